@@ -1,0 +1,9 @@
+"""Derivatives on the graph: forward mode, reverse mode, and the slopes of scalar functions."""
+
+from energyc.calculus.adjoint import adjoint, gradient
+from energyc.calculus.dependence import DoesNotOccur, depends
+from energyc.calculus.scalar import derivative
+from energyc.calculus.substitute import lift, substitute
+from energyc.calculus.tangent import tangent
+
+__all__ = ["DoesNotOccur", "adjoint", "depends", "derivative", "gradient", "lift", "substitute", "tangent"]

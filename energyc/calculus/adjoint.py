@@ -1,0 +1,126 @@
+"""Reverse mode: the adjoints of nodes as nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from energyc.calculus.dependence import DoesNotOccur, depends
+from energyc.calculus.scalar import derivative
+from energyc.calculus.tangent import reduce_against
+from energyc.ir import ONE, Add, ArgMax, Coefficient, Einsum, Graph, LogSumExp, Map, Max, Node, Operand, Softmax, Stop, walk
+from energyc.ir.indexing import axis, equal
+
+Contribution = tuple[Node, Coefficient, Node]
+
+
+def gradient(graph: Graph, scalar: Node, by: Sequence[Node], *, frozen: bool = False, strict: bool = True) -> dict[Node, Node]:
+    """``d scalar / d node`` for each node of ``by``; as in forces, a ``frozen(...)`` is constant unless asked otherwise.
+
+    Raises DoesNotOccur for a node that the scalar does not depend on (with ``strict=False`` it is left out).
+    """
+    return adjoint(graph, {scalar: graph.constant(1)}, by, frozen=frozen, strict=strict)
+
+
+def adjoint(
+    graph: Graph, seeds: Mapping[Node, Node], by: Sequence[Node], *, frozen: bool = True, strict: bool = True
+) -> dict[Node, Node]:
+    """``sum over roots of <seed, d root / d node>`` for each node of ``by``.
+
+    ``seeds`` gives each root its seed, a node of the same dims. Nothing passes beyond a node of ``by``: each is
+    taken as independent. Raises DoesNotOccur for one that no root depends on (with ``strict=False`` it is left out).
+    """
+    wanted = set(by)
+    active = depends(seeds, wanted, frozen=frozen)
+    for node in by:
+        if strict and node not in active:
+            raise DoesNotOccur(node)
+    collected: dict[Node, list[tuple[Coefficient, Node]]] = {root: [(ONE, seed)] for root, seed in seeds.items()}
+    result: dict[Node, Node] = {}
+    for node in reversed(list(walk(seeds))):
+        if node not in collected or node not in active:
+            continue
+        bar = graph.add(collected[node], node.dims)
+        if node in wanted:
+            result[node] = bar
+            continue
+        for child, coefficient, share in _rule(node)(graph, node, bar, active):
+            collected.setdefault(child, []).append((coefficient, share))
+    return {node: result.get(node, graph.zero(node.dims)) for node in by if node in active}
+
+
+def _einsum(graph: Graph, node: Einsum, bar: Node, active: set[Node]) -> Iterable[Contribution]:
+    for k, operand in enumerate(node.operands):
+        if operand.node in active:
+            others = [(o.node, o.axes) for j, o in enumerate(node.operands) if j != k]
+            yield operand.node, ONE, _operand_adjoint(graph, node, operand, [*others, (bar, node.out)])
+
+
+def _operand_adjoint(graph: Graph, node: Einsum, operand: Operand, factors: list[tuple[Node, Sequence[int]]]) -> Node:
+    labels = dict(enumerate(node.labels))
+    out: list[int] = []
+    for a in operand.axes:
+        if a in out:  # a diagonal: the entries off it get nothing
+            fresh = len(labels)
+            labels[fresh] = labels[a]
+            factors.append((graph.indicator((labels[a], labels[a]), equal(axis(0), axis(1))), (a, fresh)))
+            a = fresh
+        out.append(a)
+    return graph.einsum(node.coefficient, factors, labels, out)
+
+
+def _add(graph: Graph, node: Add, bar: Node, active: set[Node]) -> Iterable[Contribution]:
+    return ((n, c, bar) for c, n in node.terms if n in active)
+
+
+def _map(graph: Graph, node: Map, bar: Node, active: set[Node]) -> Iterable[Contribution]:
+    if node.argument not in active:
+        raise NotImplementedError("a potential whose slope holds what is differentiated by")
+    yield node.argument, ONE, graph.product(derivative(graph, node.function, node.argument), bar)
+
+
+def _softmax(graph: Graph, node: Softmax, bar: Node, active: set[Node]) -> Iterable[Contribution]:
+    weighted = graph.product(node, bar)
+    yield node.argument, ONE, graph.minus(weighted, reduce_against(graph, node, weighted, node.axes))
+
+
+def _weighted(graph: Graph, weights: Node, bar: Node, axes: Sequence[int]) -> Node:
+    n = len(weights.dims)
+    kept = [k for k in range(n) if k not in axes]
+    return graph.einsum(ONE, [(weights, range(n)), (bar, kept)], dict(enumerate(weights.dims)), range(n))
+
+
+def _logsumexp(graph: Graph, node: LogSumExp, bar: Node, active: set[Node]) -> Iterable[Contribution]:
+    weights = graph.softmax(node.argument, node.axes, node.guard)
+    yield node.argument, ONE, _weighted(graph, weights, bar, node.axes)
+
+
+def _max(graph: Graph, node: Max, bar: Node, active: set[Node]) -> Iterable[Contribution]:
+    chosen = graph.argmax(node.argument, node.axes, node.guard)
+    yield node.argument, ONE, _weighted(graph, chosen, bar, node.axes)
+
+
+def _argmax(graph: Graph, node: ArgMax, bar: Node, active: set[Node]) -> Iterable[Contribution]:
+    return ()
+
+
+def _stop(graph: Graph, node: Stop, bar: Node, active: set[Node]) -> Iterable[Contribution]:
+    yield node.argument, ONE, bar
+
+
+_RULES: tuple[tuple[type[Node], Callable[..., Iterable[Contribution]]], ...] = (
+    (Einsum, _einsum),
+    (Add, _add),
+    (Map, _map),
+    (Softmax, _softmax),
+    (LogSumExp, _logsumexp),
+    (Max, _max),
+    (ArgMax, _argmax),
+    (Stop, _stop),
+)
+
+
+def _rule(node: Node) -> Callable[..., Iterable[Contribution]]:
+    for kind, rule in _RULES:
+        if isinstance(node, kind):
+            return rule
+    raise TypeError(f"no adjoint rule for {node!r}")

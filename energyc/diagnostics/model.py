@@ -1,0 +1,56 @@
+"""What a pass says about a spec: a code, one sentence, the places that matter, what to write instead."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from energyc.diagnostics.source import Source, Span
+
+Severity = Literal["error", "warning", "note"]
+
+
+@dataclass(frozen=True)
+class Label:
+    """A second place that matters, with what is to be seen there (``d runs over D here``)."""
+
+    span: Span
+    text: str
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One finding about a spec.
+
+    ``code`` is stable (``E0301``; the pages under docs/errors list all), ``message`` one sentence on what is
+    wrong, ``text`` what the caret itself is labelled with, ``help`` what to write instead where that is known.
+    """
+
+    code: str
+    message: str
+    span: Span | None = None
+    severity: Severity = "error"
+    text: str = ""
+    labels: tuple[Label, ...] = ()
+    notes: tuple[str, ...] = ()
+    help: str | None = None
+
+
+class UserError(Exception):
+    """The user's mistake outside a spec: data, an option, a file. One message with place and remedy (exit status 1)."""
+
+    def __init__(self, message: str, *, code: str = "E0900", help: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code
+        self.help = help
+
+
+class SpecError(Exception):
+    """A spec with errors: all the diagnostics that one run found (exit status 1)."""
+
+    def __init__(self, source: Source, diagnostics: Sequence[Diagnostic]) -> None:
+        super().__init__("; ".join(d.message for d in diagnostics))
+        self.source = source
+        self.diagnostics = tuple(diagnostics)

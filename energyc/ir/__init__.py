@@ -1,0 +1,47 @@
+"""The index-notation graph that carries every quantity of a network, from its energy to its updates."""
+
+from energyc.ir.coefficient import ONE, Coefficient
+from energyc.ir.graph import Graph
+from energyc.ir.indexing import IndexExpr, Value
+from energyc.ir.nodes import (
+    Add,
+    ArgMax,
+    Einsum,
+    Function,
+    Guard,
+    Indicator,
+    Input,
+    LogSumExp,
+    Map,
+    Max,
+    Node,
+    Operand,
+    Position,
+    Softmax,
+    Stop,
+    walk,
+)
+
+__all__ = [
+    "ONE",
+    "Add",
+    "ArgMax",
+    "Coefficient",
+    "Einsum",
+    "Function",
+    "Graph",
+    "Guard",
+    "IndexExpr",
+    "Indicator",
+    "Input",
+    "LogSumExp",
+    "Map",
+    "Max",
+    "Node",
+    "Operand",
+    "Position",
+    "Softmax",
+    "Stop",
+    "Value",
+    "walk",
+]

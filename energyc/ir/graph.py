@@ -1,0 +1,256 @@
+"""Makes nodes: equal ones once, in canonical form, with the few simplifications that every later pass relies on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from energyc.ir.coefficient import ONE, Coefficient
+from energyc.ir.indexing import IndexExpr, axis, equal
+from energyc.ir.nodes import (
+    BATCHED_KINDS,
+    Add,
+    ArgMax,
+    Einsum,
+    Function,
+    Guard,
+    Indicator,
+    Input,
+    LogSumExp,
+    Map,
+    Max,
+    Node,
+    Operand,
+    Position,
+    Softmax,
+    Stop,
+    inputs_of,
+)
+
+Term = tuple[Coefficient, Node]
+Factor = tuple[Node, Sequence[int]]
+
+
+@dataclass
+class Graph:
+    """The one maker of nodes of a network; two equal tensors made through it are one object."""
+
+    _nodes: dict[Any, Node] = field(default_factory=dict, repr=False)
+
+    def _share(self, kind: type, dims: tuple[str, ...], batched: bool, *fields: Any) -> Any:
+        key = (kind, dims, *fields)
+        if key not in self._nodes:
+            self._nodes[key] = kind(dims, len(self._nodes), batched, *fields)
+        return self._nodes[key]
+
+    # ------------------------------------------------------------ leaves
+
+    def input(self, name: str, kind: str, dims: Sequence[str] = (), over: str | None = None) -> Input:
+        """A named tensor from outside; see :class:`Input` for the kinds."""
+        return self._share(Input, tuple(dims), kind in BATCHED_KINDS, name, kind, over)
+
+    def indicator(self, dims: Sequence[str], condition: IndexExpr) -> Indicator:
+        """1 where a condition on the axes holds."""
+        return self._share(Indicator, tuple(dims), _reads_batch(condition), condition)
+
+    def position(self, dims: Sequence[str], value: IndexExpr) -> Position:
+        """The value of an index expression, as a real."""
+        return self._share(Position, tuple(dims), _reads_batch(value), value)
+
+    def constant(self, coefficient: Coefficient | Fraction | int, dims: Sequence[str] = ()) -> Node:
+        """A tensor with one value everywhere."""
+        if not isinstance(coefficient, Coefficient):
+            coefficient = Coefficient(Fraction(coefficient))
+        dims = tuple(dims)
+        return self._share(Einsum, dims, False, coefficient, (), dims, tuple(range(len(dims))))
+
+    def zero(self, dims: Sequence[str] = ()) -> Node:
+        """A tensor of zeros."""
+        return self.constant(0, dims)
+
+    def identity(self, dim: str) -> Indicator:
+        """The Kronecker delta of a dim."""
+        return self.indicator((dim, dim), equal(axis(0), axis(1)))
+
+    # ------------------------------------------------------------ sums of products
+
+    def einsum(
+        self,
+        coefficient: Coefficient,
+        factors: Iterable[Factor],
+        labels: Mapping[int, str],
+        out: Sequence[int],
+    ) -> Node:
+        """``coefficient * sum(product of factors)``; a factor is a node and the label of each of its axes.
+
+        ``labels`` gives each label's dim (labels are any integers). Labels outside ``out`` are summed over.
+        """
+        coefficient, operands = _merged(coefficient, factors, dict(labels), set(labels))
+        labels = dict(labels)
+        for operand, dims in operands:
+            labels.update(zip(operand.axes, dims, strict=True))
+        dims = tuple(labels[k] for k in out)
+        if coefficient.is_zero:
+            return self.zero(dims)
+        kept = _simplified([operand for operand, _ in operands])
+        for k in sorted(set(labels) - set(out) - {a for o in kept for a in o.axes}):
+            coefficient = coefficient * Coefficient.symbol(labels[k])
+        if len(kept) == 1 and coefficient == ONE and kept[0].axes == tuple(out):
+            return kept[0].node
+        return self._canonical(coefficient, kept, labels, tuple(out))
+
+    def _canonical(self, coefficient: Coefficient, operands: list[Operand], labels: Mapping[int, str], out: tuple[int, ...]) -> Node:
+        operands = sorted(operands, key=lambda o: (o.node.number, tuple(out.index(a) if a in out else len(out) for a in o.axes)))
+        order = list(dict.fromkeys([*out, *(a for o in operands for a in o.axes)]))
+        number = {label: k for k, label in enumerate(order)}
+        renamed = tuple(Operand(o.node, tuple(number[a] for a in o.axes)) for o in operands)
+        dims = tuple(labels[k] for k in order)
+        batched = any(o.node.batched for o in operands)
+        return self._share(Einsum, tuple(labels[k] for k in out), batched, coefficient, renamed, dims, tuple(number[k] for k in out))
+
+    def product(self, *nodes: Node, coefficient: Coefficient = ONE) -> Node:
+        """The elementwise product of nodes of equal dims; one of no dims multiplies all."""
+        dims = max((node.dims for node in nodes), key=len)
+        labels = dict(enumerate(dims))
+        factors = [(node, range(len(node.dims))) for node in nodes]
+        return self.einsum(coefficient, factors, labels, range(len(dims)))
+
+    def scale(self, coefficient: Coefficient | Fraction | int, node: Node) -> Node:
+        """A node times an exact factor."""
+        if not isinstance(coefficient, Coefficient):
+            coefficient = Coefficient(Fraction(coefficient))
+        return self.product(node, coefficient=coefficient)
+
+    def sum(self, node: Node, axes: Iterable[int]) -> Node:
+        """The sum along axes, which go."""
+        gone = set(axes)
+        n = len(node.dims)
+        return self.einsum(ONE, [(node, range(n))], dict(enumerate(node.dims)), [k for k in range(n) if k not in gone])
+
+    def spread(self, node: Node, dims: Sequence[str], axes: Sequence[int]) -> Node:
+        """A node broadcast to ``dims``; its k-th axis becomes axis ``axes[k]``."""
+        return self.einsum(ONE, [(node, axes)], dict(enumerate(dims)), range(len(dims)))
+
+    def add(self, terms: Iterable[Term], dims: Sequence[str]) -> Node:
+        """``sum(coefficient * node)``; equal nodes are collected and zeros dropped."""
+        collected: dict[tuple[Node, tuple[tuple[str, Fraction], ...]], Fraction] = {}
+        for coefficient, node in terms:
+            factor, inner = _scaled(node)
+            total = coefficient * factor
+            key = (inner, total.powers)
+            collected[key] = collected.get(key, Fraction(0)) + total.value
+        kept = tuple((Coefficient(value, powers), node) for (node, powers), value in collected.items() if value)
+        if not kept:
+            return self.zero(dims)
+        if len(kept) == 1:
+            return self.scale(*kept[0])
+        kept = tuple(sorted(kept, key=lambda term: (term[1].number, term[0].powers)))
+        return self._share(Add, tuple(dims), any(node.batched for _, node in kept), kept)
+
+    def plus(self, *nodes: Node) -> Node:
+        """The sum of nodes of equal dims."""
+        return self.add([(ONE, node) for node in nodes], nodes[0].dims)
+
+    def minus(self, a: Node, b: Node) -> Node:
+        """``a - b``."""
+        return self.add([(ONE, a), (-ONE, b)], a.dims)
+
+    # ------------------------------------------------------------ the rest
+
+    def map(self, function: Function | str, argument: Node) -> Node:
+        """A scalar function of each element."""
+        if isinstance(function, str):
+            function = Function(function)
+        return self._share(Map, argument.dims, argument.batched, function, argument)
+
+    def power(self, argument: Node, exponent: Fraction | int) -> Node:
+        """Each element to a fixed power; small natural powers are products."""
+        exponent = Fraction(exponent)
+        if exponent == 0:
+            return self.constant(1, argument.dims)
+        if exponent.denominator == 1 and 1 <= exponent <= 4:
+            return self.product(*[argument] * int(exponent))
+        return self.map(Function("power", exponent), argument)
+
+    def softmax(self, argument: Node, axes: Sequence[int], guard: Guard | None = None) -> Node:
+        """Softmax along axes."""
+        return self._reduction(Softmax, argument, axes, guard, argument.dims)
+
+    def argmax(self, argument: Node, axes: Sequence[int], guard: Guard | None = None) -> Node:
+        """One-hot of the first largest entry along axes."""
+        return self._reduction(ArgMax, argument, axes, guard, argument.dims)
+
+    def logsumexp(self, argument: Node, axes: Sequence[int], guard: Guard | None = None) -> Node:
+        """Log of the sum of exponentials along axes, which go."""
+        return self._reduction(LogSumExp, argument, axes, guard, _without(argument.dims, axes))
+
+    def max(self, argument: Node, axes: Sequence[int], guard: Guard | None = None) -> Node:
+        """Largest entry along axes, which go."""
+        return self._reduction(Max, argument, axes, guard, _without(argument.dims, axes))
+
+    def _reduction(self, kind: type, argument: Node, axes: Sequence[int], guard: Guard | None, dims: tuple[str, ...]) -> Node:
+        batched = argument.batched or (guard is not None and guard.indicator.batched)
+        return self._share(kind, dims, batched, argument, tuple(sorted(axes)), guard)
+
+    def stop(self, argument: Node, mode: str) -> Node:
+        """``frozen`` or ``detach``."""
+        return self._share(Stop, argument.dims, argument.batched, argument, mode)
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+
+def _without(dims: tuple[str, ...], axes: Sequence[int]) -> tuple[str, ...]:
+    return tuple(dim for k, dim in enumerate(dims) if k not in axes)
+
+
+def _reads_batch(expr: IndexExpr) -> bool:
+    return any(node.batched for node in inputs_of(expr))
+
+
+def _scaled(node: Node) -> Term:
+    """A node as an exact factor times a node."""
+    if isinstance(node, Einsum) and len(node.operands) == 1 and node.operands[0].axes == node.out and not node.contracted:
+        return node.coefficient, node.operands[0].node
+    return ONE, node
+
+
+def _merged(
+    coefficient: Coefficient, factors: Iterable[Factor], labels: dict[int, str], used: set[int]
+) -> tuple[Coefficient, list[tuple[Operand, tuple[str, ...]]]]:
+    """Factors with scalings, transpositions, broadcasts and constants dissolved into the einsum itself."""
+    operands = []
+    for node, axes in factors:
+        axes = tuple(axes)
+        while isinstance(node, Einsum) and not node.contracted and len(node.operands) <= 1 and len(set(node.out)) == len(node.out):
+            coefficient = coefficient * node.coefficient
+            names = dict(zip(node.out, axes, strict=True))
+            if not node.operands:
+                node, axes = None, ()
+                break
+            axes = tuple(names[a] for a in node.operands[0].axes)
+            node = node.operands[0].node
+        if node is not None:
+            operands.append((Operand(node, axes), node.dims))
+    return coefficient, operands
+
+
+def _simplified(operands: list[Operand]) -> list[Operand]:
+    """``relu(u) * step(u) = relu(u)``, ``[c] * [c] = [c]``, and a softmax already has the zeros of its own guard."""
+    relus = {(o.node.argument, o.axes) for o in operands if isinstance(o.node, Map) and o.node.function.name == "relu"}
+    guards = {
+        (o.node.guard.indicator, tuple(o.axes[a] for a in o.node.guard.axes))
+        for o in operands
+        if isinstance(o.node, Softmax | ArgMax) and o.node.guard
+    }
+    kept: list[Operand] = []
+    for operand in operands:
+        node = operand.node
+        if isinstance(node, Map) and node.function.name == "step" and (node.argument, operand.axes) in relus:
+            continue
+        if isinstance(node, Indicator) and (operand in kept or (node, operand.axes) in guards):
+            continue
+        kept.append(operand)
+    return kept
