@@ -1,0 +1,22 @@
+"""Data bindings: adapters with schemas that are known without opening data, and the registry that finds them."""
+
+from energyc.data.describe import describe
+from energyc.data.registry import DATA, Registry, find_adapter, register_data
+from energyc.data.schema import Adapter, Call, Dataset, FieldSchema, Options, OptionValue, Schema, Split, SplitName
+
+__all__ = [
+    "DATA",
+    "Adapter",
+    "Call",
+    "Dataset",
+    "FieldSchema",
+    "OptionValue",
+    "Options",
+    "Registry",
+    "Schema",
+    "Split",
+    "SplitName",
+    "describe",
+    "find_adapter",
+    "register_data",
+]

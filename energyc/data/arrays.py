@@ -1,0 +1,78 @@
+"""Data that lie in memory as arrays: the splits of most adapters, and what they share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from energyc.data.schema import Schema, Split, SplitName
+
+
+@dataclass(frozen=True)
+class ArraySplit:
+    """Samples as arrays with a leading sample axis; uint8 is kept small and scaled to [0, 1] when taken."""
+
+    fields: Mapping[str, np.ndarray]
+
+    def __len__(self) -> int:
+        """The number of samples."""
+        return len(next(iter(self.fields.values())))
+
+    def batch(
+        self, indices: np.ndarray, *, seed: int = 0, epoch: int = 0, augment: bool = False
+    ) -> dict[str, np.ndarray]:
+        """The samples at ``indices``; nothing is drawn, so ``seed``, ``epoch`` and ``augment`` change nothing."""
+        return {name: _taken(values[indices]) for name, values in self.fields.items()}
+
+
+@dataclass(frozen=True)
+class SplitDataset:
+    """A dataset made of its two splits."""
+
+    schema: Schema
+    origin: str
+    train: Split
+    test: Split
+    notes: tuple[str, ...] = ()
+
+    def split(self, name: SplitName) -> Split:
+        """The training or the test samples."""
+        if name not in ("train", "test"):
+            raise ValueError(f"a split is train or test, not {name}")
+        return self.train if name == "train" else self.test
+
+
+def _taken(values: np.ndarray) -> np.ndarray:
+    if values.dtype == np.uint8:
+        return values.astype(np.float32) / np.float32(255)
+    return values.astype(np.int64 if values.dtype.kind in "iu" else np.float32)
+
+
+def fixed_split(count: int, test: float) -> tuple[np.ndarray, np.ndarray]:
+    """Indices of a fixed random split, ``test`` the share held out (at least one sample).
+
+    RandomState's stream is frozen by NumPy's policy, so that the split is the same everywhere and for ever.
+    """
+    order = np.random.RandomState(0).permutation(count)
+    held = max(1, round(count * test))
+    return np.sort(order[held:]), np.sort(order[:held])
+
+
+def generator(*key: int) -> np.random.Generator:
+    """A generator that depends on the key alone; negative parts are folded into 64 bits."""
+    return np.random.default_rng([part & 0xFFFF_FFFF_FFFF_FFFF for part in key])
+
+
+def resize_square(images: np.ndarray, side: int) -> np.ndarray:
+    """Bilinear resizing of ``[N, s, s]`` to ``[N, side, side]``, pixel centres aligned and the border extended."""
+    matrix = _bilinear(images.shape[-1], side)
+    return np.einsum("ai,nij,bj->nab", matrix, images, matrix, optimize=True).astype(np.float32)
+
+
+def _bilinear(source: int, side: int) -> np.ndarray:
+    """The interpolation matrix ``[side, source]``; its rows sum to one."""
+    centre = np.clip((np.arange(side) + 0.5) * source / side - 0.5, 0, source - 1)
+    distance = np.abs(centre[:, None] - np.arange(source)[None, :])
+    return np.maximum(0.0, 1.0 - distance)

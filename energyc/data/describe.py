@@ -1,0 +1,17 @@
+"""One line on what was opened, for progress output."""
+
+from __future__ import annotations
+
+from energyc.data.schema import Dataset, FieldSchema
+
+
+def describe(dataset: Dataset) -> str:
+    """``scikit-learn's digits: 1,437 train, 360 test; image [64], label in 10``."""
+    fields = ", ".join(_field(name, field) for name, field in dataset.schema.fields.items())
+    counts = ", ".join(f"{len(dataset.split(name)):,} {name}" for name in ("train", "test"))
+    return f"{dataset.origin}: {counts}; {fields}"
+
+
+def _field(name: str, field: FieldSchema) -> str:
+    shape = f" [{', '.join(map(str, field.shape))}]" if field.shape else ""
+    return name + shape + (f" in {field.classes}" if field.classes is not None else "")

@@ -1,0 +1,45 @@
+"""The messages of the data adapters: each names the place, what was expected, and how to get it.
+
+Codes: E0901 unknown adapter, E0902 an option, E0903 a missing file, E0904 a malformed one, E0905 data that do not
+fit the spec's sizes.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+from energyc.diagnostics import UserError
+
+
+def close_to(word: str, names: Iterable[str]) -> str | None:
+    """The name that ``word`` was probably meant to be, if any is near."""
+    return next(iter(difflib.get_close_matches(word, list(names), n=1, cutoff=0.6)), None)
+
+
+def unknown_adapter(word: str, names: Iterable[str]) -> UserError:
+    """No adapter has this name."""
+    known = sorted(names)
+    near = close_to(word, known)
+    ask = f"did you mean {near}? " if near else ""
+    return UserError(f"there is no data adapter named {word}", code="E0901", help=f"{ask}Known: {', '.join(known)}")
+
+
+def bad_option(adapter: str, option: str, message: str, allowed: str) -> UserError:
+    """An option that the adapter cannot take; ``allowed`` says what it may be."""
+    return UserError(f"{adapter}: option {option} {message}", code="E0902", help=f"{option} is {allowed}")
+
+
+def missing_file(path: str, expected: str, remedy: str) -> UserError:
+    """A file or folder that is not there or cannot be read."""
+    return UserError(f"{path}: not found or not readable; expected {expected}", code="E0903", help=remedy)
+
+
+def malformed(path: str, problem: str, expected: str, remedy: str) -> UserError:
+    """A file that is there but is not what it should be."""
+    return UserError(f"{path}: {problem}; expected {expected}", code="E0904", help=remedy)
+
+
+def unfit(path: str, problem: str, remedy: str) -> UserError:
+    """Good data of other sizes than the spec declares."""
+    return UserError(f"{path}: {problem}", code="E0905", help=remedy)

@@ -1,0 +1,65 @@
+"""The names under which data adapters are found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from energyc.data.digits import Digits
+from energyc.data.errors import unknown_adapter
+from energyc.data.schema import Adapter
+from energyc.diagnostics import UserError
+
+
+class Registry:
+    """Adapters by name. The process has one, ``DATA``; a test makes its own."""
+
+    def __init__(self, adapters: Iterable[Adapter] = ()) -> None:
+        self._adapters: dict[str, Adapter] = {adapter.name: adapter for adapter in adapters}
+
+    def register(self, name: str, adapter: Adapter) -> None:
+        """Let specs say ``data d = name(...)``; a later registration replaces an earlier one.
+
+        Raises ``UserError`` where the name is not one that a spec can write, or the adapter lacks a method.
+        """
+        if not (name.isidentifier() and name.isascii()):
+            raise UserError(f"{name!r} cannot name a data adapter", code="E0901", help="letters, digits, underscores")
+        for method in ("schema", "open"):
+            if not callable(getattr(adapter, method, None)):
+                raise UserError(
+                    f"the data adapter {name} has no method {method}",
+                    code="E0901",
+                    help="an adapter has schema(options) and open(options, path, seed=0): energyc.data.schema.Adapter",
+                )
+        self._adapters[name] = adapter
+
+    def find(self, name: str) -> Adapter:
+        """The adapter of that name; raises ``UserError`` with the nearest one otherwise."""
+        if name not in self._adapters:
+            raise unknown_adapter(name, self._adapters)
+        return self._adapters[name]
+
+    def names(self) -> tuple[str, ...]:
+        """All names, sorted."""
+        return tuple(sorted(self._adapters))
+
+
+def shipped_adapters() -> tuple[Adapter, ...]:
+    """The adapters that come with the compiler."""
+    return (
+        Digits(),
+        Digits(name="mnist", default_side=28, needs_path=True),
+    )
+
+
+DATA = Registry(shipped_adapters())
+"""The registry that specs are resolved with: the one mutable object of this package, changed only by ``register``."""
+
+
+def register_data(name: str, adapter: Adapter) -> None:
+    """Register a user's own data binding with the registry of this process (``Registry.register``)."""
+    DATA.register(name, adapter)
+
+
+def find_adapter(name: str) -> Adapter:
+    """The adapter that a spec calls by ``name`` (``Registry.find``)."""
+    return DATA.find(name)

@@ -1,0 +1,29 @@
+"""The data that come with an installed dependency; scikit-learn is imported when one is asked for."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+import numpy as np
+
+from energyc.diagnostics import UserError
+
+
+def load_digits() -> tuple[np.ndarray, np.ndarray]:
+    """scikit-learn's digits: images ``[1797, 8, 8]`` in [0, 1] and labels ``[1797]``."""
+    bunch = sklearn_datasets("the default digits").load_digits()
+    return (bunch.images / 16).astype(np.float32), bunch.target.astype(np.int64)
+
+
+def sklearn_datasets(purpose: str) -> ModuleType:
+    """``sklearn.datasets``, or one message where scikit-learn is not installed."""
+    try:
+        import sklearn.datasets
+    except ImportError:
+        raise UserError(
+            f"{purpose} come with scikit-learn, which is not installed",
+            code="E0903",
+            help="pip install scikit-learn, or give your own with --data PATH",
+        ) from None
+    module: ModuleType = sklearn.datasets
+    return module
