@@ -68,7 +68,8 @@ def generator(*key: int) -> np.random.Generator:
 def resize_square(images: np.ndarray, side: int) -> np.ndarray:
     """Bilinear resizing of ``[N, s, s]`` to ``[N, side, side]``, pixel centres aligned and the border extended."""
     matrix = _bilinear(images.shape[-1], side)
-    return np.einsum("ai,nij,bj->nab", matrix, images, matrix, optimize=True).astype(np.float32)
+    resized: np.ndarray = np.einsum("ai,nij,bj->nab", matrix, images, matrix, optimize=True)
+    return resized.astype(np.float32)
 
 
 def _bilinear(source: int, side: int) -> np.ndarray:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from energyc.data.characters import Characters
 from energyc.data.digits import Digits
 from energyc.data.errors import unknown_adapter
+from energyc.data.masked_images import MaskedImages
 from energyc.data.schema import Adapter
 from energyc.diagnostics import UserError
 
@@ -48,6 +50,8 @@ def shipped_adapters() -> tuple[Adapter, ...]:
     return (
         Digits(),
         Digits(name="mnist", default_side=28, needs_path=True),
+        MaskedImages(),
+        Characters(),
     )
 
 
