@@ -1,6 +1,20 @@
 """One kind of diagnostic for every pass; rendering is apart (``render``)."""
 
 from energyc.diagnostics.model import Diagnostic, Label, SpecError, UserError
+from energyc.diagnostics.render import render_text, render_user_error, summary
+from energyc.diagnostics.render_json import to_json
 from energyc.diagnostics.source import Position, Source, Span
 
-__all__ = ["Diagnostic", "Label", "Position", "Source", "Span", "SpecError", "UserError"]
+__all__ = [
+    "Diagnostic",
+    "Label",
+    "Position",
+    "Source",
+    "Span",
+    "SpecError",
+    "UserError",
+    "render_text",
+    "render_user_error",
+    "summary",
+    "to_json",
+]

@@ -1,0 +1,28 @@
+"""Where the data folders of the project are: in the package of a wheel, or beside it in a checkout."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+Folder = Literal["grammar", "codegen", "specs"]
+
+
+def folder(name: Folder) -> Path:
+    """The folder ``grammar``, ``codegen`` or ``specs``.
+
+    A wheel carries it inside the package; in a checkout (an editable install) it stands at the root.
+
+    Raises:
+        FileNotFoundError: the installation is incomplete.
+    """
+    package = Path(__file__).resolve().parent
+    for candidate in (package / name, package.parent / name):
+        if candidate.is_dir():
+            return candidate
+    raise FileNotFoundError(f"the folder {name}/ is missing from this installation of energyc; install it again")
+
+
+def resource(name: Folder, *parts: str) -> Path:
+    """The path of a file in one of the data folders."""
+    return folder(name).joinpath(*parts)

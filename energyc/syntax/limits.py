@@ -1,0 +1,54 @@
+"""A spec is untrusted: how deeply it may be nested, so that every later pass may recurse."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+
+from energyc.diagnostics import Diagnostic, Span
+from energyc.syntax import ast
+from energyc.syntax.scan import CLOSERS, OPENERS, Scanned
+
+DEEPEST = 100
+
+
+def too_many_brackets(tokens: tuple[Scanned, ...]) -> Diagnostic | None:
+    """What is wrong where brackets are nested more than ``DEEPEST`` deep; None if they never are."""
+    depth = 0
+    for token in tokens:
+        depth += (token.text in OPENERS) - (token.text in CLOSERS)
+        if depth > DEEPEST:
+            return _too_deep(token.span, "this bracket")
+    return None
+
+
+def too_deep(spec: ast.Spec) -> list[Diagnostic]:
+    """What is wrong with each statement that holds an expression deeper than ``DEEPEST`` (a long sum is deep as well)."""
+    deep: dict[int, Diagnostic] = {}
+    stack: list[tuple[ast.Tree, ast.Tree, int]] = [(statement, statement, 0) for statement in spec.statements]
+    while stack:
+        tree, statement, depth = stack.pop()
+        if depth > DEEPEST:
+            deep.setdefault(statement.span.start, _too_deep(tree.span, "this expression"))
+            continue
+        for child in _children(tree):
+            inner = isinstance(child, ast.Statement)
+            stack.append((child, child if inner else statement, depth + isinstance(child, ast.Expr)))
+    return [deep[start] for start in sorted(deep)]
+
+
+def _children(tree: ast.Tree) -> Iterator[ast.Tree]:
+    for field in dataclasses.fields(tree):
+        value = getattr(tree, field.name)
+        for child in value if isinstance(value, tuple) else (value,):
+            if isinstance(child, ast.Tree):
+                yield child
+
+
+def _too_deep(span: Span, what: str) -> Diagnostic:
+    return Diagnostic(
+        "E0110",
+        f"{what} is nested more than {DEEPEST} levels deep",
+        span,
+        help="name its parts with `let` and put them together",
+    )

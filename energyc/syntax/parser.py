@@ -1,0 +1,65 @@
+"""From text to tree, or to all the syntax errors that one run can find.
+
+A failing statement is blanked, its length kept, and the text parsed again: spans stay true, and what follows a
+mistake is judged on its own.
+"""
+
+from __future__ import annotations
+
+from lark import Token, Tree
+from lark.exceptions import UnexpectedInput
+
+from energyc.diagnostics import Diagnostic, Source, SpecError
+from energyc.syntax import ast
+from energyc.syntax.build import build
+from energyc.syntax.failure import Failure
+from energyc.syntax.grammar import grammar
+from energyc.syntax.limits import too_deep, too_many_brackets
+from energyc.syntax.mistakes import explain
+from energyc.syntax.recover import without_statement_at
+from energyc.syntax.scan import scan
+
+MOST_ERRORS = 20
+
+
+def parse(source: Source) -> ast.Spec:
+    """The tree of a spec.
+
+    Raises:
+        SpecError: with all the syntax errors that were found, in the order of the file (at most ``MOST_ERRORS``).
+    """
+    if (bracket := too_many_brackets(scan(source))) is not None:
+        raise SpecError(source, [bracket])
+    tree, found = _parse_what_can_be(source)
+    if tree is not None:
+        spec, wrong = build(tree, source)
+        found = [*found, *wrong, *too_deep(spec)]
+        if not found and not spec.name.text:
+            found = [_nameless(source)]
+        if not found:
+            return spec
+    raise SpecError(source, sorted(found, key=lambda diagnostic: diagnostic.span or ast.Span(0, 0)))
+
+
+def _parse_what_can_be(source: Source) -> tuple[Tree[Token] | None, list[Diagnostic]]:
+    """The tree of the statements that parse (None if none could be had) and what is wrong with the others."""
+    found: list[Diagnostic] = []
+    text = source.text
+    while len(found) < MOST_ERRORS:
+        try:
+            return grammar().parse(text), found
+        except UnexpectedInput as error:
+            failure = Failure.of(error, Source(source.name, text))
+            found.append(explain(failure))
+            rest = without_statement_at(failure)
+            if rest is None:
+                break
+            text = rest
+    return None, found
+
+
+def _nameless(source: Source) -> Diagnostic:
+    pieces = scan(source)
+    span = pieces[0].span if pieces else ast.Span(0, 0)
+    what = "this spec has no `network`" if pieces else "this spec is empty"
+    return Diagnostic("E0102", what, span, help="open it with `network NAME`, below a comment that describes it")

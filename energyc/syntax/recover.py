@@ -1,0 +1,46 @@
+"""Past a mistake: the failing statement becomes blanks, so that what follows can be judged on its own."""
+
+from __future__ import annotations
+
+from energyc.diagnostics import Span
+from energyc.syntax.failure import Failure, opens_statement
+from energyc.syntax.scan import Scanned
+
+
+def without_statement_at(failure: Failure) -> str | None:
+    """The text with the failing statement blanked, its length kept; None where nothing is left to judge."""
+    pieces, at = failure.pieces, failure.at
+    if at >= len(pieces):
+        return None
+    stop = at if at > failure.start and opens_statement(pieces, at) else at + 1
+    while stop < len(pieces) and not opens_statement(pieces, stop):
+        stop += 1
+    spans = [piece.span for piece in pieces[failure.start : stop]]
+    keep, drop = _unpaired(pieces, failure.start, stop, at)
+    return _blanked(failure.source.text, [span for span in spans if span not in keep] + drop)
+
+
+def _unpaired(pieces: tuple[Scanned, ...], start: int, stop: int, at: int) -> tuple[set[Span], list[Span]]:
+    """The braces to keep (they close an outer block) and those to drop further on (they close a blanked one)."""
+    keep: set[Span] = set()
+    depth = 0
+    for place in range(start, stop):
+        depth += (pieces[place].text == "{") - (pieces[place].text == "}")
+        if depth < 0:
+            depth = 0
+            if place != at:
+                keep.add(pieces[place].span)
+    drop: list[Span] = []
+    for piece in pieces[stop:] if depth else ():
+        depth += (piece.text == "{") - (piece.text == "}")
+        if not depth:
+            drop.append(piece.span)
+            break
+    return keep, drop
+
+
+def _blanked(text: str, spans: list[Span]) -> str:
+    characters = list(text)
+    for span in spans:
+        characters[span.start : span.end] = " " * (span.end - span.start)
+    return "".join(characters)
