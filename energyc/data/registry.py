@@ -9,6 +9,7 @@ from energyc.data.digits import Digits
 from energyc.data.errors import unknown_adapter
 from energyc.data.masked_images import MaskedImages
 from energyc.data.schema import Adapter
+from energyc.data.table import Tables
 from energyc.diagnostics import UserError
 
 
@@ -52,6 +53,7 @@ def shipped_adapters() -> tuple[Adapter, ...]:
         Digits(name="mnist", default_side=28, needs_path=True),
         MaskedImages(),
         Characters(),
+        Tables(),
     )
 
 

@@ -1,0 +1,209 @@
+"""Tables for regression and classification: ``table(inputs = I)``, csv or text by path."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from energyc.data.arrays import ArraySplit, SplitDataset, fixed_split
+from energyc.data.errors import bad_option, malformed, unfit
+from energyc.data.options import OptionReader
+from energyc.data.schema import FieldSchema, Options, Schema
+from energyc.data.shipped import sklearn_datasets
+from energyc.data.table_file import EXPECTED, REMEDY, Column, Table, read_table
+
+TEST_SHARE = 0.2
+LEAST_ROWS = 5
+LARGEST = 1 << 16
+OPTIONS = ("name", "inputs", "targets", "classes", "words")
+
+
+@dataclass(frozen=True)
+class Shipped:
+    """A table that comes with scikit-learn: the columns of x, and the classes of y (None: a real y)."""
+
+    inputs: int
+    classes: int | None
+
+
+SHIPPED = {
+    "diabetes": Shipped(10, None),
+    "breast-cancer": Shipped(30, 2),
+    "wine": Shipped(13, 3),
+    "iris": Shipped(4, 3),
+}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What the spec says of the table."""
+
+    name: str
+    inputs: int
+    targets: int | None  # None: y is one number and has no axis
+    classes: int | None
+    one_hot: bool
+
+
+@dataclass(frozen=True)
+class Tables:
+    """``x [inputs]`` and ``y``: a number, ``[targets]`` numbers where ``targets`` is written, or one of ``classes``.
+
+    Without a path: ``name = diabetes`` (the default), ``breast-cancer``, ``wine`` or ``iris`` of scikit-learn. With a
+    path: the last columns are the targets. Columns of words are left out, or are turned into 0/1 columns by
+    ``words = one-hot``; rows with absent cells are left out; both are noted. Inputs and real targets are
+    standardised by mean and deviation of the training rows. A fixed random fifth of the rows is the test.
+    """
+
+    name: str = "table"
+
+    def schema(self, options: Options) -> Schema:
+        """Fields x, y; sizes inputs, targets, and classes where there are any."""
+        return _schema(self._read(options))
+
+    def open(self, options: Options, path: str | None, *, seed: int = 0) -> SplitDataset:
+        """The table; ``seed`` changes nothing."""
+        layout = self._read(options)
+        if path is None:
+            return _open_shipped(layout)
+        x, y, notes = _arrays(read_table(path), layout)
+        return _dataset(layout, path, x, y, notes)
+
+    def _read(self, options: Options) -> Layout:
+        reader = OptionReader(self.name, options, OPTIONS)
+        name = reader.word("name", "diabetes", SHIPPED)
+        default = SHIPPED[name]
+        targets = reader.size("targets", 1, most=LARGEST) if reader.given("targets") else None
+        classes = reader.size("classes", least=2, most=LARGEST) if reader.given("classes") else default.classes
+        if classes and (targets or 1) != 1:
+            raise bad_option(self.name, "targets", f"is {targets}", "1 where there are classes")
+        inputs = reader.size("inputs", default.inputs, most=LARGEST)
+        one_hot = reader.word("words", "drop", ("drop", "one-hot")) == "one-hot"
+        return Layout(name, inputs, None if classes else targets, classes, one_hot)
+
+
+def _schema(layout: Layout) -> Schema:
+    kind = FieldSchema((), "integer", layout.classes) if layout.classes else FieldSchema(_target_shape(layout))
+    sizes = {"inputs": layout.inputs, "targets": layout.targets or 1}
+    classes = {"classes": layout.classes} if layout.classes else {}
+    return Schema({"x": FieldSchema((layout.inputs,)), "y": kind}, sizes | classes)
+
+
+def _target_shape(layout: Layout) -> tuple[int, ...]:
+    return () if layout.targets is None else (layout.targets,)
+
+
+def _open_shipped(layout: Layout) -> SplitDataset:
+    loader = "load_" + layout.name.replace("-", "_")
+    x, y = getattr(sklearn_datasets("the default tables"), loader)(return_X_y=True)
+    origin = f"scikit-learn's {layout.name}"
+    shipped = SHIPPED[layout.name]
+    if layout.inputs != shipped.inputs or layout.classes != shipped.classes or (layout.targets or 1) != 1:
+        raise unfit(origin, f"it has {shipped.inputs} inputs and {_targets(1, shipped.classes)}", _remedy(shipped))
+    return _dataset(layout, origin, x, y if layout.classes else y.reshape(-1, 1), [])
+
+
+def _remedy(shipped: Shipped) -> str:
+    classes = f", classes = {shipped.classes}" if shipped.classes else ""
+    return f"write inputs = {shipped.inputs}{classes}, or give your own table with --data FILE"
+
+
+def _targets(count: int, classes: int | None) -> str:
+    return f"a target in {classes} classes" if classes else f"{count} target{'s' if count > 1 else ''}"
+
+
+# ------------------------------------------------------------------ a file
+
+
+def _arrays(table: Table, layout: Layout) -> tuple[np.ndarray, np.ndarray, list[str]]:
+    """x ``[rows, inputs]``, y ``[rows, targets]`` or classes ``[rows]``, and what was left out."""
+    notes: list[str] = []
+    columns = list(table.columns)
+    label = columns.pop() if layout.classes else None
+    numeric, words = _divide(columns)
+    if words and not layout.one_hot:
+        notes.append(f"columns of words left out: {', '.join(column.name for column in words)}")
+    targets = 0 if label else layout.targets or 1
+    inputs, outputs = numeric[: len(numeric) - targets], numeric[len(numeric) - targets :]
+    x = np.column_stack([*inputs, *(_one_hot(column) for column in words if layout.one_hot)] or [np.empty((0, 0))])
+    if x.shape[1] != layout.inputs or len(outputs) != targets:
+        raise _misfit(table, layout, len(numeric), x.shape[1])
+    y = np.column_stack(outputs) if not label else _classes(table, label, layout)
+    whole = np.isfinite(x).all(1) & np.isfinite(y.reshape(len(x), -1)).all(1)
+    if not whole.all():
+        notes.append(f"{int((~whole).sum())} of {len(whole)} rows left out: absent cells")
+    if whole.sum() < LEAST_ROWS:
+        raise malformed(table.path, f"{int(whole.sum())} whole rows", f"at least {LEAST_ROWS} rows", REMEDY)
+    return x[whole], y[whole], notes
+
+
+def _divide(columns: Sequence[Column]) -> tuple[list[np.ndarray], list[Column]]:
+    """The columns of numbers and those of words, each in the file's order."""
+    numeric, words = [], []
+    for column in columns:
+        numbers = column.numbers()
+        if numbers is None:
+            words.append(column)
+        else:
+            numeric.append(numbers)
+    return numeric, words
+
+
+def _misfit(table: Table, layout: Layout, numeric: int, inputs: int) -> Exception:
+    if not numeric:
+        return malformed(table.path, "no column of numbers", EXPECTED, REMEDY)
+    wanted = f"inputs = {layout.inputs} and {_targets(layout.targets or 1, layout.classes)}"
+    remedy = f"write inputs = {inputs}" if inputs > 0 else "give a table with more columns"
+    return unfit(table.path, f"{inputs} columns are left for x where the spec says {wanted}", remedy)
+
+
+def _one_hot(column: Column) -> np.ndarray:
+    kinds = sorted(set(column.cells))
+    return np.array([[cell == kind for kind in kinds] for cell in column.cells], float)
+
+
+def _classes(table: Table, label: Column, layout: Layout) -> np.ndarray:
+    """The label's values numbered in their order (numbers by size, words by alphabet); NaN where absent."""
+    numbers = label.numbers()
+    absent = np.array([cell.strip() == "" for cell in label.cells]) if numbers is None else np.isnan(numbers)
+    values = np.array(label.cells) if numbers is None else numbers
+    kinds, codes = np.unique(values[~absent], return_inverse=True)
+    if layout.classes is None or len(kinds) > layout.classes:
+        problem = (
+            f"its last column, {label.name}, has {len(kinds)} different values, more than classes = {layout.classes}"
+        )
+        raise unfit(table.path, problem, f"write classes = {len(kinds)}, or leave classes out for a real target")
+    y = np.full(len(values), np.nan)
+    y[~absent] = codes
+    return y
+
+
+# ------------------------------------------------------------------ both
+
+
+def _dataset(layout: Layout, origin: str, x: np.ndarray, y: np.ndarray, notes: Sequence[str]) -> SplitDataset:
+    train, test = fixed_split(len(x), TEST_SHARE)
+    x, _, _ = _standardised(x, train)
+    units: list[str] = []
+    if layout.classes:
+        y = y.astype(np.int64)
+    else:
+        y, mean, deviation = _standardised(y, train)
+        units = [f"y is standardised: mean {_row(mean)}, deviation {_row(deviation)} in the file's units"]
+        y = y.reshape(len(y), *_target_shape(layout))
+    first, second = (ArraySplit({"x": x[at], "y": y[at]}) for at in (train, test))
+    return SplitDataset(_schema(layout), origin, first, second, (*notes, "fixed random split, 80 / 20", *units))
+
+
+def _standardised(values: np.ndarray, train: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Values with the training rows' mean 0 and deviation 1 by column (a constant column becomes 0)."""
+    mean, deviation = values[train].mean(0), values[train].std(0)
+    # a constant column has a deviation of rounding errors
+    spread = np.where(deviation > 1e-12 * np.maximum(1, np.abs(mean)), deviation, 1.0)
+    return (values - mean) / spread, mean, spread
+
+
+def _row(values: np.ndarray) -> str:
+    return ", ".join(f"{value:.6g}" for value in np.atleast_1d(values))

@@ -1,0 +1,124 @@
+"""Reading a table of numbers: comma, semicolon, tab or blanks between cells, a head line or none, decimal commas."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from energyc.data.errors import malformed, missing_file
+
+EXPECTED = "a table of numbers: one row a line, cells separated by comma, semicolon, tab or blanks"
+REMEDY = "give a csv or text file of numbers, with or without a head line"
+ABSENT = frozenset({"", "na", "nan", "n/a", "null", "none", "?"})
+TEXT_SHARE = 0.05  # a column with fewer words than this among its numbers has a mistake in it
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of cells as written."""
+
+    name: str
+    cells: tuple[str, ...]
+    decimal_comma: bool
+
+    def number(self, row: int) -> float | None:
+        """The cell's number; NaN where it is absent, None where it is no finite number."""
+        cell = self.cells[row].lower()
+        if cell in ABSENT:
+            return math.nan
+        try:
+            value = float(cell.replace(",", ".") if self.decimal_comma else cell)
+        except ValueError:
+            return None
+        return value if math.isfinite(value) else None
+
+    def numbers(self) -> np.ndarray | None:
+        """The numbers ``[rows]`` of a numeric column, NaN where absent; None for a column of words."""
+        values = [self.number(row) for row in range(len(self.cells))]
+        words = sum(value is None for value in values)
+        return np.array(values, float) if words == 0 else None
+
+
+@dataclass(frozen=True)
+class Table:
+    """The columns of a file, all of one length."""
+
+    path: str
+    columns: tuple[Column, ...]
+    first_line: int  # line of row 0, from 1
+
+
+def read_table(path: str) -> Table:
+    """The columns of a file; raises ``UserError`` where it is not a table."""
+    lines = _lines(path)
+    mark = _delimiter(lines[0][1])
+    rows = [(number, _cells(path, number, line, mark)) for number, line in lines]
+    width = len(rows[0][1])
+    for number, cells in rows:
+        if len(cells) != width:
+            raise malformed(f"{path}:{number}", f"{len(cells)} cells where the first row has {width}", EXPECTED, REMEDY)
+    comma = mark in (";", "\t")
+    names, rows = _head(rows, comma)
+    if not rows:
+        raise malformed(path, "no row of numbers", EXPECTED, REMEDY)
+    columns = tuple(Column(name, tuple(cells[at] for _, cells in rows), comma) for at, name in enumerate(names))
+    table = Table(path, columns, rows[0][0])
+    _check_strays(table, [number for number, _ in rows])
+    return table
+
+
+def _lines(path: str) -> list[tuple[int, str]]:
+    """The lines that say something, with their numbers from 1."""
+    try:
+        data = Path(path).read_bytes()
+    except OSError:
+        raise missing_file(path, EXPECTED, REMEDY) from None
+    if b"\0" in data:
+        raise malformed(path, "binary, not text", EXPECTED, REMEDY)
+    text = data.decode("utf-8-sig", errors="replace")
+    lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip(" \t,;")]
+    if not lines:
+        raise malformed(path, "empty", EXPECTED, REMEDY)
+    return lines
+
+
+def _delimiter(line: str) -> str | None:
+    """The mark between cells; None for blanks (which may be mixed with tabs)."""
+    if ";" in line:
+        return ";"
+    if "," in line:
+        return ","
+    return "\t" if "\t" in line and " " not in line.strip() else None
+
+
+def _cells(path: str, number: int, line: str, mark: str | None) -> list[str]:
+    if mark is None:
+        return line.split()
+    try:
+        return [cell.strip() for cell in next(csv.reader([line], delimiter=mark))]
+    except csv.Error as error:
+        raise malformed(f"{path}:{number}", str(error), EXPECTED, REMEDY) from None
+
+
+def _head(rows: list[tuple[int, list[str]]], comma: bool) -> tuple[list[str], list[tuple[int, list[str]]]]:
+    """Column names and the remaining rows: the first row is a head if no cell of it is a number."""
+    cells = rows[0][1]
+    numeric = [Column("", (cell,), comma).number(0) is not None and cell.lower() not in ABSENT for cell in cells]
+    if any(numeric):
+        return [f"column {at}" for at in range(1, len(cells) + 1)], rows
+    return [cell or f"column {at}" for at, cell in enumerate(cells, 1)], rows[1:]
+
+
+def _check_strays(table: Table, lines: Sequence[int]) -> None:
+    """A few words in a column of numbers are a mistake, not a column of words."""
+    for column in table.columns:
+        strays = [row for row in range(len(column.cells)) if column.number(row) is None]
+        if 0 < len(strays) < TEXT_SHARE * len(column.cells):
+            row = strays[0]
+            problem = f"{column.cells[row][:40]!r} in {column.name} is not a number"
+            raise malformed(f"{table.path}:{lines[row]}", problem, "a number as in the other rows", REMEDY)
