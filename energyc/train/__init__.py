@@ -1,0 +1,14 @@
+"""Training of a compiled network: any object that keeps the Python interface, on any data that keeps the data contract.
+
+| module | what it holds |
+|---|---|
+| ``options`` | the settings of ``train { ... }``, read and checked (imports no torch) |
+| ``network`` | what a network must offer, as protocols |
+| ``feeds`` | datasets bound to the names of clamps and targets |
+| ``session`` | everything that one training run needs |
+| ``learner`` | one update: data, gradients, gate, health, optimiser |
+| ``loop`` | ``train(session)``: updates, evaluations, checkpoints, interruptions |
+| ``seeds`` | ``train_seeds``: the same run for several seeds, mean and deviation |
+| ``evaluation`` | held-out cost and metrics, of a live network or of a run's best checkpoint |
+| ``checkpoint``, ``folder``, ``metrics_log`` | what a run leaves on disk |
+"""

@@ -1,0 +1,152 @@
+"""Checkpoints: safetensors and JSON under ``checkpoints/step-NNNNNNNN/``, no pickle.
+
+Each is written into a hidden folder, its ``manifest.json`` with the SHA-256 of every file last, and renamed into
+place: a folder that is there is whole, and a file that was damaged later is found out by its hash.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+from torch import Tensor
+
+from energyc.diagnostics import UserError
+from energyc.train.disk import sync_folder, write_bytes
+
+Notify = Callable[[str], None]
+MANIFEST = "manifest.json"
+
+
+class Damaged(Exception):
+    """A checkpoint whose files are missing or do not match its manifest."""
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """All that continuing after update ``step`` needs.
+
+    ``params`` by the spec's names, ``buffers`` by the module's, ``optimizer`` as ``PARAM.KEY``; ``state`` is JSON:
+    the best step so far, the controller, beta, the cursor, the module's extra state.
+    """
+
+    step: int
+    params: Mapping[str, Tensor]
+    buffers: Mapping[str, Tensor] = field(default_factory=dict)
+    optimizer: Mapping[str, Tensor] = field(default_factory=dict)
+    state: Mapping[str, Any] = field(default_factory=dict)
+
+
+def save(folder: Path, checkpoint: Checkpoint) -> Path:
+    """Write a checkpoint under ``folder``, which replaces one of the same step. Raises OSError."""
+    path = folder / f"step-{checkpoint.step:08d}"
+    hidden = folder / f".{path.name}.new"
+    shutil.rmtree(hidden, ignore_errors=True)
+    try:
+        hidden.mkdir(parents=True)
+        _fill(hidden, checkpoint)
+        if path.exists():  # a damaged one, or one of a run that was continued from further back
+            shutil.rmtree(path)
+        os.replace(hidden, path)
+    except OSError:
+        shutil.rmtree(hidden, ignore_errors=True)
+        raise
+    sync_folder(folder)
+    return path
+
+
+def load(path: Path) -> Checkpoint:
+    """Read a checkpoint and compare every hash. Raises Damaged."""
+    try:
+        manifest = json.loads((path / MANIFEST).read_bytes())
+        files = {name: _verified(path / name, digest) for name, digest in manifest["files"].items()}
+        tensors = {kind: safetensors.torch.load(files[f"{kind}.safetensors"]) for kind in _KINDS}
+        return Checkpoint(step=int(manifest["step"]), **tensors, state=json.loads(files["state.json"]))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, safetensors.SafetensorError) as error:
+        raise Damaged(f"{path.name}: {error}") from error
+
+
+def steps(folder: Path) -> list[int]:
+    """The steps that have a checkpoint, newest first."""
+    found = (path.name.removeprefix("step-") for path in folder.glob("step-*") if path.is_dir())
+    return sorted((int(name) for name in found if name.isdecimal()), reverse=True)
+
+
+def load_last(folder: Path, notify: Notify) -> Checkpoint:
+    """The newest checkpoint that is whole; each damaged one before it is told to ``notify``.
+
+    Raises UserError E0512 where none is left.
+    """
+    for checkpoint in _intact(folder, steps(folder), notify):
+        return checkpoint
+    raise UserError(
+        f"no usable checkpoint in {folder}", code="E0512", help="train again from the start, with another --out"
+    )
+
+
+def load_best(folder: Path, notify: Notify) -> Checkpoint:
+    """The checkpoint that the newest one calls the best, or the newest itself where that is gone."""
+    last = load_last(folder, notify)
+    step = (last.state.get("best") or {}).get("step")
+    if step is None or step == last.step:
+        return last
+    return next(_intact(folder, [step], notify), last)
+
+
+def prune(folder: Path, best: int | None) -> None:
+    """Keep the newest, the one before it (to fall back on) and the best."""
+    present = steps(folder)
+    for step in present[2:]:
+        if step != best:
+            shutil.rmtree(folder / f"step-{step:08d}", ignore_errors=True)
+
+
+def discard_after(folder: Path, step: int) -> None:
+    """Remove what lies after ``step``: a run that continues from there writes it anew."""
+    for later in steps(folder):
+        if later > step:
+            shutil.rmtree(folder / f"step-{later:08d}", ignore_errors=True)
+
+
+_KINDS = ("params", "buffers", "optimizer")
+
+
+def _fill(folder: Path, checkpoint: Checkpoint) -> None:
+    files = {f"{kind}.safetensors": _tensor_bytes(getattr(checkpoint, kind)) for kind in _KINDS}
+    files["state.json"] = _json_bytes(checkpoint.state)
+    for name, content in files.items():
+        write_bytes(folder / name, content)
+    digests = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
+    write_bytes(folder / MANIFEST, _json_bytes({"format": 1, "step": checkpoint.step, "files": digests}))
+    sync_folder(folder)
+
+
+def _tensor_bytes(tensors: Mapping[str, Tensor]) -> bytes:
+    # A copy each: safetensors refuses tensors that share memory, as views of one buffer do.
+    return safetensors.torch.save({name: value.detach().cpu().clone().contiguous() for name, value in tensors.items()})
+
+
+def _json_bytes(value: Mapping[str, Any]) -> bytes:
+    return (json.dumps(value, indent=1) + "\n").encode()
+
+
+def _verified(path: Path, digest: str) -> bytes:
+    content = path.read_bytes()
+    if hashlib.sha256(content).hexdigest() != digest:
+        raise Damaged(f"{path.parent.name}: {path.name} does not match its hash")
+    return content
+
+
+def _intact(folder: Path, candidates: list[int], notify: Notify) -> Iterator[Checkpoint]:
+    for step in candidates:
+        try:
+            yield load(folder / f"step-{step:08d}")
+        except Damaged as damage:
+            notify(f"the checkpoint of step {step} is damaged ({damage}); looking for an earlier one")

@@ -1,0 +1,120 @@
+"""Held-out evaluation: mean cost and metrics at the equilibria of a split."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from energyc.diagnostics import UserError
+from energyc.train.checkpoint import load_best
+from energyc.train.feeds import Feed
+from energyc.train.folder import RunFolder
+from energyc.train.health import NotFinite, bad_state
+from energyc.train.network import Network
+from energyc.train.options import TrainOptions, suggest
+from energyc.train.order import key_noise, spread
+from energyc.train.outcome import Numbers
+from energyc.train.session import Session
+from energyc.train.snapshot import restore
+
+Notify = Callable[[str], None]
+BESIDE = ("residual", "residual_max", "relax_steps", "samples")
+_LOWER_IS_BETTER = ("cost", "error", "loss", "mse", "rmse", "mae", "perplexity", "residual", "entropy")
+
+
+class Stopped(Exception):
+    """An evaluation that was broken off."""
+
+
+def evaluate(
+    session: Session,
+    *,
+    split: Literal["train", "test"] = "test",
+    samples: int | None = None,
+    notify: Notify = lambda text: None,
+) -> Numbers:
+    """The metrics of the best checkpoint in ``session.out``, with the network left at its weights.
+
+    ``samples`` bounds how many samples are used (all of the split by default); they are spread evenly over it.
+    Raises UserError where the run holds no usable checkpoint, NotFinite where the cost is not finite.
+    """
+    checkpoint = load_best(RunFolder(Path(session.out)).checkpoints, notify)
+    restore(session.net, checkpoint)
+    feed = Feed(session.feeds, split, session.device, session.dtype)
+    numbers = evaluate_split(session.net, feed, session.options, samples=samples or len(feed))
+    return {"step": checkpoint.step, **numbers}
+
+
+@torch.no_grad()
+def evaluate_split(
+    net: Network,
+    feed: Feed,
+    options: TrainOptions,
+    *,
+    samples: int,
+    stop: Callable[[], bool] = lambda: False,
+) -> Numbers:
+    """Means over the samples: ``cost``, each metric, ``residual``, ``relax_steps``; and ``residual_max``, ``samples``.
+
+    Raises NotFinite, and Stopped once ``stop()`` holds.
+    """
+    indices = spread(len(feed), samples)
+    key_noise(options.seed, 0)
+    net.train(False)
+    collected: dict[str, list[Tensor]] = {}
+    for first in range(0, len(indices), options.batch):
+        if stop():
+            raise Stopped
+        batch = feed.batch(indices[first : first + options.batch], seed=options.seed)
+        relaxed = net.relax(batch.clamps)
+        cost = net.cost(relaxed.states, batch.clamps, batch.targets)
+        bad = bad_state(net, batch, relaxed.states, cost)
+        if bad is not None:
+            raise NotFinite(bad)
+        values = {"cost": cost, **net.metrics(relaxed.states, batch.clamps, batch.targets)}
+        values |= {"residual": relaxed.residual, "relax_steps": relaxed.steps}
+        for name, value in values.items():
+            collected.setdefault(name, []).append(value.detach().double().reshape(-1))
+    return _means(collected, options.metrics)
+
+
+def check_names(net: Network, feed: Feed, options: TrainOptions) -> None:
+    """Try one sample, and hold ``metrics`` and ``best`` against what it measures. Raises UserError E0501, NotFinite."""
+    numbers = evaluate_split(net, feed, TrainOptions(batch=1, seed=options.seed), samples=1)
+    for name in options.metrics or ():
+        if name not in numbers:
+            raise UserError(
+                f"train.metrics names no metric {name!r}", code="E0501", help=suggest(name, _named(numbers))
+            )
+    if options.best not in numbers:
+        help_text = suggest(options.best, _named(numbers))
+        raise UserError(f"train.best names no metric {options.best!r}", code="E0501", help=help_text)
+
+
+def is_better(options: TrainOptions, value: float, than: float | None) -> bool:
+    """Whether ``value`` of the deciding quantity beats the best so far; the earlier one wins a tie."""
+    if than is None or math.isnan(than):
+        return True
+    lower = options.best_mode == "min" or (options.best_mode == "auto" and _lower_is_better(options.best))
+    return value < than if lower else value > than
+
+
+def _lower_is_better(name: str) -> bool:
+    return any(word in _LOWER_IS_BETTER for word in name.lower().split("_"))
+
+
+def _named(numbers: Numbers) -> list[str]:
+    return [name for name in numbers if name not in BESIDE]
+
+
+def _means(collected: dict[str, list[Tensor]], wanted: Sequence[str] | None) -> Numbers:
+    joined = {name: torch.cat(parts) for name, parts in collected.items()}
+    numbers = {name: float(values.mean()) for name, values in joined.items()}
+    if wanted is not None:
+        numbers = {name: number for name, number in numbers.items() if name in ("cost", *BESIDE, *wanted)}
+    return {**numbers, "residual_max": float(joined["residual"].max()), "samples": len(joined["cost"])}

@@ -1,0 +1,100 @@
+"""The folder of a run: its name, its files, what it says about itself.
+
+``spec.energy`` and the generated module come from the session; ``run.json`` holds options, versions and seed;
+``metrics.jsonl``, ``timings.jsonl``, ``checkpoints/`` and ``pictures/`` are filled while it trains. A file of the
+run's time is apart from what the same run would write again byte for byte.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from energyc.diagnostics import UserError
+from energyc.train.disk import replace_bytes
+from energyc.train.options import TrainOptions
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """The places of a run."""
+
+    path: Path
+
+    @property
+    def info(self) -> Path:
+        """``run.json``."""
+        return self.path / "run.json"
+
+    @property
+    def metrics(self) -> Path:
+        """``metrics.jsonl``: must be reproducible."""
+        return self.path / "metrics.jsonl"
+
+    @property
+    def timings(self) -> Path:
+        """``timings.jsonl``: is not."""
+        return self.path / "timings.jsonl"
+
+    @property
+    def checkpoints(self) -> Path:
+        """Where checkpoints lie."""
+        return self.path / "checkpoints"
+
+    @property
+    def pictures(self) -> Path:
+        """Where pictures lie."""
+        return self.path / "pictures"
+
+    def read_info(self) -> dict[str, Any]:
+        """What ``run.json`` says. Raises UserError E0511 where this is no run."""
+        try:
+            info = json.loads(self.info.read_bytes())
+        except (OSError, ValueError) as error:
+            raise UserError(f"{self.path} is no run folder: {_why(error)}", code="E0511", help=_EXPECTED) from None
+        if not isinstance(info, dict):
+            raise UserError(f"{self.path} is no run folder: run.json is no object", code="E0511", help=_EXPECTED)
+        return info
+
+    def read_options(self) -> TrainOptions:
+        """The options that the run was started with."""
+        return TrainOptions.from_json(self.read_info().get("options", {}))
+
+    def write_info(self, info: Mapping[str, Any]) -> None:
+        """Replace ``run.json``. Raises OSError."""
+        replace_bytes(self.info, (json.dumps(info, indent=2, default=str) + "\n").encode())
+
+
+_EXPECTED = "give the folder that energyc train made, with run.json and checkpoints/ in it"
+
+
+def default_out(name: str, root: Path = Path("runs")) -> Path:
+    """``runs/NAME-N``: one more than the largest N that is there, or NAME-1."""
+    taken = [path.name.removeprefix(f"{name}-") for path in root.glob(f"{name}-*")]
+    return root / f"{name}-{1 + max((int(number) for number in taken if number.isdecimal()), default=0)}"
+
+
+def refuse_taken(path: Path) -> None:
+    """Raise UserError E0510 where something lies at ``path`` already."""
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        help_text = f"choose another --out, or continue with: energyc train --resume {path}"
+        raise UserError(f"{path} exists and is not empty", code="E0510", help=help_text)
+
+
+def claim(path: Path) -> RunFolder:
+    """Make the folder of a new run. Raises UserError: E0510 where something lies there, E0513 where it cannot."""
+    refuse_taken(path)
+    folder = RunFolder(path)
+    try:
+        for place in (path, folder.checkpoints, folder.pictures):
+            place.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"cannot make {path}: {_why(error)}", code="E0513", help="choose another --out") from None
+    return folder
+
+
+def _why(error: Exception) -> str:
+    return error.strerror or str(error) if isinstance(error, OSError) else "run.json is not readable"

@@ -1,0 +1,54 @@
+"""What must be finite, and which samples may take part in an update."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from energyc.train.feeds import Batch
+from energyc.train.network import Gradients, Network, Tensors
+
+
+class NotFinite(Exception):
+    """A step that leads nowhere, because ``what`` is not finite."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(what)
+        self.what = what
+
+
+def first_bad(net: Network, batch: Batch, gradients: Gradients) -> str | None:
+    """What is not finite, named as early in its causes as can be told: a term, a state, the cost, a gradient."""
+    values = {**gradients.states, **gradients.params}
+    if bool(torch.isfinite(gradients.cost).all()) and _finite(values):
+        return None
+    return bad_state(net, batch, gradients.states, gradients.cost) or _first(gradients.params, "the gradient of")
+
+
+def bad_state(net: Network, batch: Batch, states: Tensors, cost: Tensor) -> str | None:
+    """The first of energy terms, states and cost that is not finite."""
+    bad_cost = not bool(torch.isfinite(cost).all())
+    if not bad_cost and _finite(states):
+        return None
+    term = net.first_bad_term(states, batch.clamps)
+    if term is not None:
+        return f"energy term {term}"
+    return _first(states, "state") or ("the cost" if bad_cost else None)
+
+
+def bad_param(params: Tensors) -> str | None:
+    """The first param that is not finite."""
+    return _first(params, "param")
+
+
+def passes_gate(residual: Tensor, gate: float) -> Tensor:
+    """[batch], bool: the samples that settled; a residual that is not finite has not."""
+    return residual <= gate
+
+
+def _finite(values: Tensors) -> bool:
+    return all(bool(torch.isfinite(value).all()) for value in values.values())
+
+
+def _first(values: Tensors, kind: str) -> str | None:
+    return next((f"{kind} {name}" for name, value in values.items() if not _finite({name: value})), None)

@@ -1,0 +1,32 @@
+"""What ``run.json`` says of a run."""
+
+from __future__ import annotations
+
+import platform
+from typing import Any
+
+import numpy as np
+import torch
+
+from energyc.train.learner import Learner
+from energyc.train.session import Session
+
+
+def run_info(session: Session, learner: Learner) -> dict[str, Any]:
+    """Options, seed, sizes and versions; the session's own ``info`` stands beside them under its keys."""
+    return {
+        "format": 1,
+        "network": session.net.name,
+        "rule": learner.rule,
+        "options": session.options.to_json(),
+        "steps": learner.total,
+        "training_samples": learner.order.samples,
+        "params": {name: list(param.shape) for name, param in learner.params.items()},
+        "bindings": {"clamps": dict(session.feeds.clamps), "targets": dict(session.feeds.targets)},
+        "files": list(session.files),
+        "device": session.device,
+        "dtype": str(session.dtype).removeprefix("torch."),
+        "threads": torch.get_num_threads(),
+        "versions": {"python": platform.python_version(), "torch": torch.__version__, "numpy": np.__version__},
+        **session.info,
+    }

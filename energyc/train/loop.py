@@ -1,0 +1,209 @@
+"""The training loop: updates, evaluations and checkpoints in their order, and a clean end whatever happens.
+
+After update k its row is written, then (where due) the network is evaluated, then a checkpoint saved. A checkpoint
+therefore knows everything up to its step, and ``metrics.jsonl`` cut at that step is what it was at that moment.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from energyc.diagnostics import UserError
+from energyc.train import checkpoint as checkpoints
+from energyc.train.disk import replace_bytes, writing
+from energyc.train.evaluation import Stopped, check_names, evaluate_split, is_better
+from energyc.train.feeds import Feed
+from energyc.train.folder import RunFolder, claim, refuse_taken
+from energyc.train.health import NotFinite, bad_param
+from energyc.train.info import run_info
+from energyc.train.learner import Learner
+from energyc.train.metrics_log import MetricsLog, Row
+from energyc.train.outcome import Diverged, Interrupted, Outcome
+from energyc.train.penalty import Controller
+from energyc.train.progress import Reporter
+from energyc.train.session import Session
+from energyc.train.signals import Signals
+from energyc.train.snapshot import restore, take
+
+
+def train(session: Session, *, resume: bool = False, reporter: Reporter | None = None) -> Outcome:
+    """Train ``session.net`` into ``session.out``; with ``resume`` go on from its newest whole checkpoint.
+
+    The caller's random generators are left as they were. Raises UserError (options, data, folder, disk), Interrupted
+    (Ctrl-C, SIGTERM; after saving), Diverged (the last good checkpoint is kept), KeyboardInterrupt (a second Ctrl-C).
+    """
+    devices = range(torch.cuda.device_count()) if torch.device(session.device).type == "cuda" else ()
+    with torch.random.fork_rng(devices=list(devices)), Signals() as signals, reporter or Reporter() as shown:
+        training = Training(session, signals, shown)
+        if resume:
+            training.resume()
+        else:
+            training.begin()
+        return training.run()
+
+
+class Training:
+    """A run under way: the learner, the step it has reached, and what was saved."""
+
+    def __init__(self, session: Session, signals: Signals, reporter: Reporter) -> None:
+        self.session = session
+        self.options = session.options
+        self.folder = RunFolder(session.out)
+        self.learner = Learner(session, Feed(session.feeds, "train", session.device, session.dtype))
+        self.step = 0
+        self.best: dict[str, Any] | None = None  # step, value, numbers
+        self.evaluated: dict[str, Any] | None = None  # step, numbers: the last evaluation
+        self.kept: int | None = None  # the step of the newest checkpoint
+        self._held_out = Feed(session.feeds, "test", session.device, session.dtype)
+        self._log = MetricsLog(self.folder.metrics)
+        self._timings = MetricsLog(self.folder.timings)
+        self._signals = signals
+        self._reporter = reporter
+        self._start = time.monotonic()
+
+    @property
+    def total(self) -> int:
+        """Updates of the whole run."""
+        return self.learner.total
+
+    def begin(self) -> None:
+        """Claim the folder and save step 0, so that there is something good to return to from the first update on."""
+        refuse_taken(self.session.out)
+        with self._finite():
+            check_names(self.session.net, self._held_out, self.options)
+        claim(self.session.out)
+        with writing(self.session.out, None):
+            for name, text in self.session.files.items():
+                replace_bytes(self.folder.path / name, text.encode())
+            self.folder.write_info(run_info(self.session, self.learner))
+            self._log.truncate(0)
+        self._save()
+
+    def resume(self) -> None:
+        """Put the newest whole checkpoint back, and the log to what it was then."""
+        checkpoint = checkpoints.load_last(self.folder.checkpoints, self._reporter.message)
+        self._check_samples(checkpoint.state["samples"])
+        restore(self.session.net, checkpoint, self.learner.optimizer)
+        if checkpoint.state.get("controller"):
+            self.learner.controller = Controller(**checkpoint.state["controller"])
+        self.step = self.kept = checkpoint.step
+        self.evaluated = checkpoint.state["evaluated"]
+        best = checkpoint.state["best"]
+        present = checkpoints.steps(self.folder.checkpoints)
+        self.best = best if best is not None and best["step"] in present else None
+        with writing(self.session.out, self.kept):
+            checkpoints.discard_after(self.folder.checkpoints, self.step)
+            self._log.truncate(self.step)
+            self.folder.write_info(run_info(self.session, self.learner))
+
+    def run(self) -> Outcome:
+        """Make the updates that are left."""
+        self._reporter.begin(f"{self.session.net.name} ({self.learner.rule})", self.step, self.total)
+        self._finish_step()  # an evaluation that is due now: step 0, or one that was broken off
+        while self.step < self.total:
+            with self._finite():
+                row = self.learner.update(self.step)
+            self.step += 1
+            self._record(row)
+            self._finish_step()
+        return self._outcome()
+
+    def _record(self, row: Row) -> None:
+        if self.step % self.options.log_every == 0 or self.step == self.total:
+            with writing(self.session.out, self.kept):
+                self._log.write(row)
+        self._reporter.update(row)
+
+    def _finish_step(self) -> None:
+        """Evaluate and save where that is due; leave if a signal came."""
+        due = self._evaluation_due()
+        if due and not self._signals.raised:
+            self._evaluate()
+        if due or self._signals.raised or self._save_due():
+            self._save()
+        if self._signals.raised:
+            raise Interrupted(self.session.out, self.step)
+
+    def _evaluation_due(self) -> bool:
+        done = self.evaluated is not None and self.evaluated["step"] == self.step
+        return not done and (self.step % self._eval_every == 0 or self.step == self.total)
+
+    def _save_due(self) -> bool:
+        return (
+            self.options.save_every is not None and self.step % self.options.save_every == 0 and self.kept != self.step
+        )
+
+    @property
+    def _eval_every(self) -> int:
+        return self.options.eval_every or max(1, min(self.learner.order.updates, self.total // 10))
+
+    def _evaluate(self) -> None:
+        try:
+            with self._finite():
+                numbers = evaluate_split(
+                    self.session.net,
+                    self._held_out,
+                    self.options,
+                    samples=self.options.eval_samples,
+                    stop=lambda: self._signals.raised,
+                )
+        except Stopped:
+            return
+        self.evaluated = {"step": self.step, "numbers": numbers}
+        value = numbers[self.options.best]
+        if is_better(self.options, value, None if self.best is None else self.best["value"]):
+            self.best = {"step": self.step, "value": value, "numbers": numbers}
+        row = {"step": self.step, "kind": "eval", "split": "test", **numbers}
+        with writing(self.session.out, self.kept):
+            self._log.write(row)
+            self._timings.write({"step": self.step, "seconds": round(self._seconds, 3)})
+        self._reporter.evaluation(row)
+
+    def _save(self) -> None:
+        bad = bad_param(self.learner.params)
+        if bad is not None:
+            raise Diverged(self.session.out, self.step, bad, self.kept)
+        with writing(self.session.out, self.kept):
+            checkpoints.save(
+                self.folder.checkpoints, take(self.session.net, self.learner.optimizer, self.step, self._state())
+            )
+        self.kept = self.step
+        checkpoints.prune(self.folder.checkpoints, None if self.best is None else self.best["step"])
+
+    def _state(self) -> dict[str, Any]:
+        epoch, position = self.learner.order.place(self.step)
+        return {
+            "epoch": epoch,
+            "position": position,
+            "samples": self.learner.order.samples,
+            "seed": self.options.seed,
+            "best": self.best,
+            "evaluated": self.evaluated,
+            "controller": None if self.learner.controller is None else self.learner.controller.to_json(),
+        }
+
+    def _check_samples(self, samples: int) -> None:
+        if samples != self.learner.order.samples:
+            message = f"the run was made with {samples} training samples, the data now has {self.learner.order.samples}"
+            raise UserError(message, code="E0520", help="give the data that the run was started with by --data")
+
+    @contextmanager
+    def _finite(self) -> Iterator[None]:
+        try:
+            yield
+        except NotFinite as bad:
+            raise Diverged(self.session.out, self.step, bad.what, self.kept) from None
+
+    @property
+    def _seconds(self) -> float:
+        return time.monotonic() - self._start
+
+    def _outcome(self) -> Outcome:
+        final = {} if self.evaluated is None else self.evaluated["numbers"]
+        best, step = ({}, None) if self.best is None else (self.best["numbers"], self.best["step"])
+        return Outcome(self.session.out, self.step, final, best, step, self._seconds)

@@ -1,0 +1,66 @@
+"""Torch's optimisers over the params of a spec: one group for each param, named by it, with its own rate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+import torch
+from torch import Tensor
+
+from energyc.diagnostics import UserError
+from energyc.train.options import OPTIMIZERS, TrainOptions, suggest
+
+_CLASSES: Mapping[str, Callable[..., torch.optim.Optimizer]] = MappingProxyType(
+    {
+        "sgd": torch.optim.SGD,
+        "adam": torch.optim.Adam,
+        "adamw": torch.optim.AdamW,
+        "nadam": torch.optim.NAdam,
+        "radam": torch.optim.RAdam,
+        "adamax": torch.optim.Adamax,
+        "rmsprop": torch.optim.RMSprop,
+        "adagrad": torch.optim.Adagrad,
+        "adadelta": torch.optim.Adadelta,
+    }
+)
+
+
+def make_optimizer(options: TrainOptions, params: Mapping[str, Tensor]) -> torch.optim.Optimizer:
+    """The optimiser that the options ask for; ``lr.NAME`` of a param that is not there is a UserError E0501."""
+    for name in options.rates:
+        if name not in params:
+            raise UserError(f"train.lr.{name} names no learnable param", code="E0501", help=suggest(name, params))
+    _, taken = OPTIMIZERS[options.optimizer]
+    given = {name: getattr(options, name) for name in taken if getattr(options, name) is not None}
+    groups = [{"params": [tensor], "lr": options.rate(name), "name": name} for name, tensor in params.items()]
+    return _CLASSES[options.optimizer](groups, lr=options.base_rate, **given)
+
+
+def set_rates(optimizer: torch.optim.Optimizer, options: TrainOptions, factor: float) -> None:
+    """Give every group its peak rate times ``factor``."""
+    for group in optimizer.param_groups:
+        group["lr"] = options.rate(group["name"]) * factor
+
+
+def pack(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """The optimiser's tensors as ``PARAM.KEY`` (``W1.exp_avg``); plain numbers become tensors of one element."""
+    packed: dict[str, Tensor] = {}
+    for group in optimizer.param_groups:
+        for key, value in optimizer.state.get(group["params"][0], {}).items():
+            if value is not None:
+                packed[f"{group['name']}.{key}"] = value if isinstance(value, Tensor) else torch.tensor(value)
+    return packed
+
+
+def unpack(optimizer: torch.optim.Optimizer, packed: Mapping[str, Tensor]) -> None:
+    """Put the tensors of ``pack`` back.
+
+    Written into the state directly: torch's ``load_state_dict`` casts some of it to the param's dtype, and a resumed
+    run would no longer equal an uninterrupted one bit for bit.
+    """
+    params = {group["name"]: group["params"][0] for group in optimizer.param_groups}
+    for name, tensor in packed.items():
+        owner, _, key = name.rpartition(".")
+        param = params[owner]
+        optimizer.state[param][key] = tensor.clone() if tensor.ndim == 0 else tensor.to(param.device, copy=True)

@@ -1,0 +1,223 @@
+"""What ``train { ... }`` may say: the settings of a training run, checked, with their defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from difflib import get_close_matches
+from types import MappingProxyType
+from typing import Any
+
+from energyc.diagnostics import UserError
+from energyc.train.settings import Reader, flag, number, pair, read_arguments, split_call, whole, word, words
+
+# For each optimiser of torch.optim: its default learning rate and the settings it takes beside lr.
+OPTIMIZERS: Mapping[str, tuple[float, tuple[str, ...]]] = MappingProxyType(
+    {
+        "sgd": (0.01, ("momentum", "nesterov", "weight_decay")),
+        "adam": (1e-3, ("betas", "eps", "weight_decay")),
+        "adamw": (1e-3, ("betas", "eps", "weight_decay")),
+        "nadam": (1e-3, ("betas", "eps", "weight_decay")),
+        "radam": (1e-3, ("betas", "eps", "weight_decay")),
+        "adamax": (2e-3, ("betas", "eps", "weight_decay")),
+        "rmsprop": (1e-3, ("momentum", "eps", "weight_decay")),
+        "adagrad": (0.01, ("eps", "weight_decay")),
+        "adadelta": (1.0, ("eps", "weight_decay")),
+    }
+)
+SCHEDULES = ("constant", "cosine", "linear")
+DEFAULT_STEPS = 1000
+
+
+@dataclass(frozen=True)
+class Penalty:
+    """The Jacobian penalty's controller: lambda <- clip(lambda (EMA(residual)/target)^0.3, floor, ceiling)."""
+
+    target: float = 1e-4
+    floor: float = 1e-4
+    ceiling: float = 10.0
+
+
+@dataclass(frozen=True)
+class TrainOptions:
+    """The settings of a run.
+
+    Learning rates: ``lr`` for all params (None: the optimiser's own default), ``rates`` for single ones (``lr.W1``).
+    Length: ``steps`` updates, or ``epochs`` passes over the training split; at most one of them is set.
+    ``eval_every``, ``save_every`` and ``log_every`` count updates; None leaves them to the loop (see docs/training.md).
+    ``best`` names the held-out quantity that decides the best checkpoint, ``best_mode`` whether a low one is good.
+    """
+
+    rule: str | None = None
+    optimizer: str = "adam"
+    lr: float | None = None
+    rates: Mapping[str, float] = field(default_factory=dict)
+    final_lr: float | None = None
+    momentum: float | None = None
+    nesterov: bool | None = None
+    weight_decay: float | None = None
+    betas: tuple[float, float] | None = None
+    eps: float | None = None
+    schedule: str = "constant"
+    warmup: int = 0
+    clip: float | None = None
+    batch: int = 32
+    steps: int | None = None
+    epochs: int | None = None
+    eval_every: int | None = None
+    eval_samples: int = 2000
+    save_every: int | None = None
+    log_every: int = 1
+    metrics: tuple[str, ...] | None = None
+    best: str = "cost"
+    best_mode: str = "auto"
+    gate: float | None = None
+    penalty: Penalty | None = None
+    residual_defence: float | None = None
+    folds: int | None = None
+    allow_biased: bool = False
+    seed: int = 0
+
+    @staticmethod
+    def from_settings(settings: Mapping[str, Any]) -> TrainOptions:
+        """Read the words and values of a spec's ``train`` block (or of ``--set train.KEY=VALUE``).
+
+        Raises UserError E0501 (unknown setting), E0502 (a value that does not fit), E0503 (settings that exclude
+        each other).
+        """
+        known: dict[str, Any] = {}
+        rates: dict[str, float] = {}
+        for key, value in settings.items():
+            if key.startswith("lr."):
+                rates[key.removeprefix("lr.")] = _read(key, number(0), value)
+            elif key in _COMPOSED:
+                known |= _read(key, _COMPOSED[key], value)
+            else:
+                known[key] = _read(key, _reader(key), value)
+        return _checked(TrainOptions(rates=rates, **known))
+
+    @staticmethod
+    def from_json(saved: Mapping[str, Any]) -> TrainOptions:
+        """The options that ``to_json`` wrote into a run.json; keys of later versions are ignored."""
+        names = {item.name for item in fields(TrainOptions)}
+        known: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in saved.items() if key in names
+        }
+        if known.get("penalty") is not None:
+            known["penalty"] = Penalty(**known["penalty"])
+        return TrainOptions(**known)
+
+    def to_json(self) -> dict[str, Any]:
+        """All options as JSON values, in the order of the fields."""
+        return asdict(replace(self, rates=dict(self.rates)))
+
+    def with_steps(self, steps: int) -> TrainOptions:
+        """The same with another length (``--steps``), which replaces ``epochs``."""
+        return replace(self, steps=_read("steps", whole(0), steps), epochs=None)
+
+    def total_steps(self, updates_per_epoch: int) -> int:
+        """The number of updates of the whole run."""
+        if self.epochs is not None:
+            return self.epochs * updates_per_epoch
+        return DEFAULT_STEPS if self.steps is None else self.steps
+
+    def rate(self, param: str) -> float:
+        """The peak learning rate of one param."""
+        return self.rates.get(param, self.base_rate)
+
+    @property
+    def base_rate(self) -> float:
+        """The peak learning rate of the params that have none of their own."""
+        return OPTIMIZERS[self.optimizer][0] if self.lr is None else self.lr
+
+
+def suggest(name: str, known: Collection[str]) -> str:
+    """The help text for a misspelt name: near ones, or all of them."""
+    near = get_close_matches(name, known, n=3, cutoff=0.6)
+    return f"did you mean {' or '.join(near)}?" if near else "known: " + ", ".join(sorted(known))
+
+
+def _schedule(value: Any) -> dict[str, Any]:
+    name, arguments = split_call(value)
+    word(SCHEDULES)(name)
+    return {"schedule": name, **read_arguments(arguments, {"warmup": whole(0)})}
+
+
+def _penalty(value: Any) -> dict[str, Any]:
+    name, arguments = split_call(value)
+    word(("jacobian",))(name)
+    positive = number(above=0)
+    return {"penalty": Penalty(**read_arguments(arguments, dict.fromkeys(("target", "floor", "ceiling"), positive)))}
+
+
+# Settings that are read into several options at once.
+_COMPOSED: Mapping[str, Reader] = MappingProxyType({"schedule": _schedule, "penalty": _penalty})
+
+_READERS: Mapping[str, Reader] = MappingProxyType(
+    {
+        "rule": word(),
+        "optimizer": word(tuple(OPTIMIZERS)),
+        "lr": number(0),
+        "final_lr": number(0),
+        "momentum": number(0, 1),
+        "nesterov": flag,
+        "weight_decay": number(0),
+        "betas": pair,
+        "eps": number(above=0),
+        "warmup": whole(0),
+        "clip": number(above=0),
+        "batch": whole(1),
+        "steps": whole(0),
+        "epochs": whole(0),
+        "eval_every": whole(1),
+        "eval_samples": whole(1),
+        "save_every": whole(1),
+        "log_every": whole(1),
+        "metrics": words,
+        "best": word(),
+        "best_mode": word(("auto", "min", "max")),
+        "gate": number(above=0),
+        "residual_defence": number(0),
+        "folds": whole(2),
+        "allow_biased": flag,
+        "seed": whole(0),
+    }
+)
+
+
+def _reader(key: str) -> Reader:
+    if key in _READERS:
+        return _READERS[key]
+    names = [*_READERS, *_COMPOSED]
+    raise UserError(f"train has no setting {key!r}", code="E0501", help=suggest(key, names))
+
+
+def _read(key: str, read: Reader, value: Any) -> Any:
+    try:
+        return read(value)
+    except ValueError as expected:
+        raise UserError(f"train.{key} = {_shown(value)} does not fit", code="E0502", help=f"write {expected}") from None
+
+
+def _shown(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 40 else text[:37] + "..."
+
+
+def _checked(options: TrainOptions) -> TrainOptions:
+    """Refuse settings that exclude each other."""
+    if options.steps is not None and options.epochs is not None:
+        raise UserError("train sets both steps and epochs", code="E0503", help="keep one of them")
+    if options.final_lr is not None and options.schedule == "constant":
+        message = "train.final_lr has no effect on a constant rate"
+        raise UserError(message, code="E0503", help="add schedule = cosine or schedule = linear")
+    _, taken = OPTIMIZERS[options.optimizer]
+    for name in ("momentum", "nesterov", "weight_decay", "betas", "eps"):
+        if getattr(options, name) is not None and name not in taken:
+            message = f"the optimiser {options.optimizer} takes no {name}"
+            raise UserError(message, code="E0503", help="it takes lr, " + ", ".join(taken))
+    if options.nesterov and not options.momentum:
+        raise UserError("train.nesterov needs a momentum above 0", code="E0503", help="add momentum = 0.9")
+    if options.penalty and options.penalty.floor > options.penalty.ceiling:
+        raise UserError("the penalty's floor lies above its ceiling", code="E0503", help="exchange them")
+    return options

@@ -1,0 +1,71 @@
+"""A run folder read back: what ``energyc.load("runs/x")``, ``eval``, ``verify`` and ``--resume`` start from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from energyc.diagnostics import UserError
+from energyc.train.checkpoint import Checkpoint, load_best, load_last
+from energyc.train.folder import RunFolder
+from energyc.train.metrics_log import Row, read_rows
+from energyc.train.network import Network
+from energyc.train.options import TrainOptions
+from energyc.train.snapshot import restore
+
+Which = Literal["best", "last"]
+
+
+@dataclass(frozen=True)
+class SavedRun:
+    """A run on disk."""
+
+    folder: RunFolder
+    info: Mapping[str, Any]
+
+    @cached_property
+    def options(self) -> TrainOptions:
+        """The options that it was started with."""
+        return TrainOptions.from_json(self.info.get("options", {}))
+
+    @property
+    def spec(self) -> str:
+        """The text of the resolved spec."""
+        return self.text("spec.energy")
+
+    def text(self, name: str) -> str:
+        """A file that the run keeps. Raises UserError E0511 where it is gone."""
+        try:
+            return (self.folder.path / name).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            message = f"the run {self.folder.path} has no readable {name}"
+            raise UserError(message, code="E0511", help="give a folder that energyc train made") from None
+
+    def rows(self) -> list[Row]:
+        """All rows of its metrics.jsonl."""
+        return read_rows(self.folder.metrics)
+
+    def checkpoint(self, which: Which = "best", notify: Callable[[str], None] = lambda text: None) -> Checkpoint:
+        """Its best or its newest whole checkpoint. Raises UserError E0512 where there is none."""
+        read = load_best if which == "best" else load_last
+        return read(self.folder.checkpoints, notify)
+
+    def load_into(
+        self, net: Network, which: Which = "best", notify: Callable[[str], None] = lambda text: None
+    ) -> Checkpoint:
+        """Put its weights into a network of the same spec; gives the checkpoint they are from."""
+        checkpoint = self.checkpoint(which, notify)
+        restore(net, checkpoint)
+        return checkpoint
+
+
+def load_run(path: Path | str) -> SavedRun:
+    """Open a run folder. Raises UserError E0511 where ``path`` is none, or holds the runs of several seeds."""
+    folder = RunFolder(Path(path))
+    if (folder.path / "summary.json").exists() and not folder.info.exists():
+        names = ", ".join(sorted(str(run) for run in folder.path.glob("seed-*")))
+        raise UserError(f"{path} holds the runs of several seeds", code="E0511", help=f"give one of them: {names}")
+    return SavedRun(folder, folder.read_info())

@@ -1,0 +1,108 @@
+"""The same run for several seeds: one folder each, and what they agree on."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from energyc.diagnostics import UserError
+from energyc.train.checkpoint import steps
+from energyc.train.disk import replace_bytes, writing
+from energyc.train.evaluation import BESIDE
+from energyc.train.folder import RunFolder, refuse_taken
+from energyc.train.loop import train
+from energyc.train.outcome import Interrupted, Numbers, Outcome
+from energyc.train.progress import Reporter
+from energyc.train.session import Session
+
+MakeSession = Callable[[int, Path], Session]
+Summary = dict[str, Any]
+SUMMARY = "summary.json"
+
+
+def train_seeds(
+    make: MakeSession, seeds: Sequence[int], out: Path, *, resume: bool = False, reporter: Reporter | None = None
+) -> Summary:
+    """Train once for each seed into ``out/seed-N``; ``make(seed, folder)`` builds the session and its network.
+
+    Writes and gives the summary: ``{"seeds", "final": {name: {"mean", "deviation", "values"}}, "best": ...}``, the
+    deviation that of a sample (n - 1). With ``resume`` finished seeds are passed over quickly and an unfinished one is
+    continued. Raises what ``train`` raises.
+    """
+    if not resume:
+        refuse_taken(out)
+    with writing(out, None):
+        out.mkdir(parents=True, exist_ok=True)
+        _write(out, {"seeds": list(seeds)})
+    outcomes = [_train_one(make, seed, out, reporter) for seed in seeds]
+    summary = summarise(seeds, outcomes)
+    with writing(out, None):
+        _write(out, summary)
+    return summary
+
+
+def read_summary(out: Path) -> Summary:
+    """The summary of a folder of seeds. Raises UserError E0511 where there is none."""
+    try:
+        summary = json.loads((out / SUMMARY).read_bytes())
+        return {**summary, "seeds": [int(seed) for seed in summary["seeds"]]}
+    except (OSError, ValueError, KeyError, TypeError):
+        message = f"{out} holds no runs of several seeds"
+        raise UserError(message, code="E0511", help="give a folder that energyc train --seeds made") from None
+
+
+def summarise(seeds: Sequence[int], outcomes: Sequence[Outcome]) -> Summary:
+    """Mean and deviation of every held-out number, at the end and at each run's best checkpoint."""
+    return {
+        "seeds": list(seeds),
+        "final": _spread([outcome.final for outcome in outcomes]),
+        "best": _spread([outcome.best for outcome in outcomes]),
+        "best_steps": [outcome.best_step for outcome in outcomes],
+        "seconds": [round(outcome.seconds, 3) for outcome in outcomes],
+    }
+
+
+def summary_table(summary: Mapping[str, Any]) -> Table:
+    """Held-out numbers over the seeds, mean and deviation."""
+    count = len(summary["seeds"])
+    table = Table(title=f"held-out, {count} seed{'s' if count != 1 else ''}", title_justify="left")
+    table.add_column("")
+    table.add_column("at the end", justify="right")
+    table.add_column("at the best checkpoint", justify="right")
+    for name, final in summary["final"].items():
+        best = summary["best"].get(name)
+        table.add_row(name, _shown(final), "" if best is None else _shown(best))
+    return table
+
+
+def _train_one(make: MakeSession, seed: int, out: Path, reporter: Reporter | None) -> Outcome:
+    path = out / f"seed-{seed}"
+    begun = bool(steps(RunFolder(path).checkpoints))
+    try:
+        return train(make(seed, path), resume=begun, reporter=reporter)
+    except Interrupted as stop:  # what resumes is the whole, not this one seed
+        raise Interrupted(stop.out, stop.step, resume=out) from None
+
+
+def _spread(results: Sequence[Numbers]) -> dict[str, dict[str, Any]]:
+    names = [name for name in results[0] if name not in BESIDE or name == "residual"] if results else []
+    return {name: _mean([result[name] for result in results]) for name in names}
+
+
+def _mean(values: list[float]) -> dict[str, Any]:
+    deviation = statistics.stdev(values) if len(values) > 1 else None
+    return {"mean": statistics.fmean(values), "deviation": deviation, "values": values}
+
+
+def _shown(entry: Mapping[str, Any]) -> str:
+    mean, deviation = entry["mean"], entry["deviation"]
+    return f"{mean:.4g}" if deviation is None else f"{mean:.4g} ± {deviation:.2g}"
+
+
+def _write(out: Path, summary: Summary) -> None:
+    replace_bytes(out / SUMMARY, (json.dumps(summary, indent=2) + "\n").encode())

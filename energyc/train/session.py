@@ -1,0 +1,33 @@
+"""Everything that one training run needs, put together by whoever starts it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from energyc.train.feeds import Feeds
+from energyc.train.network import Network
+from energyc.train.options import TrainOptions
+
+
+@dataclass(frozen=True)
+class Session:
+    """A network, its data, its options and where the run goes.
+
+    ``files`` are texts that the run folder keeps by their names (``spec.energy``, the generated module); ``info`` goes
+    into run.json beside the options (versions, presets, chosen kernels). ``net`` lies on ``device`` and computes in
+    ``dtype`` already.
+    """
+
+    net: Network
+    feeds: Feeds
+    options: TrainOptions
+    out: Path
+    files: Mapping[str, str] = field(default_factory=dict)
+    info: Mapping[str, Any] = field(default_factory=dict)
+    device: str = "cpu"
+    dtype: torch.dtype = torch.float32

@@ -1,0 +1,39 @@
+"""Ctrl-C and SIGTERM while training: the first asks, the second does not."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from types import FrameType, TracebackType
+from typing import Any
+
+_NOTICE = b"\nfinishing this step, then saving; once more quits at once\n"
+
+
+class Signals:
+    """While entered, a first SIGINT or SIGTERM sets ``raised``; a second one raises KeyboardInterrupt.
+
+    Outside the main thread Python delivers no signals, and nothing is installed.
+    """
+
+    def __init__(self) -> None:
+        self.raised = False
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> Signals:
+        if threading.current_thread() is threading.main_thread():
+            self._before = {number: signal.signal(number, self._handle) for number in (signal.SIGINT, signal.SIGTERM)}
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if self.raised:
+            raise KeyboardInterrupt
+        self.raised = True
+        os.write(2, _NOTICE)  # not through the progress bar: its lock may be held right now
