@@ -109,7 +109,7 @@ def read_text(path: Path) -> str:
 
 
 def shipped_text() -> str:
-    """Python's language reference as ``pydoc_data.topics`` has it, each paragraph once, rulers and runs of spaces cut."""
+    """Python's language reference (``pydoc_data.topics``), each paragraph once, rulers and runs of spaces cut."""
     try:
         from pydoc_data.topics import topics
     except ImportError:

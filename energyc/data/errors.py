@@ -43,3 +43,8 @@ def malformed(path: str, problem: str, expected: str, remedy: str) -> UserError:
 def unfit(path: str, problem: str, remedy: str) -> UserError:
     """Good data of other sizes than the spec declares."""
     return UserError(f"{path}: {problem}", code="E0905", help=remedy)
+
+
+def no_file(adapter: str, path: str) -> UserError:
+    """A path was given to data that are drawn, not read."""
+    return UserError(f"{path}: {adapter} reads no file", code="E0903", help=f"leave out the path for {adapter}")

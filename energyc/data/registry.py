@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from energyc.data.characters import Characters
+from energyc.data.cifar10 import Cifar10
 from energyc.data.digits import Digits
 from energyc.data.errors import unknown_adapter
+from energyc.data.gaussian_process import GaussianProcess
 from energyc.data.masked_images import MaskedImages
+from energyc.data.patterns import Patterns
 from energyc.data.schema import Adapter
 from energyc.data.table import Tables
 from energyc.diagnostics import UserError
@@ -54,6 +57,9 @@ def shipped_adapters() -> tuple[Adapter, ...]:
         MaskedImages(),
         Characters(),
         Tables(),
+        Patterns(),
+        Cifar10(),
+        GaussianProcess(),
     )
 
 

@@ -1,0 +1,125 @@
+"""Small colour pictures in ten classes: ``cifar10()``, CIFAR-10 by path (python or binary version).
+
+The python version is made of pickles; they are read by an unpickler that knows NumPy arrays and nothing else.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from energyc.data.arrays import ArraySplit, SplitDataset, fixed_split, resize_square
+from energyc.data.errors import malformed, missing_file
+from energyc.data.options import OptionReader
+from energyc.data.schema import FieldSchema, Options, Schema
+from energyc.data.shipped import load_digits
+
+SHAPE, CLASSES, TEST_SHARE = (3, 32, 32), 10, 0.2
+RECORD = 1 + 3 * 32 * 32  # a label and an image in the binary version
+EXPECTED = "a folder with data_batch_1 .. data_batch_5 and test_batch (python version), or the same with .bin"
+REMEDY = "unpack cifar-10-python.tar.gz or cifar-10-binary.tar.gz (cs.toronto.edu/~kriz/cifar.html) and pass its folder"
+TRAIN, TEST = tuple(f"data_batch_{number}" for number in range(1, 6)), ("test_batch",)
+
+
+@dataclass(frozen=True)
+class Cifar10:
+    """``image [3, 32, 32]`` in [0, 1], ``label`` in 10 classes.
+
+    With a path: CIFAR-10, 50,000 and 10,000 pictures. Without one: NOT CIFAR-10 but scikit-learn's 1,797 digits,
+    resized to 32 x 32 and coloured (``coloured_digits``), so that a network of this shape can be tried at once.
+    """
+
+    name: str = "cifar10"
+
+    def schema(self, options: Options) -> Schema:
+        """Fields image, label; sizes channels, side, classes."""
+        OptionReader(self.name, options, ())
+        fields = {"image": FieldSchema(SHAPE), "label": FieldSchema((), "integer", CLASSES)}
+        return Schema(fields, {"channels": SHAPE[0], "side": SHAPE[1], "classes": CLASSES})
+
+    def open(self, options: Options, path: str | None, *, seed: int = 0) -> SplitDataset:
+        """The pictures; ``seed`` changes nothing."""
+        schema = self.schema(options)
+        if path is not None:
+            return SplitDataset(schema, path, read_batches(path, TRAIN), read_batches(path, TEST), ("its own split",))
+        images, labels = coloured_digits()
+        train, test = (
+            ArraySplit({"image": images[at], "label": labels[at]}) for at in fixed_split(len(images), TEST_SHARE)
+        )
+        notes = ("a stand-in: digits, not CIFAR-10; pass its folder for that", "fixed random split, 80 / 20")
+        return SplitDataset(schema, "scikit-learn's digits in colour (not CIFAR-10)", train, test, notes)
+
+
+def coloured_digits() -> tuple[np.ndarray, np.ndarray]:
+    """Images ``[1797, 3, 32, 32]`` uint8 and labels: a digit in one colour upon another, both fixed by its number.
+
+    The colours say nothing of the digit. Ink is bright and ground dark, so that the digit can always be seen.
+    """
+    images, labels = load_digits()
+    ink = resize_square(images, SHAPE[1])[:, None]
+    random = np.random.RandomState(0)
+    bright = random.uniform(0.6, 1.0, (len(images), 3, 1, 1))
+    dark = random.uniform(0.0, 0.3, (len(images), 3, 1, 1))
+    return np.round(255 * (dark + (bright - dark) * ink)).astype(np.uint8), labels
+
+
+# ------------------------------------------------------------------ CIFAR-10's own files
+
+
+def read_batches(folder: str, names: tuple[str, ...]) -> ArraySplit:
+    """The pictures of some batches of a folder; raises ``UserError``."""
+    parts = [_read_batch(Path(folder), name) for name in names]
+    images = np.concatenate([images for images, _ in parts])
+    return ArraySplit({"image": images, "label": np.concatenate([labels for _, labels in parts])})
+
+
+def _read_batch(folder: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
+    for path, decode in ((folder / name, _decode_python), (folder / f"{name}.bin", _decode_binary)):
+        if path.is_file():
+            images, labels = decode(path, path.read_bytes())
+            if labels.min() < 0 or labels.max() >= CLASSES:
+                raise malformed(str(path), f"it has a label {labels.max()}", f"labels below {CLASSES}", REMEDY)
+            return images.reshape(-1, *SHAPE), labels
+    raise missing_file(str(folder / name), EXPECTED, REMEDY)
+
+
+def _decode_binary(path: Path, data: bytes) -> tuple[np.ndarray, np.ndarray]:
+    if not data or len(data) % RECORD:
+        raise malformed(str(path), f"{len(data)} bytes", f"records of {RECORD} bytes", REMEDY)
+    records = np.frombuffer(data, np.uint8).reshape(-1, RECORD)
+    return records[:, 1:], records[:, 0].astype(np.int64)
+
+
+def _decode_python(path: Path, data: bytes) -> tuple[np.ndarray, np.ndarray]:
+    try:
+        batch = ArrayUnpickler(io.BytesIO(data), encoding="bytes").load()
+        images, labels = np.asarray(batch[b"data"]), np.asarray(batch[b"labels"], np.int64)
+    except Exception as error:  # a hostile pickle can raise anything
+        raise malformed(str(path), f"not a batch of CIFAR-10 ({error})", EXPECTED, REMEDY) from None
+    if images.dtype != np.uint8 or images.shape != (len(labels), RECORD - 1) or labels.ndim != 1 or not len(labels):
+        raise malformed(str(path), f"its data are {images.dtype} {list(images.shape)}", EXPECTED, REMEDY)
+    return images, labels
+
+
+class ArrayUnpickler(pickle.Unpickler):
+    """An unpickler that builds NumPy arrays and plain containers; every other class or function is refused."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        """The three names that a pickled array needs (``numpy.core`` is the name before NumPy 2)."""
+        place = module.replace("numpy._core", "numpy.core")
+        if (place, name) == ("numpy.core.multiarray", "_reconstruct"):
+            return np.ndarray.__reduce__(np.zeros(0))[0]
+        if place == "numpy" and name in ("ndarray", "dtype"):
+            return getattr(np, name)
+        if (module, name) == ("_codecs", "encode"):  # how protocol 2 writes bytes
+            return _encode_latin1
+        raise pickle.UnpicklingError(f"it asks for {module}.{name}")
+
+
+def _encode_latin1(text: str, encoding: str = "latin1") -> bytes:
+    return text.encode("latin1")

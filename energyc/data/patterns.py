@@ -1,0 +1,119 @@
+"""Stored patterns and damaged probes of them, for associative memories: ``patterns(side = 8, damage = 1/4)``."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from energyc.data.arrays import SplitDataset, generator, resize_square
+from energyc.data.errors import bad_option, no_file
+from energyc.data.options import OptionReader
+from energyc.data.schema import FieldSchema, Options, Schema
+from energyc.data.shipped import load_digits
+
+CLASSES = 10
+LARGEST_SIDE = 128
+PROBES = {"train": 20, "test": 5}  # probes of each pattern
+NOISE, TEST_NOISE = 4, 5  # what a draw is for: keeps the streams apart
+
+
+@dataclass(frozen=True)
+class Damage:
+    """How a pattern is damaged: a share of its entries, each erased (0) or flipped in sign."""
+
+    share: Fraction
+    flip: bool
+
+    def apply(self, pattern: np.ndarray, drawn: np.random.Generator) -> np.ndarray:
+        """A damaged copy of ``[size]``: exactly ``round(share * size)`` entries are hit."""
+        hit = drawn.permutation(len(pattern))[: round(self.share * len(pattern))]
+        probe = pattern.copy()
+        probe[hit] = -probe[hit] if self.flip else 0
+        return probe
+
+
+@dataclass(frozen=True)
+class Patterns:
+    """``stored [size]`` in {-1, 1} and ``probe [size]``, a damaged copy.
+
+    The patterns are the first ``count`` (100, ten of each digit) of scikit-learn's digits, resized to a square of
+    ``size`` (64) pixels and made -1 or 1 about the middle grey. ``damage`` (1/4) is the share of entries that are
+    erased, or flipped with ``kind = flip``. Training and test ask for the same patterns by different draws of damage.
+    """
+
+    name: str = "patterns"
+
+    def schema(self, options: Options) -> Schema:
+        """Fields probe, stored; sizes size, count."""
+        reader = self._reader(options)
+        size, count = self._size(reader), self._count(reader)
+        self._damage(reader)
+        return Schema(dict.fromkeys(("probe", "stored"), FieldSchema((size,))), {"size": size, "count": count})
+
+    def open(self, options: Options, path: str | None, *, seed: int = 0) -> SplitDataset:
+        """The patterns; ``seed`` changes nothing, the draws of a batch have their own. There is no file to read."""
+        if path is not None:
+            raise no_file(self.name, path)
+        schema, reader = self.schema(options), self._reader(options)
+        stored = digit_patterns(math.isqrt(self._size(reader)), self._count(reader))
+        damage = self._damage(reader)
+        train, test = (Probes(stored, damage, PROBES[part], part == "test") for part in ("train", "test"))
+        note = "training and test: the same patterns, other draws of damage; the test's are fixed"
+        return SplitDataset(schema, f"{len(stored)} of scikit-learn's digits as patterns", train, test, (note,))
+
+    def _reader(self, options: Options) -> OptionReader:
+        return OptionReader(self.name, options, ("size", "count", "damage", "kind"))
+
+    def _size(self, reader: OptionReader) -> int:
+        size = reader.size("size", 64, least=4, most=LARGEST_SIDE**2)
+        if math.isqrt(size) ** 2 != size:
+            raise bad_option(self.name, "size", f"is {size}", "the number of pixels of a square: 16, 64, 144, ...")
+        return size
+
+    def _count(self, reader: OptionReader) -> int:
+        return reader.size("count", 100, most=1000)
+
+    def _damage(self, reader: OptionReader) -> Damage:
+        flip = reader.word("kind", "erase", ("erase", "flip")) == "flip"
+        return Damage(reader.fraction("damage", Fraction(1, 4)), flip)
+
+
+@dataclass(frozen=True)
+class Probes:
+    """``draws`` probes of each pattern; ``fixed`` damage depends on the index alone."""
+
+    stored: np.ndarray
+    damage: Damage
+    draws: int
+    fixed: bool
+
+    def __len__(self) -> int:
+        """Patterns times draws."""
+        return len(self.stored) * self.draws
+
+    def batch(
+        self, indices: np.ndarray, *, seed: int = 0, epoch: int = 0, augment: bool = False
+    ) -> dict[str, np.ndarray]:
+        """Probe and pattern of each index; index i asks for pattern ``i % count``."""
+        stored = self.stored[np.asarray(indices) % len(self.stored)]
+        probes = [
+            self.damage.apply(pattern, self._drawn(seed, epoch, int(index)))
+            for pattern, index in zip(stored, indices, strict=True)
+        ]
+        return {"probe": np.stack(probes), "stored": stored}
+
+    def _drawn(self, seed: int, epoch: int, index: int) -> np.random.Generator:
+        return generator(TEST_NOISE, index) if self.fixed else generator(NOISE, seed, epoch, index)
+
+
+def digit_patterns(side: int, count: int) -> np.ndarray:
+    """``[count, side*side]`` of -1 and 1, the digits 0 to 9 in turn."""
+    images, labels = load_digits()
+    # a stable sort of the place within its own digit: 0 to 9, then again
+    place = np.array([np.count_nonzero(labels[:at] == label) for at, label in enumerate(labels)])
+    chosen = np.lexsort((labels, place))[:count]
+    pixels = resize_square(images[chosen], side).reshape(count, -1)
+    return np.where(pixels > 0.5, 1, -1).astype(np.float32)
