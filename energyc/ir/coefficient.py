@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -20,12 +21,14 @@ class Coefficient:
         return Coefficient(Fraction(1), ((name, Fraction(power)),) if power else ())
 
     def __mul__(self, other: Coefficient) -> Coefficient:
+        """The product; powers of equal symbols add."""
         powers: dict[str, Fraction] = dict(self.powers)
         for name, power in other.powers:
             powers[name] = powers.get(name, Fraction(0)) + power
         return Coefficient(self.value * other.value, tuple(sorted((n, p) for n, p in powers.items() if p)))
 
     def __neg__(self) -> Coefficient:
+        """The coefficient with its sign turned."""
         return Coefficient(-self.value, self.powers)
 
     def scaled(self, value: Fraction | int) -> Coefficient:
@@ -43,7 +46,7 @@ class Coefficient:
         """The value where each symbol has the value given."""
         result = float(self.value)
         for name, power in self.powers:
-            result *= float(values[name]) ** float(power)
+            result *= _real_power(float(values[name]), power)
         return result
 
     @property
@@ -53,6 +56,13 @@ class Coefficient:
 
 
 ONE = Coefficient(Fraction(1))
+ZERO = Coefficient(Fraction(0))
+
+
+def _real_power(base: float, exponent: Fraction) -> float:
+    if base == 0 and exponent < 0:
+        return math.inf
+    return math.nan if base < 0 and exponent.denominator > 1 else base ** float(exponent)
 
 
 def _rational_power(value: Fraction, exponent: Fraction) -> Fraction | None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeGuard, TypeVar, cast
 
-from energyc.ir.coefficient import ONE, Coefficient
+from energyc.ir.coefficient import ONE, ZERO, Coefficient
 from energyc.ir.indexing import IndexExpr, axis, equal
 from energyc.ir.nodes import (
     BATCHED_KINDS,
@@ -29,6 +29,7 @@ from energyc.ir.nodes import (
     inputs_of,
 )
 
+N = TypeVar("N", bound=Node)
 Term = tuple[Coefficient, Node]
 Factor = tuple[Node, Sequence[int]]
 
@@ -39,11 +40,11 @@ class Graph:
 
     _nodes: dict[Any, Node] = field(default_factory=dict, repr=False)
 
-    def _share(self, kind: type, dims: tuple[str, ...], batched: bool, *fields: Any) -> Any:
+    def _share(self, kind: type[N], dims: tuple[str, ...], batched: bool, *fields: Any) -> N:
         key = (kind, dims, *fields)
         if key not in self._nodes:
             self._nodes[key] = kind(dims, len(self._nodes), batched, *fields)
-        return self._nodes[key]
+        return cast(N, self._nodes[key])
 
     # ------------------------------------------------------------ leaves
 
@@ -63,6 +64,8 @@ class Graph:
         """A tensor with one value everywhere."""
         if not isinstance(coefficient, Coefficient):
             coefficient = Coefficient(Fraction(coefficient))
+        if coefficient.is_zero:
+            coefficient = ZERO
         dims = tuple(dims)
         return self._share(Einsum, dims, False, coefficient, (), dims, tuple(range(len(dims))))
 
@@ -87,32 +90,38 @@ class Graph:
 
         ``labels`` gives each label's dim (labels are any integers). Labels outside ``out`` are summed over.
         """
-        coefficient, operands = _merged(coefficient, factors, dict(labels), set(labels))
+        coefficient, operands = _merged(coefficient, factors)
         labels = dict(labels)
-        for operand, dims in operands:
-            labels.update(zip(operand.axes, dims, strict=True))
+        for operand in operands:
+            labels.update(zip(operand.axes, operand.node.dims, strict=True))
         dims = tuple(labels[k] for k in out)
         if coefficient.is_zero:
             return self.zero(dims)
-        kept = _simplified([operand for operand, _ in operands])
+        kept = _simplified(operands)
         for k in sorted(set(labels) - set(out) - {a for o in kept for a in o.axes}):
             coefficient = coefficient * Coefficient.symbol(labels[k])
         if len(kept) == 1 and coefficient == ONE and kept[0].axes == tuple(out):
             return kept[0].node
         return self._canonical(coefficient, kept, labels, tuple(out))
 
-    def _canonical(self, coefficient: Coefficient, operands: list[Operand], labels: Mapping[int, str], out: tuple[int, ...]) -> Node:
-        operands = sorted(operands, key=lambda o: (o.node.number, tuple(out.index(a) if a in out else len(out) for a in o.axes)))
+    def _canonical(
+        self, coefficient: Coefficient, operands: list[Operand], labels: Mapping[int, str], out: tuple[int, ...]
+    ) -> Node:
+        place = {label: k for k, label in enumerate(out)}
+        operands = sorted(operands, key=lambda o: (o.node.number, [place.get(a, len(out)) for a in o.axes]))
         order = list(dict.fromkeys([*out, *(a for o in operands for a in o.axes)]))
         number = {label: k for k, label in enumerate(order)}
         renamed = tuple(Operand(o.node, tuple(number[a] for a in o.axes)) for o in operands)
         dims = tuple(labels[k] for k in order)
         batched = any(o.node.batched for o in operands)
-        return self._share(Einsum, tuple(labels[k] for k in out), batched, coefficient, renamed, dims, tuple(number[k] for k in out))
+        numbered = tuple(number[k] for k in out)
+        return self._share(Einsum, tuple(labels[k] for k in out), batched, coefficient, renamed, dims, numbered)
 
     def product(self, *nodes: Node, coefficient: Coefficient = ONE) -> Node:
         """The elementwise product of nodes of equal dims; one of no dims multiplies all."""
         dims = max((node.dims for node in nodes), key=len)
+        if any(node.dims not in ((), dims) for node in nodes):
+            raise ValueError(f"no elementwise product of {nodes!r}")
         labels = dict(enumerate(dims))
         factors = [(node, range(len(node.dims))) for node in nodes]
         return self.einsum(coefficient, factors, labels, range(len(dims)))
@@ -136,8 +145,11 @@ class Graph:
     def add(self, terms: Iterable[Term], dims: Sequence[str]) -> Node:
         """``sum(coefficient * node)``; equal nodes are collected and zeros dropped."""
         collected: dict[tuple[Node, tuple[tuple[str, Fraction], ...]], Fraction] = {}
+        dims = tuple(dims)
         for coefficient, node in terms:
-            factor, inner = _scaled(node)
+            if node.dims != dims:
+                raise ValueError(f"{node!r} is no term of a sum over {dims}")
+            factor, inner = self._scaled(node)
             total = coefficient * factor
             key = (inner, total.powers)
             collected[key] = collected.get(key, Fraction(0)) + total.value
@@ -147,7 +159,15 @@ class Graph:
         if len(kept) == 1:
             return self.scale(*kept[0])
         kept = tuple(sorted(kept, key=lambda term: (term[1].number, term[0].powers)))
-        return self._share(Add, tuple(dims), any(node.batched for _, node in kept), kept)
+        return self._share(Add, dims, any(node.batched for _, node in kept), kept)
+
+    def _scaled(self, node: Node) -> Term:
+        """A node as an exact factor times a node, so that a sum collects what differs by a factor alone."""
+        if isinstance(node, Einsum) and not node.operands:
+            return node.coefficient, self.constant(1, node.dims)
+        if isinstance(node, Einsum) and len(node.operands) == 1 and node.operands[0].axes == node.out:
+            return node.coefficient, node.operands[0].node
+        return ONE, node
 
     def plus(self, *nodes: Node) -> Node:
         """The sum of nodes of equal dims."""
@@ -163,7 +183,8 @@ class Graph:
         """A scalar function of each element."""
         if isinstance(function, str):
             function = Function(function)
-        return self._share(Map, argument.dims, argument.batched, function, argument)
+        batched = argument.batched or any(body.batched for body in function.bodies)
+        return self._share(Map, argument.dims, batched, function, argument)
 
     def power(self, argument: Node, exponent: Fraction | int) -> Node:
         """Each element to a fixed power; small natural powers are products."""
@@ -190,7 +211,9 @@ class Graph:
         """Largest entry along axes, which go."""
         return self._reduction(Max, argument, axes, guard, _without(argument.dims, axes))
 
-    def _reduction(self, kind: type, argument: Node, axes: Sequence[int], guard: Guard | None, dims: tuple[str, ...]) -> Node:
+    def _reduction(
+        self, kind: type[N], argument: Node, axes: Sequence[int], guard: Guard | None, dims: tuple[str, ...]
+    ) -> N:
         batched = argument.batched or (guard is not None and guard.indicator.batched)
         return self._share(kind, dims, batched, argument, tuple(sorted(axes)), guard)
 
@@ -199,6 +222,7 @@ class Graph:
         return self._share(Stop, argument.dims, argument.batched, argument, mode)
 
     def __len__(self) -> int:
+        """How many nodes were made."""
         return len(self._nodes)
 
 
@@ -210,31 +234,27 @@ def _reads_batch(expr: IndexExpr) -> bool:
     return any(node.batched for node in inputs_of(expr))
 
 
-def _scaled(node: Node) -> Term:
-    """A node as an exact factor times a node."""
-    if isinstance(node, Einsum) and len(node.operands) == 1 and node.operands[0].axes == node.out and not node.contracted:
-        return node.coefficient, node.operands[0].node
-    return ONE, node
-
-
-def _merged(
-    coefficient: Coefficient, factors: Iterable[Factor], labels: dict[int, str], used: set[int]
-) -> tuple[Coefficient, list[tuple[Operand, tuple[str, ...]]]]:
-    """Factors with scalings, transpositions, broadcasts and constants dissolved into the einsum itself."""
+def _merged(coefficient: Coefficient, factors: Iterable[Factor]) -> tuple[Coefficient, list[Operand]]:
+    """Factors with scalings, transpositions, diagonals, broadcasts and constants dissolved into the einsum itself."""
     operands = []
     for node, axes in factors:
-        axes = tuple(axes)
-        while isinstance(node, Einsum) and not node.contracted and len(node.operands) <= 1 and len(set(node.out)) == len(node.out):
-            coefficient = coefficient * node.coefficient
-            names = dict(zip(node.out, axes, strict=True))
-            if not node.operands:
-                node, axes = None, ()
-                break
-            axes = tuple(names[a] for a in node.operands[0].axes)
-            node = node.operands[0].node
-        if node is not None:
-            operands.append((Operand(node, axes), node.dims))
+        operand: Operand | None = Operand(node, tuple(axes))
+        while operand is not None and _dissolves(operand.node):
+            coefficient = coefficient * operand.node.coefficient
+            operand = _inside(operand.node, operand.axes)
+        if operand is not None:
+            operands.append(operand)
     return coefficient, operands
+
+
+def _dissolves(node: Node) -> TypeGuard[Einsum]:
+    return isinstance(node, Einsum) and len(node.operands) <= 1 and not node.contracted
+
+
+def _inside(node: Einsum, axes: tuple[int, ...]) -> Operand | None:
+    """The only operand of a node, by the labels ``axes`` of the node's own axes; None where it is a constant."""
+    outer = dict(zip(node.out, axes, strict=True))
+    return next((Operand(o.node, tuple(outer[a] for a in o.axes)) for o in node.operands), None)
 
 
 def _simplified(operands: list[Operand]) -> list[Operand]:

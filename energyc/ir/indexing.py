@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from energyc.ir.nodes import Input
 
-Value = "IndexExpr | int | str | Input"
+Value: TypeAlias = "IndexExpr | int | str | Input"
 
 NUMERIC = frozenset({"axis", "int", "size", "read", "+", "-", "*", "neg", "abs", "floor_div", "mod"})
 BOOLEAN = frozenset({"==", "!=", "<", "<=", ">", ">=", "and", "or", "not", "true", "related"})
@@ -30,14 +30,14 @@ class IndexExpr:
     size           (dim,) the size of a dim
     read           (input, *IndexExpr) an element of an integer input: ``idx[t]``
     related        (input, *IndexExpr) whether a relation holds
-    + - * abs neg  IndexExprs
+    + - * abs neg  IndexExprs; also ``floor_div`` and ``mod``, both rounding down
     == != < <= > >=  two IndexExprs
     and or not     truth values; ``true`` has no args
     =============  =====================================================================
     """
 
     op: str
-    args: tuple[object, ...]
+    args: tuple[Value, ...]
 
     @property
     def is_condition(self) -> bool:

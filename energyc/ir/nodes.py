@@ -36,6 +36,7 @@ class Node:
         return ()
 
     def __repr__(self) -> str:
+        """Kind, number and dims."""
         return f"<{type(self).__name__} #{self.number}[{', '.join(self.dims)}]>"
 
 
@@ -43,7 +44,7 @@ class Node:
 class Input(Node):
     """A named tensor from outside. ``kind``: state, clamp, target, param, direction, seed, value, flag, argument.
 
-    ``over`` is the dim an integer input takes its values in, ``relation`` for a set of index tuples, None for a real one.
+    ``over`` is the dim an integer input takes its values in, ``relation`` for a set of index tuples, None for a real.
     """
 
     name: str
@@ -74,6 +75,7 @@ class Einsum(Node):
 
     @property
     def children(self) -> tuple[Node, ...]:
+        """The nodes this one is computed from."""
         return tuple(operand.node for operand in self.operands)
 
     @property
@@ -90,6 +92,7 @@ class Add(Node):
 
     @property
     def children(self) -> tuple[Node, ...]:
+        """The nodes this one is computed from."""
         return tuple(node for _, node in self.terms)
 
 
@@ -107,6 +110,11 @@ class Function:
     slope: Node | None = None
     primitive: Node | None = None
 
+    @property
+    def bodies(self) -> tuple[Node, ...]:
+        """What a potential is made of; empty for a function of the table."""
+        return tuple(body for body in (self.slope, self.primitive) if body is not None)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Map(Node):
@@ -117,6 +125,7 @@ class Map(Node):
 
     @property
     def children(self) -> tuple[Node, ...]:
+        """The nodes this one is computed from."""
         return (self.argument,)
 
 
@@ -138,11 +147,12 @@ class Reduction(Node):
 
     @property
     def children(self) -> tuple[Node, ...]:
+        """The nodes this one is computed from."""
         return (self.argument, *((self.guard.indicator,) if self.guard else ()))
 
 
 class Softmax(Reduction):
-    """``exp(a) / sum exp(a)`` along the axes; weight 0 where the guard is false, and everywhere where it is nowhere true."""
+    """``exp(a) / sum exp(a)`` along the axes; weight 0 where the guard is false, all of them if it is nowhere true."""
 
 
 class LogSumExp(Reduction):
@@ -165,6 +175,7 @@ class Indicator(Node):
 
     @property
     def children(self) -> tuple[Node, ...]:
+        """The nodes this one is computed from."""
         return inputs_of(self.condition)
 
 
@@ -176,6 +187,7 @@ class Position(Node):
 
     @property
     def children(self) -> tuple[Node, ...]:
+        """The nodes this one is computed from."""
         return inputs_of(self.value)
 
 
@@ -188,6 +200,7 @@ class Stop(Node):
 
     @property
     def children(self) -> tuple[Node, ...]:
+        """The nodes this one is computed from."""
         return (self.argument,)
 
 
