@@ -87,7 +87,7 @@ def _excerpt(source: Source, diagnostic: Diagnostic, primary: Label, margin: int
             yield paint("frame", "...")
         last = number
         text, rows = _line_with_marks(source, number, by_line[number], diagnostic.severity, paint)
-        yield paint("frame", f"{number:>{margin}} |") + (f" {text}" if text else "")
+        yield (paint("frame", f"{number:>{margin}} |") + f" {text}").rstrip()
         yield from (" " * (margin + 1) + bar + " " + row for row in rows)
 
 

@@ -36,7 +36,10 @@ def _span(meta: Meta) -> Span:
 
 
 def _name(token: Token) -> ast.Name:
-    return ast.Name(token_span(token), str(token))
+    span = token_span(token)
+    if token.type == "FIELD":  # the dot belongs to the token, so that no line is taken for a field's name
+        return ast.Name(Span(span.start + 1, span.end), token[1:])
+    return ast.Name(span, str(token))
 
 
 def _name_or_none(token: Token | None) -> ast.Name | None:
@@ -162,7 +165,10 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
         return ast.IndexBinder(_span(meta), _name(name), _name_or_none(dim))
 
     def parameters(self, meta: Meta, children: list[Any]) -> tuple[ast.Name, ...]:
-        return tuple(_name(token) for token in children)
+        return tuple(children)
+
+    def parameter(self, meta: Meta, children: list[Any]) -> ast.Name:
+        return _name(children[0])
 
     # -------------------------------------------------------------- blocks and settings
 

@@ -6,10 +6,17 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
 
+from lark import Token
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
+from lark.parsers.lalr_parser_state import ParserState
 
 from energyc.diagnostics import Source, Span
 from energyc.syntax.scan import BRACKETS, CLOSERS, OPENERS, RESERVED, STATEMENT_WORDS, Scanned, scan
+
+_BLOCKS = frozenset({"_LAYER", "_REPEAT"})
+_HEADS = _BLOCKS | frozenset(
+    "_NETWORK DEFINE _DATA INPUT _PARAM _NOISE _STATE EQUATION _FORCE _FN _RELAX SETTINGS _PRESET".split()
+)
 
 
 @dataclass(frozen=True)
@@ -18,6 +25,7 @@ class Failure:
 
     source: Source
     offset: int
+    opened: int | None
     state: int
     expected: frozenset[str]
 
@@ -32,8 +40,8 @@ class Failure:
         elif isinstance(error, UnexpectedCharacters):
             expected = set(error.allowed or ())
         assert offset is not None and error.state is not None
-        state = error.state.position  # type: ignore[attr-defined]
-        return cls(source, offset, state, frozenset(expected - {"WS", "COMMENT"}))
+        state: ParserState[int] = error.state
+        return cls(source, offset, _opened(state), state.position, frozenset(expected - {"WS", "COMMENT"}))
 
     @cached_property
     def pieces(self) -> tuple[Scanned, ...]:
@@ -42,9 +50,17 @@ class Failure:
 
     @cached_property
     def at(self) -> int:
-        """The place in ``pieces`` of what could not be taken; their number at the end of the text."""
-        ends = [piece.span.end for piece in self.pieces]
-        return bisect_right(ends, self.offset)
+        """The place in ``pieces`` of what could not be taken; their number at the end of the text.
+
+        Where the parser took the head of the next statement for a setting's key, that head is the place.
+        """
+        at = self._place(self.offset)
+        head = at - 1
+        taken = self.opened is not None and self._place(self.opened) < head
+        return head if taken and self.pieces[head].first and opens_statement(self.pieces, head) else at
+
+    def _place(self, offset: int) -> int:
+        return bisect_right(self.pieces, offset, key=lambda piece: piece.span.end)
 
     @property
     def found(self) -> Scanned | None:
@@ -63,33 +79,58 @@ class Failure:
 
     @property
     def span(self) -> Span:
-        """The place of what could not be taken; at the end of the text, just behind the last word."""
-        if self.found is not None:
+        """The place of what could not be taken; where something is missing, just behind the last word."""
+        if self.found is not None and self.kind != "end":
             return self.found.span
         end = self.before.span.end if self.before else 0
         return Span(end, end)
 
-    @property
+    @cached_property
     def kind(self) -> str:
-        """What could not be taken, as a class: ``word``, ``reserved``, ``number``, ``end`` or the sign itself."""
-        if self.found is None:
+        """What could not be taken, as a class: ``word``, ``reserved``, ``number``, the sign itself, or ``end``.
+
+        A statement ends at the end of the text, where the next one opens, and where its block is closed.
+        """
+        found = self.found
+        if found is None or opens_statement(self.pieces, self.at) or self._closes_block(found):
             return "end"
-        if self.found.kind == "word":
-            return "reserved" if self.found.text in RESERVED else "word"
-        return self.found.text if self.found.kind == "sign" else self.found.kind
+        if found.kind == "word":
+            return "reserved" if found.text in RESERVED else "word"
+        return found.text if found.kind == "sign" else found.kind
+
+    def _closes_block(self, found: Scanned) -> bool:
+        return found.text == "}" and not self.open_brackets and self.open_block is not None
+
+    @cached_property
+    def open_block(self) -> Scanned | None:
+        """The brace of the innermost block around the failing statement."""
+        braces = [piece for piece in _open(self.pieces[: self.at]) if piece.text == "{"]
+        return braces[-1] if braces else None
 
     @cached_property
     def start(self) -> int:
-        """The place in ``pieces`` where the failing statement opens."""
-        at = min(self.at, len(self.pieces) - 1)
-        while at > 0 and not (at < self.at and opens_statement(self.pieces, at)):
-            at -= 1
-        return max(at, 0)
+        """The place in ``pieces`` where the failing statement opens; ``at`` itself where none is open."""
+        return self.at if self.opened is None else self._place(self.opened)
 
     @cached_property
     def open_brackets(self) -> tuple[Scanned, ...]:
         """The brackets of the failing statement that are open where it failed, the outermost first."""
         return _open(self.pieces[self.start : self.at])
+
+    @property
+    def in_settings(self) -> bool:
+        """Whether the place is between the braces of settings."""
+        return any(piece.text == "{" for piece in self.open_brackets)
+
+
+def _opened(state: ParserState[int]) -> int | None:
+    """The offset of the reserved word that opened the statement at hand; a block stands open between its statements."""
+    braces = 0
+    for value in reversed(state.value_stack):
+        if isinstance(value, Token) and value.type in _HEADS:
+            return None if value.type in _BLOCKS and braces else value.start_pos
+        braces += isinstance(value, Token) and value.type == "LBRACE"
+    return None
 
 
 def opens_statement(pieces: tuple[Scanned, ...], at: int) -> bool:

@@ -1,11 +1,112 @@
-"""What to say of a mistake."""
+"""What to say of a mistake: first what the text itself shows, then the likest example of grammar/mistakes.toml."""
 
 from __future__ import annotations
 
-from energyc.diagnostics import Diagnostic
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from lark.exceptions import UnexpectedInput
+
+from energyc.diagnostics import Diagnostic, Source
+from energyc.resources import resource
 from energyc.syntax.failure import Failure
+from energyc.syntax.grammar import grammar
+from energyc.syntax.recognise import RECOGNISERS
+
+_MOST_EXPECTED = 6
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """An entry of grammar/mistakes.toml."""
+
+    code: str
+    message: str
+    text: str
+    help: str
+    examples: tuple[str, ...]
+
+    def of(self, failure: Failure) -> Diagnostic:
+        """The entry's sentence with the words of a text."""
+        words = {
+            "{found}": failure.found.text if failure.found else "the end of the file",
+            "{before}": failure.before.text if failure.before else "",
+            "{word}": failure.pieces[failure.start].text if failure.pieces else "",
+        }
+        return Diagnostic(
+            self.code, _filled(self.message, words), failure.span, text=_filled(self.text, words), help=_filled(self.help, words)
+        )
 
 
 def explain(failure: Failure) -> Diagnostic:
     """One diagnostic for the place where the parser stopped."""
-    return Diagnostic("E0100", "unexpected", failure.span)
+    for recognise in RECOGNISERS:
+        if (diagnostic := recognise(failure)) is not None:
+            return diagnostic
+    mistake = _by_place().get((failure.state, failure.kind))
+    return mistake.of(failure) if mistake is not None else _unexpected(failure)
+
+
+def mistakes() -> tuple[Mistake, ...]:
+    """The entries of grammar/mistakes.toml, in its order."""
+    return tuple(
+        Mistake(entry["code"], entry["message"], entry["text"], entry["help"], tuple(entry["examples"]))
+        for entry in _data()["mistake"]
+    )
+
+
+def failure_of_example(example: str) -> Failure:
+    """Where the parser stops in an example; it stands below ``network n`` unless it opens with ``network`` itself.
+
+    Raises:
+        ValueError: the example is no mistake.
+    """
+    text = example if example.startswith("network") else f"network n\n{example}"
+    source = Source("<example>", text)
+    try:
+        grammar().parse(text)
+    except UnexpectedInput as error:
+        return Failure.of(error, source)
+    raise ValueError(f"the example parses: {example}")
+
+
+@lru_cache(maxsize=1)
+def _data() -> Mapping[str, Any]:
+    return tomllib.loads(resource("grammar", "mistakes.toml").read_text(encoding="utf-8"))
+
+
+@lru_cache(maxsize=1)
+def _by_place() -> Mapping[tuple[int, str], Mistake]:
+    """The entry for each state of the parser and class of word; where two share a place, the first."""
+    places: dict[tuple[int, str], Mistake] = {}
+    for mistake in mistakes():
+        for example in mistake.examples:
+            failure = failure_of_example(example)
+            places.setdefault((failure.state, failure.kind), mistake)
+    return places
+
+
+def _unexpected(failure: Failure) -> Diagnostic:
+    names = {_data()["terminals"].get(terminal, "") for terminal in failure.expected} - {""}
+    expected = sorted(names, key=lambda name: (name.startswith("`"), name))
+    if failure.kind == "end":
+        message = "the statement is not complete"
+    else:
+        message = f"`{failure.found.text if failure.found else ''}` cannot stand here"
+    telling = 0 < len(expected) <= _MOST_EXPECTED and "a statement" not in expected
+    help = f"here may stand {_either(expected)}" if telling else None
+    return Diagnostic("E0100", message, failure.span, text="something else belongs here", help=help)
+
+
+def _either(names: list[str]) -> str:
+    *most, last = names
+    return f"{', '.join(most)} or {last}" if most else last
+
+
+def _filled(text: str, words: Mapping[str, str]) -> str:
+    for sign, word in words.items():
+        text = text.replace(sign, word)
+    return text

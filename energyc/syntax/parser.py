@@ -9,7 +9,7 @@ from __future__ import annotations
 from lark import Token, Tree
 from lark.exceptions import UnexpectedInput
 
-from energyc.diagnostics import Diagnostic, Source, SpecError
+from energyc.diagnostics import Diagnostic, Source, Span, SpecError
 from energyc.syntax import ast
 from energyc.syntax.build import build
 from energyc.syntax.failure import Failure
@@ -17,7 +17,7 @@ from energyc.syntax.grammar import grammar
 from energyc.syntax.limits import too_deep, too_many_brackets
 from energyc.syntax.mistakes import explain
 from energyc.syntax.recover import without_statement_at
-from energyc.syntax.scan import scan
+from energyc.syntax.scan import Scanned, scan
 
 MOST_ERRORS = 20
 
@@ -28,17 +28,17 @@ def parse(source: Source) -> ast.Spec:
     Raises:
         SpecError: with all the syntax errors that were found, in the order of the file (at most ``MOST_ERRORS``).
     """
-    if (bracket := too_many_brackets(scan(source))) is not None:
+    pieces = scan(source)
+    if (bracket := too_many_brackets(pieces)) is not None:
         raise SpecError(source, [bracket])
     tree, found = _parse_what_can_be(source)
+    found += _nameless(pieces)
     if tree is not None:
         spec, wrong = build(tree, source)
-        found = [*found, *wrong, *too_deep(spec)]
-        if not found and not spec.name.text:
-            found = [_nameless(source)]
+        found += [*wrong, *too_deep(spec)]
         if not found:
             return spec
-    raise SpecError(source, sorted(found, key=lambda diagnostic: diagnostic.span or ast.Span(0, 0)))
+    raise SpecError(source, sorted(found, key=_place))
 
 
 def _parse_what_can_be(source: Source) -> tuple[Tree[Token] | None, list[Diagnostic]]:
@@ -58,8 +58,13 @@ def _parse_what_can_be(source: Source) -> tuple[Tree[Token] | None, list[Diagnos
     return None, found
 
 
-def _nameless(source: Source) -> Diagnostic:
-    pieces = scan(source)
-    span = pieces[0].span if pieces else ast.Span(0, 0)
+def _nameless(pieces: tuple[Scanned, ...]) -> list[Diagnostic]:
+    if any(piece.text == "network" for piece in pieces):
+        return []
+    span = pieces[0].span if pieces else Span(0, 0)
     what = "this spec has no `network`" if pieces else "this spec is empty"
-    return Diagnostic("E0102", what, span, help="open it with `network NAME`, below a comment that describes it")
+    return [Diagnostic("E0102", what, span, help="open it with `network NAME`, below a comment that describes it")]
+
+
+def _place(diagnostic: Diagnostic) -> Span:
+    return diagnostic.span or Span(0, 0)

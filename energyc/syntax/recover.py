@@ -12,11 +12,12 @@ def without_statement_at(failure: Failure) -> str | None:
     pieces, at = failure.pieces, failure.at
     if at >= len(pieces):
         return None
-    stop = at if at > failure.start and opens_statement(pieces, at) else at + 1
+    start = at if pieces[at].text == "network" else failure.start
+    stop = at if at > start and opens_statement(pieces, at) else at + 1
     while stop < len(pieces) and not opens_statement(pieces, stop):
         stop += 1
-    spans = [piece.span for piece in pieces[failure.start : stop]]
-    keep, drop = _unpaired(pieces, failure.start, stop, at)
+    spans = [piece.span for piece in pieces[start:stop]]
+    keep, drop = _unpaired(pieces, start, stop, at)
     return _blanked(failure.source.text, [span for span in spans if span not in keep] + drop)
 
 

@@ -17,7 +17,7 @@ OPENERS = frozenset(BRACKETS)
 CLOSERS = frozenset(BRACKETS.values())
 
 _PIECE = re.compile(
-    r"(?P<comment>#[^\n]*)|(?P<word>[A-Za-z_][A-Za-z_0-9]*)|(?P<number>[0-9.]+(?:[eE][+-]?[0-9]+)?[A-Za-z_0-9.]*)"
+    r"(?P<comment>#[^\n]*)|(?P<word>[A-Za-z_][A-Za-z_0-9]*)|(?P<number>(?:[0-9]|\.[0-9])[0-9.]*(?:[eE][+-]?[0-9]+)?[A-Za-z_0-9.]*)"
     r"|(?P<sign>\*\*|<=|>=|==|!=|\S)"
 )
 

@@ -1,0 +1,181 @@
+"""Mistakes that show in the words around the place where the parser stopped: brackets, reserved words, foreign signs."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import unicodedata
+from collections.abc import Callable
+
+from energyc.diagnostics import Diagnostic, Label, Span
+from energyc.syntax.failure import Failure
+from energyc.syntax.foreign import advice
+from energyc.syntax.scan import BRACKETS, CLOSERS, STATEMENT_WORDS, Scanned
+
+_NUMBER = re.compile(r"(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_SIGNS = frozenset("( ) [ ] { } = + - * / ^ < > <= >= == != ** , . : | ~ '".split())
+_REDUCTIONS = frozenset("sum mean max min variance logsumexp softmax layernorm rmsnorm standardize".split())
+
+
+def foreign_sign(failure: Failure) -> Diagnostic | None:
+    """A sign that the language does not have."""
+    found = failure.found
+    if found is None or found.kind != "sign" or found.text in _SIGNS:
+        return None
+    text = failure.source.text
+    end = found.span.end
+    while end < len(text) and unicodedata.category(found.text).startswith("L") and text[end].isalpha():
+        end += 1
+    span = Span(found.span.start, end)
+    return Diagnostic("E0101", f"the language has no sign `{text[span.start : span.end]}`", span, help=advice(found.text))
+
+
+def malformed_number(failure: Failure) -> Diagnostic | None:
+    """``2x``, ``1.2.3``, ``1.``."""
+    found = failure.found
+    if found is None or found.kind != "number" or _NUMBER.fullmatch(found.text):
+        return None
+    match = _NUMBER.match(found.text)
+    rest = found.text[match.end() :] if match else found.text
+    help = "a number is written `2`, `0.5`, `.5` or `1e-3`"
+    if match and rest.isidentifier():
+        help = f"write `{match.group()} * {rest}` for a product; a name does not open with a digit"
+    return Diagnostic("E0114", f"`{found.text}` is no number", found.span, help=help)
+
+
+def second_network(failure: Failure) -> Diagnostic | None:
+    """A second ``network``, or one below other statements."""
+    found = failure.found
+    if found is None or found.text != "network" or failure.kind != "end":
+        return None
+    first = next((p for p in failure.pieces[: failure.at] if p.text == "network"), None)
+    if first is None:
+        help = "put this line at the head of the file"
+        return Diagnostic("E0102", "`network` opens a spec, nothing stands above it", found.span, help=help)
+    label = Label(first.span, "the first is here")
+    help = "put the second network in a file of its own"
+    return Diagnostic("E0102", "a spec has one network", found.span, text="a second one", labels=(label,), help=help)
+
+
+def unpaired_bracket(failure: Failure) -> Diagnostic | None:
+    """A bracket that is never closed, closed by another kind, or that closes nothing."""
+    stack, found = failure.open_brackets, failure.found
+    if found is not None and found.text in CLOSERS and failure.kind != "end":
+        if not stack:
+            return Diagnostic("E0108", f"this `{found.text}` closes nothing", found.span, help="take it away, or open a bracket")
+        if BRACKETS[stack[-1].text] == found.text:
+            return None
+        label = Label(stack[-1].span, "opened here")
+        wanted = BRACKETS[stack[-1].text]
+        message = f"this bracket is opened with `{stack[-1].text}` and closed with `{found.text}`"
+        return Diagnostic("E0108", message, found.span, text=f"`{wanted}` is missing before this", labels=(label,))
+    opener = stack[-1] if stack else None if found is not None else failure.open_block
+    return _never_closed(failure, opener) if failure.kind == "end" and opener else None
+
+
+def _never_closed(failure: Failure, opener: Scanned) -> Diagnostic:
+    place = "the file ends here" if failure.found is None else "the statement ends here"
+    labels = () if failure.before is opener else (Label(failure.span, place),)
+    help = f"write `{BRACKETS[opener.text]}` where it ends"
+    return Diagnostic("E0108", "this bracket is never closed", opener.span, labels=labels, help=help)
+
+
+def missing_operand(failure: Failure) -> Diagnostic | None:
+    """An equation that stops behind an operator, a bracket's head or the ``=``."""
+    if failure.kind != "end" or failure.before is None or not {"NUMBER", "NAME", "LPAR"} <= failure.expected:
+        return None
+    message = f"nothing stands behind `{failure.before.text}`"
+    return Diagnostic("E0113", message, failure.span, text="an expression is missing here")
+
+
+def missing_name(failure: Failure) -> Diagnostic | None:
+    """A statement that stops where a name belongs."""
+    if failure.kind != "end" or failure.before is None or "NAME" not in failure.expected:
+        return None
+    message = f"a name is missing behind `{failure.before.text}`"
+    help = "a name opens with a letter or `_` and holds letters, digits and `_`"
+    return Diagnostic("E0117", message, failure.span, text="a name belongs here", help=help)
+
+
+def reserved_name(failure: Failure) -> Diagnostic | None:
+    """A word of the language where a name belongs."""
+    found = failure.found
+    if found is None or failure.kind != "reserved" or not {"NAME", "KEY", "WORD"} & failure.expected:
+        return None
+    if found.text in ("and", "or") and "NUMBER" in failure.expected:
+        return None
+    return Diagnostic(
+        "E0109",
+        f"`{found.text}` is a word of the language and cannot be a name",
+        found.span,
+        help=f"call it `{found.text}_` or, better, what it stands for",
+    )
+
+
+def no_statement(failure: Failure) -> Diagnostic | None:
+    """A line that opens with a word that opens no statement."""
+    found = failure.found
+    if found is None or failure.kind != "word" or failure.open_brackets:
+        return None
+    if not found.first and {"NAME", "NUMBER"} & failure.expected:
+        return None
+    near = difflib.get_close_matches(found.text, sorted(STATEMENT_WORDS), 1, 0.7)
+    equation = _equals_on_line(failure)
+    if not (found.first and (near or equation or failure.before is None or failure.before.text in "{}")):
+        return None
+    if near and failure.after is not None and failure.after.kind == "word":
+        help = f"did you mean `{near[0]}`?"
+    elif equation:
+        help = f"write `let {found.text}` for a quantity, or `energy`, `force`, `readout`, `cost`, ... for what it is"
+    else:
+        help = "the words are " + ", ".join(f"`{word}`" for word in ("dim", "const", "param", "state", "let", "energy")) + ", ..."
+    return Diagnostic("E0116", f"no statement opens with `{found.text}`", found.span, help=help)
+
+
+def _equals_on_line(failure: Failure) -> bool:
+    for piece in failure.pieces[failure.at + 1 :]:
+        if piece.first:
+            return False
+        if piece.text == "=":
+            return True
+    return False
+
+
+def sum_without_brackets(failure: Failure) -> Diagnostic | None:
+    """``sum d (...)``: an operator along indices without its brackets."""
+    before, found = failure.before, failure.found
+    if before is None or found is None or before.text not in _REDUCTIONS or failure.kind not in ("word", "number", "^"):
+        return None
+    help = f"write `{before.text}[{found.text if found.kind == 'word' else 'd'}](...)`"
+    message = f"`{before.text}` names the indices it runs over in square brackets"
+    return Diagnostic("E0105", message, found.span, text="`[` is missing before this", help=help)
+
+
+def missing_comma(failure: Failure) -> Diagnostic | None:
+    """Two items of a list without a comma: indices in a bracket, definitions on a line."""
+    before, found, after = failure.before, failure.found, failure.after
+    if before is None or found is None or failure.kind not in ("word", "number"):
+        return None
+    if {"NAME", "KEY", "NUMBER"} & failure.expected or "_COMMA" not in failure.expected:
+        return None
+    word = failure.pieces[failure.start].text
+    in_index = [p.text for p in failure.open_brackets][-1:] == ["["] and before.kind == "word" and not failure.in_settings
+    next_item = not failure.open_brackets and word in ("dim", "const", "param", "clamp", "target", "state")
+    if not in_index and not (next_item and after is not None and after.text in ("=", "[", ":", "~")):
+        return None
+    what = "the indices in a bracket" if in_index else f"the items behind a `{word}`"
+    return Diagnostic("E0119", f"{what} are parted by commas", found.span, text="`,` is missing before this")
+
+
+RECOGNISERS: tuple[Callable[[Failure], Diagnostic | None], ...] = (
+    foreign_sign,
+    malformed_number,
+    second_network,
+    unpaired_bracket,
+    missing_operand,
+    missing_name,
+    reserved_name,
+    no_statement,
+    sum_without_brackets,
+    missing_comma,
+)
