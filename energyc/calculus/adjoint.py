@@ -4,17 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from energyc.calculus.dependence import DoesNotOccur, depends
+from energyc.calculus.dependence import DoesNotOccur, body_reads, depends
 from energyc.calculus.scalar import derivative
 from energyc.calculus.tangent import reduce_against
-from energyc.ir import ONE, Add, ArgMax, Coefficient, Einsum, Graph, LogSumExp, Map, Max, Node, Operand, Softmax, Stop, walk
+from energyc.ir import (
+    ONE,
+    Add,
+    ArgMax,
+    Coefficient,
+    Einsum,
+    Graph,
+    LogSumExp,
+    Map,
+    Max,
+    Node,
+    Operand,
+    Softmax,
+    Stop,
+    walk,
+)
 from energyc.ir.indexing import axis, equal
 
 Contribution = tuple[Node, Coefficient, Node]
 
 
-def gradient(graph: Graph, scalar: Node, by: Sequence[Node], *, frozen: bool = False, strict: bool = True) -> dict[Node, Node]:
-    """``d scalar / d node`` for each node of ``by``; as in forces, a ``frozen(...)`` is constant unless asked otherwise.
+def gradient(
+    graph: Graph, scalar: Node, by: Sequence[Node], *, frozen: bool = False, strict: bool = True
+) -> dict[Node, Node]:
+    """``d scalar / d node`` for each node of ``by``; as in forces, a ``frozen(...)`` is constant unless asked for.
 
     Raises DoesNotOccur for a node that the scalar does not depend on (with ``strict=False`` it is left out).
     """
@@ -22,12 +39,19 @@ def gradient(graph: Graph, scalar: Node, by: Sequence[Node], *, frozen: bool = F
 
 
 def adjoint(
-    graph: Graph, seeds: Mapping[Node, Node], by: Sequence[Node], *, frozen: bool = True, strict: bool = True
+    graph: Graph,
+    seeds: Mapping[Node, Node],
+    by: Sequence[Node],
+    *,
+    frozen: bool = True,
+    strict: bool = True,
+    bars: dict[Node, Node] | None = None,
 ) -> dict[Node, Node]:
     """``sum over roots of <seed, d root / d node>`` for each node of ``by``.
 
     ``seeds`` gives each root its seed, a node of the same dims. Nothing passes beyond a node of ``by``: each is
     taken as independent. Raises DoesNotOccur for one that no root depends on (with ``strict=False`` it is left out).
+    ``bars`` receives the adjoint of every node on the way, for whoever wants to name them.
     """
     wanted = set(by)
     active = depends(seeds, wanted, frozen=frozen)
@@ -40,6 +64,8 @@ def adjoint(
         if node not in collected or node not in active:
             continue
         bar = graph.add(collected[node], node.dims)
+        if bars is not None:
+            bars[node] = bar
         if node in wanted:
             result[node] = bar
             continue
@@ -73,7 +99,7 @@ def _add(graph: Graph, node: Add, bar: Node, active: set[Node]) -> Iterable[Cont
 
 
 def _map(graph: Graph, node: Map, bar: Node, active: set[Node]) -> Iterable[Contribution]:
-    if node.argument not in active:
+    if node.argument not in active or body_reads(node.function, active):
         raise NotImplementedError("a potential whose slope holds what is differentiated by")
     yield node.argument, ONE, graph.product(derivative(graph, node.function, node.argument), bar)
 

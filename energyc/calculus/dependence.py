@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from energyc.ir import Map, Node, Stop, walk
+from energyc.ir import Function, Map, Node, Stop, walk
 
 
 class DoesNotOccur(ValueError):
     """A derivative by something that the quantity does not contain; never a silent zero."""
 
     def __init__(self, what: Node) -> None:
+        """``what`` is the node that does not occur."""
         super().__init__(f"the quantity does not depend on {what!r}")
         self.what = what
 
@@ -23,11 +24,13 @@ def depends(roots: Iterable[Node], on: Collection[Node], *, frozen: bool = True)
     active: set[Node] = set()
     for node in walk(roots):
         blocked = isinstance(node, Stop) and (node.mode == "detach" or not frozen)
-        hidden = isinstance(node, Map) and node.function.slope is not None and _reads(node.function.slope, on)
+        hidden = {n for n in walk(node.function.bodies) if n in on} if isinstance(node, Map) else set()
+        active |= hidden
         if node in on or (not blocked and (hidden or any(child in active for child in node.children))):
             active.add(node)
     return active
 
 
-def _reads(slope: Node, on: Collection[Node]) -> bool:
-    return any(node in on for node in walk([slope]))
+def body_reads(function: Function, on: Collection[Node]) -> bool:
+    """Whether a potential's slope or closed form is computed from one of ``on``."""
+    return any(node in on for node in walk(function.bodies))

@@ -110,7 +110,9 @@ SLOPES: Mapping[str, Slope] = MappingProxyType(
         "gelu_tanh": _named("gelu_tanh_slope"),
         "gelu_tanh_slope": _gelu_tanh_slope,
         "gelu_tanh_core": _gelu_tanh_core,
-        "gelu_tanh_scale": _zero,
+        "gelu_tanh_scale": lambda g, u: g.map("gelu_tanh_scale", g.constant(1, u.dims)),
+        "erf": _named("erf_slope"),
+        "erf_slope": lambda g, u: g.scale(-2, g.product(u, g.map("erf_slope", u))),
         "silu_integral": _named("silu"),
     }
 )

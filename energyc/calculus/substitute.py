@@ -4,18 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from energyc.ir import Add, ArgMax, Einsum, Graph, LogSumExp, Map, Max, Node, Softmax, Stop, walk
+from energyc.ir import (
+    Add,
+    ArgMax,
+    Einsum,
+    Graph,
+    Guard,
+    Indicator,
+    Input,
+    LogSumExp,
+    Map,
+    Max,
+    Node,
+    Softmax,
+    Stop,
+    walk,
+)
+from energyc.ir.nodes import Reduction
 
 
 def substitute(graph: Graph, root: Node, replacement: Mapping[Node, Node]) -> Node:
     """``root`` with nodes replaced by others of the same dims."""
     new: dict[Node, Node] = {}
     for node in walk([root]):
-        new[node] = replacement.get(node) or _rebuilt(graph, node, new)
+        new[node] = replacement.get(node) or rebuilt(graph, node, new)
     return new[root]
 
 
-def _rebuilt(graph: Graph, node: Node, new: Mapping[Node, Node]) -> Node:
+def rebuilt(graph: Graph, node: Node, new: Mapping[Node, Node]) -> Node:
+    """One node with its children replaced by theirs of ``new``; bodies of potentials stay as they are."""
     if all(new[child] is child for child in node.children):
         return node
     match node:
@@ -27,20 +44,32 @@ def _rebuilt(graph: Graph, node: Node, new: Mapping[Node, Node]) -> Node:
         case Map():
             return graph.map(node.function, new[node.argument])
         case Softmax():
-            return graph.softmax(new[node.argument], node.axes, node.guard)
+            return graph.softmax(new[node.argument], node.axes, _guard(node, new))
         case ArgMax():
-            return graph.argmax(new[node.argument], node.axes, node.guard)
+            return graph.argmax(new[node.argument], node.axes, _guard(node, new))
         case LogSumExp():
-            return graph.logsumexp(new[node.argument], node.axes, node.guard)
+            return graph.logsumexp(new[node.argument], node.axes, _guard(node, new))
         case Max():
-            return graph.max(new[node.argument], node.axes, node.guard)
+            return graph.max(new[node.argument], node.axes, _guard(node, new))
         case Stop():
             return graph.stop(new[node.argument], node.mode)
     raise TypeError(f"no rule to rebuild {node!r}")
 
 
+def _guard(node: Reduction, new: Mapping[Node, Node]) -> Guard | None:
+    if node.guard is None:
+        return None
+    indicator = new[node.guard.indicator]
+    if not isinstance(indicator, Indicator):
+        raise TypeError(f"{indicator!r} is no guard")
+    return Guard(indicator, node.guard.axes)
+
+
 def lift(graph: Graph, body: Node, argument: Node) -> Node:
-    """A scalar body over its :class:`Input` of kind ``argument``, at each element of ``argument``."""
+    """A scalar body over its :class:`Input` of kind ``argument``, at each element of ``argument``.
+
+    What does not hold the argument stays as it is. Raises TypeError for a body that is no function of one scalar.
+    """
     new: dict[Node, Node] = {}
     for node in walk([body]):
         new[node] = _lifted(graph, node, argument, new)
@@ -48,14 +77,19 @@ def lift(graph: Graph, body: Node, argument: Node) -> Node:
 
 
 def _lifted(graph: Graph, node: Node, argument: Node, new: Mapping[Node, Node]) -> Node:
-    if getattr(node, "kind", None) == "argument":
+    if isinstance(node, Input) and node.kind == "argument":
         return argument
+    if all(new[child] is child for child in node.children):
+        return node
     match node:
         case Einsum() if node.operands and not node.labels:
             return graph.product(*[new[o.node] for o in node.operands], coefficient=node.coefficient)
         case Add():
             dims = max((new[n].dims for _, n in node.terms), key=len)
-            return graph.add([(c, n if n.dims == dims else graph.spread(n, dims, ())) for c, n in ((c, new[n]) for c, n in node.terms)], dims)
+            terms = ((c, new[n]) for c, n in node.terms)
+            return graph.add([(c, n if n.dims == dims else graph.spread(n, dims, ())) for c, n in terms], dims)
         case Map():
             return graph.map(node.function, new[node.argument])
-    return node
+        case Stop():
+            return graph.stop(new[node.argument], node.mode)
+    raise TypeError(f"{node!r} is no function of one scalar")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from energyc.calculus.dependence import depends
+from energyc.calculus.dependence import body_reads, depends
 from energyc.calculus.scalar import derivative
 from energyc.ir import ONE, Add, ArgMax, Einsum, Graph, LogSumExp, Map, Max, Node, Softmax, Stop, walk
 
@@ -18,11 +18,9 @@ def tangent(graph: Graph, roots: Sequence[Node], directions: Tangents, *, frozen
     there is none. With ``frozen=False`` a ``frozen(...)`` is constant.
     """
     active = depends(roots, set(directions), frozen=frozen)
-    moved: dict[Node, Node] = {}
+    moved = dict(directions)
     for node in walk(roots):
-        if node in directions:
-            moved[node] = directions[node]
-        elif node in active:
+        if node in active and node not in directions:
             moved[node] = _rule(node)(graph, node, moved)
     return [moved.get(root) or graph.zero(root.dims) for root in roots]
 
@@ -42,7 +40,7 @@ def _add(graph: Graph, node: Add, moved: Tangents) -> Node:
 
 
 def _map(graph: Graph, node: Map, moved: Tangents) -> Node:
-    if node.argument not in moved:
+    if node.argument not in moved or body_reads(node.function, moved):
         raise NotImplementedError("a potential whose slope holds what moves")
     return graph.product(derivative(graph, node.function, node.argument), moved[node.argument])
 
