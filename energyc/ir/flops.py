@@ -1,0 +1,123 @@
+"""How much arithmetic a set of nodes is: the products contracted pairwise in the best order, each node once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from functools import cache
+
+from energyc.ir.indexing import IndexExpr
+from energyc.ir.nodes import Add, Einsum, Indicator, Map, Node, Operand, Reduction, walk
+
+Labels = frozenset[int]
+
+#: An elementary function is counted as this many operations, a reduction of exponentials as one more.
+FUNCTION_FLOPS = 4
+#: The order of contraction is searched exhaustively up to so many operands.
+SEARCHED = 8
+
+
+def flops(roots: Iterable[Node], sizes: Mapping[str, int], batch: int = 1) -> int:
+    """Multiplications and additions that the roots take, for ``batch`` samples.
+
+    Indicators are structure: a label that one fixes (the pixel under a window, a gathered row) costs nothing.
+    """
+    return sum(_node(node, sizes) * (batch if node.batched else 1) for node in walk(roots))
+
+
+def _node(node: Node, sizes: Mapping[str, int]) -> int:
+    count = math.prod(sizes[dim] for dim in node.dims)
+    match node:
+        case Einsum():
+            return _einsum(node, sizes)
+        case Add():
+            return (2 * len(node.terms) - 1) * count
+        case Map():
+            return FUNCTION_FLOPS * count
+        case Reduction():
+            return (FUNCTION_FLOPS + 1) * math.prod(sizes[dim] for dim in node.argument.dims)
+    return 0
+
+
+def _einsum(node: Einsum, sizes: Mapping[str, int]) -> int:
+    fixed = _fixed(node)
+    lengths = {k: sizes[dim] for k, dim in enumerate(node.labels)}
+    operands = [_free(o, fixed) for o in node.operands if not isinstance(o.node, Indicator)]
+    out = frozenset(node.out).union(*(fixed[k] for k in node.out if k in fixed)) - fixed.keys()
+    return _contraction(tuple(operands), out, lengths)
+
+
+def _fixed(node: Einsum) -> dict[int, Labels]:
+    """Labels that an equality fixes, each with the labels that it is computed from."""
+    fixed: dict[int, Labels] = {}
+    for operand in node.operands:
+        if isinstance(operand.node, Indicator):
+            for label, others in _equalities(operand, operand.node.condition):
+                if label not in node.out and label not in fixed and not _circular(label, others, fixed):
+                    fixed[label] = others
+    return {label: _resolved(others, fixed) for label, others in fixed.items()}
+
+
+def _equalities(operand: Operand, condition: IndexExpr) -> Iterable[tuple[int, Labels]]:
+    if condition.op == "and":
+        for part in condition.parts:
+            yield from _equalities(operand, part)
+    if condition.op == "==":
+        left, right = condition.parts
+        for side, other in ((left, right), (right, left)):
+            if side.op == "axis":
+                label = operand.axes[next(iter(side.axes()))]
+                yield label, frozenset(operand.axes[a] for a in other.axes())
+
+
+def _circular(label: int, others: Labels, fixed: Mapping[int, Labels]) -> bool:
+    return label in _resolved(others, fixed)
+
+
+def _resolved(labels: Labels, fixed: Mapping[int, Labels]) -> Labels:
+    while found := labels & fixed.keys():
+        labels = (labels - found).union(*(fixed[k] for k in found))
+    return labels
+
+
+def _free(operand: Operand, fixed: Mapping[int, Labels]) -> Labels:
+    axes = frozenset(operand.axes)
+    return (axes - fixed.keys()).union(*(fixed[a] for a in axes & fixed.keys()))
+
+
+def _contraction(operands: tuple[Labels, ...], out: Labels, lengths: Mapping[int, int]) -> int:
+    """The least number of operations over all orders of pairwise contraction; left to right for very many."""
+    if len(operands) <= 1:
+        read = operands[0] if operands else frozenset()
+        return math.prod(lengths[k] for k in read) if read - out else 0
+    everything = (1 << len(operands)) - 1
+
+    @cache
+    def remaining(subset: int) -> Labels:
+        inside: Labels = frozenset().union(*(o for k, o in enumerate(operands) if subset >> k & 1))
+        outside = out.union(*(o for k, o in enumerate(operands) if not subset >> k & 1))
+        return inside & outside
+
+    def cost(a: int, b: int) -> int:
+        joint = remaining(a) | remaining(b)
+        summed = bool(joint - remaining(a | b))
+        return (2 if summed else 1) * math.prod(lengths[k] for k in joint)
+
+    @cache
+    def best(subset: int) -> int:
+        if subset & (subset - 1) == 0:
+            return 0
+        return min(best(a) + best(subset ^ a) + cost(a, subset ^ a) for a in _halves(subset))
+
+    if len(operands) <= SEARCHED:
+        return best(everything)
+    return sum(cost((1 << k) - 1, 1 << k) for k in range(1, len(operands)))
+
+
+def _halves(subset: int) -> Iterable[int]:
+    """The splits of a set into two, each once."""
+    part = (subset - 1) & subset
+    while part:
+        if part > subset ^ part:
+            yield part
+        part = (part - 1) & subset
