@@ -109,7 +109,9 @@ def prune(folder: Path, best: int | None) -> None:
 
 
 def discard_after(folder: Path, step: int) -> None:
-    """Remove what lies after ``step``: a run that continues from there writes it anew."""
+    """Remove what lies after ``step`` or was left half written: a run that continues from there writes it anew."""
+    for unfinished in folder.glob(".step-*.new"):
+        shutil.rmtree(unfinished, ignore_errors=True)
     for later in steps(folder):
         if later > step:
             shutil.rmtree(folder / f"step-{later:08d}", ignore_errors=True)

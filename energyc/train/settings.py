@@ -1,7 +1,8 @@
 """Readers of single training settings: each takes a plain value and gives a checked one, or says what it should be.
 
-A value is what the language knows: a number (int, float or Fraction), a word (str), a call
-(``(name, arguments)`` or a ``data.schema.Call``) or a list. A reader raises ``ValueError`` with what was expected; ``options`` turns that into a ``UserError``.
+A value is what the language knows: a number (int, float or Fraction), a word (str), a call (``(name, arguments)`` or
+a ``data.schema.Call``) or a list. A reader raises ``ValueError`` with what was expected; ``options`` turns that into
+a ``UserError``.
 """
 
 from __future__ import annotations

@@ -1,0 +1,91 @@
+"""The settings of ``train { ... }``: what is read, what is refused, and with which words."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from energyc.diagnostics import UserError
+from energyc.train.options import Penalty, TrainOptions
+
+
+def test_reads_every_kind_of_value() -> None:
+    options = TrainOptions.from_settings(
+        {
+            "rule": "centered-ep",
+            "optimizer": "adamw",
+            "lr": Fraction(4, 10000),
+            "lr.W1": Fraction(1, 10),
+            "final_lr": 1e-6,
+            "betas": [Fraction(9, 10), Fraction(99, 100)],
+            "schedule": ("cosine", {"warmup": Fraction(100)}),
+            "metrics": ["accuracy", "top"],
+            "penalty": ("jacobian", {"target": 1e-4, "floor": 1e-5}),
+            "batch": Fraction(20),
+        }
+    )
+    assert (options.rule, options.optimizer, options.batch) == ("centered-ep", "adamw", 20)
+    assert (options.schedule, options.warmup) == ("cosine", 100)
+    assert options.rate("W1") == 0.1 and options.rate("W2") == 4e-4
+    assert options.betas == (0.9, 0.99)
+    assert options.metrics == ("accuracy", "top")
+    assert options.penalty == Penalty(target=1e-4, floor=1e-5, ceiling=10.0)
+
+
+def test_json_round_trip() -> None:
+    settings = {"lr.W": 0.5, "penalty": ("jacobian", {}), "optimizer": "adam", "betas": [0, 0.5], "metrics": ["a"]}
+    options = TrainOptions.from_settings(settings)
+    assert TrainOptions.from_json(json.loads(json.dumps(options.to_json()))) == options
+
+
+@pytest.mark.parametrize(
+    ("settings", "code", "parts"),
+    [
+        ({"optimiser": "sgd"}, "E0501", ["optimiser", "did you mean optimizer"]),
+        ({"zzz": 1}, "E0501", ["zzz", "known:"]),
+        ({"optimizer": "adamm"}, "E0502", ["adamm", "adamw"]),
+        ({"lr": -1}, "E0502", ["train.lr = -1", "at least 0"]),
+        ({"lr": Fraction(10) ** 400}, "E0502", ["train.lr", "..."]),
+        ({"lr": float("nan")}, "E0502", ["nan"]),
+        ({"lr": "fast"}, "E0502", ["fast", "a number"]),
+        ({"lr": True}, "E0502", ["True"]),
+        ({"lr.W": "x"}, "E0502", ["train.lr.W"]),
+        ({"batch": Fraction(1, 2)}, "E0502", ["whole number from 1"]),
+        ({"batch": 0}, "E0502", ["batch = 0"]),
+        ({"betas": [0.9]}, "E0502", ["two numbers"]),
+        ({"betas": [0.9, 1]}, "E0502", ["under 1"]),
+        ({"schedule": ("cosine", {"warm": 3})}, "E0502", ["warmup"]),
+        ({"schedule": ("cosine", {"warmup": -3})}, "E0502", ["for warmup"]),
+        ({"schedule": 3}, "E0502", ["cosine(warmup = 100)"]),
+        ({"penalty": ("hessian", {})}, "E0502", ["jacobian"]),
+        ({"steps": 10, "epochs": 2}, "E0503", ["steps and epochs"]),
+        ({"final_lr": 0.1}, "E0503", ["constant", "cosine"]),
+        ({"optimizer": "adam", "momentum": 0.9}, "E0503", ["adam takes no momentum", "betas"]),
+        ({"optimizer": "sgd", "nesterov": "true"}, "E0503", ["momentum"]),
+        ({"penalty": ("jacobian", {"floor": 20})}, "E0503", ["floor"]),
+    ],
+)
+def test_refuses(settings: dict[str, Any], code: str, parts: list[str]) -> None:
+    with pytest.raises(UserError) as caught:
+        TrainOptions.from_settings(settings)
+    shown = f"{caught.value.message} {caught.value.help}"
+    assert caught.value.code == code
+    assert all(part in shown for part in parts), shown
+    assert len(caught.value.message) < 120
+
+
+def test_length_in_steps_or_epochs() -> None:
+    assert TrainOptions.from_settings({"epochs": 3}).total_steps(7) == 21
+    assert TrainOptions.from_settings({"steps": 5}).total_steps(7) == 5
+    assert TrainOptions.from_settings({"epochs": 3}).with_steps(8).total_steps(7) == 8
+
+
+def test_options_import_no_torch() -> None:
+    import subprocess
+    import sys
+
+    code = "import sys, energyc.train.options; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0

@@ -1,0 +1,156 @@
+"""Order, schedule, optimisers, penalty controller, feeds: each against a plain statement of what it should be."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from tiny import TinyData, TinyNet, make_session
+
+from energyc.diagnostics import UserError
+from energyc.train.feeds import Feed, Feeds
+from energyc.train.learner import Learner
+from energyc.train.network import learnable
+from energyc.train.optimizers import make_optimizer, pack, unpack
+from energyc.train.options import OPTIMIZERS, Penalty, TrainOptions
+from energyc.train.order import Order, key_noise, spread
+from energyc.train.penalty import Controller
+from energyc.train.schedule import rate_factor
+
+
+def test_each_epoch_sees_every_sample_once() -> None:
+    order = Order(seed=3, samples=23, batch=5)
+    epochs = [np.concatenate([order.indices(5 * epoch + k) for k in range(5)]) for epoch in range(3)]
+    assert order.updates == 5
+    assert all(sorted(epoch) == list(range(23)) for epoch in epochs)
+    assert not np.array_equal(epochs[0], epochs[1])
+
+
+def test_order_is_a_function_of_seed_and_step() -> None:
+    forwards, afresh = Order(1, 40, 8), Order(1, 40, 8)
+    seen = [forwards.indices(step) for step in range(17)]
+    assert np.array_equal(afresh.indices(16), seen[16])
+    assert not np.array_equal(Order(2, 40, 8).indices(16), seen[16])
+
+
+def test_noise_is_a_function_of_seed_and_step() -> None:
+    def draw(seed: int, step: int) -> float:
+        key_noise(seed, step)
+        return float(torch.rand(()))
+
+    with torch.random.fork_rng():
+        assert draw(0, 5) == draw(0, 5)
+        assert len({draw(0, 5), draw(0, 6), draw(1, 5), draw(5, 0)}) == 4
+
+
+def test_spread_covers_the_split() -> None:
+    assert list(spread(10, 5)) == [0, 2, 4, 6, 8]
+    assert list(spread(3, 100)) == [0, 1, 2]
+
+
+def test_schedules() -> None:
+    cosine = TrainOptions.from_settings({"lr": 1, "final_lr": 0.1, "schedule": ("cosine", {"warmup": 10})})
+    assert [rate_factor(cosine, step, 111) for step in (0, 9, 10)] == pytest.approx([0.1, 1, 1])
+    assert rate_factor(cosine, 60, 111) == pytest.approx(0.1 + 0.9 * (1 + math.cos(math.pi / 2)) / 2)
+    assert rate_factor(cosine, 110, 111) == pytest.approx(0.1)
+    linear = TrainOptions.from_settings({"lr": 2, "schedule": "linear"})
+    assert [rate_factor(linear, step, 11) for step in (0, 5, 10)] == pytest.approx([1, 0.5, 0])
+
+
+def test_learnable_leaves_out_ties() -> None:
+    assert list(learnable(TinyNet())) == ["W", "b"]
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_packed_optimizer_goes_on_bit_for_bit(name: str, dtype: torch.dtype) -> None:
+    settings = {"optimizer": name, "lr": 0.01, "lr.b": 0.1, "weight_decay": 0.01}
+    if name in ("sgd", "rmsprop"):
+        settings["momentum"] = 0.9
+    options = TrainOptions.from_settings(settings)
+    seed = int(np.random.default_rng().integers(2**31))
+    print(f"seed {seed}")
+
+    def start() -> tuple[dict[str, torch.Tensor], torch.optim.Optimizer]:
+        params = {key: torch.ones(4, dtype=dtype, requires_grad=True) for key in ("W", "b.c", "b")}
+        return params, make_optimizer(options, params)
+
+    def go(params: dict[str, torch.Tensor], optimizer: torch.optim.Optimizer, steps: range) -> None:
+        for step in steps:
+            generator = torch.Generator().manual_seed(seed + step)
+            for param in params.values():
+                param.grad = torch.randn(4, generator=generator, dtype=dtype)
+            optimizer.step()
+
+    whole, uninterrupted = start()
+    go(whole, uninterrupted, range(9))
+    first, before = start()
+    go(first, before, range(5))
+    second, after = start()
+    with torch.no_grad():
+        for key, param in second.items():
+            param.copy_(first[key])
+    unpack(after, pack(before))
+    go(second, after, range(5, 9))
+    assert all(torch.equal(whole[key], second[key]) for key in whole)
+    assert not torch.equal(whole["W"], torch.ones(4, dtype=dtype))
+
+
+def test_rate_of_an_unknown_param() -> None:
+    with pytest.raises(UserError, match=r"lr\.W3") as caught:
+        make_optimizer(TrainOptions.from_settings({"lr.W3": 1}), {"W1": torch.zeros(1, requires_grad=True)})
+    assert "W1" in str(caught.value.help)
+
+
+def test_controller_holds_its_law() -> None:
+    penalty = Penalty(target=1e-4, floor=1e-4, ceiling=10)
+    after = Controller(0.01).after(1e-2, penalty)
+    assert after.weight == pytest.approx(0.01 * 100**0.3) and after.average == 1e-2
+    again = after.after(1e-4, penalty)
+    assert again.average == pytest.approx(0.9e-2 + 0.1e-4)
+    assert Controller(1e-4).after(1e-9, penalty).weight == 1e-4
+    assert Controller(9.0).after(1e9, penalty).weight == 10
+    assert Controller(0.1, 1e-3).after(float("inf"), penalty) == Controller(10, 1e-3)
+
+
+def test_one_sgd_update_is_the_formula(tmp_path: Path) -> None:
+    session = make_session(tmp_path, {"optimizer": "sgd", "lr": 0.1, "lr.b": 0.3, "batch": 8})
+    feed = Feed(session.feeds, "train", "cpu", torch.float32)
+    learner = Learner(session, feed)
+    weights = {name: param.detach().clone() for name, param in learner.params.items()}
+    batch = feed.batch(learner.order.indices(0), augment=True)
+    leaves = {name: value.clone().requires_grad_() for name, value in weights.items()}
+    guess = batch.clamps["x"] @ leaves["W"].T + leaves["b"]
+    ((guess - batch.targets["t"]) ** 2).mean().backward()
+    learner.update(0)
+    for name, rate in (("W", 0.1), ("b", 0.3)):
+        expected = weights[name] - rate * leaves[name].grad
+        assert torch.allclose(learner.params[name], expected, atol=1e-7)
+
+
+def test_gated_samples_take_no_part(tmp_path: Path) -> None:
+    session = make_session(tmp_path, {"optimizer": "sgd", "gate": 0.5, "batch": 8})
+    learner = Learner(session, Feed(session.feeds, "train", "cpu", torch.float32))
+    plain, calls = session.net.gradients, []
+
+    def unsettled(clamps: dict[str, torch.Tensor], targets: dict[str, torch.Tensor], **settings: object) -> object:
+        result = plain(clamps, targets)
+        calls.append(len(result.residual))
+        if len(result.residual) == 8:
+            result.residual[:3] = torch.tensor([1.0, float("nan"), float("inf")])
+        return result
+
+    session.net.gradients = unsettled  # type: ignore[method-assign]
+    row = learner.update(0)
+    assert row["gated"] == 3 and calls == [8, 5]
+
+
+def test_bindings_of_different_length() -> None:
+    feeds = Feeds({"a": TinyData(), "b": TinyData(samples=4)}, {"x": ("a", "x")}, {"t": ("b", "t")})
+    with pytest.raises(UserError, match="a 50, b 4"):
+        Feed(feeds, "train", "cpu", torch.float32)
+    with pytest.raises(UserError, match="binds no data"):
+        Feed(Feeds({}, {}, {}), "train", "cpu", torch.float32)

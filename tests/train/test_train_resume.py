@@ -1,0 +1,184 @@
+"""Stopping a run in every way there is, and going on bit for bit."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from tiny import make_session
+
+from energyc.train.checkpoint import load_last
+from energyc.train.loop import train
+
+HERE = Path(__file__).parent
+SETTINGS = {
+    "steps": 80,
+    "batch": 7,
+    "optimizer": "adamw",
+    "lr": 0.02,
+    "schedule": "cosine",
+    "warmup": 5,
+    "eval_every": 16,
+    "save_every": 5,
+    "clip": 0.5,
+}
+
+
+def start(out: Path, pause: float = 0.0, resume: bool = False) -> subprocess.Popen[str]:
+    """The worker; it imports energyc from the same place as this process does."""
+    places = [str(HERE), *(path for path in sys.path if path)]
+    env = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(places)}
+    command = [sys.executable, str(HERE / "worker.py"), str(out), json.dumps(SETTINGS), str(pause)]
+    return subprocess.Popen(
+        command + (["resume"] if resume else []), env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+
+
+def wait_for_rows(out: Path, count: int) -> None:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        log = out / "metrics.jsonl"
+        if log.exists() and log.read_text().count("\n") >= count:
+            return
+        time.sleep(0.005)
+    pytest.fail(f"no {count} rows within a minute")
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("whole") / "run"
+    worker = start(out)
+    _, errors = worker.communicate(timeout=120)
+    assert worker.returncode == 0, errors
+    return out
+
+
+def assert_same_run(one: Path, other: Path) -> None:
+    first, second = (load_last(out / "checkpoints", pytest.fail) for out in (one, other))
+    assert first.step == second.step == 80
+    for kind in ("params", "buffers", "optimizer"):
+        mine, theirs = getattr(first, kind), getattr(second, kind)
+        assert mine.keys() == theirs.keys()
+        assert all(torch.equal(mine[name], theirs[name]) for name in mine), kind
+    assert first.state == second.state
+    assert (one / "metrics.jsonl").read_bytes() == (other / "metrics.jsonl").read_bytes()
+
+
+def test_killed_twice_and_resumed(tmp_path: Path, uninterrupted: Path) -> None:
+    out, seed = tmp_path / "run", random.randrange(10**6)
+    print(f"seed {seed}")
+    cuts = sorted(random.Random(seed).sample(range(8, 75), 2))
+    for number, rows in enumerate(cuts):
+        worker = start(out, pause=0.02, resume=number > 0)
+        wait_for_rows(out, rows)
+        worker.kill()
+        worker.communicate()
+        assert worker.returncode == -signal.SIGKILL
+    worker = start(out, resume=True)
+    _, errors = worker.communicate(timeout=120)
+    assert worker.returncode == 0, errors
+    assert_same_run(uninterrupted, out)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_asked_to_stop(tmp_path: Path, uninterrupted: Path, number: signal.Signals) -> None:
+    out = tmp_path / "run"
+    worker = start(out, pause=0.02)
+    wait_for_rows(out, 22)
+    worker.send_signal(number)
+    output, errors = worker.communicate(timeout=60)
+    assert worker.returncode == 130, errors
+    assert "Traceback" not in errors and f"energyc train --resume {out}" in output
+    rows = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+    assert load_last(out / "checkpoints", pytest.fail).step == rows[-1]["step"] < 80
+    worker = start(out, resume=True)
+    worker.communicate(timeout=120)
+    assert_same_run(uninterrupted, out)
+
+
+def test_second_interrupt_quits_at_once(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    worker = start(out, pause=30)
+    wait_for_rows(out, 1)
+    time.sleep(0.3)
+    worker.send_signal(signal.SIGINT)
+    time.sleep(0.3)
+    assert worker.poll() is None
+    worker.send_signal(signal.SIGINT)
+    worker.communicate(timeout=10)
+    assert worker.returncode not in (0, None)
+    assert load_last(out / "checkpoints", pytest.fail).step == 0
+
+
+def test_interrupted_while_evaluating(tmp_path: Path) -> None:
+    from energyc.train.outcome import Interrupted
+    from energyc.train.signals import Signals
+
+    settings = {"steps": 10, "batch": 5, "eval_every": 5}
+    whole, out = tmp_path / "whole", tmp_path / "run"
+    train(make_session(whole, settings))
+    session, seen = make_session(out, settings), []
+    plain = session.net.cost
+
+    def interrupting(*arguments: object) -> torch.Tensor:
+        seen.append(1)
+        if len(seen) == 8:  # one try of the names, four batches at step 0, the third of those at step 5
+            os.kill(os.getpid(), signal.SIGINT)
+        return plain(*arguments)  # type: ignore[arg-type]
+
+    plain_gradients = session.net.gradients
+    session.net.cost = interrupting  # type: ignore[method-assign, assignment]
+    session.net.gradients = lambda *given, **named: _without(seen, lambda: plain_gradients(*given, **named))
+    with pytest.raises(Interrupted) as caught:
+        train(session)
+    assert caught.value.step == 5
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert not Signals().raised
+    train(make_session(out, settings), resume=True)
+    assert (whole / "metrics.jsonl").read_bytes() == (out / "metrics.jsonl").read_bytes()
+
+
+def _without(seen: list[int], call: object) -> object:
+    """Call without counting."""
+    before = len(seen)
+    result = call()  # type: ignore[operator]
+    del seen[before:]
+    return result
+
+
+def test_finished_run_goes_on(tmp_path: Path) -> None:
+    settings = {"batch": 7, "eval_every": 10, "optimizer": "sgd", "momentum": 0.9}
+    train(make_session(tmp_path / "long", {**settings, "steps": 60}))
+    train(make_session(tmp_path / "short", {**settings, "steps": 30}))
+    again = train(make_session(tmp_path / "short", {**settings, "steps": 30}), resume=True)
+    assert again.steps == 30 and again.final["cost"] > 0
+    train(make_session(tmp_path / "short", {**settings, "steps": 60}), resume=True)
+    logs = [(tmp_path / name / "metrics.jsonl").read_bytes() for name in ("long", "short")]
+    assert logs[0] == logs[1]
+
+
+def test_resume_falls_back_from_damage(tmp_path: Path) -> None:
+    from energyc.train.progress import Reporter
+
+    class Listener(Reporter):
+        def message(self, text: str) -> None:
+            messages.append(text)
+
+    messages: list[str] = []
+    settings = {"steps": 40, "batch": 7, "eval_every": 10}
+    out = tmp_path / "run"
+    train(make_session(out, settings))
+    before = (out / "metrics.jsonl").read_bytes()
+    weights = out / "checkpoints" / "step-00000040" / "params.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-4] + b"boom")
+    train(make_session(out, settings), resume=True, reporter=Listener())
+    assert "step 40 is damaged" in messages[0]
+    assert (out / "metrics.jsonl").read_bytes() == before
