@@ -1,4 +1,4 @@
-"""Attention as the papers write it: as an energy (Hoover et al. 2023; CET, equation 14) and as a force (EPT note, equation 3)."""
+"""Attention as an energy (Hoover et al. 2023; CET, equation 14) and as a force (EPT note, equation 3)."""
 
 from __future__ import annotations
 

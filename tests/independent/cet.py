@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor
 
@@ -78,7 +79,8 @@ class CET(Network):
 
     def heads(self, tokens: Tensor, weight: Tensor) -> Tensor:
         """Equation 13's Q or K: tokens ``[batch, N, D]`` to ``[batch, H, N, A]``."""
-        return F.linear(tokens, weight.flatten(0, 1)).unflatten(2, (self.H, self.A)).transpose(1, 2)
+        rows = F.linear(tokens, weight.flatten(0, 1))
+        return torch.unflatten(rows, 2, (self.H, self.A)).transpose(1, 2)
 
     def start(self, params: Tensors, clamps: Tensors) -> Tensors:
         """The tokens at what they see, the image at zero."""

@@ -16,7 +16,7 @@ class DeepHopfield(Network):
 
     name = "deep_hopfield"
     step = 0.5
-    I: int = 12
+    I: int = 12  # noqa: E741 (the dim's name)
     J: int = 9
     L: int = 7
     K: int = 4

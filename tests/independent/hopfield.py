@@ -1,4 +1,4 @@
-"""Continuous Hopfield network with one hidden layer (Scellier and Bengio 2017, equation 1, the hard sigmoid as a box)."""
+"""Continuous Hopfield network with one hidden layer (Scellier and Bengio 2017, equation 1; hard sigmoid = box)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Hopfield(Network):
 
     name = "hopfield"
     step = 0.5
-    I: int = 12
+    I: int = 12  # noqa: E741 (the dim's name)
     J: int = 9
     K: int = 4
 

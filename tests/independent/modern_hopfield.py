@@ -1,4 +1,4 @@
-"""Modern Hopfield network, retrieval from a damaged pattern (Ramsauer et al. 2021, equation 2 without its constants)."""
+"""Modern Hopfield network: retrieval from a damaged pattern (Ramsauer et al. 2021, equation 2, no constants)."""
 
 from __future__ import annotations
 

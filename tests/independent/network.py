@@ -16,6 +16,7 @@ class Random:
     """Draws from one seed, which a failing test prints."""
 
     def __init__(self, seed: int, dtype: torch.dtype = torch.float64) -> None:
+        """Numbers are drawn in ``dtype``."""
         self.seed = seed
         self.dtype = dtype
         self._generator = torch.Generator().manual_seed(seed)

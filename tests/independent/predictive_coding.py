@@ -18,7 +18,7 @@ class PredictiveCoding(Network):
     name = "predictive_coding"
     step = 0.1
     step_of = {"y": 0.5}
-    I: int = 12
+    I: int = 12  # noqa: E741 (the dim's name)
     J: int = 8
     L: int = 6
     K: int = 4

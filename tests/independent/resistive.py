@@ -19,7 +19,7 @@ class Resistive(Network):
     name = "resistive"
     step = 0.5
     shifted = frozenset({"upper", "lower"})
-    I: int = 10
+    I: int = 10  # noqa: E741 (the dim's name)
     J: int = 6
     K: int = 4
 

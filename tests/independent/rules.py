@@ -91,7 +91,7 @@ def flatten(states: Tensors) -> Tensor:
 
 def unflatten(flat: Tensor, like: Tensors) -> Tensors:
     """The inverse of ``flatten``."""
-    parts = flat.split([state[0].numel() for state in like.values()], dim=1)
+    parts = torch.split(flat, [state[0].numel() for state in like.values()], dim=1)
     return {name: part.reshape(like[name].shape) for name, part in zip(like, parts, strict=True)}
 
 
@@ -156,7 +156,7 @@ def tbptt(p: Problem, states: Tensors, steps: int) -> Tensors:
 
 
 def implicit(p: Problem, states: Tensors) -> Tensors:
-    """By the implicit function theorem at an equilibrium: (I - dS/dz)^T lambda = g solved densely, S a projected step."""
+    """By the implicit function theorem: (I - dS/dz)^T lambda = g solved densely at z*, S a projected step."""
     lam = solve_adjoint(p, states)
     tracked = replace(p, params=attached(p.params))
     states = detached(states)
@@ -170,7 +170,8 @@ def solve_adjoint(p: Problem, states: Tensors) -> Tensor:
     jacobian = step_jacobian(p, states)
     slope = flatten(detached(p.cost_slope(states)))
     system = torch.eye(jacobian.shape[1], dtype=jacobian.dtype) - jacobian.transpose(1, 2)
-    return torch.linalg.solve(system, slope)
+    solution: Tensor = torch.linalg.solve(system, slope)
+    return solution
 
 
 def step_jacobian(p: Problem, states: Tensors) -> Tensor:
@@ -249,7 +250,7 @@ def correction(p: Problem, at: Tensors, direction: Tensors) -> Tensors:
     """(J_nc - J_nc^T) direction, J_nc the Jacobian at ``at`` of the forces that are written as forces."""
     function = partial(_extra, p, at)
     flat, v = flatten(at), flatten(direction)
-    forward, backward = jvp(function, flat, v)[1], vjp(function, flat, v)[1]
+    forward, backward = jvp(function, flat, v)[1], vjp(function, flat, v)[1]  # type: ignore[no-untyped-call]
     return unflatten(forward - backward, at)
 
 

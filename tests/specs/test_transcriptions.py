@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 import torch
 
-from tests.independent import CONSERVATIVE, NOT_CONSERVATIVE, Network, Random, rules
+from tests.independent import CONSERVATIVE, NOT_CONSERVATIVE, Network, Random, Tensors, rules
 
+Rule = Callable[[rules.Problem, Tensors, float, int], Tensors]
 ALL = CONSERVATIVE + NOT_CONSERVATIVE
 CONSTRAINED = tuple(net for net in CONSERVATIVE if net.name in ("hopfield", "hopfield_conv", "cet"))
 
@@ -16,7 +19,7 @@ def named(nets: tuple[Network, ...]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("net", nets, ids=lambda net: net.name)
 
 
-def assert_close(found: rules.Tensors, expected: rules.Tensors, tolerance: float) -> None:
+def assert_close(found: Tensors, expected: Tensors, tolerance: float) -> None:
     """Every param's gradient within a relative tolerance."""
     errors = rules.distance(found, expected)
     assert max(errors.values()) <= tolerance, errors
@@ -49,10 +52,10 @@ def test_centred_ep_is_truncated_backpropagation(net: Network) -> None:
 
 @named(NOT_CONSERVATIVE)
 @pytest.mark.parametrize("rule", [rules.aep, rules.tracking_aep])
-def test_asymmetric_ep_is_truncated_backpropagation(net: Network, rule: object) -> None:
+def test_asymmetric_ep_is_truncated_backpropagation(net: Network, rule: Rule) -> None:
     p = rules.problem(net, Random(2))
     free = rules.converge(p)
-    coarse, fine = (rule(p, free, beta, 7) for beta in (1e-3, 5e-4))  # type: ignore[operator]
+    coarse, fine = (rule(p, free, beta, 7) for beta in (1e-3, 5e-4))
     assert_close(rules.extrapolate(coarse, fine, 2), rules.tbptt(p, free, 7), 1e-8)
 
 
