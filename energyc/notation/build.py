@@ -1,0 +1,284 @@
+"""From nodes to formulas: walks down to what has a name, and names the indices on the way."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from energyc.ir import ONE, Add, ArgMax, Coefficient, Einsum, IndexExpr, Indicator, Input, LogSumExp, Map, Max, Node, Position, Softmax, Stop
+from energyc.ir.nodes import Guard, Reduction
+from energyc.notation.contraction import Contraction, at
+from energyc.notation.formula import (
+    Bound,
+    Call,
+    Choice,
+    Formula,
+    Keyword,
+    Power,
+    Product,
+    Reference,
+    Total,
+    Whole,
+    anchored,
+    name,
+    name_of,
+    scaled,
+)
+from energyc.notation.indices import IndexNames
+from energyc.notation.recognise import USUAL_EPSILON, Normaliser, normalisers
+from energyc.notation.spelling import spelled
+
+Slots = tuple[IndexExpr, ...]
+Scope = frozenset[str]
+REDUCTIONS = {LogSumExp: "logsumexp", Max: "max", Softmax: "softmax", ArgMax: "argmax"}
+
+
+@dataclass(frozen=True)
+class Builder:
+    """Makes formulas of nodes. ``scope`` is everywhere the set of index names that an inner one must not capture."""
+
+    names: Mapping[Node, str]
+    index_names: Mapping[Node, tuple[str, ...]]
+    indices: IndexNames
+    sizes: Mapping[str, int] | None
+
+    def formula(self, node: Node, slots: Slots, scope: Scope) -> Formula:
+        """An element of a node, by its name if it has one."""
+        named = self.names.get(node)
+        return Reference(named, slots) if named is not None else self.expanded(node, slots, scope)
+
+    def expanded(self, node: Node, slots: Slots, scope: Scope) -> Formula:
+        """An element of a node by what it is computed from."""
+        match node:
+            case Input():
+                return Reference(node.name, slots)
+            case Einsum():
+                return self._einsum(node, slots, scope)
+            case Add():
+                return self._add(node, slots, scope)
+            case Map():
+                return self._map(node, slots, scope)
+            case Reduction():
+                return self._reduction(node, slots, scope)
+            case Stop():
+                return Call(node.mode, (self.formula(node.argument, slots, scope),))
+            case Indicator():
+                return Choice(at(node.condition, dict(enumerate(slots))), Product())
+            case Position():
+                return Whole(at(node.value, dict(enumerate(slots))))
+        raise TypeError(f"no notation for {node!r}")
+
+    # ------------------------------------------------------------ sums of products
+
+    def _einsum(self, node: Einsum, slots: Slots, scope: Scope) -> Formula:
+        contraction = Contraction.of(node, self.sizes)
+        summed = [k for k in node.contracted if k not in contraction.solved]
+        places = dict(zip(node.out, slots, strict=True))
+        chosen = self._name_labels(node, summed, scope)
+        places |= {k: name(index) for k, index in chosen.items()}
+        places |= {k: at(value, places) for k, value in contraction.solved.items()}
+        inner_scope = scope | set(chosen.values())
+        inside, outside = self._factors(node, places, set(chosen.values()), inner_scope)
+        guards = [at(condition, places) for condition in contraction.conditions]
+        return _assembled(node, tuple(chosen.values()), summed, inside, outside, guards)
+
+    def _name_labels(self, node: Einsum, labels: Sequence[int], scope: Scope) -> dict[int, str]:
+        chosen: dict[int, str] = {}
+        for label in labels:
+            chosen[label] = self.indices.fresh(node.labels[label], scope | set(chosen.values()), self._wish(node, label))
+        return chosen
+
+    def _wish(self, node: Einsum, label: int) -> str | None:
+        for operand in node.operands:
+            known = self.index_names.get(operand.node)
+            if known and label in operand.axes:
+                return known[operand.axes.index(label)]
+        return None
+
+    def _factors(
+        self, node: Einsum, places: Mapping[int, IndexExpr], bound: set[str], scope: Scope
+    ) -> tuple[list[Formula], list[Formula]]:
+        """The factors that hold an index of this sum, and those that can stand before it."""
+        inside: list[Formula] = []
+        outside: list[Formula] = []
+        operands = list(node.operands)
+        for found in normalisers(node):
+            slots = tuple(places[a] for a in found.operands[0].axes)
+            factor = self._normaliser(found, slots, scope)
+            if factor is not None and all(operand in operands for operand in found.operands):
+                operands = [operand for operand in operands if operand not in found.operands]
+                _group(slots, bound, inside, outside).append(factor)
+        counts = Counter((o.node, tuple(places[a] for a in o.axes)) for o in operands if not isinstance(o.node, Indicator))
+        for (child, slots), times in counts.items():
+            _group(slots, bound, inside, outside).append(_power(self.formula(child, slots, scope), Fraction(times)))
+        return inside, outside
+
+    def _normaliser(self, found: Normaliser, slots: Slots, scope: Scope) -> Formula | None:
+        """A normaliser by its name, where the index along it is a plain one and its pieces have no names of their own."""
+        along = self._plain(slots, (found.axis,))
+        if along is None or any(operand.node in self.names for operand in found.operands):
+            return None
+        argument = self.formula(found.argument, slots, scope)
+        usual = found.name == "standardize" or found.epsilon == USUAL_EPSILON
+        keyword = () if usual else (Keyword("eps", Product(Coefficient(found.epsilon))),)
+        return Bound(found.name, along, _dims_to_write(along, (found.argument.dims[found.axis],), (argument,)), None, (argument, *keyword))
+
+    # ------------------------------------------------------------ the rest
+
+    def _add(self, node: Add, slots: Slots, scope: Scope) -> Formula:
+        terms: list[Formula] = []
+        for coefficient, child in node.terms:
+            term = scaled(coefficient, self.formula(child, slots, scope))
+            terms.extend(term.terms if isinstance(term, Total) else [term])
+        first = next((k for k, term in enumerate(terms) if not negative(term)), 0)
+        return Total((terms[first], *terms[:first], *terms[first + 1 :]))
+
+    def _map(self, node: Map, slots: Slots, scope: Scope) -> Formula:
+        argument = self.formula(node.argument, slots, scope)
+        function = node.function
+        if function.name == "power":
+            exponent = function.parameter or Fraction(0)
+            root = _power(argument, abs(exponent))
+            return root if exponent > 0 else Product(ONE, (), (root,))
+        if function.slope is not None:
+            return Call(function.name, (argument,))
+        spelling, primes = spelled(function.name)
+        return Call(spelling, (argument,), primes)
+
+    def _reduction(self, node: Reduction, slots: Slots, scope: Scope) -> Formula:
+        if isinstance(node, Softmax | ArgMax):
+            return self._kept(node, slots, scope)
+        dims = tuple(node.argument.dims[a] for a in node.axes)
+        chosen = self._reduced_names(node, dims, scope)
+        places = iter(slots)
+        inner = tuple(name(chosen[node.axes.index(a)]) if a in node.axes else next(places) for a in range(len(node.argument.dims)))
+        return self._bound(REDUCTIONS[type(node)], node, chosen, inner, scope)
+
+    def _kept(self, node: Reduction, slots: Slots, scope: Scope) -> Formula:
+        """Softmax and argmax keep the index they work along: it must be a plain one, that nothing else stands for."""
+        operator = REDUCTIONS[type(node)]
+        plain = self._plain(slots, node.axes)
+        if plain is not None:
+            return self._bound(operator, node, plain, slots, scope)
+        dims = tuple(node.dims[a] for a in node.axes)
+        chosen = self._reduced_names(node, dims, scope)
+        inner = tuple(name(chosen[node.axes.index(a)]) if a in node.axes else slot for a, slot in enumerate(slots))
+        body = self._bound(operator, node, chosen, inner, scope)
+        if isinstance(node, ArgMax) and len(node.axes) == 1 and isinstance(body, Bound):
+            return Bound("correct", body.indices, body.dims, body.guard, (*body.bodies, Whole(slots[node.axes[0]])))
+        equal = [IndexExpr("==", (name(index), slots[a])) for index, a in zip(chosen, node.axes, strict=True)]
+        return Bound("sum", chosen, _dims_to_write(chosen, dims, (body,)), _all(equal), (body,))
+
+    def _plain(self, slots: Slots, axes: Sequence[int]) -> tuple[str, ...] | None:
+        """The names of some slots where each is a bare index that occurs in no other slot."""
+        found = [name_of(slots[a]) for a in axes]
+        others = [names_in(slot) for a, slot in enumerate(slots) if a not in axes]
+        bare = [index for index in found if index is not None]
+        if len(bare) < len(found) or len(set(bare)) < len(bare) or any(set(bare) & names for names in others):
+            return None
+        return tuple(bare)
+
+    def _reduced_names(self, node: Reduction, dims: Sequence[str], scope: Scope) -> tuple[str, ...]:
+        known = self.index_names.get(node.argument)
+        chosen: list[str] = []
+        for axis, dim in zip(node.axes, dims, strict=True):
+            chosen.append(self.indices.fresh(dim, scope | set(chosen), known[axis] if known else None))
+        return tuple(chosen)
+
+    def _bound(self, operator: str, node: Reduction, chosen: tuple[str, ...], inner: Slots, scope: Scope) -> Formula:
+        body = self.formula(node.argument, inner, scope | set(chosen))
+        dims = tuple(node.argument.dims[a] for a in node.axes)
+        return Bound(operator, chosen, _dims_to_write(chosen, dims, (body,)), _guard(node.guard, inner), (body,))
+
+
+def names_in(slot: IndexExpr) -> set[str]:
+    """The index names in a slot or condition."""
+    return {str(part.args[0]) for part in slot.walk() if part.op == "name"}
+
+
+def negative(formula: Formula) -> bool:
+    """Whether a formula is written with a minus in front."""
+    return isinstance(formula, Product) and formula.coefficient.value < 0
+
+
+def _group(slots: Slots, bound: set[str], inside: list[Formula], outside: list[Formula]) -> list[Formula]:
+    return inside if any(names_in(slot) & bound for slot in slots) else outside
+
+
+def _guard(guard: Guard | None, slots: Slots) -> IndexExpr | None:
+    if guard is None:
+        return None
+    return at(guard.indicator.condition, {k: slots[a] for k, a in enumerate(guard.axes)})
+
+
+def _all(conditions: Sequence[IndexExpr]) -> IndexExpr | None:
+    if not conditions:
+        return None
+    result = conditions[0]
+    for condition in conditions[1:]:
+        result = IndexExpr("and", (result, condition))
+    return result
+
+
+def _dims_to_write(indices: Sequence[str], dims: Sequence[str], bodies: Iterable[Formula]) -> tuple[str | None, ...]:
+    told: set[str] = set().union(*(anchored(body) for body in bodies))
+    return tuple(None if index in told else dim for index, dim in zip(indices, dims, strict=True))
+
+
+def _power(base: Formula, exponent: Fraction) -> Formula:
+    if exponent == 1:
+        return base
+    return Call("sqrt", (base,)) if exponent == Fraction(1, 2) else Power(base, exponent)
+
+
+def multiplied(coefficient: Coefficient, formulas: Iterable[Formula]) -> Product:
+    """The product of formulas as one flat product."""
+    factors: list[Formula] = []
+    divisors: list[Formula] = []
+    for formula in formulas:
+        if isinstance(formula, Product):
+            coefficient = coefficient * formula.coefficient
+            factors.extend(formula.factors)
+            divisors.extend(formula.divisors)
+        else:
+            factors.append(formula)
+    return Product(coefficient, tuple(factors), tuple(divisors))
+
+
+def _assembled(
+    node: Einsum, bound: tuple[str, ...], summed: Sequence[int], inside: list[Formula], outside: list[Formula], guards: list[IndexExpr]
+) -> Formula:
+    before = [guard for guard in guards if not names_in(guard) & set(bound)]
+    within = [guard for guard in guards if names_in(guard) & set(bound)]
+    coefficient = node.coefficient
+    factors = outside
+    if bound:
+        body = multiplied(coefficient, inside)
+        dims = tuple(node.labels[k] for k in summed)
+        operator, coefficient = _sum_or_mean(body.coefficient, dims, bool(within))
+        inner = _lone(Product(ONE, body.factors, body.divisors))
+        factors = [*outside, Bound(operator, bound, _dims_to_write(bound, dims, (inner,)), _all(within), (inner,))]
+    condition = _all(before)
+    if condition is None:
+        return _lone(multiplied(coefficient, factors))
+    product = multiplied(coefficient, factors)
+    return scaled(product.coefficient, Choice(condition, _lone(Product(ONE, product.factors, product.divisors))))
+
+
+def _lone(product: Product) -> Formula:
+    """A product of one thing is that thing."""
+    if product.coefficient == ONE and len(product.factors) == 1 and not product.divisors:
+        return product.factors[0]
+    return product
+
+
+def _sum_or_mean(coefficient: Coefficient, dims: Sequence[str], guarded: bool) -> tuple[str, Coefficient]:
+    """A sum over dims divided by their sizes is a mean."""
+    powers = dict(coefficient.powers)
+    if guarded or any(powers.get(dim, Fraction(0)) > -dims.count(dim) for dim in dims):
+        return "sum", coefficient
+    for dim in dims:
+        coefficient = coefficient * Coefficient.symbol(dim)
+    return "mean", coefficient

@@ -1,0 +1,162 @@
+"""A formula as it is read: what text, LaTeX and MathML are written from.
+
+Slots and conditions are index expressions (:class:`energyc.ir.IndexExpr`) whose leaves are names: ``name(n)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+from energyc.ir import ONE, Coefficient, IndexExpr
+
+
+@dataclass(frozen=True)
+class Formula:
+    """Any formula."""
+
+    @property
+    def parts(self) -> tuple[Formula, ...]:
+        """The formulas directly inside."""
+        return ()
+
+
+@dataclass(frozen=True)
+class Reference(Formula):
+    """An element of a named tensor: ``W[d, m]``."""
+
+    name: str
+    slots: tuple[IndexExpr, ...] = ()
+
+
+@dataclass(frozen=True)
+class Product(Formula):
+    """``coefficient * factors / divisors``; without factors a number."""
+
+    coefficient: Coefficient = ONE
+    factors: tuple[Formula, ...] = ()
+    divisors: tuple[Formula, ...] = ()
+
+    @property
+    def parts(self) -> tuple[Formula, ...]:
+        return self.factors + self.divisors
+
+
+@dataclass(frozen=True)
+class Total(Formula):
+    """A sum of terms."""
+
+    terms: tuple[Formula, ...]
+
+    @property
+    def parts(self) -> tuple[Formula, ...]:
+        return self.terms
+
+
+@dataclass(frozen=True)
+class Bound(Formula):
+    """``sum[d in D | guard](bodies)``; ``dims[k]`` is written only where no body tells what index k runs over."""
+
+    operator: str
+    indices: tuple[str, ...]
+    dims: tuple[str | None, ...]
+    guard: IndexExpr | None
+    bodies: tuple[Formula, ...]
+
+    @property
+    def parts(self) -> tuple[Formula, ...]:
+        return self.bodies
+
+
+@dataclass(frozen=True)
+class Call(Formula):
+    """``f''(arguments)``: a function and how often it is differentiated."""
+
+    function: str
+    arguments: tuple[Formula, ...]
+    primes: int = 0
+
+    @property
+    def parts(self) -> tuple[Formula, ...]:
+        return self.arguments
+
+
+@dataclass(frozen=True)
+class Keyword(Formula):
+    """``name = value`` among the arguments of a call."""
+
+    name: str
+    value: Formula
+
+    @property
+    def parts(self) -> tuple[Formula, ...]:
+        return (self.value,)
+
+
+@dataclass(frozen=True)
+class Power(Formula):
+    """``base ^ exponent`` with a positive exponent."""
+
+    base: Formula
+    exponent: Fraction
+
+    @property
+    def parts(self) -> tuple[Formula, ...]:
+        return (self.base,)
+
+
+@dataclass(frozen=True)
+class Choice(Formula):
+    """``where(condition, body, 0)``."""
+
+    condition: IndexExpr
+    body: Formula
+
+    @property
+    def parts(self) -> tuple[Formula, ...]:
+        return (self.body,)
+
+
+@dataclass(frozen=True)
+class Whole(Formula):
+    """The value of an index expression as a number: ``t - s``."""
+
+    value: IndexExpr
+
+
+NUMBER_ONE = Product()
+
+
+def name(text: str) -> IndexExpr:
+    """An index by its name."""
+    return IndexExpr("name", (text,))
+
+
+def name_of(slot: IndexExpr) -> str | None:
+    """The name of a slot that is a bare index."""
+    return str(slot.args[0]) if slot.op == "name" else None
+
+
+def walk_formula(formula: Formula) -> Iterator[Formula]:
+    """A formula and all inside it."""
+    stack = [formula]
+    while stack:
+        top = stack.pop()
+        yield top
+        stack.extend(top.parts)
+
+
+def anchored(formula: Formula) -> set[str]:
+    """The indices that stand alone in a slot somewhere, so that a reader knows what they run over."""
+    slots = (slot for part in walk_formula(formula) if isinstance(part, Reference) for slot in part.slots)
+    return {found for slot in slots if (found := name_of(slot)) is not None}
+
+
+def scaled(coefficient: Coefficient, formula: Formula) -> Formula:
+    """A formula times an exact factor."""
+    if coefficient == ONE:
+        return formula
+    if isinstance(formula, Product):
+        return Product(coefficient * formula.coefficient, formula.factors, formula.divisors)
+    return Product(coefficient, (formula,))

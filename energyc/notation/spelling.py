@@ -1,0 +1,23 @@
+"""How scalar functions are written: those of the language as they are, a slope as ``f'``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+#: Helper functions of the graph that are slopes of functions of the language: (function, primes).
+SLOPE_OF: Mapping[str, tuple[str, int]] = MappingProxyType(
+    {
+        "silu_slope": ("silu", 1),
+        "gelu_slope": ("gelu", 1),
+        "gelu_tanh_slope": ("gelu_tanh", 1),
+        "erf_slope": ("erf", 1),
+        "step": ("relu", 1),
+        "sign": ("abs", 1),
+    }
+)
+
+
+def spelled(function: str) -> tuple[str, int]:
+    """The name and the number of primes that a function of the graph is written with."""
+    return SLOPE_OF.get(function, (function, 0))
