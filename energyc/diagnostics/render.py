@@ -69,7 +69,8 @@ def _headline(severity: str, code: str, message: str, paint: _Paint) -> str:
 
 def _footer(word: str, text: str, margin: int, paint: _Paint) -> Iterator[str]:
     first, *rest = text.splitlines() or [""]
-    yield " " * (margin + 1) + paint("frame", "=") + " " + paint("help" if word == "help" else "bold", f"{word}:") + " " + first
+    head = paint("help" if word == "help" else "bold", f"{word}:")
+    yield f"{' ' * (margin + 1)}{paint('frame', '=')} {head} {first}"
     yield from (" " * (margin + 3 + len(word) + 2) + line for line in rest)
 
 

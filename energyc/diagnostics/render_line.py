@@ -14,7 +14,7 @@ _DOTS = "…"
 
 @dataclass(frozen=True)
 class ShownLine:
-    """Text to print; ``cells[i]`` is the cell at which character i of the raw line starts, with the end as last entry."""
+    """Text to print; ``cells[i]`` is the cell at which character i of the raw line starts, the last entry its end."""
 
     text: str
     cells: tuple[int, ...]

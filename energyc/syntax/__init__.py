@@ -2,5 +2,7 @@
 
 from energyc.syntax.parser import parse
 from energyc.syntax.read import decode, read_source
+from energyc.syntax.same import same_tree
+from energyc.syntax.unparse import unparse, unparse_slots
 
-__all__ = ["decode", "parse", "read_source"]
+__all__ = ["decode", "parse", "read_source", "same_tree", "unparse", "unparse_slots"]

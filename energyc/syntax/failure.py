@@ -11,17 +11,18 @@ from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedTok
 from lark.parsers.lalr_parser_state import ParserState
 
 from energyc.diagnostics import Source, Span
-from energyc.syntax.scan import BRACKETS, CLOSERS, OPENERS, RESERVED, STATEMENT_WORDS, Scanned, scan
+from energyc.syntax.scan import BRACKETS, CLOSERS, OPENERS, RESERVED, SETTINGS_WORDS, STATEMENT_WORDS, Scanned, scan
 
 _BLOCKS = frozenset({"_LAYER", "_REPEAT"})
-_HEADS = _BLOCKS | frozenset(
-    "_NETWORK DEFINE _DATA INPUT _PARAM _NOISE _STATE EQUATION _FORCE _FN _RELAX SETTINGS _PRESET".split()
-)
+_DECLARATIONS = frozenset({"_NETWORK", "DEFINE", "_DATA", "INPUT", "_PARAM", "_NOISE", "_STATE"})
+_EQUATIONS = frozenset({"EQUATION", "_FORCE", "_FN"})
+_SETTINGS = frozenset({"_RELAX", "SETTINGS", "_PRESET"})
+_HEADS = _BLOCKS | _DECLARATIONS | _EQUATIONS | _SETTINGS
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A text, the offset at which it stopped being a spec, the state of the parser there and what it would have taken."""
+    """Where a text stopped being a spec: its offset, the statement's head, the parser's state, what it would take."""
 
     source: Source
     offset: int
@@ -134,17 +135,17 @@ def _opened(state: ParserState[int]) -> int | None:
 
 
 def opens_statement(pieces: tuple[Scanned, ...], at: int) -> bool:
-    """Whether a word opens a statement there: a reserved one, at the head of its line or behind a finished statement."""
+    """Whether a statement opens there: with a reserved word at the head of its line or behind a finished statement."""
     piece = pieces[at]
     if piece.text not in STATEMENT_WORDS:
         return False
     after = pieces[at + 1] if at + 1 < len(pieces) else None
-    if after is None or not (after.kind == "word" or (after.text == "{" and piece.text in ("relax", "nudge", "train"))):
+    if after is None or not (after.kind == "word" or (after.text == "{" and piece.text in SETTINGS_WORDS)):
         return False
     before = pieces[at - 1] if at else None
     if piece.first or before is None:
         return True
-    return before.text in "{})]" or before.kind in ("word", "number") and before.text not in RESERVED
+    return before.text in "{})]" or (before.kind in ("word", "number") and before.text not in RESERVED)
 
 
 def _open(pieces: tuple[Scanned, ...]) -> tuple[Scanned, ...]:

@@ -23,7 +23,7 @@ def too_many_brackets(tokens: tuple[Scanned, ...]) -> Diagnostic | None:
 
 
 def too_deep(spec: ast.Spec) -> list[Diagnostic]:
-    """What is wrong with each statement that holds an expression deeper than ``DEEPEST`` (a long sum is deep as well)."""
+    """What is wrong with each statement with an expression deeper than ``DEEPEST``; a long sum is deep as well."""
     deep: dict[int, Diagnostic] = {}
     stack: list[tuple[ast.Tree, ast.Tree, int]] = [(statement, statement, 0) for statement in spec.statements]
     while stack:

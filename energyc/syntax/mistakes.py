@@ -36,9 +36,8 @@ class Mistake:
             "{before}": failure.before.text if failure.before else "",
             "{word}": failure.pieces[failure.start].text if failure.pieces else "",
         }
-        return Diagnostic(
-            self.code, _filled(self.message, words), failure.span, text=_filled(self.text, words), help=_filled(self.help, words)
-        )
+        message, text, help = (_filled(sentence, words) for sentence in (self.message, self.text, self.help))
+        return Diagnostic(self.code, message, failure.span, text=text, help=help)
 
 
 def explain(failure: Failure) -> Diagnostic:

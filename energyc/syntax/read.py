@@ -25,9 +25,8 @@ def read_source(path: str | Path) -> Source:
 def decode(data: bytes, name: str) -> Source:
     """The source made of a file's bytes; errors as ``read_source``."""
     if len(data) > LARGEST_FILE:
-        raise UserError(
-            f"{name} is larger than {LARGEST_FILE // 1_000_000} MB and cannot be a spec", code="E0901", help="give a .energy file"
-        )
+        message = f"{name} is larger than {LARGEST_FILE // 1_000_000} MB and cannot be a spec"
+        raise UserError(message, code="E0901", help="give a .energy file")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

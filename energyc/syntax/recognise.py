@@ -1,4 +1,4 @@
-"""Mistakes that show in the words around the place where the parser stopped: brackets, reserved words, foreign signs."""
+"""Mistakes that show in the words where the parser stopped: brackets, reserved words, foreign signs."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from energyc.syntax.foreign import advice
 from energyc.syntax.scan import BRACKETS, CLOSERS, STATEMENT_WORDS, Scanned
 
 _NUMBER = re.compile(r"(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-_SIGNS = frozenset("( ) [ ] { } = + - * / ^ < > <= >= == != ** , . : | ~ '".split())
-_REDUCTIONS = frozenset("sum mean max min variance logsumexp softmax layernorm rmsnorm standardize".split())
+_SIGNS = frozenset("()[]{}=+-*/^<>,.:|~'") | {"<=", ">=", "==", "!=", "**"}
+_REDUCTIONS = frozenset({"sum", "mean", "max", "min", "variance", "logsumexp", "softmax", "layernorm", "rmsnorm"})
 
 
 def foreign_sign(failure: Failure) -> Diagnostic | None:
@@ -27,7 +27,8 @@ def foreign_sign(failure: Failure) -> Diagnostic | None:
     while end < len(text) and unicodedata.category(found.text).startswith("L") and text[end].isalpha():
         end += 1
     span = Span(found.span.start, end)
-    return Diagnostic("E0101", f"the language has no sign `{text[span.start : span.end]}`", span, help=advice(found.text))
+    message = f"the language has no sign `{text[span.start : span.end]}`"
+    return Diagnostic("E0101", message, span, help=advice(found.text))
 
 
 def malformed_number(failure: Failure) -> Diagnostic | None:
@@ -62,7 +63,8 @@ def unpaired_bracket(failure: Failure) -> Diagnostic | None:
     stack, found = failure.open_brackets, failure.found
     if found is not None and found.text in CLOSERS and failure.kind != "end":
         if not stack:
-            return Diagnostic("E0108", f"this `{found.text}` closes nothing", found.span, help="take it away, or open a bracket")
+            message = f"this `{found.text}` closes nothing"
+            return Diagnostic("E0108", message, found.span, help="take it away, or open a bracket")
         if BRACKETS[stack[-1].text] == found.text:
             return None
         label = Label(stack[-1].span, "opened here")
@@ -128,7 +130,7 @@ def no_statement(failure: Failure) -> Diagnostic | None:
     elif equation:
         help = f"write `let {found.text}` for a quantity, or `energy`, `force`, `readout`, `cost`, ... for what it is"
     else:
-        help = "the words are " + ", ".join(f"`{word}`" for word in ("dim", "const", "param", "state", "let", "energy")) + ", ..."
+        help = "a statement opens with `dim`, `const`, `param`, `state`, `let`, `energy`, `cost`, ..."
     return Diagnostic("E0116", f"no statement opens with `{found.text}`", found.span, help=help)
 
 
@@ -159,7 +161,8 @@ def missing_comma(failure: Failure) -> Diagnostic | None:
     if {"NAME", "KEY", "NUMBER"} & failure.expected or "_COMMA" not in failure.expected:
         return None
     word = failure.pieces[failure.start].text
-    in_index = [p.text for p in failure.open_brackets][-1:] == ["["] and before.kind == "word" and not failure.in_settings
+    innermost = failure.open_brackets[-1].text if failure.open_brackets else ""
+    in_index = innermost == "[" and before.kind == "word" and not failure.in_settings
     next_item = not failure.open_brackets and word in ("dim", "const", "param", "clamp", "target", "state")
     if not in_index and not (next_item and after is not None and after.text in ("=", "[", ":", "~")):
         return None

@@ -7,11 +7,14 @@ from dataclasses import dataclass
 
 from energyc.diagnostics import Source, Span
 
-STATEMENT_WORDS = frozenset(
-    "network dim const data clamp target param noise state tie let start energy force flow next readout cost metric fn "
-    "layer repeat relax nudge train preset".split()
+DECLARATION_WORDS = frozenset({"dim", "const", "data", "clamp", "target", "param", "noise", "state"})
+EQUATION_WORDS = frozenset(
+    {"tie", "let", "start", "energy", "force", "flow", "next", "readout", "cost", "metric", "fn"}
 )
-RESERVED = STATEMENT_WORDS | frozenset("in on per and or not".split())
+SETTINGS_WORDS = frozenset({"relax", "nudge", "train"})
+BLOCK_WORDS = frozenset({"layer", "repeat"})
+STATEMENT_WORDS = DECLARATION_WORDS | EQUATION_WORDS | SETTINGS_WORDS | BLOCK_WORDS | {"network", "preset"}
+RESERVED = STATEMENT_WORDS | {"in", "on", "per", "and", "or", "not"}
 BRACKETS = {"(": ")", "[": "]", "{": "}"}
 OPENERS = frozenset(BRACKETS)
 CLOSERS = frozenset(BRACKETS.values())
