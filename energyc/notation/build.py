@@ -7,7 +7,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from energyc.ir import ONE, Add, ArgMax, Coefficient, Einsum, IndexExpr, Indicator, Input, LogSumExp, Map, Max, Node, Position, Softmax, Stop
+from energyc.ir import (
+    ONE,
+    Add,
+    ArgMax,
+    Coefficient,
+    Einsum,
+    IndexExpr,
+    Indicator,
+    Input,
+    LogSumExp,
+    Map,
+    Max,
+    Node,
+    Position,
+    Softmax,
+    Stop,
+)
 from energyc.ir.nodes import Guard, Reduction
 from energyc.notation.contraction import Contraction, at
 from energyc.notation.formula import (

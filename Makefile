@@ -1,0 +1,28 @@
+# The kit: every target runs in the environment that is active, or in .venv where there is one.
+PYTHON ?= $(if $(wildcard .venv/bin/python),.venv/bin/python,python3)
+
+.PHONY: help test slow golden lint types format wheel
+
+help:            ## list the targets
+	@grep -E '^[a-z]+: .*##' Makefile | sed -E 's/:.*## /\t/'
+
+test:            ## the tests, with linting and typing
+	$(PYTHON) -m pytest
+
+slow:            ## the tests that take minutes
+	$(PYTHON) -m pytest -m slow
+
+golden:          ## rewrite the golden files and the output in the pages, then look at the difference
+	$(PYTHON) -m pytest --update-golden tests/golden tests/pages
+
+lint:            ## style
+	$(PYTHON) -m ruff check .
+
+types:           ## types
+	$(PYTHON) -m mypy
+
+format:          ## imports in order, what ruff can mend
+	$(PYTHON) -m ruff check --fix .
+
+wheel:           ## build the wheel through an sdist
+	$(PYTHON) -m build
