@@ -103,7 +103,9 @@ class Builder:
     def _name_labels(self, node: Einsum, labels: Sequence[int], scope: Scope) -> dict[int, str]:
         chosen: dict[int, str] = {}
         for label in labels:
-            chosen[label] = self.indices.fresh(node.labels[label], scope | set(chosen.values()), self._wish(node, label))
+            chosen[label] = self.indices.fresh(
+                node.labels[label], scope | set(chosen.values()), self._wish(node, label)
+            )
         return chosen
 
     def _wish(self, node: Einsum, label: int) -> str | None:
@@ -126,20 +128,23 @@ class Builder:
             if factor is not None and all(operand in operands for operand in found.operands):
                 operands = [operand for operand in operands if operand not in found.operands]
                 _group(slots, bound, inside, outside).append(factor)
-        counts = Counter((o.node, tuple(places[a] for a in o.axes)) for o in operands if not isinstance(o.node, Indicator))
+        counts = Counter(
+            (o.node, tuple(places[a] for a in o.axes)) for o in operands if not isinstance(o.node, Indicator)
+        )
         for (child, slots), times in counts.items():
             _group(slots, bound, inside, outside).append(_power(self.formula(child, slots, scope), Fraction(times)))
         return inside, outside
 
     def _normaliser(self, found: Normaliser, slots: Slots, scope: Scope) -> Formula | None:
-        """A normaliser by its name, where the index along it is a plain one and its pieces have no names of their own."""
+        """A normaliser by its name, where the index along it is plain and its pieces have no names of their own."""
         along = self._plain(slots, (found.axis,))
         if along is None or any(operand.node in self.names for operand in found.operands):
             return None
         argument = self.formula(found.argument, slots, scope)
         usual = found.name == "standardize" or found.epsilon == USUAL_EPSILON
         keyword = () if usual else (Keyword("eps", Product(Coefficient(found.epsilon))),)
-        return Bound(found.name, along, _dims_to_write(along, (found.argument.dims[found.axis],), (argument,)), None, (argument, *keyword))
+        dims = _dims_to_write(along, (found.argument.dims[found.axis],), (argument,))
+        return Bound(found.name, along, dims, None, (argument, *keyword))
 
     # ------------------------------------------------------------ the rest
 
@@ -169,7 +174,8 @@ class Builder:
         dims = tuple(node.argument.dims[a] for a in node.axes)
         chosen = self._reduced_names(node, dims, scope)
         places = iter(slots)
-        inner = tuple(name(chosen[node.axes.index(a)]) if a in node.axes else next(places) for a in range(len(node.argument.dims)))
+        named = dict(zip(node.axes, chosen, strict=True))
+        inner = tuple(name(named[a]) if a in named else next(places) for a in range(len(node.argument.dims)))
         return self._bound(REDUCTIONS[type(node)], node, chosen, inner, scope)
 
     def _kept(self, node: Reduction, slots: Slots, scope: Scope) -> Formula:
@@ -264,7 +270,12 @@ def multiplied(coefficient: Coefficient, formulas: Iterable[Formula]) -> Product
 
 
 def _assembled(
-    node: Einsum, bound: tuple[str, ...], summed: Sequence[int], inside: list[Formula], outside: list[Formula], guards: list[IndexExpr]
+    node: Einsum,
+    bound: tuple[str, ...],
+    summed: Sequence[int],
+    inside: list[Formula],
+    outside: list[Formula],
+    guards: list[IndexExpr],
 ) -> Formula:
     before = [guard for guard in guards if not names_in(guard) & set(bound)]
     within = [guard for guard in guards if names_in(guard) & set(bound)]

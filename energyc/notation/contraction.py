@@ -42,8 +42,15 @@ class Contraction:
 def at(expr: IndexExpr, places: Mapping[int, IndexExpr]) -> IndexExpr:
     """An index expression with some of its axes replaced."""
     if expr.op == "axis":
-        return places.get(expr.args[0], expr)  # type: ignore[call-overload, no-any-return]
+        return places.get(axis_of(expr), expr)
     return IndexExpr(expr.op, tuple(at(a, places) if isinstance(a, IndexExpr) else a for a in expr.args))
+
+
+def axis_of(expr: IndexExpr) -> int:
+    """The number of an axis expression."""
+    (number,) = expr.args
+    assert isinstance(number, int)
+    return number
 
 
 def conjuncts(condition: IndexExpr) -> Iterator[IndexExpr]:
@@ -69,8 +76,8 @@ def _solution(condition: IndexExpr, unsolved: set[int]) -> tuple[int, IndexExpr]
         return None
     left, right = condition.parts
     for side, value in ((left, right), (right, left)):
-        if side.op == "axis" and side.args[0] in unsolved and side.args[0] not in value.axes():
-            return side.args[0], value  # type: ignore[return-value]
+        if side.op == "axis" and axis_of(side) in unsolved and axis_of(side) not in value.axes():
+            return axis_of(side), value
     return None
 
 
@@ -81,7 +88,7 @@ def _inside(
     if value.op == "read":
         return isinstance(value.args[0], Input) and value.args[0].over == dim
     if value.op == "axis":
-        return labels[value.args[0]] == dim  # type: ignore[index]
+        return labels[axis_of(value)] == dim
     if sizes is None:
         return True
     affine = Affine.of(value, sizes)
@@ -91,11 +98,13 @@ def _inside(
     low = affine.offset + sum(min(span, 0) for span in spans)
     high = affine.offset + sum(max(span, 0) for span in spans)
     bounds = [bound for condition in given for bound in _bounds(condition, value, sizes)]
-    return max([low, *(b for b, upper in bounds if not upper)]) >= 0 and min([high, *(b for b, upper in bounds if upper)]) < sizes[dim]
+    low = max([low, *(bound for bound, upper in bounds if not upper)])
+    high = min([high, *(bound for bound, upper in bounds if upper)])
+    return low >= 0 and high < sizes[dim]
 
 
 def _bounds(condition: IndexExpr, value: IndexExpr, sizes: Mapping[str, int]) -> Iterator[tuple[int, bool]]:
-    """The bounds that ``a <= value``, ``value < b`` and the like put on a value: (bound, whether it is an upper one)."""
+    """What ``a <= value``, ``value < b`` and the like put on a value: (bound, whether it is an upper one)."""
     slack = {"<=": 0, "<": 1, ">=": 0, ">": 1}.get(condition.op)
     if slack is None:
         return

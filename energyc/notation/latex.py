@@ -12,12 +12,16 @@ from energyc.notation.formula import Bound, Call, Choice, Formula, Keyword, Powe
 
 SUM, TERM, FACTOR, ATOM = range(4)
 GREEK = frozenset(
-    ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "lambda", "mu", "nu", "xi", "pi", "rho", "sigma", "tau", "upsilon", "phi", "chi", "psi", "omega", "Gamma", "Delta", "Theta", "Lambda", "Xi", "Pi", "Sigma", "Upsilon", "Phi", "Psi", "Omega"]
+    """alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon phi chi psi
+    omega Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega""".split()  # noqa: SIM905
 )
 _RELATIONS: Mapping[str, str] = MappingProxyType(
     {"<=": r"\le", ">=": r"\ge", "==": "=", "!=": r"\ne", "and": r"\land", "or": r"\lor", "<": "<", ">": ">"}
 )
-_SPECIAL = str.maketrans({c: "\\" + c for c in "&%$#_{}"} | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"})
+_SPECIAL = str.maketrans(
+    {c: "\\" + c for c in "&%$#_{}"}
+    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+)
 
 
 def escape(text: str) -> str:
@@ -75,7 +79,10 @@ def _product(product: Product) -> tuple[str, int]:
     factors = _factors(product.factors)
     if product.divisors:
         over = [*_numerator(coefficient, bool(factors)), *factors]
-        under = [*_denominator(coefficient), *(_at(d, FACTOR) if len(product.divisors) > 1 else write(d) for d in product.divisors)]
+        under = [
+            *_denominator(coefficient),
+            *(_at(d, FACTOR) if len(product.divisors) > 1 else write(d) for d in product.divisors),
+        ]
         return rf"{sign}\frac{{{' '.join(over)}}}{{{' '.join(under)}}}", TERM
     if coefficient != ONE or not factors:
         factors = [number(coefficient), *factors]
@@ -119,9 +126,8 @@ def _total(total: Total) -> str:
 
 
 def _bound(bound: Bound) -> tuple[str, int]:
-    indices = ", ".join(
-        identifier(i) if d is None else rf"{identifier(i)} \in {identifier(d)}" for i, d in zip(bound.indices, bound.dims, strict=True)
-    )
+    over = zip(bound.indices, bound.dims, strict=True)
+    indices = ", ".join(identifier(i) if d is None else rf"{identifier(i)} \in {identifier(d)}" for i, d in over)
     below = indices if bound.guard is None else rf"{indices} \,:\, {index(bound.guard)}"
     if bound.operator == "sum":
         return rf"\sum_{{{below}}} {_at(bound.bodies[0], TERM)}", TERM
@@ -180,7 +186,7 @@ def index(expr: IndexExpr) -> str:
         case "-":
             return f"{index(expr.parts[0])} - {_inner(expr.parts[1])}"
     if expr.op in _RELATIONS:
-        left, right = (index(p) if expr.op not in ("and", "or") or p.op != "or" else f"({index(p)})" for p in expr.parts)
+        left, right = (f"({index(p)})" if expr.op == "and" and p.op == "or" else index(p) for p in expr.parts)
         return f"{left} {_RELATIONS[expr.op]} {right}"
     return rf"\operatorname{{{escape(expr.op)}}}({', '.join(map(index, expr.parts))})"
 

@@ -35,7 +35,7 @@ def normalisers(node: Einsum) -> Iterator[Normaliser]:
 
 
 def _normaliser(centred: Operand, scale: Operand, axis: int) -> Normaliser | None:
-    """``c * (mean(c^2) + eps)^(-1/2)``; where c is ``u - mean(u)`` a layer norm of u, else a root mean square norm of c."""
+    """``c * (mean(c^2) + eps)^(-1/2)``: a layer norm of u where c is ``u - mean(u)``, else an rms norm of c."""
     if tuple(a for k, a in enumerate(centred.axes) if k != axis) != scale.axes:
         return None
     epsilon = _inverse_root_of_square(scale.node, centred.node, axis)
@@ -90,7 +90,9 @@ def _spread_sum(mean: Einsum, source: Node, axis: int) -> Coefficient | None:
     operand = mean.operands[0]
     kept = tuple(label for k, label in enumerate(mean.out) if k != axis)
     if operand.node is source:
-        same = tuple(a for k, a in enumerate(operand.axes) if k != axis) == kept and operand.axes[axis] in mean.contracted
+        same = (
+            tuple(a for k, a in enumerate(operand.axes) if k != axis) == kept and operand.axes[axis] in mean.contracted
+        )
         return mean.coefficient if same else None
     inner = operand.node
     if not isinstance(inner, Einsum) or operand.axes != kept or len(inner.operands) != 1:

@@ -51,7 +51,9 @@ def _product(product: Product) -> tuple[str, int]:
     roots = tuple(Call("sqrt", (Reference(s),)) for s, p in coefficient.powers if p == Fraction(-1, 2))
     coefficient = Coefficient(coefficient.value, tuple((s, p) for s, p in coefficient.powers if p != Fraction(-1, 2)))
     divisors = [_at(d, FACTOR) for d in (*roots, *product.divisors)]
-    factors = [_at(f, TERM if k == 0 and coefficient == ONE and not sign else FACTOR) for k, f in enumerate(product.factors)]
+    factors = [
+        _at(f, TERM if k == 0 and coefficient == ONE and not sign else FACTOR) for k, f in enumerate(product.factors)
+    ]
     if coefficient != ONE or not factors:
         factors = [number(coefficient), *factors]
     text = sign + " * ".join(factors)
@@ -80,7 +82,9 @@ def _decimal(value: Fraction) -> str | None:
     if value.denominator <= 16:
         return None
     small = value < Fraction(1, 10000)
-    text = f"{float(value):e}".replace(".000000", "").replace("e-0", "e-") if small else f"{float(value):.8f}".rstrip("0")
+    text = (
+        f"{float(value):e}".replace(".000000", "").replace("e-0", "e-") if small else f"{float(value):.8f}".rstrip("0")
+    )
     return text if Fraction(text) == value else None
 
 
