@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 import torch
-from tiny import make_session
 
 from energyc.diagnostics import UserError
 from energyc.train import checkpoint as checkpoints
 from energyc.train import disk
 from energyc.train.checkpoint import Checkpoint, Damaged, load, load_best, load_last, prune, save
 from energyc.train.loop import train
+from tests.train.tiny import make_session
 
 
 def example(step: int, best: int | None = None) -> Checkpoint:

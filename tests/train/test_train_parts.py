@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from tiny import TinyData, TinyNet, make_session
 
 from energyc.diagnostics import UserError
 from energyc.train.feeds import Feed, Feeds
@@ -19,6 +18,7 @@ from energyc.train.options import OPTIMIZERS, Penalty, TrainOptions
 from energyc.train.order import Order, key_noise, spread
 from energyc.train.penalty import Controller
 from energyc.train.schedule import rate_factor
+from tests.train.tiny import TinyData, TinyNet, make_session
 
 
 def test_each_epoch_sees_every_sample_once() -> None:

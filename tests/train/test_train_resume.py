@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 import torch
-from tiny import make_session
 
 from energyc.train.checkpoint import load_last
 from energyc.train.loop import train
+from tests.train.tiny import make_session
 
 HERE = Path(__file__).parent
 SETTINGS = {
@@ -34,7 +34,7 @@ SETTINGS = {
 
 def start(out: Path, pause: float = 0.0, resume: bool = False) -> subprocess.Popen[str]:
     """The worker; it imports energyc from the same place as this process does."""
-    places = [str(HERE), *(path for path in sys.path if path)]
+    places = [str(HERE.parents[1]), *(path for path in sys.path if path)]
     env = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(places)}
     command = [sys.executable, str(HERE / "worker.py"), str(out), json.dumps(SETTINGS), str(pause)]
     return subprocess.Popen(

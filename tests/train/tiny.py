@@ -1,7 +1,6 @@
 """A small network written by hand after the Python interface, with everything about it in closed form.
 
-E(y) = 1/2 |y - W x - b|^2 + penalty-free; so y* = W x + b, the cost 1/2 |y - t|^2, and centred EP is exact at every
-beta: under +-beta the state settles at (W x + b +- beta t) / (1 +- beta).
+E(y) = 1/2 |y - W x - b|^2, so y* = W x + b; the cost is the mean of (y - t)^2, and its gradient is known exactly.
 """
 
 from __future__ import annotations
@@ -92,7 +91,8 @@ class TinyNet(nn.Module):
         states: Tensors | None = None,
         record: Sequence[str] = (),
     ) -> Relaxed:
-        rest, y = self._rest(clamps), torch.zeros_like(clamps["x"])
+        rest = self._rest(clamps)
+        y = torch.zeros_like(rest) if states is None else states["y"]
         count = 10 if steps is None else steps
         rows: dict[str, list[Tensor]] = {name: [] for name in record}
         for k in range(count + 1):

@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 import torch
-from tiny import make_session
 
 from energyc.train.loop import train
 from energyc.train.outcome import Interrupted
+from tests.train.tiny import make_session
 
 torch.set_num_threads(1)
 out, settings, pause = Path(sys.argv[1]), json.loads(sys.argv[2]), float(sys.argv[3])

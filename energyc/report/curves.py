@@ -1,0 +1,132 @@
+"""Curves of a run, drawn from the rows of its ``metrics.jsonl``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from energyc.report.canvas import COLOURS, FAINT, picture
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Row = Mapping[str, Any]
+
+# What a row of training may say of its health: the key, the axis' label, whether it is read on a log axis.
+_HEALTH: Mapping[str, tuple[str, bool]] = MappingProxyType(
+    {
+        "residual": ("residual, worst sample", True),
+        "beta": ("beta", True),
+        "gradient_norm": ("norm of the gradient", True),
+        "relax_steps": ("free steps, mean", False),
+        "lr": ("learning rate", False),
+        "gated": ("samples gated", False),
+        "penalty": ("weight of the Jacobian penalty", True),
+    }
+)
+_NO_METRIC = ("step", "kind", "split", "cost", "residual", "residual_max", "relax_steps", "samples")
+
+
+def learning_curves(rows: Sequence[Row], path: Path, *, title: str = "", best: int | None = None) -> None:
+    """Training and test cost against the updates, a panel more for each metric, a line at the best checkpoint."""
+    train, test = _kind(rows, "train"), _kind(rows, "eval")
+    metrics = [name for name in (test[0] if test else {}) if name not in _NO_METRIC]
+    with picture(path, 1, 1 + len(metrics), (4.6, 3.2)) as canvas:
+        _cost(canvas.panels[0], train, test)
+        for panel, name in zip(canvas.panels[1:], metrics, strict=True):
+            panel.plot(*_series(test, name), color=COLOURS[1], marker="o", markersize=3)
+            panel.set_ylabel(f"test {name}")
+        for panel in canvas.panels:
+            panel.set_xlabel("update")
+            if best is not None:
+                panel.axvline(best, color=FAINT, linestyle="--", linewidth=1, label=f"best, update {best}")
+        canvas.panels[0].legend()
+        canvas.figure.suptitle(title)
+
+
+def health_curves(rows: Sequence[Row], path: Path, *, title: str = "") -> None:
+    """Residual, beta, gradient norm, free steps, rate, and gated samples and penalty where the run has them."""
+    train = _kind(rows, "train")
+    shown = [key for key in _HEALTH if any(row.get(key) is not None for row in train)]
+    columns = min(3, max(1, len(shown)))
+    with picture(path, max(1, -(-len(shown) // columns)), columns, (3.8, 2.5)) as canvas:
+        for panel, key in zip(canvas.panels, shown, strict=False):
+            label, logarithmic = _HEALTH[key]
+            steps, values = _series(train, key)
+            panel.plot(steps, values, color=COLOURS[0], linewidth=1)
+            panel.set(xlabel="update", ylabel=label)
+            if logarithmic:
+                _log_if_positive(panel, values)
+        for panel in canvas.panels[len(shown) :]:
+            panel.set_axis_off()
+        canvas.figure.suptitle(title)
+
+
+def seed_curves(runs: Mapping[str, Sequence[Row]], path: Path, *, title: str = "") -> None:
+    """Test cost and metrics of several seeds, each a thin line, their mean a thick one."""
+    tests = {name: _kind(rows, "eval") for name, rows in runs.items()}
+    first = next((rows[0] for rows in tests.values() if rows), {})
+    names = ["cost", *(name for name in first if name not in _NO_METRIC)]
+    with picture(path, 1, len(names), (4.6, 3.2)) as canvas:
+        for panel, name in zip(canvas.panels, names, strict=True):
+            series = [_series(rows, name) for rows in tests.values() if rows]
+            for steps, values in series:
+                panel.plot(steps, values, color=FAINT, linewidth=0.8)
+            _mean_line(panel, series)
+            panel.set(xlabel="update", ylabel=f"test {name}")
+            panel.legend()
+        canvas.figure.suptitle(title)
+
+
+def _cost(panel: Axes, train: Sequence[Row], test: Sequence[Row]) -> None:
+    steps, values = _series(train, "cost")
+    panel.plot(steps, values, color=FAINT, linewidth=0.6, alpha=0.6)
+    panel.plot(steps, _smoothed(values), color=COLOURS[0], label="training")
+    held_out = _series(test, "cost")
+    panel.plot(*held_out, color=COLOURS[1], marker="o", markersize=3, label="test")
+    panel.set_ylabel("cost")
+    _log_if_positive(panel, np.concatenate([values, held_out[1]]))
+
+
+def _mean_line(panel: Axes, series: Sequence[tuple[np.ndarray, np.ndarray]]) -> None:
+    """The mean at the updates that all seeds were evaluated at."""
+    if not series:
+        return
+    common = sorted(set.intersection(*(set(steps.tolist()) for steps, _ in series)))
+    columns = [dict(zip(steps.tolist(), values.tolist(), strict=True)) for steps, values in series]
+    mean = [float(np.mean([column[step] for column in columns])) for step in common]
+    panel.plot(common, mean, color=COLOURS[1], linewidth=2, label=f"mean of {len(series)} seeds")
+
+
+def _kind(rows: Sequence[Row], kind: str) -> list[Row]:
+    return [row for row in rows if row.get("kind") == kind]
+
+
+def _series(rows: Sequence[Row], key: str) -> tuple[np.ndarray, np.ndarray]:
+    """Steps and values of the rows that have the key; what was not finite is a gap."""
+    points = [(row["step"], row[key]) for row in rows if key in row]
+    values = [np.nan if value is None else float(value) for _, value in points]
+    return np.array([step for step, _ in points], dtype=float), np.array(values, dtype=float)
+
+
+def _smoothed(values: np.ndarray) -> np.ndarray:
+    """A centred running mean over a fiftieth of the run; shorter windows at its ends, gaps passed over."""
+    half = max(1, len(values) // 100)
+    known = np.isfinite(values)
+    sums = np.concatenate([[0.0], np.cumsum(np.where(known, values, 0.0))])
+    counts = np.concatenate([[0], np.cumsum(known)])
+    places = np.arange(len(values))
+    low, high = np.maximum(places - half, 0), np.minimum(places + half + 1, len(values))
+    found = counts[high] - counts[low]
+    return np.where(found > 0, (sums[high] - sums[low]) / np.maximum(found, 1), np.nan)
+
+
+def _log_if_positive(panel: Axes, values: np.ndarray) -> None:
+    """A log axis where all values are above zero and span more than a factor of ten."""
+    known = values[np.isfinite(values)]
+    if len(known) and known.min() > 0 and known.max() > 10 * known.min():
+        panel.set_yscale("log")

@@ -1,0 +1,84 @@
+"""All the pictures of a run, into its ``pictures/``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from energyc.diagnostics import UserError
+from energyc.report.curves import health_curves, learning_curves, seed_curves
+
+if TYPE_CHECKING:
+    from energyc.train.run import SavedRun
+    from energyc.train.session import Session
+
+Notify = Callable[[str], None]
+
+
+def plot_run(
+    path: Path | str, session: Session | None = None, *, samples: int = 8, notify: Notify = lambda text: None
+) -> list[Path]:
+    """Draw what can be drawn of a run and give the paths, in the order of drawing.
+
+    ``learning.png`` and ``health.png`` come from metrics.jsonl alone; with a ``session`` (the network, its data) also
+    ``energy.png`` and, where a readout is an image that a clamp and a target share, ``triples.png`` and
+    ``growing.png``: the best weights on ``samples`` test samples. A folder of several seeds gets ``seeds.png``.
+    Raises UserError E0511 (no run), E0530 (nothing recorded yet, or no matplotlib).
+    """
+    from energyc.train.run import load_run
+    from energyc.train.seeds import SUMMARY
+
+    folder = Path(path)
+    if (folder / SUMMARY).exists() and not (folder / "run.json").exists():
+        return _plot_seeds(folder)
+    run = load_run(folder)
+    drawn = _plot_curves(run)
+    if session is not None:
+        drawn += _plot_network(run, session, samples, notify)
+    return drawn
+
+
+def _plot_curves(run: SavedRun) -> list[Path]:
+    rows = run.rows()
+    if not rows:
+        message = f"the run {run.folder.path} has recorded nothing yet"
+        raise UserError(message, code="E0530", help=f"train it: energyc train --resume {run.folder.path}")
+    title = f"{run.info.get('network', '')}, {run.info.get('rule', '')}"
+    learning, health = run.folder.pictures / "learning.png", run.folder.pictures / "health.png"
+    best = run.checkpoint("last").state.get("best") or {}
+    learning_curves(rows, learning, title=title, best=best.get("step"))
+    if not any(row.get("kind") == "train" for row in rows):
+        return [learning]
+    health_curves(rows, health, title=title)
+    return [learning, health]
+
+
+def _plot_network(run: SavedRun, session: Session, samples: int, notify: Notify) -> list[Path]:
+    from energyc.report import relaxation
+    from energyc.train.feeds import Feed
+    from energyc.train.order import spread
+
+    run.load_into(session.net, notify=notify)
+    session.net.train(False)
+    feed = Feed(session.feeds, "test", session.device, session.dtype)
+    batch = feed.batch(spread(len(feed), samples), seed=session.options.seed)
+    places = {name: run.folder.pictures / f"{name}.png" for name in ("energy", "triples", "growing")}
+    relaxation.energy_curves(session.net, batch, places["energy"])
+    names = relaxation.find_images(session.net, batch)
+    if names is None:
+        return [places["energy"]]
+    relaxation.triples(session.net, batch, names, places["triples"])
+    relaxation.growing_reconstructions(session.net, batch, names, places["growing"])
+    return list(places.values())
+
+
+def _plot_seeds(folder: Path) -> list[Path]:
+    from energyc.train.run import load_run
+
+    runs = {path.name: load_run(path).rows() for path in sorted(folder.glob("seed-*"))}
+    if not any(runs.values()):
+        raise UserError(f"the runs in {folder} have recorded nothing yet", code="E0530", help="train them first")
+    path = folder / "pictures" / "seeds.png"
+    seed_curves(runs, path, title=folder.name)
+    return [path]

@@ -1,0 +1,142 @@
+"""Pictures of a network at work: its energy while it relaxes, and the images it completes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from energyc.report.canvas import picture
+from energyc.train.feeds import Batch
+from energyc.train.network import Network, Relaxed
+
+_BEYOND = 4  # how many times the free phase is followed
+
+
+@dataclass(frozen=True)
+class ImageNames:
+    """Which clamp, readout and target are the masked image, its reconstruction and the original."""
+
+    masked: str
+    reconstruction: str
+    clean: str
+
+
+def free_steps(net: Network, batch: Batch) -> int:
+    """T1: the steps of the free phase as the spec sets it, of the sample that took most."""
+    return int(net.relax(batch.clamps).steps.max())
+
+
+def follow(
+    net: Network, batch: Batch, steps: int, *, record: Sequence[str] = (), start: Relaxed | None = None
+) -> Relaxed:
+    """Exactly ``steps`` steps, from where ``start`` ended: an infinite tolerance is met by any residual."""
+    states = None if start is None else start.states
+    return net.relax(batch.clamps, steps=steps, tolerance=math.inf, states=states, record=tuple(record))
+
+
+@torch.no_grad()
+def energy_curves(net: Network, batch: Batch, path: Path, *, title: str = "") -> None:
+    """Energy and residual against the steps for each sample of the batch, beyond T1, with a line at T1."""
+    t1 = free_steps(net, batch)
+    trace = follow(net, batch, _BEYOND * t1, record=("energy", "residual")).trace
+    draw_trace({name: trace[name].cpu().double().numpy() for name in ("energy", "residual")}, t1, path, title=title)
+
+
+def draw_trace(trace: Mapping[str, np.ndarray], t1: int, path: Path, *, title: str = "") -> None:
+    """Draw a trace: each entry [steps + 1, batch] becomes a panel, the residual on a log axis."""
+    with picture(path, 1, len(trace), (5.0, 3.4)) as canvas:
+        for panel, (name, values) in zip(canvas.panels, trace.items(), strict=True):
+            panel.set_prop_cycle(color=_shades(values.shape[1]))
+            panel.plot(np.arange(len(values)), values, linewidth=1)
+            panel.axvline(t1, color="black", linestyle="--", linewidth=1, label=f"T1 = {t1}")
+            panel.set(xlabel="step", ylabel=name)
+            if len(values) > 50:
+                panel.set_xscale("symlog", linthresh=1)
+                panel.set_xlim(0, len(values) - 1)
+            if name == "residual" and np.nanmax(values, initial=0) > 0:
+                panel.set_yscale("log")
+            panel.legend()
+        canvas.figure.suptitle(title or f"{next(iter(trace.values())).shape[1]} samples while the network relaxes")
+
+
+def find_images(net: Network, batch: Batch) -> ImageNames | None:
+    """The first readout that is an image [C, S, S] (C = 1 or 3) of a shape that a clamp and a target share."""
+    readouts = net.readout(net.relax(batch.clamps).states, batch.clamps)
+    for name, value in readouts.items():
+        masked = _same_shape(batch.clamps, value)
+        clean = _same_shape(batch.targets, value)
+        if _is_image(value) and masked and clean:
+            return ImageNames(masked, name, clean)
+    return None
+
+
+@torch.no_grad()
+def triples(net: Network, batch: Batch, names: ImageNames, path: Path) -> None:
+    """A column for each sample: the masked image, the reconstruction at equilibrium, the original."""
+    shown = net.readout(net.relax(batch.clamps).states, batch.clamps)[names.reconstruction]
+    rows = {"masked": batch.clamps[names.masked], "reconstruction": shown, "original": batch.targets[names.clean]}
+    draw_images(rows, path)
+
+
+@torch.no_grad()
+def growing_reconstructions(net: Network, batch: Batch, names: ImageNames, path: Path) -> None:
+    """A column for each sample, a row for each of a growing number of steps, T1 and four times T1 among them."""
+    t1 = free_steps(net, batch)
+    rows = {"masked": batch.clamps[names.masked]}
+    reached, done = None, 0
+    for steps in growing_steps(t1):
+        reached = follow(net, batch, steps - done, start=reached)
+        done = steps
+        label = f"{steps} step{'s' if steps > 1 else ''}" + (" = T1" if steps == t1 else "")
+        rows[label] = net.readout(reached.states, batch.clamps)[names.reconstruction]
+    draw_images({**rows, "original": batch.targets[names.clean]}, path)
+
+
+def growing_steps(t1: int) -> list[int]:
+    """1, 2, 5, 10, 20, 50, ... below T1, then T1 and 4 T1."""
+    ladder = [digit * 10**power for power in range(len(str(t1))) for digit in (1, 2, 5)]
+    return [*(steps for steps in ladder if steps < t1), t1, _BEYOND * t1]
+
+
+def draw_images(rows: Mapping[str, Tensor], path: Path) -> None:
+    """Rows of images [batch, C, S, S] with values in [-1, 1], each row named at its left."""
+    columns = min(len(images) for images in rows.values())
+    with picture(path, len(rows), columns, (1.1, 1.1)) as canvas:
+        cells = iter(canvas.panels)
+        for name, images in rows.items():
+            for number in range(columns):
+                cell = next(cells)
+                cell.imshow(_pixels(images[number]), interpolation="nearest", vmin=0, vmax=1, cmap="gray")
+                cell.set(xticks=[], yticks=[])
+                cell.grid(False)
+                cell.spines[:].set_visible(False)
+                if number == 0:
+                    cell.set_ylabel(name, rotation=0, ha="right", va="center")
+        canvas.figure.set_layout_engine("constrained", w_pad=0.01, h_pad=0.01, wspace=0, hspace=0)
+
+
+def _pixels(image: Tensor) -> np.ndarray:
+    """[C, S, S] in [-1, 1] to [S, S] or [S, S, 3] in [0, 1]."""
+    array = ((image.detach().cpu().double() + 1) / 2).clamp(0, 1).numpy()
+    return array[0] if len(array) == 1 else np.moveaxis(array, 0, -1)
+
+
+def _is_image(value: Tensor) -> bool:
+    return value.ndim == 4 and value.shape[1] in (1, 3) and value.shape[2] == value.shape[3] > 1
+
+
+def _same_shape(tensors: Mapping[str, Tensor], like: Tensor) -> str | None:
+    return next((name for name, tensor in tensors.items() if tensor.shape == like.shape), None)
+
+
+def _shades(count: int) -> list[tuple[float, float, float, float]]:
+    """As many colours as there are samples, dark to light without the palest."""
+    from matplotlib import colormaps
+
+    return [colormaps["viridis"](0.9 * number / max(count - 1, 1)) for number in range(count)]

@@ -1,0 +1,196 @@
+"""The loop: what it leaves in the folder, what it learns, and how it stops when numbers go bad."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from rich.console import Console
+
+from energyc.diagnostics import UserError
+from energyc.train.checkpoint import load_last, steps
+from energyc.train.evaluation import evaluate
+from energyc.train.folder import default_out
+from energyc.train.loop import train
+from energyc.train.outcome import Diverged
+from energyc.train.progress import BarReporter, PlainReporter, Reporter, make_reporter
+from energyc.train.run import load_run
+from energyc.train.seeds import read_summary, summary_table, train_seeds
+from tests.train.tiny import TinyNet, make_session
+
+
+def test_learns_and_fills_the_folder(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    outcome = train(make_session(out, {"epochs": 20, "batch": 10, "lr": 0.05, "log_every": 10}))
+    assert outcome.steps == 100
+    assert {path.name for path in out.iterdir()} == {
+        "spec.energy",
+        "tiny_torch.py",
+        "run.json",
+        "metrics.jsonl",
+        "timings.jsonl",
+        "checkpoints",
+        "pictures",
+    }
+    rows = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+    held_out = [row["cost"] for row in rows if row["kind"] == "eval"]
+    assert held_out[-1] == outcome.final["cost"] < 0.01 * held_out[0]
+    assert [row["step"] for row in rows if row["kind"] == "train"] == list(range(10, 101, 10))
+    assert not any("second" in key or "time" in key for row in rows for key in row)
+    info = json.loads((out / "run.json").read_text())
+    assert info["options"]["lr"] == 0.05 and info["energyc"] == "0.0" and info["steps"] == 100
+    assert len(steps(out / "checkpoints")) <= 3
+
+
+def test_evaluation_of_the_best_checkpoint(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    settings = {"steps": 60, "batch": 10, "lr": 0.05, "best": "accuracy", "eval_every": 4}
+    outcome = train(make_session(out, settings))
+    assert outcome.best_step is not None and outcome.best_step < 60  # accuracy reaches 1 early; the first one counts
+    fresh = make_session(out, settings)
+    numbers = evaluate(fresh)
+    assert numbers.pop("step") == outcome.best_step
+    assert numbers == outcome.best
+    net = TinyNet(seed=9)
+    assert load_run(out).load_into(net).step == outcome.best_step
+    assert torch.equal(net.W, fresh.net.params["W"])
+    assert load_run(out).spec == "network tiny\n"
+    assert load_run(out).options == fresh.options
+
+
+def test_random_generators_of_the_caller_stay(tmp_path: Path) -> None:
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    train(make_session(tmp_path / "run", {"steps": 3}))
+    assert torch.equal(torch.rand(3), expected)
+
+
+def test_refuses_a_folder_in_use(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "thesis.tex").write_text("precious")
+    with pytest.raises(UserError, match="not empty") as caught:
+        train(make_session(tmp_path / "run", {"steps": 1}))
+    assert caught.value.code == "E0510"
+    assert (tmp_path / "run" / "thesis.tex").read_text() == "precious"
+    file = tmp_path / "file"
+    file.write_text("x")
+    with pytest.raises(UserError):
+        train(make_session(file, {"steps": 1}))
+
+
+def test_default_folder(tmp_path: Path) -> None:
+    assert default_out("cet", tmp_path) == tmp_path / "cet-1"
+    for name in ("cet-1", "cet-7", "cet-lm", "thick-9"):
+        (tmp_path / name).mkdir()
+    assert default_out("cet", tmp_path) == tmp_path / "cet-8"
+
+
+@pytest.mark.parametrize(("settings", "name"), [({"best": "acuracy"}, "accuracy"), ({"metrics": ["f1"]}, "accuracy")])
+def test_unknown_metric_is_told_before_anything_is_written(
+    tmp_path: Path, settings: dict[str, object], name: str
+) -> None:
+    with pytest.raises(UserError) as caught:
+        train(make_session(tmp_path / "run", {"steps": 1, **settings}))
+    assert caught.value.code == "E0501" and name in str(caught.value.help)
+    assert not (tmp_path / "run").exists()
+
+
+def test_rule_that_was_not_compiled(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="not compiled for the rule vf"):
+        train(make_session(tmp_path / "run", {"steps": 1, "rule": "vf"}))
+
+
+@pytest.mark.filterwarnings("error")
+def test_divergence_keeps_a_good_checkpoint(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    session = make_session(out, {"steps": 200, "batch": 10, "optimizer": "sgd", "lr": 1e15, "eval_every": 1000})
+    with pytest.raises(Diverged) as caught:
+        train(session)
+    kept = load_last(out / "checkpoints", pytest.fail)
+    assert caught.value.kept == kept.step == 0
+    assert all(bool(torch.isfinite(value).all()) for value in kept.params.values())
+    assert caught.value.what == "the cost" and "step 0 is kept" in str(caught.value)  # the state is still finite
+    assert 0 < caught.value.step < 200
+
+
+def test_bad_data_stops_the_run_and_the_term_is_named(tmp_path: Path) -> None:
+    with pytest.raises(Diverged, match="spring is not finite"):
+        train(make_session(tmp_path / "run", {"steps": 5}, bad=True))
+
+
+def test_gradient_that_is_not_finite(tmp_path: Path) -> None:
+    session = make_session(tmp_path / "run", {"steps": 5, "batch": 10})
+    plain = session.net.gradients
+
+    def poisoned(*given: object, **named: object) -> object:
+        result = plain(*given, **named)  # type: ignore[arg-type]
+        result.params["b"][2] = float("inf")
+        return result
+
+    session.net.gradients = poisoned  # type: ignore[method-assign, assignment]
+    before = session.net.params["W"].clone()
+    with pytest.raises(Diverged, match="the gradient of b is not finite"):
+        train(session)
+    assert torch.equal(before, session.net.params["W"])
+
+
+def test_clipping_bounds_the_update(tmp_path: Path) -> None:
+    from energyc.train.feeds import Feed
+    from energyc.train.learner import Learner
+
+    session = make_session(tmp_path, {"optimizer": "sgd", "lr": 1, "clip": 0.01, "batch": 10})
+    learner = Learner(session, Feed(session.feeds, "train", "cpu", torch.float32))
+    before = [param.detach().clone() for param in learner.params.values()]
+    row = learner.update(0)
+    moved = (
+        sum(float(((a - b.detach()) ** 2).sum()) for a, b in zip(before, learner.params.values(), strict=True)) ** 0.5
+    )
+    assert row["gradient_norm"] > 0.01 and moved == pytest.approx(0.01, rel=1e-3)
+
+
+def test_plain_lines_and_bar(tmp_path: Path) -> None:
+    for number, (terminal, kind) in enumerate([(False, PlainReporter), (True, BarReporter)]):
+        stream = io.StringIO()
+        reporter = make_reporter(console=Console(file=stream, force_terminal=terminal, width=200))
+        assert type(reporter) is kind
+        train(make_session(tmp_path / str(number), {"steps": 20, "eval_every": 10}), reporter=reporter)
+        text = stream.getvalue()
+        assert "tiny (centered-ep)" in text and "20/20" in text and "test cost" in text and "accuracy" in text
+        assert "residual" in text
+    assert type(make_reporter(quiet=True)) is Reporter
+
+
+def test_seeds(tmp_path: Path) -> None:
+    out = tmp_path / "many"
+
+    def make(seed: int, path: Path) -> object:
+        return make_session(path, {"steps": 20, "seed": seed})
+
+    summary = train_seeds(make, [0, 1, 2], out)  # type: ignore[arg-type]
+    cost = summary["final"]["cost"]
+    values = torch.tensor(cost["values"], dtype=torch.float64)
+    assert len(set(cost["values"])) == 3
+    assert cost["mean"] == pytest.approx(float(values.mean())) and cost["deviation"] == pytest.approx(
+        float(values.std())
+    )
+    assert json.loads((out / "summary.json").read_text()) == summary == read_summary(out)
+    stream = io.StringIO()
+    Console(file=stream, width=120).print(summary_table(summary))
+    assert "cost" in stream.getvalue() and "±" in stream.getvalue()
+    with pytest.raises(UserError, match="several seeds") as caught:
+        load_run(out)
+    assert "seed-1" in str(caught.value.help)
+    again = train_seeds(make, [0, 1, 2], out, resume=True)  # type: ignore[arg-type]
+    assert again["final"] == summary["final"] and again["best"] == summary["best"]
+
+
+def test_no_run_there(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no run folder"):
+        load_run(tmp_path / "nothing")
+    (tmp_path / "run.json").write_bytes(b"\xff\x00")
+    with pytest.raises(UserError, match="no run folder"):
+        load_run(tmp_path)

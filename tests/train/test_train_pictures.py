@@ -1,0 +1,120 @@
+"""The pictures of a run: the right numbers at the right places, readable files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from matplotlib.figure import Figure
+
+from energyc.diagnostics import UserError
+from energyc.report import canvas, curves, relaxation
+from energyc.report.plots import plot_run
+from energyc.train.feeds import Batch, Feed
+from energyc.train.loop import train
+from energyc.train.seeds import train_seeds
+from tests.train.tiny import make_session
+
+SETTINGS = {"steps": 30, "batch": 10, "eval_every": 10}
+IMAGE = (3, 4, 4)
+
+
+@pytest.fixture
+def figures(monkeypatch: pytest.MonkeyPatch) -> dict[str, Figure]:
+    """Every figure that is written, by the stem of its file."""
+    seen: dict[str, Figure] = {}
+    write = canvas._write
+
+    def keep(figure: Figure, path: Path) -> None:
+        seen[path.stem] = figure
+        write(figure, path)
+
+    monkeypatch.setattr(canvas, "_write", keep)
+    return seen
+
+
+def test_all_pictures_of_an_image_run(tmp_path: Path, figures: dict[str, Figure]) -> None:
+    out = tmp_path / "run"
+    train(make_session(out, SETTINGS, shape=IMAGE))
+    session = make_session(out, SETTINGS, shape=IMAGE)
+    drawn = plot_run(out, session, samples=5)
+    assert [path.stem for path in drawn] == ["learning", "health", "energy", "triples", "growing"]
+    assert all(path.read_bytes().startswith(b"\x89PNG") for path in drawn)
+    energy, residual = figures["energy"].axes
+    assert [line.get_xdata()[0] for line in energy.lines if line.get_linestyle() == "--"] == [10]
+    assert sum(len(line.get_xdata()) == 41 for line in energy.lines) == 5
+    assert residual.get_yscale() == "log" and energy.get_ylabel() == "energy" and energy.get_xlabel() == "step"
+    assert len(figures["triples"].axes) == 15
+    rows = [panel.get_ylabel() for panel in figures["growing"].axes if panel.get_ylabel()]
+    assert rows == ["masked", "1 step", "2 steps", "5 steps", "10 steps = T1", "40 steps", "original"]
+
+
+def test_shown_pixels_are_those_of_the_data(tmp_path: Path, figures: dict[str, Figure]) -> None:
+    session = make_session(tmp_path, SETTINGS, shape=IMAGE)
+    batch = Feed(session.feeds, "test", "cpu", torch.float32).batch(np.arange(3))
+    names = relaxation.find_images(session.net, batch)
+    assert names == relaxation.ImageNames("x", "image", "t")
+    relaxation.triples(session.net, batch, names, tmp_path / "triples.png")
+    panels = figures["triples"].axes
+    shown = panels[6 + 1].images[0].get_array()  # the third row is the original, its second column sample 1
+    expected = np.clip((batch.targets["t"][1].numpy().transpose(1, 2, 0) + 1) / 2, 0, 1)
+    assert np.allclose(shown, expected, atol=1e-6)
+
+
+def test_network_without_images(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    train(make_session(out, SETTINGS))
+    assert [path.stem for path in plot_run(out, make_session(out, SETTINGS))] == ["learning", "health", "energy"]
+    assert [path.stem for path in plot_run(out)] == ["learning", "health"]
+
+
+def test_grey_images() -> None:
+    image = torch.tensor([[[-1.0, 1.0], [0.0, 5.0]]])
+    assert np.array_equal(relaxation._pixels(image), [[0, 1], [0.5, 1]])
+
+
+def test_steps_on_from_where_they_ended(tmp_path: Path) -> None:
+    session = make_session(tmp_path, SETTINGS)
+    full = Feed(session.feeds, "test", "cpu", torch.float32).batch(np.arange(4))
+    batch = Batch(full.clamps, full.targets)
+    first = relaxation.follow(session.net, batch, 3)
+    whole, parts = relaxation.follow(session.net, batch, 8), relaxation.follow(session.net, batch, 5, start=first)
+    assert torch.allclose(whole.states["y"], parts.states["y"], atol=1e-7)
+
+
+def test_growing_steps() -> None:
+    assert relaxation.growing_steps(150) == [1, 2, 5, 10, 20, 50, 100, 150, 600]
+    assert relaxation.growing_steps(1) == [1, 4]
+
+
+def test_learning_curves_show_the_rows(tmp_path: Path, figures: dict[str, Figure]) -> None:
+    rows = [{"step": k, "kind": "train", "cost": 1 / k, "residual": None} for k in range(1, 300)]
+    rows += [{"step": k, "kind": "eval", "cost": 2 / (k + 1), "accuracy": k / 300, "samples": 9} for k in (0, 100, 200)]
+    curves.learning_curves(rows, tmp_path / "learning.png", best=200)
+    cost, accuracy = figures["learning"].axes
+    assert {line.get_label() for line in cost.lines} >= {"training", "test", "best, update 200"}
+    assert cost.get_yscale() == "log" and accuracy.get_ylabel() == "test accuracy"
+    assert list(accuracy.lines[0].get_ydata()) == [0, 100 / 300, 200 / 300]
+    curves.health_curves(rows, tmp_path / "health.png")
+    assert (tmp_path / "health.png").exists()
+
+
+def test_smoothing_against_plain_means() -> None:
+    seed = int(np.random.default_rng().integers(2**31))
+    print(f"seed {seed}")
+    values = np.random.default_rng(seed).normal(size=250)
+    values[40:60] = np.nan
+    half = 2
+    windows = [values[max(0, i - half) : i + half + 1] for i in range(250)]
+    plain = [np.nan if np.isnan(window).all() else np.nanmean(window) for window in windows]
+    assert np.allclose(curves._smoothed(values), plain, equal_nan=True)
+
+
+def test_seeds_and_nothing(tmp_path: Path, figures: dict[str, Figure]) -> None:
+    train_seeds(lambda seed, path: make_session(path, {**SETTINGS, "seed": seed}), [3, 4], tmp_path / "many")
+    assert plot_run(tmp_path / "many") == [tmp_path / "many" / "pictures" / "seeds.png"]
+    assert "mean of 2 seeds" in {line.get_label() for line in figures["seeds"].axes[0].lines}
+    with pytest.raises(UserError, match="no run folder"):
+        plot_run(tmp_path / "none")
