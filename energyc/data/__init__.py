@@ -3,6 +3,7 @@
 from energyc.data.describe import describe
 from energyc.data.registry import DATA, Registry, find_adapter, register_data
 from energyc.data.schema import Adapter, Call, Dataset, FieldSchema, Options, OptionValue, Schema, Split, SplitName
+from energyc.data.validate import check_batch
 
 __all__ = [
     "DATA",
@@ -16,6 +17,7 @@ __all__ = [
     "Schema",
     "Split",
     "SplitName",
+    "check_batch",
     "describe",
     "find_adapter",
     "register_data",

@@ -50,6 +50,12 @@ def _taken(values: np.ndarray) -> np.ndarray:
     return values.astype(np.int64 if values.dtype.kind in "iu" else np.float32)
 
 
+def check_range(indices: np.ndarray, count: int) -> None:
+    """Raise ``IndexError`` unless every index is in ``range(count)``."""
+    if len(indices) and not 0 <= np.min(indices) <= np.max(indices) < count:
+        raise IndexError(f"indices from {np.min(indices)} to {np.max(indices)} of {count} samples")
+
+
 def fixed_split(count: int, test: float) -> tuple[np.ndarray, np.ndarray]:
     """Indices of a fixed random split, ``test`` the share held out (at least one sample).
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from energyc.data.alphabet import ALPHABETS, Alphabet
-from energyc.data.arrays import SplitDataset
+from energyc.data.arrays import SplitDataset, check_range
 from energyc.data.errors import malformed, missing_file
 from energyc.data.options import OptionReader
 from energyc.data.schema import FieldSchema, Options, Schema
@@ -87,8 +87,7 @@ class Windows:
         self, indices: np.ndarray, *, seed: int = 0, epoch: int = 0, augment: bool = False
     ) -> dict[str, np.ndarray]:
         """The windows ``[len(indices), context]``; nothing is drawn."""
-        if len(indices) and not 0 <= np.min(indices) <= np.max(indices) < len(self):
-            raise IndexError(f"window {np.max(indices)} of {len(self)}")
+        check_range(indices, len(self))
         places = np.asarray(indices)[:, None] * self.stride + np.arange(self.context)
         return {"input": self.ids[places], "target": self.ids[places + 1]}
 

@@ -3,7 +3,7 @@
 The setting of table 3 of the CEM paper (Causal Energy Minimization), which names the kernels and ten inputs and
 nothing more. Assumed here: inputs from N(0, I), no noise, and a length of sqrt(2 inputs), about which two such points
 lie apart. With these and 4,096 training points the exact posterior mean has a test RMSE of 0.0082 (rbf), 0.216
-(matern) and 0.053 (rational-quadratic), seed 0: just under the best networks of that table, so the setting must be near.
+(matern) and 0.053 (rational-quadratic), seed 0: just under the best networks of that table, so the setting is near.
 """
 
 from __future__ import annotations

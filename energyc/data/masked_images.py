@@ -33,6 +33,7 @@ from energyc.data.pictures import (
     tile_crops,
 )
 from energyc.data.schema import FieldSchema, Options, Schema
+from energyc.data.shipped import require_pillow
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -82,6 +83,7 @@ class MaskedImages:
     def open(self, options: Options, path: str | None, *, seed: int = 0) -> SplitDataset:
         """The images; ``seed`` changes nothing, the draws of a batch have their own."""
         masking = self._read(options)
+        require_pillow()
         train, test, notes = _sources(path)
         origin = path or "scikit-learn's china.jpg and flower.jpg, crops"
         fixed = "a test image has the same mask at every evaluation"

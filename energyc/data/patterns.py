@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from energyc.data.arrays import SplitDataset, generator, resize_square
+from energyc.data.arrays import SplitDataset, check_range, generator, resize_square
 from energyc.data.errors import bad_option, no_file
 from energyc.data.options import OptionReader
 from energyc.data.schema import FieldSchema, Options, Schema
@@ -98,6 +98,7 @@ class Probes:
         self, indices: np.ndarray, *, seed: int = 0, epoch: int = 0, augment: bool = False
     ) -> dict[str, np.ndarray]:
         """Probe and pattern of each index; index i asks for pattern ``i % count``."""
+        check_range(indices, len(self))
         stored = self.stored[np.asarray(indices) % len(self.stored)]
         probes = [
             self.damage.apply(pattern, self._drawn(seed, epoch, int(index)))

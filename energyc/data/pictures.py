@@ -7,11 +7,13 @@ A source gives, for an index, a picture and the square of it that is the sample;
 from __future__ import annotations
 
 import warnings
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -141,7 +143,7 @@ def read_stack(path: Path) -> np.ndarray:
             return _checked_stack(path, arrays[name])
     except FileNotFoundError:
         raise missing_file(str(path), EXPECTED, REMEDY) from None
-    except (OSError, ValueError, EOFError, _zip_errors(), AttributeError) as error:
+    except (OSError, ValueError, TypeError, EOFError, MemoryError, BadZipFile, zlib.error) as error:
         raise malformed(str(path), f"not a whole npz of numbers ({error})", EXPECTED, REMEDY) from None
 
 
@@ -181,12 +183,6 @@ def _image_errors(path: Path) -> Iterator[None]:
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         problem = f"not an image that can be read ({type(error).__name__})"
         raise malformed(str(path), problem, "a whole image file", REMEDY) from None
-
-
-def _zip_errors() -> type[Exception]:
-    from zipfile import BadZipFile
-
-    return BadZipFile
 
 
 # ------------------------------------------------------------------ crops of a few pictures

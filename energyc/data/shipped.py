@@ -27,3 +27,11 @@ def sklearn_datasets(purpose: str) -> ModuleType:
         ) from None
     module: ModuleType = sklearn.datasets
     return module
+
+
+def require_pillow() -> None:
+    """One message where Pillow is not installed; images are read by nothing else."""
+    try:
+        import PIL.Image  # noqa: F401
+    except ImportError:
+        raise UserError("images need Pillow, which is not installed", code="E0903", help="pip install pillow") from None

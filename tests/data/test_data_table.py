@@ -1,0 +1,174 @@
+"""Tables: formats found in the wild, standardisation, words, absent cells, classes, files of each kind of badness."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_diabetes, load_wine
+
+from energyc.data import Dataset, find_adapter
+from energyc.data.arrays import fixed_split
+from energyc.diagnostics import UserError
+
+ROWS = np.round(np.random.RandomState(0).randn(40, 4) * [1, 10, 0.1, 5] + [0, 3, 7, -2], 3)
+
+
+def table(path: Path | None, **options: object) -> Dataset:
+    return find_adapter("table").open(options, None if path is None else str(path))
+
+
+def whole(dataset: Dataset, field: str) -> np.ndarray:
+    """All rows of a field in the file's order."""
+    parts = [dataset.split(part).batch(np.arange(len(dataset.split(part))))[field] for part in ("train", "test")]
+    places = np.concatenate(fixed_split(sum(map(len, parts)), 0.2))
+    return np.concatenate(parts)[np.argsort(places)]
+
+
+def standard(values: np.ndarray) -> np.ndarray:
+    train, _ = fixed_split(len(values), 0.2)
+    return (values - values[train].mean(0)) / values[train].std(0)
+
+
+FORMATS = {
+    "comma": "\n".join(",".join(map(str, row)) for row in ROWS),
+    "comma and head": "a,b,c,d\n" + "\n".join(",".join(map(str, row)) for row in ROWS),
+    "quotes": '"a","b, b","c","d"\n' + "\n".join(",".join(f'"{cell}"' for cell in row) for row in ROWS),
+    "semicolon, decimal comma, mark": "\ufeffa;b;c;d\r\n"
+    + "\r\n".join(";".join(str(cell).replace(".", ",") for cell in row) for row in ROWS),
+    "blanks and tabs": "\n".join(" \t".join(map(str, row)) + " \n" for row in ROWS),
+    "tabs": "\n\n".join("\t".join(map(str, row)) for row in ROWS) + "\n\n",
+}
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_every_format_gives_the_same_numbers(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "table.txt"
+    path.write_bytes(FORMATS[kind].encode())
+    dataset = table(path, inputs=3)
+    np.testing.assert_allclose(whole(dataset, "x"), standard(ROWS[:, :3]), rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(whole(dataset, "y"), standard(ROWS[:, 3]), rtol=1e-4, atol=1e-6)
+
+
+def test_several_targets_are_the_last_columns_and_have_an_axis(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text(FORMATS["comma"])
+    dataset = table(path, inputs=2, targets=2)
+    np.testing.assert_allclose(whole(dataset, "y"), standard(ROWS[:, 2:]), rtol=1e-4, atol=1e-6)
+    assert table(path, inputs=3, targets=1).schema.fields["y"].shape == (1,)
+    assert table(path, inputs=3).schema.fields["y"].shape == ()
+
+
+def test_the_statistics_are_those_of_the_training_rows() -> None:
+    split = table(None).split("train")
+    batch = split.batch(np.arange(len(split)))
+    np.testing.assert_allclose(batch["x"].mean(0), 0, atol=1e-6)
+    np.testing.assert_allclose(batch["x"].std(0), 1, atol=1e-6)
+    np.testing.assert_allclose(whole(table(None), "y"), standard(load_diabetes().target), rtol=1e-5)
+
+
+def test_scikit_learns_tables_by_name() -> None:
+    dataset = table(None, name="wine")
+    np.testing.assert_array_equal(whole(dataset, "y"), load_wine().target)
+    assert dataset.schema.sizes == {"inputs": 13, "targets": 1, "classes": 3}
+    assert table(None, name="breast_cancer").schema.fields["x"].shape == (30,)
+    with pytest.raises(UserError, match="it has 13 inputs and a target in 3 classes"):
+        table(None, name="wine", inputs=12)
+
+
+def test_words_and_absent_cells_are_left_out_and_noted(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    lines = [f"{a},{'north' if a > 0 else 'south'},{b},{d}" for a, b, _, d in ROWS]
+    lines[4], lines[9] = "1.5,north,,3", "1.5,north,2,NA"
+    path.write_text("a,place,b,d\n" + "\n".join(lines))
+    rest = np.delete(np.arange(40), [4, 9])
+    dropped = table(path, inputs=2)
+    np.testing.assert_allclose(whole(dropped, "x"), standard(ROWS[rest][:, :2]), rtol=1e-4, atol=1e-6)
+    assert dropped.notes[:2] == ("columns of words left out: place", "2 of 40 rows left out: absent cells")
+    hot = whole(table(path, inputs=4, words="one-hot"), "x")
+    north = (ROWS[rest, 0] > 0).astype(float)
+    expected = standard(np.column_stack([ROWS[rest][:, :2], north, 1 - north]))
+    np.testing.assert_allclose(hot, expected, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("words", [False, True])
+def test_classes_are_numbered_in_their_order(tmp_path: Path, words: bool) -> None:
+    path = tmp_path / "table.csv"
+    labels = np.random.RandomState(1).choice([3, 5, 8], 40)
+    shown = {3: "ape", 5: "bee", 8: "cat"} if words else {3: "3", 5: "5", 8: "8"}
+    lines = [",".join(map(str, row)) + "," + shown[int(label)] for row, label in zip(ROWS, labels, strict=True)]
+    path.write_text("\n".join(lines))
+    dataset = table(path, inputs=4, classes=3)
+    np.testing.assert_array_equal(whole(dataset, "y"), np.searchsorted([3, 5, 8], labels))
+    with pytest.raises(UserError) as raised:
+        table(path, inputs=4, classes=2)
+    assert "has 3 different values, more than classes = 2" in raised.value.message
+    assert raised.value.help == "write classes = 3, or leave classes out for a real target"
+
+
+def test_a_constant_column_becomes_zero(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("\n".join(f"0.1,{b},{d}" for _, b, _, d in ROWS))
+    np.testing.assert_allclose(whole(table(path, inputs=2), "x")[:, 0], 0, atol=1e-6)
+
+
+def test_another_number_of_columns_says_what_to_write(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text(FORMATS["comma"])
+    with pytest.raises(UserError) as raised:
+        table(path, inputs=5)
+    assert "3 columns are left for x where the spec says inputs = 5 and 1 target" in raised.value.message
+    assert (raised.value.help, raised.value.code) == ("write inputs = 3", "E0905")
+    with pytest.raises(UserError, match="inputs = 3 and 7 targets"):
+        table(path, inputs=3, targets=7)
+
+
+BAD = {
+    "empty": (b"", "empty"),
+    "blank": (b"\n \n,,\n", "empty"),
+    "binary": (b"1,2\0,3", "binary, not text"),
+    "a head alone": (b"a,b,c\n", "no row of numbers"),
+    "words alone": (b"a,b,c\n" * 9, "no column of numbers"),
+    "few rows": (b"1,2,3\n4,5,6\n", "2 whole rows; expected at least 5 rows"),
+    "one column": (b"1\n2\n3\n4\n5\n6\n", "0 columns are left for x"),
+    "all absent": (b"a,b,c\n" + b"1,NA,3\n" * 9, "0 whole rows"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_a_bad_table_is_one_message(tmp_path: Path, kind: str) -> None:
+    data, problem = BAD[kind]
+    path = tmp_path / "table.csv"
+    path.write_bytes(data)
+    with pytest.raises(UserError) as raised:
+        table(path, inputs=2)
+    assert raised.value.message.startswith(f"{path}: {problem}")
+    assert raised.value.help
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("1,2", "2 cells where the first row has 4"),
+        ("1,2,3,4,5", "5 cells where the first row has 4"),
+        ("1,oops,3,4", "'oops' in column 2 is not a number"),
+        ("1,2,inf,4", "'inf' in column 3 is not a number"),
+        ("1,2,1e999,4", "'1e999' in column 3 is not a number"),
+        ("1,__import__('os').system('true'),3,4", "\"__import__('os').system('true')\" in column 2 is not a number"),
+    ],
+)
+def test_a_bad_row_is_named_by_its_line(tmp_path: Path, line: str, problem: str) -> None:
+    path = tmp_path / "table.csv"
+    rows = FORMATS["comma"].split("\n")
+    path.write_text("\n".join([*rows[:20], "", line, *rows[20:]]))
+    with pytest.raises(UserError) as raised:
+        table(path, inputs=3)
+    assert raised.value.message.startswith(f"{path}:22: {problem}")
+
+
+def test_a_missing_table_is_told(tmp_path: Path) -> None:
+    for path in (tmp_path / "none.csv", tmp_path):
+        with pytest.raises(UserError, match="not found or not readable") as raised:
+            table(path)
+        assert raised.value.code == "E0903"
