@@ -37,7 +37,7 @@ class Gradients(Protocol):
 
 
 class Network(Protocol):
-    """A compiled network (a ``torch.nn.Module``); see docs/interface for the whole of it."""
+    """A compiled network (a ``torch.nn.Module``), as far as training and its pictures call it."""
 
     name: str
     rules: tuple[str, ...]

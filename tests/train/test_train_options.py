@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from energyc.diagnostics import UserError
+from energyc.train import options as train_options
 from energyc.train.options import Penalty, TrainOptions
 
 
@@ -89,3 +92,11 @@ def test_options_import_no_torch() -> None:
 
     code = "import sys, energyc.train.options; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_the_page_lists_every_setting() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "training.md").read_text(encoding="utf-8")
+    table = page.split("## Settings")[1].split("## One update")[0]
+    cells = [row.split("|")[1] for row in table.splitlines() if row.startswith("| `")]
+    names = {name for cell in cells for name in re.findall(r"`([\w.]+)`", cell)}
+    assert names == {*train_options._READERS, *train_options._COMPOSED, "lr.PARAM"}
