@@ -1,0 +1,224 @@
+"""A typed network: what resolving gives and every later pass reads.
+
+All tensors are nodes of one :class:`energyc.ir.Graph`. Names of the spec are kept beside the nodes, never inside
+them, so that equal tensors stay one node. Dims are nominal: ``sizes`` gives their values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Literal
+
+from energyc.diagnostics import Diagnostic, Source, Span
+from energyc.ir import Graph, Input, Node
+from energyc.syntax import ast
+
+#: A setting's value in plain Python: a number, a word, a list, or a call.
+SettingValue = "Fraction | str | list[SettingValue] | Call"
+
+
+@dataclass(frozen=True)
+class Call:
+    """``cosine(warmup = 100)`` in a setting."""
+
+    word: str
+    options: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Size:
+    """A dim: its value, and the dims and consts that its formula names (empty for a literal)."""
+
+    name: str
+    value: int
+    derived_from: tuple[str, ...]
+    tree: ast.Definition | None = None
+
+
+@dataclass(frozen=True)
+class Const:
+    """A const: its value, exact where it is a fraction; ``derived_from`` as in a dim."""
+
+    name: str
+    value: float
+    exact: Fraction | None
+    derived_from: tuple[str, ...]
+    tree: ast.Definition | None = None
+
+
+@dataclass(frozen=True)
+class Binding:
+    """``data NAME = ADAPTER(options)``; options that are dims are given as their ints."""
+
+    name: str
+    adapter: str
+    options: Mapping[str, object]
+    span: Span
+
+
+@dataclass(frozen=True)
+class DataInput:
+    """A clamp or target and the field that feeds it: (binding, field), or None."""
+
+    node: Input
+    source: tuple[str, str] | None
+    span: Span
+
+
+@dataclass(frozen=True)
+class StartLaw:
+    """How a param starts: ``normal(std)``, ``uniform(a[, b])``, ``glorot``, ``kaiming``; arguments are floats.
+
+    ``uniform(a)`` is uniform on [-a, a]. For glorot and kaiming the fans are those of language.md's reference.
+    """
+
+    name: str
+    arguments: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Param:
+    """A learnable tensor: its law, or its starting value as a node over consts, and its bounds."""
+
+    node: Input
+    law: StartLaw | None
+    start: Node | None
+    low: float | None
+    high: float | None
+    span: Span
+
+
+@dataclass(frozen=True)
+class Tie:
+    """A second name for a param's tensor; ``node`` is the (transposed) view, ``axes[k]`` the source's axis that axis k is."""
+
+    name: str
+    source: str
+    axes: tuple[int, ...]
+    node: Node
+    span: Span
+
+
+@dataclass(frozen=True)
+class ConstraintSet:
+    """A closed set with a metric projection, taken along ``axes`` of the state (all axes for a box and nonnegative).
+
+    ``standardized``: mean 0 and variance 1 (biased); ``sphere``: norm 1; ``simplex``: nonnegative with sum 1;
+    ``nonnegative``; ``box``: between ``low`` and ``high``, either may be None.
+    """
+
+    kind: Literal["standardized", "sphere", "simplex", "nonnegative", "box"]
+    axes: tuple[int, ...]
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class State:
+    """A tensor that relaxes; ``start`` is a node (None: zero)."""
+
+    node: Input
+    constraint: ConstraintSet | None
+    start: Node | None
+    span: Span
+
+
+@dataclass(frozen=True)
+class Term:
+    """An energy (a node without dims, already summed over its family) or a force on one state (a node of its dims).
+
+    ``family`` is the node before that sum, with the names of its indices.
+    """
+
+    name: str
+    kind: Literal["energy", "force"]
+    node: Node
+    state: str | None
+    family: Node
+    indices: tuple[str, ...]
+    tree: ast.Equation
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A let, readout, cost or metric: its node and the names of its indices, one for each dim."""
+
+    name: str
+    node: Node
+    indices: tuple[str, ...]
+    tree: ast.Equation
+
+
+@dataclass(frozen=True)
+class Relax:
+    """The free phase (rules.md section 1). ``step_of`` holds the steps of single states; ``max_steps`` None: 10 * steps."""
+
+    step: float = 1.0
+    steps: int = 100
+    tolerance: float | None = None
+    chunk: int = 25
+    max_steps: int | None = None
+    step_of: Mapping[str, float] = field(default_factory=dict)
+    solver: str = "gradient"
+    solver_options: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Nudge:
+    """The nudged phase: ``beta`` None is ``auto``; further settings (snapshots, points, radius) as written."""
+
+    beta: float | None = None
+    steps: int = 10
+    options: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Network:
+    """A spec that types. Mappings keep the order of the file."""
+
+    name: str
+    description: str
+    source: Source
+    tree: ast.Spec
+    graph: Graph
+    sizes: Mapping[str, Size]
+    consts: Mapping[str, Const]
+    bindings: Mapping[str, Binding]
+    clamps: Mapping[str, DataInput]
+    targets: Mapping[str, DataInput]
+    params: Mapping[str, Param]
+    ties: Mapping[str, Tie]
+    states: Mapping[str, State]
+    lets: Mapping[str, Quantity]
+    terms: Mapping[str, Term]
+    readouts: Mapping[str, Quantity]
+    cost: Quantity | None
+    metrics: Mapping[str, Quantity]
+    relax: Relax
+    nudge: Nudge
+    train: Mapping[str, object]
+    presets: tuple[str, ...]
+    index_names: Mapping[Node, tuple[str, ...]]
+    warnings: tuple[Diagnostic, ...] = ()
+
+    @property
+    def values(self) -> dict[str, float]:
+        """The value of every symbol a coefficient may hold: dims and consts."""
+        return {**{n: float(s.value) for n, s in self.sizes.items()}, **{n: c.value for n, c in self.consts.items()}}
+
+    @property
+    def extents(self) -> dict[str, int]:
+        """The size of every dim."""
+        return {name: size.value for name, size in self.sizes.items()}
+
+    @property
+    def energies(self) -> dict[str, Term]:
+        """The energy terms."""
+        return {name: term for name, term in self.terms.items() if term.kind == "energy"}
+
+    @property
+    def forces(self) -> dict[str, Term]:
+        """The terms written as forces."""
+        return {name: term for name, term in self.terms.items() if term.kind == "force"}

@@ -1,0 +1,43 @@
+"""What is known of exact numbers while an equation is read."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from energyc.resolve.context import Context
+from energyc.resolve.terms import Scalar, Term
+
+
+def exact_value(context: Context, term: Term) -> Fraction | None:
+    """The value of a number made of literals, dims and exact consts."""
+    if not isinstance(term, Scalar):
+        return None
+    total = term.coefficient.value
+    for name, exponent in term.coefficient.powers:
+        value = _symbol(context, name)
+        if value is None or exponent.denominator != 1:
+            return None
+        total *= value ** int(exponent)
+    return total
+
+
+def _symbol(context: Context, name: str) -> Fraction | None:
+    entry = context.names.entries[name]
+    if entry.kind == "dim":
+        return Fraction(context.sizes.size(name) or 1)
+    const = context.sizes.const(name)
+    return const.exact if const else None
+
+
+def is_positive(context: Context, term: Term) -> bool:
+    """Whether a term is an exact number of positive factors."""
+    if not isinstance(term, Scalar) or term.coefficient.value <= 0:
+        return False
+    return all(_positive_symbol(context, name) for name, _ in term.coefficient.powers)
+
+
+def _positive_symbol(context: Context, name: str) -> bool:
+    if context.names.entries[name].kind == "dim":
+        return True
+    const = context.sizes.const(name)
+    return const is not None and const.value > 0

@@ -1,0 +1,149 @@
+"""The pass: names, then sizes, then declarations, then equations, then settings, then what is true of the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from energyc.diagnostics import Source, SpecError
+from energyc.ir import Graph, Node
+from energyc.resolve.bindings import Bindings, Schemas
+from energyc.resolve.checks import check_network
+from energyc.resolve.context import Context, Tensor
+from energyc.resolve.declarations import Declarations
+from energyc.resolve.equations import Equations
+from energyc.resolve.lower import Lowering
+from energyc.resolve.names import collect
+from energyc.resolve.network import ConstraintSet, DataInput, Network, Param, Tie
+from energyc.resolve.read import read_real
+from energyc.resolve.reporter import Reporter
+from energyc.resolve.settings import layer_settings, layer_symbols, type_nudge, type_relax, type_train
+from energyc.resolve.sizes import Sizes
+from energyc.resolve.statements import Statements
+from energyc.resolve.ties import read_tie
+from energyc.syntax import ast
+
+
+def resolve(
+    spec: ast.Spec,
+    source: Source,
+    *,
+    preset: str | None = None,
+    overrides: Mapping[str, object] | None = None,
+    schemas: Schemas | None = None,
+) -> Network:
+    """The typed network of a spec.
+
+    ``overrides`` maps dims, consts and dotted settings (``relax.step``) to values; the order is spec < preset <
+    overrides. ``schemas`` gives the schema of a data adapter by its name and options; without it fields are not
+    checked and no dim can be a size of data.
+
+    Raises SpecError with every error of the file. Warnings are in the network.
+    """
+    return _Resolution(spec, Reporter(source), preset, dict(overrides or {}), schemas).network()
+
+
+@dataclass
+class _Declared:
+    """What the declarations gave."""
+
+    clamps: dict[str, DataInput]
+    targets: dict[str, DataInput]
+    params: dict[str, Param]
+    ties: dict[str, Tie]
+    states: dict[str, tuple[Tensor, ConstraintSet | None]]
+
+
+class _Resolution:
+    """One file while it is resolved."""
+
+    def __init__(
+        self, spec: ast.Spec, reporter: Reporter, preset: str | None, overrides: Mapping[str, object], schemas: Schemas | None
+    ) -> None:
+        self.spec, self.reporter, self.preset, self.overrides = spec, reporter, preset, overrides
+        self.names = collect(spec, reporter)
+        self.bindings = Bindings(self.names, reporter, schemas)
+        symbols = layer_symbols(spec, self.names, reporter, preset, overrides)
+        self.sizes = Sizes(self.names, reporter, symbols, self.bindings.size)
+        self.bindings.sizes = self.sizes
+        self.graph = Graph()
+        self.context = Context(self.names, reporter, self.graph, self.sizes, None, read_real)  # type: ignore[arg-type]
+        self.equations = Equations(self.context, Lowering(self.graph))
+        self.context.definitions = self.equations
+
+    def network(self) -> Network:
+        """The network, or SpecError."""
+        self.sizes.compute()
+        self.bindings.compute()
+        declared = self._declarations()
+        statements = Statements(self.context, self.equations, self.spec, declared.states)
+        terms, lets, answers, states = statements.terms(), statements.lets(), statements.answers(), statements.states()
+        settings = layer_settings(self.spec, self.names, self.bindings, self.reporter, self.preset, self.overrides)
+        relax = type_relax(settings["relax"], declared.states, self.reporter)
+        nudge = type_nudge(settings["nudge"], self.reporter)
+        train = type_train(settings["train"], self.reporter)
+        network = Network(
+            name=self.spec.name.text,
+            description=self.spec.description,
+            source=self.reporter.source,
+            tree=self.spec,
+            graph=self.graph,
+            sizes=self.sizes.dims,
+            consts=self.sizes.consts,
+            bindings=self.bindings.made,
+            clamps=declared.clamps,
+            targets=declared.targets,
+            params=declared.params,
+            ties=declared.ties,
+            states=states,
+            lets=lets,
+            terms=terms,
+            readouts=answers["readout"],
+            cost=next(iter(answers["cost"].values()), None),
+            metrics=answers["metric"],
+            relax=relax,
+            nudge=nudge,
+            train=train,
+            presets=tuple(s.name.text for s in self.spec.statements if isinstance(s, ast.Preset)),
+            index_names=_index_names(lets, answers["readout"]),
+            warnings=(),
+        )
+        check_network(self.context, self.equations, self.bindings, network)
+        if self.reporter.failed:
+            raise SpecError(self.reporter.source, self.reporter.in_order())
+        object.__setattr__(network, "warnings", self.reporter.in_order("warning"))
+        return network
+
+    def _declarations(self) -> _Declared:
+        declarations = Declarations(self.context, self.equations, self.bindings)
+        found = _Declared({}, {}, {}, {}, {})
+        for statement in self.spec.statements:
+            match statement:
+                case ast.Inputs(word=word, items=items):
+                    for item in items:
+                        data = declarations.input(item, word)
+                        if data is not None:
+                            (found.clamps if word == "clamp" else found.targets).setdefault(item.name.text, data)
+                case ast.Params():
+                    for param in declarations.params(statement):
+                        found.params.setdefault(param.node.name, param)
+                case ast.States(items=states):
+                    for state in states:
+                        entered = declarations.state(state)
+                        if entered is not None:
+                            found.states.setdefault(state.name.text, entered)
+        for statement in self.spec.statements:
+            if isinstance(statement, ast.Equation) and statement.word == "tie":
+                tie = read_tie(self.context, self.equations, statement)
+                if tie is not None:
+                    found.ties[tie.name] = tie
+        return found
+
+
+def _index_names(*groups: Mapping[str, object]) -> dict[Node, tuple[str, ...]]:
+    """The names by which the spec speaks of the axes of its named quantities."""
+    found: dict[Node, tuple[str, ...]] = {}
+    for group in groups:
+        for quantity in group.values():
+            found.setdefault(quantity.node, quantity.indices)  # type: ignore[attr-defined]
+    return found

@@ -1,0 +1,64 @@
+"""Ties: a second name for a param, its axes in any order."""
+
+from __future__ import annotations
+
+from energyc.diagnostics import Label, Span
+from energyc.ir import ONE
+from energyc.resolve.context import Context, Tensor
+from energyc.resolve.equations import Equations
+from energyc.resolve.network import Tie
+from energyc.resolve.read.places import is_name
+from energyc.syntax import ast
+
+
+def read_tie(context: Context, equations: Equations, tree: ast.Equation) -> Tie | None:
+    """``tie W2[d,f] = W1[f,d]``; what is no permutation of a param is reported."""
+    name = tree.left.name.text
+    equations.tensors[name] = None
+    source = _source(context, equations, tree)
+    if source is None:
+        return None
+    left = [binder.name.text for binder in tree.left.indices or ()]
+    right = _indices(tree.right)
+    if right is None or len(set(left)) != len(left) or sorted(left) != sorted(right) or len(right) != len(source.dims):
+        _report(context, tree.span, source)
+        return None
+    axes = tuple(right.index(index) for index in left)
+    return _entered(context, equations, tree, source, axes)
+
+
+def _source(context: Context, equations: Equations, tree: ast.Equation) -> Tensor | None:
+    right = tree.right
+    entry = context.names.get(right.name.text) if isinstance(right, ast.Apply) and right.arguments is None else None
+    if entry is None or entry.kind != "param":
+        context.reporter.error(
+            "E0510", "a tie is to the elements of a param", tree.right.span, help=f"write `tie {tree.left.name.text}[d,f] = W[f,d]`"
+        )
+        return None
+    return equations.tensor(entry.name)
+
+
+def _indices(right: ast.Expr) -> list[str] | None:
+    assert isinstance(right, ast.Apply)
+    slots = right.slots or ()
+    if right.guard is not None or not all(is_name(slot.expr) and slot.dim is None for slot in slots):
+        return None
+    return [slot.expr.name.text for slot in slots]  # type: ignore[attr-defined]
+
+
+def _report(context: Context, span: Span, source: Tensor) -> None:
+    context.reporter.error(
+        "E0510",
+        "a tie names the same indices on both sides, each once, in any order",
+        span,
+        labels=[Label(context.names.entries[source.name].span, f"`{source.name}[{', '.join(source.dims)}]` is declared here")],
+        help="windows, fixed positions and diagonals cannot be tied",
+    )
+
+
+def _entered(context: Context, equations: Equations, tree: ast.Equation, source: Tensor, axes: tuple[int, ...]) -> Tie:
+    name = tree.left.name.text
+    labels = dict(enumerate(source.dims))
+    node = context.graph.einsum(ONE, [(source.node, range(len(axes)))], labels, axes)
+    equations.tensors[name] = Tensor(name, "tie", node, tuple(binder.span for binder in tree.left.indices or ()))
+    return Tie(name, source.name, axes, node, tree.span)

@@ -1,0 +1,36 @@
+"""The words of the language that are no statement words: functions, sets, laws."""
+
+from __future__ import annotations
+
+#: Scalar functions of one argument, under the names that the graph knows them by.
+SCALAR = (
+    "exp",
+    "log",
+    "sqrt",
+    "abs",
+    "sign",
+    "sin",
+    "cos",
+    "tanh",
+    "sigmoid",
+    "logsigmoid",
+    "relu",
+    "silu",
+    "softplus",
+    "gelu",
+    "gelu_tanh",
+)
+#: Reductions whose indices go.
+REDUCTIONS = ("sum", "mean", "max", "variance", "logsumexp")
+#: What works along its index and keeps it.
+KEEPERS = ("softmax", "layernorm", "rmsnorm", "standardize")
+#: Answers compared with integer targets.
+SCORES = ("cross_entropy", "correct")
+OTHERS = ("where", "frozen", "detach", "grad")
+#: Every name that a spec cannot declare.
+RESERVED_FUNCTIONS = frozenset((*SCALAR, *REDUCTIONS, *KEEPERS, *SCORES, *OTHERS))
+#: What works along an index.
+INDEXED = frozenset((*REDUCTIONS, *KEEPERS, *SCORES))
+
+SETS = ("standardized", "sphere", "simplex", "nonnegative")
+LAWS = {"normal": (0, 1), "uniform": (1, 2), "glorot": (0, 0), "kaiming": (0, 0), "zeros": (0, 0), "ones": (0, 0)}
