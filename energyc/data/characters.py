@@ -114,7 +114,7 @@ def shipped_text() -> str:
     except ImportError:
         raise UserError(
             "the default text, pydoc_data.topics, is missing from this Python",
-            code="E0903",
+            code="E0913",
             help="give --data FILE.txt",
         ) from None
     text = "\n\n".join(topics[name] for name in sorted(topics))

@@ -80,7 +80,7 @@ class OptionReader:
         near = close_to(option, names)
         takes = f"{self.adapter} takes {', '.join(names)}" if names else f"{self.adapter} takes no options"
         ask = f"did you mean {near}? " if near else ""
-        return UserError(f"{self.adapter}: there is no option {option}", code="E0902", help=ask + takes)
+        return UserError(f"{self.adapter}: there is no option {option}", code="E0912", help=ask + takes)
 
 
 def _one_of(choices: Iterable[object]) -> str:

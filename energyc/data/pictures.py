@@ -19,6 +19,7 @@ import numpy as np
 
 from energyc.data.errors import malformed, missing_file
 from energyc.data.shipped import sklearn_datasets
+from energyc.diagnostics import UserError
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 Box: TypeAlias = tuple[float, float, float, float]
 """left, top, right, bottom in pixels."""
 
+# what a bad zip, an unknown compression, an encrypted member or a lying header raises
+UNREADABLE = (OSError, ValueError, TypeError, EOFError, RuntimeError, MemoryError, BadZipFile, zlib.error)
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm"})
 EXPECTED = "a folder of images, one image, or an npz with images [N, H, W] or [N, H, W, 3] of uint8"
 REMEDY = "any folder of photographs will do (PNG, JPEG, ...); without --data, scikit-learn's pictures are used"
@@ -143,7 +146,7 @@ def read_stack(path: Path) -> np.ndarray:
             return _checked_stack(path, arrays[name])
     except FileNotFoundError:
         raise missing_file(str(path), EXPECTED, REMEDY) from None
-    except (OSError, ValueError, TypeError, EOFError, MemoryError, BadZipFile, zlib.error) as error:
+    except UNREADABLE as error:
         raise malformed(str(path), f"not a whole npz of numbers ({error})", EXPECTED, REMEDY) from None
 
 
@@ -180,7 +183,9 @@ def _image_errors(path: Path) -> Iterator[None]:
             yield
     except FileNotFoundError:
         raise missing_file(str(path), EXPECTED, REMEDY) from None
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
+    except UserError:
+        raise
+    except Exception as error:  # a decoder may raise anything
         problem = f"not an image that can be read ({type(error).__name__})"
         raise malformed(str(path), problem, "a whole image file", REMEDY) from None
 

@@ -28,12 +28,12 @@ class Registry:
         Raises ``UserError`` where the name is not one that a spec can write, or the adapter lacks a method.
         """
         if not (name.isidentifier() and name.isascii()):
-            raise UserError(f"{name!r} cannot name a data adapter", code="E0901", help="letters, digits, underscores")
+            raise UserError(f"{name!r} cannot name a data adapter", code="E0911", help="letters, digits, underscores")
         for method in ("schema", "open"):
             if not callable(getattr(adapter, method, None)):
                 raise UserError(
                     f"the data adapter {name} has no method {method}",
-                    code="E0901",
+                    code="E0911",
                     help="an adapter has schema(options) and open(options, path, seed=0): energyc.data.schema.Adapter",
                 )
         self._adapters[name] = adapter

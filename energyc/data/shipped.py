@@ -22,7 +22,7 @@ def sklearn_datasets(purpose: str) -> ModuleType:
     except ImportError:
         raise UserError(
             f"{purpose} come with scikit-learn, which is not installed",
-            code="E0903",
+            code="E0913",
             help="pip install scikit-learn, or give your own with --data PATH",
         ) from None
     module: ModuleType = sklearn.datasets
@@ -34,4 +34,4 @@ def require_pillow() -> None:
     try:
         import PIL.Image  # noqa: F401
     except ImportError:
-        raise UserError("images need Pillow, which is not installed", code="E0903", help="pip install pillow") from None
+        raise UserError("images need Pillow, which is not installed", code="E0913", help="pip install pillow") from None

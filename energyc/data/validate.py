@@ -29,4 +29,4 @@ def check_batch(adapter: str, schema: Schema, batch: Mapping[str, np.ndarray], s
 def _broken(adapter: str, name: str, problem: str, field: FieldSchema) -> UserError:
     values = f" below {field.classes}" if field.classes is not None else ""
     promised = f"its schema promises {DTYPES[field.kind]} {['batch', *field.shape]}{values}".replace("'", "")
-    return UserError(f"{adapter}: field {name} {problem}", code="E0905", help=promised)
+    return UserError(f"{adapter}: field {name} {problem}", code="E0915", help=promised)

@@ -84,10 +84,10 @@ def test_line_ends_marks_and_encodings(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "problem", "code"),
     [
-        (None, "not found or not readable", "E0903"),
-        (b"", "empty", "E0904"),
-        (b"ab\0cd" * 100, "binary, not text", "E0904"),
-        (b"too short", "only 9 characters; expected at least 90", "E0904"),
+        (None, "not found or not readable", "E0913"),
+        (b"", "empty", "E0914"),
+        (b"ab\0cd" * 100, "binary, not text", "E0914"),
+        (b"too short", "only 9 characters; expected at least 90", "E0914"),
     ],
 )
 def test_a_bad_text_is_one_message(tmp_path: Path, data: bytes | None, problem: str, code: str) -> None:

@@ -79,7 +79,7 @@ def test_a_bad_batch_is_one_message(tmp_path: Path, kind: str) -> None:
     with pytest.raises(UserError) as raised:
         find_adapter("cifar10").open({}, str(tmp_path))
     assert raised.value.message.startswith(f"{tmp_path / TEST[0]}: {problem}")
-    assert raised.value.code == "E0904"
+    assert raised.value.code == "E0914"
 
 
 def test_a_binary_batch_must_be_whole_records(tmp_path: Path) -> None:

@@ -100,7 +100,7 @@ def test_a_broken_idx_file_is_one_message(tmp_path: Path, kind: str) -> None:
     with pytest.raises(UserError) as raised:
         find_adapter("digits").open({"side": 5}, str(tmp_path))
     assert raised.value.message.startswith(f"{path}: {problem}")
-    assert raised.value.code == "E0904"
+    assert raised.value.code == "E0914"
     assert "mirror of MNIST" in str(raised.value.help)
 
 
@@ -110,7 +110,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "nowhere", tmp_path / (NAMES[0] + ".gz")):
         with pytest.raises(UserError) as raised:
             find_adapter("mnist").open({"side": 5}, str(path))
-        assert raised.value.code == "E0903"
+        assert raised.value.code == "E0913"
         assert str(path) in raised.value.message
 
 

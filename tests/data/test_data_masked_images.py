@@ -229,7 +229,7 @@ def test_a_bad_array_is_one_message(tmp_path: Path, kind: str) -> None:
     with pytest.raises(UserError) as raised:
         masked_images(path)
     assert raised.value.message.startswith(f"{path}: {problem}")
-    assert raised.value.code == "E0904"
+    assert raised.value.code == "E0914"
     assert raised.value.help
 
 
@@ -270,7 +270,7 @@ def test_a_missing_place_an_empty_folder_and_a_small_picture(tmp_path: Path) -> 
     for path in (tmp_path / "none", tmp_path / "none.npz"):
         with pytest.raises(UserError, match="not found or not readable") as raised:
             masked_images(path)
-        assert raised.value.code == "E0903"
+        assert raised.value.code == "E0913"
     with pytest.raises(UserError, match="no image in it"):
         masked_images(tmp_path)
     picture(40, 40).save(tmp_path / "small.png")

@@ -133,7 +133,7 @@ def test_describe_is_one_line_with_counts_and_shapes() -> None:
 def test_a_bad_option_is_named_with_what_it_may_be(name: str, options: dict, message: str, help: str) -> None:
     with pytest.raises(UserError) as raised:
         find_adapter(name).schema(options)
-    assert (raised.value.message, raised.value.help, raised.value.code) == (message, help, "E0902")
+    assert (raised.value.message, raised.value.help, raised.value.code) == (message, help, "E0912")
 
 
 def test_a_call_or_a_list_is_no_number() -> None:

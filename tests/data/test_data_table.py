@@ -119,7 +119,7 @@ def test_another_number_of_columns_says_what_to_write(tmp_path: Path) -> None:
     with pytest.raises(UserError) as raised:
         table(path, inputs=5)
     assert "3 columns are left for x where the spec says inputs = 5 and 1 target" in raised.value.message
-    assert (raised.value.help, raised.value.code) == ("write inputs = 3", "E0905")
+    assert (raised.value.help, raised.value.code) == ("write inputs = 3", "E0915")
     with pytest.raises(UserError, match="inputs = 3 and 7 targets"):
         table(path, inputs=3, targets=7)
 
@@ -171,4 +171,4 @@ def test_a_missing_table_is_told(tmp_path: Path) -> None:
     for path in (tmp_path / "none.csv", tmp_path):
         with pytest.raises(UserError, match="not found or not readable") as raised:
             table(path)
-        assert raised.value.code == "E0903"
+        assert raised.value.code == "E0913"
