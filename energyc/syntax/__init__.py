@@ -1,8 +1,9 @@
 """Text to tree: ``parse``; and back: ``unparse`` for an expression, ``format_spec`` for a whole file."""
 
+from energyc.syntax.layout import format_spec
 from energyc.syntax.parser import parse
 from energyc.syntax.read import decode, read_source
 from energyc.syntax.same import same_tree
 from energyc.syntax.unparse import unparse, unparse_slots
 
-__all__ = ["decode", "parse", "read_source", "same_tree", "unparse", "unparse_slots"]
+__all__ = ["decode", "format_spec", "parse", "read_source", "same_tree", "unparse", "unparse_slots"]

@@ -64,7 +64,7 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
     def start(self, meta: Meta, children: list[Any]) -> ast.Spec:
         name, *statements = children
         name = name or ast.Name(Span(0, 0), "")
-        description = _comment_above(self.text, name.span.start)
+        description = _comment_above(self.text, 0 if meta.empty else meta.start_pos)
         return ast.Spec(_span(meta), name, description, tuple(statements))
 
     def network(self, meta: Meta, children: list[Any]) -> ast.Name:
@@ -306,7 +306,7 @@ def _out_of_range(token: Token) -> Diagnostic:
 def _comment_above(text: str, offset: int) -> str:
     """The comment lines directly above the line of ``offset``, without their signs."""
     lines: list[str] = []
-    for line in reversed(text[:offset].splitlines()[:-1]):
+    for line in reversed(text[:offset].split("\n")[:-1]):
         if not line.lstrip().startswith("#"):
             break
         lines.append(line.lstrip().removeprefix("#").strip())

@@ -17,19 +17,20 @@ def without_statement_at(failure: Failure) -> str | None:
     while stop < len(pieces) and not opens_statement(pieces, stop):
         stop += 1
     spans = [piece.span for piece in pieces[start:stop]]
-    keep, drop = _unpaired(pieces, start, stop, at)
+    complete = failure.kind == "end" and at > start
+    keep, drop = _unpaired(pieces, start, stop, None if complete else at)
     return _blanked(failure.source.text, [span for span in spans if span not in keep] + drop)
 
 
-def _unpaired(pieces: tuple[Scanned, ...], start: int, stop: int, at: int) -> tuple[set[Span], list[Span]]:
-    """The braces to keep (they close an outer block) and those to drop further on (they close a blanked one)."""
+def _unpaired(pieces: tuple[Scanned, ...], start: int, stop: int, wrong: int | None) -> tuple[set[Span], list[Span]]:
+    """The braces to keep (they close an outer block; not a wrong one) and those to drop (they close a blanked one)."""
     keep: set[Span] = set()
     depth = 0
     for place in range(start, stop):
         depth += (pieces[place].text == "{") - (pieces[place].text == "}")
         if depth < 0:
             depth = 0
-            if place != at:
+            if place != wrong:
                 keep.add(pieces[place].span)
     drop: list[Span] = []
     for piece in pieces[stop:] if depth else ():

@@ -1,0 +1,173 @@
+"""What is said of a spec that does not parse."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from energyc.diagnostics import Diagnostic, Source, SpecError, render_text
+from energyc.syntax import parse
+from energyc.syntax.grammar import grammar
+from energyc.syntax.mistakes import Mistake, explain, failure_of_example, mistakes
+from energyc.syntax.scan import scan
+from tests.syntax.spec_texts import PATHS
+
+
+def diagnostics(text: str) -> tuple[Diagnostic, ...]:
+    with pytest.raises(SpecError) as caught:
+        parse(Source("t.energy", text))
+    return caught.value.diagnostics
+
+
+def codes(text: str) -> list[str]:
+    return [diagnostic.code for diagnostic in diagnostics(text)]
+
+
+@pytest.mark.parametrize("mistake", mistakes(), ids=lambda mistake: f"{mistake.code}-{mistake.message[:30]}")
+def test_each_example_is_answered_with_its_entry(mistake: Mistake) -> None:
+    for example in mistake.examples:
+        failure = failure_of_example(example)
+        assert explain(failure) == mistake.of(failure), example
+
+
+@pytest.mark.parametrize(
+    ("statement", "code", "message"),
+    [
+        ("let a = sum[d](W[d] x[d])", "E0103", "a product is written with `*`"),
+        ("let a = |x|", "E0104", "an absolute value is written `abs(x)`"),
+        ("let a = sum d (x[d])", "E0105", "`sum` names the indices it runs over in square brackets"),
+        ("let a == 2", "E0106", "an equation has one `=`"),
+        ("let a = x ** 2", "E0107", "a power is written with `^`"),
+        ("let a = (x + 1", "E0108", "this bracket is never closed"),
+        ("let a = (x]", "E0108", "this bracket is opened with `(` and closed with `]`"),
+        ("let a = x)", "E0108", "this `)` closes nothing"),
+        ("}", "E0108", "this `}` closes nothing"),
+        ("layer a { let b = 1", "E0108", "this bracket is never closed"),
+        ("state energy[N]", "E0109", "`energy` is a word of the language and cannot be a name"),
+        ("let a = in", "E0109", "`in` is a word of the language and cannot be a name"),
+        ("let a = x +", "E0113", "nothing stands behind `+`"),
+        ("let a =", "E0113", "nothing stands behind `=`"),
+        ("let a = 2x", "E0114", "`2x` is no number"),
+        ("let a = 1.2.3", "E0114", "`1.2.3` is no number"),
+        ("let a = 1e999999999", "E0114", "this number is too long or outside the range of floating point"),
+        ("enrgy a = 2", "E0116", "no statement opens with `enrgy`"),
+        ("x[i] = 2", "E0116", "no statement opens with `x`"),
+        ("dim N = 3 M = 4", "E0119", "the items behind a `dim` are parted by commas"),
+        ("let a = x[i j]", "E0119", "the indices in a bracket are parted by commas"),
+        ("network m", "E0102", "a spec has one network"),
+        ("let γ = 1", "E0101", "the language has no sign `γ`"),
+        ("let a = x − 1", "E0101", "the language has no sign `−`"),
+        ("let a = x; let b = 1", "E0101", "the language has no sign `;`"),
+    ],
+)
+def test_a_mistake_and_what_is_said(statement: str, code: str, message: str) -> None:
+    first = diagnostics(f"network n\n{statement}\n")[0]
+    assert (first.code, first.message) == (code, message)
+
+
+def test_a_missing_operand_is_reported_where_it_is_missing() -> None:
+    source = Source("t", "network n\nenergy a = b +   # a sum\nlet c = 2\n")
+    with pytest.raises(SpecError) as caught:
+        parse(source)
+    (diagnostic,) = caught.value.diagnostics
+    assert diagnostic.span is not None
+    place = source.position(diagnostic.span.start)
+    assert (place.line, place.column) == (2, 15)
+
+
+def test_all_errors_of_a_file_come_in_one_run_and_in_order() -> None:
+    text = """network n
+dim N = = 3
+let a[n] = W[n] x
+layer l {
+  let b = (c
+  energy d = 2 +
+}
+state z[3]
+relax { step = 1 + 1 }
+let fine = 1
+let e = )
+"""
+    found = diagnostics(text)
+    assert [d.code for d in found] == ["E0126", "E0103", "E0108", "E0113", "E0120", "E0115", "E0108"]
+    lines = [Source("t", text).position(d.span.start).line for d in found if d.span]
+    assert lines == [2, 3, 5, 6, 8, 9, 11]
+
+
+def test_a_mistake_in_the_head_of_a_block_leaves_its_body_to_be_judged() -> None:
+    assert codes("network n\nlayer a b {\n let c = d e\n}\nlet f = 1\n") == ["E0118", "E0103"]
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "# nothing\n", "\t\r\n"])
+def test_an_empty_file(text: str) -> None:
+    (diagnostic,) = diagnostics(text)
+    assert (diagnostic.code, diagnostic.message) == ("E0102", "this spec is empty")
+
+
+def test_a_file_without_a_network() -> None:
+    assert codes("dim N = 3\n") == ["E0102"]
+
+
+def test_no_name_of_the_grammar_reaches_a_user() -> None:
+    """Random damage to every spec: each answer comes, in words, with few consequences of one mistake."""
+    seed = random.randrange(2**32)
+    print("seed", seed)
+    draw = random.Random(seed)
+    texts = [path.read_text() for path in PATHS]
+    terminals = {terminal.name for terminal in grammar().terminals if len(terminal.name) > 3} - {"WORD", "NAME"}
+    for _ in range(300):
+        text = damaged(draw.choice(texts), draw)
+        try:
+            parse(Source("t", text))
+        except SpecError as error:
+            assert 1 <= len(error.diagnostics) <= 5, text
+            assert_readable(error, terminals)
+
+
+def assert_readable(error: SpecError, terminals: set[str]) -> None:
+    for diagnostic in error.diagnostics:
+        said = f"{diagnostic.message} {diagnostic.text} {diagnostic.help}"
+        assert not terminals & set(said.replace("`", " ").split()), said
+        assert "{" not in said.replace("`{`", "").replace("{ ", "") or "`layer" in said, said
+        assert diagnostic.span is not None and 0 <= diagnostic.span.start <= len(error.source.text)
+    assert render_text(error.diagnostics, error.source)
+
+
+SIGNS = [
+    "(",
+    ")",
+    "[",
+    "]",
+    "{",
+    "}",
+    "=",
+    "+",
+    "*",
+    "^",
+    "|",
+    "~",
+    ",",
+    "'",
+    "let",
+    "network",
+    "in",
+    "x",
+    "3",
+    "γ",
+    "**",
+]
+
+
+def damaged(text: str, draw: random.Random) -> str:
+    piece = draw.choice(scan(Source("t", text)))
+    start, end = piece.span.start, piece.span.end
+    sign = draw.choice(SIGNS)
+    return draw.choice(
+        [
+            text[:start] + text[end:],
+            text[:start] + sign + " " + text[start:],
+            text[:start] + sign + text[end:],
+            text[:start],
+        ]
+    )
