@@ -1,5 +1,17 @@
-"""Nodes of the graph written in the notation of a spec, as text and as LaTeX."""
+"""Nodes of the graph written in the notation of a spec: as text, as LaTeX, as MathML."""
 
+from energyc.notation.formula import Formula, Product, Reference, Total, name
 from energyc.notation.notation import Definition, Notation, left_side
+from energyc.notation.of_network import of_network
 
-__all__ = ["Definition", "Notation", "left_side"]
+__all__ = [
+    "Definition",
+    "Formula",
+    "Notation",
+    "Product",
+    "Reference",
+    "Total",
+    "left_side",
+    "name",
+    "of_network",
+]

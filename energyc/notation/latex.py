@@ -9,12 +9,9 @@ from types import MappingProxyType
 from energyc.ir import ONE, Coefficient, IndexExpr, Input
 from energyc.ir.functions import FUNCTIONS
 from energyc.notation.formula import Bound, Call, Choice, Formula, Keyword, Power, Product, Reference, Total, Whole
+from energyc.notation.spelling import GREEK
 
 SUM, TERM, FACTOR, ATOM = range(4)
-GREEK = frozenset(
-    """alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon phi chi psi
-    omega Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega""".split()  # noqa: SIM905
-)
 _RELATIONS: Mapping[str, str] = MappingProxyType(
     {"<=": r"\le", ">=": r"\ge", "==": "=", "!=": r"\ne", "and": r"\land", "or": r"\lor", "<": "<", ">": ">"}
 )

@@ -9,7 +9,7 @@ from functools import cached_property
 from energyc.ir import Input, Node, walk
 from energyc.notation import latex, text
 from energyc.notation.build import Builder
-from energyc.notation.formula import Formula, name
+from energyc.notation.formula import Formula, Reference, name
 from energyc.notation.indices import IndexNames
 from energyc.notation.sharing import shared, weight
 
@@ -71,10 +71,14 @@ class Notation:
             return tuple(known)
         return self._index_names.several(node.dims, ())
 
+    def element(self, node: Node, indices: Sequence[str] | None = None) -> Reference:
+        """A named node or an input as a formula that refers to it."""
+        label = self.names[node][0] if node in self.names else node.name if isinstance(node, Input) else "?"
+        return Reference(label, tuple(map(name, indices if indices is not None else self.indices(node))))
+
     def reference(self, node: Node, indices: Sequence[str] | None = None) -> str:
         """A named node or an input as it is referred to: ``query[h,t,a]``."""
-        label = self.names[node][0] if node in self.names else node.name if isinstance(node, Input) else "?"
-        return left_side(label, tuple(indices) if indices is not None else self.indices(node))
+        return text.write(self.element(node, indices))
 
     def sharing(self, roots: Sequence[Node]) -> Notation:
         """A notation that also names the anonymous pieces which the roots repeat or bury (see ``definitions``)."""

@@ -21,3 +21,15 @@ SLOPE_OF: Mapping[str, tuple[str, int]] = MappingProxyType(
 def spelled(function: str) -> tuple[str, int]:
     """The name and the number of primes that a function of the graph is written with."""
     return SLOPE_OF.get(function, (function, 0))
+
+
+#: Greek letters by their names.
+GREEK: Mapping[str, str] = MappingProxyType(
+    {
+        **{"alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "zeta": "ζ", "eta": "η"},
+        **{"theta": "θ", "iota": "ι", "kappa": "κ", "lambda": "λ", "mu": "μ", "nu": "ν", "xi": "ξ", "pi": "π"},
+        **{"rho": "ρ", "sigma": "σ", "tau": "τ", "upsilon": "υ", "phi": "φ", "chi": "χ", "psi": "ψ", "omega": "ω"},
+        **{"Gamma": "Γ", "Delta": "Δ", "Theta": "Θ", "Lambda": "Λ", "Xi": "Ξ", "Pi": "Π", "Sigma": "Σ"},
+        **{"Upsilon": "Υ", "Phi": "Φ", "Psi": "Ψ", "Omega": "Ω"},
+    }
+)
