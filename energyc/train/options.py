@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any
@@ -98,14 +98,16 @@ class TrainOptions:
 
     @staticmethod
     def from_json(saved: Mapping[str, Any]) -> TrainOptions:
-        """The options that ``to_json`` wrote into a run.json; keys of later versions are ignored."""
-        names = {item.name for item in fields(TrainOptions)}
-        known: dict[str, Any] = {
-            key: tuple(value) if isinstance(value, list) else value for key, value in saved.items() if key in names
-        }
-        if known.get("penalty") is not None:
-            known["penalty"] = Penalty(**known["penalty"])
-        return TrainOptions(**known)
+        """The options that ``to_json`` wrote into a run.json; keys of later versions are ignored.
+
+        Raises UserError as ``from_settings`` does, where someone changed the file to what no setting may be.
+        """
+        known = (*_READERS, *_COMPOSED)
+        settings = {key: value for key, value in saved.items() if key in known and value is not None}
+        if "penalty" in settings:
+            settings["penalty"] = ("jacobian", settings["penalty"])
+        rates = saved.get("rates") or {}
+        return TrainOptions.from_settings(settings | {f"lr.{name}": rate for name, rate in rates.items()})
 
     def to_json(self) -> dict[str, Any]:
         """All options as JSON values, in the order of the fields."""

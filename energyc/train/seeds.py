@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -83,6 +84,8 @@ def summary_table(summary: Mapping[str, Any]) -> Table:
 def _train_one(make: MakeSession, seed: int, out: Path, reporter: Reporter | None) -> Outcome:
     path = out / f"seed-{seed}"
     begun = bool(steps(RunFolder(path).checkpoints))
+    if not begun and (path / "metrics.jsonl").exists():  # killed before its first checkpoint: nothing in it to keep
+        shutil.rmtree(path, ignore_errors=True)
     try:
         return train(make(seed, path), resume=begun, reporter=reporter)
     except Interrupted as stop:  # what resumes is the whole, not this one seed

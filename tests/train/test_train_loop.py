@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -15,10 +17,11 @@ from energyc.train.checkpoint import load_last, steps
 from energyc.train.evaluation import evaluate
 from energyc.train.folder import default_out
 from energyc.train.loop import train
-from energyc.train.outcome import Diverged
+from energyc.train.outcome import Diverged, Interrupted
 from energyc.train.progress import BarReporter, PlainReporter, Reporter, make_reporter
 from energyc.train.run import load_run
 from energyc.train.seeds import read_summary, summary_table, train_seeds
+from energyc.train.session import Session
 from tests.train.tiny import TinyNet, make_session
 
 
@@ -167,10 +170,10 @@ def test_plain_lines_and_bar(tmp_path: Path) -> None:
 def test_seeds(tmp_path: Path) -> None:
     out = tmp_path / "many"
 
-    def make(seed: int, path: Path) -> object:
+    def make(seed: int, path: Path) -> Session:
         return make_session(path, {"steps": 20, "seed": seed})
 
-    summary = train_seeds(make, [0, 1, 2], out)  # type: ignore[arg-type]
+    summary = train_seeds(make, [0, 1, 2], out)
     cost = summary["final"]["cost"]
     values = torch.tensor(cost["values"], dtype=torch.float64)
     assert len(set(cost["values"])) == 3
@@ -184,7 +187,7 @@ def test_seeds(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="several seeds") as caught:
         load_run(out)
     assert "seed-1" in str(caught.value.help)
-    again = train_seeds(make, [0, 1, 2], out, resume=True)  # type: ignore[arg-type]
+    again = train_seeds(make, [0, 1, 2], out, resume=True)
     assert again["final"] == summary["final"] and again["best"] == summary["best"]
 
 
@@ -194,3 +197,77 @@ def test_no_run_there(tmp_path: Path) -> None:
     (tmp_path / "run.json").write_bytes(b"\xff\x00")
     with pytest.raises(UserError, match="no run folder"):
         load_run(tmp_path)
+
+
+def test_interrupted_seeds_go_on(tmp_path: Path) -> None:
+    settings = {"steps": 30, "batch": 10, "eval_every": 10}
+
+    def make(seed: int, path: Path) -> Session:
+        return make_session(path, {**settings, "seed": seed})
+
+    def stopping(seed: int, path: Path) -> Session:
+        session = make(seed, path)
+        plain = session.net.gradients
+
+        def gradients(*given: object, **named: object) -> object:
+            if seed == 1 and int(session.net.calls) == 17:  # type: ignore[attr-defined]
+                os.kill(os.getpid(), signal.SIGTERM)
+            return plain(*given, **named)  # type: ignore[arg-type]
+
+        session.net.gradients = gradients  # type: ignore[method-assign, assignment]
+        return session
+
+    out = tmp_path / "stopped"
+    with pytest.raises(Interrupted) as caught:
+        train_seeds(stopping, [0, 1, 2], out)
+    assert caught.value.out == out / "seed-1" and caught.value.step == 18
+    assert caught.value.help.endswith(f"--resume {out}")
+    (out / "seed-2").mkdir()
+    (out / "seed-2" / "metrics.jsonl").touch()  # as a kill before the first checkpoint leaves it
+    resumed = train_seeds(make, read_summary(out)["seeds"], out, resume=True)
+    whole = train_seeds(make, [0, 1, 2], tmp_path / "whole")
+    assert resumed["final"] == whole["final"] and resumed["best"] == whole["best"]
+
+
+def test_weights_that_overflow_are_not_saved(tmp_path: Path) -> None:
+    session = make_session(
+        tmp_path / "run", {"steps": 5, "batch": 10, "optimizer": "sgd", "save_every": 1, "eval_every": 9}
+    )
+    step = session.net.project_params
+
+    def overflow() -> None:
+        step()
+        if int(session.net.calls) == 3:  # type: ignore[attr-defined]
+            session.net.params["W"].data[0, 0] = float("inf")
+
+    session.net.project_params = overflow  # type: ignore[method-assign]
+    with pytest.raises(Diverged, match="param W is not finite") as caught:
+        train(session)
+    assert caught.value.kept == load_last(tmp_path / "run" / "checkpoints", pytest.fail).step == 2
+
+
+def test_nothing_settled(tmp_path: Path) -> None:
+    session = make_session(tmp_path / "run", {"steps": 2, "batch": 10, "gate": 1e-3})
+    plain = session.net.gradients
+
+    def unsettled(*given: object, **named: object) -> object:
+        result = plain(*given, **named)  # type: ignore[arg-type]
+        result.residual.fill_(1.0)
+        return result
+
+    session.net.gradients = unsettled  # type: ignore[method-assign, assignment]
+    before = session.net.params["W"].clone()
+    train(session)
+    rows = load_run(tmp_path / "run").rows()
+    assert [row["gated"] for row in rows if row["kind"] == "train"] == [10, 10]
+    assert torch.equal(before, session.net.params["W"])
+
+
+def test_run_json_changed_by_hand(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    train(make_session(out, {"steps": 1}))
+    info = json.loads((out / "run.json").read_text())
+    info["options"]["lr"] = "fast"
+    (out / "run.json").write_text(json.dumps(info))
+    with pytest.raises(UserError, match=r"train\.lr = fast"):
+        _ = load_run(out).options
