@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from energyc.calculus import derivative, lift, tangent
 from energyc.ir import ONE, Coefficient, Graph, Guard, IndexExpr, Input, Node
+from energyc.resolve.permute import permuted
 from energyc.resolve.products import Factors
 from energyc.resolve.terms import (
     Apply,
@@ -48,8 +49,8 @@ class Lowering:
     def node(self, term: Term, axes: Sequence[Index]) -> Node:
         """A term with the axes given, in their order; it is broadcast along those that it does not have."""
         value = self.value(term)
-        if value.axes == tuple(axes):
-            return value.node
+        if len(value.axes) == len(axes):
+            return permuted(self.graph, value.node, [value.axes.index(index) for index in axes])
         place = {index: k for k, index in enumerate(axes)}
         return self.graph.spread(value.node, [index.known for index in axes], [place[index] for index in value.axes])
 

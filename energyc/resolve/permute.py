@@ -1,0 +1,24 @@
+"""Transposed nodes made without a node between, so that a let is the very node that is used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from energyc.ir import Add, Einsum, Graph, Map, Node
+
+
+def permuted(graph: Graph, node: Node, order: Sequence[int]) -> Node:
+    """The node whose k-th axis is axis ``order[k]`` of the node given."""
+    if list(order) == list(range(len(node.dims))):
+        return node
+    match node:
+        case Einsum():
+            factors = [(operand.node, operand.axes) for operand in node.operands]
+            return graph.einsum(node.coefficient, factors, dict(enumerate(node.labels)), [node.out[k] for k in order])
+        case Add():
+            terms = [(coefficient, permuted(graph, child, order)) for coefficient, child in node.terms]
+            return graph.add(terms, [node.dims[k] for k in order])
+        case Map():
+            return graph.map(node.function, permuted(graph, node.argument, order))
+    place = {axis: k for k, axis in enumerate(order)}
+    return graph.spread(node, [node.dims[k] for k in order], [place[k] for k in range(len(order))])
