@@ -42,7 +42,7 @@ class Equations:
     def _defined(self, name: str) -> Tensor | None:
         entry = self.context.names.entries[name]
         tree = entry.tree
-        if not isinstance(tree, ast.Equation):
+        if not isinstance(tree, ast.Equation) or entry.kind not in ("let", "readout", "cost", "metric"):
             return None
         if name in self._open:
             path = " from ".join([*self._open[self._open.index(name) :], name])
@@ -103,17 +103,21 @@ class Equations:
     def node(self, scope: Scope, tree: ast.Equation, indices: Sequence[Index]) -> Node | None:
         """The right side as a node whose axes are the indices; None where something in it is wrong."""
         term = self.context.real(scope, tree.right)
-        if not self._settled(scope.frame, tree) or isinstance(term, Bad):
+        if not self._settled(scope.frame, tree, isinstance(term, Bad)):
             return None
         check_leaks(self.context, scope.frame, term)
         return self.lowering.node(term, indices)
 
     # ------------------------------------------------------------ when an equation was read whole
 
-    def _settled(self, frame: Frame, tree: ast.Equation) -> bool:
-        """Whether every index is bound and has a dim, and every window lies in its dim."""
+    def _settled(self, frame: Frame, tree: ast.Equation, bad: bool) -> bool:
+        """Whether every index is bound and has a dim, and every window lies in its dim.
+
+        Where something was wrong already an index may have no dim for that reason alone.
+        """
         if frame.unbound:
             self._report_unbound(frame, tree)
+        if frame.unbound or bad:
             return False
         unknown = [index for index in frame.introduced if index.dim is None and not index.poisoned]
         for index in unknown:

@@ -29,8 +29,12 @@ SPOKEN = MappingProxyType(
         "readout": "a readout",
         "cost": "a cost",
         "metric": "a metric",
+        "noise": "a part of a postponed block",
+        "layer": "a layer",
     }
 )
+#: The kinds whose names have elements.
+TENSORS = frozenset({"clamp", "target", "param", "tie", "state", "let", "readout", "noise"})
 #: Statements of the full language that this version does not carry out.
 POSTPONED = MappingProxyType(
     {
@@ -76,7 +80,8 @@ def collect(spec: ast.Spec, reporter: Reporter) -> Names:
     names = Names()
     for statement in spec.statements:
         for name, kind, tree in _declared(statement, reporter):
-            _declare(names, Entry(name.text, kind, name.span, tree), reporter)
+            if kind != "noise" or name.text not in names.entries:
+                _declare(names, Entry(name.text, kind, name.span, tree), reporter)
         for index in _binders(statement):
             names.indices.setdefault(index.text, index.span)
     for text in names.indices.keys() & names.entries.keys():
@@ -115,7 +120,7 @@ def _report_double_use(text: str, names: Names, reporter: Reporter) -> None:
     )
 
 
-def _declared(statement: ast.Statement, reporter: Reporter) -> Iterator[tuple[ast.Name, str, ast.Tree]]:
+def _declared(statement: ast.Statement, reporter: Reporter | None) -> Iterator[tuple[ast.Name, str, ast.Tree]]:
     match statement:
         case ast.Definitions(word=word, items=items):
             yield from ((item.name, word, item) for item in items)
@@ -139,14 +144,25 @@ def _declared(statement: ast.Statement, reporter: Reporter) -> Iterator[tuple[as
             yield left.name, word, statement
         case ast.Noise(name=name):
             _postponed("`noise` is not yet supported", name.span, reporter)
-        case ast.Layer(name=name):
+            yield name, "noise", statement
+        case ast.Layer(name=name, body=body):
             _postponed("`layer` is not yet supported; write the states of one network", name.span, reporter)
-        case ast.Repeat(count=count):
+            yield name, "layer", statement
+            yield from _inside(body)
+        case ast.Repeat(count=count, body=body):
             _postponed("`repeat` is not yet supported; write the states of one network", count.span, reporter)
+            yield from _inside(body)
 
 
-def _postponed(message: str, span: Span, reporter: Reporter) -> None:
-    reporter.error("E0190", message, span, "not yet")
+def _inside(body: tuple[ast.Statement, ...]) -> Iterator[tuple[ast.Name, str, ast.Tree]]:
+    """The names that a postponed block declares, so that they are known where they are used."""
+    for statement in body:
+        yield from ((name, "noise", tree) for name, _, tree in _declared(statement, None))
+
+
+def _postponed(message: str, span: Span, reporter: Reporter | None) -> None:
+    if reporter is not None:
+        reporter.error("E0190", message, span, "not yet")
 
 
 def _binders(statement: ast.Statement) -> Iterator[ast.Name]:

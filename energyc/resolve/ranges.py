@@ -1,11 +1,163 @@
-"""Whether windows stay in their dims."""
+"""Whether every window stays in its dim wherever it is read."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from energyc.diagnostics import Label
+from energyc.ir import IndexExpr
+from energyc.ir.indexing import Affine
 from energyc.resolve.context import Context
-from energyc.resolve.terms import Frame
+from energyc.resolve.terms import Frame, Index, Window, indices_of
+
+#: How many positions are tried one by one where conditions keep a window in its dim.
+MOST_TRIED = 4_000_000
+
+
+@dataclass(frozen=True)
+class Extremes:
+    """The least and the largest value of a place."""
+
+    least: int
+    largest: int
 
 
 def check_windows(context: Context, frame: Frame) -> bool:
-    """Placeholder."""
-    return True
+    """Whether every place of an equation lies in its dim; the first value outside of each is reported."""
+    return all([_check(context, window) for window in frame.windows])
+
+
+def _check(context: Context, window: Window) -> bool:
+    sizes = {entry.name: context.sizes.size(entry.name) or 1 for entry in context.names.of_kind("dim")}
+    size = sizes[window.dim]
+    if any(expr.op == "read" for expr in window.place.walk()):
+        return _report_read(context, window)
+    found = _extremes(window, sizes)
+    if found is None or (found.least >= 0 and found.largest < size):
+        return True
+    outside = found.least if found.least < 0 else found.largest
+    _report(context, window, outside, size)
+    return False
+
+
+def _report_read(context: Context, window: Window) -> bool:
+    context.reporter.error(
+        "E0311",
+        "the range of a place that an integer input is part of cannot be checked",
+        window.span,
+        help="use the integer input alone as the index",
+    )
+    return False
+
+
+def _report(context: Context, window: Window, outside: int, size: int) -> None:
+    shown = context.reporter.source.slice(window.span)
+    bounds = [f"{i.name} < {i.known} = {context.sizes.size(i.known)}" for i in indices_of(window.place)]
+    context.reporter.error(
+        "E0308",
+        f"`{shown}` reaches {outside}, and {window.dim} counts from 0 to {size - 1}",
+        window.span,
+        labels=[Label(context.names.entries[window.tensor].span, f"this axis of `{window.tensor}` is {window.dim} = {size}")],
+        notes=[f"here {', '.join(bounds)}"] if bounds else [],
+        help=f"change the dims, or leave out what lies outside: `where(0 <= {shown} < {window.dim}, ..., 0)`",
+    )
+
+
+def _extremes(window: Window, sizes: Mapping[str, int]) -> Extremes | None:
+    """The least and largest value under the conditions; None where they leave nothing."""
+    free = _free_extremes(window.place, sizes)
+    if free is not None:
+        if free.least >= 0 and free.largest < sizes[window.dim]:
+            return free
+    conditions = _usable(window, sizes)
+    indices = _joined(window.place, conditions)
+    count = 1
+    for index in indices:
+        count *= sizes[index.known]
+    if count <= MOST_TRIED:
+        return _tried(window.place, conditions, indices, sizes)
+    return free or Extremes(-1, -1)
+
+
+def _free_extremes(place: IndexExpr, sizes: Mapping[str, int]) -> Extremes | None:
+    """Those of an affine place, whatever the conditions."""
+    indices = indices_of(place)
+    affine = Affine.of(place.renumbered({index: k for k, index in enumerate(indices)}), sizes)  # type: ignore[misc]
+    if affine is None:
+        return None
+    least = largest = affine.offset
+    for k, stride in affine.strides:
+        reach = stride * (sizes[indices[k].known] - 1)
+        least, largest = least + min(reach, 0), largest + max(reach, 0)
+    return Extremes(least, largest)
+
+
+def _usable(window: Window, sizes: Mapping[str, int]) -> list[IndexExpr]:
+    """The parts of the conditions that speak of the place's own indices alone."""
+    own = set(indices_of(window.place))
+    parts = [part for condition in window.conditions for part in _conjuncts(condition)]
+    static = [part for part in parts if not any(e.op in ("read", "related") for e in part.walk())]
+    return [part for part in static if set(indices_of(part)) <= own]
+
+
+def _conjuncts(condition: IndexExpr) -> list[IndexExpr]:
+    if condition.op == "and":
+        return [inner for part in condition.parts for inner in _conjuncts(part)]
+    if condition.op == "not" and condition.parts[0].op == "or":
+        return [inner for part in condition.parts[0].parts for inner in _conjuncts(IndexExpr("not", (part,)))]
+    return [condition]
+
+
+def _joined(place: IndexExpr, conditions: Sequence[IndexExpr]) -> list[Index]:
+    return list(dict.fromkeys([*indices_of(place), *(i for c in conditions for i in indices_of(c))]))
+
+
+def _tried(place: IndexExpr, conditions: Sequence[IndexExpr], indices: Sequence[Index], sizes: Mapping[str, int]) -> Extremes | None:
+    grid: dict[Index, Any] = {}
+    for k, index in enumerate(indices):
+        shape = [1] * len(indices)
+        shape[k] = sizes[index.known]
+        grid[index] = np.arange(sizes[index.known], dtype=np.int64).reshape(shape)
+    full = tuple(sizes[index.known] for index in indices)
+    values = np.broadcast_to(_value(place, grid, sizes), full)
+    kept = np.ones(full, dtype=bool)
+    for condition in conditions:
+        kept &= _value(condition, grid, sizes)
+    return Extremes(int(values[kept].min()), int(values[kept].max())) if kept.any() else None
+
+
+_OPERATIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
+    {
+        "+": np.add,
+        "-": np.subtract,
+        "*": np.multiply,
+        "neg": np.negative,
+        "abs": np.abs,
+        "==": np.equal,
+        "!=": np.not_equal,
+        "<": np.less,
+        "<=": np.less_equal,
+        ">": np.greater,
+        ">=": np.greater_equal,
+        "and": np.logical_and,
+        "or": np.logical_or,
+        "not": np.logical_not,
+    }
+)
+
+
+def _value(expr: IndexExpr, grid: Mapping[Index, Any], sizes: Mapping[str, int]) -> Any:
+    """An index expression at every position at once."""
+    match expr.op:
+        case "axis":
+            return grid[expr.args[0]]  # type: ignore[index]
+        case "int":
+            return np.int64(expr.args[0])  # type: ignore[call-overload]
+        case "size":
+            return np.int64(sizes[expr.args[0]])  # type: ignore[index]
+    return _OPERATIONS[expr.op](*(_value(part, grid, sizes) for part in expr.parts))

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from energyc.diagnostics import Label, Span
 from energyc.resolve.context import Context, Scope, Tensor, unbound
-from energyc.resolve.names import Entry
+from energyc.resolve.names import TENSORS, Entry
 from energyc.resolve.read.places import read_places
 from energyc.resolve.reporter import did_you_mean
 from energyc.resolve.terms import Bad, Element, Term
 from energyc.resolve.words import INDEXED, SCALAR
 from energyc.syntax import ast
-
-TENSORS = frozenset({"clamp", "target", "param", "tie", "state", "let", "readout"})
 
 
 def read_element(context: Context, scope: Scope, expr: ast.Apply) -> Term:

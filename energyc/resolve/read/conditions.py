@@ -7,6 +7,7 @@ from functools import reduce
 from energyc.diagnostics import Span
 from energyc.ir import IndexExpr, Input
 from energyc.resolve.context import Context, Scope, run_over
+from energyc.resolve.names import TENSORS
 from energyc.resolve.read.places import combine, read_integer
 from energyc.resolve.terms import plain_index
 from energyc.syntax import ast
@@ -21,6 +22,9 @@ def read_condition(context: Context, scope: Scope, expr: ast.Expr) -> IndexExpr 
             return _logic(context, scope, expr)
         case ast.Compare():
             return _comparison(context, scope, expr)
+        case ast.Apply(name=name) if name.text in context.names.entries and context.names.entries[name.text].kind in TENSORS:
+            if context.definitions.tensor(name.text) is None:
+                return None
     context.reporter.error(
         "E0402", "a number stands where a condition is expected", expr.span, help="compare it: `s <= t`, `n != m`, `k == label`"
     )
