@@ -1,0 +1,58 @@
+"""The graph, its interpreter, verifier and text form on random graphs, against torch doing each operation at once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from energyc.ir import Node
+from energyc.ir.flops import flops
+from energyc.ir.interpreter import evaluate
+from energyc.ir.text import format_graph, parse_graph
+from energyc.ir.verify import verify
+from tests.ir.random_graphs import CONSTS, SIZES, RandomGraph
+
+SEEDS = range(60)
+
+
+def grown(seed: int) -> RandomGraph:
+    print("seed", seed)
+    random = RandomGraph(seed)
+    random.grow(60)
+    return random
+
+
+def everything(random: RandomGraph) -> dict[str, Node]:
+    return {f"root{k}": node for k, node in enumerate(random.values)}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_values_equal_those_of_torch(seed: int) -> None:
+    random = grown(seed)
+    arrays = evaluate(list(random.values), random.arrays, sizes=SIZES, values=CONSTS)
+    for (node, value), array in zip(random.values.items(), arrays, strict=True):
+        expected = value.detach().numpy()
+        assert array.shape == (expected.shape if node.batched else expected.shape[1:])
+        np.testing.assert_allclose(np.broadcast_to(array, expected.shape), expected, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_every_graph_is_legal_and_reads_back(seed: int) -> None:
+    random = grown(seed)
+    roots = everything(random)
+    verify(roots.values())
+    text = format_graph(roots)
+    graph, again = parse_graph(text)
+    assert format_graph(again) == text
+    verify(again.values())
+    assert flops(roots.values(), SIZES) == flops(again.values(), SIZES) > 0
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_graph_read_back_has_the_same_values(seed: int) -> None:
+    random = grown(seed)
+    _, again = parse_graph(format_graph(everything(random)))
+    before = evaluate(list(random.values), random.arrays, sizes=SIZES, values=CONSTS)
+    after = evaluate(list(again.values()), random.arrays, sizes=SIZES, values=CONSTS)
+    for a, b in zip(before, after, strict=True):
+        np.testing.assert_array_equal(a, b)
