@@ -119,6 +119,13 @@ class Failure:
         return _open(self.pieces[self.start : self.at])
 
     @property
+    def opens_line(self) -> bool:
+        """Whether a line opens, outside brackets and behind a finished expression, with a word that is not reserved."""
+        found = self.found
+        outside = self.kind == "word" and not self.open_brackets and not {"NAME", "NUMBER"} & self.expected
+        return found is not None and found.first and outside
+
+    @property
     def in_settings(self) -> bool:
         """Whether the place is between the braces of settings."""
         return any(piece.text == "{" for piece in self.open_brackets)

@@ -12,14 +12,22 @@ def without_statement_at(failure: Failure) -> str | None:
     pieces, at = failure.pieces, failure.at
     if at >= len(pieces):
         return None
-    start = at if pieces[at].text == "network" else failure.start
+    start = at if pieces[at].text == "network" or failure.opens_line else failure.start
     stop = at if at > start and opens_statement(pieces, at) else at + 1
-    while stop < len(pieces) and not opens_statement(pieces, stop):
+    while stop < len(pieces) and not _ends_damage(failure, stop):
         stop += 1
     spans = [piece.span for piece in pieces[start:stop]]
     complete = failure.kind == "end" and at > start
     keep, drop = _unpaired(pieces, start, stop, None if complete else at)
     return _blanked(failure.source.text, [span for span in spans if span not in keep] + drop)
+
+
+def _ends_damage(failure: Failure, place: int) -> bool:
+    """Whether what stands there is to be judged again: a statement, or the line below one whose word is misspelled."""
+    if opens_statement(failure.pieces, place):
+        return True
+    piece = failure.pieces[place]
+    return failure.opens_line and piece.first and piece.kind == "word"
 
 
 def _unpaired(pieces: tuple[Scanned, ...], start: int, stop: int, wrong: int | None) -> tuple[set[Span], list[Span]]:

@@ -1,4 +1,4 @@
-"""Columns: where neighbouring lines had a name, a `:` or a `=` at one column, they have it again."""
+"""Columns: where neighbouring lines had a name, a `:`, a `=` or a `{` at one column, they have it again."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Anchor = Callable[[Line], int | None]
 
 def aligned(lines: tuple[Line, ...]) -> tuple[Line, ...]:
     """The lines with wider gaps where the user had aligned them."""
-    for anchor in (_second, _sign("COLON"), _sign("EQUAL")):
+    for anchor in (_second, _sign("COLON"), _sign("EQUAL"), _sign("LBRACE")):
         lines = tuple(line for run in _runs(lines, anchor) for line in _padded(run, anchor))
     return lines
 
@@ -26,9 +26,9 @@ def _sign(kind: str) -> Anchor:
     def anchor(line: Line) -> int | None:
         depth = 0
         for place, piece in enumerate(line.pieces if line.head else ()):
-            depth += (piece.kind in ("LPAR", "LSQB", "LBRACE")) - (piece.kind in ("RPAR", "RSQB", "RBRACE"))
             if depth == 0 and piece.kind == kind:
                 return place
+            depth += (piece.kind in ("LPAR", "LSQB", "LBRACE")) - (piece.kind in ("RPAR", "RSQB", "RBRACE"))
         return None
 
     return anchor

@@ -1,0 +1,52 @@
+"""The error reference: every code has its page, and what a page shows is what a user sees."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.pages.page import examples, rendered, rewrite, said_of
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted((ROOT / "docs" / "errors").glob("[EW]*.md"))
+CODE = re.compile(r"\"([EW]0\d{3})\"")
+#: Codes of mistakes outside a spec: no spec shows them.
+OUTSIDE = re.compile(r"E0111|E06\d\d|E08\d\d|E09\d\d")
+
+
+def codes_in_source() -> set[str]:
+    files = [*(ROOT / "energyc").rglob("*.py"), *(ROOT / "grammar").glob("*.toml")]
+    return {code for file in files for code in CODE.findall(file.read_text(encoding="utf-8"))}
+
+
+def test_every_code_has_a_page_and_every_page_a_code() -> None:
+    assert {page.stem for page in PAGES} == codes_in_source()
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_a_page_shows_what_a_user_sees(path: Path, update_golden: bool) -> None:
+    if update_golden:
+        rewrite(path)
+    page = path.read_text(encoding="utf-8")
+    assert page.startswith(f"# {path.stem}: ")
+    answered = [example for example in examples(page) if example.expected is not None]
+    for example in answered:
+        assert rendered(example.spec) == example.expected
+    shown = {diagnostic.code for example in answered for diagnostic in said_of(example.spec)}
+    assert path.stem in shown or OUTSIDE.fullmatch(path.stem)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_what_a_page_recommends_is_free_of_the_error(path: Path) -> None:
+    for example in examples(path.read_text(encoding="utf-8")):
+        if example.expected is None:
+            assert path.stem not in {diagnostic.code for diagnostic in said_of(example.spec)}
+
+
+def test_the_index_lists_every_page() -> None:
+    index = (ROOT / "docs" / "errors" / "README.md").read_text(encoding="utf-8")
+    titles = [path.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ") for path in PAGES]
+    missing = [title for title in titles if f"[{title.partition(':')[0]}]" not in index]
+    assert not missing
