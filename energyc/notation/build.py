@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -37,10 +37,11 @@ from energyc.notation.formula import (
     Reference,
     Total,
     Whole,
-    anchored,
+    multiplied,
     name,
     name_of,
     scaled,
+    split,
 )
 from energyc.notation.indices import IndexNames
 from energyc.notation.recognise import USUAL_EPSILON, Normaliser, normalisers
@@ -98,7 +99,7 @@ class Builder:
         inner_scope = scope | set(chosen.values())
         inside, outside = self._factors(node, places, set(chosen.values()), inner_scope)
         guards = [at(condition, places) for condition in contraction.conditions]
-        return _assembled(node, tuple(chosen.values()), summed, inside, outside, guards)
+        return _assembled(node, {index: node.labels[k] for k, index in chosen.items()}, inside, outside, guards)
 
     def _name_labels(self, node: Einsum, labels: Sequence[int], scope: Scope) -> dict[int, str]:
         chosen: dict[int, str] = {}
@@ -143,7 +144,7 @@ class Builder:
         argument = self.formula(found.argument, slots, scope)
         usual = found.name == "standardize" or found.epsilon == USUAL_EPSILON
         keyword = () if usual else (Keyword("eps", Product(Coefficient(found.epsilon))),)
-        dims = _dims_to_write(along, (found.argument.dims[found.axis],), (argument,))
+        dims = (found.argument.dims[found.axis],)
         return Bound(found.name, along, dims, None, (argument, *keyword))
 
     # ------------------------------------------------------------ the rest
@@ -191,7 +192,7 @@ class Builder:
         if isinstance(node, ArgMax) and len(node.axes) == 1 and isinstance(body, Bound):
             return Bound("correct", body.indices, body.dims, body.guard, (*body.bodies, Whole(slots[node.axes[0]])))
         equal = [IndexExpr("==", (name(index), slots[a])) for index, a in zip(chosen, node.axes, strict=True)]
-        return Bound("sum", chosen, _dims_to_write(chosen, dims, (body,)), _all(equal), (body,))
+        return Bound("sum", chosen, dims, _all(equal), (body,))
 
     def _plain(self, slots: Slots, axes: Sequence[int]) -> tuple[str, ...] | None:
         """The names of some slots where each is a bare index that occurs in no other slot."""
@@ -212,7 +213,7 @@ class Builder:
     def _bound(self, operator: str, node: Reduction, chosen: tuple[str, ...], inner: Slots, scope: Scope) -> Formula:
         body = self.formula(node.argument, inner, scope | set(chosen))
         dims = tuple(node.argument.dims[a] for a in node.axes)
-        return Bound(operator, chosen, _dims_to_write(chosen, dims, (body,)), _guard(node.guard, inner), (body,))
+        return Bound(operator, chosen, dims, _guard(node.guard, inner), (body,))
 
 
 def names_in(slot: IndexExpr) -> set[str]:
@@ -244,68 +245,25 @@ def _all(conditions: Sequence[IndexExpr]) -> IndexExpr | None:
     return result
 
 
-def _dims_to_write(indices: Sequence[str], dims: Sequence[str], bodies: Iterable[Formula]) -> tuple[str | None, ...]:
-    told: set[str] = set().union(*(anchored(body) for body in bodies))
-    return tuple(None if index in told else dim for index, dim in zip(indices, dims, strict=True))
-
-
 def _power(base: Formula, exponent: Fraction) -> Formula:
     if exponent == 1:
         return base
     return Call("sqrt", (base,)) if exponent == Fraction(1, 2) else Power(base, exponent)
 
 
-def multiplied(coefficient: Coefficient, formulas: Iterable[Formula]) -> Product:
-    """The product of formulas as one flat product."""
-    factors: list[Formula] = []
-    divisors: list[Formula] = []
-    for formula in formulas:
-        if isinstance(formula, Product):
-            coefficient = coefficient * formula.coefficient
-            factors.extend(formula.factors)
-            divisors.extend(formula.divisors)
-        else:
-            factors.append(formula)
-    return Product(coefficient, tuple(factors), tuple(divisors))
-
-
 def _assembled(
-    node: Einsum,
-    bound: tuple[str, ...],
-    summed: Sequence[int],
-    inside: list[Formula],
-    outside: list[Formula],
-    guards: list[IndexExpr],
+    node: Einsum, bound: Mapping[str, str], inside: list[Formula], outside: list[Formula], guards: list[IndexExpr]
 ) -> Formula:
-    before = [guard for guard in guards if not names_in(guard) & set(bound)]
-    within = [guard for guard in guards if names_in(guard) & set(bound)]
-    coefficient = node.coefficient
+    """``coefficient * outside * sum[bound | guards](inside)``, under the guards that hold no bound index."""
+    before = _all([guard for guard in guards if not names_in(guard) & bound.keys()])
+    within = _all([guard for guard in guards if names_in(guard) & bound.keys()])
     factors = outside
+    coefficient = node.coefficient
     if bound:
-        body = multiplied(coefficient, inside)
-        dims = tuple(node.labels[k] for k in summed)
-        operator, coefficient = _sum_or_mean(body.coefficient, dims, bool(within))
-        inner = _lone(Product(ONE, body.factors, body.divisors))
-        factors = [*outside, Bound(operator, bound, _dims_to_write(bound, dims, (inner,)), _all(within), (inner,))]
-    condition = _all(before)
-    if condition is None:
-        return _lone(multiplied(coefficient, factors))
-    product = multiplied(coefficient, factors)
-    return scaled(product.coefficient, Choice(condition, _lone(Product(ONE, product.factors, product.divisors))))
-
-
-def _lone(product: Product) -> Formula:
-    """A product of one thing is that thing."""
-    if product.coefficient == ONE and len(product.factors) == 1 and not product.divisors:
-        return product.factors[0]
-    return product
-
-
-def _sum_or_mean(coefficient: Coefficient, dims: Sequence[str], guarded: bool) -> tuple[str, Coefficient]:
-    """A sum over dims divided by their sizes is a mean."""
-    powers = dict(coefficient.powers)
-    if guarded or any(powers.get(dim, Fraction(0)) > -dims.count(dim) for dim in dims):
-        return "sum", coefficient
-    for dim in dims:
-        coefficient = coefficient * Coefficient.symbol(dim)
-    return "mean", coefficient
+        inner, body = split(multiplied(ONE, inside))
+        coefficient = coefficient * inner
+        factors = [*outside, Bound("sum", tuple(bound), tuple(bound.values()), within, (body,))]
+    if before is None:
+        return multiplied(coefficient, factors)
+    outer, body = split(multiplied(coefficient, factors))
+    return multiplied(outer, (Choice(before, body),))

@@ -5,8 +5,8 @@ Slots and conditions are index expressions (:class:`energyc.ir.IndexExpr`) whose
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from energyc.ir import ONE, Coefficient, IndexExpr
@@ -56,13 +56,19 @@ class Total(Formula):
 
 @dataclass(frozen=True)
 class Bound(Formula):
-    """``sum[d in D | guard](bodies)``; ``dims[k]`` is written only where no body tells what index k runs over."""
+    """``sum[d in D | guard](bodies)``."""
 
     operator: str
     indices: tuple[str, ...]
-    dims: tuple[str | None, ...]
+    dims: tuple[str, ...]
     guard: IndexExpr | None
     bodies: tuple[Formula, ...]
+
+    @property
+    def shown_dims(self) -> tuple[str | None, ...]:
+        """The dim of each index where no body tells what it runs over, else None."""
+        told: set[str] = set().union(*(anchored(body) for body in self.bodies))
+        return tuple(None if index in told else dim for index, dim in zip(self.indices, self.dims, strict=True))
 
     @property
     def parts(self) -> tuple[Formula, ...]:
@@ -155,8 +161,42 @@ def anchored(formula: Formula) -> set[str]:
 
 def scaled(coefficient: Coefficient, formula: Formula) -> Formula:
     """A formula times an exact factor."""
-    if coefficient == ONE:
-        return formula
-    if isinstance(formula, Product):
-        return Product(coefficient * formula.coefficient, formula.factors, formula.divisors)
-    return Product(coefficient, (formula,))
+    return multiplied(coefficient, (formula,))
+
+
+def multiplied(coefficient: Coefficient, formulas: Iterable[Formula]) -> Formula:
+    """The product of formulas as one flat product, or the one thing that it is."""
+    factors: list[Formula] = []
+    divisors: list[Formula] = []
+    for formula in formulas:
+        if isinstance(formula, Product):
+            coefficient = coefficient * formula.coefficient
+            factors.extend(formula.factors)
+            divisors.extend(formula.divisors)
+        else:
+            factors.append(formula)
+    coefficient, factors = _averaged(coefficient, factors)
+    if coefficient == ONE and len(factors) == 1 and not divisors:
+        return factors[0]
+    return Product(coefficient, tuple(factors), tuple(divisors))
+
+
+def split(formula: Formula) -> tuple[Coefficient, Formula]:
+    """The exact factor in front of a formula, and the rest."""
+    if not isinstance(formula, Product) or formula.coefficient == ONE:
+        return ONE, formula
+    return formula.coefficient, multiplied(ONE, (Product(ONE, formula.factors, formula.divisors),))
+
+
+def _averaged(coefficient: Coefficient, factors: list[Formula]) -> tuple[Coefficient, list[Formula]]:
+    """A sum over dims divided by their sizes is a mean."""
+    result: list[Formula] = []
+    for factor in factors:
+        if isinstance(factor, Bound) and factor.operator == "sum" and factor.guard is None:
+            powers = dict(coefficient.powers)
+            if all(powers.get(dim, Fraction(0)) <= -factor.dims.count(dim) for dim in factor.dims):
+                for dim in factor.dims:
+                    coefficient = coefficient * Coefficient.symbol(dim)
+                factor = replace(factor, operator="mean")
+        result.append(factor)
+    return coefficient, result

@@ -7,8 +7,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 
-from energyc.ir import Node
-
 
 @dataclass(frozen=True)
 class IndexNames:
@@ -18,12 +16,11 @@ class IndexNames:
     taken: frozenset[str]
 
     @staticmethod
-    def learn(named: Iterable[tuple[Node, Sequence[str]]], taken: Collection[str]) -> IndexNames:
-        """From nodes with the names that the spec gives their axes."""
+    def learn(pairs: Iterable[tuple[str, str]], taken: Collection[str]) -> IndexNames:
+        """From pairs of a dim and what the spec calls an index over it: the commonest first."""
         seen: dict[str, Counter[str]] = {}
-        for node, names in named:
-            for dim, index in zip(node.dims, names, strict=False):
-                seen.setdefault(dim, Counter())[index] += 1
+        for dim, index in pairs:
+            seen.setdefault(dim, Counter())[index] += 1
         usual = {dim: tuple(index for index, _ in counted.most_common()) for dim, counted in seen.items()}
         return IndexNames(usual, frozenset(taken))
 

@@ -123,7 +123,7 @@ def _total(total: Total) -> str:
 
 
 def _bound(bound: Bound) -> tuple[str, int]:
-    over = zip(bound.indices, bound.dims, strict=True)
+    over = zip(bound.indices, bound.shown_dims, strict=True)
     indices = ", ".join(identifier(i) if d is None else rf"{identifier(i)} \in {identifier(d)}" for i, d in over)
     below = indices if bound.guard is None else rf"{indices} \,:\, {index(bound.guard)}"
     if bound.operator == "sum":

@@ -97,7 +97,7 @@ def _total(total: Total) -> str:
 
 
 def _bound(bound: Bound) -> tuple[str, int]:
-    over = zip(bound.indices, bound.dims, strict=True)
+    over = zip(bound.indices, bound.shown_dims, strict=True)
     indices = [_name(i) if d is None else _name(i) + _operator("∈") + _name(d) for i, d in over]
     below = _operator(",").join(indices) + ("" if bound.guard is None else _operator(":") + _index(bound.guard))
     if bound.operator == "sum":

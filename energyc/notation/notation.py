@@ -39,12 +39,14 @@ class Notation:
     ``names`` gives nodes that are referred to by name: (name, index names of its axes); inputs need no entry.
     ``index_names`` are further wishes for the names of axes. With ``sizes`` (each dim's size) windows are written as
     affine indices only where they are proved to stay in range. ``reserved`` names are never given to an index.
+    ``habits`` are further pairs of a dim and what an index over it is called.
     """
 
     names: Mapping[Node, tuple[str, tuple[str, ...]]]
     index_names: Mapping[Node, tuple[str, ...]] = field(default_factory=dict)
     sizes: Mapping[str, int] | None = None
     reserved: frozenset[str] = frozenset()
+    habits: tuple[tuple[str, str], ...] = ()
 
     def formula(self, node: Node, indices: Sequence[str] | None = None) -> Formula:
         """The formula of a node: what it is computed from, down to what has a name."""
@@ -116,12 +118,17 @@ class Notation:
     @cached_property
     def _index_names(self) -> IndexNames:
         named = [*((node, indices) for node, (_, indices) in self.names.items()), *self.index_names.items()]
-        return IndexNames.learn(sorted(named, key=lambda item: item[0].number), self._taken)
+        pairs = [pair for node, indices in sorted(named, key=_number) for pair in zip(node.dims, indices, strict=False)]
+        return IndexNames.learn([*pairs, *self.habits], self._taken)
 
     @cached_property
     def _builder(self) -> Builder:
         wishes = {**self.index_names, **{node: indices for node, (_, indices) in self.names.items()}}
         return Builder({node: label for node, (label, _) in self.names.items()}, wishes, self._index_names, self.sizes)
+
+
+def _number(item: tuple[Node, tuple[str, ...]]) -> int:
+    return item[0].number
 
 
 def left_side(label: str, indices: Sequence[str]) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from energyc.ir import Input, Node
 from energyc.notation.notation import Notation
+from energyc.syntax import ast
 
 if TYPE_CHECKING:
     from energyc.resolve.network import Network
@@ -22,7 +24,41 @@ def of_network(network: Network, further: Mapping[Node, tuple[str, tuple[str, ..
         if not isinstance(tie.node, Input):
             names.setdefault(tie.node, (tie.name, network.index_names.get(tie.node, ())))
     names.update(further or {})
-    return Notation(names, network.index_names, network.extents, _declared(network))
+    written = _as_written(network)
+    first = dict(reversed(written))
+    habits = tuple(pair for node, indices in written for pair in zip(node.dims, indices, strict=True))
+    return Notation(names, {**first, **network.index_names}, network.extents, _declared(network), habits)
+
+
+def _as_written(network: Network) -> list[tuple[Node, tuple[str, ...]]]:
+    """The indices that the spec writes after inputs and lets where all are plain, in the order of the file."""
+    tables = (network.clamps, network.targets, network.params, network.states, network.lets)
+    nodes: dict[str, Node] = {name: item.node for table in tables for name, item in table.items()}
+    found: list[tuple[Node, tuple[str, ...]]] = []
+    for tree in subtrees(network.tree):
+        if isinstance(tree, ast.Apply) and tree.slots and tree.name.text in nodes:
+            node = nodes[tree.name.text]
+            plain = tuple(name for slot in tree.slots if (name := _plain(slot.expr)) is not None)
+            if len(set(plain)) == len(tree.slots) == len(node.dims):
+                found.append((node, plain))
+    return found
+
+
+def _plain(expr: ast.Expr) -> str | None:
+    bare = isinstance(expr, ast.Apply) and expr.slots is None and expr.arguments is None and not expr.prime
+    return expr.name.text if isinstance(expr, ast.Apply) and bare else None
+
+
+def subtrees(tree: ast.Tree) -> Iterator[ast.Tree]:
+    """A tree and all inside it, in the order of the file."""
+    stack: list[object] = [tree]
+    while stack:
+        top = stack.pop()
+        if isinstance(top, ast.Tree):
+            yield top
+            stack.extend(getattr(top, field.name) for field in reversed(fields(top)))
+        elif isinstance(top, tuple):
+            stack.extend(reversed(top))
 
 
 def _declared(network: Network) -> frozenset[str]:

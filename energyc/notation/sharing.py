@@ -9,7 +9,7 @@ from itertools import count
 from energyc.ir import ArgMax, Einsum, Indicator, Input, LogSumExp, Map, Max, Node, Position, Softmax, walk
 
 #: An anonymous node this heavy (nodes below it, repetitions counted) that is used twice gets a name.
-REPEATED = 6
+REPEATED = 8
 #: One this deep under the nearest name gets a name in any case.
 DEEP = 14
 
@@ -39,10 +39,12 @@ def shared(roots: Sequence[Node], named: Collection[Node], taken: Iterable[str])
     weights: dict[Node, int] = {}
     depths: dict[Node, int] = {}
     for node in order:
+        if node in named and node not in roots:
+            continue
         stop = {child for child in node.children if child in named or child in chosen}
         weights[node] = 1 + sum(1 if child in stop else weights[child] for child in node.children)
         depths[node] = 1 + max((0 if child in stop else depths[child] for child in node.children), default=0)
-        if node in named or node in roots or isinstance(node, Input | Indicator | Position):
+        if node in roots or isinstance(node, Input | Indicator | Position):
             continue
         if (uses[node] > 1 and weights[node] >= REPEATED) or depths[node] >= DEEP:
             chosen[node] = names.next(_stem(node))

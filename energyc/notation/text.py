@@ -47,19 +47,22 @@ def _piece(formula: Formula) -> tuple[str, int]:
 
 def _product(product: Product) -> tuple[str, int]:
     sign = "-" if product.coefficient.value < 0 else ""
-    coefficient = -product.coefficient if sign else product.coefficient
-    roots = tuple(Call("sqrt", (Reference(s),)) for s, p in coefficient.powers if p == Fraction(-1, 2))
-    coefficient = Coefficient(coefficient.value, tuple((s, p) for s, p in coefficient.powers if p != Fraction(-1, 2)))
-    divisors = [_at(d, FACTOR) for d in (*roots, *product.divisors)]
-    factors = [
-        _at(f, TERM if k == 0 and coefficient == ONE and not sign else FACTOR) for k, f in enumerate(product.factors)
-    ]
-    if coefficient != ONE or not factors:
-        factors = [number(coefficient), *factors]
-    text = sign + " * ".join(factors)
+    coefficient, below = _split(product, -product.coefficient if sign else product.coefficient)
+    divisors = [*below, *(_at(divisor, FACTOR) for divisor in product.divisors)]
+    bare = coefficient == ONE and bool(product.factors)
+    factors = [_at(f, TERM if k == 0 and bare and not sign else FACTOR) for k, f in enumerate(product.factors)]
+    text = sign + " * ".join(factors if bare else [number(coefficient), *factors])
     if divisors:
         text += f" / {divisors[0]}" if len(divisors) == 1 else f" / ({' * '.join(divisors)})"
     return text, ATOM if not product.factors and text.replace(".", "").isalnum() else TERM
+
+
+def _split(product: Product, coefficient: Coefficient) -> tuple[Coefficient, list[str]]:
+    """What stands in front, and the symbols to divide by at the end: roots, and all of them under a single element."""
+    simple = len(product.factors) == 1 and isinstance(product.factors[0], Reference | Total) and coefficient.value == 1
+    last = [(s, p) for s, p in coefficient.powers if p == Fraction(-1, 2) or (simple and p < 0)]
+    front = Coefficient(coefficient.value, tuple(item for item in coefficient.powers if item not in last))
+    return front, [_symbol(symbol, -power) for symbol, power in last]
 
 
 def number(coefficient: Coefficient) -> str:
@@ -113,8 +116,8 @@ def _total(total: Total) -> str:
 
 
 def _bound(bound: Bound) -> str:
-    indices = ", ".join(i if d is None else f"{i} in {d}" for i, d in zip(bound.indices, bound.dims, strict=True))
-    if all(d is None for d in bound.dims):
+    indices = ", ".join(i if d is None else f"{i} in {d}" for i, d in zip(bound.indices, bound.shown_dims, strict=True))
+    if all(d is None for d in bound.shown_dims):
         indices = ",".join(bound.indices)
     guard = "" if bound.guard is None else f" | {index(bound.guard)}"
     return f"{bound.operator}[{indices}{guard}]({', '.join(map(write, bound.bodies))})"
