@@ -148,11 +148,14 @@ class _Run:
         source = expr.args[0]
         assert isinstance(source, Input)
         array = self.done[source]
-        places = np.broadcast_arrays(*(np.asarray(self.index(part, grid)) for part in expr.parts))
+        ones = np.ones([1] * len(grid), dtype=np.int64)
+        places = np.broadcast_arrays(ones, *(np.asarray(self.index(part, grid)) for part in expr.parts))[1:]
         shape = self.shape(source.dims)
         inside = np.all([(p >= 0) & (p < n) for p, n in zip(places, shape, strict=True)], axis=0)
         clipped = tuple(np.clip(p, 0, n - 1) for p, n in zip(places, shape, strict=True))
         found = array[:, *clipped] if source.batched else array[clipped]
+        if not places:
+            found = found.reshape(*found.shape, *ones.shape)
         return inside & (found != 0) if expr.op == "related" else np.where(inside, found, -1)
 
     # ------------------------------------------------------------ sums of products
