@@ -1,0 +1,233 @@
+"""A graph's numbers without rounding: as fractions where it is rational, else as intervals.
+
+For the few nodes behind two entries of a Jacobian, at small sizes: everything is one array over all labels.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from energyc.analysis.intervals import Interval, NoEnclosure, exp, log, mapped, number, reciprocal
+from energyc.calculus import lift
+from energyc.ir import Add, ArgMax, Coefficient, Einsum, Graph, Indicator, Input, LogSumExp, Map, Max, Node, Position, Softmax, Stop, walk
+from energyc.ir.interpreter import evaluate
+from energyc.ir.nodes import Reduction
+
+Array = NDArray[Any]
+Numbers = Any  # an Interval, or an object array of Fractions
+LARGEST = 2_000_000
+
+
+@dataclass(frozen=True)
+class Fractions:
+    """Rational arithmetic on object arrays."""
+
+    values: Mapping[str, float]
+
+    def array(self, values: Array) -> Array:
+        return np.vectorize(Fraction, otypes=[object])(values) if values.size else values.astype(object)
+
+    def coefficient(self, c: Coefficient) -> Array:
+        result = c.value
+        for name, power in c.powers:
+            if power.denominator != 1:
+                raise NoEnclosure("an irrational factor")
+            result *= Fraction(self.values[name]) ** int(power)
+        return np.asarray(result, dtype=object)
+
+    def rearranged(self, x: Array, change: Any) -> Array:
+        return np.asarray(change(x))
+
+    def where(self, mask: Array, x: Array) -> Array:
+        return np.where(mask, x, Fraction(0))
+
+    def sum(self, x: Array, axes: tuple[int, ...]) -> Array:
+        return np.asarray(np.sum(x, axis=axes), dtype=object) if axes else x
+
+    def map(self, name: str, parameter: Fraction | None, u: Array) -> Array:
+        if name == "power" and parameter is not None and parameter.denominator == 1:
+            return np.asarray(_each(lambda x: _whole_power(x, int(parameter)), u), dtype=object)
+        if name == "relu":
+            return _each(lambda x: max(x, Fraction(0)), u)
+        if name == "abs":
+            return _each(abs, u)
+        if name in ("step", "sign"):
+            low = Fraction(0 if name == "step" else -1)
+            return _each(lambda x: _side(x, low), u)
+        raise NoEnclosure(name)
+
+    def reduction(self, node: Reduction, u: Array, mask: Array, axes: tuple[int, ...]) -> Array:
+        if not isinstance(node, Max | ArgMax):
+            raise NoEnclosure(type(node).__name__)
+        floats = np.where(mask, np.vectorize(float, otypes=[float])(u), -np.inf)
+        hit = mask & (floats == floats.max(axis=axes, keepdims=True))
+        if np.any(hit.sum(axis=axes) > 1):
+            raise NoEnclosure("a tie")
+        return np.where(hit, Fraction(1), Fraction(0)) if isinstance(node, ArgMax) else np.sum(np.where(hit, u, Fraction(0)), axis=axes)
+
+
+def _each(function: Any, u: Array) -> Array:
+    return np.asarray(np.vectorize(function, otypes=[object])(u), dtype=object)
+
+
+def _whole_power(x: Fraction, exponent: int) -> Fraction:
+    if x == 0 and exponent < 0:
+        raise NoEnclosure("a pole")
+    return x**exponent
+
+
+def _side(x: Fraction, low: Fraction) -> Fraction:
+    if x == 0:
+        raise NoEnclosure("a kink")
+    return Fraction(1) if x > 0 else low
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """Outward rounded arithmetic."""
+
+    values: Mapping[str, float]
+
+    def array(self, values: Array) -> Interval:
+        return Interval.exactly(values)
+
+    def coefficient(self, c: Coefficient) -> Interval:
+        return number(c.number(self.values))
+
+    def rearranged(self, x: Interval, change: Any) -> Interval:
+        return x.rearranged(change)
+
+    def where(self, mask: Array, x: Interval) -> Interval:
+        return x.where(mask)
+
+    def sum(self, x: Interval, axes: tuple[int, ...]) -> Interval:
+        return x.sum(axes) if axes else x
+
+    def map(self, name: str, parameter: Fraction | None, u: Interval) -> Interval:
+        return mapped(name, parameter, u)
+
+    def reduction(self, node: Reduction, u: Interval, mask: Array, axes: tuple[int, ...]) -> Interval:
+        if isinstance(node, Max | ArgMax):
+            return _interval_max(node, u, mask, axes)
+        top = np.where(mask, u.high, -np.inf).max(axis=axes, keepdims=True)
+        top = np.where(np.isfinite(top), top, 0.0)
+        weights = exp(u.where(mask) - Interval.exactly(np.where(mask, top, 0.0))).where(mask)
+        total = weights.sum(axes)
+        some = mask.any(axis=axes)
+        if isinstance(node, LogSumExp):
+            ones = Interval(np.where(some, total.low, 1.0), np.where(some, total.high, 1.0))
+            return (log(ones) + Interval.exactly(top.reshape(total.shape))).where(some)
+        spread = total.rearranged(lambda x: np.broadcast_to(np.expand_dims(x, axes), mask.shape))
+        safe = Interval(np.where(mask, spread.low, 1.0), np.where(mask, spread.high, 1.0))
+        return reciprocal(weights, safe).where(mask)
+
+
+def _interval_max(node: Reduction, u: Interval, mask: Array, axes: tuple[int, ...]) -> Interval:
+    low, high = np.where(mask, u.low, -np.inf), np.where(mask, u.high, -np.inf)
+    floor = low.max(axis=axes, keepdims=True)
+    if isinstance(node, Max):
+        some = mask.any(axis=axes)
+        return Interval(low.max(axis=axes), high.max(axis=axes)).where(some)
+    possible = mask & (high >= floor)
+    alone = possible.sum(axis=axes, keepdims=True) == 1
+    return Interval(np.where(possible & alone, 1.0, 0.0), np.where(possible, 1.0, 0.0))
+
+
+@dataclass
+class Evaluation:
+    """Evaluates nodes once each in one arithmetic; every input has a batch of one, which is left out."""
+
+    graph: Graph
+    arithmetic: Fractions | Intervals
+    sizes: Mapping[str, int]
+    inputs: Mapping[Input, Array]
+    done: dict[Node, Numbers] = field(default_factory=dict)
+
+    def __call__(self, root: Node) -> Numbers:
+        """The numbers of a node, in its dims. Raises NoEnclosure where they cannot be had."""
+        for node in walk([root]):
+            if node not in self.done:
+                self.done[node] = self._of(node)
+        return self.done[root]
+
+    def _of(self, node: Node) -> Numbers:
+        match node:
+            case Input():
+                return self.arithmetic.array(np.asarray(self.inputs[node])) if node in self.inputs else None
+            case Indicator() | Position():
+                return self.arithmetic.array(self._indices(node))
+            case Einsum():
+                return self._einsum(node)
+            case Add():
+                return self._add(node)
+            case Map():
+                return self._map(node)
+            case Softmax() | LogSumExp() | Max() | ArgMax():
+                return self.arithmetic.reduction(node, self.done[node.argument], self._mask(node), node.axes)
+            case Stop():
+                return self.done[node.argument]
+        raise NoEnclosure(type(node).__name__)
+
+    def _indices(self, node: Indicator | Position) -> Array:
+        inputs = {i.name: self.inputs[i][None] if i.batched else self.inputs[i] for i in self.inputs if i in node.children}
+        (array,) = evaluate([node], inputs, sizes=self.sizes)
+        return array[0] if node.batched else array
+
+    def _einsum(self, node: Einsum) -> Numbers:
+        a = self.arithmetic
+        shape = [self.sizes[dim] for dim in node.labels]
+        if math.prod(shape) > LARGEST:
+            raise NoEnclosure("sizes too large")
+        ones = a.array(np.ones([1] * len(shape)))
+        product = ones
+        mask = np.ones([1] * len(shape), dtype=bool)
+        for operand in node.operands:
+            product = product * a.rearranged(self.done[operand.node], lambda x, o=operand: aligned(x, o.axes, len(shape)))
+            if isinstance(operand.node, Indicator):
+                mask = mask & (aligned(self._indices(operand.node), operand.axes, len(shape)) != 0)
+        full = tuple(shape)
+        product = a.where(np.broadcast_to(mask, full), a.rearranged(product, lambda x: np.broadcast_to(x, full)))
+        total = a.sum(product, node.contracted) * a.coefficient(node.coefficient)
+        kept = sorted(node.out)
+        return a.rearranged(total, lambda x: np.transpose(x, [kept.index(k) for k in node.out]))
+
+    def _add(self, node: Add) -> Numbers:
+        total: Numbers = None
+        for coefficient, child in node.terms:
+            term = self.done[child] * self.arithmetic.coefficient(coefficient)
+            total = term if total is None else total + term
+        return total
+
+    def _map(self, node: Map) -> Numbers:
+        if node.function.slope is None:
+            return self.arithmetic.map(node.function.name, node.function.parameter, self.done[node.argument])
+        if node.function.primitive is None:
+            raise NoEnclosure("a potential without a closed form")
+        return self(lift(self.graph, node.function.primitive, node.argument))
+
+    def _mask(self, node: Reduction) -> Array:
+        shape = tuple(self.sizes[dim] for dim in node.argument.dims)
+        if node.guard is None:
+            return np.ones(shape, dtype=bool)
+        return np.broadcast_to(aligned(self._indices(node.guard.indicator), node.guard.axes, len(shape)) != 0, shape)
+
+
+def aligned(x: Array, axes: Sequence[int], rank: int) -> Array:
+    """An array over labels: axis k of the result is label k, of length 1 where ``axes`` has it not."""
+    distinct = sorted(set(axes))
+    diagonal = _diagonal(x, axes, distinct)
+    places = dict(zip(distinct, diagonal.shape, strict=True))
+    return diagonal.reshape([places.get(k, 1) for k in range(rank)])
+
+
+def _diagonal(x: Array, axes: Sequence[int], distinct: Sequence[int]) -> Array:
+    sizes = {label: x.shape[k] for k, label in enumerate(axes)}
+    grids = np.ogrid[tuple(slice(0, sizes[label]) for label in distinct)] if distinct else []
+    return np.asarray(x[tuple(grids[distinct.index(label)] for label in axes)]) if len(axes) else np.asarray(x)

@@ -1,0 +1,309 @@
+"""Tensors as sums of monomials in canonical form.
+
+A monomial is an exact coefficient times atoms (inputs, scalar functions, softmaxes, indicators, sums left whole) with
+labels, summed over the labels that are bound. Two tensors with the same normal form are equal, at all sizes; the
+opposite need not hold. Every step is an identity of real numbers wherever the tensors are defined: sums multiplied
+out, labels renamed, and the identities of :mod:`energyc.analysis.simplify`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import islice, permutations
+from typing import Any
+
+from energyc.analysis.atoms import AtomTable, Body, Reading
+from energyc.analysis.budget import Budget
+from energyc.analysis.canonical import Factor, Form, Labelling, Symmetry
+from energyc.analysis.conditions import condition_key, linear
+from energyc.analysis.simplify import Monomial, simplified
+from energyc.calculus import depends
+from energyc.ir import ONE, Add, ArgMax, Coefficient, Einsum, Graph, Indicator, Input, LogSumExp, Map, Max, Node, Position, Softmax, Stop
+from energyc.ir.nodes import Reduction
+
+Key = tuple[Any, ...]
+PERMUTATIONS = 24
+
+
+@dataclass(frozen=True)
+class Collected:
+    """All equal monomials added up: ``monomial.coefficient`` times the product that ``form.key`` says.
+
+    That product is ``form.sign`` times the factors of ``monomial``, which are the first ones found.
+    """
+
+    monomial: Monomial
+    form: Form
+
+
+Sum = dict[tuple[Key, Key], Collected]
+
+
+@dataclass
+class Normaliser:
+    """Normal forms over one table of atoms. ``whole``: sums that no direction enters stay whole (the cheap stage)."""
+
+    graph: Graph
+    budget: Budget
+    whole: bool = True
+    directions: frozenset[Node] = frozenset()
+    symmetric: Mapping[Input, tuple[int, ...]] = field(default_factory=dict)
+    table: AtomTable = field(default_factory=AtomTable)
+    dims: dict[int, str] = field(default_factory=dict)
+    _moving: set[Node] = field(default_factory=set)
+    _readings: dict[Node, Reading] = field(default_factory=dict)
+    _bodies: dict[Node, Body] = field(default_factory=dict)
+
+    def sum_of(self, node: Node) -> tuple[Sum, tuple[int, ...]]:
+        """The normal form of a node, and its free labels, one for each dim. Raises OverBudget."""
+        self._moving |= depends([node], self.directions)
+        labels = tuple(self.fresh(dim) for dim in node.dims)
+        return self.collect(self.expand(node, labels), {a: k for k, a in enumerate(labels)}), labels
+
+    def collect(self, monomials: Sequence[Monomial], free: Mapping[int, Any]) -> Sum:
+        """Monomials in canonical form, equal ones added up and zeros left out."""
+        found: Sum = {}
+        for raw in monomials:
+            monomial = simplified(self, raw, set(free))
+            if monomial is not None:
+                self._gather(found, monomial, free)
+        return {k: c for k, c in found.items() if not c.monomial.coefficient.is_zero}
+
+    def _gather(self, found: Sum, monomial: Monomial, free: Mapping[int, Any]) -> None:
+        form = self.form(monomial.factors, free)
+        coefficient = monomial.coefficient.scaled(form.sign)
+        key = (form.key, coefficient.powers)
+        old = found.get(key)
+        if old is None:
+            found[key] = Collected(Monomial(coefficient, monomial.factors), form)
+        else:
+            total = coefficient.value + old.monomial.coefficient.value
+            found[key] = Collected(Monomial(Coefficient(total, coefficient.powers), old.monomial.factors), old.form)
+
+    def form(self, factors: Sequence[Factor], free: Mapping[int, Any]) -> Form:
+        """The canonical form of a product. Raises OverBudget."""
+        used = {a for f in factors for a in f.labels} | set(free)
+        dims = {a: self.dims[a] for a in used}
+        return Labelling(factors, dims, free, self.table.symmetries, self.table.orbits, self.budget).form()
+
+    def fresh(self, dim: str) -> int:
+        """A new label."""
+        self.dims[len(self.dims)] = dim
+        return len(self.dims) - 1
+
+    # ------------------------------------------------------------ multiplying out
+
+    def expand(self, node: Node, labels: Sequence[int]) -> list[Monomial]:
+        """A node under the labels of its axes, with its own sums and products multiplied out. Raises OverBudget."""
+        match node:
+            case Add():
+                return [Monomial(c * m.coefficient, m.factors) for c, n in node.terms for m in self.expand(n, labels)]
+            case Einsum():
+                return self._einsum(node, labels)
+            case Stop():
+                return self.expand(node.argument, labels)
+            case Map() if node.function.name == "power" and node.function.parameter is not None:
+                return [self._power(node, labels, node.function.parameter)]
+        return [self._single(node, labels)]
+
+    def _einsum(self, node: Einsum, labels: Sequence[int]) -> list[Monomial]:
+        names = dict(zip(node.out, labels, strict=True))
+        summed = {a: self.fresh(node.labels[a]) for a in node.contracted}
+        names.update(summed)
+        result = [Monomial(node.coefficient, ())]
+        for operand in node.operands:
+            parts = self._operand(operand.node, [names[a] for a in operand.axes])
+            self.budget.spend(len(result) * len(parts))
+            result = [Monomial(a.coefficient * b.coefficient, a.factors + b.factors) for a in result for b in parts]
+        return [self._counted(m, summed.values()) for m in result]
+
+    def _counted(self, monomial: Monomial, summed: Any) -> Monomial:
+        """A label that is summed over and indexes nothing is worth its dim."""
+        used = {a for f in monomial.factors for a in f.labels}
+        coefficient = monomial.coefficient
+        for label in summed:
+            if label not in used:
+                coefficient = coefficient * Coefficient.symbol(self.dims[label])
+        return Monomial(coefficient, monomial.factors)
+
+    def _operand(self, node: Node, labels: Sequence[int]) -> list[Monomial]:
+        if isinstance(node, Stop):
+            return self._operand(node.argument, labels)
+        if isinstance(node, Add) and self.whole and node not in self._moving and self.body(node).terms > 1:
+            return [self._single(node, labels)]
+        return self.expand(node, labels)
+
+    def _single(self, node: Node, labels: Sequence[int]) -> Monomial:
+        reading = self.reading(node)
+        places = tuple(labels[k] for k in reading.order)
+        return Monomial(Coefficient(reading.scale), (Factor(reading.atom.number, places, Fraction(1)),))
+
+    def _power(self, node: Map, labels: Sequence[int], exponent: Fraction) -> Monomial:
+        """``(lead * base)^p = lead^p * base^p`` where lead is positive or p whole, and lead^p is rational."""
+        plain = self._plain_base(node.argument, labels)
+        if plain is not None:
+            return Monomial(ONE, (Factor(plain.atom, plain.labels, exponent),))
+        body = self.body(node.argument)
+        pulled = Coefficient(body.lead).power(exponent) if body.lead > 0 or exponent.denominator == 1 else None
+        key, scale = (("sum", body.key), body.lead) if pulled is not None else (("scaled", body.lead, body.key), Fraction(1))
+        atom = self.table.intern(key, "sum", node.argument, body.order, body.symmetries, scale=scale)
+        places = tuple(labels[k] for k in body.order)
+        return Monomial(pulled or ONE, (Factor(atom.number, places, exponent),))
+
+    def _plain_base(self, node: Node, labels: Sequence[int]) -> Factor | None:
+        """The base where it is a single atom with nothing before it."""
+        if isinstance(node, Add | Einsum) or (isinstance(node, Map) and node.function.name == "power"):
+            return None
+        monomial = self.expand(node, labels)[0]
+        return monomial.factors[0] if monomial.coefficient == ONE and len(monomial.factors) == 1 else None
+
+    # ------------------------------------------------------------ sums as wholes
+
+    def body(self, node: Node) -> Body:
+        """A node's normal form with its axes in canonical order."""
+        if node not in self._bodies:
+            self._bodies[node] = self._ordered(node, [0] * len(node.dims))
+        return self._bodies[node]
+
+    def _ordered(self, node: Node, roles: Sequence[int], extra: Sequence[Factor] = (), labels: Sequence[int] | None = None) -> Body:
+        """The least key over all orders of the axes that keep dims and roles together, and which orders give it."""
+        labels = labels or [self.fresh(dim) for dim in node.dims]
+        raw = [m for m in (simplified(self, m, set(labels)) for m in self.expand(node, labels)) if m is not None]
+        found = [(self._keyed(raw, labels, order, extra), order) for order in self._orders(node, roles)]
+        (key, lead, count), order = min(found, key=lambda f: (f[0][0], f[1]))
+        place = {axis: k for k, axis in enumerate(order)}
+        symmetries: list[Symmetry] = []
+        for (other, other_lead, _), turned in found:
+            if other == key and abs(other_lead) == abs(lead):
+                symmetries.append((tuple(place[a] for a in turned), 1 if other_lead == lead else -1))
+        dims = tuple((node.dims[k], roles[k]) for k in order)
+        return Body((dims, key), order, tuple(symmetries), lead, count)
+
+    @staticmethod
+    def _orders(node: Node, roles: Sequence[int]) -> list[tuple[int, ...]]:
+        kinds = [(roles[k], dim) for k, dim in enumerate(node.dims)]
+        sorted_axes = sorted(range(len(kinds)), key=lambda k: (kinds[k], k))
+        wanted = [kinds[k] for k in sorted_axes]
+        every = (o for o in _arrangements(sorted_axes, kinds) if [kinds[k] for k in o] == wanted)
+        first = list(islice(every, PERMUTATIONS + 1))
+        return first if len(first) <= PERMUTATIONS else first[:1]
+
+    def _keyed(
+        self, raw: Sequence[Monomial], labels: Sequence[int], order: Sequence[int], extra: Sequence[Factor]
+    ) -> tuple[Key, Fraction, int]:
+        free = {labels[axis]: k for k, axis in enumerate(order)}
+        found = self.collect(raw, free)
+        items = sorted(((k, c.monomial.coefficient.value) for k, c in found.items()), key=lambda i: i[0])
+        lead = items[0][1] if items else Fraction(1)
+        guard = self.form(extra, free).key if extra else ()
+        return (tuple((k, value / lead) for k, value in items), guard), lead, len(items)
+
+    # ------------------------------------------------------------ atoms
+
+    def reading(self, node: Node) -> Reading:
+        """A node as one atom."""
+        if node not in self._readings:
+            self._readings[node] = self._read(node)
+        return self._readings[node]
+
+    def _read(self, node: Node) -> Reading:
+        match node:
+            case Input():
+                return self._input(node)
+            case Map():
+                return self._map(node)
+            case Softmax() | ArgMax() | LogSumExp() | Max():
+                return self._reduction(node)
+            case Indicator():
+                return self._index_atom(node, "indicator")
+            case Position():
+                return self._index_atom(node, "position")
+            case Add():
+                body = self.body(node)
+                atom = self.table.intern(("sum", body.key), "sum", node, body.order, body.symmetries, scale=body.lead)
+                return Reading(atom, body.order, body.lead)
+        raise TypeError(f"no atom for {node!r}")
+
+    def _input(self, node: Input) -> Reading:
+        order = tuple(range(len(node.dims)))
+        turned = [(self.symmetric[node], 1)] if node in self.symmetric else []
+        return Reading(self.table.intern(("input", node.kind, node.name), "input", node, order, turned), order)
+
+    def _map(self, node: Map) -> Reading:
+        body = self.body(node.argument)
+        function = self._function_key(node)
+        argument = (body.lead, body.key)
+        atom = self.table.intern((function, argument), str(function[0]), node, body.order, body.even, more={"argument": argument})
+        return Reading(atom, body.order)
+
+    def _function_key(self, node: Map) -> Key:
+        function = node.function
+        if function.slope is None:
+            return (function.name, function.parameter)
+        primitive = function.primitive and self.body(function.primitive)
+        slope = self.body(function.slope)
+        return ("potential", slope.lead, slope.key, primitive and (primitive.lead, primitive.key))
+
+    def _reduction(self, node: Reduction) -> Reading:
+        roles = [1 if k in node.axes else 0 for k in range(len(node.argument.dims))]
+        labels = [self.fresh(dim) for dim in node.argument.dims]
+        guard = node.guard
+        extra = self._single(guard.indicator, [labels[a] for a in guard.axes]).factors if guard else ()
+        body = self._ordered(node.argument, roles, extra, labels)
+        kept = node.argument.dims if isinstance(node, Softmax | ArgMax) else node.dims
+        shift = {a: k for k, a in enumerate(a for a in range(len(node.argument.dims)) if a not in node.axes)}
+        whole = len(kept) == len(node.argument.dims)
+        order = body.order if whole else tuple(shift[a] for a in body.order if a in shift)
+        symmetries = body.even if whole else _restricted(body.even, len(order))
+        kind = type(node).__name__.lower()
+        more = self._reduction_facts(node, body) if whole else {}
+        atom = self.table.intern((kind, body.lead, body.key), kind, node, order, symmetries, more=more)
+        return Reading(atom, order)
+
+    @staticmethod
+    def _reduction_facts(node: Reduction, body: Body) -> dict[str, Any]:
+        place = {axis: k for k, axis in enumerate(body.order)}
+        guard = node.guard
+        condition = guard and guard.indicator.condition.renumbered({k: place[a] for k, a in enumerate(guard.axes)})
+        return {"reduced": tuple(place[a] for a in node.axes), "guard": condition}
+
+    def _index_atom(self, node: Indicator | Position, kind: str) -> Reading:
+        expr = node.condition if isinstance(node, Indicator) else node.value
+        name = condition_key if isinstance(node, Indicator) else linear
+        found = []
+        for order in self._orders(node, [0] * len(node.dims)):
+            place = {axis: k for k, axis in enumerate(order)}
+            found.append((repr(name(expr, [place[k] for k in range(len(order))])), order))  # type: ignore[operator]
+        key, order = min(found)
+        place = {axis: k for k, axis in enumerate(order)}
+        symmetries = [(tuple(place[a] for a in turned), 1) for other, turned in found if other == key]
+        dims = tuple(node.dims[k] for k in order)
+        more = {"guard": expr.renumbered(place)} if kind == "indicator" else {}
+        return Reading(self.table.intern((kind, dims, key), kind, node, order, symmetries, more=more), order)
+
+
+def _arrangements(axes: Sequence[int], kinds: Sequence[Any]) -> Any:
+    """Orders of axes in which those of one kind stay together, the given one first."""
+    groups: list[list[int]] = []
+    for a in axes:
+        if groups and kinds[groups[-1][0]] == kinds[a]:
+            groups[-1].append(a)
+        else:
+            groups.append([a])
+    orders: Any = iter([()])
+    for group in groups:
+        orders = _extended(orders, group)
+    return orders
+
+
+def _extended(orders: Any, group: Sequence[int]) -> Any:
+    for order in orders:
+        for more in permutations(group):
+            yield (*order, *more)
+
+
+def _restricted(symmetries: Sequence[Symmetry], rank: int) -> tuple[Symmetry, ...]:
+    """What a symmetry does to the first axes: those that a reduction keeps."""
+    return tuple((axes[:rank], sign) for axes, sign in symmetries)

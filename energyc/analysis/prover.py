@@ -1,0 +1,128 @@
+"""Proves that a Jacobian is symmetric: u . J w in normal form stays the same when u and w change places.
+
+First with the sums of states left whole, which is cheap and mostly enough, then with everything multiplied out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from energyc.analysis.budget import Budget, OverBudget
+from energyc.analysis.canonical import Factor
+from energyc.analysis.certificate import AtomEntry, Certificate, FactorEntry, TermEntry
+from energyc.analysis.normal import Collected, Normaliser, Sum
+from energyc.analysis.problem import ForceField, fork, linearise
+from energyc.ir import ONE, Input, Node
+
+TERMS = 60_000
+SECONDS = 0.8
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A certificate, or None with the sentence that says what happened."""
+
+    certificate: Certificate | None
+    said: str
+
+
+def prove(field: ForceField, seconds: float = SECONDS) -> list[Attempt]:
+    """One attempt for each stage until one succeeds. The field's graph is left as it is."""
+    attempts = []
+    for whole, stage in ((True, "sums left whole"), (False, "multiplied out")):
+        attempts.append(_attempt(replace(field, graph=fork(field.graph)), whole, stage, seconds))
+        if attempts[-1].certificate:
+            break
+    return attempts
+
+
+def _attempt(field: ForceField, whole: bool, stage: str, seconds: float) -> Attempt:
+    try:
+        bilinear = Bilinear.of(field)
+        normaliser = Normaliser(
+            field.graph,
+            Budget(TERMS, seconds),
+            whole=whole,
+            directions=frozenset((*bilinear.u, *bilinear.w)),
+            symmetric=field.symmetric,
+        )
+        found, _ = normaliser.sum_of(bilinear.node)
+        pairs = _mirrored(normaliser, found, bilinear)
+    except OverBudget as over:
+        return Attempt(None, f"proof with {stage}: {over}")
+    except RecursionError:
+        return Attempt(None, f"proof with {stage}: nested too deep")
+    except NotImplementedError as missing:
+        return Attempt(None, f"proof with {stage}: {missing}")
+    if pairs is None:
+        return Attempt(None, f"proof with {stage}: u . J w has {len(found)} terms that do not mirror one another")
+    return Attempt(_certificate(normaliser, bilinear, found, pairs, stage), f"proof with {stage}: {len(found)} terms mirror one another")
+
+
+@dataclass(frozen=True)
+class Bilinear:
+    """``u . J w`` as a node without dims, with the inputs u and w for each state."""
+
+    field: ForceField
+    u: tuple[Input, ...]
+    w: tuple[Input, ...]
+    node: Node
+
+    @staticmethod
+    def of(field: ForceField) -> Bilinear:
+        """The bilinear form of a field."""
+        graph = field.graph
+        linear = linearise(field)
+        u = tuple(graph.input(f"u.{state.name}", "direction", state.dims) for state in field.states)
+        terms = []
+        for left, moved in zip(u, linear.moved, strict=True):
+            axes = range(len(left.dims))
+            terms.append((ONE, graph.einsum(ONE, [(left, axes), (moved, axes)], dict(enumerate(left.dims)), ())))
+        return Bilinear(field, u, linear.directions, graph.add(terms, ()))
+
+
+@dataclass(frozen=True)
+class _Pair:
+    mirror: int
+    renaming: tuple[tuple[int, int], ...]
+
+
+def _mirrored(normaliser: Normaliser, found: Sum, bilinear: Bilinear) -> list[_Pair] | None:
+    """For each term its mirror image, or None where one is missing or has another coefficient."""
+    exchange = _exchange(normaliser, bilinear)
+    places = {key: k for k, key in enumerate(found)}
+    pairs = []
+    for (_, powers), term in found.items():
+        turned = tuple(Factor(exchange.get(f.atom, f.atom), f.labels, f.exponent) for f in term.monomial.factors)
+        form = normaliser.form(turned, {})
+        other = found.get((form.key, powers))
+        value = term.monomial.coefficient.value * term.form.sign * form.sign
+        if other is None or other.monomial.coefficient.value != value:
+            return None
+        renaming = tuple(zip(form.order, other.form.order, strict=True))
+        pairs.append(_Pair(places[form.key, powers], renaming))
+    return pairs
+
+
+def _exchange(normaliser: Normaliser, bilinear: Bilinear) -> Mapping[int, int]:
+    numbers = {}
+    for u, w in zip(bilinear.u, bilinear.w, strict=True):
+        a, b = normaliser.reading(u).atom.number, normaliser.reading(w).atom.number
+        numbers[a], numbers[b] = b, a
+    return numbers
+
+
+def _certificate(normaliser: Normaliser, bilinear: Bilinear, found: Sum, pairs: list[_Pair], stage: str) -> Certificate:
+    atoms = tuple(AtomEntry(a.node, a.order, a.scale, a.symmetries) for a in normaliser.table.atoms)
+    terms = tuple(_term(normaliser, term, pair) for term, pair in zip(found.values(), pairs, strict=True))
+    left = tuple(normaliser.reading(u).atom.number for u in bilinear.u)
+    right = tuple(normaliser.reading(w).atom.number for w in bilinear.w)
+    return Certificate(bilinear.field, bilinear.u, bilinear.w, left, right, atoms, terms, stage)
+
+
+def _term(normaliser: Normaliser, term: Collected, pair: _Pair) -> TermEntry:
+    factors = tuple(FactorEntry(f.atom, f.labels, f.exponent) for f in term.monomial.factors)
+    coefficient = term.monomial.coefficient.scaled(term.form.sign)
+    dims = tuple((a, normaliser.dims[a]) for a in sorted(term.monomial.labels))
+    return TermEntry(coefficient, factors, dims, pair.mirror, pair.renaming)

@@ -1,0 +1,69 @@
+"""Random points to look at a force field from, as exact binary fractions off the places where symmetry is an accident."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from energyc.analysis.problem import Bounds, ForceField
+from energyc.ir import Input
+
+Array = NDArray[Any]
+Point = Mapping[Input, Array]
+GRAIN = 64
+
+
+def draw(field: ForceField, sizes: Mapping[str, int], generator: np.random.Generator) -> dict[Input, Array]:
+    """A value for every input, without a batch axis. Reals are multiples of 1/64 in [-1, 1], or inside their range."""
+    point = {node: _value(node, field.ranges.get(node, (None, None)), sizes, generator) for node in field.inputs}
+    for node, axes in field.symmetric.items():
+        if node in point:
+            point[node] = _symmetrised(point[node], axes)
+    return point
+
+
+def _value(node: Input, bounds: Bounds, sizes: Mapping[str, int], generator: np.random.Generator) -> Array:
+    shape = tuple(sizes[dim] for dim in node.dims)
+    if node.over == "relation":
+        return generator.integers(0, 2, shape)
+    if node.over is not None:
+        return generator.integers(0, sizes[node.over], shape)
+    if node.kind == "flag":
+        return np.full(shape, float(generator.integers(0, 2)))
+    low, high = _interior(bounds)
+    return low + (high - low) * generator.integers(1, 2 * GRAIN, shape) / (2 * GRAIN)
+
+
+def _interior(bounds: Bounds) -> tuple[float, float]:
+    """A cell of coarse binary numbers inside the bounds, so that a draw is a short fraction."""
+    low, high = bounds
+    if low is None and high is None:
+        return -1.0, 1.0
+    if low is None:
+        return float(np.floor(high or 0.0)) - 2.0, float(np.floor(high or 0.0))
+    if high is None:
+        return float(np.ceil(low)), float(np.ceil(low)) + 2.0
+    return float(low), float(high)
+
+
+def _symmetrised(value: Array, axes: tuple[int, ...]) -> Array:
+    """The mean over the group that one permutation generates."""
+    total, turned, order = value, np.transpose(value, axes), 1
+    power = list(axes)
+    while power != list(range(len(axes))):
+        total, order = total + turned, order + 1
+        turned = np.transpose(turned, axes)
+        power = [axes[k] for k in power]
+    return total / order
+
+
+def batched(point: Point, count: int = 1) -> dict[tuple[str, str], Array]:
+    """A point as the interpreter wants it: batched inputs have ``count`` equal samples."""
+    repeated = {}
+    for node, value in point.items():
+        array = np.broadcast_to(value, (count, *value.shape)) if node.batched else value
+        repeated[node.kind, node.name] = array
+    return repeated

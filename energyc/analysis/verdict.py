@@ -1,0 +1,101 @@
+"""What is decided about a force, and with what evidence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Literal
+
+from energyc.ir import Node
+
+if TYPE_CHECKING:
+    from energyc.analysis.certificate import Certificate
+
+Kind = Literal["conservative", "not-conservative", "undecided"]
+Evidence = Literal["gradient", "proof", "witness", "none"]
+Entry = Fraction | float
+
+
+@dataclass(frozen=True)
+class Place:
+    """One coordinate of the stacked state: a state's name and the position in it."""
+
+    state: str
+    index: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"{self.state}[{', '.join(map(str, self.index))}]"
+
+
+@dataclass(frozen=True)
+class Enclosure:
+    """A number known to lie between two bounds; equal bounds, as fractions, are the number itself."""
+
+    low: Entry
+    high: Entry
+
+    @property
+    def middle(self) -> float:
+        """A float inside, or next to it by rounding."""
+        return (float(self.low) + float(self.high)) / 2
+
+    def disjoint(self, other: Enclosure) -> bool:
+        """Whether no number lies in both."""
+        return self.high < other.low or other.high < self.low
+
+
+@dataclass(frozen=True)
+class Witness:
+    """Two mirrored entries of the Jacobian that differ: ``d F[row] / d z[column]`` and ``d F[column] / d z[row]``.
+
+    ``sizes`` are the dims they were computed at, ``point`` the value of every input there, as exact numbers in
+    nested lists. ``certified``: the enclosures are disjoint; otherwise floats alone differ, by far more than rounding.
+    """
+
+    row: Place
+    column: Place
+    entry: Enclosure
+    mirror: Enclosure
+    certified: bool
+    arithmetic: Literal["fractions", "intervals", "floats"]
+    sizes: tuple[tuple[str, int], ...]
+    point: tuple[tuple[str, object], ...]
+
+
+@dataclass(frozen=True)
+class Tie:
+    """One identification: ``target`` is ``source`` with its axes in the order ``axes``; a symmetry where both are one."""
+
+    target: str
+    source: str
+    axes: tuple[int, ...]
+
+    def __str__(self) -> str:
+        places = "abcdefgh"[: len(self.axes)]
+        return f"{self.target}[{','.join(places)}] = {self.source}[{','.join(places[self.axes.index(k)] for k in range(len(places)))}]"
+
+
+@dataclass(frozen=True)
+class SuggestedTie:
+    """Ties that make a force conservative, proved; all of them together."""
+
+    ties: tuple[Tie, ...]
+
+    def __str__(self) -> str:
+        return " and ".join(map(str, self.ties))
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a force is minus the gradient of something. ``potential`` is an energy E with F = -dE/dz.
+
+    ``tried`` says in sentences what was done, of use above all where the answer is undecided.
+    """
+
+    kind: Kind
+    evidence: Evidence
+    witness: Witness | None = None
+    certificate: Certificate | None = None
+    potential: Node | None = None
+    ties: tuple[SuggestedTie, ...] = ()
+    tried: tuple[str, ...] = ()
