@@ -121,7 +121,11 @@ def power(base: Term, exponent: Fraction, span: Span, *, positive: bool = False)
     if exponent == 1:
         return base
     if isinstance(base, Scalar):
-        folded = base.coefficient.power(exponent) if exponent.denominator == 1 or positive or not base.coefficient.powers else None
+        folded = (
+            base.coefficient.power(exponent)
+            if exponent.denominator == 1 or positive or not base.coefficient.powers
+            else None
+        )
         return Scalar(span, folded) if folded is not None else Power(span, base, exponent)
     if isinstance(base, Product) and exponent < 0 and exponent.denominator == 1:
         return multiply([power(factor, exponent, span) for factor in base.factors], span)

@@ -86,7 +86,7 @@ class Bindings:
         try:
             return self.schemas(tree.adapter.text, options)
         except UserError as error:
-            self.reporter.error("E0507", error.message, tree.span, help=error.help)
+            self.reporter.error("E0601", error.message, tree.span, help=error.help)
             return None
 
     def option(self, value: ast.Value) -> object:
@@ -142,8 +142,12 @@ class Bindings:
         entry = self.names.get(expr.owner.text)
         if entry is None or entry.kind != "data":
             known = [e.name for e in self.names.of_kind("data")]
-            said = f"`{expr.owner.text}` is {entry.spoken}, not a data binding" if entry else f"there is no data binding `{expr.owner.text}`"
-            self.reporter.error("E0508", said, expr.owner.span, help=did_you_mean(expr.owner.text, known))
+            said = (
+                f"`{expr.owner.text}` is {entry.spoken}, not a data binding"
+                if entry
+                else f"there is no data binding `{expr.owner.text}`"
+            )
+            self.reporter.error("E0602", said, expr.owner.span, help=did_you_mean(expr.owner.text, known))
             return None
         self.used.add(entry.name)
         return self.schema(entry.name)
@@ -151,7 +155,7 @@ class Bindings:
     def _unknown(self, expr: ast.Field, what: str, known: Mapping[str, object]) -> None:
         entry = self.names.entries[expr.owner.text]
         self.reporter.error(
-            "E0508",
+            "E0602",
             f"`{entry.name}` has no {what} `{expr.field.text}`",
             expr.field.span,
             labels=[Label(entry.span, "bound here")],

@@ -1,12 +1,93 @@
-"""What is true of a network as a whole."""
+"""What is true of a network as a whole: everything declared has a use, every state moves, every energy moves a state."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from energyc.calculus import depends
 from energyc.resolve.bindings import Bindings
 from energyc.resolve.context import Context
 from energyc.resolve.equations import Equations
+from energyc.resolve.names import Entry
 from energyc.resolve.network import Network
+from energyc.resolve.reporter import listed
+
+ROOTS = ("energy", "force", "readout", "cost", "metric", "state")
 
 
 def check_network(context: Context, equations: Equations, bindings: Bindings, network: Network) -> None:
-    """Placeholder."""
+    """Report what has no use and what does not move; only of a network whose equations are all well formed."""
+    check_terms(context, network)
+    used = used_names(context, equations)
+    for entry in context.names.entries.values():
+        if entry.kind == "param" and entry.name not in used:
+            _report_param(context, entry)
+        elif entry.kind in ("clamp", "target", "let", "fn", "tie") and entry.name not in used:
+            context.reporter.warn("W0201", f"{entry.spoken}, `{entry.name}`, is never used", entry.span)
+        elif entry.kind in ("dim", "const") and entry.name not in context.sizes.used:
+            context.reporter.warn("W0201", f"{entry.spoken}, `{entry.name}`, is never used", entry.span)
+        elif entry.kind == "data" and entry.name not in bindings.used:
+            context.reporter.warn("W0201", f"{entry.spoken}, `{entry.name}`, is never used", entry.span)
+
+
+def _report_param(context: Context, entry: Entry) -> None:
+    context.reporter.error(
+        "E0441",
+        f"param `{entry.name}` is never used",
+        entry.span,
+        "nothing depends on it",
+        help="use it in an energy, a force, a readout or the cost, or remove it",
+    )
+
+
+def used_names(context: Context, equations: Equations) -> set[str]:
+    """The names that terms, starts and answers read, directly or through lets, functions and ties."""
+    starts = [name for name in equations.frames if name.startswith("start ")]
+    pending = [*starts, *(entry.name for entry in context.names.of_kind(*ROOTS))]
+    used: set[str] = set()
+    while pending:
+        name = pending.pop()
+        if name in used:
+            continue
+        used.add(name)
+        pending.extend(equations.frames[name].reads if name in equations.frames else ())
+        pending.extend(_source_of(equations, name))
+    return used
+
+
+def _source_of(equations: Equations, name: str) -> Iterable[str]:
+    """The param that a tie is another name of."""
+    tensor = equations.tensors.get(name)
+    if tensor is None or tensor.kind != "tie":
+        return ()
+    return [child.name for child in tensor.node.children if hasattr(child, "name")] or [
+        getattr(tensor.node, "name", name)
+    ]
+
+
+def check_terms(context: Context, network: Network) -> None:
+    """Report energies that depend on no state, and states that no term moves."""
+    states = {name: state.node for name, state in network.states.items()}
+    moved = {term.state for term in network.forces.values()}
+    for term in network.energies.values():
+        active = depends([term.node], set(states.values()), frozen=False)
+        found = {name for name, node in states.items() if node in active}
+        moved |= found
+        if not found:
+            context.reporter.error(
+                "E0443",
+                f"energy `{term.name}` depends on no state, so that it moves nothing",
+                term.tree.left.span,
+                help=f"a term of the cost belongs in `cost`; the states are {listed(states)}"
+                if states
+                else "declare a state",
+            )
+    for name in states:
+        if name not in moved:
+            context.reporter.error(
+                "E0442",
+                f"nothing moves state `{name}`",
+                context.names.entries[name].span,
+                "in no energy, and no force is on it",
+                help=f"write an energy that holds `{name}`, or a force on it; what does not move is a clamp",
+            )

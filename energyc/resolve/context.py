@@ -70,7 +70,9 @@ class Context:
         if entry is None or entry.kind != "dim":
             dims = [e.name for e in self.names.of_kind("dim")]
             said = f"`{name.text}` is {entry.spoken}, not a dim" if entry else f"there is no dim `{name.text}`"
-            self.reporter.error("E0210", said, name.span, help=did_you_mean(name.text, dims, f"declare it: `dim {name.text} = ...`"))
+            self.reporter.error(
+                "E0210", said, name.span, help=did_you_mean(name.text, dims, f"declare it: `dim {name.text} = ...`")
+            )
             return None
         self.sizes.used.add(name.text)
         return name.text if self.sizes.size(name.text) is not None else None

@@ -51,13 +51,12 @@ class Declarations:
         tensor = self._enter(item.name, word, item.dims, over)
         if tensor is None:
             return None
-        source = None
-        if item.source is not None:
-            source = (item.source.owner.text, item.source.field.text)
-            field = self.bindings.field(item.source)
-            if field is not None:
-                self._check_field(item, tensor, field)
-        return DataInput(cast(Input, tensor.node), source, item.span)
+        if item.source is None:
+            return DataInput(cast(Input, tensor.node), None, item.span)
+        source = (item.source.owner.text, item.source.field.text)
+        field = self.bindings.field(item.source)
+        fits = field is None or self._check_field(item, tensor, field)
+        return DataInput(cast(Input, tensor.node), source, item.span, fits)
 
     def _over(self, kind: ast.Name) -> str | None:
         if kind.text == "relation":
@@ -65,38 +64,59 @@ class Declarations:
             return None
         return self.context.dim(kind)
 
-    def _check_field(self, item: ast.InputItem, tensor: Tensor, field: Field) -> None:
-        assert item.source is not None
-        name = self.context.reporter.source.slice(item.source.span)
-        shape = tuple(self.context.sizes.size(dim) or 0 for dim in tensor.dims)
-        if math.prod(shape) != math.prod(field.shape) or (len(shape) == len(field.shape) and shape != tuple(field.shape)):
-            self.context.reporter.error(
-                "E0509",
-                f"`{item.name.text}` is {_shape(shape)} and `{name}` is {_shape(field.shape)}",
-                item.span,
-                labels=[Label(self._binding_span(item.source), "the data are bound here")],
-                help="change the dims, or the options of the data binding",
-            )
+    def _check_field(self, item: ast.InputItem, tensor: Tensor, field: Field) -> bool:
+        """Whether a field has the shape and kind declared; only sizes that were set from outside may differ."""
         over = cast(Input, tensor.node).over
         if (over is not None) != (field.kind == "integer"):
-            self._report_kind(item, name, field)
-        elif over is not None and field.classes is not None and self.context.sizes.size(over) != field.classes:
-            self.context.reporter.error(
-                "E0509",
-                f"`{name}` has {field.classes} classes and {over} is {self.context.sizes.size(over)}",
-                item.kind.span if item.kind else item.span,
-                help=f"declare `dim {over} = {field.classes}`",
-            )
+            self._report_kind(item, field)
+            return True
+        shape = tuple(self.context.sizes.size(dim) or 0 for dim in tensor.dims)
+        same_rank = len(shape) == len(field.shape)
+        fits = math.prod(shape) == math.prod(field.shape) and not (same_rank and shape != tuple(field.shape))
+        if not fits and not any(map(self.context.sizes.is_set, tensor.dims)):
+            self._report_shape(item, shape, field)
+        classes = over is None or field.classes is None or self.context.sizes.size(over) == field.classes
+        if not classes and not self.context.sizes.is_set(over or ""):
+            self._report_classes(item, over or "", field)
+        return fits and classes
+
+    def _report_shape(self, item: ast.InputItem, shape: tuple[int, ...], field: Field) -> None:
+        assert item.source is not None
+        self.context.reporter.error(
+            "E0603",
+            f"`{item.name.text}` is {_shape(shape)} and `{self._shown(item)}` is {_shape(field.shape)}",
+            item.span,
+            labels=[Label(self._binding_span(item.source), "the data are bound here")],
+            help="change the dims, or the options of the data binding",
+        )
+
+    def _report_classes(self, item: ast.InputItem, over: str, field: Field) -> None:
+        self.context.reporter.error(
+            "E0603",
+            f"`{self._shown(item)}` has {field.classes} classes and {over} is {self.context.sizes.size(over)}",
+            item.kind.span if item.kind else item.span,
+            help=f"declare `dim {over} = {field.classes}`",
+        )
+
+    def _shown(self, item: ast.InputItem) -> str:
+        return self.context.reporter.source.slice(item.source.span) if item.source else item.name.text
 
     def _binding_span(self, source: ast.Field) -> Span:
         return self.context.names.entries[source.owner.text].span
 
-    def _report_kind(self, item: ast.InputItem, name: str, field: Field) -> None:
+    def _report_kind(self, item: ast.InputItem, field: Field) -> None:
+        name = self._shown(item)
         if field.kind == "integer":
-            said, help = f"`{name}` holds integers and `{item.name.text}` is real", f"say what they count: `{item.name.text}... : K = {name}`"
+            said, help = (
+                f"`{name}` holds integers and `{item.name.text}` is real",
+                f"say what they count: `{item.name.text}... : K = {name}`",
+            )
         else:
-            said, help = f"`{name}` is real and `{item.name.text}` holds integers", f"leave out `: {item.kind.text if item.kind else 'K'}`"
-        self.context.reporter.error("E0509", said, item.span, help=help)
+            said, help = (
+                f"`{name}` is real and `{item.name.text}` holds integers",
+                f"leave out `: {item.kind.text if item.kind else 'K'}`",
+            )
+        self.context.reporter.error("E0603", said, item.span, help=help)
 
     # ------------------------------------------------------------ params
 
@@ -114,7 +134,7 @@ class Declarations:
         tensor = self._enter(item.name, "param", item.dims)
         if law is None and item.value is None:
             self.context.reporter.error(
-                "E0503",
+                "E0423",
                 f"`{item.name.text}` has no starting law and no starting value",
                 item.name.span,
                 help=f"write `{item.name.text} ~ normal(0.02)` or `{item.name.text} = 0`",
@@ -130,13 +150,18 @@ class Declarations:
         name = law.name.text
         if name not in LAWS:
             self.context.reporter.error(
-                "E0501", f"there is no starting law `{name}`", law.name.span, help=did_you_mean(name, LAWS, f"the laws are {listed(LAWS)}")
+                "E0421",
+                f"there is no starting law `{name}`",
+                law.name.span,
+                help=did_you_mean(name, LAWS, f"the laws are {listed(LAWS)}"),
             )
             return None
         fewest, most = LAWS[name]
         if not fewest <= len(law.arguments) <= most:
-            wants = {(0, 0): "no argument", (0, 1): "at most one argument", (1, 2): "one or two arguments"}[fewest, most]
-            self.context.reporter.error("E0502", f"`{name}` takes {wants}", law.span, help=_LAW_HELP.get(name))
+            wants = {(0, 0): "no argument", (0, 1): "at most one argument", (1, 2): "one or two arguments"}[
+                fewest, most
+            ]
+            self.context.reporter.error("E0422", f"`{name}` takes {wants}", law.span, help=_LAW_HELP.get(name))
             return None
         try:
             values = tuple(float(self.context.sizes.value(argument.value)) for argument in law.arguments)
@@ -148,10 +173,10 @@ class Declarations:
         if law.name.text == "normal":
             values = values or (1.0,)
             if values[0] < 0:
-                self.context.reporter.error("E0502", "a standard deviation is not negative", law.span)
+                self.context.reporter.error("E0422", "a standard deviation is not negative", law.span)
                 return None
         if law.name.text == "uniform" and (values[0] >= values[1] if len(values) == 2 else values[0] <= 0):
-            self.context.reporter.error("E0502", "this interval is empty", law.span, help=_LAW_HELP["uniform"])
+            self.context.reporter.error("E0422", "this interval is empty", law.span, help=_LAW_HELP["uniform"])
             return None
         return StartLaw(law.name.text, values)
 
@@ -163,7 +188,9 @@ class Declarations:
             return None
         node = self.equations.lowering.node(term, ())
         if any(isinstance(n, Input) for n in walk([node])):
-            self.context.reporter.error("E0504", "a starting value is made of numbers, dims and consts alone", item.value.span)
+            self.context.reporter.error(
+                "E0424", "a starting value is made of numbers, dims and consts alone", item.value.span
+            )
             return None
         dims = self.equations.tensors[item.name.text]
         return None if dims is None else self.context.graph.spread(node, dims.dims, ())
@@ -175,7 +202,10 @@ class Declarations:
             return 0.0, None
         if item.domain is not None:
             self.context.reporter.error(
-                "E0505", "a param is bounded by `in [lo, hi]` or `in nonnegative`", item.domain.span, help="sets along a dim are for states"
+                "E0425",
+                "a param is bounded by `in [lo, hi]` or `in nonnegative`",
+                item.domain.span,
+                help="sets along a dim are for states",
             )
         return None, None
 
@@ -185,7 +215,7 @@ class Declarations:
         except Unknown:
             return -math.inf, math.inf
         if not low < high:
-            self.context.reporter.error("E0506", f"the box from {low:g} to {high:g} is empty", box.span)
+            self.context.reporter.error("E0426", f"the box from {low:g} to {high:g} is empty", box.span)
         return low, high
 
     # ------------------------------------------------------------ states
@@ -193,7 +223,9 @@ class Declarations:
     def state(self, item: ast.StateItem) -> tuple[Tensor, ConstraintSet | None] | None:
         """A state and its set."""
         if item.lifetime is not None:
-            self.context.reporter.error("E0190", "lifetimes of states are not yet supported", item.lifetime.span, "not yet")
+            self.context.reporter.error(
+                "E0190", "lifetimes of states are not yet supported", item.lifetime.span, "not yet"
+            )
         tensor = self._enter(item.name, "state", item.dims)
         if tensor is None or item.domain is None:
             return None if tensor is None else (tensor, None)
@@ -206,9 +238,11 @@ class Declarations:
         kind = domain.name.text
         if kind not in SETS:
             help = did_you_mean(kind, SETS, f"the sets are {listed(SETS)} and a box `[lo, hi]`")
-            self.context.reporter.error("E0505", f"there is no set `{kind}`", domain.name.span, help=help)
+            self.context.reporter.error("E0425", f"there is no set `{kind}`", domain.name.span, help=help)
             return None
-        axes = tuple(range(len(tensor.dims))) if kind == "nonnegative" and not domain.dims else self._axes(domain, tensor)
+        axes = (
+            tuple(range(len(tensor.dims))) if kind == "nonnegative" and not domain.dims else self._axes(domain, tensor)
+        )
         if axes is None:
             return None
         low = 0.0 if kind == "nonnegative" else None
@@ -217,7 +251,7 @@ class Declarations:
     def _axes(self, domain: ast.NamedSet, tensor: Tensor) -> tuple[int, ...] | None:
         if not domain.dims:
             self.context.reporter.error(
-                "E0506",
+                "E0426",
                 f"`{domain.name.text}` is taken along a dim of the state",
                 domain.span,
                 help=f"write `{domain.name.text}[{tensor.dims[-1] if tensor.dims else 'D'}]`",
@@ -228,8 +262,10 @@ class Declarations:
             free = [k for k, own in enumerate(tensor.dims) if own == dim.text and k not in axes]
             if not free:
                 self.context.reporter.error(
-                    "E0506",
-                    f"`{dim.text}` is no dim of state `{tensor.name}`" if dim.text not in tensor.dims else f"`{dim.text}` is named twice",
+                    "E0426",
+                    f"`{dim.text}` is no dim of state `{tensor.name}`"
+                    if dim.text not in tensor.dims
+                    else f"`{dim.text}` is named twice",
                     dim.span,
                     labels=[Label(self.context.names.entries[tensor.name].span, f"its dims are {listed(tensor.dims)}")],
                 )

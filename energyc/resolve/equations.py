@@ -181,7 +181,9 @@ class Equations:
 
     def _read_body(self, tree: ast.Function) -> Node | None:
         if len(tree.arguments) != 1 or tree.indices:
-            self.context.reporter.error("E0409", f"`{tree.name.text}'` is given by its slope, a function of one number", tree.name.span)
+            self.context.reporter.error(
+                "E0409", f"`{tree.name.text}'` is given by its slope, a function of one number", tree.name.span
+            )
             return None
         frame = self.frames[tree.name.text] = Frame(tree.name.text, tree.span)
         argument: Term = Element(tree.arguments[0].span, self.lowering.argument, ())

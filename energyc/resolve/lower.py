@@ -165,4 +165,3 @@ class Lowering:
         local = condition.renumbered({index: k for k, index in enumerate(indices)})  # type: ignore[arg-type,misc]
         indicator = self.graph.indicator([index.known for index in indices], local)
         return Guard(indicator, tuple(axes.index(index) for index in indices))  # type: ignore[arg-type]
-

@@ -103,7 +103,11 @@ def _declare(names: Names, entry: Entry, reporter: Reporter) -> None:
         return
     if entry.name in RESERVED_FUNCTIONS:
         reporter.error(
-            "E0203", f"`{entry.name}` is a function of the language", entry.span, "cannot be declared", help="choose another name"
+            "E0203",
+            f"`{entry.name}` is a function of the language",
+            entry.span,
+            "cannot be declared",
+            help="choose another name",
         )
     names.entries[entry.name] = entry
 

@@ -60,11 +60,15 @@ class Binding:
 
 @dataclass(frozen=True)
 class DataInput:
-    """A clamp or target and the field that feeds it: (binding, field), or None."""
+    """A clamp or target and the field that feeds it: (binding, field), or None.
+
+    ``fits`` is False where dims were set so that the field has another shape: the network can be used, not with these data.
+    """
 
     node: Input
     source: tuple[str, str] | None
     span: Span
+    fits: bool = True
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ def make_potential(context: Context, lowering: Lowering, tree: ast.Function, bod
     if primitive is None:
         name, argument = tree.name.text, tree.arguments[0].text
         context.reporter.error(
-            "E0410",
+            "E0703",
             f"no closed form was found for the integral of `{name}'`",
             tree.body.span,
             help=f"write the function itself, `fn {name}({argument}) = ...`; its slope follows from it",
@@ -71,13 +71,17 @@ def _polynomial(graph: Graph, node: Node) -> Polynomial | None:
             return {1: graph.constant(1)}
         case Add(terms=terms):
             parts = [(c, _polynomial(graph, n)) for c, n in terms]
-            return None if any(p is None for _, p in parts) else _added(graph, [(c, p) for c, p in parts if p is not None])
+            return (
+                None if any(p is None for _, p in parts) else _added(graph, [(c, p) for c, p in parts if p is not None])
+            )
         case Einsum(operands=operands, coefficient=coefficient):
             total: Polynomial | None = {0: graph.constant(coefficient)}
             for operand in operands:
                 total = _multiplied(graph, total, _polynomial(graph, operand.node))
             return total
-        case Map(function=Function(name="power", parameter=power), argument=argument) if power is not None and power.denominator == 1:
+        case Map(function=Function(name="power", parameter=power), argument=argument) if (
+            power is not None and power.denominator == 1
+        ):
             base = _polynomial(graph, argument)
             return None if power < 0 or base is None else _raised(graph, base, int(power))
     return None
@@ -178,7 +182,9 @@ def _by_parts(graph: Graph, polynomial: Polynomial, exponential: Node, scale: No
     terms, sign, power, u = [], 1, scale, _argument(graph)
     while polynomial:
         for degree, factor in polynomial.items():
-            terms.append((Coefficient(Fraction(sign)), graph.product(factor, power, graph.power(u, degree), exponential)))
+            terms.append(
+                (Coefficient(Fraction(sign)), graph.product(factor, power, graph.power(u, degree), exponential))
+            )
         polynomial = {d - 1: graph.scale(d, factor) for d, factor in polynomial.items() if d}
         sign, power = -sign, graph.product(power, scale)
     return graph.add(terms, ())

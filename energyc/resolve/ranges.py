@@ -29,7 +29,8 @@ class Extremes:
 
 def check_windows(context: Context, frame: Frame) -> bool:
     """Whether every place of an equation lies in its dim; the first value outside of each is reported."""
-    return all([_check(context, window) for window in frame.windows])
+    checked = [_check(context, window) for window in frame.windows]
+    return all(checked)
 
 
 def _check(context: Context, window: Window) -> bool:
@@ -62,7 +63,9 @@ def _report(context: Context, window: Window, outside: int, size: int) -> None:
         "E0308",
         f"`{shown}` reaches {outside}, and {window.dim} counts from 0 to {size - 1}",
         window.span,
-        labels=[Label(context.names.entries[window.tensor].span, f"this axis of `{window.tensor}` is {window.dim} = {size}")],
+        labels=[
+            Label(context.names.entries[window.tensor].span, f"this axis of `{window.tensor}` is {window.dim} = {size}")
+        ],
         notes=[f"here {', '.join(bounds)}"] if bounds else [],
         help=f"change the dims, or leave out what lies outside: `where(0 <= {shown} < {window.dim}, ..., 0)`",
     )
@@ -71,9 +74,8 @@ def _report(context: Context, window: Window, outside: int, size: int) -> None:
 def _extremes(window: Window, sizes: Mapping[str, int]) -> Extremes | None:
     """The least and largest value under the conditions; None where they leave nothing."""
     free = _free_extremes(window.place, sizes)
-    if free is not None:
-        if free.least >= 0 and free.largest < sizes[window.dim]:
-            return free
+    if free is not None and free.least >= 0 and free.largest < sizes[window.dim]:
+        return free
     conditions = _usable(window, sizes)
     indices = _joined(window.place, conditions)
     count = 1
@@ -100,16 +102,17 @@ def _free_extremes(place: IndexExpr, sizes: Mapping[str, int]) -> Extremes | Non
 def _usable(window: Window, sizes: Mapping[str, int]) -> list[IndexExpr]:
     """The parts of the conditions that speak of the place's own indices alone."""
     own = set(indices_of(window.place))
-    parts = [part for condition in window.conditions for part in _conjuncts(condition)]
+    parts = [part for condition in window.conditions for part in conjuncts(condition)]
     static = [part for part in parts if not any(e.op in ("read", "related") for e in part.walk())]
     return [part for part in static if set(indices_of(part)) <= own]
 
 
-def _conjuncts(condition: IndexExpr) -> list[IndexExpr]:
+def conjuncts(condition: IndexExpr) -> list[IndexExpr]:
+    """The conditions that together are one."""
     if condition.op == "and":
-        return [inner for part in condition.parts for inner in _conjuncts(part)]
+        return [inner for part in condition.parts for inner in conjuncts(part)]
     if condition.op == "not" and condition.parts[0].op == "or":
-        return [inner for part in condition.parts[0].parts for inner in _conjuncts(IndexExpr("not", (part,)))]
+        return [inner for part in condition.parts[0].parts for inner in conjuncts(IndexExpr("not", (part,)))]
     return [condition]
 
 
@@ -117,18 +120,42 @@ def _joined(place: IndexExpr, conditions: Sequence[IndexExpr]) -> list[Index]:
     return list(dict.fromkeys([*indices_of(place), *(i for c in conditions for i in indices_of(c))]))
 
 
-def _tried(place: IndexExpr, conditions: Sequence[IndexExpr], indices: Sequence[Index], sizes: Mapping[str, int]) -> Extremes | None:
+def _tried(
+    place: IndexExpr, conditions: Sequence[IndexExpr], indices: Sequence[Index], sizes: Mapping[str, int]
+) -> Extremes | None:
+    grid = _grid(indices, sizes)
+    kept = _kept(conditions, grid, indices, sizes)
+    values = np.broadcast_to(_value(place, grid, sizes), kept.shape)
+    return Extremes(int(values[kept].min()), int(values[kept].max())) if kept.any() else None
+
+
+def true_everywhere(
+    condition: IndexExpr, under: Sequence[IndexExpr], indices: Sequence[Index], sizes: Mapping[str, int]
+) -> bool:
+    """Whether a condition holds at every position where others do."""
+    grid = _grid(indices, sizes)
+    kept = _kept(under, grid, indices, sizes)
+    return bool((~kept | _value(condition, grid, sizes)).all())
+
+
+def _grid(indices: Sequence[Index], sizes: Mapping[str, int]) -> dict[Index, Any]:
+    """All positions of indices, each along an axis of its own."""
     grid: dict[Index, Any] = {}
     for k, index in enumerate(indices):
         shape = [1] * len(indices)
         shape[k] = sizes[index.known]
         grid[index] = np.arange(sizes[index.known], dtype=np.int64).reshape(shape)
-    full = tuple(sizes[index.known] for index in indices)
-    values = np.broadcast_to(_value(place, grid, sizes), full)
-    kept = np.ones(full, dtype=bool)
+    return grid
+
+
+def _kept(
+    conditions: Sequence[IndexExpr], grid: Mapping[Index, Any], indices: Sequence[Index], sizes: Mapping[str, int]
+) -> Any:
+    """Where all conditions hold."""
+    kept = np.ones(tuple(sizes[index.known] for index in indices), dtype=bool)
     for condition in conditions:
         kept &= _value(condition, grid, sizes)
-    return Extremes(int(values[kept].min()), int(values[kept].max())) if kept.any() else None
+    return kept
 
 
 _OPERATIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(

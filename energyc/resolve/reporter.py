@@ -31,7 +31,14 @@ class Reporter:
         self._add(Diagnostic(code, message, span, "error", text, tuple(labels), tuple(notes), help))
 
     def warn(
-        self, code: str, message: str, span: Span | None, text: str = "", *, labels: Sequence[Label] = (), help: str | None = None
+        self,
+        code: str,
+        message: str,
+        span: Span | None,
+        text: str = "",
+        *,
+        labels: Sequence[Label] = (),
+        help: str | None = None,
     ) -> None:
         """Report what is legal and probably not meant."""
         self._add(Diagnostic(code, message, span, "warning", text, tuple(labels), (), help))

@@ -13,6 +13,7 @@ from energyc.resolve.context import Context, Tensor
 from energyc.resolve.declarations import Declarations
 from energyc.resolve.equations import Equations
 from energyc.resolve.lower import Lowering
+from energyc.resolve.memory import BUDGET, check_memory
 from energyc.resolve.names import collect
 from energyc.resolve.network import ConstraintSet, DataInput, Network, Param, Tie
 from energyc.resolve.read import read_real
@@ -31,16 +32,17 @@ def resolve(
     preset: str | None = None,
     overrides: Mapping[str, object] | None = None,
     schemas: Schemas | None = None,
+    memory: int = BUDGET,
 ) -> Network:
     """The typed network of a spec.
 
     ``overrides`` maps dims, consts and dotted settings (``relax.step``) to values; the order is spec < preset <
     overrides. ``schemas`` gives the schema of a data adapter by its name and options; without it fields are not
-    checked and no dim can be a size of data.
+    checked and no dim can be a size of data. A network that needs more than ``memory`` bytes is refused.
 
     Raises SpecError with every error of the file. Warnings are in the network.
     """
-    return _Resolution(spec, Reporter(source), preset, dict(overrides or {}), schemas).network()
+    return _Resolution(spec, Reporter(source), preset, dict(overrides or {}), schemas, memory).network()
 
 
 @dataclass
@@ -58,9 +60,15 @@ class _Resolution:
     """One file while it is resolved."""
 
     def __init__(
-        self, spec: ast.Spec, reporter: Reporter, preset: str | None, overrides: Mapping[str, object], schemas: Schemas | None
+        self,
+        spec: ast.Spec,
+        reporter: Reporter,
+        preset: str | None,
+        overrides: Mapping[str, object],
+        schemas: Schemas | None,
+        memory: int,
     ) -> None:
-        self.spec, self.reporter, self.preset, self.overrides = spec, reporter, preset, overrides
+        self.spec, self.reporter, self.preset, self.overrides, self.memory = spec, reporter, preset, overrides, memory
         self.names = collect(spec, reporter)
         self.bindings = Bindings(self.names, reporter, schemas)
         symbols = layer_symbols(spec, self.names, reporter, preset, overrides)
@@ -108,11 +116,29 @@ class _Resolution:
             index_names=_index_names(lets, answers["readout"]),
             warnings=(),
         )
-        check_network(self.context, self.equations, self.bindings, network)
+        if self._whole(network):
+            check_network(self.context, self.equations, self.bindings, network)
+            check_memory(self.context, network, self.memory)
         if self.reporter.failed:
             raise SpecError(self.reporter.source, self.reporter.in_order())
         object.__setattr__(network, "warnings", self.reporter.in_order("warning"))
         return network
+
+    def _whole(self, network: Network) -> bool:
+        """Whether every equation and declaration gave what it declares, so that the whole can be judged."""
+        given = [
+            network.terms,
+            network.lets,
+            network.readouts,
+            network.metrics,
+            network.params,
+            network.ties,
+            network.states,
+        ]
+        made = {name for group in given for name in group} | ({network.cost.name} if network.cost else set())
+        wanted = self.names.of_kind("energy", "force", "let", "readout", "cost", "metric", "param", "tie", "state")
+        unfinished = any(entry.name not in made for entry in wanted)
+        return not unfinished and not any(d.code == "E0190" for d in self.reporter.found)
 
     def _declarations(self) -> _Declared:
         declarations = Declarations(self.context, self.equations, self.bindings)

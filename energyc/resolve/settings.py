@@ -86,13 +86,20 @@ def layer_symbols(
 
 
 def _set_symbol(
-    found: dict[str, tuple[Real, Span | None]], names: Names, reporter: Reporter, key: str, value: object, span: Span | None
+    found: dict[str, tuple[Real, Span | None]],
+    names: Names,
+    reporter: Reporter,
+    key: str,
+    value: object,
+    span: Span | None,
 ) -> None:
     entry = names.get(key)
     known = [e.name for e in names.of_kind("dim", "const")]
     if entry is None or entry.kind not in ("dim", "const"):
         said = f"`{key}` is {entry.spoken} and cannot be set" if entry else f"there is no dim or const `{key}` to set"
-        reporter.error("E0215", said, span, help=did_you_mean(key, known, f"these can be set: {listed(known)}" if known else None))
+        reporter.error(
+            "E0215", said, span, help=did_you_mean(key, known, f"these can be set: {listed(known)}" if known else None)
+        )
     elif isinstance(value, Fraction | float):
         found[key] = (value, span)
     else:
@@ -128,14 +135,21 @@ def preset_pairs(spec: ast.Spec, reporter: Reporter, preset: str | None) -> tupl
 
 
 def layer_settings(
-    spec: ast.Spec, names: Names, bindings: Bindings, reporter: Reporter, preset: str | None, overrides: Mapping[str, object]
+    spec: ast.Spec,
+    names: Names,
+    bindings: Bindings,
+    reporter: Reporter,
+    preset: str | None,
+    overrides: Mapping[str, object],
 ) -> dict[str, dict[str, Setting]]:
     """The settings of each block, spec < preset < overrides."""
     found: dict[str, dict[str, Setting]] = {block: {} for block in BLOCKS}
     for statement in spec.statements:
         if isinstance(statement, ast.Settings):
             if statement.index is not None:
-                reporter.error("E0190", "numbered steps of `relax` are not yet supported", statement.index.span, "not yet")
+                reporter.error(
+                    "E0190", "numbered steps of `relax` are not yet supported", statement.index.span, "not yet"
+                )
             for pair in statement.pairs:
                 found[statement.word][pair.path] = Setting(bindings.option(pair.value), pair.span)
     for path, setting in _outer(spec, bindings, reporter, preset, overrides):
@@ -143,7 +157,12 @@ def layer_settings(
         if block in BLOCKS:
             found[block][key] = setting
         else:
-            reporter.error("E0701", f"there are no settings `{block}`", setting.span, help=did_you_mean(block, BLOCKS, f"{listed(BLOCKS)} are"))
+            reporter.error(
+                "E0541",
+                f"there are no settings `{block}`",
+                setting.span,
+                help=did_you_mean(block, BLOCKS, f"{listed(BLOCKS)} are"),
+            )
     return found
 
 
@@ -196,7 +215,7 @@ class Typed:
 
     def _wrong(self, key: str, setting: Setting, wanted: str) -> None:
         shown = setting.value.word if isinstance(setting.value, Call) else setting.value
-        self.reporter.error("E0702", f"`{self.block}.{key}` is {wanted}, not `{shown}`", setting.span)
+        self.reporter.error("E0542", f"`{self.block}.{key}` is {wanted}, not `{shown}`", setting.span)
 
     def check(self, known: Iterable[str]) -> None:
         """Report the keys that are not known; a dotted key is known by its head."""
@@ -204,7 +223,7 @@ class Typed:
         for key, setting in self.given.items():
             if key.partition(".")[0] not in names:
                 help = did_you_mean(key, names, f"it has {listed(names)}")
-                self.reporter.error("E0701", f"`{self.block}` has no setting `{key}`", setting.span, help=help)
+                self.reporter.error("E0541", f"`{self.block}` has no setting `{key}`", setting.span, help=help)
 
 
 def type_relax(given: dict[str, Setting], states: Iterable[str], reporter: Reporter) -> Relax:
@@ -217,7 +236,7 @@ def type_relax(given: dict[str, Setting], states: Iterable[str], reporter: Repor
         head, _, state = key.partition(".")
         if head == "step" and state:
             if state not in names:
-                reporter.error("E0703", f"there is no state `{state}`", setting.span, help=did_you_mean(state, names))
+                reporter.error("E0543", f"there is no state `{state}`", setting.span, help=did_you_mean(state, names))
                 continue
             step_of[state] = typed.real(key, 1.0) or 1.0
     for key in ("measure", "patience", "exit"):
@@ -241,14 +260,19 @@ def _solver(setting: Setting | None, reporter: Reporter) -> tuple[str, dict[str,
         return "gradient", {}
     word = setting.value.word if isinstance(setting.value, Call) else setting.value
     if not isinstance(word, str) or word not in SOLVERS:
-        reporter.error("E0702", f"there is no solver `{word}`", setting.span, help=did_you_mean(str(word), SOLVERS, f"{listed(SOLVERS)} are"))
+        reporter.error(
+            "E0542",
+            f"there is no solver `{word}`",
+            setting.span,
+            help=did_you_mean(str(word), SOLVERS, f"{listed(SOLVERS)} are"),
+        )
         return "gradient", {}
     options: dict[str, float] = {}
     for key, value in (setting.value.options if isinstance(setting.value, Call) else {}).items():
         if key not in SOLVERS[word] or not isinstance(value, Fraction | float | int):
             known = SOLVERS[word]
             help = did_you_mean(key, known, f"it has {listed(known)}" if known else "it has none")
-            reporter.error("E0701", f"solver `{word}` has no option `{key}` of that kind", setting.span, help=help)
+            reporter.error("E0541", f"solver `{word}` has no option `{key}` of that kind", setting.span, help=help)
         else:
             options[key] = float(value)
     return word, options

@@ -60,6 +60,19 @@ class Sizes:
         self._evaluate(name)
         return self.consts.get(name)
 
+    def is_set(self, name: str) -> bool:
+        """Whether a dim was set by a preset or from outside, or is derived from what was."""
+        pending, seen = [name], set()
+        while pending:
+            name = pending.pop()
+            if name in self.overrides:
+                return True
+            if name not in seen:
+                seen.add(name)
+                defined = self.dims.get(name) or self.consts.get(name)
+                pending.extend(defined.derived_from if defined else ())
+        return False
+
     def _evaluate(self, name: str) -> None:
         if name in self.dims or name in self.consts or name in self._bad:
             return
@@ -152,7 +165,9 @@ class Sizes:
                 if size is None:
                     raise Unknown
                 return Fraction(size)
-        self.reporter.error("E0213", "a formula of dims or consts holds numbers, dims, consts and + - * / ^ alone", expr.span)
+        self.reporter.error(
+            "E0213", "a formula of dims or consts holds numbers, dims, consts and + - * / ^ alone", expr.span
+        )
         raise Unknown
 
     def _chain(self, expr: ast.Expr, whole: bool) -> Real:
@@ -187,7 +202,11 @@ class Sizes:
         entry = self.names.get(name.text)
         if entry is None or entry.kind not in ("dim", "const"):
             known = [e.name for e in self.names.of_kind("dim", "const")]
-            said = f"`{name.text}` is {entry.spoken}, not a dim or const" if entry else f"there is no dim or const `{name.text}`"
+            said = (
+                f"`{name.text}` is {entry.spoken}, not a dim or const"
+                if entry
+                else f"there is no dim or const `{name.text}`"
+            )
             self.reporter.error("E0201", said, name.span, help=did_you_mean(name.text, known))
             raise Unknown
         self.used.add(name.text)
@@ -203,11 +222,18 @@ class Sizes:
         function: Any = FUNCTIONS.get(name.text)
         if function is None:
             self.reporter.error(
-                "E0206", f"there is no function `{name.text}` of consts", name.span, help=did_you_mean(name.text, FUNCTIONS, listed(FUNCTIONS))
+                "E0206",
+                f"there is no function `{name.text}` of consts",
+                name.span,
+                help=did_you_mean(name.text, FUNCTIONS, listed(FUNCTIONS)),
             )
             raise Unknown
         try:
-            return abs(argument) if name.text == "abs" else _exact_root(name.text, argument) or float(function(float(argument)))
+            return (
+                abs(argument)
+                if name.text == "abs"
+                else _exact_root(name.text, argument) or float(function(float(argument)))
+            )
         except (ValueError, OverflowError):
             self.reporter.error("E0213", f"{name.text}({_show(argument)}) has no value", span)
             raise Unknown from None

@@ -46,7 +46,7 @@ class Statements:
     def _energy(self, tree: ast.Equation) -> Term | None:
         name = tree.left.name.text
         quantity = self.equations.quantity(tree, name) if self._first(tree, name) else None
-        if quantity is None or not self._without(name, quantity.node, "target", "an energy", "E0602"):
+        if quantity is None or not self._without(name, quantity.node, "target", "an energy", "E0432"):
             return None
         total = self.context.graph.sum(quantity.node, range(len(quantity.node.dims)))
         return Term(name, "energy", total, None, quantity.node, quantity.indices, tree)
@@ -57,7 +57,7 @@ class Statements:
         if state is None or not self._first(tree, tree.term.text):
             return None
         made = self.equations.of_state(tree, state, tree.term.text)
-        if made is None or not self._without(tree.term.text, made[0], "target", "a force", "E0602"):
+        if made is None or not self._without(tree.term.text, made[0], "target", "a force", "E0432"):
             return None
         return Term(tree.term.text, "force", made[0], state.name, made[0], made[1], tree)
 
@@ -67,7 +67,7 @@ class Statements:
         if entry is None or entry.kind != "state":
             states = [e.name for e in self.context.names.of_kind("state")]
             said = f"`{name.text}` is {entry.spoken}, not a state" if entry else f"there is no state `{name.text}`"
-            self.context.reporter.error("E0607", said, name.span, help=did_you_mean(name.text, states))
+            self.context.reporter.error("E0435", said, name.span, help=did_you_mean(name.text, states))
             return None
         return self.equations.tensor(name.text)
 
@@ -119,12 +119,16 @@ class Statements:
 
     def _report_second(self, tree: ast.Equation, first: ast.Equation) -> None:
         self.context.reporter.error(
-            "E0605", f"state `{tree.left.name.text}` starts twice", tree.left.span, labels=[Label(first.left.span, "it starts here already")]
+            "E0433",
+            f"state `{tree.left.name.text}` starts twice",
+            tree.left.span,
+            labels=[Label(first.left.span, "it starts here already")],
         )
 
     def _may_start(self, tree: ast.Equation, name: str, node: Node) -> bool:
         what = f"the start of `{tree.left.name.text}`"
-        return all([self._without(name, node, kind, what, "E0606") for kind in ("state", "target")])
+        checked = [self._without(name, node, kind, what, "E0434") for kind in ("state", "target")]
+        return all(checked)
 
     # ------------------------------------------------------------ lets and answers
 
@@ -136,14 +140,14 @@ class Statements:
         """The readouts, costs and metrics by their word."""
         found = {word: self._quantities(word) for word in ("readout", "cost", "metric")}
         for name, quantity in list(found["readout"].items()):
-            if not self._without(name, quantity.node, "target", "a readout", "E0602"):
+            if not self._without(name, quantity.node, "target", "a readout", "E0432"):
                 del found["readout"][name]
         for quantity in [*found["cost"].values(), *found["metric"].values()]:
             self._check_scalar(quantity)
-        costs = [tree for tree in self._of("cost")]
+        costs = self._of("cost")
         for tree in costs[1:]:
             self.context.reporter.error(
-                "E0608",
+                "E0436",
                 "a network has one cost",
                 tree.left.span,
                 labels=[Label(costs[0].left.span, "the first is here")],
@@ -153,7 +157,11 @@ class Statements:
 
     def _quantities(self, word: str) -> dict[str, Quantity]:
         found = ((tree.left.name.text, tree) for tree in self._of(word))
-        made = {name: self.equations.quantity(tree, name) for name, tree in found if self._first(tree, name) and self._defined(name)}
+        made = {
+            name: self.equations.quantity(tree, name)
+            for name, tree in found
+            if self._first(tree, name) and self._defined(name)
+        }
         return {name: quantity for name, quantity in made.items() if quantity is not None}
 
     def _defined(self, name: str) -> bool:
@@ -163,7 +171,7 @@ class Statements:
         if quantity.indices:
             shown = ", ".join(quantity.indices)
             self.context.reporter.error(
-                "E0601",
+                "E0431",
                 f"{quantity.tree.word} `{quantity.name}` is a single number for each sample, and has the indices {shown}",
                 quantity.tree.left.span,
                 help=f"write `{quantity.tree.word} {quantity.name} = mean[{','.join(quantity.indices)}](...)`",

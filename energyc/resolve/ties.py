@@ -32,7 +32,10 @@ def _source(context: Context, equations: Equations, tree: ast.Equation) -> Tenso
     entry = context.names.get(right.name.text) if isinstance(right, ast.Apply) and right.arguments is None else None
     if entry is None or entry.kind != "param":
         context.reporter.error(
-            "E0510", "a tie is to the elements of a param", tree.right.span, help=f"write `tie {tree.left.name.text}[d,f] = W[f,d]`"
+            "E0427",
+            "a tie is to the elements of a param",
+            tree.right.span,
+            help=f"write `tie {tree.left.name.text}[d,f] = W[f,d]`",
         )
         return None
     return equations.tensor(entry.name)
@@ -48,10 +51,14 @@ def _indices(right: ast.Expr) -> list[str] | None:
 
 def _report(context: Context, span: Span, source: Tensor) -> None:
     context.reporter.error(
-        "E0510",
+        "E0427",
         "a tie names the same indices on both sides, each once, in any order",
         span,
-        labels=[Label(context.names.entries[source.name].span, f"`{source.name}[{', '.join(source.dims)}]` is declared here")],
+        labels=[
+            Label(
+                context.names.entries[source.name].span, f"`{source.name}[{', '.join(source.dims)}]` is declared here"
+            )
+        ],
         help="windows, fixed positions and diagonals cannot be tied",
     )
 

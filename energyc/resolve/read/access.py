@@ -39,7 +39,9 @@ def _entry(context: Context, scope: Scope, expr: ast.Apply) -> Entry | None:
         context.reporter.error("E0190", f"`{name}` is not yet supported", expr.name.span, "not yet")
     elif name in INDEXED or name in SCALAR:
         form = f"{name}[k](...)" if name in INDEXED else f"{name}(...)"
-        context.reporter.error("E0205", f"`{name}` is a function and needs an argument", expr.name.span, help=f"write `{form}`")
+        context.reporter.error(
+            "E0205", f"`{name}` is a function and needs an argument", expr.name.span, help=f"write `{form}`"
+        )
     else:
         _report_unknown(context, scope, expr)
     return None

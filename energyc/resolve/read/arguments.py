@@ -20,7 +20,9 @@ def read(
     return {name: context.real(scope, value) for name, value in given.items()}
 
 
-def read_named(context: Context, scope: Scope, expr: ast.Apply, wanted: Sequence[str], *, indexed: bool) -> dict[str, Term] | None:
+def read_named(
+    context: Context, scope: Scope, expr: ast.Apply, wanted: Sequence[str], *, indexed: bool
+) -> dict[str, Term] | None:
     """The arguments of a function of the file."""
     given = match(context, expr, wanted, indexed=indexed)
     return None if given is None else {name: context.real(scope, value) for name, value in given.items()}
@@ -32,7 +34,10 @@ def match(
     """The same as trees."""
     if expr.slots and not indexed:
         context.reporter.error(
-            "E0405", f"`{expr.name.text}` works on each element alone and takes no index", expr.span, help=f"write `{expr.name.text}(...)`"
+            "E0405",
+            f"`{expr.name.text}` works on each element alone and takes no index",
+            expr.span,
+            help=f"write `{expr.name.text}(...)`",
         )
         return None
     plain = [a.value for a in expr.arguments or () if a.keyword is None]
@@ -50,7 +55,12 @@ def match(
             continue
         if argument.keyword.text not in options:
             takes = f"it takes {listed(options)}" if options else "it takes none"
-            context.reporter.error("E0405", f"`{expr.name.text}` has no option `{argument.keyword.text}`", argument.keyword.span, help=takes)
+            context.reporter.error(
+                "E0405",
+                f"`{expr.name.text}` has no option `{argument.keyword.text}`",
+                argument.keyword.span,
+                help=takes,
+            )
             return None
         found[argument.keyword.text] = argument.value
     return found
@@ -61,4 +71,8 @@ def _count(count: int) -> str:
 
 
 def _sums_help(expr: ast.Apply) -> str | None:
-    return "to add or compare several quantities write them out: `a + b`" if expr.name.text in ("sum", "max", "mean") else None
+    return (
+        "to add or compare several quantities write them out: `a + b`"
+        if expr.name.text in ("sum", "max", "mean")
+        else None
+    )

@@ -16,7 +16,6 @@ from energyc.resolve.terms import Apply, Bad, Scalar, Stopped, Term, Truth
 from energyc.resolve.words import INDEXED, KEEPERS, REDUCTIONS, RESERVED_FUNCTIONS, SCALAR, SCORES
 from energyc.syntax import ast
 
-
 HALF = Fraction(1, 2)
 
 
@@ -54,7 +53,9 @@ def _report_unknown(context: Context, expr: ast.Apply) -> None:
         )
         return
     known = [*RESERVED_FUNCTIONS, *(e.name for e in context.names.of_kind("fn"))]
-    context.reporter.error("E0206", f"there is no function `{name}`", expr.name.span, "unknown", help=did_you_mean(name, known))
+    context.reporter.error(
+        "E0206", f"there is no function `{name}`", expr.name.span, "unknown", help=did_you_mean(name, known)
+    )
 
 
 def _indexed(context: Context, scope: Scope, expr: ast.Apply) -> Term:
@@ -64,7 +65,10 @@ def _indexed(context: Context, scope: Scope, expr: ast.Apply) -> Term:
         return Bad(expr.span)
     if not expr.slots:
         context.reporter.error(
-            "E0405", f"`{name}` needs the index it works along", expr.name.span, help=f"write `{name}[k](...)` with an index of yours"
+            "E0405",
+            f"`{name}` needs the index it works along",
+            expr.name.span,
+            help=f"write `{name}[k](...)` with an index of yours",
         )
         return Bad(expr.span)
     if name in REDUCTIONS:
@@ -92,7 +96,9 @@ def _scalar(context: Context, scope: Scope, expr: ast.Apply) -> Term:
 
 def _where(context: Context, scope: Scope, expr: ast.Apply) -> Term:
     if expr.arguments is None or len(expr.arguments) != 3 or expr.slots or expr.prime:
-        context.reporter.error("E0405", "`where` takes a condition and two values", expr.span, help="write `where(k == label, 1, 0)`")
+        context.reporter.error(
+            "E0405", "`where` takes a condition and two values", expr.span, help="write `where(k == label, 1, 0)`"
+        )
         return Bad(expr.span)
     test, yes, no = (argument.value for argument in expr.arguments)
     condition = read_condition(context, scope, test)
@@ -104,7 +110,9 @@ def _where(context: Context, scope: Scope, expr: ast.Apply) -> Term:
     branches = [(condition, a), (opposite, b)]
     if any(isinstance(value, Bad) for value in (a, b)):
         return Bad(expr.span)
-    parts = [(1, multiply([Truth(test.span, when), value], expr.span)) for when, value in branches if not is_zero(value)]
+    parts = [
+        (1, multiply([Truth(test.span, when), value], expr.span)) for when, value in branches if not is_zero(value)
+    ]
     return add(parts, expr.span)
 
 

@@ -22,11 +22,16 @@ def read_condition(context: Context, scope: Scope, expr: ast.Expr) -> IndexExpr 
             return _logic(context, scope, expr)
         case ast.Compare():
             return _comparison(context, scope, expr)
-        case ast.Apply(name=name) if name.text in context.names.entries and context.names.entries[name.text].kind in TENSORS:
+        case ast.Apply(name=name) if (
+            name.text in context.names.entries and context.names.entries[name.text].kind in TENSORS
+        ):
             if context.definitions.tensor(name.text) is None:
                 return None
     context.reporter.error(
-        "E0402", "a number stands where a condition is expected", expr.span, help="compare it: `s <= t`, `n != m`, `k == label`"
+        "E0402",
+        "a number stands where a condition is expected",
+        expr.span,
+        help="compare it: `s <= t`, `n != m`, `k == label`",
     )
     return None
 

@@ -34,7 +34,10 @@ def read_real(context: Context, scope: Scope, expr: ast.Expr) -> Term:
         case ast.Field():
             return _field(context, expr)
     context.reporter.error(
-        "E0401", "a condition stands where a number is expected", expr.span, help="write `where(CONDITION, a, b)` to make a number of it"
+        "E0401",
+        "a condition stands where a number is expected",
+        expr.span,
+        help="write `where(CONDITION, a, b)` to make a number of it",
     )
     return Bad(expr.span)
 
@@ -66,7 +69,7 @@ def _product(context: Context, scope: Scope, expr: ast.Binary) -> Term:
 
 def _reciprocal(context: Context, factor: Term, part: ast.Expr) -> Term:
     if is_zero(factor):
-        context.reporter.error("E0406", "this divides by 0", part.span)
+        context.reporter.error("E0701", "this divides by 0", part.span)
         return Bad(part.span)
     return divide(number(1, part.span), factor, part.span)
 
@@ -78,12 +81,12 @@ def _power(context: Context, scope: Scope, expr: ast.Binary, base: Term, right: 
     exact = exact_value(context, exponent)
     if exact is not None and abs(exact) <= 1024:
         if is_zero(base) and exact < 0:
-            context.reporter.error("E0406", "this divides by 0", expr.span)
+            context.reporter.error("E0701", "this divides by 0", expr.span)
             return Bad(expr.span)
         return power(base, exact, expr.span, positive=is_positive(context, base))
     if not is_positive(context, base):
         context.reporter.error(
-            "E0407",
+            "E0702",
             "an exponent that is no exact number needs a base that is a positive number",
             right.span,
             help="write `exp(b * log(a))` where `a` is known to be positive",

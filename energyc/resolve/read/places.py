@@ -79,7 +79,9 @@ def _name(context: Context, scope: Scope, expr: ast.Apply) -> IndexExpr | None:
 def _unknown(context: Context, scope: Scope, name: ast.Name) -> IndexExpr | None:
     if name.text in context.names.indices:
         return position_of(unbound(scope, name))
-    context.reporter.error("E0201", f"there is no index `{name.text}`", name.span, "unknown", help=did_you_mean(name.text, scope.indices))
+    context.reporter.error(
+        "E0201", f"there is no index `{name.text}`", name.span, "unknown", help=did_you_mean(name.text, scope.indices)
+    )
     return None
 
 
@@ -114,7 +116,10 @@ def read_places(context: Context, scope: Scope, expr: ast.Apply, tensor: Tensor)
         return None
     if expr.guard is not None:
         context.reporter.error(
-            "E0307", "a guard belongs in a reduction", expr.guard.span, help=f"write `where(CONDITION, {tensor.name}[...], 0)`"
+            "E0307",
+            "a guard belongs in a reduction",
+            expr.guard.span,
+            help=f"write `where(CONDITION, {tensor.name}[...], 0)`",
         )
         return None
     places = [_place(context, scope, slot, tensor, k) for k, slot in enumerate(slots)]
@@ -147,7 +152,12 @@ def _lower(dim: str) -> str:
 def _place(context: Context, scope: Scope, slot: ast.Slot, tensor: Tensor, axis: int) -> IndexExpr | None:
     dim = tensor.dims[axis]
     if slot.dim is not None:
-        context.reporter.error("E0302", "`in` belongs where an index is bound", slot.dim.span, help="write it at the sum or on the left side")
+        context.reporter.error(
+            "E0302",
+            "`in` belongs where an index is bound",
+            slot.dim.span,
+            help="write it at the sum or on the left side",
+        )
         return None
     if is_name(slot.expr):
         return _plain(context, scope, slot.expr.name, tensor, axis)  # type: ignore[attr-defined]

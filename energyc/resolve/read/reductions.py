@@ -48,7 +48,10 @@ def bind(context: Context, scope: Scope, expr: ast.Apply) -> tuple[Index, ...] |
     for slot in expr.slots or ():
         if not is_name(slot.expr):
             context.reporter.error(
-                "E0302", f"the bracket of `{expr.name.text}` holds the indices it runs over", slot.span, help="write names: `sum[i,j](...)`"
+                "E0302",
+                f"the bracket of `{expr.name.text}` holds the indices it runs over",
+                slot.span,
+                help="write names: `sum[i,j](...)`",
             )
             return None
         name: ast.Name = slot.expr.name  # type: ignore[attr-defined]
@@ -66,7 +69,9 @@ def _report_declared(context: Context, name: ast.Name, expr: ast.Apply) -> None:
     entry = context.names.entries[name.text]
     if entry.kind == "dim":
         help = f"name an index: `{expr.name.text}[{name.text.lower()} in {name.text}](...)`"
-        context.reporter.error("E0305", f"`{name.text}` is a dim, and `{expr.name.text}` runs over an index", name.span, help=help)
+        context.reporter.error(
+            "E0305", f"`{name.text}` is a dim, and `{expr.name.text}` runs over an index", name.span, help=help
+        )
     # any other kind was reported as a name that is both (E0204)
 
 
@@ -84,7 +89,9 @@ def mean(span: Span, indices: tuple[Index, ...], guard: IndexExpr | None, body: 
     if guard is None:
         return multiply([*(Share(span, index) for index in indices), total], span)
     count = _sum(span, indices, guard, number(1, span))
-    at_least_one = add([(1, number(1, span)), (1, Apply(span, Function("relu"), add([(1, count), (-1, number(1, span))], span)))], span)
+    at_least_one = add(
+        [(1, number(1, span)), (1, Apply(span, Function("relu"), add([(1, count), (-1, number(1, span))], span)))], span
+    )
     return multiply([total, power(at_least_one, Fraction(-1), span)], span)
 
 
@@ -147,4 +154,6 @@ Normaliser = Callable[[Span, tuple[Index, ...], Term, Term], Term]
 _REDUCTIONS: Mapping[str, Reduction] = MappingProxyType(
     {"sum": _sum, "mean": mean, "variance": variance, "logsumexp": _kind("logsumexp"), "max": _kind("max")}
 )
-_NORMALISERS: Mapping[str, Normaliser] = MappingProxyType({"layernorm": _layernorm, "rmsnorm": _rmsnorm, "standardize": _layernorm})
+_NORMALISERS: Mapping[str, Normaliser] = MappingProxyType(
+    {"layernorm": _layernorm, "rmsnorm": _rmsnorm, "standardize": _layernorm}
+)

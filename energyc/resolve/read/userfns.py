@@ -21,9 +21,13 @@ def read_user_call(context: Context, scope: Scope, expr: ast.Apply, entry: Entry
     scope.frame.reads.setdefault(entry.name, expr.name.span)
     if entry.name in scope.calls:
         path = " from ".join([*scope.calls[scope.calls.index(entry.name) :], entry.name])
-        context.reporter.error("E0207", f"`{entry.name}` is defined by itself: {path}", expr.name.span, labels=[Label(entry.span, "here")])
+        context.reporter.error(
+            "E0207", f"`{entry.name}` is defined by itself: {path}", expr.name.span, labels=[Label(entry.span, "here")]
+        )
         return Bad(expr.span)
-    given = arguments.read_named(context, scope, expr, [argument.text for argument in tree.arguments], indexed=bool(tree.indices))
+    given = arguments.read_named(
+        context, scope, expr, [argument.text for argument in tree.arguments], indexed=bool(tree.indices)
+    )
     indices = _indices(context, scope, expr, tree)
     if given is None or indices is None or any(isinstance(value, Bad) for value in given.values()):
         return Bad(expr.span)
@@ -39,14 +43,19 @@ def _indices(context: Context, scope: Scope, expr: ast.Apply, tree: ast.Function
     if len(wanted) != len(given) or expr.guard is not None:
         form = f"{tree.name.text}[{', '.join(i.text for i in wanted)}](...)" if wanted else f"{tree.name.text}(...)"
         context.reporter.error(
-            "E0405", f"`{tree.name.text}` is applied as `{form}`", expr.span, labels=[Label(tree.name.span, "declared here")]
+            "E0405",
+            f"`{tree.name.text}` is applied as `{form}`",
+            expr.span,
+            labels=[Label(tree.name.span, "declared here")],
         )
         return None
     found = kept_indices(context, scope, expr)
     return None if found is None else {name.text: index for name, index in zip(wanted, found, strict=True)}
 
 
-def _inlined(context: Context, scope: Scope, tree: ast.Function, indices: dict[str, Index], given: dict[str, Term]) -> Term:
+def _inlined(
+    context: Context, scope: Scope, tree: ast.Function, indices: dict[str, Index], given: dict[str, Term]
+) -> Term:
     inner = replace(scope, indices=indices, arguments=given, calls=(*scope.calls, tree.name.text))
     return context.real(inner, tree.body)
 

@@ -1,0 +1,83 @@
+"""How much memory a network needs, estimated before anything is allocated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from math import prod
+
+from energyc.diagnostics import Span
+from energyc.ir import Indicator, Node, Position, walk
+from energyc.resolve.context import Context
+from energyc.resolve.network import Network
+from energyc.resolve.reporter import listed
+
+GIBIBYTE = 2**30
+BUDGET = 64 * GIBIBYTE
+BYTES = 4
+UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+
+
+def estimate(network: Network) -> int:
+    """Bytes in float32 of the params, the states and the largest quantity between them, for one sample."""
+    sizes = network.extents
+    kept = [param.node for param in network.params.values()] + [state.node for state in network.states.values()]
+    return BYTES * (
+        sum(_count(node, sizes) for node in kept) + max((_count(n, sizes) for n in _made(network)), default=0)
+    )
+
+
+def check_memory(context: Context, network: Network, budget: int = BUDGET) -> None:
+    """Report a network that needs more than the budget, with the figure and its largest tensor."""
+    needed = estimate(network)
+    if needed <= budget:
+        return
+    largest, span = _largest(context, network)
+    dims = [f"{dim} = {network.extents[dim]}" for dim in dict.fromkeys(largest.dims)]
+    size = spoken(BYTES * _count(largest, network.extents))
+    context.reporter.error(
+        "E0801",
+        f"this network needs about {spoken(needed)} of memory, and the limit is {spoken(budget)}",
+        span,
+        f"this alone is {size}",
+        help=f"make {listed(dims)} smaller",
+    )
+
+
+def _made(network: Network) -> Iterable[Node]:
+    """Every tensor that is computed; indicators and positions are not stored."""
+    roots = [term.node for term in network.terms.values()]
+    roots += [quantity.node for group in (network.lets, network.readouts) for quantity in group.values()]
+    roots += [network.cost.node] if network.cost else []
+    return (node for node in walk(roots) if not isinstance(node, Indicator | Position))
+
+
+def _count(node: Node, sizes: Mapping[str, int]) -> int:
+    return prod(sizes[dim] for dim in node.dims)
+
+
+def _largest(context: Context, network: Network) -> tuple[Node, Span]:
+    """The largest tensor that has a name, or the largest of all, with the place of its name."""
+    named: dict[Node, Span] = {node.node: node.span for node in (*network.params.values(), *network.states.values())}
+    named |= {q.node: q.tree.left.span for q in (*network.lets.values(), *network.readouts.values())}
+    named |= {term.family: term.tree.left.span for term in network.terms.values()}
+    made = max(_made(network), key=lambda node: _count(node, network.extents))
+    largest = max(named, key=lambda node: _count(node, network.extents))
+    if _count(made, network.extents) > _count(largest, network.extents):
+        return made, _owner(network, made)
+    return largest, named[largest]
+
+
+def _owner(network: Network, node: Node) -> Span:
+    """The equation that a tensor without a name stands in."""
+    for quantity in (*network.lets.values(), *network.readouts.values()):
+        if node in walk([quantity.node]):
+            return quantity.tree.left.span
+    return next(term.tree.left.span for term in network.terms.values() if node in walk([term.node]))
+
+
+def spoken(count: int) -> str:
+    """``3.2 GiB``."""
+    value, unit = float(count), 0
+    while value >= 1024 and unit < len(UNITS) - 1:
+        value, unit = value / 1024, unit + 1
+    return f"{value:.3g} {UNITS[unit]}"
