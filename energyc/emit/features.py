@@ -1,0 +1,50 @@
+"""Which parts and routines a module needs for the rules it is asked to hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+#: Each rule's method in the generated class and the parts that hold it.
+METHODS = {
+    "ep": "_ep",
+    "centered-ep": "_centered_ep",
+    "bptt": "_bptt",
+    "tbptt": "_tbptt",
+    "implicit": "_implicit",
+}
+CONTRAST = frozenset({"ep", "centered-ep"})
+UNROLL = frozenset({"bptt", "tbptt"})
+RULES = tuple(METHODS)
+
+
+@dataclass(frozen=True)
+class Features:
+    """The rules of a module in order, and what follows from them. ``implicit`` and the host interface are always there."""
+
+    rules: tuple[str, ...]
+    newton: bool
+
+    @staticmethod
+    def of(rules: Iterable[str], solver: str) -> Features:
+        """The features for rules; ``implicit`` is added where it is missing."""
+        asked = tuple(dict.fromkeys(rules))
+        return Features(asked if "implicit" in asked else (*asked, "implicit"), solver == "newton")
+
+    @property
+    def contrast(self) -> bool:
+        """Whether a rule contrasts nudged phases."""
+        return bool(CONTRAST & set(self.rules))
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The templates of the class's runtime, in order."""
+        parts = ["interface", "newton" if self.newton else "gradient", "gradients"]
+        if self.contrast:
+            parts.append("contrast")
+        return (*parts, "pulled", "unroll", "implicit", "host")
+
+    @property
+    def methods(self) -> dict[str, str]:
+        """Rule to method."""
+        return {rule: METHODS[rule] for rule in self.rules}

@@ -1,0 +1,98 @@
+"""The routines of a module: which derived graphs it computes, under which names, from which arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from energyc.derive import Derivation, Output, Routine
+from energyc.ir import Node
+from energyc.plan import Passes
+
+
+@dataclass(frozen=True)
+class Signature:
+    """How a routine is called and what it returns.
+
+    ``arguments`` are of states, fixed, targets, seeds, directions; ``gives``: ``list`` (a list in the order of the
+    keys), ``states`` (one entry a state, None where nothing is), ``dict`` (by key).
+    """
+
+    name: str
+    arguments: tuple[str, ...]
+    gives: str
+    doc: str
+    keys: tuple[str, ...]
+    summed: bool = False
+
+    @property
+    def seeds_readouts(self) -> bool:
+        """Whether its seeds are on readouts, not on states."""
+        return self.name.startswith("_readout_")
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A routine with its signature."""
+
+    signature: Signature
+    routine: Routine
+
+
+#: Routines that run at every step: what they can share is worth hoisting.
+REPEATED = ("_force", "_force_adjoint", "_force_tangent")
+
+
+def prepare(d: Derivation, *, contrast: bool, newton: bool, passes: Passes) -> list[Prepared]:
+    """Every routine of a module."""
+    network = d.network
+    states, params, clamps = tuple(d.states), tuple(d.params), d.real_clamps
+    hints = d.adjoint_names()
+    readouts = {name: q.node for name, q in network.readouts.items()}
+    made = [
+        _of("_start", ("fixed",), "list", "Where the states start.", states, _keyed("start", d.start)),
+        _of("_terms", ("states", "fixed"), "list", "Each energy term of each sample.", tuple(network.energies), _keyed("energy", {n: t.node for n, t in network.energies.items()})),
+        _of("_force", ("states", "fixed"), "list", "The force on each state.", states, _keyed("force", _forces(d, passes)), hints),
+        _of("_readouts", ("states", "fixed"), "list", "The answers.", tuple(readouts), readouts),
+        _of("_cost", ("states", "fixed", "targets"), "list", "The cost of each sample.", ("cost",), {"cost": network.cost.node} if network.cost else {}),
+        _of("_metrics", ("states", "fixed", "targets"), "list", "What is only reported.", tuple(network.metrics), {n: q.node for n, q in network.metrics.items()}),
+        _of("_cost_force", ("states", "fixed", "targets"), "states", "dC/dz of each sample; None where the cost does not read a state.", states, _keyed("slope", d.cost_force)),
+        _of("_cost_gradient", ("states", "fixed", "targets"), "dict", "The direct dC/dtheta, summed over the batch.", params, _keyed("grad", d.cost_gradient), summed=True),
+        _of("_force_adjoint", ("states", "fixed", "seeds"), "states", "J^T seeds, J = dF/dz.", states, _keyed("back", d.pullback(d.force, d.states))),
+        _of("_force_gradient", ("states", "fixed", "seeds"), "dict", "<seeds, dF/dtheta>, summed over the batch.", params, _keyed("grad", d.pullback(d.force, d.params)), summed=True),
+        _of("_clamp_gradient", ("states", "fixed", "seeds"), "dict", "<seeds, dF/dx> for each real clamp.", tuple(clamps), _keyed("grad", d.pullback(d.force, clamps))),
+        _of("_start_gradient", ("fixed", "seeds"), "dict", "<seeds, d start/dtheta>, summed over the batch.", params, _keyed("grad", d.pullback(d.start, d.params)), summed=True),
+        _of("_start_clamp_gradient", ("fixed", "seeds"), "dict", "<seeds, d start/dx> for each real clamp.", tuple(clamps), _keyed("grad", d.pullback(d.start, clamps))),
+        _of("_readout_adjoint", ("states", "fixed", "seeds"), "states", "<seeds, d readouts/dz>.", states, _keyed("back", d.readout_pullback(d.states))),
+        _of("_readout_gradient", ("states", "fixed", "seeds"), "dict", "<seeds, d readouts/dtheta>, summed over the batch.", params, _keyed("grad", d.readout_pullback(d.params)), summed=True),
+        _of("_readout_clamp_gradient", ("states", "fixed", "seeds"), "dict", "<seeds, d readouts/dx> for each real clamp.", tuple(clamps), _keyed("grad", d.readout_pullback(clamps))),
+    ]
+    if contrast:
+        made.append(_of("_energy_gradient", ("states", "fixed"), "dict", "dE/dtheta, summed over the batch.", params, _keyed("grad", d.energy_gradient), summed=True))
+        made.append(_of("_user_force_gradient", ("states", "fixed", "seeds"), "dict", "<seeds, dF/dtheta> of the terms that are no energy, summed over the batch.", params, _keyed("grad", d.pullback(d.user_forces, d.params)), summed=True))
+    if newton:
+        made.append(_of("_force_tangent", ("states", "fixed", "directions"), "list", "J directions, J = dF/dz.", states, _keyed("push", d.pushforward(d.force))))
+    return made
+
+
+def _forces(d: Derivation, passes: Passes) -> Mapping[str, Node]:
+    return d.force
+
+
+def _keyed(prefix: str, nodes: Mapping[str, Node]) -> dict[str, Node]:
+    return {f"{prefix}_{name}": node for name, node in nodes.items()}
+
+
+def _of(
+    name: str,
+    arguments: tuple[str, ...],
+    gives: str,
+    doc: str,
+    keys: tuple[str, ...],
+    nodes: Mapping[str, Node],
+    hints: Mapping[Node, str] | None = None,
+    *,
+    summed: bool = False,
+) -> Prepared:
+    outputs = tuple(Output(key, node, summed) for key, node in nodes.items())
+    return Prepared(Signature(name, arguments, gives, doc, keys, summed), Routine(name, outputs, hints or {}))

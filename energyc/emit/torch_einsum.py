@@ -1,0 +1,102 @@
+"""Sums of products in PyTorch: the plainest operation that computes each.
+
+Layouts: a batched tensor has the batch axis first, then the dims of its node. A label ``"B"`` stands for it here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from energyc.emit.code import PRODUCT, UNARY, Code, product
+
+Label = int | str
+BATCH = "B"
+
+
+def arranged(code: Code, labels: Sequence[Label], out: Sequence[Label]) -> Code:
+    """A tensor with axes ``labels`` viewed so that it broadcasts to ``out``; every label occurs in ``out``."""
+    order = sorted(labels, key=list(out).index)
+    if list(order) != list(labels):
+        code = _permuted(code, [list(labels).index(a) for a in order])
+    missing = [a not in labels for a in out]
+    while missing and missing[0]:
+        missing.pop(0)
+    if not any(missing):
+        return code
+    slots = ["None" if gone else ":" for gone in missing]
+    while slots and slots[-1] == ":":
+        slots.pop()
+    return Code(f"{code.at(4)}[{', '.join(slots)}]")
+
+
+def _permuted(code: Code, order: Sequence[int]) -> Code:
+    if list(order) == [1, 0]:
+        return Code(f"{code.at(4)}.T")
+    swapped = [k for k, j in enumerate(order) if k != j]
+    if len(swapped) == 2:
+        return code.method(f"transpose({swapped[0]}, {swapped[1]})")
+    return code.method(f"permute({', '.join(map(str, order))})")
+
+
+def letters(labels: Iterable[Label], wishes: Mapping[Label, str]) -> dict[Label, str]:
+    """A letter for each label; wishes are honoured in order, the batch is always ``B``."""
+    chosen: dict[Label, str] = {}
+    free = [c for c in "abcdefghijklmnopqrstuvwxyzACDEFGHIJKLMNOPQRSTUVWXYZ"]
+    for label in dict.fromkeys(labels):
+        if label == BATCH:
+            chosen[label] = "B"
+            continue
+        letter = next((c for c in wishes.get(label, "") if c in free), free[0])
+        free.remove(letter)
+        chosen[label] = letter
+    return chosen
+
+
+def reduction(code: Code, labels: Sequence[Label], out: Sequence[Label]) -> Code:
+    """A tensor summed over the labels that are not in ``out``, in the order of ``out``."""
+    gone = [k for k, a in enumerate(labels) if a not in out]
+    if gone:
+        axes = str(gone[0]) if len(gone) == 1 else f"({', '.join(map(str, gone))})"
+        code = code.method("sum()" if len(gone) == len(labels) else f"sum({axes})", fresh=True)
+    kept = [a for a in labels if a in out]
+    order = [kept.index(a) for a in out if a in kept]
+    return code if order == sorted(order) else _permuted(code, order)
+
+
+def as_matrix_product(a: Code, la: Sequence[Label], b: Code, lb: Sequence[Label], out: Sequence[Label]) -> Code | None:
+    """``a @ b``, ``a @ b.T`` where a's last axis is summed against a matrix b and the rest keeps its order."""
+    if len(lb) != 2 or not la or len(set(la) & set(lb)) != 1 or len(set(la)) != len(la):
+        return None
+    (k,) = set(la) & set(lb)
+    (n,) = set(lb) - {k}
+    if la[-1] != k or k in out or list(out) != [*la[:-1], n]:
+        return None
+    right = b.at(UNARY + 1) if lb[0] == k else f"{b.at(UNARY + 1)}.T"
+    return Code(f"{a.at(PRODUCT)} @ {right}", PRODUCT, True)
+
+
+def as_gram(a: Code, la: Sequence[Label], b: Code, lb: Sequence[Label], out: Sequence[Label]) -> Code | None:
+    """``a.T @ b`` of two matrices summed over their first axes."""
+    if len(la) != 2 or len(lb) != 2 or la[0] != lb[0] or list(out) != [la[1], lb[1]] or len({*la, *lb}) != 3:
+        return None
+    return Code(f"{a.at(UNARY + 1)}.T @ {b.at(UNARY + 1)}", PRODUCT, True)
+
+
+def as_matrix_vector(a: Code, la: Sequence[Label], b: Code, lb: Sequence[Label], out: Sequence[Label]) -> Code | None:
+    """``a @ b`` where b is a vector summed against a's last axis."""
+    if len(lb) != 1 or len(la) < 2 or la[-1] != lb[0] or lb[0] in out or list(out) != list(la[:-1]):
+        return None
+    return Code(f"{a.at(PRODUCT)} @ {b.at(UNARY + 1)}", PRODUCT, True)
+
+
+def pairwise(a: Code, la: Sequence[Label], b: Code, lb: Sequence[Label], out: Sequence[Label], wishes: Mapping[Label, str]) -> Code:
+    """``sum of a * b`` over the labels not in ``out``."""
+    if set(la) | set(lb) <= set(out) and len(set(la)) == len(la) and len(set(lb)) == len(lb):
+        return product(arranged(a, la, out), arranged(b, lb, out))
+    for left, ll, right, lr in ((a, la, b, lb), (b, lb, a, la)):
+        for form in (as_matrix_product, as_matrix_vector, as_gram):
+            if (code := form(left, ll, right, lr, out)) is not None:
+                return code
+    names = letters([*out, *la, *lb], wishes)
+    equation = ",".join("".join(names[x] for x in labels) for labels in (la, lb)) + "->" + "".join(names[x] for x in out)
+    return Code(f'torch.einsum("{equation}", {a.text}, {b.text})', 4, True)

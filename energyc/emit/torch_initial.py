@@ -1,0 +1,87 @@
+"""Starting values of params in PyTorch: drawn in float64 on the CPU, so that neither dtype nor device changes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod, sqrt
+
+from energyc.emit.code import number
+from energyc.emit.torch_nodes import TorchWriter
+from energyc.resolve.network import Network, Param, StartLaw
+
+
+def initial_values(network: Network, writer: TorchWriter, attributes: Mapping[str, str]) -> list[str]:
+    """A line for each param."""
+    sizes = network.extents
+    lines = []
+    for name, param in network.params.items():
+        shape = tuple(sizes[dim] for dim in param.node.dims)
+        value = _value(param, shape, writer)
+        if param.low is not None or param.high is not None:
+            bounds = [f"{k}={number(v)}" for k, v in (("min", param.low), ("max", param.high)) if v is not None]
+            value = f"{value}.clamp({', '.join(bounds)})"
+        lines.append(f"self.{attributes[name]} = nn.Parameter({value}.to(device, dtype))")
+    return lines
+
+
+def _value(param: Param, shape: tuple[int, ...], writer: TorchWriter) -> str:
+    if param.law is not None:
+        return _drawn(param.law, shape, writer)
+    assert param.start is not None
+    text = writer.code(param.start).text
+    try:
+        return f"torch.full({_tuple(shape)}, {float(text)!r}, dtype=torch.float64)"
+    except ValueError:
+        return f"({text}).double().expand({_tuple(shape)}).clone()"
+
+
+def _drawn(law: StartLaw, shape: tuple[int, ...], writer: TorchWriter) -> str:
+    fan_in, fan_out = fans(shape)
+    match law.name, law.arguments:
+        case "normal", (deviation,):
+            return _normal(shape, 0.0, deviation, writer)
+        case "normal", (mean, deviation):
+            return _normal(shape, mean, deviation, writer)
+        case "uniform", (bound,):
+            return _uniform(shape, -bound, bound, writer)
+        case "uniform", (low, high):
+            return _uniform(shape, low, high, writer)
+        case "glorot", _:
+            bound = sqrt(6 / (fan_in + fan_out))
+            return _uniform(shape, -bound, bound, writer)
+        case "kaiming", _:
+            return _normal(shape, 0.0, sqrt(2 / fan_in), writer)
+        case ("zeros" | "ones") as name, _:
+            return f"torch.{name}({_tuple(shape)}, dtype=torch.float64)"
+    raise TypeError(f"no torch form of the law {law!r}")
+
+
+def _normal(shape: tuple[int, ...], mean: float, deviation: float, writer: TorchWriter) -> str:
+    writer.needed.add("normal")
+    return f"normal(random, {_tuple(shape)}, {number(mean)}, {number(deviation)})"
+
+
+def _uniform(shape: tuple[int, ...], low: float, high: float, writer: TorchWriter) -> str:
+    writer.needed.add("uniform")
+    return f"uniform(random, {_tuple(shape)}, {number(low)}, {number(high)})"
+
+
+def fans(shape: tuple[int, ...]) -> tuple[int, int]:
+    """Fan in and fan out of a weight ``W[out, in, ...]``: what follows the second dim is a kernel and counts in both."""
+    if len(shape) < 2:
+        return max(prod(shape), 1), max(prod(shape), 1)
+    return prod(shape[1:]), shape[0] * prod(shape[2:])
+
+
+def _tuple(shape: tuple[int, ...]) -> str:
+    return f"({shape[0]},)" if len(shape) == 1 else f"({', '.join(map(str, shape))})"
+
+
+HELPERS: Mapping[str, str] = {
+    "normal": '''def normal(random: torch.Generator, shape: tuple[int, ...], mean: float, deviation: float) -> Tensor:
+    """Normal draws in float64."""
+    return mean + deviation * torch.randn(shape, generator=random, dtype=torch.float64)''',
+    "uniform": '''def uniform(random: torch.Generator, shape: tuple[int, ...], low: float, high: float) -> Tensor:
+    """Uniform draws in float64."""
+    return low + (high - low) * torch.rand(shape, generator=random, dtype=torch.float64)''',
+}

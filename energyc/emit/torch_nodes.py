@@ -1,0 +1,304 @@
+"""Every kind of node as a PyTorch expression."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+
+from energyc.emit import torch_functions as functions
+from energyc.emit.code import PRODUCT, SUM, UNARY, Code, number, scaled
+from energyc.emit.torch_access import AccessWriter, access_of
+from energyc.emit.torch_einsum import BATCH, Label, arranged, pairwise, reduction
+from energyc.emit.torch_index import IndexWriter, axes_missing
+from energyc.ir import (
+    Add,
+    ArgMax,
+    Coefficient,
+    Einsum,
+    Guard,
+    Indicator,
+    Input,
+    LogSumExp,
+    Map,
+    Max,
+    Node,
+    Position,
+    Softmax,
+)
+from energyc.ir.interpreter import evaluate
+from energyc.ir.nodes import Reduction
+
+
+class TorchWriter:
+    """Writes nodes as expressions of what is already named.
+
+    ``sizes`` and ``values`` give dims and consts; ``letters`` the wished letters of each dim in an einsum.
+    ``needed`` collects the helper functions that the module has to define.
+    """
+
+    def __init__(self, sizes: Mapping[str, int], values: Mapping[str, float], letters: Mapping[str, str]) -> None:
+        self.sizes = sizes
+        self.values = values
+        self.letters = letters
+        self.needed: set[str] = set()
+        self.names: dict[Node, str] = {}
+        self.masks: dict[Node, str] = {}
+        self._in_place = False
+        self._access = AccessWriter(sizes, self.code, self.needed.add)
+        self._rules: tuple[tuple[type[Node], Callable[..., Code]], ...] = (
+            (Input, self._input),
+            (Einsum, self._einsum),
+            (Add, self._add),
+            (Map, self._map),
+            (Softmax, self._softmax),
+            (LogSumExp, self._logsumexp),
+            (Max, self._max),
+            (ArgMax, self._argmax),
+            (Indicator, self._indicator),
+            (Position, self._position),
+        )
+
+    @contextmanager
+    def scope(self, names: Mapping[Node, str], *, in_place: bool = False) -> Iterator[None]:
+        """Names that hold inside a routine only."""
+        kept, place = dict(self.names), self._in_place
+        self.names.update(names)
+        self._in_place = in_place
+        try:
+            yield
+        finally:
+            self.names, self._in_place = kept, place
+
+    def code(self, node: Node) -> Code:
+        """The node as an expression."""
+        if node in self.names:
+            return Code(self.names[node])
+        return self.define(node)
+
+    def define(self, node: Node) -> Code:
+        """The node's own expression, whether it has a name or not."""
+        for kind, rule in self._rules:
+            if isinstance(node, kind):
+                return rule(node)
+        raise TypeError(f"no torch form of {node!r}")
+
+    def factor(self, coefficient: Coefficient) -> float:
+        """An exact factor as a float."""
+        return coefficient.number(self.values)
+
+    def _labels(self, node: Node, axes: Sequence[int]) -> list[Label]:
+        return [*([BATCH] if node.batched else []), *axes]
+
+    def _wishes(self, node: Einsum) -> dict[Label, str]:
+        return {k: self.letters.get(dim, "") for k, dim in enumerate(node.labels)}
+
+    # ------------------------------------------------------------ leaves
+
+    def _input(self, node: Input) -> Code:
+        raise KeyError(f"the input {node.name!r} has no name here")
+
+    def _index_writer(self, node: Node) -> IndexWriter:
+        self.needed.add("positions")
+        return IndexWriter([self.sizes[d] for d in node.dims], self.sizes.__getitem__, lambda n: self.code(n).at(4))
+
+    def mask(self, node: Indicator) -> Code:
+        """An indicator as truth values."""
+        if node in self.masks:
+            return Code(self.masks[node])
+        return self.define_mask(node)
+
+    def define_mask(self, node: Indicator) -> Code:
+        """An indicator's own expression as truth values."""
+        return self._filled(node, self._index_writer(node).write(node.condition), node.condition)
+
+    def _filled(self, node: Indicator | Position, code: Code, expr: object) -> Code:
+        if axes_missing(expr, len(node.dims)):  # type: ignore[arg-type]
+            return code.method(f"expand({', '.join([*(['-1'] if node.batched else []), *(str(self.sizes[d]) for d in node.dims)])})")
+        return code
+
+    def _indicator(self, node: Indicator) -> Code:
+        return self.mask(node).method("to(self.dtype)")
+
+    def _position(self, node: Position) -> Code:
+        code = self._index_writer(node).write(node.value)
+        return self._filled(node, code, node.value).method("to(self.dtype)")
+
+    # ------------------------------------------------------------ sums and products
+
+    def _einsum(self, node: Einsum) -> Code:
+        factor = self.factor(node.coefficient)
+        if not node.operands:
+            return Code(number(factor), UNARY if factor < 0 else 4)
+        if len(node.operands) == 1:
+            return self._unary(node, factor)
+        access = access_of(node)
+        if access is not None and (code := self._access.write(access)) is not None:
+            return scaled(factor, code)
+        return self._expanded(node, scaled(factor, self._pair(node)))
+
+    def _pair(self, node: Einsum) -> Code:
+        a, b = sorted(node.operands, key=lambda o: (not o.node.batched, -len(o.axes)))
+        la, lb = self._labels(a.node, a.axes), self._labels(b.node, b.axes)
+        out = self._labels(node, node.out)
+        have = [x for x in out if x in la or x in lb]
+        gone = [x for x in la if x not in lb and x not in out], [x for x in lb if x not in la and x not in out]
+        ca, cb = self.code(a.node), self.code(b.node)
+        if gone[0] and set(la) & set(lb) and len(set(la)) == len(la):
+            ca, la = reduction(ca, la, [x for x in la if x not in gone[0]]), [x for x in la if x not in gone[0]]
+        if gone[1] and len(set(lb)) == len(lb):
+            cb, lb = reduction(cb, lb, [x for x in lb if x not in gone[1]]), [x for x in lb if x not in gone[1]]
+        return arranged(pairwise(ca, la, cb, lb, have, self._wishes(node)), have, out)
+
+    def _unary(self, node: Einsum, factor: float, *, expand: bool = True) -> Code:
+        (operand,) = node.operands
+        labels = self._labels(operand.node, operand.axes)
+        out = self._labels(node, node.out)
+        inner = self.code(operand.node)
+        if len(set(labels)) != len(labels):
+            code = pairwise(inner, labels, Code("torch.ones((), dtype=self.dtype)"), [], [x for x in out if x in labels], self._wishes(node))
+            return self._expanded(node, scaled(factor, code)) if expand else arranged(scaled(factor, code), [x for x in out if x in labels], out)
+        have = [x for x in out if x in labels]
+        code = arranged(reduction(inner, labels, have), have, out)
+        code = scaled(factor, code)
+        return self._expanded(node, code) if expand else code
+
+    def _expanded(self, node: Einsum, code: Code) -> Code:
+        """A result with its broadcast dims at full size."""
+        present = {label for operand in node.operands for label in operand.axes}
+        if all(label in present for label in node.out):
+            return code
+        sizes = [*(["-1"] if node.batched else []), *(str(self.sizes[d]) for d in node.dims)]
+        return code.method(f"expand({', '.join(sizes)})")
+
+    def _add(self, node: Add) -> Code:
+        """Terms in order, the first one without a sign if there is one."""
+        text = ""
+        for coefficient, term in self.ordered(node):
+            factor = self.factor(coefficient)
+            code = self.term(term)
+            if not text:
+                text = scaled(factor, code).at(SUM)
+            else:
+                text += f" {'-' if factor < 0 else '+'} {scaled(abs(factor), code).at(PRODUCT)}"
+        return Code(text, SUM, True)
+
+    def ordered(self, node: Add) -> list[tuple[Coefficient, Node]]:
+        """The terms of a sum: a positive one first, broadcasts last."""
+        return sorted(node.terms, key=lambda term: (self._is_broadcast(term[1]), self.factor(term[0]) < 0))
+
+    def _is_broadcast(self, node: Node) -> bool:
+        if node in self.names or not isinstance(node, Einsum):
+            return not node.batched
+        present = {label for operand in node.operands for label in operand.axes}
+        return not all(label in present for label in node.out) or not node.batched
+
+    def term(self, node: Node) -> Code:
+        """A term of a sum, where broadcasting spares an expansion."""
+        if node not in self.names and isinstance(node, Einsum) and len(node.operands) == 1:
+            return self._unary(node, self.factor(node.coefficient), expand=False)
+        return self.code(node)
+
+    # ------------------------------------------------------------ functions and reductions
+
+    def _map(self, node: Map) -> Code:
+        argument = self.code(node.argument)
+        name = node.function.name
+        if name == "power":
+            assert node.function.parameter is not None
+            return functions.power(argument, node.function.parameter)
+        if self._in_place and argument.fresh and name in functions.IN_PLACE:
+            return Code(functions.IN_PLACE[name].format(u=argument.text), 4, True)
+        if name in functions.HELPERS:
+            self.needed.add(name)
+        return functions.apply(name, argument)
+
+    def _axes(self, node: Reduction) -> list[int]:
+        return [axis + node.argument.batched for axis in node.axes]
+
+    def _guard(self, guard: Guard, argument: Node) -> Code:
+        """The mask, viewed so that it broadcasts to the argument."""
+        labels = self._labels(guard.indicator, guard.axes)
+        return arranged(self.mask(guard.indicator), labels, self._labels(argument, range(len(argument.dims))))
+
+    def _never_empty(self, node: Reduction) -> bool:
+        """Whether every slice that is reduced has an entry, as far as can be seen while compiling."""
+        guard = node.guard
+        if guard is None:
+            return True
+        if guard.indicator.children:
+            return False
+        (mask,) = evaluate([guard.indicator], {}, sizes=self.sizes, values=self.values)
+        gone = tuple(k for k, axis in enumerate(guard.axes) if axis in node.axes)
+        return bool(np.all(mask.any(axis=gone))) if gone else bool(np.all(mask))
+
+    def _masked(self, node: Reduction) -> Code:
+        argument = self.code(node.argument)
+        if node.guard is None:
+            return argument
+        mask = self._guard(node.guard, node.argument)
+        return argument.method(f'masked_fill(~{mask.at(4)}, float("-inf"))', fresh=True)
+
+    def _softmax(self, node: Softmax) -> Code:
+        axes = self._axes(node)
+        argument = self._masked(node)
+        if axes == list(range(axes[0], axes[-1] + 1)) and self._never_empty(node):
+            if len(axes) == 1:
+                return argument.method(f"softmax({axes[0]})", fresh=True)
+            sizes = ", ".join(str(self.sizes[node.argument.dims[a]]) for a in node.axes)
+            flat = argument.method(f"flatten({axes[0]}, {axes[-1]})").method(f"softmax({axes[0]})", fresh=True)
+            return flat.method(f"unflatten({axes[0]}, ({sizes}))", fresh=True)
+        self.needed.add("softmax")
+        return Code(f"softmax({argument.text}, {_axes_text(axes)})", 4, True)
+
+    def _logsumexp(self, node: LogSumExp) -> Code:
+        code = self._masked(node).method(f"logsumexp({_axes_text(self._axes(node))})", fresh=True)
+        if self._never_empty(node):
+            return code
+        return self._or_zero(code)
+
+    def _or_zero(self, code: Code) -> Code:
+        """An empty reduction gives 0."""
+        self.needed.add("or_zero")
+        return Code(f"or_zero({code.text})", 4, True)
+
+    def _max(self, node: Max) -> Code:
+        code = self._masked(node).method(f"amax({_axes_text(self._axes(node))})", fresh=True)
+        return code if self._never_empty(node) else self._or_zero(code)
+
+    def _argmax(self, node: ArgMax) -> Code:
+        self.needed.add("first_largest")
+        return Code(f"first_largest({self._masked(node).text}, {_axes_text(self._axes(node))})", 4, True)
+
+
+def _axes_text(axes: Sequence[int]) -> str:
+    return str(axes[0]) if len(axes) == 1 else f"({', '.join(map(str, axes))})"
+
+
+HELPERS: Mapping[str, str] = {
+    "positions": '''def positions(size: int, axis: int, rank: int, device: torch.device) -> Tensor:
+    """``0 ... size - 1`` along one of ``rank`` axes."""
+    return torch.arange(size, device=device).view([size if k == axis else 1 for k in range(rank)])''',
+    "softmax": '''def softmax(x: Tensor, axes: int | tuple[int, ...]) -> Tensor:
+    """Softmax along several axes; 0 where every entry is -inf."""
+    top = x.amax(axes, keepdim=True)
+    weights = torch.exp(x - top.masked_fill(top == float("-inf"), 0.0))
+    total = weights.sum(axes, keepdim=True)
+    return weights / total.masked_fill(total == 0, 1.0)''',
+    "or_zero": '''def or_zero(x: Tensor) -> Tensor:
+    """0 in the place of -inf, which is what a reduction of nothing gives."""
+    return x.masked_fill(x == float("-inf"), 0.0)''',
+    "first_largest": '''def first_largest(x: Tensor, axes: int | tuple[int, ...]) -> Tensor:
+    """1 at the first largest entry along the axes, else 0; 0 where every entry is -inf."""
+    axes = (axes,) if isinstance(axes, int) else axes
+    kept = [k for k in range(x.dim()) if k not in axes]
+    flat = x.permute(*kept, *axes).flatten(len(kept))
+    best = flat.max(-1, keepdim=True)
+    hot = torch.zeros_like(flat).scatter_(-1, best.indices, 1.0) * (best.values > float("-inf"))
+    shape = [x.shape[k] for k in (*kept, *axes)]
+    order = [(*kept, *axes).index(k) for k in range(x.dim())]
+    return hot.view(shape).permute(order)''',
+}
+
+__all__ = ["HELPERS", "TorchWriter"]

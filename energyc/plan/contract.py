@@ -1,0 +1,219 @@
+"""Einsums of many factors become products of two, in a good order; windows and gathers become accesses.
+
+After this pass an einsum has one operand (a sum, a transposition, a scaling), or two. An :class:`Indicator`
+that is an equality ``[u == f(i, p)]`` is bound to the one operand that runs over u (a window, a gather, a fixed
+position), or applied last where u is a result (the adjoint: a scatter).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from math import prod
+
+from energyc.calculus.substitute import lift, rebuilt
+from energyc.ir import ONE, Add, Coefficient, Einsum, Graph, Indicator, Map, Node, Stop, walk
+from energyc.plan.statics import Statics
+
+#: Samples a batch is taken to have when costs are weighed.
+NOMINAL_BATCH = 32
+
+
+@dataclass(frozen=True)
+class Factor:
+    """A node and the label of each of its axes."""
+
+    node: Node
+    axes: tuple[int, ...]
+
+
+@dataclass
+class Contractor:
+    """Rewrites graphs so that every einsum has at most two operands; what it made is remembered."""
+
+    graph: Graph
+    sizes: Mapping[str, int]
+    statics: Statics
+    _done: dict[Node, Node] = field(default_factory=dict)
+
+    def rewrite(self, roots: Iterable[Node]) -> list[Node]:
+        """The roots, rewritten."""
+        roots = list(roots)
+        for node in walk(roots):
+            if node not in self._done:
+                self._done[node] = self._node(node)
+        return [self._done[root] for root in roots]
+
+    def renamed(self, names: Mapping[Node, str]) -> dict[Node, str]:
+        """Names of nodes carried over to what became of them."""
+        return {self._done[node]: name for node, name in names.items() if node in self._done}
+
+    def _node(self, node: Node) -> Node:
+        if isinstance(node, Einsum) and node.operands:
+            return _Product(self, node).contracted()
+        if isinstance(node, Add):
+            return self._split_add(self.graph.add([(c, self._done[n]) for c, n in node.terms], node.dims))
+        if isinstance(node, Map) and node.function.primitive is not None:
+            return self.rewrite([lift(self.graph, node.function.primitive, self._done[node.argument])])[0]
+        if isinstance(node, Stop):
+            return self._done[node.argument]
+        return rebuilt(self.graph, node, self._done)
+
+    def _split_add(self, node: Node) -> Node:
+        """Static terms of a sum are gathered in a sum of their own, so that they can be hoisted together."""
+        if not isinstance(node, Add):
+            return node
+        fixed = [term for term in node.terms if self.statics.static(term[1])]
+        if len(fixed) < 2 or len(fixed) == len(node.terms):
+            return node
+        moving = [term for term in node.terms if term not in fixed]
+        return self.graph.add([*moving, (ONE, self.graph.add(fixed, node.dims))], node.dims)
+
+    def size(self, node: Node) -> int:
+        """Entries of a node with a nominal batch."""
+        return self.extent(node.dims, node.batched)
+
+    def extent(self, dims: Iterable[str], batched: bool) -> int:
+        """Entries of a tensor of these dims."""
+        return prod(self.sizes[dim] for dim in dims) * (NOMINAL_BATCH if batched else 1)
+
+
+class _Product:
+    """One einsum on its way to products of two."""
+
+    def __init__(self, owner: Contractor, node: Einsum) -> None:
+        self.owner = owner
+        self.graph = owner.graph
+        self.labels = dict(enumerate(node.labels))
+        self.out = node.out
+        self.coefficient = node.coefficient
+        self.factors = [Factor(owner._done[o.node], o.axes) for o in node.operands]
+        self.scatters: list[Factor] = []
+        self._absorb()
+
+    def _absorb(self) -> None:
+        """Take the scalings of rewritten operands into the coefficient, so that they end at the outside."""
+        flat = []
+        for factor in self.factors:
+            node, axes = factor.node, factor.axes
+            if isinstance(node, Einsum) and len(node.operands) == 1 and not node.contracted and len(set(node.out)) == len(node.out):
+                names = dict(zip(node.out, axes, strict=True))
+                self.coefficient = self.coefficient * node.coefficient
+                node, axes = node.operands[0].node, tuple(names[a] for a in node.operands[0].axes)
+            flat.append(Factor(node, axes))
+        self.factors = flat
+
+    def contracted(self) -> Node:
+        """The einsum as nested products; the coefficient is outermost."""
+        self._dissolve_identities()
+        self._bind()
+        while len(self.factors) > 2:
+            self._merge(*self._best_pair())
+        inner = self._needed(self.factors) if self.scatters else self.out
+        result = self._einsum(ONE, self.factors, inner)
+        factor = Factor(result, tuple(inner))
+        for k, scatter in enumerate(self.scatters):
+            rest = [a for s in self.scatters[k + 1 :] for a in s.axes]
+            out = [a for a in dict.fromkeys([*factor.axes, *scatter.axes]) if a in self.out or a in rest]
+            if k == len(self.scatters) - 1:
+                out = list(self.out)
+            factor = Factor(self._einsum(ONE, [factor, scatter], out), tuple(out))
+        return self.graph.scale(self.coefficient, factor.node)
+
+    def _einsum(self, coefficient: Coefficient, factors: Sequence[Factor], out: Sequence[int]) -> Node:
+        labels = {a: self.labels[a] for a in (*out, *(a for f in factors for a in f.axes))}
+        made = self.graph.einsum(coefficient, [(f.node, f.axes) for f in factors], labels, out)
+        if isinstance(made, Einsum) and made.coefficient != ONE and made.operands and made.contracted:
+            inner = self.graph.einsum(ONE, [(o.node, o.axes) for o in made.operands], dict(enumerate(made.labels)), made.out)
+            return self.graph.scale(made.coefficient, inner)
+        return made
+
+    # ------------------------------------------------------------ indicators
+
+    def _dissolve_identities(self) -> None:
+        """``[a == b]`` with a or b summed over: the other name takes its place."""
+        for factor in list(self.factors):
+            pair = _identity_axes(factor)
+            if pair is None:
+                continue
+            a, b = pair
+            gone, kept = (a, b) if a not in self.out else (b, a)
+            if gone in self.out or len(self.factors) == 1 or not self._others_have(factor, gone):
+                continue
+            self.factors.remove(factor)
+            self.factors = [Factor(f.node, tuple(kept if x == gone else x for x in f.axes)) for f in self.factors]
+
+    def _others_have(self, factor: Factor, label: int) -> bool:
+        return any(label in f.axes for f in self.factors if f is not factor)
+
+    def _bind(self) -> None:
+        """Bind each equality to the operand that runs over its head, or keep it for the end."""
+        for factor in [f for f in self.factors if isinstance(f.node, Indicator)]:
+            head = self._head(factor)
+            if head is None or factor not in self.factors:
+                continue
+            owners = [f for f in self.factors if f is not factor and head in f.axes]
+            if head not in self.out and len(owners) == 1 and owners[0].axes.count(head) == 1 and not isinstance(owners[0].node, Indicator):
+                self._access(owners[0], factor, head)
+            elif head in self.out and not owners and len(self.factors) > 1:
+                self.factors.remove(factor)
+                self.scatters.append(factor)
+
+    def _head(self, factor: Factor) -> int | None:
+        """The label u of ``[u == f(others)]``."""
+        condition = factor.node.condition  # type: ignore[attr-defined]
+        if condition.op != "==" or condition.parts[0].op != "axis":
+            return None
+        head = condition.parts[0].args[0]
+        if head in condition.parts[1].axes() or len(set(factor.axes)) != len(factor.axes):
+            return None
+        return factor.axes[head]
+
+    def _access(self, owner: Factor, equality: Factor, head: int) -> None:
+        axes: list[int] = []
+        for a in owner.axes:
+            axes.extend(x for x in (equality.axes if a == head else (a,)) if x != head and x not in axes)
+        bound = self._einsum(ONE, [owner, equality], axes)
+        self.factors.remove(owner)
+        self.factors[self.factors.index(equality)] = Factor(bound, tuple(axes))
+
+    # ------------------------------------------------------------ the order of products
+
+    def _needed(self, without: Sequence[Factor]) -> list[int]:
+        """The labels of these factors that something outside them reads."""
+        outside = set(self.out)
+        outside.update(a for f in [*self.factors, *self.scatters] if f not in without for a in f.axes)
+        return [a for a in dict.fromkeys(a for f in without for a in f.axes) if a in outside]
+
+    def _merge(self, a: Factor, b: Factor) -> None:
+        kept = self._needed([a, b])
+        node = self._einsum(ONE, [a, b], kept)
+        self.factors = [f for f in self.factors if f is not a and f is not b]
+        self.factors.append(Factor(node, tuple(kept)))
+
+    def _best_pair(self) -> tuple[Factor, Factor]:
+        pairs = list(combinations(self.factors, 2))
+        return min(pairs, key=lambda pair: (self._cost(*pair), self.factors.index(pair[0]), self.factors.index(pair[1])))
+
+    def _cost(self, a: Factor, b: Factor) -> tuple[int, int]:
+        """Static products that do not grow are free; else what the product costs, an outer product most."""
+        kept = self._needed([a, b])
+        batched = a.node.batched or b.node.batched
+        result = self.owner.extent([self.labels[k] for k in kept], batched)
+        work = self.owner.extent([self.labels[k] for k in set(a.axes) | set(b.axes)], batched)
+        statics = self.owner.statics
+        larger = max(self.owner.size(a.node), self.owner.size(b.node))
+        if statics.static(a.node) and statics.static(b.node):
+            return (0, work) if result <= larger else (2 * work, result)
+        return work, result
+
+
+def _identity_axes(factor: Factor) -> tuple[int, int] | None:
+    node = factor.node
+    if not isinstance(node, Indicator) or len(node.dims) != 2 or node.dims[0] != node.dims[1]:
+        return None
+    condition = node.condition
+    if condition.op == "==" and {p.op for p in condition.parts} == {"axis"} and condition.axes() == {0, 1}:
+        return factor.axes if factor.axes[0] != factor.axes[1] else None  # type: ignore[return-value]
+    return None

@@ -1,0 +1,148 @@
+"""Routines in the order of their statements, and what all of them share."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from energyc.derive import Output, Routine
+from energyc.ir import Einsum, Graph, Indicator, Input, Map, Node, Position, walk
+from energyc.plan.contract import Contractor
+from energyc.plan.passes import Passes
+from energyc.plan.stack import stack_products
+from energyc.plan.statics import Statics
+
+
+@dataclass(frozen=True)
+class Statement:
+    """``name = node``; everything else the node needs is written inside its expression."""
+
+    name: str
+    node: Node
+
+
+@dataclass(frozen=True)
+class PlannedRoutine:
+    """A routine's statements in order, and its outputs; ``names`` are hints for those who write it."""
+
+    name: str
+    statements: tuple[Node, ...]
+    outputs: tuple[Output, ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a module computes.
+
+    ``constants`` are made once, ``fixed`` once a relaxation, the routines each time they are called. ``names``
+    are the spec's names of nodes (lets, adjoints of lets).
+    """
+
+    routines: tuple[PlannedRoutine, ...]
+    constants: tuple[Node, ...]
+    fixed: tuple[Node, ...]
+    names: Mapping[Node, str]
+    passes: Passes
+
+    def count(self) -> dict[str, int]:
+        """Statements of each routine: the compile-time budget that goldens hold."""
+        return {routine.name: len(routine.statements) for routine in self.routines}
+
+
+def plan(
+    graph: Graph,
+    routines: Sequence[Routine],
+    *,
+    sizes: Mapping[str, int],
+    names: Mapping[Node, str],
+    passes: Passes,
+    repeated: Iterable[str],
+) -> Plan:
+    """Plan routines together; ``repeated`` names those that run at every step, for which hoisting pays."""
+    statics = Statics()
+    contractor = Contractor(graph, sizes, statics)
+    planned = [_contracted(contractor, routine) for routine in routines]
+    if passes.stack:
+        planned = stack_products(graph, planned, statics)
+    carried = contractor.renamed(names)
+    for routine in routines:
+        carried.update(contractor.renamed(routine.hints))
+    stepping = [o.node for r in planned if r.name in set(repeated) for o in r.outputs]
+    constants = _constants(o.node for r in planned for o in r.outputs)
+    fixed = _hoisted(statics, stepping, constants) if passes.hoist else ()
+    given = {*constants, *fixed}
+    done = tuple(_scheduled(routine, given, carried, passes) for routine in planned)
+    return Plan(done, constants, fixed, carried, passes)
+
+
+def _contracted(contractor: Contractor, routine: Routine) -> Routine:
+    nodes = contractor.rewrite(output.node for output in routine.outputs)
+    outputs = tuple(Output(o.key, node, o.summed) for o, node in zip(routine.outputs, nodes, strict=True))
+    return Routine(routine.name, outputs, routine.hints)
+
+
+def _constants(roots: Iterable[Node]) -> tuple[Node, ...]:
+    """Indicators and positions that read no input: made once, when the module is."""
+    found = {n for n in walk(roots) if isinstance(n, Indicator | Position) and not n.children}
+    return tuple(sorted(found, key=lambda node: node.number))
+
+
+def _hoisted(statics: Statics, roots: Sequence[Node], constants: Sequence[Node]) -> tuple[Node, ...]:
+    frontier = [node for node in statics.frontier(roots) if not is_trivial(node)]
+    return tuple(node for node in frontier if node not in set(constants))
+
+
+def is_trivial(node: Node) -> bool:
+    """Whether a node costs nothing worth remembering: an input, a number, a scaling or a transposition of one."""
+    if isinstance(node, Input):
+        return True
+    return isinstance(node, Einsum) and (not node.operands or (len(node.operands) == 1 and not node.contracted and is_trivial(node.operands[0].node)))
+
+
+def _scheduled(routine: Routine, given: set[Node], names: Mapping[Node, str], passes: Passes) -> PlannedRoutine:
+    roots = [output.node for output in routine.outputs]
+    groups = [roots] if passes.share else [[root] for root in roots]
+    statements: list[Node] = []
+    for group in groups:
+        statements.extend(_statements(group, given, names))
+    return PlannedRoutine(routine.name, tuple(dict.fromkeys(statements)), routine.outputs)
+
+
+def _statements(roots: Sequence[Node], given: set[Node], names: Mapping[Node, str]) -> list[Node]:
+    """The nodes that get a line of their own: named, read more than once, or too large to be written inside."""
+    order = list(_reached(roots, given))
+    uses = Counter(child for node in order for child in node.children)
+    uses.update(roots)
+    depth: dict[Node, int] = {}
+    own = []
+    for node in order:
+        depth[node] = 1 + max((depth.get(child, 0) for child in node.children), default=0)
+        if _needs_line(node, uses[node], depth[node], names, roots):
+            own.append(node)
+            depth[node] = 0
+    return own
+
+
+def _needs_line(node: Node, uses: int, depth: int, names: Mapping[Node, str], roots: Sequence[Node]) -> bool:
+    if is_trivial(node):
+        return False
+    return node in names or node in roots or uses > 1 or depth > 3 or not _short(node)
+
+
+def _short(node: Node) -> bool:
+    return isinstance(node, Map) or (isinstance(node, Einsum) and len(node.operands) <= 2)
+
+
+def _reached(roots: Sequence[Node], given: set[Node]) -> Iterable[Node]:
+    """What has to be computed for the roots, children first; what is given is not entered."""
+    seen: set[Node] = set()
+    stack: list[tuple[Node, bool]] = [(root, False) for root in reversed(roots)]
+    while stack:
+        node, ready = stack.pop()
+        if ready:
+            yield node
+        elif node not in seen and node not in given:
+            seen.add(node)
+            stack.append((node, True))
+            stack.extend((child, False) for child in reversed(node.children))
