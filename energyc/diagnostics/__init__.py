@@ -1,11 +1,13 @@
 """One kind of diagnostic for every pass; rendering is apart (``render``)."""
 
+from energyc.diagnostics.bug import CompilerBug, stage
 from energyc.diagnostics.model import Diagnostic, Label, SpecError, UserError
 from energyc.diagnostics.render import render_text, render_user_error, summary
 from energyc.diagnostics.render_json import to_json
 from energyc.diagnostics.source import Position, Source, Span
 
 __all__ = [
+    "CompilerBug",
     "Diagnostic",
     "Label",
     "Position",
@@ -15,6 +17,7 @@ __all__ = [
     "UserError",
     "render_text",
     "render_user_error",
+    "stage",
     "summary",
     "to_json",
 ]

@@ -19,12 +19,21 @@ LONG = 400
 
 @dataclass(frozen=True)
 class Definition:
-    """A piece that got a name of ours: ``name[indices] = text``."""
+    """A piece that got a name of ours: ``name[indices] = formula``."""
 
     name: str
     indices: tuple[str, ...]
-    text: str
-    latex: str
+    formula: Formula
+
+    @property
+    def text(self) -> str:
+        """The right side in the spec's notation."""
+        return text.write(self.formula)
+
+    @property
+    def latex(self) -> str:
+        """The right side in LaTeX."""
+        return latex.write(self.formula)
 
     @property
     def left(self) -> str:
@@ -96,8 +105,7 @@ class Notation:
 
     def _definition(self, node: Node) -> Definition:
         label, indices = self.names[node]
-        formula = self.formula(node, indices)
-        return Definition(label, indices, text.write(formula), latex.write(formula))
+        return Definition(label, indices, self.formula(node, indices))
 
     # ------------------------------------------------------------ what is kept
 

@@ -1,0 +1,303 @@
+"""The compiler, a line for each pass; below, the passes called in that order.
+
+| pass     | package               | takes -> gives |
+|---|---|---|
+| read     | `syntax`              | a path, or `-` -> source text |
+| parse    | `syntax`              | text -> tree with spans |
+| resolve  | `resolve`, on `ir`    | tree -> typed network whose tensors are nodes of one graph, or all its diagnostics |
+| derive   | `derive`, `calculus`  | energies -> forces; forces -> Jv, J^T v; energies and cost -> gradients |
+| classify | `analysis`            | forces -> classes with evidence; admissible rules |
+| plan     | `plan`                | graphs -> ordered statements: once a relaxation, once a step, once an update |
+| emit     | `emit`, codegen/      | plan -> the text of a module |
+| run      | `rules`, `train`      | module -> equilibria, gradients, trained networks |
+| report   | `notation`, `report`  | any of these -> what people and programs read |
+
+Nothing here prints: every function returns an object or text. Torch is imported only by what runs a network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from energyc.diagnostics import Source, SpecError, UserError, stage
+from energyc.version import __version__
+
+if TYPE_CHECKING:
+    import torch
+
+    from energyc.derive import Derivation
+    from energyc.report.check import CheckReport
+    from energyc.report.classes import Classes
+    from energyc.resolve import Network
+    from energyc.syntax import ast
+
+TARGETS = ("torch", "triton")
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What is set beside the spec: a preset, and values of dims, consts and dotted settings, which win over it."""
+
+    preset: str | None = None
+    overrides: Mapping[str, object] = field(default_factory=dict)
+
+    @staticmethod
+    def of(
+        preset: str | None = None,
+        dims: Mapping[str, int] | None = None,
+        consts: Mapping[str, object] | None = None,
+        settings: Mapping[str, object] | None = None,
+    ) -> Choices:
+        """From the arguments of ``load``."""
+        return Choices(preset, {**(dims or {}), **(consts or {}), **(settings or {})})
+
+    def __str__(self) -> str:
+        parts = [f"preset {self.preset}"] if self.preset else []
+        return ", ".join([*parts, *(f"{key} = {value}" for key, value in self.overrides.items())])
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A generated module: its text, the name of its file and of its class."""
+
+    network: Network
+    target: str
+    text: str
+    file_name: str
+    class_name: str
+
+
+# ------------------------------------------------------------------ the passes
+
+
+def read(spec: str | Path) -> Source:
+    """The source of a spec: a path, ``-`` for standard input, or the text itself (which has more than one line)."""
+    from energyc.syntax import read_source
+
+    if isinstance(spec, str) and "\n" in spec:
+        return Source("<text>", spec)
+    with stage("read", str(spec)):
+        return read_source(spec)
+
+
+def parse(source: Source) -> ast.Spec:
+    """The tree. Raises SpecError."""
+    from energyc.syntax import parse as parse_source
+
+    with stage("parse", source.name):
+        return parse_source(source)
+
+
+def resolve(source: Source, choices: Choices = Choices()) -> Network:
+    """The typed network. Raises SpecError with every error of the file."""
+    from energyc.data import find_adapter
+    from energyc.resolve import resolve as resolve_tree
+
+    tree = parse(source)
+    with stage("resolve", source.name):
+        return resolve_tree(
+            tree,
+            source,
+            preset=choices.preset,
+            overrides=choices.overrides,
+            schemas=lambda adapter, options: find_adapter(adapter).schema(options),
+        )
+
+
+def derive(network: Network) -> Derivation:
+    """Forces and gradients, each made when it is asked for."""
+    from energyc.derive import derive as derive_network
+
+    with stage("derive", network.source.name):
+        return derive_network(network)
+
+
+def classify(network: Network) -> Classes:
+    """What is conservative, with the evidence, and which rules are admissible."""
+    from energyc.report.classify import classes_of
+
+    with stage("classify", network.source.name):
+        return classes_of(network)
+
+
+def emit(
+    network: Network, rules: Sequence[str] | None = None, choices: Choices = Choices(), target: str = "torch"
+) -> Compiled:
+    """A module for some rules (by default the spec's own and ``implicit``). The same input gives the same bytes."""
+    from energyc.emit import Options, class_name, torch_module
+
+    if target != "torch":
+        raise UserError(f"the target {target} is not there yet", code="E0990", help="use --target torch")
+    asked = rules_of(network, rules)
+    with stage("emit", network.source.name):
+        label = Path(network.source.name).name
+        options = Options(
+            rules=asked, label=label, version=__version__, biased=biased(network, asked), settings=str(choices)
+        )
+        text = torch_module(network, options)
+        return Compiled(network, target, text, f"{network.name}_{target}.py", class_name(network.name))
+
+
+# ------------------------------------------------------------------ rules
+
+
+def rules_of(network: Network, rules: Sequence[str] | None) -> tuple[str, ...]:
+    """The rules a module is to hold: those asked for, or the spec's ``train.rule`` and ``implicit``.
+
+    Raises UserError for a rule that does not exist, is not there yet, or is inadmissible on this network.
+    """
+    from energyc.report.classify import check_rules
+
+    asked = list(rules) if rules is not None else [str(network.train.get("rule", "implicit")), "implicit"]
+    check_rules(network, asked)
+    return tuple(dict.fromkeys(asked))
+
+
+def biased(network: Network, rules: Sequence[str]) -> dict[str, str]:
+    """The rules among some that are biased on this network, each with the reason."""
+    verdicts = classify(network).rules
+    return {rule: verdicts[rule].why or "" for rule in rules if rule in verdicts and verdicts[rule].verdict == "biased"}
+
+
+# ------------------------------------------------------------------ what others call
+
+
+def check(
+    text_or_path: str | Path,
+    *,
+    preset: str | None = None,
+    dims: Mapping[str, int] | None = None,
+    consts: Mapping[str, object] | None = None,
+    settings: Mapping[str, object] | None = None,
+) -> CheckReport:
+    """The report of ``energyc check`` as an object; a spec with errors gives one whose ``diagnostics`` tell them.
+
+    Raises UserError where the file cannot be read.
+    """
+    return check_source(read(text_or_path), Choices.of(preset, dims, consts, settings))
+
+
+def check_source(source: Source, choices: Choices = Choices()) -> CheckReport:
+    """The report of a source."""
+    from energyc.report.check import check_report, failed
+
+    try:
+        network = resolve(source, choices)
+    except SpecError as error:
+        return failed(source, error.diagnostics)
+    derivation = derive(network)
+    classes = classify(network)
+    with stage("report", source.name):
+        return check_report(network, derivation, classes)
+
+
+def check_text(text: str, name: str = "<text>") -> CheckReport:
+    """The report of a spec's text under a name."""
+    return check_source(Source(name, text))
+
+
+def compile_spec(
+    spec: str | Path,
+    choices: Choices = Choices(),
+    *,
+    targets: Sequence[str] = ("torch",),
+    rules: Sequence[str] | None = None,
+) -> list[Compiled]:
+    """The generated modules of a spec, one for each target. Raises SpecError, UserError."""
+    network = resolve(read(spec), choices)
+    return [emit(network, rules, choices, target) for target in targets]
+
+
+def load(
+    spec_or_run: str | Path,
+    *,
+    dims: Mapping[str, int] | None = None,
+    consts: Mapping[str, object] | None = None,
+    preset: str | None = None,
+    settings: Mapping[str, object] | None = None,
+    target: str = "torch",
+    device: str | torch.device = "cpu",
+    dtype: torch.dtype | None = None,
+    seed: int = 0,
+    rules: Sequence[str] | None = None,
+) -> Any:
+    """A network as a ``torch.nn.Module``: of a spec (a path or text), or of a run folder with its trained weights.
+
+    ``dims``, ``consts`` and ``settings`` win over ``preset``, which wins over the spec; explicit dims never open data.
+    ``rules`` are those the module holds (by default all that this network admits), ``dtype`` torch's default one where
+    it is left out. Raises SpecError, UserError.
+    """
+    choices = Choices.of(preset, dims, consts, settings)
+    if is_run(spec_or_run):
+        from energyc.runs import load_trained
+
+        return load_trained(Path(spec_or_run), choices, device=device, dtype=dtype)
+    network = resolve(read(spec_or_run), choices)
+    return instantiate(
+        emit(network, all_rules(network) if rules is None else rules, choices, target), device, dtype, seed
+    )
+
+
+def instantiate(compiled: Compiled, device: Any, dtype: Any, seed: int) -> Any:
+    """A generated module as a living network. Raises UserError for a device that is not there."""
+    from energyc.emit import instantiate as instantiate_text
+
+    check_device(str(device))
+    with stage("load", compiled.network.source.name):
+        return instantiate_text(compiled.text, compiled.class_name, device=device, dtype=dtype, seed=seed)
+
+
+def all_rules(network: Network) -> tuple[str, ...]:
+    """Every rule that this network admits."""
+    from energyc.report.classify import available
+
+    return available(network)
+
+
+def is_run(path: str | Path) -> bool:
+    """Whether a path is a run folder."""
+    return "\n" not in str(path) and Path(path).is_dir()
+
+
+def check_device(device: str) -> None:
+    """Raise UserError for a device that torch does not see."""
+    import torch
+
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise UserError(
+            f"the device {device} cannot be used: {reason}", code="E0902", help="use --device cpu"
+        ) from None
+
+
+def explain(network: Network, form: str = "markdown") -> str:
+    """The derivations and the model table of a network, as ``markdown``, ``latex`` or ``html``."""
+    from energyc.report import document
+    from energyc.report.explain import explanation
+
+    derivation, classes = derive(network), classify(network)
+    with stage("explain", network.source.name):
+        layouts = {"markdown": document.to_markdown, "latex": document.to_latex, "html": document.to_html}
+        return layouts[form](explanation(network, derivation, classes))
+
+
+def show(source: Source, at: str, choices: Choices = Choices(), rules: Sequence[str] | None = None) -> str:
+    """One stage of the pipeline as text: tree, network, ir, forces, jacobian, plan, torch."""
+    from energyc.report import show as stages
+
+    if at == "tree":
+        return stages.tree(parse(source))
+    network = resolve(source, choices)
+    if at in TARGETS:
+        return emit(network, rules, choices, at).text
+    if at == "plan":
+        asked = rules_of(network, rules)
+        with stage("plan", source.name):
+            return stages.plan(network, asked)
+    with stage(f"show {at}", source.name):
+        return stages.STAGES[at](network, derive(network))

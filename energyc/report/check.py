@@ -1,0 +1,154 @@
+"""What ``energyc check`` knows of a spec, as one object: for people as text, for programs as JSON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from energyc.calculus import depends
+from energyc.derive import Derivation
+from energyc.diagnostics import Diagnostic, Source, to_json
+from energyc.ir import Node, walk
+from energyc.ir.flops import flops
+from energyc.report.classes import Classes
+from energyc.resolve.network import ConstraintSet, Network
+
+
+@dataclass(frozen=True)
+class StateReport:
+    """A state: its dims, their sizes, and the set it is kept in, in the spec's notation."""
+
+    dims: tuple[str, ...]
+    sizes: tuple[int, ...]
+    constraint: str | None
+
+    def to_json(self) -> dict[str, Any]:
+        """The entry of ``states``."""
+        return {"shape": list(self.dims), "sizes": list(self.sizes), "set": self.constraint}
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Something a paper may claim of a network, and whether it holds: proved, refuted or undecided."""
+
+    about: str
+    claim: str
+    verdict: str
+
+    def to_json(self) -> dict[str, Any]:
+        """The entry of ``claims``."""
+        return {"about": self.about, "claim": self.claim, "verdict": self.verdict}
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """The report. A spec with errors has ``diagnostics`` and little else.
+
+    ``params`` counts untied numbers, ``flops_per_step`` the multiplications and additions of one step of the free
+    phase for one sample, without what is computed once a relaxation.
+    """
+
+    source: Source
+    network: str | None = None
+    description: str = ""
+    classes: Classes | None = None
+    params: int = 0
+    param_shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    flops_per_step: int = 0
+    dims: Mapping[str, int] = field(default_factory=dict)
+    states: Mapping[str, StateReport] = field(default_factory=dict)
+    claims: tuple[Claim, ...] = ()
+    notes: tuple[str, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether the spec has no error."""
+        return all(diagnostic.severity != "error" for diagnostic in self.diagnostics)
+
+    def to_json(self) -> dict[str, Any]:
+        """The object of ``check --format json``."""
+        classes = self.classes
+        return {
+            "network": self.network,
+            "description": self.description,
+            "class": classes.verdict if classes else None,
+            "params": self.params,
+            "param_shapes": {name: list(shape) for name, shape in self.param_shapes.items()},
+            "flops_per_step": self.flops_per_step,
+            "dims": dict(self.dims),
+            "states": {name: state.to_json() for name, state in self.states.items()},
+            "terms": [term.to_json() for term in classes.terms] if classes else [],
+            "rules": {name: rule.to_json() for name, rule in classes.rules.items()} if classes else {},
+            "claims": [claim.to_json() for claim in self.claims],
+            "notes": list(self.notes),
+            "diagnostics": [to_json(diagnostic, self.source) for diagnostic in self.diagnostics],
+        }
+
+
+def failed(source: Source, diagnostics: Sequence[Diagnostic]) -> CheckReport:
+    """The report of a spec with errors."""
+    return CheckReport(source, diagnostics=tuple(diagnostics))
+
+
+def check_report(network: Network, derivation: Derivation, classes: Classes) -> CheckReport:
+    """The report of a spec that types."""
+    sizes = network.extents
+    shapes = {name: tuple(sizes[d] for d in param.node.dims) for name, param in network.params.items()}
+    return CheckReport(
+        source=network.source,
+        network=network.name,
+        description=network.description,
+        classes=classes,
+        params=sum(math.prod(shape) for shape in shapes.values()),
+        param_shapes=shapes,
+        flops_per_step=step_flops(derivation),
+        dims=sizes,
+        states={name: _state(network, name) for name in network.states},
+        notes=tuple(_notes(network)),
+        diagnostics=network.warnings,
+    )
+
+
+def step_flops(derivation: Derivation) -> int:
+    """Multiplications and additions of one step: the forces, without what depends on clamps and params alone."""
+    sizes = derivation.network.extents
+    forces = list(derivation.force.values())
+    moving = depends(forces, set(derivation.states.values()))
+    given = {child for node in walk(forces) if node in moving for child in node.children if child not in moving}
+    return flops(forces, sizes) - flops(_ordered(given), sizes)
+
+
+def _ordered(nodes: Iterable[Node]) -> list[Node]:
+    return sorted(nodes, key=lambda node: node.number)
+
+
+def _state(network: Network, name: str) -> StateReport:
+    state = network.states[name]
+    dims = state.node.dims
+    constraint = None if state.constraint is None else written_set(state.constraint, dims)
+    return StateReport(dims, tuple(network.extents[d] for d in dims), constraint)
+
+
+def written_set(constraint: ConstraintSet, dims: Sequence[str]) -> str:
+    """A constraint set as a spec declares it."""
+    if constraint.kind == "box":
+        return f"[{_bound(constraint.low)}, {_bound(constraint.high)}]"
+    along = [dims[axis] for axis in constraint.axes]
+    return constraint.kind if len(along) == len(dims) == 0 else f"{constraint.kind}[{', '.join(along)}]"
+
+
+def _bound(value: float | None) -> str:
+    return "none" if value is None else f"{value:g}"
+
+
+def _notes(network: Network) -> Iterable[str]:
+    relax, nudge = network.relax, network.nudge
+    if relax.tolerance is None:
+        yield f"relax has no tolerance: exactly {relax.steps} steps, converged or not"
+    if nudge.beta is None:
+        yield "beta = auto: chosen from the sizes of z and dC/dz and the dtype's epsilon when gradients are taken"
+    else:
+        yield f"beta = {nudge.beta:g}: energyc verify shows whether it stands clear of rounding in float32"

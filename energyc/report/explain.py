@@ -1,0 +1,148 @@
+"""The derivations of a network and its model table, as a document."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from energyc.derive import Derivation
+from energyc.ir import Node
+from energyc.notation import Formula, Notation, Reference, Total, of_network
+from energyc.report.check import StateReport, check_report
+from energyc.report.classes import Classes
+from energyc.report.document import Block, Document, Equation, Heading, Paragraph, Table
+from energyc.resolve.network import Network
+
+
+def explanation(network: Network, derivation: Derivation, classes: Classes) -> Document:
+    """Model table, energies, forces, equilibrium, the local update of each param, the rules' verdicts."""
+    notation = of_network(network)
+    blocks: list[Block] = [Paragraph(network.description)] if network.description else []
+    blocks += _model(network, derivation, classes)
+    blocks += _quantities(network, notation)
+    blocks += _terms(network, notation)
+    blocks += _forces(network, derivation, notation)
+    blocks += _answers(network, derivation, notation)
+    blocks += _updates(network, derivation, notation)
+    blocks += _rules(classes)
+    return Document(network.name, tuple(blocks))
+
+
+def _model(network: Network, derivation: Derivation, classes: Classes) -> Iterator[Block]:
+    report = check_report(network, derivation, classes)
+    yield Heading("The network at a glance")
+    yield Table(("dim", "size", "from"), tuple(_dim(network, name) for name in network.sizes))
+    rows = [("state", name, *_shape(state)) for name, state in report.states.items()]
+    rows += [("param", name, *_sized(network, param.node)) for name, param in network.params.items()]
+    rows += [("clamp", name, *_sized(network, clamp.node)) for name, clamp in network.clamps.items()]
+    rows += [("target", name, *_sized(network, target.node)) for name, target in network.targets.items()]
+    yield Table(("kind", "name", "dims", "numbers", "kept in"), tuple(rows))
+    yield Paragraph(
+        f"{report.params:,} learnable numbers; {report.flops_per_step:,} operations a step for one sample; "
+        f"the network as a whole is {classes.verdict}."
+    )
+
+
+def _dim(network: Network, name: str) -> tuple[str, str, str]:
+    size = network.sizes[name]
+    return name, str(size.value), ", ".join(size.derived_from)
+
+
+def _shape(state: StateReport) -> tuple[str, str, str]:
+    return ", ".join(state.dims) or "scalar", f"{math.prod(state.sizes):,}", state.constraint or ""
+
+
+def _sized(network: Network, node: Node) -> tuple[str, str, str]:
+    return ", ".join(node.dims) or "scalar", f"{math.prod(network.extents[d] for d in node.dims):,}", ""
+
+
+def _quantities(network: Network, notation: Notation) -> Iterator[Block]:
+    if network.lets:
+        yield Heading("Named quantities")
+    for quantity in network.lets.values():
+        left = notation.element(quantity.node, quantity.indices)
+        yield Equation(left, notation.formula(quantity.node, quantity.indices))
+
+
+def _terms(network: Network, notation: Notation) -> Iterator[Block]:
+    yield Heading("Energy")
+    if network.energies:
+        yield Equation(Reference("E"), Total(tuple(Reference(name) for name in network.energies)))
+    for term in network.energies.values():
+        yield Equation(Reference(term.name), notation.formula(term.node))
+    if network.forces:
+        yield Heading("Forces that are written as such")
+    for term in network.forces.values():
+        yield Equation(Reference(term.name), notation.formula(term.node, term.indices), f"on {term.state}")
+
+
+def _forces(network: Network, derivation: Derivation, notation: Notation) -> Iterator[Block]:
+    yield Heading("Force on each state")
+    yield Paragraph("Minus the gradient of the energy, and the forces that are written as such.")
+    shared = notation.sharing(list(derivation.force.values()))
+    for name, node in derivation.force.items():
+        state = network.states[name].node
+        indices = notation.indices(state)
+        yield Equation(_element(f"F_{name}", indices), shared.formula(node, indices))
+    yield from _pieces(shared, list(derivation.force.values()))
+    yield Heading("Equilibrium")
+    yield Paragraph(_relaxation(network))
+
+
+def _relaxation(network: Network) -> str:
+    relax = network.relax
+    steps = {f"{relax.step:g}", *(f"{step:g} for {name}" for name, step in relax.step_of.items())}
+    until = f"until the residual is at most {relax.tolerance:g}" if relax.tolerance else "exactly"
+    kept = [name for name, state in network.states.items() if state.constraint is not None]
+    projected = f" {', '.join(kept)} projected on its set after each step." if kept else ""
+    return (
+        f"All states move at once by the step size ({', '.join(sorted(steps))}) times their force, "
+        f"{relax.steps} steps {until}.{projected}"
+    )
+
+
+def _answers(network: Network, derivation: Derivation, notation: Notation) -> Iterator[Block]:
+    yield Heading("Readouts, cost and metrics")
+    costs = [network.cost] if network.cost else []
+    for quantity in (*network.readouts.values(), *costs, *network.metrics.values()):
+        yield Equation(_element(quantity.name, quantity.indices), notation.formula(quantity.node, quantity.indices))
+    for name, node in derivation.cost_force.items():
+        indices = notation.indices(network.states[name].node)
+        yield Equation(_element(f"g_{name}", indices), notation.formula(node, indices), f"dC/d{name}, the nudge")
+
+
+def _updates(network: Network, derivation: Derivation, notation: Notation) -> Iterator[Block]:
+    yield Heading("Local update of each param")
+    yield Paragraph(
+        "Equilibrium propagation contrasts these slopes of the energy at the two nudged equilibria; "
+        "each reads only the terms its param is in."
+    )
+    gradients = derivation.energy_gradient
+    shared = notation.sharing(list(gradients.values()))
+    for name, node in gradients.items():
+        indices = notation.indices(network.params[name].node)
+        yield Equation(_element(f"dE_{name}", indices), shared.formula(node, indices), f"dE/d{name}")
+    yield from _pieces(shared, list(gradients.values()))
+    for name, node in derivation.cost_gradient.items():
+        indices = notation.indices(network.params[name].node)
+        yield Equation(_element(f"dC_{name}", indices), notation.formula(node, indices), f"dC/d{name}, directly")
+
+
+def _pieces(notation: Notation, roots: Sequence[Node]) -> Iterator[Block]:
+    pieces = notation.definitions(roots)
+    if pieces:
+        yield Paragraph("where")
+    for piece in pieces:
+        yield Equation(_element(piece.name, piece.indices), piece.formula)
+
+
+def _rules(classes: Classes) -> Iterator[Block]:
+    yield Heading("Learning rules on this network")
+    rows = tuple((name, rule.verdict, rule.why or "") for name, rule in classes.rules.items())
+    yield Table(("rule", "verdict", "because of"), rows)
+
+
+def _element(name: str, indices: Sequence[str]) -> Formula:
+    from energyc.notation import name as index
+
+    return Reference(name, tuple(map(index, indices)))

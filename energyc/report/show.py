@@ -1,0 +1,201 @@
+"""Any stage of the pipeline as text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from fractions import Fraction
+from types import MappingProxyType
+
+from energyc.derive import Derivation
+from energyc.emit import module_plan
+from energyc.ir import Node
+from energyc.ir.text import format_graph
+from energyc.notation import Notation, left_side, of_network
+from energyc.plan import Passes
+from energyc.report.check import written_set
+from energyc.resolve.network import Network
+from energyc.syntax import ast, unparse
+
+Label = tuple[str, tuple[str, ...]]
+Further = Mapping[Node, Label]
+
+# ------------------------------------------------------------------ tree
+
+
+def tree(spec: ast.Spec) -> str:
+    """The tree as parsed, a node a line."""
+    return "\n".join(_branch(spec, 0)) + "\n"
+
+
+def _branch(node: ast.Tree, depth: int) -> Iterator[str]:
+    leaves: list[str] = []
+    below: list[ast.Tree] = []
+    for field in fields(node):
+        value = getattr(node, field.name)
+        if isinstance(value, ast.Expr):
+            leaves.append(f"{field.name}={unparse(value)}")
+        elif isinstance(value, ast.Tree) and not isinstance(value, ast.Name):
+            below.append(value)
+        elif isinstance(value, tuple) and any(isinstance(item, ast.Tree) for item in value):
+            below.extend(value) if not all(isinstance(item, ast.Name) for item in value) else leaves.append(
+                f"{field.name}={'.'.join(item.text for item in value)}"
+            )
+        elif field.name != "span" and value not in (None, ()):
+            leaves.append(f"{field.name}={_leaf(value)}")
+    yield "  " * depth + " ".join([type(node).__name__, *leaves])
+    for child in below:
+        yield from _branch(child, depth + 1)
+
+
+def _leaf(value: object) -> str:
+    if isinstance(value, ast.Name):
+        return value.text
+    return str(value) if isinstance(value, Fraction | bool) else repr(value)
+
+
+# ------------------------------------------------------------------ network
+
+
+def network(network: Network, derivation: Derivation) -> str:
+    """The typed network: every declaration with its dims and sizes, every quantity with its formula."""
+    notation = of_network(network)
+    return "\n".join([f"network {network.name}", *_declared(network), *_defined(network, notation)]) + "\n"
+
+
+def _declared(network: Network) -> Iterator[str]:
+    for name, size in network.sizes.items():
+        derived = f"    # from {', '.join(size.derived_from)}" if size.derived_from else ""
+        yield f"dim {name} = {size.value}{derived}"
+    for name, const in network.consts.items():
+        yield f"const {name} = {const.exact if const.exact is not None else const.value}"
+    for name, clamp in network.clamps.items():
+        yield f"clamp {_typed(name, clamp.node)}{f' : {clamp.node.over}' if clamp.node.over else ''}"
+    for name, target in network.targets.items():
+        yield f"target {_typed(name, target.node)}{f' : {target.node.over}' if target.node.over else ''}"
+    for name, param in network.params.items():
+        law = param.law
+        start = f" ~ {law.name}({', '.join(f'{a:g}' for a in law.arguments)})" if law else ""
+        yield f"param {_typed(name, param.node)}{start}"
+    for name, state in network.states.items():
+        kept = f" in {written_set(state.constraint, state.node.dims)}" if state.constraint else ""
+        yield f"state {_typed(name, state.node)}{kept}"
+
+
+def _defined(network: Network, notation: Notation) -> Iterator[str]:
+    for tie in network.ties.values():
+        yield f"tie {tie.name} = {tie.source} with axes {', '.join(map(str, tie.axes))}"
+    for quantity in network.lets.values():
+        yield f"let {_equation(notation, quantity.name, quantity.node, quantity.indices)}"
+    for term in network.terms.values():
+        on = f" on {term.state}" if term.state else ""
+        indices = term.indices if term.kind == "force" else ()
+        yield f"{term.kind} {term.name}{on} = {notation.text(term.node, indices)}"
+    costs = [network.cost] if network.cost else []
+    answers = (("readout", network.readouts.values()), ("cost", costs), ("metric", network.metrics.values()))
+    for word, quantities in answers:
+        for quantity in quantities:
+            yield f"{word} {_equation(notation, quantity.name, quantity.node, quantity.indices)}"
+
+
+def _typed(name: str, node: Node) -> str:
+    return f"{name}[{', '.join(node.dims)}]" if node.dims else name
+
+
+def _equation(notation: Notation, name: str, node: Node, indices: Sequence[str]) -> str:
+    return f"{left_side(name, indices)} = {notation.text(node, indices)}"
+
+
+# ------------------------------------------------------------------ graphs
+
+
+def ir(network: Network, derivation: Derivation) -> str:
+    """The graph of terms, readouts and cost; this text parses back."""
+    roots: dict[str, Node] = {name: term.node for name, term in network.terms.items()}
+    roots |= {name: quantity.node for name, quantity in network.readouts.items()}
+    if network.cost:
+        roots[network.cost.name] = network.cost.node
+    names = {quantity.node: name for name, quantity in network.lets.items()}
+    return format_graph(roots, names)
+
+
+def forces(network: Network, derivation: Derivation) -> str:
+    """The force on each state and the slope of the energy by each param, in the spec's notation."""
+    states = {name: network.states[name].node for name in derivation.force}
+    params = {name: network.params[name].node for name in derivation.energy_gradient}
+    parts = [
+        *_written(network, "force", derivation.force, states),
+        "",
+        *_written(network, "dE/d", derivation.energy_gradient, params),
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def jacobian(network: Network, derivation: Derivation) -> str:
+    """J v and J^T v of the whole force: how it changes along v, and how v pulls back."""
+    states = {name: state.node for name, state in network.states.items()}
+    vectors = {
+        node: (f"v_{name}", ()) for table in (derivation.directions, derivation.seeds) for name, node in table.items()
+    }
+    forward = derivation.pushforward(derivation.force)
+    backward = derivation.pullback(derivation.force, derivation.states)
+    parts = [
+        *_written(network, "J v ", forward, states, vectors),
+        "",
+        *_written(network, "J^T v ", backward, states, vectors),
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _written(
+    network: Network, word: str, nodes: Mapping[str, Node], by: Mapping[str, Node], further: Further | None = None
+) -> Iterator[str]:
+    """``word name[indices] = formula`` for each node, and the pieces that several share."""
+    notation = of_network(network, further).sharing(list(nodes.values()))
+    for name, node in nodes.items():
+        indices = notation.indices(by[name])
+        gap = "" if word.endswith(("/d", " ")) else " "
+        yield f"{word}{gap}{left_side(name, indices)} = {notation.text(node, indices)}"
+    for piece in notation.definitions(list(nodes.values())):
+        yield f"  where {piece.left} = {piece.text}"
+
+
+# ------------------------------------------------------------------ plan
+
+
+def plan(network: Network, rules: Sequence[str]) -> str:
+    """The planned module: what is computed once, and the statements of each routine, with their counts."""
+    planned, _, _ = module_plan(network, rules, Passes())
+    given = _labelled(network, [*planned.constants, *planned.fixed], planned.names)
+    lines = [f"passes: {planned.passes}", f"once a module: {len(planned.constants)}"]
+    lines += _statements(network, planned.constants, given)
+    lines += [f"once a relaxation: {len(planned.fixed)}", *_statements(network, planned.fixed, given)]
+    for routine in planned.routines:
+        if routine.outputs:
+            names = {**given, **_labelled(network, routine.statements, planned.names)}
+            lines.append(f"{routine.name}: {len(routine.statements)}")
+            lines += _statements(network, routine.statements, names)
+            notation = of_network(network, names)
+            lines += [f"  -> {o.key} = {_value(notation, o.node)}" for o in routine.outputs]
+    return "\n".join(lines) + "\n"
+
+
+def _labelled(network: Network, nodes: Iterable[Node], names: Mapping[Node, str]) -> dict[Node, Label]:
+    notation = of_network(network)
+    return {node: (names.get(node, f"t{node.number}"), notation.indices(node)) for node in nodes}
+
+
+def _statements(network: Network, nodes: Iterable[Node], names: Further) -> Iterator[str]:
+    notation = of_network(network, names)
+    for node in nodes:
+        label, indices = names[node]
+        yield f"  {left_side(label, indices)} = {notation.text(node, indices)}"
+
+
+def _value(notation: Notation, node: Node) -> str:
+    return notation.reference(node) if node in notation.names else notation.text(node)
+
+
+STAGES: Mapping[str, Callable[[Network, Derivation], str]] = MappingProxyType(
+    {"network": network, "ir": ir, "forces": forces, "jacobian": jacobian}
+)
