@@ -16,14 +16,18 @@ from energyc.resolve import resolve
 from energyc.syntax import parse
 
 NAME = "spec.energy"
-_BLOCK = re.compile(r"^```(?P<kind>energy|text)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(r"^```(?P<kind>energy|text)(?P<options>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True)
 class Example:
-    """A spec of a page; ``expected`` is the text block right behind it (its place in the page is ``place``), if any."""
+    """A spec of a page; ``expected`` is the text block right behind it (its place in the page is ``place``), if any.
+
+    ``options`` are what stands behind the fence's ``energy``: ``preset=small``, ``D=3``, ``relax.step=2``.
+    """
 
     spec: str
+    options: Mapping[str, str]
     expected: str | None
     place: tuple[int, int]
 
@@ -37,22 +41,26 @@ def examples(page: str) -> list[Example]:
             continue
         answered = following is not None and following["kind"] == "text"
         expected = following["text"] if answered and following is not None else None
-        found.append(Example(block["text"], expected, following.span("text") if answered and following else (0, 0)))
+        options = dict(word.split("=", 1) for word in block["options"].split())
+        place = following.span("text") if answered and following else (0, 0)
+        found.append(Example(block["text"], options, expected, place))
     return found
 
 
-def said_of(spec: str) -> tuple[Diagnostic, ...]:
+def said_of(example: Example) -> tuple[Diagnostic, ...]:
     """The diagnostics of a spec, errors or warnings."""
-    source = Source(NAME, spec)
+    source = Source(NAME, example.spec)
+    overrides = dict(example.options)
+    preset = overrides.pop("preset", None)
     try:
-        return resolve(parse(source), source, schemas=_schema).warnings
+        return resolve(parse(source), source, preset=preset, overrides=overrides, schemas=_schema).warnings
     except SpecError as error:
         return error.diagnostics
 
 
-def rendered(spec: str) -> str:
+def rendered(example: Example) -> str:
     """What a user sees."""
-    return render_text(said_of(spec), Source(NAME, spec)) + "\n"
+    return render_text(said_of(example), Source(NAME, example.spec)) + "\n"
 
 
 def rewrite(path: Path) -> None:
@@ -61,7 +69,7 @@ def rewrite(path: Path) -> None:
     for example in reversed(examples(page)):
         if example.expected is not None:
             start, end = example.place
-            page = page[:start] + rendered(example.spec) + page[end:]
+            page = page[:start] + rendered(example) + page[end:]
     path.write_text(page, encoding="utf-8")
 
 

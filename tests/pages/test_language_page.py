@@ -21,7 +21,7 @@ def test_the_specs_of_the_page_are_right() -> None:
     specs = examples(PAGE)
     assert specs
     for example in specs:
-        assert said_of(example.spec) == ()
+        assert said_of(example) == ()
         assert format_spec(Source("t", example.spec)) == example.spec
 
 
