@@ -187,20 +187,38 @@ class RandomGraph:
     def pair(self) -> None:
         """What the graph simplifies: relu times step, an indicator with itself, a softmax with its own guard."""
         node = self.pick()
-        labels = {k: dim for k, dim in enumerate(node.dims)}
         if node.dims and bool((self.values[node].abs() > 1e-6).all()):
             names = [self.choice(["relu", "step", "relu", "step", "abs"]) for _ in range(3)]
             maps = [self.graph.map(name, node) for name in names]
             for made, name in zip(maps, names, strict=True):
                 self.keep(made, KINKED[name](self.values[node]))
-            axes = [self.choice([k for k in labels if labels[k] == dim]) for dim in node.dims]
-            self.usable_product([(made, axes) for made in maps], labels)
-        guard = self.guard(node)
-        if guard is not None and node.dims:
-            weights = self.reduced("softmax", node, (int(self.random.integers(len(node.dims))),), guard)
-            if weights is not None:
-                factors = [(weights, range(len(node.dims))), (guard.indicator, guard.axes)]
-                self.usable_product([*factors, (guard.indicator, guard.axes)], labels)
+            self.aligned_product([(made, range(len(node.dims))) for made in maps], node.dims)
+        if node.dims:
+            self.guarded_pair(node)
+
+    def guarded_pair(self, node: Node) -> None:
+        """A reduction under two guards, the softmax of the first times both."""
+        rank = range(len(node.dims))
+        axes = (int(self.random.integers(len(rank))),)
+        guards = [guard for guard in (self.guard(node), self.guard(node)) if guard is not None]
+        reduced = [self.reduced(str(self.choice(["softmax", "argmax"])), node, axes, guard) for guard in guards]
+        if guards and reduced[0] is not None:
+            factors = [(guard.indicator, guard.axes) for guard in (*guards, guards[0])]
+            self.aligned_product([*factors, (reduced[0], rank)], node.dims)
+
+    def aligned_product(self, factors: list, dims: Sequence[str]) -> None:
+        """Factors over parts of the same axes, one of them at times along others of the same dims, in any order."""
+        labels = dict(enumerate([*dims, *dims]))
+        same = [int(self.choice([k for k, other in labels.items() if other == dim])) for dim in dims]
+        aligned = []
+        for node, axes in factors:
+            own = [same[a] for a in axes]
+            if self.random.random() < 0.3:
+                own = [int(self.choice([k for k, dim in labels.items() if dim == labels[a]])) for a in own]
+            aligned.append((node, own))
+        order = self.random.permutation(len(aligned))
+        used = {a for _, axes in aligned for a in axes}
+        self.usable_product([aligned[k] for k in order], {k: dim for k, dim in labels.items() if k in used})
 
     def usable_product(self, factors: list, labels: dict[int, str]) -> None:
         if all(node in self.values for node, _ in factors):
