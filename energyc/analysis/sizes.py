@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from energyc.ir import Indicator, Node, Position, walk
+from energyc.analysis.conditions import Linear, linear
+from energyc.ir import Indicator, Node, walk
 from energyc.ir.indexing import Affine, IndexExpr
 
 SMALLEST = 3
@@ -32,22 +33,31 @@ class Window:
 
 def small_sizes(roots: Iterable[Node], sizes: Mapping[str, int], smallest: int = SMALLEST) -> dict[str, int]:
     """Sizes to search for a witness at, none above the given ones; the ones given where nothing can be shrunk."""
-    indicators = [n for n in walk(list(roots)) if isinstance(n, Indicator | Position)]
-    rigid = set().union(*(_rigid(n) for n in indicators)) if indicators else set()
+    indicators = [n for n in walk(list(roots)) if isinstance(n, Indicator)]
     windows = [w for n in indicators for w in _windows(n, sizes)]
-    fixed = rigid - {w.target for w in windows} - {d for w in windows for k, _ in w.form.strides for d in [w.dims[k]]}
-    small = {d: size if d in fixed else min(size, smallest) for d, size in sizes.items()}
-    return _settled(small, windows, sizes) or {d: size if d in rigid else min(size, smallest) for d, size in sizes.items()}
+    rigid = _joined(_rigid(n) for n in indicators)
+    pinned = _joined(_pinned(n) for n in indicators)
+    spans = _spans(indicators)
+    free = {d: min(size, max(smallest, spans.get(d, 0))) for d, size in sizes.items()}
+    in_windows = {w.target for w in windows} | {w.dims[k] for w in windows for k, _ in w.form.strides}
+    kept = pinned | (rigid - in_windows)
+    small = {d: sizes[d] if d in kept else n for d, n in free.items()}
+    return _settled(small, windows, sizes, pinned) or {d: sizes[d] if d in rigid else n for d, n in free.items()}
 
 
-def _settled(small: dict[str, int], windows: list[Window], sizes: Mapping[str, int]) -> dict[str, int] | None:
-    """Sizes at which every window reaches as far outside of its target as at the nominal ones."""
+def _joined(sets: Iterable[set[str]]) -> set[str]:
+    return set().union(*sets)
+
+
+def _settled(small: dict[str, int], windows: list[Window], sizes: Mapping[str, int], pinned: set[str]) -> dict[str, int] | None:
+    """Sizes at which every window reaches as far outside of its target as at the nominal ones; None where there are none."""
     for _ in range(4):
         for window in windows:
             _, top = window.reach(small)
             over = window.reach(sizes)[1] - (sizes[window.target] - 1)
             small[window.target] = max(1, min(sizes[window.target], top - over + 1))
-    return small if all(_same_reach(w, small, sizes) for w in windows) else None
+    coherent = all(_same_reach(w, small, sizes) for w in windows) and all(small[d] == sizes[d] for d in pinned)
+    return small if coherent else None
 
 
 def _same_reach(window: Window, small: Mapping[str, int], sizes: Mapping[str, int]) -> bool:
@@ -56,11 +66,15 @@ def _same_reach(window: Window, small: Mapping[str, int], sizes: Mapping[str, in
     return low == low_nominal and top - small[window.target] == top_nominal - sizes[window.target]
 
 
-def _rigid(node: Indicator | Position) -> set[str]:
-    """The dims that a condition ties to numbers or to one another beyond a comparison of two plain axes of one dim."""
-    if isinstance(node, Position):
-        return set()
+def _rigid(node: Indicator) -> set[str]:
+    """The dims that a condition ties to numbers or to one another beyond differences of positions along one dim."""
     return {node.dims[k] for part in _leaves(node.condition) if not _plain(part, node.dims) for k in part.axes()} | _named(node.condition)
+
+
+def _pinned(node: Indicator) -> set[str]:
+    """The dims with a position of their own (``n == 0``), and those whose size is a number in a condition."""
+    alone = (part for part in _leaves(node.condition) if len(part.axes()) == 1 and not _plain(part, node.dims))
+    return {node.dims[k] for part in alone for k in part.axes()} | _named(node.condition)
 
 
 def _named(expr: IndexExpr) -> set[str]:
@@ -75,16 +89,42 @@ def _leaves(expr: IndexExpr) -> Iterator[IndexExpr]:
         yield expr
 
 
+def _spans(indicators: Iterable[Indicator]) -> dict[str, int]:
+    """How long a dim must be for a band like ``abs(s - t) <= 2`` to have an inside and an outside."""
+    spans: dict[str, int] = {}
+    for node in indicators:
+        for part in _leaves(node.condition):
+            if _plain(part, node.dims) and part.axes():
+                offsets = [abs(int(e.args[0])) for e in part.walk() if e.op == "int"]  # type: ignore[call-overload]
+                for k in part.axes():
+                    spans[node.dims[k]] = max(spans.get(node.dims[k], 0), 2 * max(offsets, default=0) + 2)
+    return spans
+
+
 def _plain(part: IndexExpr, dims: tuple[str, ...]) -> bool:
     if any(e.op in ("read", "related") for e in part.walk()):
         return True
-    sides = part.parts
-    return len(sides) == 2 and all(s.op == "axis" for s in sides) and len({dims[k] for k in part.axes()}) == 1
+    if len({dims[k] for k in part.axes()}) != 1 or len(part.parts) != 2:
+        return False
+    form = linear(IndexExpr("-", part.parts), range(len(dims)))
+    return _balanced(form)
 
 
-def _windows(node: Indicator | Position, sizes: Mapping[str, int]) -> Iterator[Window]:
-    if isinstance(node, Position):
-        return
+def _balanced(form: Linear) -> bool:
+    """Whether a form speaks of differences of positions alone, so that it is the same wherever along the dim."""
+    total = 0
+    for key, factor in form[1]:
+        match key:
+            case ("axis", _):
+                total += factor
+            case ("abs", inner) if _balanced(inner):
+                pass
+            case _:
+                return False
+    return total == 0
+
+
+def _windows(node: Indicator, sizes: Mapping[str, int]) -> Iterator[Window]:
     for part in _leaves(node.condition):
         if part.op != "==" or _plain(part, node.dims):
             continue

@@ -1,0 +1,120 @@
+"""Every term of a network alone, and together those that are not proved to be gradients."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from energyc.analysis.decide import decide, is_gradient_by_construction
+from energyc.analysis.problem import Bounds, ForceField, field_of, fork
+from energyc.analysis.prover import SECONDS
+from energyc.analysis.ties import suggest
+from energyc.analysis.verdict import Kind, Verdict
+from energyc.calculus import depends, gradient
+from energyc.ir import Input, Node, Stop, walk
+from energyc.resolve.network import Network, Term
+
+SEED = 20
+TOTAL_SECONDS = 6.0
+
+
+@dataclass(frozen=True)
+class Classification:
+    """The verdict on each term, and on the sum of ``unproved``: those whose Jacobian makes up J_nc.
+
+    ``kind`` is the network's: conservative where nothing is unproved, or where the unproved add up to a gradient
+    though none of them is one (``whole`` has that proof, and ``unproved`` is then empty). ``forces`` holds each term's
+    force on each state it moves, energies' too. ``detached`` names terms that cut a state out of training.
+    """
+
+    kind: Kind
+    terms: Mapping[str, Verdict]
+    unproved: tuple[str, ...]
+    whole: Verdict | None
+    forces: Mapping[str, Mapping[Input, Node]]
+    detached: tuple[str, ...] = ()
+
+
+@dataclass
+class _Clock:
+    """What is left of the time for all terms together."""
+
+    seconds: float
+    started: float = field(default_factory=time.monotonic)
+
+    def share(self) -> float:
+        return max(0.02, min(SECONDS, (self.seconds - (time.monotonic() - self.started)) / 4))
+
+
+def classify(network: Network, seconds: float = TOTAL_SECONDS) -> Classification:
+    """Classes of all terms; deterministic but for proofs that run out of time. Raises CertificateError: our bug."""
+    base = field_from(network)
+    clock = _Clock(seconds)
+    terms: dict[str, Verdict] = {}
+    forces: dict[str, Mapping[Input, Node]] = {}
+    for name, term in network.terms.items():
+        forces[name] = force_of(network, term, base)
+        terms[name] = _term(term, base.with_force(forces[name]), clock)
+    unproved = tuple(name for name, verdict in terms.items() if verdict.kind != "conservative")
+    detached = tuple(name for name, term in network.terms.items() if _stops(term.node, base, "detach"))
+    whole = _together(base, forces, terms, unproved, clock)
+    if whole is None or whole.kind == "conservative":
+        return Classification("conservative", terms, (), whole, forces, detached)
+    return Classification(whole.kind, terms, unproved, whole, forces, detached)
+
+
+def field_from(network: Network, small: Mapping[str, int] | None = None) -> ForceField:
+    """The network's states and sizes, without a force yet, over a fork of its graph."""
+    states = tuple(state.node for state in network.states.values())
+    return ForceField(fork(network.graph), states, {}, network.extents, network.values, small, _ranges(network))
+
+
+def _ranges(network: Network) -> dict[Input, Bounds]:
+    ranges: dict[Input, Bounds] = {p.node: (p.low, p.high) for p in network.params.values() if p.low is not None or p.high is not None}
+    for state in network.states.values():
+        match state.constraint and state.constraint.kind:
+            case "box":
+                assert state.constraint is not None
+                ranges[state.node] = (state.constraint.low, state.constraint.high)
+            case "nonnegative":
+                ranges[state.node] = (0.0, None)
+            case "simplex":
+                ranges[state.node] = (0.0, 1.0)
+    return ranges
+
+
+def force_of(network: Network, term: Term, base: ForceField) -> dict[Input, Node]:
+    """What a term does to each state: minus the slope of an energy with what it froze held constant, or the force itself."""
+    if term.kind == "force":
+        return {network.states[str(term.state)].node: term.node}
+    slopes = gradient(base.graph, term.node, base.states, frozen=False, strict=False)
+    return {state: base.graph.scale(-1, slope) for state, slope in slopes.items() if isinstance(state, Input)}
+
+
+def _stops(root: Node, base: ForceField, mode: str | None = None) -> bool:
+    """Whether something frozen or detached below a node depends on a state."""
+    moving = depends([n.argument for n in walk([root]) if isinstance(n, Stop)], set(base.states))
+    return any(isinstance(n, Stop) and n.argument in moving and mode in (None, n.mode) for n in walk([root]))
+
+
+def _term(term: Term, part: ForceField, clock: _Clock) -> Verdict:
+    if term.kind == "energy" and not _stops(term.node, part) and is_gradient_by_construction(term.node, part):
+        return Verdict("conservative", "gradient", potential=term.node)
+    verdict = decide(part, np.random.default_rng(SEED), clock.share())
+    if verdict.kind == "not-conservative":
+        return replace(verdict, ties=suggest(part, np.random.default_rng(SEED)))
+    return verdict
+
+
+def _together(
+    base: ForceField, forces: Mapping[str, Mapping[Input, Node]], terms: Mapping[str, Verdict], unproved: tuple[str, ...], clock: _Clock
+) -> Verdict | None:
+    if not unproved:
+        return None
+    if len(unproved) == 1:
+        return terms[unproved[0]]
+    parts = [(state, node) for name in unproved for state, node in forces[name].items()]
+    return decide(field_of(base, parts), np.random.default_rng(SEED), clock.share())

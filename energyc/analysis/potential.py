@@ -1,0 +1,197 @@
+"""Recovers an energy E with F = -dE/dz, by guessing and then differentiating.
+
+A homogeneous part of degree k has ``-z . F / (k + 1)``. Of the rest every scalar function and softmax in it suggests
+antiderivatives, a logsumexp for a softmax; a least squares fit at random points weighs them. Nothing is believed that
+differentiation does not give back, in normal form and in numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from itertools import chain, combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from energyc.analysis.antiderivatives import antiderivative
+from energyc.analysis.budget import Budget, OverBudget
+from energyc.analysis.degree import Degrees
+from energyc.analysis.domain import jumps
+from energyc.analysis.normal import Normaliser
+from energyc.analysis.problem import ForceField, fork, transparent
+from energyc.analysis.sampling import batched, draw
+from energyc.analysis.sizes import small_sizes
+from energyc.analysis.unify import unified
+from energyc.calculus import depends, gradient
+from energyc.ir import ONE, Add, Coefficient, Einsum, Graph, Map, Node, Softmax, walk
+from energyc.ir.interpreter import evaluate
+
+Array = NDArray[Any]
+SECONDS = 0.3
+TERMS = 20_000
+GENERATORS = 24
+LARGEST_DENOMINATOR = 24
+
+
+def recover(field: ForceField, generator: np.random.Generator, seconds: float = SECONDS) -> Node | None:
+    """A verified energy as a node of a graph forked from the field's, or None."""
+    field = replace(field, graph=fork(field.graph), force={s: transparent(field.graph, f) for s, f in field.force.items()})
+    try:
+        for candidate in _candidates(field, generator):
+            if is_potential(field, candidate, generator, seconds):
+                return candidate
+    except (OverBudget, RecursionError, NotImplementedError, ValueError, np.linalg.LinAlgError):
+        return None
+    return None
+
+
+def is_potential(field: ForceField, energy: Node, generator: np.random.Generator, seconds: float = SECONDS) -> bool:
+    """Whether ``F + dE/dz`` is zero in normal form and at random points, and E does not jump."""
+    graph = field.graph
+    if jumps([energy], field.states):
+        return False
+    slopes = gradient(graph, energy, field.states, frozen=True, strict=False)
+    residues = [graph.plus(f, slopes[s]) if s in slopes else f for s, f in zip(field.states, field.roots, strict=True)]
+    return _vanish_in_numbers(field, residues, generator) and _vanish(field, residues, seconds)
+
+
+def _vanish(field: ForceField, residues: Sequence[Node], seconds: float) -> bool:
+    budget = Budget(TERMS, seconds)
+    for rewrite, whole in ((False, True), (False, False), (True, True), (True, False)):
+        roots = [unified(field.graph, r) for r in residues] if rewrite else residues
+        normaliser = Normaliser(field.graph, budget, whole=whole, symmetric=field.symmetric)
+        if all(not normaliser.sum_of(root)[0] for root in roots):
+            return True
+    return False
+
+
+def _vanish_in_numbers(field: ForceField, residues: Sequence[Node], generator: np.random.Generator) -> bool:
+    for _ in range(2):
+        values = _at_point([*residues, *field.roots], field, generator)
+        gaps, forces = values[: len(residues)], values[len(residues) :]
+        scale = max(float(np.max(np.abs(f), initial=0.0)) for f in forces)
+        if not max(float(np.max(np.abs(g), initial=0.0)) for g in gaps) <= 1e-9 * max(scale, 1e-9):
+            return False
+    return True
+
+
+def _at_point(nodes: Sequence[Node], field: ForceField, generator: np.random.Generator) -> list[Array]:
+    sizes = small_sizes(field.roots, field.sizes)
+    inputs = batched(draw(field, sizes, generator))
+    return evaluate(nodes, inputs, sizes=sizes, values=field.values)
+
+
+# ---------------------------------------------------------------- candidates
+
+
+def _candidates(field: ForceField, generator: np.random.Generator) -> Iterator[Node]:
+    """Homogeneous parts alone, and with fitted antiderivatives for what is left."""
+    graph = field.graph
+    degrees = Degrees.of(field.graph, field.states, field.roots)
+    radial, rest = degrees.radial(field)
+    if all(not nodes for nodes in rest.values()):
+        yield radial
+        return
+    left = {s: graph.add([(ONE, n) for n in nodes], s.dims) for s, nodes in rest.items()}
+    for scaled in (True, False):
+        generators = list(_generators(field, rest, scaled))[:GENERATORS]
+        fitted = _fit(field.with_force(left), generators, generator)
+        if fitted is not None:
+            yield graph.plus(radial, fitted)
+        whole = _fit(field, generators, generator)
+        if whole is not None:
+            yield whole
+
+
+def _generators(field: ForceField, rest: Mapping[Any, Sequence[Node]], scaled: bool) -> Iterator[Node]:
+    """Scalars that may add up to the potential: antiderivatives of what occurs, summed, with weights that occur."""
+    graph = field.graph
+    nodes = [n for parts in rest.values() for n in parts]
+    moving = depends(nodes, set(field.states))
+    weights = _weights(nodes, moving)
+    seen: set[Node] = set()
+    for node in walk(nodes):
+        if node not in moving:
+            continue
+        primitive = _primitive(graph, node, scaled)
+        if primitive is None:
+            continue
+        for total in _weighted(graph, primitive, weights.get(node, [])):
+            if total not in seen:
+                seen.add(total)
+                yield total
+
+
+def _primitive(graph: Graph, node: Node, scaled: bool) -> Node | None:
+    """What has ``node`` for its slope; ``scaled`` divides it by the exact factor of its argument."""
+    match node:
+        case Softmax():
+            whole: Node | None = graph.logsumexp(node.argument, node.axes, node.guard)
+        case Map():
+            whole = antiderivative(graph, node.function, node.argument)
+        case _:
+            return None
+    factor = _factor(node.argument).power(Fraction(-1)) if scaled else None
+    return graph.scale(factor, whole) if factor is not None and whole is not None else whole
+
+
+def _factor(node: Node) -> Coefficient:
+    """The exact factor before a product, or before every term of a sum alike."""
+    match node:
+        case Einsum():
+            return node.coefficient
+        case Add():
+            factors = {c * _factor(n) for c, n in node.terms}
+            return factors.pop() if len(factors) == 1 else ONE
+    return ONE
+
+
+def _weights(nodes: Sequence[Node], moving: set[Node]) -> dict[Node, list[tuple[tuple[Node, tuple[int, ...]], ...]]]:
+    """For each moving factor of a product the sets of constant factors beside it, on axes of its own."""
+    found: dict[Node, list[tuple[tuple[Node, tuple[int, ...]], ...]]] = {}
+    for node in walk(nodes):
+        if not isinstance(node, Einsum):
+            continue
+        for operand in node.operands:
+            if operand.node not in moving:
+                continue
+            place = {a: k for k, a in enumerate(operand.axes)}
+            beside = [
+                (o.node, tuple(place[a] for a in o.axes)) for o in node.operands if o.node not in moving and all(a in place for a in o.axes)
+            ]
+            sets = chain.from_iterable(combinations(beside, n) for n in range(1, min(3, len(beside)) + 1))
+            found.setdefault(operand.node, []).extend(sets)
+    return found
+
+
+def _weighted(graph: Graph, primitive: Node, sets: Sequence[tuple[tuple[Node, tuple[int, ...]], ...]]) -> Iterator[Node]:
+    rank = len(primitive.dims)
+    labels = dict(enumerate(primitive.dims))
+    for weights in [(), *sets]:
+        if all(a < rank and primitive.dims[a] == w.dims[k] for w, axes in weights for k, a in enumerate(axes)):
+            yield graph.einsum(ONE, [(primitive, range(rank)), *weights], labels, ())
+
+
+def _fit(field: ForceField, generators: Sequence[Node], generator: np.random.Generator) -> Node | None:
+    """The combination of generators, with simple rational weights, whose slopes fit the force at random points."""
+    if not generators:
+        return None
+    graph = field.graph
+    slopes = [gradient(graph, g, field.states, frozen=True, strict=False) for g in generators]
+    nodes = [s.get(state) or graph.zero(state.dims) for s in slopes for state in field.states]
+    rows, targets = [], []
+    for _ in range(3):
+        values = [np.ravel(v) for v in _at_point([*nodes, *field.roots], field, generator)]
+        count = len(field.states)
+        shapes = [len(v) for v in values[-count:]]
+        columns = [np.concatenate([np.broadcast_to(values[k * count + j], shapes[j]) for j in range(count)]) for k in range(len(generators))]
+        rows.append(np.stack(columns, axis=1))
+        targets.append(np.concatenate(values[-count:]))
+    weights = np.linalg.lstsq(np.concatenate(rows), -np.concatenate(targets), rcond=1e-10)[0]
+    exact = [Fraction(float(w)).limit_denominator(LARGEST_DENOMINATOR) for w in weights]
+    if any(abs(float(e) - w) > 1e-7 for e, w in zip(exact, weights, strict=True)):
+        return None
+    return graph.add([(Coefficient(e), g) for e, g in zip(exact, generators, strict=True) if e], ())

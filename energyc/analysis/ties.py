@@ -1,0 +1,127 @@
+"""Which ties of params would make a force conservative: tried in numbers, then proved."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import combinations, permutations
+
+import numpy as np
+
+from energyc.analysis.checker import check
+from energyc.analysis.decide import doubts_of
+from energyc.analysis.problem import ForceField, Linearised, fork, linearise
+from energyc.analysis.prover import prove
+from energyc.analysis.sampling import Array, batched, draw
+from energyc.analysis.sizes import small_sizes
+from energyc.analysis.verdict import SuggestedTie, Tie
+from energyc.analysis.witness import WORK, work
+from energyc.calculus import substitute
+from energyc.ir import ONE, Input, Node
+from energyc.ir.interpreter import evaluate
+
+SECONDS = 0.25
+MOST = 3
+CLOSE = 1e-9
+
+
+def suggest(field: ForceField, generator: np.random.Generator, seconds: float = SECONDS) -> tuple[SuggestedTie, ...]:
+    """Single ties that make the field conservative, or one pair of ties where no single one does; all proved."""
+    deadline = time.monotonic() + seconds
+    field = replace(field, graph=fork(field.graph))
+    linear = linearise(field)
+    sizes = small_sizes(linear.moved, field.sizes)
+    if work(linear, sizes) > WORK:
+        return ()
+    single = list(_single(field))
+    sets: Sequence[tuple[Tie, ...]]
+    for sets in ([(t,) for t in single], [p for p in combinations(single, 2) if _compatible(p)]):
+        found = []
+        for ties in sets:
+            left = deadline - time.monotonic()
+            if left <= 0 or len(found) == MOST:
+                break
+            if _symmetric(linear, sizes, ties, generator) and _proved(field, ties, generator, left):
+                found.append(SuggestedTie(ties))
+        if found:
+            return tuple(found)
+    return ()
+
+
+def _single(field: ForceField) -> Iterator[Tie]:
+    params = [n for n in field.inputs if n.kind == "param" and 1 < len(n.dims) <= 4]
+    for node in params:
+        for axes in _turns(node, node):
+            if axes != tuple(range(len(axes))) and tuple(axes[k] for k in axes) == tuple(range(len(axes))):
+                yield Tie(node.name, node.name, axes)
+    for a, b in combinations(params, 2):
+        for axes in _turns(a, b):
+            yield Tie(b.name, a.name, axes)
+
+
+def _turns(source: Input, target: Input) -> Iterator[tuple[int, ...]]:
+    """The orders in which the source's axes have the dims of the target."""
+    if len(source.dims) == len(target.dims):
+        for axes in permutations(range(len(source.dims))):
+            if all(target.dims[k] == source.dims[a] for k, a in enumerate(axes)):
+                yield axes
+
+
+def _compatible(ties: Sequence[Tie]) -> bool:
+    """Whether no tensor is replaced twice, and none that another is read from."""
+    replaced = [t.target for t in ties if t.target != t.source]
+    read = {t.source for t in ties if t.target != t.source}
+    symmetric = {t.target for t in ties if t.target == t.source}
+    return len(set(replaced)) == len(replaced) and not set(replaced) & (read | symmetric)
+
+
+def _symmetric(linear: Linearised, sizes: dict[str, int], ties: Sequence[Tie], generator: np.random.Generator) -> bool:
+    """Whether ``a . J b = b . J a`` at two points, in floats."""
+    return all(_gap(linear, sizes, ties, generator) <= CLOSE for _ in range(2))
+
+
+def _gap(linear: Linearised, sizes: dict[str, int], ties: Sequence[Tie], generator: np.random.Generator) -> float:
+    field = linear.field
+    point = draw(field, sizes, generator)
+    by_name = {node.name: node for node in point if node.kind == "param"}
+    for tie in ties:
+        point[by_name[tie.target]] = _tied(point[by_name[tie.source]], tie)
+    inputs = batched(point, 2)
+    directions = [generator.standard_normal((2, *(sizes[d] for d in s.dims))) for s in field.states]
+    for node, value in zip(linear.directions, directions, strict=True):
+        inputs[node.kind, node.name] = value
+    with np.errstate(all="ignore"):
+        moved = evaluate(linear.moved, inputs, sizes=sizes, values=field.values)
+    forward = sum(float(np.sum(d[0] * np.broadcast_to(m, d.shape)[1])) for d, m in zip(directions, moved, strict=True))
+    backward = sum(float(np.sum(d[1] * np.broadcast_to(m, d.shape)[0])) for d, m in zip(directions, moved, strict=True))
+    scale = max(abs(forward), abs(backward), 1e-12)
+    return abs(forward - backward) / scale if np.isfinite(forward - backward) else np.inf
+
+
+def _tied(value: Array, tie: Tie) -> Array:
+    turned = np.transpose(value, tie.axes)
+    return (value + turned) / 2 if tie.target == tie.source else turned
+
+
+def _proved(field: ForceField, ties: Sequence[Tie], generator: np.random.Generator, seconds: float) -> bool:
+    tied = with_ties(field, ties)
+    certificate = prove(tied, seconds)[-1].certificate
+    return certificate is not None and check(certificate, generator) > 0 and not doubts_of(tied)
+
+
+def with_ties(field: ForceField, ties: Sequence[Tie]) -> ForceField:
+    """The field with tensors identified; symmetric ones stay themselves and are noted."""
+    graph = field.graph
+    params = {n.name: n for n in field.inputs if n.kind == "param"}
+    replacement: dict[Node, Node] = {}
+    symmetric = dict(field.symmetric)
+    for tie in ties:
+        target, source = params[tie.target], params[tie.source]
+        if target is source:
+            symmetric[target] = tie.axes
+        else:  # axis k of the target is the source's axis axes[k]
+            places = [tie.axes.index(k) for k in range(len(tie.axes))]
+            replacement[target] = graph.einsum(ONE, [(source, places)], dict(enumerate(target.dims)), range(len(target.dims)))
+    force = {state: substitute(graph, node, replacement) for state, node in field.force.items()}
+    return replace(field, force=force, symmetric=symmetric)
