@@ -35,13 +35,16 @@ def _sign(kind: str) -> Anchor:
 
 
 def _runs(lines: tuple[Line, ...], anchor: Anchor) -> Iterator[list[Line]]:
-    """The lines in groups whose anchors stood at one column."""
+    """The lines in groups whose anchors stood at one column; a continuation belongs to the line above it."""
     run: list[Line] = []
+    above: Line | None = None
     for line in lines:
-        if run and not _same_column(run[-1], line, anchor):
+        continues = bool(line.pieces) and not line.head
+        if above is not None and not continues and not _same_column(above, line, anchor):
             yield run
             run = []
         run.append(line)
+        above = above if continues else line
     if run:
         yield run
 
