@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Protocol
 
 from energyc.diagnostics import Label, UserError
@@ -81,7 +80,7 @@ class Bindings:
         assert isinstance(tree, ast.Data)
         options = {pair.path: self.option(pair.value) for pair in tree.pairs}
         self.made[name] = Binding(name, tree.adapter.text, options, tree.span)
-        if self.schemas is None:
+        if self.schemas is None or None in options.values():
             return None
         try:
             return self.schemas(tree.adapter.text, options)
@@ -90,7 +89,7 @@ class Bindings:
             return None
 
     def option(self, value: ast.Value) -> object:
-        """A setting's value in plain Python; a word that names a dim or const is its number."""
+        """A setting's value in plain Python; a word that names a dim or const is its number, None where that is wrong."""
         match value:
             case ast.NumberValue(number=number):
                 return number
@@ -108,11 +107,11 @@ class Bindings:
         if entry is not None and entry.kind == "dim":
             self.sizes.used.add(word)
             size = self.sizes.size(word)
-            return word if size is None else size
+            return size
         if entry is not None and entry.kind == "const":
             self.sizes.used.add(word)
             const = self.sizes.const(word)
-            return word if const is None else (const.value if const.exact is None else Fraction(const.exact))
+            return None if const is None else (const.value if const.exact is None else const.exact)
         return word
 
     # ------------------------------------------------------------ what a spec asks of a binding

@@ -1,4 +1,4 @@
-"""What is true of a network as a whole: everything declared has a use, every state moves, every energy moves a state."""
+"""What is true of a whole network: what is declared has a use, every state moves, every energy moves a state."""
 
 from __future__ import annotations
 
@@ -11,22 +11,20 @@ from energyc.resolve.equations import Equations
 from energyc.resolve.names import Entry
 from energyc.resolve.network import Network
 from energyc.resolve.reporter import listed
+from energyc.resolve.words import RESERVED_FUNCTIONS
 
 ROOTS = ("energy", "force", "readout", "cost", "metric", "state")
+UNUSED = ("dim", "const", "data", "clamp", "target", "let", "fn", "tie")
 
 
 def check_network(context: Context, equations: Equations, bindings: Bindings, network: Network) -> None:
     """Report what has no use and what does not move; only of a network whose equations are all well formed."""
     check_terms(context, network)
-    used = used_names(context, equations)
+    used = used_names(context, equations) | context.sizes.used | bindings.used | RESERVED_FUNCTIONS
     for entry in context.names.entries.values():
         if entry.kind == "param" and entry.name not in used:
             _report_param(context, entry)
-        elif entry.kind in ("clamp", "target", "let", "fn", "tie") and entry.name not in used:
-            context.reporter.warn("W0201", f"{entry.spoken}, `{entry.name}`, is never used", entry.span)
-        elif entry.kind in ("dim", "const") and entry.name not in context.sizes.used:
-            context.reporter.warn("W0201", f"{entry.spoken}, `{entry.name}`, is never used", entry.span)
-        elif entry.kind == "data" and entry.name not in bindings.used:
+        elif entry.kind in UNUSED and entry.name not in used:
             context.reporter.warn("W0201", f"{entry.spoken}, `{entry.name}`, is never used", entry.span)
 
 
@@ -68,6 +66,11 @@ def _source_of(equations: Equations, name: str) -> Iterable[str]:
 def check_terms(context: Context, network: Network) -> None:
     """Report energies that depend on no state, and states that no term moves."""
     states = {name: state.node for name, state in network.states.items()}
+    if not states:
+        context.reporter.error(
+            "E0444", "this network has no state, so that nothing relaxes", None, help="declare one: `state z[D]`"
+        )
+        return
     moved = {term.state for term in network.forces.values()}
     for term in network.energies.values():
         active = depends([term.node], set(states.values()), frozen=False)
@@ -78,9 +81,7 @@ def check_terms(context: Context, network: Network) -> None:
                 "E0443",
                 f"energy `{term.name}` depends on no state, so that it moves nothing",
                 term.tree.left.span,
-                help=f"a term of the cost belongs in `cost`; the states are {listed(states)}"
-                if states
-                else "declare a state",
+                help=f"a term of the cost belongs in `cost`; the states are {listed(states)}",
             )
     for name in states:
         if name not in moved:

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from energyc.diagnostics import Label, Span
 from energyc.ir import Function, Graph, IndexExpr, Node
-from energyc.resolve.names import Names
+from energyc.resolve.names import Entry, Names
 from energyc.resolve.reporter import Reporter, did_you_mean
 from energyc.resolve.sizes import Sizes
 from energyc.resolve.terms import Frame, Index, Term
@@ -100,12 +100,27 @@ class Scope:
 def introduce(context: Context, scope: Scope, name: ast.Name, dim: ast.Name | None) -> Index:
     """A new index at its binder, with its dim where that is written."""
     index = Index(name.text, name.span)
+    if (entry := context.names.get(name.text)) is not None:
+        _report_introduced(context, name, entry)
+        index.poisoned = True
     if dim is not None:
         found = context.dim(dim)
-        index.poisoned = found is None
+        index.poisoned = index.poisoned or found is None
         index.dim, index.reason = found, dim.span
     scope.frame.introduced.append(index)
     return index
+
+
+def _report_introduced(context: Context, name: ast.Name, entry: Entry) -> None:
+    """A dim where an index belongs; any other kind was reported as a name that is both (E0204)."""
+    if entry.kind == "dim":
+        context.reporter.error(
+            "E0305",
+            f"`{name.text}` is a dim, and an equation holds indices",
+            name.span,
+            labels=[Label(entry.span, "declared here")],
+            help=f"name an index of it: `{name.text.lower()} in {name.text}`",
+        )
 
 
 def run_over(context: Context, index: Index, dim: str, span: Span, place: Span | None = None) -> None:

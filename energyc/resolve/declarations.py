@@ -19,6 +19,8 @@ from energyc.resolve.terms import Bad, Frame
 from energyc.resolve.words import LAWS, SETS
 from energyc.syntax import ast
 
+Item = ast.InputItem | ast.ParamItem | ast.StateItem
+
 
 @dataclass
 class Declarations:
@@ -28,8 +30,12 @@ class Declarations:
     equations: Equations
     bindings: Bindings
 
-    def _enter(self, name: ast.Name, kind: str, dims: Sequence[ast.Name], over: str | None = None) -> Tensor | None:
+    def _enter(self, item: Item, kind: str, over: str | None = None) -> Tensor | None:
+        """The tensor of an item; None where its dims are wrong, or its name was another's first."""
+        name, dims = item.name, item.dims
         found = [self.context.dim(dim) for dim in dims]
+        if self.context.names.entries[name.text].tree is not item:
+            return None
         if any(dim is None for dim in found):
             self.equations.tensors[name.text] = None
             return None
@@ -48,7 +54,7 @@ class Declarations:
             if over is None:
                 self.equations.tensors[item.name.text] = None
                 return None
-        tensor = self._enter(item.name, word, item.dims, over)
+        tensor = self._enter(item, word, over)
         if tensor is None:
             return None
         if item.source is None:
@@ -131,7 +137,7 @@ class Declarations:
         return [param for param in found if param is not None]
 
     def _param(self, item: ast.ParamItem, law: ast.Law | None) -> Param | None:
-        tensor = self._enter(item.name, "param", item.dims)
+        tensor = self._enter(item, "param")
         if law is None and item.value is None:
             self.context.reporter.error(
                 "E0423",
@@ -226,7 +232,7 @@ class Declarations:
             self.context.reporter.error(
                 "E0190", "lifetimes of states are not yet supported", item.lifetime.span, "not yet"
             )
-        tensor = self._enter(item.name, "state", item.dims)
+        tensor = self._enter(item, "state")
         if tensor is None or item.domain is None:
             return None if tensor is None else (tensor, None)
         if isinstance(item.domain, ast.Box):

@@ -94,7 +94,7 @@ class Equations:
         example = f"{state.name}[{', '.join(d.lower() for d in state.dims)}]" if state.dims else state.name
         self.context.reporter.error(
             "E0304",
-            f"state `{state.name}` has {len(state.dims)} indices and the left side gives {len(tree.left.indices or ())}",
+            f"state `{state.name}` has {len(state.dims)} indices, the left side {len(tree.left.indices or ())}",
             tree.left.span,
             labels=[Label(self.context.names.entries[state.name].span, "declared here")],
             help=f"write `{example}`",
@@ -200,7 +200,7 @@ class Equations:
             entry = self.context.names.entries[name]
             self.context.reporter.error(
                 "E0409",
-                f"the slope `{tree.name.text}'` reads {entry.spoken}, `{name}`, and may read its argument and consts alone",
+                f"the slope `{tree.name.text}'` reads {entry.spoken}, `{name}`; it may read its argument and consts",
                 self.frames[tree.name.text].reads.get(name, tree.body.span),
             )
         return not inputs

@@ -117,9 +117,9 @@ def _tried(context: Context, known: list[IndexExpr], part: IndexExpr) -> bool:
 def _report(context: Context, frame: Frame, outer: Reduce, weights: Span) -> None:
     context.reporter.warn(
         "W0701",
-        f"the softmax in `{frame.owner}` looks where the sum around it does not: what the sum leaves out leaks in through the normaliser",
+        f"the softmax in `{frame.owner}` looks where the sum around it does not: what that leaves out leaks in",
         weights,
         "not guarded like the sum",
         labels=[Label(outer.span, "this sum has a guard")],
-        help="give the softmax the sum's guard as well",
+        help="its normaliser sees every entry: give the softmax the sum's guard as well",
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from math import prod
 
 from energyc.diagnostics import Span
-from energyc.ir import Indicator, Node, Position, walk
+from energyc.ir import Indicator, Input, Node, Position, walk
 from energyc.resolve.context import Context
 from energyc.resolve.network import Network
 from energyc.resolve.reporter import listed
@@ -48,7 +48,7 @@ def _made(network: Network) -> Iterable[Node]:
     roots = [term.node for term in network.terms.values()]
     roots += [quantity.node for group in (network.lets, network.readouts) for quantity in group.values()]
     roots += [network.cost.node] if network.cost else []
-    return (node for node in walk(roots) if not isinstance(node, Indicator | Position))
+    return (node for node in walk(roots) if not isinstance(node, Indicator | Position | Input))
 
 
 def _count(node: Node, sizes: Mapping[str, int]) -> int:

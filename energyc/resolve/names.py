@@ -38,7 +38,7 @@ TENSORS = frozenset({"clamp", "target", "param", "tie", "state", "let", "readout
 #: Statements of the full language that this version does not carry out.
 POSTPONED = MappingProxyType(
     {
-        "flow": "`flow` is not yet supported; without it a state moves by minus the gradient of all energies plus its forces",
+        "flow": "`flow` is not yet supported: a state moves by minus the gradient of its energies plus forces",
         "next": "`next` is not yet supported; a state moves by its energies and forces",
     }
 )
@@ -85,6 +85,8 @@ def collect(spec: ast.Spec, reporter: Reporter) -> Names:
         for index in _binders(statement):
             names.indices.setdefault(index.text, index.span)
     for text in names.indices.keys() & names.entries.keys():
+        if names.entries[text].kind == "dim":
+            continue  # better said where the index is introduced
         _report_double_use(text, names, reporter)
     return names
 

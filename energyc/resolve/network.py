@@ -62,7 +62,7 @@ class Binding:
 class DataInput:
     """A clamp or target and the field that feeds it: (binding, field), or None.
 
-    ``fits`` is False where dims were set so that the field has another shape: the network can be used, not with these data.
+    ``fits`` is False where dims were set so that the field has another shape: the network works, not with these data.
     """
 
     node: Input
@@ -96,7 +96,7 @@ class Param:
 
 @dataclass(frozen=True)
 class Tie:
-    """A second name for a param's tensor; ``node`` is the (transposed) view, ``axes[k]`` the source's axis that axis k is."""
+    """A second name for a param's tensor; ``node`` is the (transposed) view; its axis k is the source's ``axes[k]``."""
 
     name: str
     source: str
@@ -157,7 +157,7 @@ class Quantity:
 
 @dataclass(frozen=True)
 class Relax:
-    """The free phase (rules.md section 1). ``step_of`` holds the steps of single states; ``max_steps`` None: 10 * steps."""
+    """The free phase (rules.md section 1). ``step_of``: steps of single states; ``max_steps`` None: 10 * steps."""
 
     step: float = 1.0
     steps: int = 100

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from energyc.ir import Add, Einsum, Graph, Map, Node
+from energyc.ir import Add, ArgMax, Einsum, Graph, Guard, Map, Node, Softmax
 
 
 def permuted(graph: Graph, node: Node, order: Sequence[int]) -> Node:
@@ -20,5 +20,13 @@ def permuted(graph: Graph, node: Node, order: Sequence[int]) -> Node:
             return graph.add(terms, [node.dims[k] for k in order])
         case Map():
             return graph.map(node.function, permuted(graph, node.argument, order))
+        case Softmax() | ArgMax():
+            make = graph.softmax if isinstance(node, Softmax) else graph.argmax
+            axes = [order.index(axis) for axis in node.axes]
+            return make(permuted(graph, node.argument, order), axes, _moved(node.guard, order))
     place = {axis: k for k, axis in enumerate(order)}
     return graph.spread(node, [node.dims[k] for k in order], [place[k] for k in range(len(order))])
+
+
+def _moved(guard: Guard | None, order: Sequence[int]) -> Guard | None:
+    return None if guard is None else Guard(guard.indicator, tuple(order.index(axis) for axis in guard.axes))

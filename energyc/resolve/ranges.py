@@ -59,6 +59,7 @@ def _report_read(context: Context, window: Window) -> bool:
 def _report(context: Context, window: Window, outside: int, size: int) -> None:
     shown = context.reporter.source.slice(window.span)
     bounds = [f"{i.name} < {i.known} = {context.sizes.size(i.known)}" for i in indices_of(window.place)]
+    where = f"change the dims, or leave out what lies outside: `where(0 <= {shown} < {window.dim}, ..., 0)`"
     context.reporter.error(
         "E0308",
         f"`{shown}` reaches {outside}, and {window.dim} counts from 0 to {size - 1}",
@@ -67,7 +68,7 @@ def _report(context: Context, window: Window, outside: int, size: int) -> None:
             Label(context.names.entries[window.tensor].span, f"this axis of `{window.tensor}` is {window.dim} = {size}")
         ],
         notes=[f"here {', '.join(bounds)}"] if bounds else [],
-        help=f"change the dims, or leave out what lies outside: `where(0 <= {shown} < {window.dim}, ..., 0)`",
+        help=where if bounds else "positions count from 0",
     )
 
 

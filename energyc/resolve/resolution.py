@@ -87,7 +87,7 @@ class _Resolution:
         statements = Statements(self.context, self.equations, self.spec, declared.states)
         terms, lets, answers, states = statements.terms(), statements.lets(), statements.answers(), statements.states()
         settings = layer_settings(self.spec, self.names, self.bindings, self.reporter, self.preset, self.overrides)
-        relax = type_relax(settings["relax"], declared.states, self.reporter)
+        relax = type_relax(settings["relax"], [state.name for state in self.names.of_kind("state")], self.reporter)
         nudge = type_nudge(settings["nudge"], self.reporter)
         train = type_train(settings["train"], self.reporter)
         network = Network(

@@ -161,7 +161,7 @@ def layer_settings(
                 "E0541",
                 f"there are no settings `{block}`",
                 setting.span,
-                help=did_you_mean(block, BLOCKS, f"{listed(BLOCKS)} are"),
+                help=did_you_mean(block, BLOCKS, f"the settings are {listed(BLOCKS)}"),
             )
     return found
 
@@ -192,7 +192,7 @@ class Typed:
     def real(self, key: str, default: float | None, *, words: Mapping[str, float | None] = {}) -> float | None:
         """A positive number."""
         setting = self.given.get(key)
-        if setting is None:
+        if setting is None or setting.value is None:
             return default
         if isinstance(setting.value, str) and setting.value in words:
             return words[setting.value]
@@ -204,7 +204,7 @@ class Typed:
     def whole(self, key: str, default: int | None) -> int | None:
         """A positive whole number."""
         setting = self.given.get(key)
-        if setting is None:
+        if setting is None or setting.value is None:
             return default
         if isinstance(setting.value, int) and setting.value > 0:
             return setting.value
@@ -264,7 +264,7 @@ def _solver(setting: Setting | None, reporter: Reporter) -> tuple[str, dict[str,
             "E0542",
             f"there is no solver `{word}`",
             setting.span,
-            help=did_you_mean(str(word), SOLVERS, f"{listed(SOLVERS)} are"),
+            help=did_you_mean(str(word), SOLVERS, f"the solvers are {listed(SOLVERS)}"),
         )
         return "gradient", {}
     options: dict[str, float] = {}

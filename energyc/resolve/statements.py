@@ -172,7 +172,7 @@ class Statements:
             shown = ", ".join(quantity.indices)
             self.context.reporter.error(
                 "E0431",
-                f"{quantity.tree.word} `{quantity.name}` is a single number for each sample, and has the indices {shown}",
+                f"{quantity.tree.word} `{quantity.name}` is one number for each sample, and has the indices {shown}",
                 quantity.tree.left.span,
                 help=f"write `{quantity.tree.word} {quantity.name} = mean[{','.join(quantity.indices)}](...)`",
             )

@@ -137,7 +137,7 @@ class Slope(Term):
 
 @dataclass(frozen=True, eq=False)
 class Reduce(Term):
-    """``sum``, ``logsumexp``, ``max`` (the indices go), ``softmax``, ``argmax`` (they stay) of the entries the guard leaves."""
+    """``sum``, ``logsumexp``, ``max`` (the indices go), ``softmax``, ``argmax`` (they stay) of the guarded entries."""
 
     kind: str
     indices: tuple[Index, ...]

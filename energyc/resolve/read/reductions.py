@@ -55,24 +55,11 @@ def bind(context: Context, scope: Scope, expr: ast.Apply) -> tuple[Index, ...] |
             )
             return None
         name: ast.Name = slot.expr.name  # type: ignore[attr-defined]
-        if name.text in context.names.entries:
-            _report_declared(context, name, expr)
-            return None
         if name.text in found:
             context.reporter.error("E0306", f"`{name.text}` is bound twice", name.span)
             return None
         found[name.text] = introduce(context, scope, name, slot.dim)
     return tuple(found.values())
-
-
-def _report_declared(context: Context, name: ast.Name, expr: ast.Apply) -> None:
-    entry = context.names.entries[name.text]
-    if entry.kind == "dim":
-        help = f"name an index: `{expr.name.text}[{name.text.lower()} in {name.text}](...)`"
-        context.reporter.error(
-            "E0305", f"`{name.text}` is a dim, and `{expr.name.text}` runs over an index", name.span, help=help
-        )
-    # any other kind was reported as a name that is both (E0204)
 
 
 def _sum(span: Span, indices: tuple[Index, ...], guard: IndexExpr | None, body: Term) -> Term:
@@ -102,7 +89,7 @@ def variance(span: Span, indices: tuple[Index, ...], guard: IndexExpr | None, bo
 
 
 def read_keeper(context: Context, scope: Scope, expr: ast.Apply) -> Term:
-    """``softmax[s | guard](body)``, ``layernorm[d](body, eps = ...)``: the index is one that is bound already, and stays."""
+    """``softmax[s | guard](body)``, ``layernorm[d](body, eps = ...)``: the index is bound already, and stays."""
     normaliser = expr.name.text != "softmax"
     given = arguments.match(context, expr, ("body",), ("eps",) if normaliser else (), indexed=True)
     indices = kept_indices(context, scope, expr)

@@ -1,0 +1,102 @@
+"""Presets, overrides and settings: the spec gives way to a preset, a preset to what is asked for."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from energyc.diagnostics import SpecError
+from energyc.resolve.network import Call
+from tests.resolve.helpers import findings, network, shipped
+
+SPEC = """
+dim N = 4, M = 2*N
+const c = 1/3, r = sqrt(2)
+state z[N], y[M] in nonnegative
+param W[N, M] ~ uniform(c) in [0, 1]
+energy e = c*r/2 * sum[n](z[n]^2) + sum[m](y[m]^2) - sum[n,m](z[n]*W[n,m]*y[m])
+relax { step = 1/2, steps = 30, tolerance = 1e-4, step.y = 1/4, solver = anderson(memory = 5) }
+nudge { beta = auto, steps = N }
+train { rule = centered-ep, schedule = cosine(warmup = 100), lr.W = 0.1, metrics = [one, two] }
+preset small { N = 3, c = 1/2, relax.steps = 7 }
+"""
+
+
+def test_the_spec_alone() -> None:
+    net = network(SPEC)
+    assert net.extents == {"N": 4, "M": 8}
+    assert net.consts["c"].exact == Fraction(1, 3)
+    assert net.consts["r"].exact is None and net.consts["r"].value == pytest.approx(2**0.5)
+    assert net.sizes["M"].derived_from == ("N",)
+    assert (net.relax.step, net.relax.steps, net.relax.tolerance, dict(net.relax.step_of)) == (
+        0.5,
+        30,
+        1e-4,
+        {"y": 0.25},
+    )
+    assert (net.relax.solver, dict(net.relax.solver_options)) == ("anderson", {"memory": 5.0})
+    assert (net.nudge.beta, net.nudge.steps) == (None, 4)
+    assert net.train["schedule"] == Call("cosine", {"warmup": Fraction(100)})
+    assert net.train["lr.W"] == Fraction(1, 10) and net.train["metrics"] == ["one", "two"]
+    assert net.states["y"].constraint is not None and net.states["y"].constraint.kind == "nonnegative"
+    assert (net.params["W"].low, net.params["W"].high) == (0.0, 1.0)
+
+
+def test_a_preset_and_what_is_asked_for() -> None:
+    assert network(SPEC, preset="small").extents == {"N": 3, "M": 6}
+    net = network(SPEC, preset="small", N=2, **{"relax.step": 0.1, "nudge.beta": "0.25"})
+    assert net.extents == {"N": 2, "M": 4}
+    assert (net.relax.step, net.relax.steps, net.nudge.beta) == (0.1, 7, 0.25)
+    assert net.consts["c"].exact == Fraction(1, 2)
+
+
+@pytest.mark.parametrize(
+    ("key", "given", "code", "said"),
+    [
+        ("M", 9, "E0214", "derived from N"),
+        ("K", 9, "E0215", "no dim or const"),
+        ("z", 9, "E0215", "is a state"),
+        ("N", 2.5, "E0211", "positive whole number"),
+        ("N", 0, "E0211", "positive whole number"),
+        ("N", "big", "E0216", "is a number"),
+        ("relax.steps", "many", "E0542", "positive whole number"),
+        ("relax.stops", 1, "E0541", "no setting"),
+        ("relaxed.steps", 1, "E0541", "no settings"),
+        ("relax.step.q", 1, "E0543", "no state"),
+    ],
+)
+def test_what_cannot_be_set(key: str, given: object, code: str, said: str) -> None:
+    found = findings(SPEC, **{key: given})
+    assert [d.code for d in found if d.severity == "error"] == [code]
+    assert said in found[0].message
+
+
+def test_an_unknown_preset() -> None:
+    with pytest.raises(SpecError) as error:
+        network(SPEC, preset="smal")
+    assert error.value.diagnostics[0].code == "E0217"
+    assert error.value.diagnostics[0].help == "did you mean `small`?"
+
+
+def test_dims_that_were_set_need_not_fit_the_data() -> None:
+    net = shipped("hopfield", I=12, J=9, K=4)
+    assert not net.clamps["x"].fits and not net.targets["label"].fits
+    assert shipped("hopfield").clamps["x"].fits
+
+
+def test_ties_constraints_and_laws() -> None:
+    net = network(
+        """
+dim D = 3, F = 2
+param W1[F, D], V[D] ~ normal(0.02), b[D] = 1/2
+tie W2[d,f] = W1[f,d]
+state z[D] in standardized[D], q[F, D] in simplex[D]
+energy e = sum[d,f](q[f,d] * W2[d,f] * z[d] * V[d] * b[d])
+"""
+    )
+    assert net.ties["W2"].axes == (1, 0) and net.ties["W2"].source == "W1"
+    assert net.params["W1"].law is not None and net.params["W1"].law.arguments == (0.02,)
+    assert net.params["V"].law == net.params["W1"].law
+    assert net.params["b"].law is None and net.params["b"].start is not None
+    assert net.states["q"].constraint is not None and net.states["q"].constraint.axes == (1,)
