@@ -7,9 +7,9 @@ from pathlib import Path
 
 HEAD = """# Error reference
 
-Every diagnostic of energyc has a code, and every code a page: what is wrong, a spec that shows it with what energyc says
-of it, and what to write instead. The pages are tests as well: `pytest tests/pages` compares each with today's output,
-and `pytest tests/pages --update-golden` rewrites the output and this index.
+Every diagnostic of energyc has a code, and every code a page: what is wrong, a spec that shows it with what energyc
+says of it, and what to write instead. The pages are tests as well: `pytest tests/pages` compares each with today's
+output, and `pytest tests/pages --update-golden` rewrites the output and this index.
 """
 GROUPS = {
     "E01": "Syntax",
