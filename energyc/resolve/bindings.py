@@ -89,7 +89,7 @@ class Bindings:
             return None
 
     def option(self, value: ast.Value) -> object:
-        """A setting's value in plain Python; a word that names a dim or const is its number, None where that is wrong."""
+        """A setting's value in plain Python; a word that names a dim or const is its number (None: a wrong one)."""
         match value:
             case ast.NumberValue(number=number):
                 return number

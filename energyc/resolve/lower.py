@@ -162,6 +162,6 @@ class Lowering:
 
     def _guard(self, condition: IndexExpr, axes: Sequence[Index]) -> Guard:
         indices = indices_of(condition)
-        local = condition.renumbered({index: k for k, index in enumerate(indices)})  # type: ignore[arg-type,misc]
+        local = condition.renumbered({index: k for k, index in enumerate(indices)})  # type: ignore[misc]
         indicator = self.graph.indicator([index.known for index in indices], local)
-        return Guard(indicator, tuple(axes.index(index) for index in indices))  # type: ignore[arg-type]
+        return Guard(indicator, tuple(axes.index(index) for index in indices))

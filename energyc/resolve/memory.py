@@ -57,7 +57,8 @@ def _count(node: Node, sizes: Mapping[str, int]) -> int:
 
 def _largest(context: Context, network: Network) -> tuple[Node, Span]:
     """The largest tensor that has a name, or the largest of all, with the place of its name."""
-    named: dict[Node, Span] = {node.node: node.span for node in (*network.params.values(), *network.states.values())}
+    named: dict[Node, Span] = {param.node: param.span for param in network.params.values()}
+    named |= {state.node: state.span for state in network.states.values()}
     named |= {q.node: q.tree.left.span for q in (*network.lets.values(), *network.readouts.values())}
     named |= {term.family: term.tree.left.span for term in network.terms.values()}
     made = max(_made(network), key=lambda node: _count(node, network.extents))

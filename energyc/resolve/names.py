@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from energyc.diagnostics import Label, Span
 from energyc.resolve.reporter import Reporter
+from energyc.resolve.trees import plain_name
 from energyc.resolve.words import RESERVED_FUNCTIONS
 from energyc.syntax import ast
 
@@ -193,12 +194,8 @@ def _bound_in(expr: ast.Expr) -> Iterator[ast.Name]:
                 stack.extend(operands)
             case ast.Apply(slots=slots, guard=guard, arguments=arguments):
                 if arguments is not None:
-                    yield from (ast.Name(s.span, s.expr.name.text) for s in slots or () if _is_name(s.expr))
+                    yield from (name for slot in slots or () if (name := plain_name(slot.expr)) is not None)
                 else:
                     stack.extend(slot.expr for slot in slots or ())
                 stack.extend([guard] if guard else [])
                 stack.extend(argument.value for argument in arguments or ())
-
-
-def _is_name(expr: ast.Expr) -> bool:
-    return isinstance(expr, ast.Apply) and not expr.prime and expr.slots is None and expr.arguments is None

@@ -185,7 +185,7 @@ def _value(expr: IndexExpr, grid: Mapping[Index, Any], sizes: Mapping[str, int])
         case "axis":
             return grid[expr.args[0]]  # type: ignore[index]
         case "int":
-            return np.int64(expr.args[0])  # type: ignore[call-overload]
+            return np.int64(expr.args[0])  # type: ignore[arg-type]
         case "size":
             return np.int64(sizes[expr.args[0]])  # type: ignore[index]
     return _OPERATIONS[expr.op](*(_value(part, grid, sizes) for part in expr.parts))

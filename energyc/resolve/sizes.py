@@ -228,12 +228,10 @@ class Sizes:
                 help=did_you_mean(name.text, FUNCTIONS, listed(FUNCTIONS)),
             )
             raise Unknown
+        if name.text == "abs":
+            return argument if argument >= 0 else -argument
         try:
-            return (
-                abs(argument)
-                if name.text == "abs"
-                else _exact_root(name.text, argument) or float(function(float(argument)))
-            )
+            return _exact_root(name.text, argument) or float(function(float(argument)))
         except (ValueError, OverflowError):
             self.reporter.error("E0213", f"{name.text}({_show(argument)}) has no value", span)
             raise Unknown from None

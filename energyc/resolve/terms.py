@@ -32,7 +32,7 @@ class Index:
 
 def position_of(index: Index) -> IndexExpr:
     """An index as an integer; :class:`IndexExpr` then speaks of indices where in the graph it speaks of axes."""
-    return IndexExpr("axis", (index,))
+    return IndexExpr("axis", (index,))  # type: ignore[arg-type]
 
 
 def plain_index(expr: IndexExpr) -> Index | None:

@@ -7,7 +7,7 @@ from energyc.ir import ONE
 from energyc.resolve.context import Context, Tensor
 from energyc.resolve.equations import Equations
 from energyc.resolve.network import Tie
-from energyc.resolve.read.places import is_name
+from energyc.resolve.trees import plain_name
 from energyc.syntax import ast
 
 
@@ -43,10 +43,9 @@ def _source(context: Context, equations: Equations, tree: ast.Equation) -> Tenso
 
 def _indices(right: ast.Expr) -> list[str] | None:
     assert isinstance(right, ast.Apply)
-    slots = right.slots or ()
-    if right.guard is not None or not all(is_name(slot.expr) and slot.dim is None for slot in slots):
-        return None
-    return [slot.expr.name.text for slot in slots]  # type: ignore[attr-defined]
+    names = [plain_name(slot.expr) for slot in right.slots or () if slot.dim is None]
+    found = [name.text for name in names if name is not None]
+    return found if right.guard is None and len(found) == len(right.slots or ()) else None
 
 
 def _report(context: Context, span: Span, source: Tensor) -> None:

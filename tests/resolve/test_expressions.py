@@ -33,6 +33,10 @@ def layernorm(u: Any, eps: float = 1e-5) -> Any:
     return centred / np.sqrt((centred**2).mean(-1, keepdims=True) + eps)
 
 
+def rmsnorm(u: Any) -> Any:
+    return u / np.sqrt((u**2).mean(-1, keepdims=True) + 1e-5)
+
+
 ROW = np.arange(5.0)
 CASES = {
     "constants": ("1/beta * half * sqrt(N) * sum[n,d](z[n,d])", "", lambda v: np.sqrt(5) / 8 * v["z"].sum((1, 2))),
@@ -81,7 +85,7 @@ CASES = {
     "rmsnorm": (
         "rmsnorm[d](z[n,d])",
         "[n,d]",
-        lambda v: v["z"] / np.sqrt((v["z"] ** 2).mean(-1, keepdims=True) + 1e-5),
+        lambda v: rmsnorm(v["z"]),
     ),
     "slopes": ("tanh'(z[n,d]) + relu'(z[n,d])", "[n,d]", lambda v: 1 - np.tanh(v["z"]) ** 2 + (v["z"] > 0)),
     "frozen and detached": ("frozen(z[n,d]) * detach(z[n,d])", "[n,d]", lambda v: v["z"] ** 2),

@@ -47,8 +47,9 @@ def _logic(context: Context, scope: Scope, expr: ast.Binary) -> IndexExpr | None
 
 
 def _comparison(context: Context, scope: Scope, expr: ast.Compare) -> IndexExpr | None:
-    sides = [read_integer(context, scope, operand) for operand in expr.operands]
-    if any(side is None for side in sides):
+    read = [read_integer(context, scope, operand) for operand in expr.operands]
+    sides = [side for side in read if side is not None]
+    if len(sides) < len(read):
         return None
     pairs = list(zip(expr.ops, sides, sides[1:], strict=False))
     for (_, a, b), operand in zip(pairs, expr.operands[1:], strict=True):
@@ -57,9 +58,8 @@ def _comparison(context: Context, scope: Scope, expr: ast.Compare) -> IndexExpr 
     return reduce(lambda a, b: IndexExpr("and", (a, b)), [IndexExpr(op, (a, b)) for op, a, b in pairs])
 
 
-def _check_nominal(context: Context, index: IndexExpr | None, value: IndexExpr | None, span: Span) -> None:
+def _check_nominal(context: Context, index: IndexExpr, value: IndexExpr, span: Span) -> None:
     """An index compared with an integer input runs over the dim that the input takes its values in."""
-    assert index is not None and value is not None
     plain = plain_index(index)
     source = value.args[0] if value.op == "read" else None
     if plain is not None and isinstance(source, Input) and source.over is not None:

@@ -10,7 +10,7 @@ from energyc.resolve.context import Context, Scope
 from energyc.resolve.read.access import read_element
 from energyc.resolve.read.calls import read_call
 from energyc.resolve.read.exact import exact_value, is_positive
-from energyc.resolve.terms import Apply, Bad, Integer, Scalar, Term
+from energyc.resolve.terms import Apply, Bad, Integer, Scalar, Term, position_of
 from energyc.syntax import ast
 
 
@@ -102,7 +102,7 @@ def _named(context: Context, scope: Scope, expr: ast.Apply) -> Term:
         if name in scope.arguments:
             return scope.arguments[name]
         if name in scope.indices:
-            return Integer(expr.span, IndexExpr("axis", (scope.indices[name],)))
+            return Integer(expr.span, position_of(scope.indices[name]))
         entry = context.names.get(name)
         if entry is not None and entry.kind in ("dim", "const"):
             return _symbolic(context, name, entry.kind, expr.span)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from energyc.diagnostics import Label, Span
-from energyc.ir import IndexExpr
+from energyc.ir import IndexExpr, Input
 from energyc.ir.indexing import integer
 from energyc.resolve.context import Context, Scope, Tensor, run_over, unbound
 from energyc.resolve.names import Entry
 from energyc.resolve.reporter import did_you_mean, nearest
 from energyc.resolve.terms import Window, plain_index, position_of
+from energyc.resolve.trees import plain_name
 from energyc.syntax import ast
-
-
-def is_name(expr: ast.Expr) -> bool:
-    """Whether an expression is a name and nothing else."""
-    return isinstance(expr, ast.Apply) and not expr.prime and expr.slots is None and expr.arguments is None
 
 
 def read_integer(context: Context, scope: Scope, expr: ast.Expr) -> IndexExpr | None:
@@ -45,7 +43,8 @@ def _refuse(context: Context, span: Span) -> None:
 
 def combine(op: str, parts: list[IndexExpr | None]) -> IndexExpr | None:
     """An operation on parts that may be wrong."""
-    return None if any(part is None for part in parts) else IndexExpr(op, tuple(parts))
+    known = tuple(part for part in parts if part is not None)
+    return IndexExpr(op, known) if len(known) == len(parts) else None
 
 
 def _chain(context: Context, scope: Scope, expr: ast.Expr) -> IndexExpr | None:
@@ -102,7 +101,7 @@ def _input(context: Context, scope: Scope, expr: ast.Apply) -> IndexExpr | None:
         )
         return None
     places = read_places(context, scope, expr, tensor)
-    return None if places is None else IndexExpr("read", (tensor.node, *places))
+    return None if places is None else IndexExpr("read", (cast(Input, tensor.node), *places))
 
 
 # ---------------------------------------------------------------- the bracket of an element
@@ -159,8 +158,9 @@ def _place(context: Context, scope: Scope, slot: ast.Slot, tensor: Tensor, axis:
             help="write it at the sum or on the left side",
         )
         return None
-    if is_name(slot.expr):
-        return _plain(context, scope, slot.expr.name, tensor, axis)  # type: ignore[attr-defined]
+    name = plain_name(slot.expr)
+    if name is not None:
+        return _plain(context, scope, name, tensor, axis)
     place = read_integer(context, scope, slot.expr)
     if place is None:
         return None

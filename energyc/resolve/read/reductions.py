@@ -12,8 +12,8 @@ from energyc.resolve.algebra import add, multiply, number, power
 from energyc.resolve.context import Context, Scope, introduce
 from energyc.resolve.read import arguments
 from energyc.resolve.read.conditions import read_condition
-from energyc.resolve.read.places import is_name
 from energyc.resolve.terms import Apply, Bad, Index, Reduce, Share, Term
+from energyc.resolve.trees import plain_name
 from energyc.syntax import ast
 
 EPSILON = Fraction(1, 100_000)
@@ -36,7 +36,8 @@ def read_reduction(context: Context, scope: Scope, expr: ast.Apply) -> Term:
 
 
 def _over_batch(context: Context, expr: ast.Apply) -> bool:
-    batch = any(is_name(slot.expr) and slot.expr.name.text == "batch" for slot in expr.slots or ())  # type: ignore[attr-defined]
+    names = [plain_name(slot.expr) for slot in expr.slots or ()]
+    batch = any(name is not None and name.text == "batch" for name in names)
     if batch:
         context.reporter.error("E0190", f"`{expr.name.text}[batch]` is not yet supported", expr.span, "not yet")
     return batch
@@ -46,7 +47,8 @@ def bind(context: Context, scope: Scope, expr: ast.Apply) -> tuple[Index, ...] |
     """The indices that a bracket binds."""
     found: dict[str, Index] = {}
     for slot in expr.slots or ():
-        if not is_name(slot.expr):
+        name = plain_name(slot.expr)
+        if name is None:
             context.reporter.error(
                 "E0302",
                 f"the bracket of `{expr.name.text}` holds the indices it runs over",
@@ -54,7 +56,6 @@ def bind(context: Context, scope: Scope, expr: ast.Apply) -> tuple[Index, ...] |
                 help="write names: `sum[i,j](...)`",
             )
             return None
-        name: ast.Name = slot.expr.name  # type: ignore[attr-defined]
         if name.text in found:
             context.reporter.error("E0306", f"`{name.text}` is bound twice", name.span)
             return None
@@ -112,9 +113,9 @@ def kept_indices(context: Context, scope: Scope, expr: ast.Apply) -> tuple[Index
     """The indices of a bracket, each of which is bound outside."""
     found: list[Index] = []
     for slot in expr.slots or ():
-        name = slot.expr.name.text if is_name(slot.expr) else None  # type: ignore[attr-defined]
-        if name is None or name not in scope.indices:
-            shown = f"`{name}` is not bound here, and" if name else "this is no index, and"
+        name = plain_name(slot.expr)
+        if name is None or name.text not in scope.indices:
+            shown = f"`{name.text}` is not bound here, and" if name else "this is no index, and"
             context.reporter.error(
                 "E0303",
                 f"{shown} `{expr.name.text}` keeps the index it works along",
@@ -122,7 +123,7 @@ def kept_indices(context: Context, scope: Scope, expr: ast.Apply) -> tuple[Index
                 help="bind it on the left side or in a sum around",
             )
             return None
-        found.append(scope.indices[name])
+        found.append(scope.indices[name.text])
     return tuple(found)
 
 

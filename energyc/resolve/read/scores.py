@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from energyc.ir import IndexExpr
+from energyc.ir import IndexExpr, Input
 from energyc.ir.indexing import equal
 from energyc.resolve.algebra import add, multiply
 from energyc.resolve.context import Context, Scope, run_over
@@ -26,8 +26,9 @@ def read_score(context: Context, scope: Scope, expr: ast.Apply) -> Term:
     label = read_integer(context, scope, given["label"])
     if isinstance(answers, Bad) or label is None:
         return Bad(expr.span)
-    if label.op == "read":
-        run_over(context, indices[0], label.args[0].over, given["label"].span)  # type: ignore[union-attr]
+    source = label.args[0] if label.op == "read" else None
+    if isinstance(source, Input) and source.over is not None:
+        run_over(context, indices[0], source.over, given["label"].span)
     return _scored(expr, indices[0], answers, label)
 
 
