@@ -20,9 +20,9 @@ from energyc.plan.statics import Statics
 NOMINAL_BATCH = 32
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Factor:
-    """A node and the label of each of its axes."""
+    """A node and the label of each of its axes; two factors of a square are two."""
 
     node: Node
     axes: tuple[int, ...]
@@ -35,6 +35,7 @@ class Contractor:
     graph: Graph
     sizes: Mapping[str, int]
     statics: Statics
+    named: frozenset[Node] = frozenset()
     _done: dict[Node, Node] = field(default_factory=dict)
 
     def rewrite(self, roots: Iterable[Node]) -> list[Node]:
@@ -51,14 +52,26 @@ class Contractor:
 
     def _node(self, node: Node) -> Node:
         if isinstance(node, Einsum) and node.operands:
-            return _Product(self, node).contracted()
+            return _Product(self, node).contracted(keep_order=node in self.named)
         if isinstance(node, Add):
             return self._split_add(self.graph.add([(c, self._done[n]) for c, n in node.terms], node.dims))
         if isinstance(node, Map) and node.function.primitive is not None:
             return self.rewrite([lift(self.graph, node.function.primitive, self._done[node.argument])])[0]
         if isinstance(node, Stop):
             return self._done[node.argument]
+        if isinstance(node, Map):
+            return self._map(node)
         return rebuilt(self.graph, node, self._done)
+
+    def _map(self, node: Map) -> Node:
+        """A function of a transposed tensor is the transposed function of the tensor."""
+        argument = self._done[node.argument]
+        if isinstance(argument, Einsum) and argument.coefficient == ONE and len(argument.operands) == 1:
+            (operand,) = argument.operands
+            if sorted(operand.axes) == sorted(argument.out) and len(set(argument.out)) == len(argument.out):
+                mapped = self.graph.map(node.function, operand.node)
+                return self.graph.einsum(ONE, [(mapped, operand.axes)], dict(enumerate(argument.labels)), argument.out)
+        return self.graph.map(node.function, argument)
 
     def _split_add(self, node: Node) -> Node:
         """Static terms of a sum are gathered in a sum of their own, so that they can be hoisted together."""
@@ -104,13 +117,13 @@ class _Product:
             flat.append(Factor(node, axes))
         self.factors = flat
 
-    def contracted(self) -> Node:
-        """The einsum as nested products; the coefficient is outermost."""
+    def contracted(self, *, keep_order: bool) -> Node:
+        """The einsum as nested products; the coefficient and, if it may be, a transposition are outermost."""
         self._dissolve_identities()
         self._bind()
         while len(self.factors) > 2:
             self._merge(*self._best_pair())
-        inner = self._needed(self.factors) if self.scatters else self.out
+        inner = self._needed(self.factors) if self.scatters else self._natural(keep_order)
         result = self._einsum(ONE, self.factors, inner)
         factor = Factor(result, tuple(inner))
         for k, scatter in enumerate(self.scatters):
@@ -119,7 +132,19 @@ class _Product:
             if k == len(self.scatters) - 1:
                 out = list(self.out)
             factor = Factor(self._einsum(ONE, [factor, scatter], out), tuple(out))
-        return self.graph.scale(self.coefficient, factor.node)
+        return self.graph.einsum(self.coefficient, [(factor.node, factor.axes)], {a: self.labels[a] for a in self.out}, self.out)
+
+    def _natural(self, keep_order: bool) -> tuple[int, ...]:
+        """The order of axes in which the last product costs nothing more: first those of the sample's own factor."""
+        present = {a for f in self.factors for a in f.axes}
+        if keep_order or len(self.factors) != 2 or not set(self.out) <= present:
+            return self.out
+        first, second = self.factors
+        if first.node.batched == second.node.batched:
+            return self.out
+        leading = first if first.node.batched else second
+        kept = [a for a in dict.fromkeys(leading.axes) if a in self.out]
+        return (*kept, *(a for a in self.out if a not in kept))
 
     def _einsum(self, coefficient: Coefficient, factors: Sequence[Factor], out: Sequence[int]) -> Node:
         labels = {a: self.labels[a] for a in (*out, *(a for f in factors for a in f.axes))}

@@ -61,13 +61,12 @@ def plan(
 ) -> Plan:
     """Plan routines together; ``repeated`` names those that run at every step, for which hoisting pays."""
     statics = Statics()
-    contractor = Contractor(graph, sizes, statics)
+    hinted = {node: name for routine in routines for node, name in routine.hints.items()}
+    contractor = Contractor(graph, sizes, statics, frozenset({**names, **hinted}))
     planned = [_contracted(contractor, routine) for routine in routines]
     if passes.stack:
         planned = stack_products(graph, planned, statics)
-    carried = contractor.renamed(names)
-    for routine in routines:
-        carried.update(contractor.renamed(routine.hints))
+    carried = {**contractor.renamed(names), **contractor.renamed(hinted)}
     stepping = [o.node for r in planned if r.name in set(repeated) for o in r.outputs]
     constants = _constants(o.node for r in planned for o in r.outputs)
     fixed = _hoisted(statics, stepping, constants) if passes.hoist else ()
