@@ -4,7 +4,7 @@
 |---|---|---|
 | read     | `syntax`              | a path, or `-` -> source text |
 | parse    | `syntax`              | text -> tree with spans |
-| resolve  | `resolve`, on `ir`    | tree -> typed network whose tensors are nodes of one graph, or all its diagnostics |
+| resolve  | `resolve`, on `ir`    | tree -> typed network (tensors are nodes of one graph), or all diagnostics |
 | derive   | `derive`, `calculus`  | energies -> forces; forces -> Jv, J^T v; energies and cost -> gradients |
 | classify | `analysis`            | forces -> classes with evidence; admissible rules |
 | plan     | `plan`                | graphs -> ordered statements: once a relaxation, once a step, once an update |

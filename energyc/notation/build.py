@@ -49,6 +49,8 @@ from energyc.notation.spelling import spelled
 
 Slots = tuple[IndexExpr, ...]
 Scope = frozenset[str]
+#: Vectors on a state are called after it: ``a_z`` is pulled back through the force, ``v_z`` is a direction.
+VECTORS = {"seed": "a_", "direction": "v_"}
 REDUCTIONS = {LogSumExp: "logsumexp", Max: "max", Softmax: "softmax", ArgMax: "argmax"}
 
 
@@ -70,7 +72,7 @@ class Builder:
         """An element of a node by what it is computed from."""
         match node:
             case Input():
-                return Reference(node.name, slots)
+                return Reference(VECTORS.get(node.kind, "") + node.name, slots)
             case Einsum():
                 return self._einsum(node, slots, scope)
             case Add():

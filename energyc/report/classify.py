@@ -67,5 +67,5 @@ def check_rules(network: Network, asked: Sequence[str]) -> None:
             raise UserError(f"the rule {rule} is not there yet", code="E0990", help=f"use one of {', '.join(RULES)}")
         verdict = classes_of(network).rules[rule]
         if verdict.verdict == "inadmissible":
-            help_text = f"use {verdict.use_instead}" if verdict.use_instead else None
-            raise UserError(f"{rule} is not defined on {network.name}: {verdict.why}", code="E0911", help=help_text)
+            instead = f"use {verdict.use_instead}" if verdict.use_instead else None
+            raise UserError(f"{rule} is not defined on {network.name}: {verdict.why}", code="E0911", help=instead)

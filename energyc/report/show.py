@@ -134,24 +134,19 @@ def forces(network: Network, derivation: Derivation) -> str:
 def jacobian(network: Network, derivation: Derivation) -> str:
     """J v and J^T v of the whole force: how it changes along v, and how v pulls back."""
     states = {name: state.node for name, state in network.states.items()}
-    vectors = {
-        node: (f"v_{name}", ()) for table in (derivation.directions, derivation.seeds) for name, node in table.items()
-    }
     forward = derivation.pushforward(derivation.force)
     backward = derivation.pullback(derivation.force, derivation.states)
     parts = [
-        *_written(network, "J v ", forward, states, vectors),
+        *_written(network, "J v ", forward, states),
         "",
-        *_written(network, "J^T v ", backward, states, vectors),
+        *_written(network, "J^T v ", backward, states),
     ]
     return "\n".join(parts) + "\n"
 
 
-def _written(
-    network: Network, word: str, nodes: Mapping[str, Node], by: Mapping[str, Node], further: Further | None = None
-) -> Iterator[str]:
+def _written(network: Network, word: str, nodes: Mapping[str, Node], by: Mapping[str, Node]) -> Iterator[str]:
     """``word name[indices] = formula`` for each node, and the pieces that several share."""
-    notation = of_network(network, further).sharing(list(nodes.values()))
+    notation = of_network(network).sharing(list(nodes.values()))
     for name, node in nodes.items():
         indices = notation.indices(by[name])
         gap = "" if word.endswith(("/d", " ")) else " "

@@ -1,0 +1,38 @@
+"""``energyc check``."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from energyc.cli.console import Console, Exit
+from energyc.cli.options import output_options, spec_argument, spec_options
+
+if TYPE_CHECKING:
+    from energyc.pipeline import Choices
+
+
+@click.command("check")
+@spec_argument
+@spec_options
+@output_options
+def command(spec: str, choices: Choices, console: Console) -> None:
+    """Type SPEC, and say what is known of it.
+
+    Every term's class with its evidence, the rules' verdicts, checked claims, counts of params and operations a step.
+    """
+    from energyc import pipeline
+    from energyc.diagnostics import SpecError
+    from energyc.report.check_text import written
+
+    report = pipeline.check_source(pipeline.read(spec), choices)
+    if console.is_json:
+        console.write_json(report.to_json())
+    elif report.ok:
+        console.write(written(report, console.colors(sys.stdout)))
+    if report.diagnostics and not console.is_json and not (report.ok and console.quiet):
+        console.diagnostics(SpecError(report.source, report.diagnostics))
+    if not report.ok:
+        raise Exit(1)

@@ -1,0 +1,51 @@
+"""``energyc compile``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from energyc.cli.console import Console
+from energyc.cli.options import output_options, rule_option, spec_argument, spec_options
+
+if TYPE_CHECKING:
+    from energyc.pipeline import Choices
+
+
+@click.command("compile")
+@spec_argument
+@click.option("-o", "out", metavar="DIR", type=click.Path(file_okay=False), default=".", help="Where the modules go.")
+@click.option(
+    "--target",
+    "targets",
+    type=click.Choice(["torch", "triton"]),
+    multiple=True,
+    default=("torch",),
+    help="What to write.",
+)
+@rule_option
+@spec_options
+@output_options
+def command(
+    spec: str, out: str, targets: tuple[str, ...], rules: tuple[str, ...], choices: Choices, console: Console
+) -> None:
+    """Write one self-contained module of SPEC for each target, and print the paths."""
+    from energyc import pipeline
+
+    modules = pipeline.compile_spec(spec, choices, targets=targets, rules=rules or None)
+    paths = [_written(Path(out), module.file_name, module.text) for module in modules]
+    if console.is_json:
+        files = [
+            {"target": m.target, "path": str(p), "class": m.class_name} for m, p in zip(modules, paths, strict=True)
+        ]
+        console.write_json({"network": modules[0].network.name, "files": files})
+    else:
+        console.write("\n".join(map(str, paths)))
+
+
+def _written(folder: Path, name: str, text: str) -> Path:
+    from energyc.cli.files import write_text
+
+    return write_text(folder / name, text)

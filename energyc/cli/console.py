@@ -1,0 +1,107 @@
+"""Where a command writes: results to standard output, what is said beside them to standard error."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, TextIO
+
+import click
+
+from energyc.diagnostics import SpecError, UserError, render_text, render_user_error, summary, to_json
+
+
+class Exit(Exception):
+    """The end of a command with a status; everything has been said."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(status)
+        self.status = status
+
+
+@dataclass(frozen=True)
+class Console:
+    """How a command speaks: ``form`` is ``text`` or ``json``, ``color`` ``auto``, ``always`` or ``never``."""
+
+    form: str = "text"
+    quiet: bool = False
+    color: str = "auto"
+
+    @staticmethod
+    def early(arguments: Sequence[str]) -> Console:
+        """From the raw arguments, for errors that come before or beside a command's own console."""
+
+        def last(option: str, default: str) -> str:
+            values = [b for a, b in pairwise(arguments) if a == option]
+            values += [a.partition("=")[2] for a in arguments if a.startswith(option + "=")]
+            return values[-1] if values else default
+
+        return Console(last("--format", "text"), "--quiet" in arguments, last("--color", "auto"))
+
+    @property
+    def is_json(self) -> bool:
+        """Whether results are JSON."""
+        return self.form == "json"
+
+    def colors(self, stream: TextIO) -> bool:
+        """Whether to colour what goes to a stream (NO_COLOR is honoured unless colour is asked for)."""
+        if self.color != "auto":
+            return self.color == "always"
+        return stream.isatty() and not os.environ.get("NO_COLOR")
+
+    # ------------------------------------------------------------ results
+
+    def write(self, text: str) -> None:
+        """A result."""
+        click.echo(text, nl=not text.endswith("\n"), color=True)
+
+    def write_json(self, value: Any) -> None:
+        """A result as JSON."""
+        click.echo(json.dumps(value, indent=2, default=str))
+
+    # ------------------------------------------------------------ beside them
+
+    def note(self, text: str) -> None:
+        """Something worth knowing; not said when quiet."""
+        if not self.quiet:
+            click.echo(text, err=True, color=True)
+
+    def diagnostics(self, error: SpecError) -> None:
+        """Diagnostics of a spec, for people."""
+        click.echo(render_text(error.diagnostics, error.source, self.colors(sys.stderr)), err=True, color=True)
+        click.echo("\n" + summary(error.diagnostics), err=True)
+
+    def spec_error(self, error: SpecError) -> None:
+        """A spec with errors."""
+        if self.is_json:
+            self.write_json({"diagnostics": [to_json(d, error.source) for d in error.diagnostics]})
+        else:
+            self.diagnostics(error)
+
+    def user_error(self, error: UserError) -> None:
+        """A mistake outside a spec."""
+        if self.is_json:
+            entry = {"code": error.code, "severity": "error", "message": error.message, "help": error.help}
+            place = dict.fromkeys(("file", "line", "column", "end_line", "end_column"))
+            self.write_json({"diagnostics": [{**entry, **place, "related": []}]})
+        else:
+            click.echo(render_user_error(error, self.colors(sys.stderr)), err=True, color=True)
+
+    def stopped(self, message: str, help_text: str | None) -> None:
+        """A run that ended before its time."""
+        click.echo(message, err=True)
+        if help_text:
+            click.echo(f"  = help: {help_text}", err=True)
+
+    def bug(self, stage: str, subject: str, cause: str, remedy: str) -> None:
+        """A mistake of ours."""
+        from energyc.version import __version__
+
+        head = click.style("internal error", fg="red", bold=True) if self.colors(sys.stderr) else "internal error"
+        lines = [f"{head}: this is a bug in energyc {__version__}, not in your spec", f"  stage: {stage}"]
+        lines += [f"  input: {subject}", f"  cause: {cause}", f"  {remedy}"]
+        click.echo("\n".join(lines), err=True, color=True)

@@ -1,0 +1,40 @@
+"""``energyc explain``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from energyc.cli.console import Console
+from energyc.cli.options import output_options, spec_options
+
+if TYPE_CHECKING:
+    from energyc.pipeline import Choices
+
+FORMS = {".md": "markdown", ".txt": "markdown", ".tex": "latex", ".html": "html", ".htm": "html"}
+
+
+@click.command("explain")
+@click.argument("spec", metavar="SPEC|RUN")
+@click.option("-o", "out", metavar="FILE", type=click.Path(dir_okay=False), help="A .md, .tex or .html file.")
+@spec_options
+@output_options
+def command(spec: str, out: str | None, choices: Choices, console: Console) -> None:
+    """The derivations and the model table of SPEC or RUN: Markdown, or what FILE's ending says."""
+    from energyc import pipeline
+    from energyc.cli.files import write_text
+    from energyc.diagnostics import UserError
+
+    form = "markdown" if out is None else FORMS.get(Path(out).suffix)
+    if form is None:
+        raise UserError(f"{out} has no ending that is known", code="E0907", help=f"one of {', '.join(FORMS)}")
+    path = Path(spec) / "spec.energy" if spec != "-" and pipeline.is_run(spec) else spec
+    text = pipeline.explain(pipeline.resolve(pipeline.read(path), choices), form)
+    if out is not None:
+        console.write(str(write_text(Path(out), text)))
+    elif console.is_json:
+        console.write_json({"text": text})
+    else:
+        console.write(text)

@@ -1,0 +1,85 @@
+"""How a command can end: each exception is one exit status and one text; a traceback only under ``--debug``."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from energyc.cli.console import Console, Exit
+from energyc.diagnostics import CompilerBug, SpecError, UserError
+
+DONE, WRONG, USAGE, DIVERGED, UNFAITHFUL, BUG, INTERRUPTED = 0, 1, 2, 3, 4, 70, 130
+REPORT = "Please report it with the spec and the output of the same command under --debug."
+
+
+def guarded(group: click.Command, arguments: Sequence[str] | None) -> int:
+    """Run a command and turn what it raises into an exit status."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    console = Console.early(given)
+    try:
+        group.main(given, prog_name="energyc", standalone_mode=False)
+        sys.stdout.flush()
+        return DONE
+    except Exit as end:
+        return end.status
+    except click.exceptions.Exit as end:
+        return end.exit_code
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        console.note("interrupted")
+        return INTERRUPTED
+    except BrokenPipeError:
+        return _broken_pipe()
+    except Exception as error:
+        if "--debug" in given:
+            _traceback(error)
+        return _told(error, console)
+
+
+def _told(error: Exception, console: Console) -> int:
+    """Say what happened; the status that it means."""
+    match error:
+        case SpecError():
+            console.spec_error(error)
+            return WRONG
+        case UserError():
+            console.user_error(error)
+            return WRONG
+    name = type(error).__name__
+    if name in ("Interrupted", "Diverged"):  # of energyc.train, which is not imported for their sake
+        console.stopped(str(error), getattr(error, "help", None))
+        return INTERRUPTED if name == "Interrupted" else DIVERGED
+    _our_bug(error, console)
+    return BUG
+
+
+def _our_bug(error: Exception, console: Console) -> None:
+    stage = error.stage if isinstance(error, CompilerBug) else "run"
+    subject = error.subject if isinstance(error, CompilerBug) else " ".join(sys.argv[1:])
+    cause: Any = error.error if isinstance(error, CompilerBug) else error
+    console.bug(stage, subject, f"{type(cause).__name__}: {_short(str(cause))}", REPORT)
+
+
+def _short(text: str, limit: int = 400) -> str:
+    return text if len(text) <= limit else text[:limit] + "..."
+
+
+def _traceback(error: Exception) -> None:
+    import traceback
+
+    traceback.print_exception(error)
+
+
+def _broken_pipe() -> int:
+    """The reader went away (``energyc show ... | head``): that is no failure of ours."""
+    with contextlib.suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 128 + signal.SIGPIPE

@@ -1,0 +1,17 @@
+"""Writing files that the user asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from energyc.diagnostics import UserError
+
+
+def write_text(path: Path, text: str) -> Path:
+    """Write a text, with its folder. Raises UserError where that cannot be."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"cannot write {path}: {error.strerror}", code="E0906", help="choose another place") from None
+    return path

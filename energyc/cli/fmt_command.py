@@ -1,0 +1,39 @@
+"""``energyc fmt``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from energyc.cli.console import Console, Exit
+from energyc.cli.options import output_options
+
+
+@click.command("fmt")
+@click.argument("specs", metavar="SPEC...", nargs=-1, required=True)
+@click.option("--check", is_flag=True, help="Change nothing; exit status 1 where a file would change.")
+@output_options
+def command(specs: tuple[str, ...], check: bool, console: Console) -> None:
+    """Lay SPEC out canonically, in place; `-` reads standard input and writes standard output."""
+    from energyc.cli.files import write_text
+    from energyc.diagnostics import stage
+    from energyc.syntax import format_spec, read_source
+
+    changed: list[str] = []
+    for spec in specs:
+        source = read_source(spec)
+        with stage("fmt", spec):
+            text = format_spec(source)
+        if spec == "-" and not check:
+            console.write(text)
+        elif text != source.text:
+            changed.append(spec)
+            if not check:
+                write_text(Path(spec), text)
+    if console.is_json:
+        console.write_json({"changed": changed})
+    elif changed:
+        console.note("\n".join(f"{'would lay out' if check else 'laid out'} {spec}" for spec in changed))
+    if check and changed:
+        raise Exit(1)

@@ -1,0 +1,79 @@
+"""The group of commands. A command's module is imported only when it is asked for."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+import click
+
+from energyc.cli.failures import guarded
+from energyc.version import __version__
+
+#: Command -> what it does; its module is ``energyc.cli.COMMAND_command``.
+COMMANDS: Mapping[str, str] = MappingProxyType(
+    {
+        "check": "Type a spec: classes with evidence, rules, claims, counts.",
+        "compile": "Write one self-contained module for each target.",
+        "train": "Train a network into a run folder, or resume a run.",
+        "eval": "Metrics of a run's best checkpoint.",
+        "verify": "Fidelity of each rule's gradient.",
+        "show": "Print any stage of the pipeline.",
+        "explain": "The derivations and the model table, readable.",
+        "plot": "Draw the pictures of a run.",
+        "fmt": "Lay a spec out canonically; comments survive.",
+        "new": "Write a starting spec.",
+        "sample": "Text from a language model.",
+        "bench": "Speed beside alternatives.",
+        "lsp": "The language server.",
+    }
+)
+
+
+class Commands(click.Group):
+    """Finds commands by name without importing the others."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All names, in the order of use."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of a name."""
+        if cmd_name not in COMMANDS:
+            return None
+        command = importlib.import_module(f"energyc.cli.{cmd_name}_command").command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list under ``--help``, which needs no command's module."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does, with the nearest name where there is no such command."""
+        from difflib import get_close_matches
+
+        name = args[0] if args else ""
+        near = get_close_matches(name, COMMANDS, n=1)
+        if name not in COMMANDS and not name.startswith("-") and near:
+            ctx.fail(f"No such command '{name}'. Did you mean '{near[0]}'?")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="energyc")
+def energyc() -> None:
+    """Compile energy-based networks: from the equations of a paper to PyTorch that trains by equilibrium propagation.
+
+    Exit status: 0 done; 1 the spec, the data or a value is wrong; 2 wrong usage; 3 training diverged;
+    4 a rule is not faithful; 70 our bug; 130 interrupted.
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and give its exit status."""
+    return guarded(energyc, arguments)

@@ -1,0 +1,46 @@
+"""``energyc new``."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import click
+
+from energyc.cli.console import Console
+from energyc.cli.options import output_options
+
+
+@click.command("new")
+@click.argument("name", metavar="NAME")
+@output_options
+def command(name: str, console: Console) -> None:
+    """Write NAME.energy: a small network that checks and trains as it is, to be changed."""
+    from energyc.cli.files import write_text
+    from energyc.diagnostics import UserError
+
+    path = Path(name if name.endswith(".energy") else f"{name}.energy")
+    network = path.name.removesuffix(".energy")
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", network) or network in _reserved():
+        help_text = "letters, digits and underscores, and no word of the language"
+        raise UserError(f"{network!r} cannot name a network", code="E0908", help=help_text)
+    if path.exists():
+        raise UserError(f"{path} exists already", code="E0909", help="choose another name")
+    write_text(path, _starting_spec().replace("NAME", network))
+    if console.is_json:
+        console.write_json({"path": str(path)})
+    else:
+        console.write(str(path))
+        console.note(f"next: energyc check {path}; energyc train {path}")
+
+
+def _starting_spec() -> str:
+    from energyc.resources import resource
+
+    return resource("specs", "templates", "new.energy.txt").read_text(encoding="utf-8")
+
+
+def _reserved() -> frozenset[str]:
+    words = """network dim const data clamp target param noise state tie let start energy force flow next readout cost
+    metric fn layer repeat relax nudge train preset in on per and or not"""
+    return frozenset(words.split())

@@ -1,0 +1,30 @@
+"""``energyc plot``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from energyc.cli.console import Console
+from energyc.cli.options import data_option, output_options, run_argument
+
+
+@click.command("plot")
+@run_argument
+@data_option
+@click.option("--samples", metavar="N", type=click.IntRange(min=1), default=16, help="How many test samples are drawn.")
+@output_options
+def command(run: str, data: tuple[str, ...], samples: int, console: Console) -> None:
+    """Draw the pictures of RUN into its folder, and print their paths."""
+    from energyc import runs
+    from energyc.report.plots import plot_run
+
+    folder = Path(run)
+    of_seeds = (folder / "summary.json").exists() and not (folder / "run.json").exists()
+    session = None if of_seeds else runs.reopen(folder, data=data).session(folder)
+    paths = [str(path) for path in plot_run(folder, session, samples=samples, notify=console.note)]
+    if console.is_json:
+        console.write_json({"run": run, "pictures": paths})
+    else:
+        console.write("\n".join(paths))

@@ -1,0 +1,32 @@
+"""``energyc show``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from energyc.cli.console import Console
+from energyc.cli.options import output_options, rule_option, spec_argument, spec_options
+
+if TYPE_CHECKING:
+    from energyc.pipeline import Choices
+
+STAGES = ("tree", "network", "ir", "forces", "jacobian", "plan", "torch", "triton")
+
+
+@click.command("show")
+@spec_argument
+@click.option("--stage", type=click.Choice(STAGES), required=True, help="Which stage of the pipeline.")
+@rule_option
+@spec_options
+@output_options
+def command(spec: str, stage: str, rules: tuple[str, ...], choices: Choices, console: Console) -> None:
+    """Print a stage of the pipeline for SPEC."""
+    from energyc import pipeline
+
+    text = pipeline.show(pipeline.read(spec), stage, choices, rules or None)
+    if console.is_json:
+        console.write_json({"stage": stage, "text": text})
+    else:
+        console.write(text)

@@ -1,0 +1,129 @@
+"""``energyc train``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from energyc.cli.console import Console
+from energyc.cli.options import data_option, output_options, spec_options
+
+if TYPE_CHECKING:
+    from energyc.pipeline import Choices
+    from energyc.runs import Prepared
+
+
+@click.command("train")
+@click.argument("spec", metavar="SPEC", required=False)
+@click.option("--resume", metavar="RUN", type=click.Path(), help="Go on with a run.")
+@click.option("--rule", metavar="R", help="The learning rule.")
+@click.option("--allow-biased", is_flag=True, help="Train by a rule that is biased on this network.")
+@data_option
+@click.option("--steps", metavar="N", type=click.IntRange(min=0), help="Updates; replaces the spec's steps or epochs.")
+@click.option("--out", metavar="RUN", type=click.Path(), help="The run's folder; runs/NAME-N where it is left out.")
+@click.option("--device", metavar="D", help="Where to compute: cpu, cuda, cuda:1.")
+@click.option("--seed", metavar="N", type=click.IntRange(min=0), help="Decides weights, order of data and noise.")
+@click.option("--seeds", metavar="K", type=click.IntRange(min=1), help="Train K seeds; mean and deviation.")
+@spec_options
+@output_options
+def command(spec: str | None, resume: str | None, choices: Choices, console: Console, **flags: Any) -> None:
+    """Train the network of SPEC into a run folder, or go on with a run (--resume RUN)."""
+    if (spec is None) == (resume is None):
+        raise click.UsageError("give a SPEC to train, or --resume RUN")
+    seeds = flags.pop("seeds")
+    if resume is not None:
+        _resume(Path(resume), console, **flags)
+    else:
+        _begin(str(spec), seeds, choices, console, **flags)
+
+
+def _begin(spec: str, seeds: int | None, choices: Choices, console: Console, *, out: str | None, **flags: Any) -> None:
+    from energyc import pipeline, runs
+    from energyc.train.folder import default_out
+
+    request = runs.Request(**{**flags, "device": flags["device"] or "cpu"})
+    prepared = runs.prepare(pipeline.read(spec), choices, request)
+    folder = Path(out) if out else default_out(prepared.network.name)
+    _describe(prepared, console)
+    if seeds is None:
+        _one(prepared, folder, console, resume=False)
+    else:
+        first = prepared.options.seed
+        _several(prepared, range(first, first + seeds), folder, console, resume=False)
+
+
+def _resume(
+    run: Path, console: Console, *, steps: int | None, data: tuple[str, ...], device: str | None, **_: Any
+) -> None:
+    from energyc import runs
+    from energyc.train.seeds import SUMMARY, read_summary
+
+    if (run / SUMMARY).exists() and not (run / "run.json").exists():
+        seeds = read_summary(run)["seeds"]
+        first = next(path for seed in seeds if (path := run / f"seed-{seed}").exists())
+        prepared = runs.reopen(first, steps=steps, data=data, device=device)
+        _several(prepared, seeds, run, console, resume=True)
+    else:
+        _one(runs.reopen(run, steps=steps, data=data, device=device), run, console, resume=True)
+
+
+def _describe(prepared: Prepared, console: Console) -> None:
+    from energyc.data import describe
+
+    for name, dataset in prepared.datasets.items():
+        console.note(f"{name}: {describe(dataset)}")
+        for note in dataset.notes:
+            console.note(f"  {note}")
+
+
+def _one(prepared: Prepared, folder: Path, console: Console, *, resume: bool) -> None:
+    from energyc.cli.numbers import written
+    from energyc.train.loop import train
+    from energyc.train.progress import make_reporter
+
+    quiet = console.quiet or console.is_json
+    outcome = train(prepared.session(folder), resume=resume, reporter=make_reporter(quiet=quiet))
+    _draw(prepared, folder, console)
+    if console.is_json:
+        keys = ("steps", "final", "best", "best_step", "seconds")
+        console.write_json({"run": str(outcome.out), **{key: getattr(outcome, key) for key in keys}})
+        return
+    console.write(f"{outcome.out}: {outcome.steps} steps in {outcome.seconds:.0f} s")
+    if outcome.final:
+        console.write(f"  at the end: {written(outcome.final)}")
+    if outcome.best:
+        console.write(f"  best, step {outcome.best_step}: {written(outcome.best)}")
+
+
+def _several(prepared: Prepared, seeds: Any, folder: Path, console: Console, *, resume: bool) -> None:
+    from energyc.train.progress import make_reporter
+    from energyc.train.seeds import summary_table, train_seeds
+
+    quiet = console.quiet or console.is_json
+    summary = train_seeds(
+        lambda seed, out: prepared.session(out, seed),
+        list(seeds),
+        folder,
+        resume=resume,
+        reporter=make_reporter(quiet=quiet),
+    )
+    if console.is_json:
+        console.write_json({"run": str(folder), **summary})
+        return
+    from rich.console import Console as Terminal
+
+    Terminal(no_color=not console.colors(sys.stdout)).print(summary_table(summary))
+
+
+def _draw(prepared: Prepared, folder: Path, console: Console) -> None:
+    """The pictures of a finished run, where matplotlib is there; a run without them is no failure."""
+    from energyc.diagnostics import UserError
+    from energyc.report.plots import plot_run
+
+    try:
+        plot_run(folder, prepared.session(folder))
+    except UserError as error:
+        console.note(f"no pictures: {error.message}")

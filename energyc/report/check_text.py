@@ -1,0 +1,111 @@
+"""The report of ``check`` for people."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from energyc.report.check import CheckReport
+from energyc.report.classes import TermReport
+
+Paint = Callable[[str], str]
+_STYLES = {
+    "conservative": "32",
+    "exact": "32",
+    "proved": "32",
+    "metric-descent": "36",
+    "undecided": "33",
+    "unproved": "33",
+}
+_BAD = "31"
+
+
+def written(report: CheckReport, color: bool = False) -> str:
+    """The report as text, without its diagnostics."""
+
+    def paint(word: str) -> str:
+        style = _STYLES.get(word.strip(), _BAD)
+        return f"\x1b[{style}m{word}\x1b[0m" if color else word
+
+    parts = [
+        _head(report, paint),
+        _states(report),
+        _terms(report, paint),
+        _rules(report, paint),
+        _claims(report, paint),
+    ]
+    return "\n\n".join("\n".join(part) for part in map(list, parts) if part) + "\n"
+
+
+def _head(report: CheckReport, paint: Paint) -> Iterator[str]:
+    yield f"network {report.network}" + (f": {report.description.splitlines()[0]}" if report.description else "")
+    if report.classes:
+        yield f"  class           {paint(report.classes.verdict)}"
+    yield f"  params          {report.params:,}"
+    yield f"  flops per step  {report.flops_per_step:,}"
+    yield from (f"  note            {note}" for note in report.notes)
+
+
+def _states(report: CheckReport) -> Iterator[str]:
+    yield "states"
+    rows = []
+    for name, state in report.states.items():
+        sizes = ", ".join(f"{dim} = {size}" for dim, size in zip(state.dims, state.sizes, strict=True))
+        rows.append((f"{name}[{sizes}]" if sizes else name, f"in {state.constraint}" if state.constraint else ""))
+    yield from _columns(rows)
+
+
+def _terms(report: CheckReport, paint: Paint) -> Iterator[str]:
+    if not report.classes:
+        return
+    yield "terms"
+    width = max(len(term.name) for term in report.classes.terms) if report.classes.terms else 0
+    verdicts = max((len(term.verdict) for term in report.classes.terms), default=0)
+    for term in report.classes.terms:
+        label = f"  {term.name:<{width}}  {term.kind:<6}  {paint(f'{term.verdict:<{verdicts}}')}"
+        yield f"{label}  {_evidence(term)}".rstrip()
+        yield from (f"    {line}" for line in _details(term))
+
+
+def _evidence(term: TermReport) -> str:
+    spoken = {"gradient": "written as an energy", "proof": "proved", "witness": "refuted by a witness", "none": ""}
+    return spoken.get(term.evidence, term.evidence)
+
+
+def _details(term: TermReport) -> Iterator[str]:
+    if term.potential is not None:
+        yield f"{'= ' if term.kind == 'energy' else 'potential '}{term.potential}"
+    if term.witness is not None:
+        yield _witness(term.witness)
+    yield from (f"would be conservative with the tie {tie}" for tie in term.ties)
+    yield from (f"tried: {step}" for step in term.tried if term.verdict == "undecided")
+
+
+def _witness(witness: Mapping[str, Any]) -> str:
+    row, column = (", ".join(map(str, witness[key])) for key in ("row", "column"))
+    certified = "certified" if witness.get("certified") else "in floats alone"
+    entry, mirror = f"{witness['entry']:.6g}", f"{witness['mirror']:.6g}"
+    return f"J[{row}; {column}] = {entry} but J[{column}; {row}] = {mirror} ({certified})"
+
+
+def _rules(report: CheckReport, paint: Paint) -> Iterator[str]:
+    rules = report.classes.rules if report.classes else {}
+    if not rules:
+        return
+    yield "rules"
+    width = max(map(len, rules))
+    for name, rule in rules.items():
+        because = f"  because of {rule.why}" if rule.why else ""
+        instead = f"; use {rule.use_instead}" if rule.use_instead else ""
+        yield f"  {name:<{width}}  {paint(rule.verdict)}{because}{instead}"
+
+
+def _claims(report: CheckReport, paint: Paint) -> Iterable[str]:
+    if not report.claims:
+        return []
+    return ["claims", *(f"  {claim.about}: {claim.claim}: {paint(claim.verdict)}" for claim in report.claims)]
+
+
+def _columns(rows: Sequence[tuple[str, str]]) -> Iterator[str]:
+    width = max((len(left) for left, _ in rows), default=0)
+    yield from (f"  {left:<{width}}  {right}".rstrip() for left, right in rows)

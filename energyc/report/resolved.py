@@ -1,0 +1,76 @@
+"""A spec with its preset and overrides written into it: the text that a run folder keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+
+from energyc.diagnostics import Source
+from energyc.resolve.network import Call
+from energyc.syntax import ast
+
+Edit = tuple[int, int, str]
+
+
+def resolved_text(spec: ast.Spec, source: Source, preset: str | None, overrides: Mapping[str, object]) -> str:
+    """The source in which everything that was set from outside stands where the spec says it; comments survive.
+
+    Reading it without preset and overrides gives the network that the source gives with them.
+    """
+    wanted: dict[str, str] = {}
+    for statement in spec.statements:
+        if isinstance(statement, ast.Preset) and statement.name.text == preset:
+            wanted |= {pair.path: source.slice(pair.value.span) for pair in statement.pairs}
+    wanted |= {key: written(value) for key, value in overrides.items()}
+    edits = list(_replacements(spec, wanted))
+    text = source.text
+    for start, end, new in sorted(edits, reverse=True):
+        text = text[:start] + new + text[end:]
+    added = _missing(wanted, spec)
+    return text if not added else text.rstrip("\n") + "\n\n" + "\n".join(added) + "\n"
+
+
+def _replacements(spec: ast.Spec, wanted: Mapping[str, str]) -> Iterator[Edit]:
+    for statement in spec.statements:
+        if isinstance(statement, ast.Definitions):
+            for item in statement.items:
+                if item.name.text in wanted:
+                    yield item.value.span.start, item.value.span.end, wanted[item.name.text]
+        elif isinstance(statement, ast.Settings):
+            for pair in statement.pairs:
+                path = f"{statement.word}.{pair.path}"
+                if path in wanted:
+                    yield pair.value.span.start, pair.value.span.end, wanted[path]
+
+
+def _missing(wanted: Mapping[str, str], spec: ast.Spec) -> list[str]:
+    """Blocks for the settings that the spec does not write."""
+    there = {
+        f"{statement.word}.{pair.path}"
+        for statement in spec.statements
+        if isinstance(statement, ast.Settings)
+        for pair in statement.pairs
+    }
+    blocks: dict[str, list[str]] = {}
+    for path, value in wanted.items():
+        word, dot, key = path.partition(".")
+        if dot and path not in there:
+            blocks.setdefault(word, []).append(f"{key} = {value}")
+    return [f"{word} {{ {', '.join(pairs)} }}" for word, pairs in blocks.items()]
+
+
+def written(value: object) -> str:
+    """A setting's value as a spec writes it."""
+    match value:
+        case Call():
+            inner = ", ".join(f"{key} = {written(item)}" for key, item in value.options.items())
+            return f"{value.word}({inner})"
+        case list():
+            return f"[{', '.join(map(written, value))}]"
+        case bool():
+            return str(value).lower()
+        case Fraction():
+            return str(value)
+        case float():
+            return str(Fraction(repr(value)))
+    return str(value)
