@@ -29,4 +29,6 @@ CONSERVATIVE: tuple[Network, ...] = (
 )
 NOT_CONSERVATIVE: tuple[Network, ...] = (Thick(), ThickTied(), Thin())
 
-__all__ = ["CONSERVATIVE", "NOT_CONSERVATIVE", "Network", "Random", "Tensors"]
+ALL = CONSERVATIVE + NOT_CONSERVATIVE
+
+__all__ = ["ALL", "CONSERVATIVE", "NOT_CONSERVATIVE", "Network", "Random", "Tensors"]

@@ -12,27 +12,27 @@ from tests.independent.network import Network, Random, Tensors, half_square, inn
 
 @dataclass(frozen=True)
 class DeepHopfield(Network):
-    """Pixels I, hidden units J and L, classes K."""
+    """Pixels I, hidden units J1 and J2, classes K."""
 
     name = "deep_hopfield"
     step = 0.5
     I: int = 12  # noqa: E741 (the dim's name)
-    J: int = 9
-    L: int = 7
+    J1: int = 9
+    J2: int = 7
     K: int = 4
 
     def states(self) -> dict[str, tuple[int, ...]]:
         """Hidden s1 and s2, output y."""
-        return {"s1": (self.J,), "s2": (self.L,), "y": (self.K,)}
+        return {"s1": (self.J1,), "s2": (self.J2,), "y": (self.K,)}
 
     def draw_params(self, random: Random) -> Tensors:
         """Weights at which some units are at rest inside the box and some on its faces."""
         return {
-            "W1": random.normal(self.I, self.J, std=0.3),
-            "b1": random.normal(self.J, mean=0.3, std=0.2),
-            "W2": random.normal(self.J, self.L, std=0.2),
-            "b2": random.normal(self.L, mean=0.3, std=0.2),
-            "W3": random.normal(self.L, self.K, std=0.2),
+            "W1": random.normal(self.I, self.J1, std=0.3),
+            "b1": random.normal(self.J1, mean=0.3, std=0.2),
+            "W2": random.normal(self.J1, self.J2, std=0.2),
+            "b2": random.normal(self.J2, mean=0.3, std=0.2),
+            "W3": random.normal(self.J2, self.K, std=0.2),
             "b3": random.normal(self.K, mean=0.4, std=0.1),
         }
 

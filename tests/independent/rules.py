@@ -269,7 +269,7 @@ def extrapolate(coarse: Tensors, fine: Tensors, order: int) -> Tensors:
 
 
 def distance(found: Tensors, expected: Tensors) -> dict[str, float]:
-    """The relative error of each param's gradient; those that vanish are measured against the largest."""
+    """The relative error of each tensor; those that nearly vanish are measured against the largest."""
     sizes = {name: value.norm().item() for name, value in expected.items()}
-    floor = 1e-6 * max(sizes.values())
+    floor = 1e-6 * max(sizes.values()) or 1.0
     return {n: (found[n] - expected[n]).norm().item() / max(sizes[n], floor) for n in expected}

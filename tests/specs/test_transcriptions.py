@@ -7,22 +7,11 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from tests.independent import CONSERVATIVE, NOT_CONSERVATIVE, Network, Random, Tensors, rules
+from tests.independent import ALL, CONSERVATIVE, NOT_CONSERVATIVE, Network, Random, Tensors, rules
+from tests.specs.judging import assert_close, named
 
 Rule = Callable[[rules.Problem, Tensors, float, int], Tensors]
-ALL = CONSERVATIVE + NOT_CONSERVATIVE
 CONSTRAINED = tuple(net for net in CONSERVATIVE if net.name in ("hopfield", "hopfield_conv", "cet"))
-
-
-def named(nets: tuple[Network, ...]) -> pytest.MarkDecorator:
-    """One test for each network."""
-    return pytest.mark.parametrize("net", nets, ids=lambda net: net.name)
-
-
-def assert_close(found: Tensors, expected: Tensors, tolerance: float) -> None:
-    """Every param's gradient within a relative tolerance."""
-    errors = rules.distance(found, expected)
-    assert max(errors.values()) <= tolerance, errors
 
 
 @named(ALL)
