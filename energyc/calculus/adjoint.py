@@ -50,14 +50,12 @@ def adjoint(
     """``sum over roots of <seed, d root / d node>`` for each node of ``by``.
 
     ``seeds`` gives each root its seed, a node of the same dims. Nothing passes beyond a node of ``by``: each is
-    taken as independent. Raises DoesNotOccur for one that no root depends on (with ``strict=False`` it is left out).
+    taken as independent. Raises DoesNotOccur for one that no root depends on, or only through a stop or another node
+    of ``by`` (with ``strict=False`` it is left out).
     ``bars`` receives the adjoint of every node on the way, for whoever wants to name them.
     """
     wanted = set(by)
     active = depends(seeds, wanted, frozen=frozen)
-    for node in by:
-        if strict and node not in active:
-            raise DoesNotOccur(node)
     collected: dict[Node, list[tuple[Coefficient, Node]]] = {root: [(ONE, seed)] for root, seed in seeds.items()}
     result: dict[Node, Node] = {}
     for node in reversed(list(walk(seeds))):
@@ -71,7 +69,10 @@ def adjoint(
             continue
         for child, coefficient, share in _rule(node)(graph, node, bar, active):
             collected.setdefault(child, []).append((coefficient, share))
-    return {node: result.get(node, graph.zero(node.dims)) for node in by if node in active}
+    for node in by:
+        if strict and node not in result:
+            raise DoesNotOccur(node)
+    return {node: result[node] for node in by if node in result}
 
 
 def _einsum(graph: Graph, node: Einsum, bar: Node, active: set[Node]) -> Iterable[Contribution]:
@@ -126,7 +127,7 @@ def _max(graph: Graph, node: Max, bar: Node, active: set[Node]) -> Iterable[Cont
 
 
 def _argmax(graph: Graph, node: ArgMax, bar: Node, active: set[Node]) -> Iterable[Contribution]:
-    return ()
+    yield node.argument, ONE, graph.zero(node.argument.dims)
 
 
 def _stop(graph: Graph, node: Stop, bar: Node, active: set[Node]) -> Iterable[Contribution]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import chain, groupby, permutations, product
 from typing import Any, TypeGuard, TypeVar, cast
 
 from energyc.ir.coefficient import ONE, ZERO, Coefficient
@@ -32,6 +34,9 @@ from energyc.ir.nodes import (
 N = TypeVar("N", bound=Node)
 Term = tuple[Coefficient, Node]
 Factor = tuple[Node, Sequence[int]]
+
+#: The canonical order of a product with equal factors is searched among at most so many.
+MAX_ORDERS = 24
 
 
 @dataclass
@@ -107,15 +112,13 @@ class Graph:
     def _canonical(
         self, coefficient: Coefficient, operands: list[Operand], labels: Mapping[int, str], out: tuple[int, ...]
     ) -> Node:
-        place = {label: k for k, label in enumerate(out)}
-        operands = sorted(operands, key=lambda o: (o.node.number, [place.get(a, len(out)) for a in o.axes]))
+        operands = min(_orders(operands, out), key=lambda order: _numbered(order, out))
         order = list(dict.fromkeys([*out, *(a for o in operands for a in o.axes)]))
-        number = {label: k for k, label in enumerate(order)}
-        renamed = tuple(Operand(o.node, tuple(number[a] for a in o.axes)) for o in operands)
-        dims = tuple(labels[k] for k in order)
+        axes = _numbered(operands, out)
+        renamed = tuple(Operand(o.node, own) for o, own in zip(operands, axes, strict=True))
         batched = any(o.node.batched for o in operands)
-        numbered = tuple(number[k] for k in out)
-        return self._share(Einsum, tuple(labels[k] for k in out), batched, coefficient, renamed, dims, numbered)
+        dims = tuple(labels[k] for k in order)
+        return self._share(Einsum, dims[: len(out)], batched, coefficient, renamed, dims, tuple(range(len(out))))
 
     def product(self, *nodes: Node, coefficient: Coefficient = ONE) -> Node:
         """The elementwise product of nodes of equal dims; one of no dims multiplies all."""
@@ -255,6 +258,27 @@ def _inside(node: Einsum, axes: tuple[int, ...]) -> Operand | None:
     """The only operand of a node, by the labels ``axes`` of the node's own axes; None where it is a constant."""
     outer = dict(zip(node.out, axes, strict=True))
     return next((Operand(o.node, tuple(outer[a] for a in o.axes)) for o in node.operands), None)
+
+
+def _orders(operands: list[Operand], out: tuple[int, ...]) -> Iterator[list[Operand]]:
+    """The orders of a product in which its canonical one is looked for: by node and by the labels of the result.
+
+    What this leaves open (one node several times, over summed labels) is tried out while that is cheap.
+    """
+    place = {label: k for k, label in enumerate(out)}
+    keys = {o: (o.node.number, tuple(place.get(a, len(out)) for a in o.axes)) for o in operands}
+    ordered = sorted(operands, key=keys.__getitem__)
+    ties = [list(group) for _, group in groupby(ordered, key=keys.__getitem__)]
+    if math.prod(math.factorial(len(group)) for group in ties) > MAX_ORDERS:
+        return iter([ordered])
+    return ([*chain(*groups)] for groups in product(*(permutations(group) for group in ties)))
+
+
+def _numbered(operands: Sequence[Operand], out: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """The axes of each operand where labels are numbered as they come, those of the result first."""
+    labels = dict.fromkeys([*out, *(a for o in operands for a in o.axes)])
+    number = {label: k for k, label in enumerate(labels)}
+    return [tuple(number[a] for a in o.axes) for o in operands]
 
 
 def _simplified(operands: list[Operand]) -> list[Operand]:

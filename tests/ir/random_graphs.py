@@ -176,8 +176,8 @@ class RandomGraph:
     def constant(self) -> None:
         dims = tuple(self.random.permutation(list(SIZES))[: self.random.integers(0, 3)])
         coefficient = self.coefficient()
-        value = torch.full([BATCH, *(SIZES[dim] for dim in dims)], coefficient.number(SIZES | CONSTS), dtype=torch.float64)
-        self.keep(self.graph.constant(coefficient, dims), value)
+        ones = torch.ones([BATCH, *(SIZES[dim] for dim in dims)], dtype=torch.float64)
+        self.keep(self.graph.constant(coefficient, dims), ones * coefficient.number(SIZES | CONSTS))
 
     def stop(self) -> None:
         node, mode = self.pick(), self.choice(["frozen", "detach"])
@@ -306,10 +306,8 @@ class RandomGraph:
         full = torch.ones([BATCH, *(SIZES[dim] for dim in node.dims)], dtype=torch.bool)
         if guard is None:
             return full
-        rank = len(node.dims)
-        labels = [0, *(a + 1 for a in guard.axes)]
-        ones = torch.ones(full.shape, dtype=torch.float64)
-        return torch.einsum(self.values[guard.indicator], labels, ones, list(range(rank + 1)), list(range(rank + 1))) > 0
+        labels, every = [0, *(a + 1 for a in guard.axes)], list(range(full.ndim))
+        return torch.einsum(self.values[guard.indicator], labels, full.to(torch.float64), every, every) > 0
 
 
 def _reduced(name: str, flat: Tensor, mask: Tensor) -> Tensor | None:

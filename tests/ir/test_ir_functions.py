@@ -11,7 +11,7 @@ import pytest
 from energyc.ir.functions import FUNCTIONS, value
 from tests.ir.definitions import DEFINITIONS
 
-LINE = np.array([-800.0, -200.0, -40.0, -30.0, -6.0, -3.5, -1.0, -0.3, -1e-9, 1e-9, 0.2, 1.1, 3.4, 6.0, 30.0, 200.0, 800.0])
+LINE = np.array([-800.0, -200.0, -40.0, -30, -6, -3.5, -1, -0.3, -1e-9, 1e-9, 0.2, 1.1, 3.4, 6, 30, 200, 800])
 GRID = np.sort([*np.linspace(-12.0, 12.0, 4801), 1e-6])
 POSITIVE = {"log", "sqrt"}
 

@@ -42,7 +42,7 @@ def test_every_graph_is_legal_and_reads_back(seed: int) -> None:
     roots = everything(random)
     verify(roots.values())
     text = format_graph(roots)
-    graph, again = parse_graph(text)
+    _, again = parse_graph(text)
     assert format_graph(again) == text
     verify(again.values())
     assert flops(roots.values(), SIZES) == flops(again.values(), SIZES) > 0
