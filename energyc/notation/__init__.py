@@ -1,11 +1,12 @@
 """Nodes of the graph written in the notation of a spec: as text, as LaTeX, as MathML."""
 
-from energyc.notation.formula import Formula, Product, Reference, Total, name
+from energyc.notation.formula import Derivative, Formula, Product, Reference, Total, name
 from energyc.notation.notation import Definition, Notation, left_side
 from energyc.notation.of_network import of_network
 
 __all__ = [
     "Definition",
+    "Derivative",
     "Formula",
     "Notation",
     "Product",

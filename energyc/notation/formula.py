@@ -125,6 +125,18 @@ class Choice(Formula):
 
 
 @dataclass(frozen=True)
+class Derivative(Formula):
+    """``dE/dW[i,j]``: the left side of a gradient."""
+
+    of: str
+    by: Reference
+
+    @property
+    def parts(self) -> tuple[Formula, ...]:
+        return (self.by,)
+
+
+@dataclass(frozen=True)
 class Whole(Formula):
     """The value of an index expression as a number: ``t - s``."""
 

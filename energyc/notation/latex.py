@@ -8,7 +8,19 @@ from types import MappingProxyType
 
 from energyc.ir import ONE, Coefficient, IndexExpr, Input
 from energyc.ir.functions import FUNCTIONS
-from energyc.notation.formula import Bound, Call, Choice, Formula, Keyword, Power, Product, Reference, Total, Whole
+from energyc.notation.formula import (
+    Bound,
+    Call,
+    Choice,
+    Derivative,
+    Formula,
+    Keyword,
+    Power,
+    Product,
+    Reference,
+    Total,
+    Whole,
+)
 from energyc.notation.spelling import GREEK
 
 SUM, TERM, FACTOR, ATOM = range(4)
@@ -54,6 +66,8 @@ def _piece(formula: Formula) -> tuple[str, int]:
             return rf"{{{_base(formula.base)}}}^{{{formula.exponent}}}", FACTOR
         case Choice():
             return rf"\left[{index(formula.condition)}\right]{_choice_body(formula.body)}", TERM
+        case Derivative():
+            return rf"\frac{{\partial {identifier(formula.of)}}}{{\partial {write(formula.by)}}}", TERM
         case Whole():
             return index(formula.value), SUM if formula.value.op in ("+", "-", "neg") else TERM
     raise TypeError(f"no LaTeX for {formula!r}")
@@ -117,9 +131,22 @@ def _symbol(symbol: str, power: Fraction) -> str:
     return identifier(symbol) if power == 1 else rf"{{{identifier(symbol)}}}^{{{power}}}"
 
 
+def equation(left: Formula, right: Formula, width: int = 160) -> str:
+    """``left = right`` for display; a long sum has a line for each term."""
+    line = f"{write(left)} = {write(right)}"
+    if len(line) <= width or not isinstance(right, Total):
+        return line
+    lines = r" \\" + "\n&\\quad "
+    return rf"\begin{{aligned}} {write(left)} &= " + lines.join(_signed(right)) + r" \end{aligned}"
+
+
 def _total(total: Total) -> str:
+    return " ".join(_signed(total))
+
+
+def _signed(total: Total) -> list[str]:
     pieces = [_at(term, TERM) for term in total.terms]
-    return " ".join([pieces[0], *(f"- {p[1:]}" if p.startswith("-") else f"+ {p}" for p in pieces[1:])])
+    return [pieces[0], *(f"- {p[1:]}" if p.startswith("-") else f"+ {p}" for p in pieces[1:])]
 
 
 def _bound(bound: Bound) -> tuple[str, int]:

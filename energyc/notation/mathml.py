@@ -6,7 +6,19 @@ from fractions import Fraction
 from html import escape
 
 from energyc.ir import ONE, Coefficient, IndexExpr, Input
-from energyc.notation.formula import Bound, Call, Choice, Formula, Keyword, Power, Product, Reference, Total, Whole
+from energyc.notation.formula import (
+    Bound,
+    Call,
+    Choice,
+    Derivative,
+    Formula,
+    Keyword,
+    Power,
+    Product,
+    Reference,
+    Total,
+    Whole,
+)
 from energyc.notation.spelling import GREEK
 
 SUM, TERM, FACTOR, ATOM = range(4)
@@ -47,6 +59,9 @@ def _piece(formula: Formula) -> tuple[str, int]:
         case Choice():
             body = "" if formula.body == Product() else _at(formula.body, FACTOR)
             return _bracketed(_index(formula.condition), "[", "]") + body, TERM
+        case Derivative():
+            over, under = f"<mi>∂</mi>{_name(formula.of)}", f"<mi>∂</mi>{_at(formula.by, ATOM)}"
+            return f"<mfrac>{_row(over)}{_row(under)}</mfrac>", TERM
         case Whole():
             return _index(formula.value), SUM if formula.value.op in ("+", "-", "neg") else TERM
     raise TypeError(f"no MathML for {formula!r}")

@@ -5,7 +5,19 @@ from __future__ import annotations
 from fractions import Fraction
 
 from energyc.ir import ONE, Coefficient, IndexExpr, Input
-from energyc.notation.formula import Bound, Call, Choice, Formula, Keyword, Power, Product, Reference, Total, Whole
+from energyc.notation.formula import (
+    Bound,
+    Call,
+    Choice,
+    Derivative,
+    Formula,
+    Keyword,
+    Power,
+    Product,
+    Reference,
+    Total,
+    Whole,
+)
 
 SUM, TERM, FACTOR, ATOM = range(4)
 _INDEX_LEVEL = {"or": -3, "and": -2, "not": -1, "+": SUM, "-": SUM, "*": TERM, "neg": TERM}
@@ -40,6 +52,8 @@ def _piece(formula: Formula) -> tuple[str, int]:
             return f"{_at(formula.base, ATOM)}^{_exponent(formula.exponent)}", FACTOR
         case Choice():
             return f"where({index(formula.condition)}, {write(formula.body)}, 0)", ATOM
+        case Derivative():
+            return f"d{formula.of}/d{write(formula.by)}", TERM
         case Whole():
             return index(formula.value), _INDEX_LEVEL.get(formula.value.op, ATOM)
     raise TypeError(f"no text for {formula!r}")
@@ -101,7 +115,21 @@ def _exponent(exponent: Fraction) -> str:
     return str(exponent) if exponent.denominator == 1 else f"({exponent})"
 
 
+def equation(left: Formula, right: Formula, width: int = 100) -> str:
+    """``left = right``; a sum that is too long for a line has a line for each term."""
+    line = f"{write(left)} = {write(right)}"
+    if len(line) <= width or not isinstance(right, Total):
+        return line
+    first, *rest = _signed(right)
+    return "\n".join([f"{write(left)} =", f"    {first}", *(f"    {term}" for term in rest)])
+
+
 def _total(total: Total) -> str:
+    return " ".join(_signed(total))
+
+
+def _signed(total: Total) -> list[str]:
+    """The terms with their signs: ``-a``, ``+ b``, ``- c``."""
     pieces: list[str] = []
     for term in total.terms:
         negative = isinstance(term, Product) and term.coefficient.value < 0
@@ -112,7 +140,7 @@ def _total(total: Total) -> str:
             pieces.append(f"{'-' if negative else '+'} {text}")
         else:
             pieces.append(f"-{text}" if negative else text)
-    return " ".join(pieces)
+    return pieces
 
 
 def _bound(bound: Bound) -> str:

@@ -81,12 +81,7 @@ def _markdown(block: Block) -> str:
             return "\n".join("| " + " | ".join(_plain(cell).replace("|", "\\|") for cell in row) + " |" for row in rows)
         case Equation():
             remark = f"    # {block.remark}" if block.remark else ""
-            return f"```text\n{equation_text(block)}{remark}\n```"
-
-
-def equation_text(equation: Equation) -> str:
-    """An equation in the spec's notation."""
-    return f"{text.write(equation.left)} = {text.write(equation.right)}"
+            return f"```text\n{text.equation(block.left, block.right)}{remark}\n```"
 
 
 def _plain(words: str) -> str:
@@ -120,7 +115,7 @@ def _latex(block: Block) -> str:
             return _latex_table(block)
         case Equation():
             remark = rf" \tag*{{\small {latex.escape(block.remark)}}}" if block.remark else ""
-            both = f"{latex.write(block.left)} = {latex.write(block.right)}"
+            both = latex.equation(block.left, block.right)
             return f"\\begin{{equation*}}\n{both}{remark}\n\\end{{equation*}}"
 
 
@@ -144,7 +139,7 @@ h1, h2 {{ font-weight: normal; }}
 table {{ border-collapse: collapse; margin: 1rem 0; }}
 td, th {{ text-align: left; padding: 0.2rem 0.8rem; border-bottom: 1px solid #ddd; }}
 figure {{ margin: 0.8rem 0; overflow-x: auto; }}
-figcaption, code {{ color: #666; font-size: 0.85rem; }}
+figcaption, code {{ color: #666; font-size: 0.85rem; white-space: pre-wrap; }}
 </style>
 <h1>{title}</h1>
 """
@@ -167,5 +162,6 @@ def _html(block: Block) -> str:
             return f"<table>\n<tr>{head}</tr>\n{rows}\n</table>"
         case Equation():
             remark = f" &nbsp; {escape(block.remark)}" if block.remark else ""
-            caption = f"<figcaption><code>{escape(equation_text(block))}</code>{remark}</figcaption>"
+            written = escape(text.equation(block.left, block.right))
+            caption = f"<figcaption><code>{written}</code>{remark}</figcaption>"
             return f"<figure>{mathml.write(block.left, block.right)}{caption}</figure>"

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from energyc.derive import Derivation
 from energyc.ir import Node
-from energyc.notation import Formula, Notation, Reference, Total, of_network
+from energyc.notation import Derivative, Notation, Reference, Total, of_network
+from energyc.notation import name as index
 from energyc.report.check import StateReport, check_report
 from energyc.report.classes import Classes
 from energyc.report.document import Block, Document, Equation, Heading, Paragraph, Table
@@ -108,7 +109,7 @@ def _answers(network: Network, derivation: Derivation, notation: Notation) -> It
         yield Equation(_element(quantity.name, quantity.indices), notation.formula(quantity.node, quantity.indices))
     for name, node in derivation.cost_force.items():
         indices = notation.indices(network.states[name].node)
-        yield Equation(_element(f"g_{name}", indices), notation.formula(node, indices), f"dC/d{name}, the nudge")
+        yield Equation(Derivative("C", _element(name, indices)), notation.formula(node, indices), "the nudge")
 
 
 def _updates(network: Network, derivation: Derivation, notation: Notation) -> Iterator[Block]:
@@ -121,11 +122,11 @@ def _updates(network: Network, derivation: Derivation, notation: Notation) -> It
     shared = notation.sharing(list(gradients.values()))
     for name, node in gradients.items():
         indices = notation.indices(network.params[name].node)
-        yield Equation(_element(f"dE_{name}", indices), shared.formula(node, indices), f"dE/d{name}")
+        yield Equation(Derivative("E", _element(name, indices)), shared.formula(node, indices))
     yield from _pieces(shared, list(gradients.values()))
     for name, node in derivation.cost_gradient.items():
         indices = notation.indices(network.params[name].node)
-        yield Equation(_element(f"dC_{name}", indices), notation.formula(node, indices), f"dC/d{name}, directly")
+        yield Equation(Derivative("C", _element(name, indices)), notation.formula(node, indices), "directly")
 
 
 def _pieces(notation: Notation, roots: Sequence[Node]) -> Iterator[Block]:
@@ -142,7 +143,5 @@ def _rules(classes: Classes) -> Iterator[Block]:
     yield Table(("rule", "verdict", "because of"), rows)
 
 
-def _element(name: str, indices: Sequence[str]) -> Formula:
-    from energyc.notation import name as index
-
+def _element(name: str, indices: Sequence[str]) -> Reference:
     return Reference(name, tuple(map(index, indices)))

@@ -11,7 +11,8 @@ from energyc.derive import Derivation
 from energyc.emit import module_plan
 from energyc.ir import Node
 from energyc.ir.text import format_graph
-from energyc.notation import Notation, left_side, of_network
+from energyc.notation import Notation, Reference, left_side, of_network, text
+from energyc.notation import name as index
 from energyc.plan import Passes
 from energyc.report.check import written_set
 from energyc.resolve.network import Network
@@ -124,7 +125,7 @@ def forces(network: Network, derivation: Derivation) -> str:
     states = {name: network.states[name].node for name in derivation.force}
     params = {name: network.params[name].node for name in derivation.energy_gradient}
     parts = [
-        *_written(network, "force", derivation.force, states),
+        *_written(network, "force ", derivation.force, states),
         "",
         *_written(network, "dE/d", derivation.energy_gradient, params),
     ]
@@ -149,8 +150,8 @@ def _written(network: Network, word: str, nodes: Mapping[str, Node], by: Mapping
     notation = of_network(network).sharing(list(nodes.values()))
     for name, node in nodes.items():
         indices = notation.indices(by[name])
-        gap = "" if word.endswith(("/d", " ")) else " "
-        yield f"{word}{gap}{left_side(name, indices)} = {notation.text(node, indices)}"
+        left = Reference(f"{word}{name}", tuple(map(index, indices)))
+        yield text.equation(left, notation.formula(node, indices))
     for piece in notation.definitions(list(nodes.values())):
         yield f"  where {piece.left} = {piece.text}"
 
