@@ -10,6 +10,12 @@ from energyc.ir import Coefficient, IndexExpr
 from energyc.ir.indexing import integer
 from energyc.resolve.terms import Bad, Integer, Power, Product, Scalar, Sum, Term
 
+#: Nested products and sums dissolve up to these numbers of parts: a function of a function doubles them each time.
+MOST_FACTORS = 64
+MOST_TERMS = 20_000
+#: Bits of an exact power.
+LONGEST_POWER = 10_000
+
 
 def number(value: Fraction | int, span: Span) -> Scalar:
     """A literal."""
@@ -43,6 +49,7 @@ def add(terms: Sequence[tuple[int, Term]], span: Span) -> Term:
             return folded
     kept = [negate(term) if sign < 0 else term for sign, term in terms if not is_zero(term)]
     flat = [part for term in kept for part in (term.terms if isinstance(term, Sum) else (term,))]
+    flat = flat if len(flat) <= MOST_TERMS else kept
     if not flat:
         return number(0, span)
     return flat[0] if len(flat) == 1 else Sum(span, tuple(flat))
@@ -80,6 +87,7 @@ def multiply(factors: Sequence[Term], span: Span) -> Term:
     if any(isinstance(factor, Bad) for factor in factors):
         return Bad(span)
     flat = [part for factor in factors for part in (factor.factors if isinstance(factor, Product) else (factor,))]
+    flat = flat if len(flat) <= MOST_FACTORS else list(factors)
     scalars = [factor for factor in flat if isinstance(factor, Scalar)]
     rest = [factor for factor in flat if not isinstance(factor, Scalar)]
     whole = [as_integer(factor) for factor in flat]
@@ -120,6 +128,8 @@ def power(base: Term, exponent: Fraction, span: Span, *, positive: bool = False)
         return base
     if exponent == 1:
         return base
+    if isinstance(base, Scalar) and _grows(base, exponent):
+        return Power(span, base, exponent)
     if isinstance(base, Scalar):
         folded = (
             base.coefficient.power(exponent)
@@ -132,6 +142,12 @@ def power(base: Term, exponent: Fraction, span: Span, *, positive: bool = False)
     if isinstance(base, Power) and exponent.denominator == 1 and base.exponent.denominator == 1:
         return power(base.base, base.exponent * exponent, span)
     return Power(span, base, exponent)
+
+
+def _grows(base: Scalar, exponent: Fraction) -> bool:
+    """Whether a power of an exact number would be too long to write."""
+    value = base.coefficient.value
+    return max(value.numerator.bit_length(), value.denominator.bit_length()) * abs(exponent) > LONGEST_POWER
 
 
 def divide(a: Term, b: Term, span: Span) -> Term:

@@ -46,6 +46,8 @@ class Definitions(Protocol):
         ...
 
 
+#: Functions of functions can grow without end.
+MOST_CALLS = 5_000
 Reader = Callable[["Context", "Scope", ast.Expr], Term]
 
 
@@ -59,6 +61,12 @@ class Context:
     sizes: Sizes
     definitions: Definitions
     reader: Reader
+    _calls: int = 0
+
+    def calls_left(self) -> int:
+        """How many functions may still be put in their place; each call counts."""
+        self._calls += 1
+        return MOST_CALLS - self._calls
 
     def real(self, scope: Scope, expr: ast.Expr) -> Term:
         """An expression read as a real number."""

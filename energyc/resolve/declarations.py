@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from typing import Literal, cast
 
 from energyc.diagnostics import Label, Span
-from energyc.ir import Input, Node, walk
+from energyc.ir import Input, Node
 from energyc.resolve.bindings import Bindings, Field
 from energyc.resolve.context import Context, Scope, Tensor
 from energyc.resolve.equations import Equations
+from energyc.resolve.names import TENSORS
 from energyc.resolve.network import ConstraintSet, DataInput, Param, StartLaw
 from energyc.resolve.reporter import did_you_mean, listed
-from energyc.resolve.sizes import Unknown
+from energyc.resolve.sizes import Unknown, names_in
 from energyc.resolve.terms import Bad, Frame
 from energyc.resolve.words import LAWS, SETS
 from energyc.syntax import ast
@@ -189,15 +190,15 @@ class Declarations:
     def _start(self, item: ast.ParamItem) -> Node | None:
         """A starting value: a number made of consts, the same for every element."""
         assert item.value is not None
+        named = [name for name in names_in(item.value) if (e := self.context.names.get(name)) and e.kind in TENSORS]
+        if named:
+            said = f"a starting value is made of numbers, dims and consts alone, and this reads `{named[0]}`"
+            self.context.reporter.error("E0424", said, item.value.span)
+            return None
         term = self.context.real(Scope(Frame(item.name.text, item.span)), item.value)
         if isinstance(term, Bad):
             return None
         node = self.equations.lowering.node(term, ())
-        if any(isinstance(n, Input) for n in walk([node])):
-            self.context.reporter.error(
-                "E0424", "a starting value is made of numbers, dims and consts alone", item.value.span
-            )
-            return None
         dims = self.equations.tensors[item.name.text]
         return None if dims is None else self.context.graph.spread(node, dims.dims, ())
 

@@ -110,7 +110,7 @@ class Equations:
 
     # ------------------------------------------------------------ when an equation was read whole
 
-    def _settled(self, frame: Frame, tree: ast.Equation, bad: bool) -> bool:
+    def _settled(self, frame: Frame, tree: ast.Equation | ast.Function, bad: bool) -> bool:
         """Whether every index is bound and has a dim, and every window lies in its dim.
 
         Where something was wrong already an index may have no dim for that reason alone.
@@ -126,10 +126,12 @@ class Equations:
             return False
         return check_windows(self.context, frame)
 
-    def _report_unbound(self, frame: Frame, tree: ast.Equation) -> None:
+    def _report_unbound(self, frame: Frame, tree: ast.Equation | ast.Function) -> None:
         names = list(frame.unbound)
         first, *others = frame.unbound.values()
-        right = self.context.reporter.source.slice(tree.right.span)
+        right = self.context.reporter.source.slice(
+            tree.right.span if isinstance(tree, ast.Equation) else tree.body.span
+        )
         shown = right if len(right) <= 60 and "\n" not in right else "..."
         said = f"index `{names[0]}` is" if len(names) == 1 else f"indices {listed(f'`{n}`' for n in names)} are"
         self.context.reporter.error(
@@ -141,9 +143,9 @@ class Equations:
             help=self._unbound_help(tree, names, shown),
         )
 
-    def _unbound_help(self, tree: ast.Equation, names: list[str], shown: str) -> str:
+    def _unbound_help(self, tree: ast.Equation | ast.Function, names: list[str], shown: str) -> str:
         summed = f"`sum[{','.join(names)}]({shown})`"
-        if tree.word in ("energy", "cost", "metric", "start", "force"):
+        if isinstance(tree, ast.Function) or tree.word in ("energy", "cost", "metric", "start", "force"):
             return f"write {summed}"
         left = f"{tree.left.name.text}[{', '.join([*(b.name.text for b in tree.left.indices or ()), *names])}]"
         return f"write {summed}, or `{left}` on the left side"
@@ -189,7 +191,7 @@ class Equations:
         argument: Term = Element(tree.arguments[0].span, self.lowering.argument, ())
         scope = Scope(frame, arguments={tree.arguments[0].text: argument}, calls=(tree.name.text,))
         term = self.context.real(scope, tree.body)
-        if isinstance(term, Bad):
+        if not self._settled(frame, tree, isinstance(term, Bad)):
             return None
         node = self.lowering.node(term, ())
         return node if not tree.prime or self._closed(tree, node) else None

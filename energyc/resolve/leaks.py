@@ -39,8 +39,12 @@ def check_leaks(context: Context, frame: Frame, term: Term) -> None:
 def _sums(term: Term) -> Iterator[Reduce]:
     """The guarded sums inside a term."""
     pending: list[Term] = [term]
+    seen: set[int] = set()
     while pending:
         here = pending.pop()
+        if id(here) in seen:
+            continue
+        seen.add(id(here))
         if isinstance(here, Reduce) and here.kind == "sum" and here.guard is not None:
             yield here
         pending.extend(_parts(here))

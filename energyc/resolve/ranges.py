@@ -78,13 +78,16 @@ def _extremes(window: Window, sizes: Mapping[str, int]) -> Extremes | None:
     if free is not None and free.least >= 0 and free.largest < sizes[window.dim]:
         return free
     conditions = _usable(window, sizes)
+    bounded = _bounded(window.place, conditions, free, sizes)
+    if bounded is not None and bounded.least >= 0 and bounded.largest < sizes[window.dim]:
+        return bounded
     indices = _joined(window.place, conditions)
     count = 1
     for index in indices:
         count *= sizes[index.known]
     if count <= MOST_TRIED:
         return _tried(window.place, conditions, indices, sizes)
-    return free or Extremes(-1, -1)
+    return bounded or Extremes(-1, -1)
 
 
 def _free_extremes(place: IndexExpr, sizes: Mapping[str, int]) -> Extremes | None:
@@ -98,6 +101,48 @@ def _free_extremes(place: IndexExpr, sizes: Mapping[str, int]) -> Extremes | Non
         reach = stride * (sizes[indices[k].known] - 1)
         least, largest = least + min(reach, 0), largest + max(reach, 0)
     return Extremes(least, largest)
+
+
+def _bounded(
+    place: IndexExpr, conditions: Sequence[IndexExpr], free: Extremes | None, sizes: Mapping[str, int]
+) -> Extremes | None:
+    """Those of an affine place under comparisons of the very same place: enough for padding, at any size."""
+    if free is None:
+        return None
+    indices = {index: k for k, index in enumerate(_joined(place, conditions))}
+    affine = Affine.of(place.renumbered(indices), sizes)  # type: ignore[arg-type]
+    assert affine is not None
+    least, largest = free.least, free.largest
+    for condition in conditions:
+        for op, a, b in _orders(condition):
+            difference = _difference(a.renumbered(indices), b.renumbered(indices), sizes)  # type: ignore[arg-type]
+            if difference is None:
+                continue
+            slack = 1 if op == "<" else 0
+            if difference.strides == affine.strides:  # place + c <= 0
+                largest = min(largest, affine.offset - difference.offset - slack)
+            elif difference.times(-1).strides == affine.strides:  # c - place <= 0
+                least = max(least, affine.offset + difference.offset + slack)
+    return Extremes(least, largest)
+
+
+def _orders(condition: IndexExpr) -> list[tuple[str, IndexExpr, IndexExpr]]:
+    """A comparison as ``a < b`` or ``a <= b``; an equation is two."""
+    if condition.op not in ("<", "<=", ">", ">=", "=="):
+        return []
+    a, b = condition.parts
+    return {
+        "<": [("<", a, b)],
+        "<=": [("<=", a, b)],
+        ">": [("<", b, a)],
+        ">=": [("<=", b, a)],
+        "==": [("<=", a, b), ("<=", b, a)],
+    }[condition.op]
+
+
+def _difference(a: IndexExpr, b: IndexExpr, sizes: Mapping[str, int]) -> Affine | None:
+    left, right = Affine.of(a, sizes), Affine.of(b, sizes)
+    return None if left is None or right is None else left.plus(right.times(-1))
 
 
 def _usable(window: Window, sizes: Mapping[str, int]) -> list[IndexExpr]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from energyc.diagnostics import Source, SpecError
+from energyc.diagnostics import Diagnostic, Source, SpecError
 from energyc.ir import Graph, Node
 from energyc.resolve.bindings import Bindings, Schemas
 from energyc.resolve.checks import check_network
@@ -18,7 +18,7 @@ from energyc.resolve.names import collect
 from energyc.resolve.network import ConstraintSet, DataInput, Network, Param, Tie
 from energyc.resolve.read import read_real
 from energyc.resolve.reporter import Reporter
-from energyc.resolve.settings import layer_settings, layer_symbols, type_nudge, type_relax, type_train
+from energyc.resolve.settings import check_presets, layer_settings, layer_symbols, type_nudge, type_relax, type_train
 from energyc.resolve.sizes import Sizes
 from energyc.resolve.statements import Statements
 from energyc.resolve.ties import read_tie
@@ -42,7 +42,18 @@ def resolve(
 
     Raises SpecError with every error of the file. Warnings are in the network.
     """
-    return _Resolution(spec, Reporter(source), preset, dict(overrides or {}), schemas, memory).network()
+    resolution = _Resolution(spec, Reporter(source), preset, dict(overrides or {}), schemas, memory)
+    try:
+        return resolution.network()
+    except RecursionError:
+        raise SpecError(source, [TOO_LONG]) from None
+
+
+TOO_LONG = Diagnostic(
+    "E0802",
+    "definitions lead to one another in a chain that is too long to follow",
+    help="write each dim, const and let after those that it is made of",
+)
 
 
 @dataclass
@@ -81,15 +92,16 @@ class _Resolution:
 
     def network(self) -> Network:
         """The network, or SpecError."""
+        check_presets(self.spec, self.names, self.reporter)
         self.sizes.compute()
         self.bindings.compute()
         declared = self._declarations()
         statements = Statements(self.context, self.equations, self.spec, declared.states)
-        terms, lets, answers, states = statements.terms(), statements.lets(), statements.answers(), statements.states()
+        lets, terms, answers, states = statements.lets(), statements.terms(), statements.answers(), statements.states()
         settings = layer_settings(self.spec, self.names, self.bindings, self.reporter, self.preset, self.overrides)
         relax = type_relax(settings["relax"], [state.name for state in self.names.of_kind("state")], self.reporter)
         nudge = type_nudge(settings["nudge"], self.reporter)
-        train = type_train(settings["train"], self.reporter)
+        train = type_train(settings["train"], [param.name for param in self.names.of_kind("param")], self.reporter)
         network = Network(
             name=self.spec.name.text,
             description=self.spec.description,

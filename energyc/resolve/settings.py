@@ -22,29 +22,29 @@ TRAIN = (
     "optimizer",
     "lr",
     "final_lr",
-    "schedule",
-    "warmup",
-    "weight_decay",
     "momentum",
+    "nesterov",
+    "weight_decay",
     "betas",
     "eps",
-    "nesterov",
-    "batch",
-    "epochs",
-    "steps",
+    "schedule",
+    "warmup",
     "clip",
-    "average",
+    "batch",
+    "steps",
+    "epochs",
+    "eval_every",
+    "eval_samples",
+    "save_every",
+    "log_every",
+    "metrics",
+    "best",
+    "best_mode",
     "gate",
     "penalty",
     "residual_defence",
-    "metrics",
-    "best",
     "folds",
-    "k",
-    "every",
-    "evaluate",
-    "patience",
-    "dtype",
+    "allow_biased",
     "seed",
 )
 SOLVERS: Mapping[str, tuple[str, ...]] = {
@@ -122,6 +122,22 @@ def plain(given: object) -> object:
     return given
 
 
+def check_presets(spec: ast.Spec, names: Names, reporter: Reporter) -> None:
+    """Report what a preset sets that is not there, whether or not it is chosen."""
+    for preset in (s for s in spec.statements if isinstance(s, ast.Preset)):
+        for pair in preset.pairs:
+            if len(pair.key) == 1:
+                value = pair.value.number if isinstance(pair.value, ast.NumberValue) else None
+                _set_symbol({}, names, reporter, pair.path, value, pair.span)
+            elif pair.key[0].text not in BLOCKS:
+                _report_block(reporter, pair.key[0].text, pair.span)
+
+
+def _report_block(reporter: Reporter, block: str, span: Span | None) -> None:
+    help = did_you_mean(block, BLOCKS, f"the settings are {listed(BLOCKS)}")
+    reporter.error("E0541", f"there are no settings `{block}`", span, help=help)
+
+
 def preset_pairs(spec: ast.Spec, reporter: Reporter, preset: str | None) -> tuple[ast.Pair, ...]:
     """What a preset sets; an unknown one is reported."""
     if preset is None:
@@ -157,12 +173,7 @@ def layer_settings(
         if block in BLOCKS:
             found[block][key] = setting
         else:
-            reporter.error(
-                "E0541",
-                f"there are no settings `{block}`",
-                setting.span,
-                help=did_you_mean(block, BLOCKS, f"the settings are {listed(BLOCKS)}"),
-            )
+            _report_block(reporter, block, setting.span)
     return found
 
 
@@ -217,11 +228,12 @@ class Typed:
         shown = setting.value.word if isinstance(setting.value, Call) else setting.value
         self.reporter.error("E0542", f"`{self.block}.{key}` is {wanted}, not `{shown}`", setting.span)
 
-    def check(self, known: Iterable[str]) -> None:
-        """Report the keys that are not known; a dotted key is known by its head."""
+    def check(self, known: Iterable[str], dotted: str = "") -> None:
+        """Report the keys that are not known; ``dotted`` is the one that may be of a single state or param."""
         names = list(known)
         for key, setting in self.given.items():
-            if key.partition(".")[0] not in names:
+            head, dot, _ = key.partition(".")
+            if head not in names or (dot and head != dotted):
                 help = did_you_mean(key, names, f"it has {listed(names)}")
                 self.reporter.error("E0541", f"`{self.block}` has no setting `{key}`", setting.span, help=help)
 
@@ -229,7 +241,7 @@ class Typed:
 def type_relax(given: dict[str, Setting], states: Iterable[str], reporter: Reporter) -> Relax:
     """The free phase."""
     typed = Typed("relax", given, reporter)
-    typed.check(RELAX)
+    typed.check(RELAX, dotted="step")
     names = list(states)
     step_of: dict[str, float] = {}
     for key, setting in given.items():
@@ -292,7 +304,12 @@ def type_nudge(given: dict[str, Setting], reporter: Reporter) -> Nudge:
     return Nudge(typed.real("beta", None, words={"auto": None}), typed.whole("steps", 10) or 10, options)
 
 
-def type_train(given: dict[str, Setting], reporter: Reporter) -> dict[str, object]:
+def type_train(given: dict[str, Setting], params: Iterable[str], reporter: Reporter) -> dict[str, object]:
     """How to train: passed on as written, once the words are known."""
-    Typed("train", given, reporter).check(TRAIN)
+    Typed("train", given, reporter).check(TRAIN, dotted="lr")
+    names = list(params)
+    for key, setting in given.items():
+        head, _, param = key.partition(".")
+        if head == "lr" and param and param not in names:
+            reporter.error("E0543", f"there is no param `{param}`", setting.span, help=did_you_mean(param, names))
     return {key: setting.value for key, setting in given.items()}

@@ -5,7 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 
 from energyc.resolve.context import Context
-from energyc.resolve.terms import Scalar, Term
+from energyc.resolve.terms import Product, Scalar, Term
+
+#: Bits of a numerator or denominator: exact numbers do not grow without end.
+LONGEST = 20_000
 
 
 def exact_value(context: Context, term: Term) -> Fraction | None:
@@ -41,3 +44,16 @@ def _positive_symbol(context: Context, name: str) -> bool:
         return True
     const = context.sizes.const(name)
     return const is not None and const.value > 0
+
+
+def in_range(term: Term) -> bool:
+    """Whether the number of a term, or in front of its factors, is one that floating point can hold."""
+    front = term.factors[0] if isinstance(term, Product) else term
+    if not isinstance(front, Scalar):
+        return True
+    value = front.coefficient.value
+    return abs(value.numerator.bit_length() - value.denominator.bit_length()) < 1000 and _short(value)
+
+
+def _short(value: Fraction) -> bool:
+    return max(value.numerator.bit_length(), value.denominator.bit_length()) < LONGEST

@@ -9,13 +9,21 @@ from energyc.resolve.algebra import add, divide, is_zero, multiply, negate, numb
 from energyc.resolve.context import Context, Scope
 from energyc.resolve.read.access import read_element
 from energyc.resolve.read.calls import read_call
-from energyc.resolve.read.exact import exact_value, is_positive
+from energyc.resolve.read.exact import exact_value, in_range, is_positive
 from energyc.resolve.terms import Apply, Bad, Integer, Scalar, Term, position_of
 from energyc.syntax import ast
 
 
 def read_real(context: Context, scope: Scope, expr: ast.Expr) -> Term:
     """An expression as a real number for each position of its indices."""
+    term = _read(context, scope, expr)
+    if in_range(term):
+        return term
+    context.reporter.error("E0704", "a number here is outside the range of floating point", expr.span)
+    return Bad(expr.span)
+
+
+def _read(context: Context, scope: Scope, expr: ast.Expr) -> Term:
     match expr:
         case ast.Number(value=value):
             return number(value, expr.span)

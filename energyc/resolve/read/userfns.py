@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from energyc.diagnostics import Label
-from energyc.resolve.context import Context, Scope
+from energyc.resolve.context import MOST_CALLS, Context, Scope
 from energyc.resolve.names import Entry
 from energyc.resolve.read import arguments
 from energyc.resolve.read.reductions import kept_indices
@@ -19,6 +19,12 @@ def read_user_call(context: Context, scope: Scope, expr: ast.Apply, entry: Entry
     tree = entry.tree
     assert isinstance(tree, ast.Function)
     scope.frame.reads.setdefault(entry.name, expr.name.span)
+    left = context.calls_left()
+    if left == -1:
+        said = f"functions are put in their place more than {MOST_CALLS} times"
+        context.reporter.error("E0802", said, expr.span, help="name what is used often with `let`")
+    if left < 0:
+        return Bad(expr.span)
     if entry.name in scope.calls:
         path = " from ".join([*scope.calls[scope.calls.index(entry.name) :], entry.name])
         context.reporter.error(
