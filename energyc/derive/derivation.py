@@ -34,9 +34,13 @@ class Routine:
 
 @dataclass(frozen=True)
 class Derivation:
-    """The derived graphs of a network. Everything is a node of ``network.graph``; nothing is computed twice."""
+    """The derived graphs of a network. Everything is a node of ``network.graph``; nothing is computed twice.
+
+    ``unproved`` names the terms that are not known to be gradients: their Jacobian together is J_nc.
+    """
 
     network: Network
+    unproved: tuple[str, ...] = ()
 
     @property
     def graph(self) -> Graph:
@@ -117,28 +121,61 @@ class Derivation:
 
     def readout_pullback(self, wanted: Mapping[str, Input]) -> dict[str, Node]:
         """``<seed, d readouts / d input>`` for each wanted input that a readout reads."""
-        seeds: dict[Node, Node] = {}
-        for name, quantity in self.network.readouts.items():
-            seed: Node = self.readout_seeds[name]
-            seeds[quantity.node] = self.graph.plus(seeds[quantity.node], seed) if quantity.node in seeds else seed
-        return self._by(wanted, seeds)
+        readouts = {name: quantity.node for name, quantity in self.network.readouts.items()}
+        return self._by(wanted, self._seeded(readouts, self.readout_seeds))
 
-    def _seeded(self, forces: Mapping[str, Node]) -> dict[Node, Node]:
-        """``<seed, force>`` as seeds of reverse mode; a force node shared by two states gets both seeds."""
+    def _seeded(self, forces: Mapping[str, Node], vectors: Mapping[str, Input]) -> dict[Node, Node]:
+        """``<vector, force>`` as seeds of reverse mode; a node that is the force on two states gets both vectors."""
         seeds: dict[Node, Node] = {}
         for name, node in forces.items():
-            seed: Node = self.seeds[name]
+            seed: Node = vectors[name]
             seeds[node] = self.graph.plus(seeds[node], seed) if node in seeds else seed
         return seeds
 
     def pullback(self, forces: Mapping[str, Node], wanted: Mapping[str, Input]) -> dict[str, Node]:
         """``<seed, d forces / d input>`` for each wanted input on which a force depends."""
-        return self._by(wanted, self._seeded(forces))
+        return self._by(wanted, self._seeded(forces, self.seeds))
 
     def pushforward(self, forces: Mapping[str, Node]) -> dict[str, Node]:
         """``(d forces / dz) direction`` for each state."""
         moves = {self.states[name]: self.directions[name] for name in self.states}
         return dict(zip(forces, tangent(self.graph, list(forces.values()), moves), strict=True))
+
+    @cached_property
+    def unproved_force(self) -> dict[str, Node]:
+        """The sum of the terms not known to be gradients, for each state that they move."""
+        found: dict[str, list[Node]] = {}
+        for term in self.unproved:
+            for state, node in self.term_forces[term].items():
+                found.setdefault(state, []).append(node)
+        return {state: self.graph.plus(*nodes) for state, nodes in found.items()}
+
+    @cached_property
+    def correction(self) -> dict[str, Node]:
+        """``(J_nc - J_nc^T) direction`` for each state on which it is not zero."""
+        forces = self.unproved_force
+        forward = self.pushforward(forces)
+        backward = self._by(self.states, self._seeded(forces, self.directions))
+        found = {}
+        for state, node in self.states.items():
+            parts = [(ONE, forward[state])] if state in forward else []
+            parts += [(-ONE, backward[state])] if state in backward else []
+            if parts:
+                found[state] = self.graph.add(parts, node.dims)
+        return found
+
+    @cached_property
+    def penalty(self) -> Node | None:
+        """``|J_nc direction|^2`` of one sample, the directions being random: an estimate of the Jacobian's norm."""
+        pushed = self.pushforward(self.unproved_force)
+        squares = [self.graph.product(node, node) for node in pushed.values()]
+        sums = [self.graph.sum(node, range(len(node.dims))) for node in squares]
+        return self.graph.plus(*sums) if sums else None
+
+    @cached_property
+    def penalty_gradient(self) -> dict[str, Node]:
+        """The slope of ``|J_nc direction|^2`` by the params, states held fixed."""
+        return self._by(self.params, {self.penalty: self.graph.constant(1)}) if self.penalty else {}
 
     @cached_property
     def start(self) -> dict[str, Node]:
@@ -179,6 +216,9 @@ class Derivation:
         return {bar: f"pull_{names[node]}" for node, bar in bars.items() if node in names}
 
 
-def derive(network: Network) -> Derivation:
-    """The derivations of a network, made as they are asked for."""
-    return Derivation(network)
+def derive(network: Network, unproved: tuple[str, ...] | None = None) -> Derivation:
+    """The derivations of a network, made as they are asked for.
+
+    ``unproved`` names the terms that are not known to be gradients; None: all that are written as forces.
+    """
+    return Derivation(network, tuple(network.forces) if unproved is None else unproved)

@@ -9,11 +9,16 @@ from dataclasses import dataclass
 METHODS = {
     "ep": "_ep",
     "centered-ep": "_centered_ep",
+    "vf": "_vf",
+    "aep": "_aep",
+    "tracking-aep": "_tracking_aep",
+    "adjoint": "_adjoint",
     "bptt": "_bptt",
     "tbptt": "_tbptt",
     "implicit": "_implicit",
 }
-CONTRAST = frozenset({"ep", "centered-ep"})
+CONTRAST = frozenset({"ep", "centered-ep", "vf", "aep", "tracking-aep"})
+CORRECTED = frozenset({"aep", "tracking-aep"})
 UNROLL = frozenset({"bptt", "tbptt"})
 RULES = tuple(METHODS)
 
@@ -37,12 +42,26 @@ class Features:
         return bool(CONTRAST & set(self.rules))
 
     @property
+    def corrected(self) -> bool:
+        """Whether a rule corrects for the antisymmetric part of the Jacobian."""
+        return bool(CORRECTED & set(self.rules))
+
+    @property
     def parts(self) -> tuple[str, ...]:
         """The templates of the class's runtime, in order."""
         parts = ["interface", "newton" if self.newton else "gradient", "gradients"]
         if self.contrast:
             parts.append("contrast")
+        parts += [rule for rule in ("ep", "centered-ep", "vf") if rule in self.rules]
+        if self.corrected:
+            parts.append("correction")
+        parts += [rule for rule in ("aep", "tracking-aep", "adjoint") if rule in self.rules]
         return (*parts, "pulled", "unroll", "implicit", "host")
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """The templates of functions beside the class, in order."""
+        return ("functions", "solver", *(("watch",) if self.contrast or "adjoint" in self.rules else ()))
 
     @property
     def methods(self) -> dict[str, str]:

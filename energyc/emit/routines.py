@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from energyc.derive import Derivation, Output, Routine
+from energyc.emit.features import Features
 from energyc.ir import Node
-from energyc.plan import Passes
 
 
 @dataclass(frozen=True)
@@ -40,10 +40,10 @@ class Prepared:
 
 
 #: Routines that run at every step: what they can share is worth hoisting.
-REPEATED = ("_force", "_force_adjoint", "_force_tangent")
+REPEATED = ("_force", "_force_adjoint", "_force_tangent", "_correction")
 
 
-def prepare(d: Derivation, *, contrast: bool, newton: bool, passes: Passes) -> list[Prepared]:
+def prepare(d: Derivation, features: Features) -> list[Prepared]:
     """Every routine of a module."""
     network = d.network
     states, params, clamps = tuple(d.states), tuple(d.params), d.real_clamps
@@ -52,7 +52,7 @@ def prepare(d: Derivation, *, contrast: bool, newton: bool, passes: Passes) -> l
     made = [
         _of("_start", ("fixed",), "list", "Where the states start.", states, _keyed("start", d.start)),
         _of("_terms", ("states", "fixed"), "list", "Each energy term of each sample.", tuple(network.energies), _keyed("energy", {n: t.node for n, t in network.energies.items()})),
-        _of("_force", ("states", "fixed"), "list", "The force on each state.", states, _keyed("force", _forces(d, passes)), hints),
+        _of("_force", ("states", "fixed"), "list", "The force on each state.", states, _keyed("force", d.force), hints),
         _of("_readouts", ("states", "fixed"), "list", "The answers.", tuple(readouts), readouts),
         _of("_cost", ("states", "fixed", "targets"), "list", "The cost of each sample.", ("cost",), {"cost": network.cost.node} if network.cost else {}),
         _of("_metrics", ("states", "fixed", "targets"), "list", "What is only reported.", tuple(network.metrics), {n: q.node for n, q in network.metrics.items()}),
@@ -67,16 +67,14 @@ def prepare(d: Derivation, *, contrast: bool, newton: bool, passes: Passes) -> l
         _of("_readout_gradient", ("states", "fixed", "seeds"), "dict", "<seeds, d readouts/dtheta>, summed over the batch.", params, _keyed("grad", d.readout_pullback(d.params)), summed=True),
         _of("_readout_clamp_gradient", ("states", "fixed", "seeds"), "dict", "<seeds, d readouts/dx> for each real clamp.", tuple(clamps), _keyed("grad", d.readout_pullback(clamps))),
     ]
-    if contrast:
+    if features.contrast:
         made.append(_of("_energy_gradient", ("states", "fixed"), "dict", "dE/dtheta, summed over the batch.", params, _keyed("grad", d.energy_gradient), summed=True))
         made.append(_of("_user_force_gradient", ("states", "fixed", "seeds"), "dict", "<seeds, dF/dtheta> of the terms that are no energy, summed over the batch.", params, _keyed("grad", d.pullback(d.user_forces, d.params)), summed=True))
-    if newton:
+    if features.newton:
         made.append(_of("_force_tangent", ("states", "fixed", "directions"), "list", "J directions, J = dF/dz.", states, _keyed("push", d.pushforward(d.force))))
+    if features.corrected:
+        made.append(_of("_correction", ("states", "fixed", "directions"), "states", "(J_nc - J_nc^T) directions.", states, _keyed("turn", d.correction)))
     return made
-
-
-def _forces(d: Derivation, passes: Passes) -> Mapping[str, Node]:
-    return d.force
 
 
 def _keyed(prefix: str, nodes: Mapping[str, Node]) -> dict[str, Node]:

@@ -46,6 +46,7 @@ class Options:
     passes: Passes = Passes()
     biased: Mapping[str, str] | None = None
     settings: str = ""
+    unproved: tuple[str, ...] | None = None
 
 
 def torch_module(network: Network, options: Options) -> str:
@@ -53,11 +54,12 @@ def torch_module(network: Network, options: Options) -> str:
     return _Module(network, options).text()
 
 
-def module_plan(network: Network, rules: Sequence[str], passes: Passes) -> tuple[Plan, list[Prepared], Derivation]:
+def module_plan(
+    network: Network, rules: Sequence[str], passes: Passes, unproved: tuple[str, ...] | None = None
+) -> tuple[Plan, list[Prepared], Derivation]:
     """The plan of a module for rules, with the routines it was made from."""
-    derivation = derive(network)
-    features = Features.of(rules, network.relax.solver)
-    prepared = prepare(derivation, contrast=features.contrast, newton=features.newton, passes=passes)
+    derivation = derive(network, unproved)
+    prepared = prepare(derivation, Features.of(rules, network.relax.solver))
     names = {quantity.node: name for name, quantity in network.lets.items()}
     planned = plan(
         network.graph,
@@ -77,7 +79,9 @@ class _Module:
         self.network = network
         self.options = options
         self.features = Features.of(options.rules, network.relax.solver)
-        self.plan, self.prepared, self.derivation = module_plan(network, options.rules, options.passes)
+        self.plan, self.prepared, self.derivation = module_plan(
+            network, options.rules, options.passes, options.unproved
+        )
         self.class_name = class_name(network.name)
         self.notation = of_network(network)
         letters = _letters(self.notation.habits, network.extents)
@@ -101,7 +105,7 @@ class _Module:
         equations = self._equations()
         self.constants = [entry for entry in self.constants if re.search(rf"self\.{entry[0]}\b", equations)]
         runtime = [self._part(environment, part) for part in self.features.parts]
-        functions = [self._part(environment, "functions"), self._part(environment, "solver")]
+        functions = [self._part(environment, part) for part in self.features.functions]
         init = self._init()
         helpers = [HELPERS[name] for name in self._closure(sorted(self.writer.needed))]
         rendered = environment.get_template("torch/module.py.j2").render(

@@ -34,8 +34,9 @@ class Sweep:
 
     def slope(self) -> float | None:
         """The order with which the error falls, between its largest point and its floor; None where it is all floor."""
-        best = min(error for _, error in self.points)
-        falling = [(x, e) for x, e in self.points if 20 * best < e < 0.3 and e > 1e-11]
+        errors = [error for _, error in self.points]
+        lowest = errors.index(min(errors))
+        falling = [(x, e) for x, e in self.points[: lowest + 1] if 10 * errors[lowest] < e < 0.1]
         if len(falling) < 2:
             return None
         (x0, e0), (x1, e1) = falling[0], falling[-1]
@@ -204,6 +205,12 @@ class _Judge:
         law = f"beta^{order}" + (f" (measured {slope:.2f})" if slope is not None else " (below rounding)")
         return limit, sweep, law, slope is None or slope > order - 1.3 or best < 1e-7
 
+    def adjoint(self) -> tuple[Gradient, Sweep, str, bool]:
+        """The adjoint's own iteration, converged: it has no small number."""
+        found = self._at_rest("adjoint", nudge_steps=None).params
+        error = measure_all(found, self.reference).relative_error
+        return found, Sweep("steps", ((math.inf, error),)), "exact", error < 1e-6
+
     def truncated(self) -> tuple[Gradient, Sweep, str, bool]:
         """Backpropagation through more and more steps from the equilibrium."""
         points, limit, k = [], self.reference, 1
@@ -274,6 +281,10 @@ class _Judge:
 _LIMITS: dict[str, Callable[[_Judge], tuple[Gradient, Sweep, str, bool]]] = {
     "ep": lambda judge: judge.contrast("ep", 1),
     "centered-ep": lambda judge: judge.contrast("centered-ep", 2),
+    "vf": lambda judge: judge.contrast("vf", 2),
+    "aep": lambda judge: judge.contrast("aep", 2),
+    "tracking-aep": lambda judge: judge.contrast("tracking-aep", 2),
+    "adjoint": lambda judge: judge.adjoint(),
     "tbptt": lambda judge: judge.truncated(),
     "bptt": lambda judge: judge.unrolled(),
     "implicit": lambda judge: judge.differences(),
