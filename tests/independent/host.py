@@ -1,4 +1,4 @@
-"""A network inside a host: real inputs are differentiated like params, and the cost is what the host makes of the answers."""
+"""A network inside a host: real inputs are differentiated like params, and the host makes the cost of the answers."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch.nn.functional as F
 from torch import Tensor
@@ -17,7 +18,7 @@ class PredictiveCoding(Network):
 
     name = "predictive_coding"
     step = 0.1
-    step_of = {"y": 0.5}
+    step_of: ClassVar = {"y": 0.5}
     I: int = 12  # noqa: E741 (the dim's name)
     J: int = 8
     L: int = 6

@@ -35,8 +35,8 @@ class Resistive(Network):
         }
 
     def draw_clamps(self, random: Random, batch: int) -> Tensors:
-        """Sources from -1/2 to 2, so that some diodes conduct."""
-        return {"source": random.uniform(batch, self.I, low=-0.5, high=2.0)}
+        """Sources from -1/2 to 3/2, so that some diodes conduct."""
+        return {"source": random.uniform(batch, self.I, low=-0.5, high=1.5)}
 
     def draw_targets(self, random: Random, batch: int) -> Tensors:
         """Labels."""
