@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -35,9 +36,11 @@ from energyc.ir.nodes import (
     Stop,
     walk,
 )
+from energyc.ir.reductions import aligned, first_largest, logsumexp, softmax
 
 Array = NDArray[Any]
 Key = tuple[str, str]
+Inputs = Mapping[str, Any] | Mapping[Key, Any] | Mapping[str | Key, Any]
 
 
 def key(node: Input) -> Key:
@@ -47,7 +50,7 @@ def key(node: Input) -> Key:
 
 def evaluate(
     roots: Sequence[Node],
-    inputs: Mapping[str | Key, Any],
+    inputs: Inputs,
     *,
     sizes: Mapping[str, int],
     values: Mapping[str, float] | None = None,
@@ -69,7 +72,7 @@ def evaluate(
 class _Run:
     """One evaluation: the inputs, the sizes, the numbers that coefficients hold, and what is computed so far."""
 
-    inputs: Mapping[str | Key, Any]
+    inputs: Mapping[Any, Any]
     sizes: Mapping[str, int]
     numbers: Mapping[str, float]
     done: dict[Node, Array]
@@ -199,9 +202,9 @@ class _Run:
         labels = [*range(len(node.labels)), *([len(node.labels)] if node.batched else [])]
         product: Array = np.asarray(1.0)
         for operand in node.operands:
-            product = product * _aligned(self.done[operand.node], self.axes(node, operand), labels)
+            product = product * aligned(self.done[operand.node], self.axes(node, operand), labels)
         for mask, axes in masks:
-            product = np.where(_aligned(mask, axes, labels) != 0, product, 0.0)
+            product = np.where(aligned(mask, axes, labels) != 0, product, 0.0)
         full = [label for label in labels if product.shape[labels.index(label)] > 1 or label in self.present(node)]
         product = product.reshape([n for n, label in zip(product.shape, labels, strict=True) if label in full])
         return np.asarray(np.einsum(product, full, self.present(node)))
@@ -260,13 +263,13 @@ class _Run:
         axes = tuple(a + argument.ndim - len(node.argument.dims) for a in node.axes)
         match node:
             case Softmax():
-                return _softmax(argument, mask, axes)
+                return softmax(argument, mask, axes)
             case LogSumExp():
-                return _logsumexp(argument, mask, axes)
+                return logsumexp(argument, mask, axes)
             case ArgMax():
-                return _first_largest(argument, mask, axes).astype(np.float64)
+                return first_largest(argument, mask, axes).astype(np.float64)
             case Max():
-                return np.where(_first_largest(argument, mask, axes), argument, 0.0).sum(axes)
+                return np.where(first_largest(argument, mask, axes), argument, 0.0).sum(axes)
         raise TypeError(f"no meaning for {node!r}")
 
     def mask(self, node: Reduction, guard: Guard | None) -> Array:
@@ -274,58 +277,26 @@ class _Run:
             return np.asarray(True)
         batch = [-1] * guard.indicator.batched
         axes = [*batch, *guard.axes]
-        return _aligned(self.done[guard.indicator], axes, [*batch, *range(len(node.argument.dims))]) != 0
+        return aligned(self.done[guard.indicator], axes, [*batch, *range(len(node.argument.dims))]) != 0
 
 
-_INDEX_OPERATIONS: Mapping[str, Any] = {
-    "+": np.add,
-    "-": np.subtract,
-    "*": np.multiply,
-    "neg": np.negative,
-    "abs": np.abs,
-    "floor_div": np.floor_divide,
-    "mod": np.mod,
-    "==": np.equal,
-    "!=": np.not_equal,
-    "<": np.less,
-    "<=": np.less_equal,
-    ">": np.greater,
-    ">=": np.greater_equal,
-    "and": lambda *parts: np.logical_and.reduce(np.broadcast_arrays(*parts)),
-    "or": lambda *parts: np.logical_or.reduce(np.broadcast_arrays(*parts)),
-    "not": np.logical_not,
-}
-
-
-def _aligned(array: Array, axes: Sequence[int], labels: Sequence[int]) -> Array:
-    """An array with the axes ``labels``, of length 1 where it has none; a label that it has twice is its diagonal."""
-    distinct = sorted(set(axes), key=labels.index)
-    diagonal = np.asarray(np.einsum(array, [labels.index(a) for a in axes], [labels.index(a) for a in distinct]))
-    sizes = dict(zip(distinct, diagonal.shape, strict=True))
-    return diagonal.reshape([sizes.get(label, 1) for label in labels])
-
-
-def _shifted_exponentials(argument: Array, mask: Array, axes: tuple[int, ...]) -> tuple[Array, Array]:
-    largest = np.max(np.where(mask, argument.real, -np.inf), axis=axes, keepdims=True)
-    largest = np.where(np.isfinite(largest), largest, 0.0)
-    return np.where(mask, np.exp(np.where(mask, argument - largest, 0.0)), 0.0), largest
-
-
-def _softmax(argument: Array, mask: Array, axes: tuple[int, ...]) -> Array:
-    weights, _ = _shifted_exponentials(argument, mask, axes)
-    return np.where(mask, weights / weights.sum(axes, keepdims=True), 0.0)
-
-
-def _logsumexp(argument: Array, mask: Array, axes: tuple[int, ...]) -> Array:
-    weights, largest = _shifted_exponentials(argument, mask, axes)
-    result = np.log(weights.sum(axes)) + largest.squeeze(axes)
-    return np.where(mask.any(axes), result, 0.0)
-
-
-def _first_largest(argument: Array, mask: Array, axes: tuple[int, ...]) -> Array:
-    """True at the first of the largest guarded entries, by real part, in the order of the axes."""
-    largest = np.max(np.where(mask, argument.real, -np.inf), axis=axes, keepdims=True)
-    hit = np.moveaxis(mask & (argument.real == largest), axes, range(-len(axes), 0))
-    flat = hit.reshape(*hit.shape[: hit.ndim - len(axes)], -1)
-    first = (np.cumsum(flat, axis=-1) == 1) & flat
-    return np.moveaxis(first.reshape(hit.shape), range(-len(axes), 0), axes)
+_INDEX_OPERATIONS: Mapping[str, Any] = MappingProxyType(
+    {
+        "+": np.add,
+        "-": np.subtract,
+        "*": np.multiply,
+        "neg": np.negative,
+        "abs": np.abs,
+        "floor_div": np.floor_divide,
+        "mod": np.mod,
+        "==": np.equal,
+        "!=": np.not_equal,
+        "<": np.less,
+        "<=": np.less_equal,
+        ">": np.greater,
+        ">=": np.greater_equal,
+        "and": lambda *parts: np.logical_and.reduce(np.broadcast_arrays(*parts)),
+        "or": lambda *parts: np.logical_or.reduce(np.broadcast_arrays(*parts)),
+        "not": np.logical_not,
+    }
+)

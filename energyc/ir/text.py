@@ -18,6 +18,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from types import MappingProxyType
 
 from energyc.ir.coefficient import Coefficient
 from energyc.ir.indexing import IndexExpr
@@ -37,7 +38,7 @@ from energyc.ir.nodes import (
 from energyc.ir.text_parser import parse_graph
 
 NAME = re.compile(r"[A-Za-z_][\w.']*", re.ASCII)
-INFIX = {"floor_div": "div", "mod": "mod"}
+INFIX: Mapping[str, str] = MappingProxyType({"floor_div": "div", "mod": "mod"})
 
 __all__ = ["format_graph", "parse_graph"]
 

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from energyc.ir.coefficient import Coefficient
@@ -18,9 +19,9 @@ TOKEN = re.compile(
     r"""|(?P<sign>->|==|!=|<=|>=|[\[\](),=:*/^+<>-]))""",
     re.ASCII,
 )
-OPERATIONS: Mapping[str, str] = {"div": "floor_div", "mod": "mod", "and": "and", "or": "or"} | {
-    sign: sign for sign in ("+", "-", "*", "==", "!=", "<", "<=", ">", ">=")
-}
+OPERATIONS: Mapping[str, str] = MappingProxyType(
+    {"div": "floor_div"} | {op: op for op in ("mod", "and", "or", "+", "-", "*", "==", "!=", "<", "<=", ">", ">=")}
+)
 T = TypeVar("T")
 
 

@@ -100,9 +100,7 @@ def potential(graph: Graph, inner: Node) -> Function:
     """``phi'(u) = inner u``, ``phi(u) = inner u^2 / 2``."""
     u = graph.input("u", "argument")
     half = Coefficient(Fraction(1, 2))
-    return Function(
-        "phi", slope=graph.product(u, inner), primitive=graph.product(u, u, inner, coefficient=half)
-    )
+    return Function("phi", slope=graph.product(u, inner), primitive=graph.product(u, u, inner, coefficient=half))
 
 
 def test_a_potential_has_its_slope(graph: Graph, z: Node) -> None:
