@@ -16,11 +16,15 @@ from energyc.resolve.network import Network
 
 @dataclass(frozen=True)
 class Output:
-    """One result of a routine; ``summed`` ones are added up over the batch (gradients by params)."""
+    """One result of a routine; ``summed`` ones are added up over the batch (gradients by params).
+
+    ``key`` is what the result belongs to (a state, a param), ``wish`` what it is to be called on the way.
+    """
 
     key: str
     node: Node
     summed: bool = False
+    wish: str = ""
 
 
 @dataclass(frozen=True)

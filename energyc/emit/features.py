@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 #: Each rule's method in the generated class and the parts that hold it.
@@ -45,6 +45,20 @@ class Features:
     def corrected(self) -> bool:
         """Whether a rule corrects for the antisymmetric part of the Jacobian."""
         return bool(CORRECTED & set(self.rules))
+
+    @property
+    def held(self) -> bool:
+        """Whether a rule corrects at states that stay."""
+        return "aep" in self.rules
+
+    @property
+    def nudged(self) -> bool:
+        """Whether a rule has a nudging strength."""
+        return self.contrast
+
+    def settings(self, options: Mapping[str, object]) -> dict[str, object]:
+        """Further settings of the nudged phase that the rules read."""
+        return {}
 
     @property
     def parts(self) -> tuple[str, ...]:

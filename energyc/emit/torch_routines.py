@@ -32,15 +32,15 @@ class RoutineWriter:
     def write(self, routine: PlannedRoutine) -> list[Code]:
         """The statements go to ``lines``; returns the expressions of the outputs."""
         late = _summed_late(routine)
-        wishes = {o.node: o.key for o in routine.outputs}
-        results = {}
+        wishes = {o.node: o.wish for o in routine.outputs}
+        results: list[Code] = []
         with self.writer.scope({}, in_place=self.passes.inplace):
             for node in routine.statements:
                 if node not in late:
                     self._state(node, self.names.get(node) or wishes.get(node) or self._wish(node))
             for output in routine.outputs:
-                results[output.key] = self._summed(output.node) if output.summed else self._full(output.node)
-        return [results[o.key] for o in routine.outputs]
+                results.append(self._summed(output.node) if output.summed else self._full(output.node))
+        return results
 
     def prune(self, outputs: Sequence[Code]) -> None:
         """Drop assignments that nothing after them reads: the product that held them was written another way."""

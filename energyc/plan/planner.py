@@ -4,22 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from energyc.derive import Output, Routine
 from energyc.ir import Einsum, Graph, Indicator, Input, Map, Node, Position, walk
 from energyc.plan.contract import Contractor
 from energyc.plan.passes import Passes
 from energyc.plan.stack import stack_products
-from energyc.plan.statics import Statics
-
-
-@dataclass(frozen=True)
-class Statement:
-    """``name = node``; everything else the node needs is written inside its expression."""
-
-    name: str
-    node: Node
+from energyc.plan.statics import MOVING_KINDS, Statics
 
 
 @dataclass(frozen=True)
@@ -58,9 +50,13 @@ def plan(
     names: Mapping[Node, str],
     passes: Passes,
     repeated: Iterable[str],
+    moving: frozenset[str] = MOVING_KINDS,
 ) -> Plan:
-    """Plan routines together; ``repeated`` names those that run at every step, for which hoisting pays."""
-    statics = Statics()
+    """Plan routines together; ``repeated`` names those that run at every step, for which hoisting pays.
+
+    ``moving`` are the kinds of inputs that change from step to step.
+    """
+    statics = Statics(moving)
     hinted = {node: name for routine in routines for node, name in routine.hints.items()}
     contractor = Contractor(graph, sizes, statics, frozenset({**names, **hinted}))
     planned = [_contracted(contractor, routine) for routine in routines]
@@ -77,7 +73,7 @@ def plan(
 
 def _contracted(contractor: Contractor, routine: Routine) -> Routine:
     nodes = contractor.rewrite(output.node for output in routine.outputs)
-    outputs = tuple(Output(o.key, node, o.summed) for o, node in zip(routine.outputs, nodes, strict=True))
+    outputs = tuple(replace(o, node=node) for o, node in zip(routine.outputs, nodes, strict=True))
     return Routine(routine.name, outputs, routine.hints)
 
 
@@ -101,11 +97,13 @@ def is_trivial(node: Node) -> bool:
 
 def _scheduled(routine: Routine, given: set[Node], names: Mapping[Node, str], passes: Passes) -> PlannedRoutine:
     roots = [output.node for output in routine.outputs]
+    return PlannedRoutine(routine.name, statements_for(roots, given, names, passes), routine.outputs)
+
+
+def statements_for(roots: Sequence[Node], given: set[Node], names: Mapping[Node, str], passes: Passes) -> tuple[Node, ...]:
+    """The nodes that get a line of their own on the way to the roots, in order; what is given is not computed."""
     groups = [roots] if passes.share else [[root] for root in roots]
-    statements: list[Node] = []
-    for group in groups:
-        statements.extend(_statements(group, given, names))
-    return PlannedRoutine(routine.name, tuple(dict.fromkeys(statements)), routine.outputs)
+    return tuple(dict.fromkeys(node for group in groups for node in _statements(group, given, names)))
 
 
 def _statements(roots: Sequence[Node], given: set[Node], names: Mapping[Node, str]) -> list[Node]:

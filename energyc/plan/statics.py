@@ -12,7 +12,8 @@ MOVING_KINDS = frozenset({"state", "seed", "direction", "value", "target"})
 class Statics:
     """Tells static nodes (of clamps, params and indices alone) from moving ones; answers are remembered."""
 
-    def __init__(self) -> None:
+    def __init__(self, kinds: frozenset[str] = MOVING_KINDS) -> None:
+        self._kinds = kinds
         self._moving: dict[Node, bool] = {}
 
     def moving(self, node: Node) -> bool:
@@ -20,7 +21,7 @@ class Statics:
         if node not in self._moving:
             for inner in walk([node]):
                 if inner not in self._moving:
-                    own = isinstance(inner, Input) and inner.kind in MOVING_KINDS
+                    own = isinstance(inner, Input) and inner.kind in self._kinds
                     self._moving[inner] = own or any(self._moving[child] for child in inner.children)
         return self._moving[node]
 

@@ -1,0 +1,105 @@
+"""What all parts of a module under construction share: its network, its plan, its names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from energyc.derive import Derivation, derive
+from energyc.emit.features import Features
+from energyc.emit.names import MODULE_ATTRIBUTES, Identifiers, class_name
+from energyc.emit.routines import REPEATED, Prepared, prepare
+from energyc.ir import Einsum, Indicator, Node
+from energyc.notation import Notation, of_network
+from energyc.plan import Passes, Plan, plan
+from energyc.resolve.network import Network
+
+#: Names at the head of every module that no local name may hide.
+GLOBALS = ("Fixed", "Held", "Free", "Phase", "Relaxed", "Gradients", "How", "Path", "Tensors", "Holomorphic", "gmres", "batch")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a module is made with; its head tells.
+
+    ``biased`` gives the rules that are biased on this network their reasons, ``unproved`` the terms that are not
+    known to be gradients (None: all that are written as forces).
+    """
+
+    rules: tuple[str, ...]
+    label: str
+    version: str
+    passes: Passes = field(default_factory=Passes)
+    biased: Mapping[str, str] = field(default_factory=dict)
+    settings: str = ""
+    unproved: tuple[str, ...] | None = None
+
+
+class Context:
+    """One module while it is being written."""
+
+    def __init__(self, network: Network, options: Options, helpers: Iterable[str]) -> None:
+        self.network = network
+        self.options = options
+        self.features = Features.of(options.rules, network.relax.solver)
+        self.plan, self.prepared, self.derivation = module_plan(network, options.rules, options.passes, options.unproved)
+        self.class_name = class_name(network.name)
+        self.notation: Notation = of_network(network)
+        self.letters = _letters(self.notation.habits, network.extents)
+        attributes = Identifiers({*MODULE_ATTRIBUTES, *(p.signature.name for p in self.prepared)})
+        self.params = {name: attributes.new(name) for name in network.params}
+        self.globals = Identifiers({self.class_name, *GLOBALS, *helpers})
+        named = (*network.states, *network.clamps, *network.targets, *network.readouts)
+        self.local = {name: self.globals.new(name) for name in named}
+        self.constants = {node: attributes.new(self._constant_wish(node)) for node in self.plan.constants}
+        self.fields: dict[Node, str] = {}
+
+    def _constant_wish(self, node: Node) -> str:
+        return self.plan.names.get(node, "mask" if isinstance(node, Indicator) else "position")
+
+    def own_names(self) -> tuple[dict[Node, str], dict[Node, str]]:
+        """How methods call params and constants; and constants as truth values."""
+        names: dict[Node, str] = {p.node: f"self.{self.params[n]}" for n, p in self.network.params.items()}
+        masks = {node: f"self.{name}" for node, name in self.constants.items() if isinstance(node, Indicator)}
+        names.update({node: f"self.{name}" for node, name in self.constants.items() if node not in masks})
+        return names, masks
+
+    def fixed_names(self, fixed: Iterable[Node]) -> dict[Node, str]:
+        """Wishes for hoisted nodes: the let's own name, or what they are for."""
+        names = dict(self.plan.names)
+        for node in fixed:
+            if node not in names and not isinstance(node, Einsum):
+                names[node] = "drive" if node.dims else "offset"
+        return names
+
+    def given(self) -> dict[Node, str]:
+        """What a method finds in ``fixed``."""
+        names: dict[Node, str] = {c.node: f"fixed.{self.local[n]}" for n, c in self.network.clamps.items()}
+        names.update({node: f"fixed.{name}" for node, name in self.fields.items()})
+        return names
+
+
+def module_plan(
+    network: Network, rules: Sequence[str], passes: Passes, unproved: tuple[str, ...] | None = None
+) -> tuple[Plan, list[Prepared], Derivation]:
+    """The plan of a module for rules, with the routines it was made from."""
+    derivation = derive(network, unproved)
+    prepared = prepare(derivation, Features.of(rules, network.relax.solver))
+    planned = plan(
+        network.graph,
+        [p.routine for p in prepared],
+        sizes=network.extents,
+        names={quantity.node: name for name, quantity in network.lets.items()},
+        passes=passes,
+        repeated=REPEATED,
+    )
+    return planned, prepared, derivation
+
+
+def _letters(habits: Sequence[tuple[str, str]], dims: Iterable[str]) -> dict[str, str]:
+    """For each dim the single letters that the spec uses for indices over it, then its own first letter."""
+    letters: dict[str, dict[str, None]] = {dim: {} for dim in dims}
+    for dim, index in habits:
+        if len(index) == 1 and index.isascii() and dim in letters:
+            letters[dim][index] = None
+    return {dim: "".join(found) + (dim[0].lower() if dim[0].isascii() else "") for dim, found in letters.items()}

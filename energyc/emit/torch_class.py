@@ -1,0 +1,135 @@
+"""What a generated class is beside its equations: settings, construction, projections, records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from energyc.emit import torch_sets
+from energyc.emit.context import Context
+from energyc.emit.layout import fitted
+from energyc.emit.torch_initial import initial_values
+from energyc.emit.torch_nodes import TorchWriter
+from energyc.ir import Einsum, Indicator, Node
+from energyc.resolve.network import DataInput
+
+
+def settings(context: Context) -> str:
+    """The class's constants: names, shapes, the spec's settings."""
+    network, features = context.network, context.features
+    relax, nudge = network.relax, network.nudge
+    values: dict[str, Any] = {
+        "name": network.name,
+        "rules": features.rules,
+        "state_names": tuple(network.states),
+        "state_shapes": {n: _shape(context, s.node) for n, s in network.states.items()},
+        "clamp_shapes": _input_shapes(context, network.clamps),
+        "target_shapes": _input_shapes(context, network.targets),
+        "param_attributes": context.params,
+        "param_bounds": {n: (p.low, p.high) for n, p in network.params.items() if (p.low, p.high) != (None, None)},
+        "term_names": tuple(network.energies),
+        "readout_names": tuple(network.readouts),
+        "metric_names": tuple(network.metrics),
+        "relax_steps": relax.steps,
+        "relax_step": tuple(float(relax.step_of.get(n, relax.step)) for n in network.states),
+        "relax_tolerance": relax.tolerance,
+        "relax_chunk": relax.chunk,
+        "relax_max_steps": relax.max_steps,
+        "constrained": any(s.constraint is not None for s in network.states.values()),
+        "biased": dict(context.options.biased),
+        "beta": ("auto" if nudge.beta is None else nudge.beta) if features.nudged else None,
+        "last_beta": None,
+        "nudge_steps": nudge.steps,
+        **features.settings(nudge.options),
+        "_rule_methods": features.methods,
+    }
+    return "\n".join(fitted([f"    {name} = {literal(value)}" for name, value in values.items()]))
+
+
+def _shape(context: Context, node: Node) -> tuple[int, ...]:
+    return tuple(context.network.extents[dim] for dim in node.dims)
+
+
+def _input_shapes(context: Context, items: Mapping[str, DataInput]) -> dict[str, tuple[tuple[int, ...], int | None]]:
+    sizes = context.network.extents
+    return {n: (_shape(context, i.node), sizes[i.node.over] if i.node.over else None) for n, i in items.items()}
+
+
+def init(context: Context, writer: TorchWriter, constants: Mapping[Node, str]) -> list[str]:
+    """The constructor."""
+    lines = [
+        "def __init__(",
+        "    self, device: torch.device | str | None = None, dtype: torch.dtype | None = None, seed: int = 0",
+        ") -> None:",
+        "    super().__init__()",
+        "    dtype = dtype or torch.get_default_dtype()",
+        '    self.register_buffer("_anchor", torch.zeros((), device=device, dtype=dtype), persistent=False)',
+    ]
+    if context.network.params:
+        lines.append("    random = torch.Generator().manual_seed(seed)")
+        lines += [f"    {line}" for line in initial_values(context.network, writer, context.params)]
+    for node, name in constants.items():
+        code = writer.define_mask(node) if isinstance(node, Indicator) else writer.define(node)
+        lines.append(f'    self.register_buffer("{name}", {code.text}, persistent=False)')
+    return fitted(lines)
+
+
+def record(name: str, doc: str, fields: Sequence[tuple[str, bool]], *, rows: bool) -> str:
+    """A NamedTuple of tensors; with ``rows`` one can take some of the samples of those that are batched."""
+    lines = [f"class {name}(NamedTuple):", f'    """{doc}"""', "", *(f"    {field}: Tensor" for field, _ in fields)]
+    if rows:
+        parts = ", ".join(f"{field}=self.{field}[rows]" for field, batched in fields if batched)
+        lines += ["", f"    def rows(self, rows: Tensor) -> {name}:", '        """The same for some of the samples."""']
+        lines.append(f"        return self._replace({parts})" if parts else "        return self")
+    return "\n".join(fitted(lines))
+
+
+def ties(context: Context, writer: TorchWriter) -> list[str]:
+    """The read-only views that tied names are."""
+    names, masks = context.own_names()
+    writer.masks.update(masks)
+    with writer.scope(names):
+        tied = {n: t.node for n, t in context.network.ties.items()}
+        views = [f'"{n}": {(writer.define(t) if isinstance(t, Einsum) else writer.code(t)).text}.detach()' for n, t in tied.items()]
+    lines = ["def _ties(self) -> dict[str, Tensor]:", '    """The tied names, each a view of its source."""']
+    return fitted([*lines, f"    return {{{', '.join(views)}}}"])
+
+
+def projections(context: Context, writer: TorchWriter) -> list[str]:
+    """The projection on the constraint sets, and its adjoint."""
+    body, parts = [], []
+    for k, state in enumerate(context.network.states.values()):
+        if state.constraint is None:
+            parts.append(f"seeds[{k}]")
+            continue
+        line, helper = torch_sets.projection(f"states[{k}]", state.constraint)
+        back, adjoint_helper = torch_sets.adjoint(f"at[{k}]", f"seeds[{k}]", state.constraint)
+        body.append(f"    {line}")
+        parts.append(back)
+        writer.needed.update(filter(None, (helper, adjoint_helper)))
+    project = ["def _project_(self, states: list[Tensor]) -> None:", '    """Each state onto its constraint set, in place."""', *body]
+    adjoint = [
+        "def _project_adjoint(self, at: Tensors, seeds: Tensors) -> list[Tensor]:",
+        '    """P^T seeds, P the derivative of the projection at a point."""',
+        f"    return [{', '.join(parts)}]",
+    ]
+    return fitted([*project, "", *adjoint])
+
+
+def literal(value: object) -> str:
+    """A literal of plain data with double quotes."""
+    match value:
+        case str():
+            return '"' + "".join(_escaped(char) for char in value) + '"'
+        case tuple():
+            inner = ", ".join(map(literal, value))
+            return f"({inner},)" if len(value) == 1 else f"({inner})"
+        case dict():
+            return "{" + ", ".join(f"{literal(k)}: {literal(v)}" for k, v in value.items()) + "}"
+    return repr(value)
+
+
+def _escaped(char: str) -> str:
+    if char in '"\\':
+        return "\\" + char
+    return char if char.isprintable() else char.encode("unicode_escape").decode()

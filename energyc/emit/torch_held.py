@@ -1,0 +1,30 @@
+"""The correction of frozen AEP in two methods: what its states decide is computed once, the rest at each step."""
+
+from __future__ import annotations
+
+from energyc.emit.routines import correction
+from energyc.emit.torch_class import record
+from energyc.emit.torch_methods import MethodWriter
+from energyc.plan import plan, statements_for
+
+
+def held_methods(methods: MethodWriter) -> tuple[list[str], str]:
+    """``_hold`` and ``_held_correction``, and the record that passes between them."""
+    context = methods.context
+    prepared = correction(context.derivation, held=True)
+    planned = plan(
+        context.network.graph,
+        [prepared.routine],
+        sizes=context.network.extents,
+        names={quantity.node: name for name, quantity in context.network.lets.items()},
+        passes=context.options.passes,
+        repeated=[prepared.signature.name],
+        moving=frozenset({"direction"}),
+    )
+    made = {*context.given(), *context.constants}
+    held = [node for node in planned.fixed if node not in made]
+    hold, fields = methods.hold(held, statements_for(held, made, planned.names, planned.passes))
+    names = {node: f"held.{field}" for node, field in fields.items()}
+    method = methods.method(prepared, planned.routines[0], names)
+    entries = [(field, node.batched) for node, field in fields.items()]
+    return [hold, method], record("Held", "What a correction needs of the states it is taken at.", entries, rows=False)

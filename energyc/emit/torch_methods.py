@@ -1,0 +1,155 @@
+"""The routines of a module as methods."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Mapping, Sequence
+
+from energyc.emit.code import Code
+from energyc.emit.context import Context
+from energyc.emit.layout import fitted, safe
+from energyc.emit.routines import Prepared, Signature
+from energyc.emit.torch_nodes import TorchWriter
+from energyc.emit.torch_routines import RoutineWriter
+from energyc.ir import Node
+from energyc.notation import left_side
+from energyc.plan import PlannedRoutine
+
+_KINDS = {"fixed": "Fixed", "held": "Held"}
+_RESULTS = {"list": "list[Tensor]", "states": "list[Tensor | None]", "dict": "dict[str, Tensor]"}
+
+
+class MethodWriter:
+    """Writes the methods of one class with one writer of expressions."""
+
+    def __init__(self, context: Context, writer: TorchWriter) -> None:
+        self.context = context
+        self.writer = writer
+
+    def prepare(self, fixed: Sequence[Node]) -> str:
+        """``_prepare``: clamps in, clamps and what depends on clamps and params alone out. Settles the fields' names."""
+        c = self.context
+        clamps = {item.node: c.local[n] for n, item in c.network.clamps.items()}
+        arguments = "".join(f", {name}: Tensor" for name in clamps.values())
+        body = self._body(PlannedRoutine("_prepare", tuple(fixed), ()), clamps, c.fixed_names(fixed), "batch")[0]
+        c.fields = {node: body.named[node] for node in fixed}
+        lines = [f"def _prepare(self{arguments}) -> Fixed:", '    """What depends on clamps and params alone."""']
+        lines += [f"    {line}" for line in body.lines]
+        lines.append(f"    return Fixed({', '.join([*clamps.values(), *c.fields.values()])})")
+        return "\n".join(fitted(lines))
+
+    def hold(self, held: Sequence[Node], statements: Sequence[Node]) -> tuple[str, dict[Node, str]]:
+        """``_hold``: states in, what depends on them and not on a direction out; also the names of the fields."""
+        c = self.context
+        signature = Signature("_hold", ("states", "fixed"), "list", "", ())
+        names, loads = self._inputs(signature)
+        body, _ = self._body(PlannedRoutine("_hold", tuple(statements), ()), names, c.fixed_names(held), "len(states[0])")
+        fields = {node: body.named[node] for node in held}
+        body.prune([Code(name) for name in fields.values()])
+        returned = f"return Held({', '.join(fields.values())})"
+        lines = ["def _hold(self, states: Tensors, fixed: Fixed) -> Held:", '    """What the correction at these states needs, whatever the direction."""']
+        lines += self._lines(loads, [*body.lines, returned])
+        return "\n".join(fitted(lines)), fields
+
+    def method(self, prepared: Prepared, planned: PlannedRoutine, given: Mapping[Node, str] | None = None) -> str:
+        """A routine as a method; ``given`` are names of what it finds made beside its inputs."""
+        signature = prepared.signature
+        names, loads = self._inputs(signature)
+        batch = f"len({'states[0]' if 'states' in signature.arguments else 'seeds[0]' if 'seeds' in signature.arguments else 'fixed[0]'})"
+        body, codes = self._body(planned, {**names, **(given or {})}, self.context.plan.names, batch)
+        body.prune(codes)
+        returned = _returned(signature, {o.key: code for o, code in zip(planned.outputs, codes, strict=True)})
+        lines = [_head(signature), *_docstring(signature.doc, self._formulas(signature.name))]
+        lines += self._lines(loads, [*body.lines, returned])
+        return "\n".join(fitted(lines))
+
+    def _body(
+        self, routine: PlannedRoutine, names: Mapping[Node, str], wishes: Mapping[Node, str], batch: str
+    ) -> tuple[RoutineWriter, list[Code]]:
+        own, masks = self.context.own_names()
+        self.writer.masks.update(masks)
+        with self.writer.scope({**own, **names}):
+            body = RoutineWriter(self.writer, self.context.globals.child(), wishes, self.context.options.passes, batch)
+            return body, body.write(routine)
+
+    def _lines(self, loads: Sequence[str], body: Sequence[str]) -> list[str]:
+        text = "\n".join(body)
+        return [f"    {line}" for line in [*filter(None, (_trimmed(load, text) for load in loads)), *body]]
+
+    def _inputs(self, signature: Signature) -> tuple[dict[Node, str], list[str]]:
+        """What a method calls its inputs, and the lines that take them out of their containers."""
+        c, d = self.context, self.context.derivation
+        tables: dict[str, dict[str, Node]] = {
+            "states": dict(d.states),
+            "targets": {n: t.node for n, t in c.network.targets.items()},
+            "seeds": dict(d.readout_seeds if signature.seeds_readouts else d.seeds),
+            "directions": dict(d.directions),
+        }
+        prefixes = {"seeds": "seed_", "directions": "v_"}
+        names = c.given() if "fixed" in signature.arguments else {}
+        loads = []
+        for container, table in tables.items():
+            if container in signature.arguments and table:
+                local = {node: prefixes.get(container, "") + c.local[n] for n, node in table.items()}
+                names.update(local)
+                loads.append(_unpack(list(local.values()), container))
+        return names, loads
+
+    # ------------------------------------------------------------ formulas
+
+    def _formulas(self, name: str) -> list[str]:
+        """The equations of what a routine computes: the spec's own, or derived ones in its notation."""
+        c, d = self.context, self.context.derivation
+        written = {
+            "_terms": [q.tree for q in c.network.energies.values()],
+            "_readouts": [q.tree for q in c.network.readouts.values()],
+            "_cost": [c.network.cost.tree] if c.network.cost else [],
+            "_metrics": [q.tree for q in c.network.metrics.values()],
+        }
+        if name in written:
+            return [line for tree in written[name] for line in c.network.source.slice(tree.span).split("\n")]
+        derived = {
+            "_force": ("F_{}", d.force),
+            "_cost_force": ("dC/d{}", d.cost_force),
+            "_cost_gradient": ("dC/d{}", d.cost_gradient),
+            "_energy_gradient": ("dE/d{}", d.energy_gradient),
+        }
+        label, nodes = derived.get(name, ("", {}))
+        return [line for n, node in nodes.items() for line in self._formula(label.format(n), node)]
+
+    def _formula(self, label: str, node: Node) -> list[str]:
+        notation = self.context.notation
+        text = f"{left_side(label, notation.indices(node))} = {notation.text(node)}"
+        return textwrap.wrap(text, 106, subsequent_indent="    ", break_long_words=False)
+
+
+def _docstring(doc: str, formulas: Sequence[str]) -> list[str]:
+    if not formulas:
+        return [f'    """{safe(doc)}"""']
+    body = [f"    {safe(line)}".rstrip() for line in formulas]
+    return [f'    """{safe(doc)}', "", *body, '    """']
+
+
+def _head(signature: Signature) -> str:
+    arguments = "".join(f", {a}: {_KINDS.get(a, 'Tensors')}" for a in signature.arguments)
+    return f"def {signature.name}(self{arguments}) -> {_RESULTS[signature.gives]}:"
+
+
+def _returned(signature: Signature, codes: Mapping[str, Code]) -> str:
+    if signature.gives == "dict":
+        entries = ', '.join(f'"{key}": {code.text}' for key, code in codes.items())
+        return f"return {{{entries}}}"
+    return f"return [{', '.join(codes[key].text if key in codes else 'None' for key in signature.keys)}]"
+
+
+def _unpack(names: Sequence[str], container: str) -> str:
+    return f"({names[0]},) = {container}" if len(names) == 1 else f"{', '.join(names)} = {container}"
+
+
+def _trimmed(load: str, text: str) -> str:
+    """An unpacking with ``_`` for the names that the text does not read; nothing where it reads none."""
+    left, right = load.split(" = ")
+    names = re.findall(r"[A-Za-z_]\w*", left)
+    read = [name if re.search(rf"(?<![\w.\"]){re.escape(name)}\b", text) else "_" for name in names]
+    return _unpack(read, right) if set(read) != {"_"} else ""
