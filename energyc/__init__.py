@@ -12,17 +12,22 @@ from energyc.version import __version__
 
 if TYPE_CHECKING:
     from energyc.data import register_data
-    from energyc.pipeline import check, load
+    from energyc.pipeline import check
+    from energyc.runs import load
 
 __all__ = ["__version__", "check", "load", "register_data"]
 
 
 def __getattr__(name: str) -> Any:
     """The public functions, imported when first asked for."""
-    if name in ("check", "load"):
-        from energyc import pipeline
+    if name == "check":
+        from energyc.pipeline import check
 
-        return getattr(pipeline, name)
+        return check
+    if name == "load":
+        from energyc.runs import load
+
+        return load
     if name == "register_data":
         from energyc.data import register_data
 

@@ -26,8 +26,6 @@ from energyc.diagnostics import Source, SpecError, UserError, stage
 from energyc.version import __version__
 
 if TYPE_CHECKING:
-    import torch
-
     from energyc.derive import Derivation
     from energyc.report.check import CheckReport
     from energyc.report.classes import Classes
@@ -35,6 +33,8 @@ if TYPE_CHECKING:
     from energyc.syntax import ast
 
 TARGETS = ("torch", "triton")
+#: Stands for every rule that a network admits.
+ALL = ("all",)
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,7 @@ class Compiled:
     """A generated module: its text, the name of its file and of its class."""
 
     network: Network
+    classes: Classes
     target: str
     text: str
     file_name: str
@@ -103,8 +104,22 @@ def resolve(source: Source, choices: Choices = Choices()) -> Network:
             source,
             preset=choices.preset,
             overrides=choices.overrides,
-            schemas=lambda adapter, options: find_adapter(adapter).schema(options),
+            schemas=lambda adapter, options: find_adapter(adapter).schema(for_data(options)),
         )
+
+
+def for_data(options: Mapping[str, object]) -> dict[str, Any]:
+    """Settings of a spec as data adapters and training take them: their calls in place of the network's."""
+    return {key: _for_data(value) for key, value in options.items()}
+
+
+def _for_data(value: object) -> object:
+    from energyc.data import Call
+    from energyc.resolve.network import Call as Written
+
+    if isinstance(value, Written):
+        return Call(value.word, (), for_data(value.options))
+    return [_for_data(item) for item in value] if isinstance(value, list) else value
 
 
 def derive(network: Network) -> Derivation:
@@ -126,40 +141,39 @@ def classify(network: Network) -> Classes:
 def emit(
     network: Network, rules: Sequence[str] | None = None, choices: Choices = Choices(), target: str = "torch"
 ) -> Compiled:
-    """A module for some rules (by default the spec's own and ``implicit``). The same input gives the same bytes."""
+    """A module for some rules; by default the spec's ``train.rule`` and ``implicit``, with ``("all",)`` all there are.
+
+    The same input gives the same bytes. Raises UserError for a target or a rule that there is not, and for a rule that
+    is inadmissible on this network.
+    """
     from energyc.emit import Options, class_name, torch_module
+    from energyc.report.classify import biased
 
     if target != "torch":
         raise UserError(f"the target {target} is not there yet", code="E0990", help="use --target torch")
-    asked = rules_of(network, rules)
+    classes = classify(network)
+    asked = rules_of(network, classes, rules)
+    options = Options(
+        rules=asked,
+        label=Path(network.source.name).name,
+        version=__version__,
+        biased=biased(classes, asked),
+        settings=str(choices),
+    )
     with stage("emit", network.source.name):
-        label = Path(network.source.name).name
-        options = Options(
-            rules=asked, label=label, version=__version__, biased=biased(network, asked), settings=str(choices)
-        )
         text = torch_module(network, options)
-        return Compiled(network, target, text, f"{network.name}_{target}.py", class_name(network.name))
+    return Compiled(network, classes, target, text, f"{network.name}_{target}.py", class_name(network.name))
 
 
-# ------------------------------------------------------------------ rules
+def rules_of(network: Network, classes: Classes, rules: Sequence[str] | None) -> tuple[str, ...]:
+    """The rules that a module is to hold. Raises UserError as ``emit``."""
+    from energyc.report.classify import available, check_rules
 
-
-def rules_of(network: Network, rules: Sequence[str] | None) -> tuple[str, ...]:
-    """The rules a module is to hold: those asked for, or the spec's ``train.rule`` and ``implicit``.
-
-    Raises UserError for a rule that does not exist, is not there yet, or is inadmissible on this network.
-    """
-    from energyc.report.classify import check_rules
-
+    if rules is not None and tuple(rules) == ALL:
+        return available(classes)
     asked = list(rules) if rules is not None else [str(network.train.get("rule", "implicit")), "implicit"]
-    check_rules(network, asked)
+    check_rules(network.name, classes, asked)
     return tuple(dict.fromkeys(asked))
-
-
-def biased(network: Network, rules: Sequence[str]) -> dict[str, str]:
-    """The rules among some that are biased on this network, each with the reason."""
-    verdicts = classify(network).rules
-    return {rule: verdicts[rule].why or "" for rule in rules if rule in verdicts and verdicts[rule].verdict == "biased"}
 
 
 # ------------------------------------------------------------------ what others call
@@ -211,36 +225,6 @@ def compile_spec(
     return [emit(network, rules, choices, target) for target in targets]
 
 
-def load(
-    spec_or_run: str | Path,
-    *,
-    dims: Mapping[str, int] | None = None,
-    consts: Mapping[str, object] | None = None,
-    preset: str | None = None,
-    settings: Mapping[str, object] | None = None,
-    target: str = "torch",
-    device: str | torch.device = "cpu",
-    dtype: torch.dtype | None = None,
-    seed: int = 0,
-    rules: Sequence[str] | None = None,
-) -> Any:
-    """A network as a ``torch.nn.Module``: of a spec (a path or text), or of a run folder with its trained weights.
-
-    ``dims``, ``consts`` and ``settings`` win over ``preset``, which wins over the spec; explicit dims never open data.
-    ``rules`` are those the module holds (by default all that this network admits), ``dtype`` torch's default one where
-    it is left out. Raises SpecError, UserError.
-    """
-    choices = Choices.of(preset, dims, consts, settings)
-    if is_run(spec_or_run):
-        from energyc.runs import load_trained
-
-        return load_trained(Path(spec_or_run), choices, device=device, dtype=dtype)
-    network = resolve(read(spec_or_run), choices)
-    return instantiate(
-        emit(network, all_rules(network) if rules is None else rules, choices, target), device, dtype, seed
-    )
-
-
 def instantiate(compiled: Compiled, device: Any, dtype: Any, seed: int) -> Any:
     """A generated module as a living network. Raises UserError for a device that is not there."""
     from energyc.emit import instantiate as instantiate_text
@@ -248,18 +232,6 @@ def instantiate(compiled: Compiled, device: Any, dtype: Any, seed: int) -> Any:
     check_device(str(device))
     with stage("load", compiled.network.source.name):
         return instantiate_text(compiled.text, compiled.class_name, device=device, dtype=dtype, seed=seed)
-
-
-def all_rules(network: Network) -> tuple[str, ...]:
-    """Every rule that this network admits."""
-    from energyc.report.classify import available
-
-    return available(network)
-
-
-def is_run(path: str | Path) -> bool:
-    """Whether a path is a run folder."""
-    return "\n" not in str(path) and Path(path).is_dir()
 
 
 def check_device(device: str) -> None:
@@ -296,7 +268,7 @@ def show(source: Source, at: str, choices: Choices = Choices(), rules: Sequence[
     if at in TARGETS:
         return emit(network, rules, choices, at).text
     if at == "plan":
-        asked = rules_of(network, rules)
+        asked = rules_of(network, classify(network), rules)
         with stage("plan", source.name):
             return stages.plan(network, asked)
     with stage(f"show {at}", source.name):

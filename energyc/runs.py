@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from energyc.data import Dataset, find_adapter
 from energyc.diagnostics import Source, UserError
-from energyc.pipeline import Choices, Compiled, all_rules, biased, emit, instantiate, parse, resolve, rules_of
+from energyc.pipeline import ALL, Choices, Compiled, emit, for_data, instantiate, parse, read, resolve
+from energyc.report.classify import refuse_biased
 from energyc.report.resolved import resolved_text
 from energyc.resolve import Network
 from energyc.train.options import TrainOptions
@@ -45,6 +46,15 @@ class Prepared:
     datasets: Mapping[str, Dataset]
     paths: Mapping[str, str]
     device: str
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the user should know before the run begins."""
+        rule = self.options.rule or "implicit"
+        verdict = self.compiled.classes.rules[rule]
+        if verdict.verdict == "unproved":
+            return (f"{rule} is unproved on {self.network.name}: it is exact only if {verdict.why} is conservative",)
+        return (f"{rule} is biased on {self.network.name}: {verdict.why}",) if verdict.verdict == "biased" else ()
 
     def session(self, out: Path, seed: int | None = None) -> Session:
         """The session of one seed in a folder. Raises UserError for a device that is not there."""
@@ -82,8 +92,9 @@ def prepare(source: Source, choices: Choices, request: Request) -> Prepared:
     network = resolve(source, choices)
     options = _options(network, request)
     rule = options.rule or "implicit"
-    _refuse_biased(network, rule, options.allow_biased)
-    compiled = emit(network, rules_of(network, [rule, "implicit"]), choices)
+    compiled = emit(network, [rule, "implicit"], choices)
+    if not options.allow_biased:
+        refuse_biased(network.name, compiled.classes, rule)
     paths = data_paths(network, request.data)
     return Prepared(
         source, choices, network, compiled, options, open_data(network, paths, options.seed), paths, request.device
@@ -99,11 +110,42 @@ def reopen(run: Path, *, steps: int | None = None, data: Sequence[str] = (), dev
     network = resolve(source)
     options = saved.options if steps is None else saved.options.with_steps(steps)
     rule = str(saved.info.get("rule", options.rule or "implicit"))
-    compiled = emit(network, rules_of(network, [rule, "implicit"]))
+    compiled = emit(network, [rule, "implicit"])
     paths = data_paths(network, data) or {str(k): str(v) for k, v in dict(saved.info.get("data", {})).items()}
     datasets = open_data(network, paths, options.seed)
     where = device or str(saved.info.get("device", "cpu"))
     return Prepared(source, Choices(), network, compiled, options, datasets, paths, where)
+
+
+def load(
+    spec_or_run: str | Path,
+    *,
+    dims: Mapping[str, int] | None = None,
+    consts: Mapping[str, object] | None = None,
+    preset: str | None = None,
+    settings: Mapping[str, object] | None = None,
+    target: str = "torch",
+    device: str | torch.device = "cpu",
+    dtype: torch.dtype | None = None,
+    seed: int = 0,
+    rules: Sequence[str] | None = None,
+) -> Any:
+    """A network as a ``torch.nn.Module``: of a spec (a path or text), or of a run folder with its trained weights.
+
+    ``dims``, ``consts`` and ``settings`` win over ``preset``, which wins over the spec; explicit dims never open data.
+    ``rules`` are those the module holds (by default all that this network admits), ``dtype`` torch's default one where
+    it is left out. Raises SpecError, UserError.
+    """
+    choices = Choices.of(preset, dims, consts, settings)
+    if is_run(spec_or_run):
+        return load_trained(Path(spec_or_run), choices, device=device, dtype=dtype)
+    compiled = emit(resolve(read(spec_or_run), choices), rules or ALL, choices, target)
+    return instantiate(compiled, device, dtype, seed)
+
+
+def is_run(path: str | Path) -> bool:
+    """Whether a path is a run folder."""
+    return "\n" not in str(path) and Path(path).is_dir()
 
 
 def load_trained(run: Path, choices: Choices, *, device: Any = "cpu", dtype: torch.dtype | None = None) -> Any:
@@ -112,7 +154,7 @@ def load_trained(run: Path, choices: Choices, *, device: Any = "cpu", dtype: tor
 
     saved = load_run(run)
     network = resolve(Source(str(run / "spec.energy"), saved.spec), choices)
-    compiled = emit(network, all_rules(network), choices)
+    compiled = emit(network, ALL, choices)
     net = instantiate(compiled, device, dtype or dtype_of(network), saved.options.seed)
     saved.load_into(net)
     return net
@@ -131,7 +173,7 @@ def dtype_of(network: Network) -> torch.dtype:
 
 def _options(network: Network, request: Request) -> TrainOptions:
     settings = {key: value for key, value in network.train.items() if key != "dtype"}
-    options = TrainOptions.from_settings(settings)
+    options = TrainOptions.from_settings(for_data(settings))
     if request.rule is not None:
         options = replace(options, rule=request.rule)
     if request.seed is not None:
@@ -139,16 +181,6 @@ def _options(network: Network, request: Request) -> TrainOptions:
     if request.steps is not None:
         options = options.with_steps(request.steps)
     return replace(options, allow_biased=options.allow_biased or request.allow_biased)
-
-
-def _refuse_biased(network: Network, rule: str, allowed: bool) -> None:
-    reasons = biased(network, [rule])
-    if rule in reasons and not allowed:
-        raise UserError(
-            f"{rule} is biased on {network.name}: {reasons[rule]}",
-            code="E0912",
-            help="choose an exact rule (energyc check lists them), or insist with --allow-biased",
-        )
 
 
 # ------------------------------------------------------------------ data
@@ -180,7 +212,7 @@ def _data_help(network: Network) -> str:
 def open_data(network: Network, paths: Mapping[str, str], seed: int) -> dict[str, Dataset]:
     """Every binding opened, at its path or at the data that ship with it. Raises UserError."""
     return {
-        name: find_adapter(binding.adapter).open(binding.options, paths.get(name), seed=seed)  # type: ignore[arg-type]
+        name: find_adapter(binding.adapter).open(for_data(binding.options), paths.get(name), seed=seed)
         for name, binding in network.bindings.items()
     }
 

@@ -30,7 +30,7 @@ def command(spec: str, out: str | None, choices: Choices, console: Console) -> N
     form = "markdown" if out is None else FORMS.get(Path(out).suffix)
     if form is None:
         raise UserError(f"{out} has no ending that is known", code="E0907", help=f"one of {', '.join(FORMS)}")
-    path = Path(spec) / "spec.energy" if spec != "-" and pipeline.is_run(spec) else spec
+    path = Path(spec) / "spec.energy" if Path(spec).is_dir() else spec
     text = pipeline.explain(pipeline.resolve(pipeline.read(path), choices), form)
     if out is not None:
         console.write(str(write_text(Path(out), text)))

@@ -73,6 +73,8 @@ def _resume(
 def _describe(prepared: Prepared, console: Console) -> None:
     from energyc.data import describe
 
+    for warning in prepared.warnings:
+        console.note(f"warning: {warning}")
     for name, dataset in prepared.datasets.items():
         console.note(f"{name}: {describe(dataset)}")
         for note in dataset.notes:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from energyc.cli.console import Console
+from energyc.cli.console import Console, Exit
+from energyc.cli.failures import UNFAITHFUL
 from energyc.cli.options import output_options, rule_option, spec_options
 
 if TYPE_CHECKING:
@@ -25,5 +26,17 @@ def command(
 ) -> None:
     """Fidelity of each rule's gradient on SPEC or RUN: in the limit, and as configured."""
     from energyc.diagnostics import UserError
+    from energyc.report.verify_text import written
+    from energyc.verification import verify
 
-    raise UserError("energyc verify is not there yet", code="E0990")
+    if sweep == "residual":
+        raise UserError("energyc verify --sweep residual is not there yet", code="E0990", help="use --sweep beta")
+    found = verify(spec, choices, rules=rules or None, gain=gain)
+    if console.is_json:
+        console.write_json(found.to_json())
+    else:
+        sizes = ", ".join(f"{name} = {size}" for name, size in found.sizes.items())
+        head = f"network {found.network} at {sizes}" + (f" (preset {found.preset})" if found.preset else "")
+        console.write(written(head, found.fidelity, found.precision, sweep == "beta"))
+    if not found.fidelity.passed:
+        raise Exit(UNFAITHFUL)

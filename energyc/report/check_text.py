@@ -82,10 +82,13 @@ def _details(term: TermReport) -> Iterator[str]:
 
 
 def _witness(witness: Mapping[str, Any]) -> str:
-    row, column = (", ".join(map(str, witness[key])) for key in ("row", "column"))
+    row, column = (
+        f"{witness[f'{key}_state']}[{', '.join(map(str, witness[key]))}]" if witness[key] else witness[f"{key}_state"]
+        for key in ("row", "column")
+    )
     certified = "certified" if witness.get("certified") else "in floats alone"
     entry, mirror = f"{witness['entry']:.6g}", f"{witness['mirror']:.6g}"
-    return f"J[{row}; {column}] = {entry} but J[{column}; {row}] = {mirror} ({certified})"
+    return f"dF {row} / d {column} = {entry}, but dF {column} / d {row} = {mirror} ({certified})"
 
 
 def _rules(report: CheckReport, paint: Paint) -> Iterator[str]:

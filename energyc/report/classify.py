@@ -2,62 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 
+from energyc.analysis.classify import classify
+from energyc.analysis.report import witness_data
+from energyc.analysis.rules import RULES as KNOWN_RULES
+from energyc.analysis.rules import admissible
+from energyc.analysis.verdict import Verdict
 from energyc.diagnostics import UserError
 from energyc.emit.features import RULES
-from energyc.ir import Stop, walk
+from energyc.ir import Node
 from energyc.notation import of_network
 from energyc.report.classes import Classes, RuleReport, TermReport
 from energyc.resolve.network import Network, Term
 
-#: Every rule that the language knows; those of ``RULES`` are there.
-KNOWN_RULES = (
-    "ep",
-    "centered-ep",
-    "vf",
-    "aep",
-    "tracking-aep",
-    "adjoint",
-    "holomorphic-ep",
-    "holomorphic-aep",
-    "tbptt",
-    "bptt",
-    "implicit",
-)
-
 
 def classes_of(network: Network) -> Classes:
     """Class, terms and rules."""
-    terms = tuple(_term(network, term) for term in network.terms.values())
-    kinds = {term.verdict for term in terms}
-    verdict = "conservative" if kinds <= {"conservative"} else "undecided"
-    return Classes(verdict, terms, _rules(verdict, terms))
+    found = classify(network)
+    write = of_network(network).text
+    terms = tuple(_term(network.terms[name], verdict, write) for name, verdict in found.terms.items())
+    rules = {
+        name: RuleReport(rule.verdict, rule.why or None, rule.use_instead)
+        for name, rule in admissible(network, found).items()
+    }
+    return Classes(found.kind, terms, rules)
 
 
-def _term(network: Network, term: Term) -> TermReport:
-    frozen = any(isinstance(node, Stop) for node in walk([term.node]))
-    if term.kind == "force" or frozen:
-        return TermReport(term.name, term.kind, "undecided", "none", tried=("nothing: the analysis is not there yet",))
-    return TermReport(term.name, term.kind, "conservative", "gradient", of_network(network).text(term.node))
+def _term(term: Term, verdict: Verdict, write: Callable[[Node], str]) -> TermReport:
+    return TermReport(
+        term.name,
+        term.kind,
+        verdict.kind,
+        verdict.evidence,
+        potential=None if verdict.potential is None else write(verdict.potential),
+        witness=None if verdict.witness is None else witness_data(verdict.witness),
+        ties=tuple(map(str, verdict.ties)),
+        tried=tuple(verdict.tried),
+    )
 
 
-def _rules(verdict: str, terms: Sequence[TermReport]) -> Mapping[str, RuleReport]:
-    undecided = ", ".join(term.name for term in terms if term.verdict == "undecided")
-    contrast = RuleReport("exact") if verdict == "conservative" else RuleReport("unproved", undecided)
-    rules = {rule: RuleReport("exact") for rule in KNOWN_RULES if rule in RULES}
-    return {**rules, **{rule: contrast for rule in ("ep", "centered-ep") if rule in rules}}
-
-
-def available(network: Network) -> tuple[str, ...]:
+def available(classes: Classes) -> tuple[str, ...]:
     """The rules that a module of this network may hold."""
-    verdicts = classes_of(network).rules
-    return tuple(rule for rule in RULES if rule in verdicts and verdicts[rule].verdict != "inadmissible")
+    return tuple(rule for rule in RULES if classes.rules[rule].verdict != "inadmissible")
 
 
-def check_rules(network: Network, asked: Sequence[str]) -> None:
-    """Raise UserError for the first rule that does not exist, is not there yet, or is inadmissible."""
+def biased(classes: Classes, rules: Sequence[str]) -> dict[str, str]:
+    """The rules among some that are biased on the network, each with the reason."""
+    return {rule: classes.rules[rule].why or "" for rule in rules if classes.rules[rule].verdict == "biased"}
+
+
+def check_rules(name: str, classes: Classes, asked: Sequence[str]) -> None:
+    """Raise UserError for the first rule that does not exist, is not there yet, or is inadmissible on the network."""
     for rule in asked:
         if rule not in KNOWN_RULES:
             near = get_close_matches(rule, KNOWN_RULES, n=1)
@@ -65,7 +62,16 @@ def check_rules(network: Network, asked: Sequence[str]) -> None:
             raise UserError(f"there is no rule {rule}", code="E0910", help=help_text)
         if rule not in RULES:
             raise UserError(f"the rule {rule} is not there yet", code="E0990", help=f"use one of {', '.join(RULES)}")
-        verdict = classes_of(network).rules[rule]
+        verdict = classes.rules[rule]
         if verdict.verdict == "inadmissible":
             instead = f"use {verdict.use_instead}" if verdict.use_instead else None
-            raise UserError(f"{rule} is not defined on {network.name}: {verdict.why}", code="E0911", help=instead)
+            raise UserError(f"{rule} is not defined on {name}: {verdict.why}", code="E0911", help=instead)
+
+
+def refuse_biased(name: str, classes: Classes, rule: str) -> None:
+    """Raise UserError where a rule is biased on the network."""
+    verdict = classes.rules[rule]
+    if verdict.verdict == "biased":
+        instead = f"use {verdict.use_instead}, or " if verdict.use_instead else ""
+        message = f"{rule} is biased on {name}, because of {verdict.why}"
+        raise UserError(message, code="E0912", help=f"{instead}insist with --allow-biased")

@@ -1,0 +1,100 @@
+"""``energyc verify``: a spec or a run put on the scales of :mod:`energyc.rules`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from energyc.diagnostics import Source, UserError, stage
+from energyc.pipeline import ALL, Choices, Compiled, emit, instantiate, read, resolve
+from energyc.runs import dtype_of, is_run
+from energyc.syntax import ast
+
+if TYPE_CHECKING:
+    from energyc.rules import Fidelity, PrecisionTable
+
+#: The preset that gives sizes small enough to solve exactly.
+PRESET = "verify"
+SAMPLES = 4
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What was measured, of which network, at which sizes, and what rounding does to the rule it trains by."""
+
+    network: str
+    sizes: dict[str, int]
+    preset: str | None
+    gain: float
+    fidelity: Fidelity
+    precision: PrecisionTable | None
+
+    def to_json(self) -> dict[str, Any]:
+        """The object of ``verify --format json``."""
+        head = {"network": self.network, "sizes": self.sizes, "preset": self.preset, "gain": self.gain}
+        rows = self.precision.rows if self.precision else ()
+        return {**head, **self.fidelity.to_json(), "float32": {row.param: row.error for row in rows}}
+
+
+def verify(
+    spec_or_run: str | Path, choices: Choices = Choices(), *, rules: Sequence[str] | None = None, gain: float = 1.0
+) -> Verification:
+    """Measure rules on a network at initialisation, its weights times ``gain``, or with a run's trained weights.
+
+    Sizes: those of the spec's preset ``verify`` where no other preset is chosen. Raises SpecError, UserError.
+    """
+    run = Path(spec_or_run) if is_run(spec_or_run) else None
+    source = read(spec_or_run) if run is None else _run_source(run)
+    choices = choices if run else _at_small_sizes(source, choices)
+    compiled = emit(resolve(source, choices), rules or ALL, choices)
+    exact, configured = _twins(compiled, run, gain)
+    with stage("verify", source.name):
+        return _measured(compiled, exact, configured, choices, gain)
+
+
+def _run_source(run: Path) -> Source:
+    from energyc.train.run import load_run
+
+    return Source(str(run / "spec.energy"), load_run(run).spec)
+
+
+def _at_small_sizes(source: Source, choices: Choices) -> Choices:
+    from energyc.pipeline import parse
+
+    presets = {s.name.text for s in parse(source).statements if isinstance(s, ast.Preset)}
+    return replace(choices, preset=PRESET) if choices.preset is None and PRESET in presets else choices
+
+
+def _twins(compiled: Compiled, run: Path | None, gain: float) -> tuple[Any, Any]:
+    """The network in float64, and in the dtype that it trains in, with the same weights."""
+    import torch
+
+    from energyc.train.run import load_run
+
+    exact = instantiate(compiled, "cpu", torch.float64, 0)
+    if run is not None:
+        load_run(run).load_into(exact)
+    with torch.no_grad():
+        for param in exact.parameters():
+            param.mul_(gain)
+    configured = instantiate(compiled, "cpu", dtype_of(compiled.network), 0)
+    configured.load_state_dict(exact.state_dict())
+    return exact, configured
+
+
+def _measured(compiled: Compiled, exact: Any, configured: Any, choices: Choices, gain: float) -> Verification:
+    from energyc.rules import precision_table, random_probe, verify
+
+    network = compiled.network
+    if network.cost is None:
+        raise UserError(f"{network.name} has no cost, so no rule has a gradient", code="E0913", help="add a cost line")
+    probe = random_probe(exact, batch=SAMPLES)
+    expected = {name for name, rule in compiled.classes.rules.items() if rule.verdict == "exact"}
+    rules = exact.rules
+    fidelity = verify(exact, configured, probe, rules, biased=[rule for rule in rules if rule not in expected])
+    trained_by = str(network.train.get("rule", "implicit"))
+    contrast = trained_by in rules and exact.beta is not None
+    precision = precision_table(configured, exact, probe, trained_by) if contrast else None
+    return Verification(network.name, network.extents, choices.preset, gain, fidelity, precision)

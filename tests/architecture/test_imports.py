@@ -1,0 +1,55 @@
+"""What is imported when: help, completion and ``import energyc`` need neither torch nor sympy."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+
+import pytest
+
+HEAVY = ("torch", "sympy", "scipy", "sklearn", "matplotlib")
+
+
+def _run(code: str) -> str:
+    return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+
+
+def _loaded(code: str) -> set[str]:
+    listing = _run(f"{code}\nimport sys, json; print('@' + json.dumps(sorted(sys.modules)))")
+    return {name.partition(".")[0] for name in json.loads(listing.rpartition("@")[2])}
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import energyc; energyc.__version__; dir(energyc)",
+        "from energyc.cli import main; main(['--help'])",
+        "from energyc.cli import main; main(['train', '--help'])",
+        "from energyc.cli import main; main(['check', '-'])",
+        "import os; os.environ['_ENERGYC_COMPLETE'] = 'bash_source'\nfrom energyc.cli import main; main([])",
+    ],
+)
+def test_nothing_heavy_is_imported(code: str) -> None:
+    assert not _loaded(code) & set(HEAVY)
+
+
+def test_checking_a_spec_of_energies_imports_no_torch() -> None:
+    from energyc.resources import resource
+
+    code = f"import energyc; assert energyc.check({str(resource('specs', 'hopfield.energy'))!r}).ok"
+    assert "torch" not in _loaded(code)
+
+
+def test_help_is_quick() -> None:
+    def best(code: str) -> float:
+        times = []
+        for _ in range(5):
+            start = time.perf_counter()
+            _run(code)
+            times.append(time.perf_counter() - start)
+        return min(times)
+
+    bare = best("pass")
+    assert best("from energyc.cli import main; main(['--help'])") - bare < 0.15
