@@ -115,7 +115,9 @@ class Labelling:
         return Form((tuple(sorted(k for k, _ in arranged)), tuple(self.dims[a] for a in order), free), order, sign)
 
 
-def arranged_labels(labels: Sequence[int], exponent: Fraction, symmetries: Sequence[Symmetry]) -> tuple[tuple[int, ...], int]:
+def arranged_labels(
+    labels: Sequence[int], exponent: Fraction, symmetries: Sequence[Symmetry]
+) -> tuple[tuple[int, ...], int]:
     """The least order of a factor's labels that its symmetries allow, and the sign that this gives the factor.
 
     Under a fractional power a change of sign is no symmetry, under an even one it is none that shows.

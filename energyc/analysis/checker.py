@@ -28,6 +28,8 @@ DIFFERENCES = 1e-5
 STEP = 1e-6
 SIZES = (2, 3, 4)
 DENSE = 80
+#: Points are of order one: of a Jacobian below this only rounding may be left.
+FLOOR = 1e-4
 
 
 class CertificateError(Exception):
@@ -60,11 +62,17 @@ def _check_mirror(certificate: Certificate, term: TermEntry, mirror: TermEntry, 
     _require(len(set(renaming.values())) == len(renaming), "two labels become one")
     dims = {renaming[a]: dim for a, dim in term.dims}
     _require(dims == dict(mirror.dims), "a label changes its dim")
-    turned = [FactorEntry(exchange.get(f.atom, f.atom), tuple(renaming[a] for a in f.labels), f.exponent) for f in term.factors]
+    turned = [
+        FactorEntry(exchange.get(f.atom, f.atom), tuple(renaming[a] for a in f.labels), f.exponent)
+        for f in term.factors
+    ]
     here, sign = _arranged(certificate.atoms, turned)
     there, other_sign = _arranged(certificate.atoms, mirror.factors)
     _require(here == there, "a term is not the mirror image of its mate")
-    _require(term.coefficient.scaled(sign) == mirror.coefficient.scaled(other_sign), "two mirrored terms differ in their coefficients")
+    _require(
+        term.coefficient.scaled(sign) == mirror.coefficient.scaled(other_sign),
+        "two mirrored terms differ in their coefficients",
+    )
 
 
 def _arranged(atoms: Sequence[AtomEntry], factors: Sequence[FactorEntry]) -> tuple[list[tuple[Any, ...]], int]:
@@ -120,7 +128,9 @@ class _Point:
         """The point with each state moved along its direction."""
         inputs = dict(self.inputs)
         for state, direction in zip(states, directions, strict=True):
-            inputs[state.kind, state.name] = inputs[state.kind, state.name] + step * inputs[direction.kind, direction.name]
+            inputs[state.kind, state.name] = (
+                inputs[state.kind, state.name] + step * inputs[direction.kind, direction.name]
+            )
         return _Point(self.sizes, self.values, inputs)
 
 
@@ -156,15 +166,19 @@ def _bilinear(certificate: Certificate, point: _Point) -> float:
 
 
 def _check_symmetries(certificate: Certificate, point: _Point) -> None:
-    for atom, array in zip(certificate.atoms, _atoms(certificate, point), strict=True):
-        for axes, sign in atom.symmetries:
+    for number, array in _atoms(certificate, point).items():
+        for axes, sign in certificate.atoms[number].symmetries:
             turned = sign * np.transpose(array, np.argsort(axes)) if axes else array
-            _require(_agree(turned, array), f"{atom.node!r} has not the symmetry {axes}")
+            _require(_agree(turned, array), f"{certificate.atoms[number].node!r} has not the symmetry {axes}")
 
 
-def _atoms(certificate: Certificate, point: _Point) -> list[Array]:
-    arrays = point([atom.node for atom in certificate.atoms])
-    return [np.transpose(a, atom.order) / float(atom.scale) for a, atom in zip(arrays, certificate.atoms, strict=True)]
+def _atoms(certificate: Certificate, point: _Point) -> dict[int, Array]:
+    """The atoms that some term holds."""
+    used = sorted({f.atom for term in certificate.terms for f in term.factors})
+    entries = [certificate.atoms[k] for k in used]
+    arrays = point([atom.node for atom in entries])
+    turned = (np.transpose(a, atom.order) / float(atom.scale) for a, atom in zip(arrays, entries, strict=True))
+    return dict(zip(used, turned, strict=True))
 
 
 def _check_expansion(certificate: Certificate, point: _Point, exact: float) -> None:
@@ -172,10 +186,10 @@ def _check_expansion(certificate: Certificate, point: _Point, exact: float) -> N
     numbers = {**point.values, **point.sizes}
     parts = [_value(term, atoms) * term.coefficient.number(numbers) for term in certificate.terms]
     scale = sum(abs(part) for part in parts) + abs(exact)
-    _require(abs(sum(parts) - exact) <= CLOSE * max(scale, 1e-12), "the terms do not add up to u . J w")
+    _require(abs(sum(parts) - exact) <= CLOSE * max(scale, FLOOR), "the terms do not add up to u . J w")
 
 
-def _value(term: TermEntry, atoms: Sequence[Array]) -> float:
+def _value(term: TermEntry, atoms: Mapping[int, Array]) -> float:
     if not term.factors:
         return 1.0
     places = {label: k for k, (label, _) in enumerate(term.dims)}
@@ -201,7 +215,7 @@ def _agree(a: Array, b: Array) -> bool:
 def _check_jacobian(field: ForceField, point: _Point) -> None:
     """The dense Jacobian, or its first columns, is symmetric."""
     jacobian = dense_jacobian(field, point)
-    scale = float(np.max(np.abs(jacobian), initial=1e-300))
+    scale = float(np.max(np.abs(jacobian), initial=FLOOR))
     gap = float(np.max(np.abs(jacobian - jacobian.T), initial=0.0))
     _require(gap <= CLOSE * scale, f"a dense Jacobian is not symmetric ({gap:.1e} of {scale:.1e})")
 

@@ -73,7 +73,9 @@ def field_from(network: Network, small: Mapping[str, int] | None = None) -> Forc
 
 
 def _ranges(network: Network) -> dict[Input, Bounds]:
-    ranges: dict[Input, Bounds] = {p.node: (p.low, p.high) for p in network.params.values() if p.low is not None or p.high is not None}
+    ranges: dict[Input, Bounds] = {
+        p.node: (p.low, p.high) for p in network.params.values() if p.low is not None or p.high is not None
+    }
     for state in network.states.values():
         match state.constraint and state.constraint.kind:
             case "box":
@@ -110,7 +112,11 @@ def _term(term: Term, part: ForceField, clock: _Clock) -> Verdict:
 
 
 def _together(
-    base: ForceField, forces: Mapping[str, Mapping[Input, Node]], terms: Mapping[str, Verdict], unproved: tuple[str, ...], clock: _Clock
+    base: ForceField,
+    forces: Mapping[str, Mapping[Input, Node]],
+    terms: Mapping[str, Verdict],
+    unproved: tuple[str, ...],
+    clock: _Clock,
 ) -> Verdict | None:
     if not unproved:
         return None

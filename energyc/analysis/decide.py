@@ -27,7 +27,9 @@ def decide(field: ForceField, generator: np.random.Generator, seconds: float = S
     if not check(certificate, generator):
         return Verdict("undecided", "none", tried=(*tried, "the proof could not be checked: no finite point was found"))
     energy = recover(field, generator)
-    doubts = () if energy is not None else tuple(f"the Jacobian is symmetric, but {doubt}" for doubt in doubts_of(field))
+    doubts = (
+        () if energy is not None else tuple(f"the Jacobian is symmetric, but {doubt}" for doubt in doubts_of(field))
+    )
     if doubts:
         return Verdict("undecided", "none", certificate=certificate, tried=(*tried, *doubts))
     return Verdict("conservative", "proof", certificate=certificate, potential=energy, tried=tried)

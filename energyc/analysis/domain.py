@@ -44,7 +44,12 @@ def holes(roots: Iterable[Node], states: Collection[Node], signs: Signs) -> list
     moving = depends(roots, set(states))
     found = []
     for node in walk(roots):
-        if isinstance(node, Map) and node in moving and _restricted(node) and not _harmless(node.argument, moving, signs):
+        if (
+            isinstance(node, Map)
+            and node in moving
+            and _restricted(node)
+            and not _harmless(node.argument, moving, signs)
+        ):
             found.append(f"{_name(node)} of something that is not known to be positive")
     return list(dict.fromkeys(found))
 

@@ -16,7 +16,23 @@ from numpy.typing import NDArray
 
 from energyc.analysis.intervals import Interval, NoEnclosure, exp, log, mapped, number, reciprocal
 from energyc.calculus import lift
-from energyc.ir import Add, ArgMax, Coefficient, Einsum, Graph, Indicator, Input, LogSumExp, Map, Max, Node, Position, Softmax, Stop, walk
+from energyc.ir import (
+    Add,
+    ArgMax,
+    Coefficient,
+    Einsum,
+    Graph,
+    Indicator,
+    Input,
+    LogSumExp,
+    Map,
+    Max,
+    Node,
+    Position,
+    Softmax,
+    Stop,
+    walk,
+)
 from energyc.ir.interpreter import evaluate
 from energyc.ir.nodes import Reduction
 
@@ -32,7 +48,7 @@ class Fractions:
     values: Mapping[str, float]
 
     def array(self, values: Array) -> Array:
-        return np.vectorize(Fraction, otypes=[object])(values) if values.size else values.astype(object)
+        return _each(Fraction, values) if values.size else values.astype(object)
 
     def coefficient(self, c: Coefficient) -> Array:
         result = c.value
@@ -53,7 +69,7 @@ class Fractions:
 
     def map(self, name: str, parameter: Fraction | None, u: Array) -> Array:
         if name == "power" and parameter is not None and parameter.denominator == 1:
-            return np.asarray(_each(lambda x: _whole_power(x, int(parameter)), u), dtype=object)
+            return _each(lambda x: _whole_power(x, int(parameter)), u)
         if name == "relu":
             return _each(lambda x: max(x, Fraction(0)), u)
         if name == "abs":
@@ -70,7 +86,11 @@ class Fractions:
         hit = mask & (floats == floats.max(axis=axes, keepdims=True))
         if np.any(hit.sum(axis=axes) > 1):
             raise NoEnclosure("a tie")
-        return np.where(hit, Fraction(1), Fraction(0)) if isinstance(node, ArgMax) else np.sum(np.where(hit, u, Fraction(0)), axis=axes)
+        return (
+            np.where(hit, Fraction(1), Fraction(0))
+            if isinstance(node, ArgMax)
+            else np.sum(np.where(hit, u, Fraction(0)), axis=axes)
+        )
 
 
 def _each(function: Any, u: Array) -> Array:
@@ -176,7 +196,9 @@ class Evaluation:
         raise NoEnclosure(type(node).__name__)
 
     def _indices(self, node: Indicator | Position) -> Array:
-        inputs = {i.name: self.inputs[i][None] if i.batched else self.inputs[i] for i in self.inputs if i in node.children}
+        inputs = {
+            i.name: self.inputs[i][None] if i.batched else self.inputs[i] for i in self.inputs if i in node.children
+        }
         (array,) = evaluate([node], inputs, sizes=self.sizes)
         return array[0] if node.batched else array
 
@@ -189,7 +211,9 @@ class Evaluation:
         product = ones
         mask = np.ones([1] * len(shape), dtype=bool)
         for operand in node.operands:
-            product = product * a.rearranged(self.done[operand.node], lambda x, o=operand: aligned(x, o.axes, len(shape)))
+            product = product * a.rearranged(
+                self.done[operand.node], lambda x, o=operand: aligned(x, o.axes, len(shape))
+            )
             if isinstance(operand.node, Indicator):
                 mask = mask & (aligned(self._indices(operand.node), operand.axes, len(shape)) != 0)
         full = tuple(shape)

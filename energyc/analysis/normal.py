@@ -20,11 +20,39 @@ from energyc.analysis.canonical import Factor, Form, Labelling, Symmetry
 from energyc.analysis.conditions import condition_key, linear
 from energyc.analysis.simplify import Monomial, simplified
 from energyc.calculus import depends
-from energyc.ir import ONE, Add, ArgMax, Coefficient, Einsum, Graph, Indicator, Input, LogSumExp, Map, Max, Node, Position, Softmax, Stop
+from energyc.ir import (
+    ONE,
+    Add,
+    ArgMax,
+    Coefficient,
+    Einsum,
+    Graph,
+    Indicator,
+    Input,
+    LogSumExp,
+    Map,
+    Max,
+    Node,
+    Position,
+    Softmax,
+    Stop,
+)
 from energyc.ir.nodes import Reduction
 
 Key = tuple[Any, ...]
 PERMUTATIONS = 24
+#: ``f(-u) = f(u)`` and ``f(-u) = -f(u)``.
+PARITY = {
+    "cos": 1,
+    "abs": 1,
+    "gauss": 1,
+    "erf_slope": 1,
+    "sin": -1,
+    "tanh": -1,
+    "sign": -1,
+    "erf": -1,
+    "gelu_tanh_core": -1,
+}
 
 
 @dataclass(frozen=True)
@@ -147,7 +175,9 @@ class Normaliser:
             return Monomial(ONE, (Factor(plain.atom, plain.labels, exponent),))
         body = self.body(node.argument)
         pulled = Coefficient(body.lead).power(exponent) if body.lead > 0 or exponent.denominator == 1 else None
-        key, scale = (("sum", body.key), body.lead) if pulled is not None else (("scaled", body.lead, body.key), Fraction(1))
+        key, scale = (
+            (("sum", body.key), body.lead) if pulled is not None else (("scaled", body.lead, body.key), Fraction(1))
+        )
         atom = self.table.intern(key, "sum", node.argument, body.order, body.symmetries, scale=scale)
         places = tuple(labels[k] for k in body.order)
         return Monomial(pulled or ONE, (Factor(atom.number, places, exponent),))
@@ -167,7 +197,9 @@ class Normaliser:
             self._bodies[node] = self._ordered(node, [0] * len(node.dims))
         return self._bodies[node]
 
-    def _ordered(self, node: Node, roles: Sequence[int], extra: Sequence[Factor] = (), labels: Sequence[int] | None = None) -> Body:
+    def _ordered(
+        self, node: Node, roles: Sequence[int], extra: Sequence[Factor] = (), labels: Sequence[int] | None = None
+    ) -> Body:
         """The least key over all orders of the axes that keep dims and roles together, and which orders give it."""
         labels = labels or [self.fresh(dim) for dim in node.dims]
         raw = [m for m in (simplified(self, m, set(labels)) for m in self.expand(node, labels)) if m is not None]
@@ -234,9 +266,14 @@ class Normaliser:
     def _map(self, node: Map) -> Reading:
         body = self.body(node.argument)
         function = self._function_key(node)
-        argument = (body.lead, body.key)
-        atom = self.table.intern((function, argument), str(function[0]), node, body.order, body.even, more={"argument": argument})
-        return Reading(atom, body.order)
+        kind = str(function[0])
+        parity = PARITY.get(kind, 0)
+        argument = (abs(body.lead) if parity else body.lead, body.key)
+        scale = Fraction(-1 if parity == -1 and body.lead < 0 else 1)
+        symmetries = {0: body.even, 1: tuple((a, 1) for a, _ in body.symmetries), -1: body.symmetries}[parity]
+        more = {"argument": argument}
+        atom = self.table.intern((function, argument), kind, node, body.order, symmetries, scale=scale, more=more)
+        return Reading(atom, body.order, scale)
 
     def _function_key(self, node: Map) -> Key:
         function = node.function

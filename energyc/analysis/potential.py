@@ -38,7 +38,9 @@ LARGEST_DENOMINATOR = 24
 
 def recover(field: ForceField, generator: np.random.Generator, seconds: float = SECONDS) -> Node | None:
     """A verified energy as a node of a graph forked from the field's, or None."""
-    field = replace(field, graph=fork(field.graph), force={s: transparent(field.graph, f) for s, f in field.force.items()})
+    field = replace(
+        field, graph=fork(field.graph), force={s: transparent(field.graph, f) for s, f in field.force.items()}
+    )
     try:
         for candidate in _candidates(field, generator):
             if is_potential(field, candidate, generator, seconds):
@@ -94,7 +96,7 @@ def _candidates(field: ForceField, generator: np.random.Generator) -> Iterator[N
     radial, rest = degrees.radial(field)
     if all(not nodes for nodes in rest.values()):
         yield radial
-        return
+        rest = {s: [f] for s, f in field.force.items()}
     left = {s: graph.add([(ONE, n) for n in nodes], s.dims) for s, nodes in rest.items()}
     for scaled in (True, False):
         generators = list(_generators(field, rest, scaled))[:GENERATORS]
@@ -139,12 +141,12 @@ def _primitive(graph: Graph, node: Node, scaled: bool) -> Node | None:
 
 
 def _factor(node: Node) -> Coefficient:
-    """The exact factor before a product, or before every term of a sum alike."""
+    """The exact factor before a product, or before every term of a sum alike but the constants."""
     match node:
         case Einsum():
             return node.coefficient
         case Add():
-            factors = {c * _factor(n) for c, n in node.terms}
+            factors = {c * _factor(n) for c, n in node.terms if not isinstance(n, Einsum) or n.operands}
             return factors.pop() if len(factors) == 1 else ONE
     return ONE
 
@@ -160,14 +162,18 @@ def _weights(nodes: Sequence[Node], moving: set[Node]) -> dict[Node, list[tuple[
                 continue
             place = {a: k for k, a in enumerate(operand.axes)}
             beside = [
-                (o.node, tuple(place[a] for a in o.axes)) for o in node.operands if o.node not in moving and all(a in place for a in o.axes)
+                (o.node, tuple(place[a] for a in o.axes))
+                for o in node.operands
+                if o.node not in moving and all(a in place for a in o.axes)
             ]
             sets = chain.from_iterable(combinations(beside, n) for n in range(1, min(3, len(beside)) + 1))
             found.setdefault(operand.node, []).extend(sets)
     return found
 
 
-def _weighted(graph: Graph, primitive: Node, sets: Sequence[tuple[tuple[Node, tuple[int, ...]], ...]]) -> Iterator[Node]:
+def _weighted(
+    graph: Graph, primitive: Node, sets: Sequence[tuple[tuple[Node, tuple[int, ...]], ...]]
+) -> Iterator[Node]:
     rank = len(primitive.dims)
     labels = dict(enumerate(primitive.dims))
     for weights in [(), *sets]:
@@ -187,7 +193,10 @@ def _fit(field: ForceField, generators: Sequence[Node], generator: np.random.Gen
         values = [np.ravel(v) for v in _at_point([*nodes, *field.roots], field, generator)]
         count = len(field.states)
         shapes = [len(v) for v in values[-count:]]
-        columns = [np.concatenate([np.broadcast_to(values[k * count + j], shapes[j]) for j in range(count)]) for k in range(len(generators))]
+        columns = [
+            np.concatenate([np.broadcast_to(values[k * count + j], shapes[j]) for j in range(count)])
+            for k in range(len(generators))
+        ]
         rows.append(np.stack(columns, axis=1))
         targets.append(np.concatenate(values[-count:]))
     weights = np.linalg.lstsq(np.concatenate(rows), -np.concatenate(targets), rcond=1e-10)[0]

@@ -6,7 +6,22 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from energyc.calculus import substitute, tangent
-from energyc.ir import Add, ArgMax, Einsum, Graph, Indicator, Input, LogSumExp, Map, Max, Node, Position, Softmax, Stop, walk
+from energyc.ir import (
+    Add,
+    ArgMax,
+    Einsum,
+    Graph,
+    Indicator,
+    Input,
+    LogSumExp,
+    Map,
+    Max,
+    Node,
+    Position,
+    Softmax,
+    Stop,
+    walk,
+)
 from energyc.ir.nodes import Guard
 
 Bounds = tuple[float | None, float | None]
@@ -109,7 +124,9 @@ def _remade(graph: Graph, node: Node, new: Mapping[Node, Node]) -> Node:
         case Position():
             return graph.position(node.dims, node.value)
         case Einsum():
-            return graph.einsum(node.coefficient, [(new[o.node], o.axes) for o in node.operands], dict(enumerate(node.labels)), node.out)
+            return graph.einsum(
+                node.coefficient, [(new[o.node], o.axes) for o in node.operands], dict(enumerate(node.labels)), node.out
+            )
         case Add():
             return graph.add([(c, new[n]) for c, n in node.terms], node.dims)
         case Map():

@@ -57,7 +57,10 @@ def _attempt(field: ForceField, whole: bool, stage: str, seconds: float) -> Atte
         return Attempt(None, f"proof with {stage}: {missing}")
     if pairs is None:
         return Attempt(None, f"proof with {stage}: u . J w has {len(found)} terms that do not mirror one another")
-    return Attempt(_certificate(normaliser, bilinear, found, pairs, stage), f"proof with {stage}: {len(found)} terms mirror one another")
+    return Attempt(
+        _certificate(normaliser, bilinear, found, pairs, stage),
+        f"proof with {stage}: {len(found)} terms mirror one another",
+    )
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,15 @@ from energyc.resolve.network import Network
 Printer = Callable[[Node], str]
 
 
-def as_data(network: Network, classification: Classification, rules: Mapping[str, RuleVerdict], text: Printer) -> dict[str, Any]:
+def as_data(
+    network: Network, classification: Classification, rules: Mapping[str, RuleVerdict], text: Printer
+) -> dict[str, Any]:
     """``class``, ``terms`` and ``rules`` as interface.md has them; ``text`` writes an energy in the spec's notation."""
     return {
         "class": classification.kind,
         "terms": [
-            {"name": name, "kind": network.terms[name].kind, **term_data(verdict, text)} for name, verdict in classification.terms.items()
+            {"name": name, "kind": network.terms[name].kind, **term_data(verdict, text)}
+            for name, verdict in classification.terms.items()
         ],
         "rules": {name: rule_data(verdict) for name, verdict in rules.items()},
     }

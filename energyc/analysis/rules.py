@@ -13,7 +13,19 @@ Worth = Literal["exact", "biased", "unproved", "inadmissible"]
 SYMMETRIC = ("ep", "centered-ep", "vf", "holomorphic-ep")
 CORRECTED = ("aep", "tracking-aep", "adjoint", "holomorphic-aep")
 UNROLLED = ("tbptt", "bptt", "implicit")
-RULES = ("ep", "centered-ep", "vf", "aep", "tracking-aep", "adjoint", "holomorphic-ep", "holomorphic-aep", "tbptt", "bptt", "implicit")
+RULES = (
+    "ep",
+    "centered-ep",
+    "vf",
+    "aep",
+    "tracking-aep",
+    "adjoint",
+    "holomorphic-ep",
+    "holomorphic-aep",
+    "tbptt",
+    "bptt",
+    "implicit",
+)
 
 
 @dataclass(frozen=True)

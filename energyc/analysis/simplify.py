@@ -76,7 +76,9 @@ def _atom(context: Context, factor: Factor) -> Atom:
     return context.table.atoms[factor.atom]
 
 
-def _recounted(context: Context, before: Monomial, factors: Sequence[Factor], free: set[int], gone: Sequence[int] = ()) -> Monomial:
+def _recounted(
+    context: Context, before: Monomial, factors: Sequence[Factor], free: set[int], gone: Sequence[int] = ()
+) -> Monomial:
     """New factors; a bound label that is lost, other than those in ``gone``, is worth its dim."""
     after = Monomial(before.coefficient, tuple(factors))
     coefficient = before.coefficient
@@ -169,11 +171,16 @@ def _absorbed(context: Context, monomial: Monomial, free: set[int]) -> Monomial 
             if guards is None:
                 return None
             obeyed.update(_arranged(context, g) for g in guards)
-    relus = {(_atom(context, f).argument, f.labels) for f in monomial.factors if _atom(context, f).kind == "relu" and f.exponent > 0}
+    relus = {
+        (_atom(context, f).argument, f.labels)
+        for f in monomial.factors
+        if _atom(context, f).kind == "relu" and f.exponent > 0
+    }
     kept = [
         f
         for f in monomial.factors
-        if _arranged(context, f) not in obeyed and not (_atom(context, f).kind == "step" and (_atom(context, f).argument, f.labels) in relus)
+        if _arranged(context, f) not in obeyed
+        and not (_atom(context, f).kind == "step" and (_atom(context, f).argument, f.labels) in relus)
     ]
     return _recounted(context, monomial, kept, free)
 
@@ -200,7 +207,9 @@ def _summed_softmax(context: Context, monomial: Monomial, free: set[int]) -> Mon
 def _only_here(monomial: Monomial, k: int, summed: Sequence[int], free: set[int]) -> bool:
     elsewhere = {a for j, g in enumerate(monomial.factors) if j != k for a in g.labels}
     labels = monomial.factors[k].labels
-    return len(set(summed)) == len(summed) and all(a not in free and a not in elsewhere and labels.count(a) == 1 for a in summed)
+    return len(set(summed)) == len(summed) and all(
+        a not in free and a not in elsewhere and labels.count(a) == 1 for a in summed
+    )
 
 
 def _reflexive(atom: Atom) -> bool:

@@ -49,7 +49,9 @@ def _joined(sets: Iterable[set[str]]) -> set[str]:
     return set().union(*sets)
 
 
-def _settled(small: dict[str, int], windows: list[Window], sizes: Mapping[str, int], pinned: set[str]) -> dict[str, int] | None:
+def _settled(
+    small: dict[str, int], windows: list[Window], sizes: Mapping[str, int], pinned: set[str]
+) -> dict[str, int] | None:
     """Sizes at which every window reaches as far outside of its target as at the nominal ones; None where there are none."""
     for _ in range(4):
         for window in windows:
@@ -68,7 +70,9 @@ def _same_reach(window: Window, small: Mapping[str, int], sizes: Mapping[str, in
 
 def _rigid(node: Indicator) -> set[str]:
     """The dims that a condition ties to numbers or to one another beyond differences of positions along one dim."""
-    return {node.dims[k] for part in _leaves(node.condition) if not _plain(part, node.dims) for k in part.axes()} | _named(node.condition)
+    return {
+        node.dims[k] for part in _leaves(node.condition) if not _plain(part, node.dims) for k in part.axes()
+    } | _named(node.condition)
 
 
 def _pinned(node: Indicator) -> set[str]:

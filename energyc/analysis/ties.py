@@ -122,6 +122,8 @@ def with_ties(field: ForceField, ties: Sequence[Tie]) -> ForceField:
             symmetric[target] = tie.axes
         else:  # axis k of the target is the source's axis axes[k]
             places = [tie.axes.index(k) for k in range(len(tie.axes))]
-            replacement[target] = graph.einsum(ONE, [(source, places)], dict(enumerate(target.dims)), range(len(target.dims)))
+            replacement[target] = graph.einsum(
+                ONE, [(source, places)], dict(enumerate(target.dims)), range(len(target.dims))
+            )
     force = {state: substitute(graph, node, replacement) for state, node in field.force.items()}
     return replace(field, force=force, symmetric=symmetric)

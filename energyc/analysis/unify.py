@@ -24,7 +24,9 @@ def _rewritten(graph: Graph, node: Node, new: Mapping[Node, Node]) -> Node:
         case Map():
             return _function(graph, node, new[node.argument])
         case Einsum():
-            return graph.einsum(node.coefficient, [(new[o.node], o.axes) for o in node.operands], dict(enumerate(node.labels)), node.out)
+            return graph.einsum(
+                node.coefficient, [(new[o.node], o.axes) for o in node.operands], dict(enumerate(node.labels)), node.out
+            )
         case Add():
             return graph.add([(c, new[n]) for c, n in node.terms], node.dims)
         case Softmax():

@@ -79,7 +79,11 @@ def samples(linear: Linearised, generator: np.random.Generator, draws: int) -> I
 def search_sizes(linear: Linearised) -> list[dict[str, int]]:
     """The sizes worth trying: shrunk ones, the preset's, the spec's own; each within the budget of work."""
     field = linear.field
-    candidates = [small_sizes(linear.moved, field.sizes), *([dict(field.small)] if field.small else []), dict(field.sizes)]
+    candidates = [
+        small_sizes(linear.moved, field.sizes),
+        *([dict(field.small)] if field.small else []),
+        dict(field.sizes),
+    ]
     within = [s for k, s in enumerate(candidates) if s not in candidates[:k] and work(linear, s) <= WORK]
     return within[:2]
 
@@ -95,13 +99,18 @@ def _sample(linear: Linearised, sizes: Mapping[str, int], generator: np.random.G
     point = draw(linear.field, sizes, generator)
     shapes = [tuple(sizes[d] for d in state.dims) for state in linear.field.states]
     total = sum(math.prod(shape) for shape in shapes)
-    columns = list(range(total)) if total <= COLUMNS else sorted(generator.choice(total, COLUMNS, replace=False).tolist())
+    columns = (
+        list(range(total)) if total <= COLUMNS else sorted(generator.choice(total, COLUMNS, replace=False).tolist())
+    )
     inputs = batched(point, len(columns))
     for node, block in zip(linear.directions, unit_blocks(columns, shapes), strict=True):
         inputs[node.kind, node.name] = block
     with np.errstate(all="ignore"):
         arrays = evaluate(linear.moved, inputs, sizes=sizes, values=linear.field.values)
-    rows = [np.broadcast_to(a, (len(columns), *shape)).reshape(len(columns), -1) for a, shape in zip(arrays, shapes, strict=True)]
+    rows = [
+        np.broadcast_to(a, (len(columns), *shape)).reshape(len(columns), -1)
+        for a, shape in zip(arrays, shapes, strict=True)
+    ]
     jacobian = np.concatenate(rows, axis=1)[:, columns].T
     return Sample(sizes, point, columns, jacobian) if np.all(np.isfinite(jacobian)) else None
 
@@ -136,7 +145,8 @@ def _certified(linear: Linearised, sample: Sample, row: int, column: int, gap: f
             continue
         if entry.disjoint(mirror):
             return _witness(linear, sample, i, j, (entry, mirror), "fractions" if kind is Fractions else "intervals")
-    if gap < GROSS:
+    scale = float(np.max(np.abs(sample.jacobian)))
+    if gap < GROSS or scale < GROSS:  # what is left of zeros by rounding may be as asymmetric as it likes
         return None
     floats = [float(sample.jacobian[a, b]) for a, b in ((row, column), (column, row))]
     return _witness(linear, sample, i, j, tuple(Enclosure(x, x) for x in floats), "floats")
@@ -163,7 +173,8 @@ def _entry(evaluation: Evaluation, moved: Sequence[Node], shapes: Sequence[tuple
     value = evaluation(moved[state])
     if isinstance(value, Interval):
         return Enclosure(float(value.low[index]), float(value.high[index]))
-    return Enclosure(value[index], value[index])
+    exact = np.asarray(value, dtype=object)[index]
+    return Enclosure(exact, exact)
 
 
 def place(shapes: Sequence[tuple[int, ...]], position: int) -> tuple[int, tuple[int, ...]]:
@@ -175,7 +186,9 @@ def place(shapes: Sequence[tuple[int, ...]], position: int) -> tuple[int, tuple[
     raise IndexError(position)
 
 
-def _witness(linear: Linearised, sample: Sample, i: int, j: int, entries: tuple[Enclosure, ...], arithmetic: Any) -> Witness:
+def _witness(
+    linear: Linearised, sample: Sample, i: int, j: int, entries: tuple[Enclosure, ...], arithmetic: Any
+) -> Witness:
     states = linear.field.states
     shapes = [tuple(sample.sizes[d] for d in s.dims) for s in states]
     (a, row), (b, column) = place(shapes, i), place(shapes, j)
