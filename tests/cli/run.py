@@ -1,0 +1,82 @@
+"""Commands in this process, with what they wrote and their exit status."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from energyc.cli import main
+
+SMALL = """\
+# A small network.
+network small
+dim I = 64, J = 6, K = 10
+data digits = digits(side = 8)
+clamp x[I] = digits.image
+target label : K = digits.label
+param W[I, J] ~ glorot, V[J, K] ~ glorot, b[K] = 0.1
+state s[J] in [0, 1], y[K] in [0, 1]
+energy leak = 1/2 * sum[j](s[j]^2) + 1/2 * sum[k](y[k]^2)
+energy synapses = -sum[i,j](x[i] * W[i,j] * s[j]) - sum[j,k](s[j] * V[j,k] * y[k]) - sum[k](b[k] * y[k])
+readout scores[k] = y[k]
+cost mse = 1/2 * sum[k]((y[k] - where(k == label, 1, 0))^2)
+metric accuracy = correct[k](y[k], label)
+relax { step = 1/2, steps = 20 }
+nudge { beta = 1/2, steps = 4 }
+train { rule = centered-ep, optimizer = adam, lr = 0.01, batch = 20, steps = 6, eval_samples = 40 }
+preset tiny { J = 3, relax.steps = 10 }
+"""
+
+UNTIED = """\
+network untied
+dim D = 4, F = 3
+clamp x[D]
+param W1[D, F], W2[F, D] ~ normal(0.5)
+state z[D]
+energy pull = 1/2 * sum[d]((z[d] - x[d])^2)
+force ffn on z[d] = sum[f](W2[f,d] * tanh(sum[e](z[e] * W1[e,f])))
+readout out[d] = z[d]
+cost c = 1/2 * sum[d](z[d]^2)
+relax { step = 0.1, steps = 50 }
+train { rule = bptt }
+"""
+
+
+@dataclass(frozen=True)
+class Done:
+    """A finished command."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """What it wrote, as JSON."""
+        return json.loads(self.out)
+
+
+def energyc(capfd: pytest.CaptureFixture[str], *arguments: object, stdin: str | None = None) -> Done:
+    """Run a command."""
+    before = sys.stdin
+    if stdin is not None:
+        sys.stdin = io.TextIOWrapper(io.BytesIO(stdin.encode()))
+    try:
+        status = main([str(argument) for argument in arguments])
+    finally:
+        sys.stdin = before
+    out, err = capfd.readouterr()
+    return Done(status, out, err)
+
+
+def written(folder: Path, text: str = SMALL, name: str = "small") -> Path:
+    """A spec in a file."""
+    path = folder / f"{name}.energy"
+    path.write_text(text)
+    return path

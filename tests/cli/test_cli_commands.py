@@ -1,0 +1,175 @@
+"""What each command does on a spec that is right."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+import energyc as package
+from tests.cli.run import SMALL, energyc, written
+
+Capture = pytest.CaptureFixture[str]
+
+
+def test_check(tmp_path: Path, capfd: Capture) -> None:
+    path = written(tmp_path)
+    done = energyc(capfd, "check", path)
+    assert done.status == 0
+    assert "network small: A small network." in done.out
+    report = energyc(capfd, "check", path, "--format", "json").json
+    assert report["class"] == "conservative"
+    assert report["params"] == 64 * 6 + 6 * 10 + 10
+    assert report["states"]["s"] == {"shape": ["J"], "sizes": [6], "set": "[0, 1]"}
+    assert [term["name"] for term in report["terms"]] == ["leak", "synapses"]
+    assert report["terms"][0] == {
+        "name": "leak",
+        "kind": "energy",
+        "class": "conservative",
+        "evidence": "gradient",
+        "potential": "1/2 * sum[j](s[j]^2) + 1/2 * sum[k](y[k]^2)",
+    }
+    assert report["rules"]["centered-ep"] == {"verdict": "exact"}
+    assert report["rules"]["holomorphic-ep"]["verdict"] == "inadmissible"
+    assert package.check(path).to_json() == report
+    assert package.check(SMALL).network == "small"
+
+
+def test_compile_gives_the_same_bytes_and_a_module_that_needs_torch_alone(tmp_path: Path, capfd: Capture) -> None:
+    path = written(tmp_path)
+    first = energyc(capfd, "compile", path, "-o", tmp_path / "a", "--rule", "ep")
+    assert first.out == f"{tmp_path / 'a' / 'small_torch.py'}\n"
+    second = energyc(capfd, "compile", path, "-o", tmp_path / "b", "--rule", "ep", "--format", "json").json
+    assert second["files"][0]["class"] == "Small"
+    assert (tmp_path / "a" / "small_torch.py").read_bytes() == Path(second["files"][0]["path"]).read_bytes()
+    code = "import sys, small_torch; small_torch.Small(); assert not any(m.startswith('energyc') for m in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path / "a", check=True, env={"PATH": ""})
+
+
+def test_a_run_from_training_to_pictures(tmp_path: Path, capfd: Capture) -> None:
+    path, run = written(tmp_path), tmp_path / "run"
+    done = energyc(capfd, "train", path, "--preset", "tiny", "--set", "train.steps=5", "--out", run, "--format", "json")
+    assert done.status == 0, done.err
+    assert done.json["steps"] == 5
+    assert {"spec.energy", "small_torch.py", "run.json", "metrics.jsonl", "checkpoints"} <= {p.name for p in run.iterdir()}
+    measured = energyc(capfd, "eval", run, "--format", "json").json
+    assert measured["samples"] > 100
+    assert measured["cost"] == pytest.approx(done.json["best"]["cost"], rel=0.5)
+    again = energyc(capfd, "train", "--resume", run, "--steps", "7", "--format", "json")
+    assert again.json["steps"] == 7, again.err
+    assert "learning.png" in energyc(capfd, "plot", run, "--samples", "2").out
+    assert "dE/dW" in energyc(capfd, "explain", run).out
+    refused = energyc(capfd, "train", path, "--out", run)
+    assert refused.status == 1
+    assert "--resume" in refused.err
+
+
+def test_the_kept_spec_is_resolved(tmp_path: Path, capfd: Capture) -> None:
+    run = tmp_path / "run"
+    flags = ["--preset", "tiny", "--set", "nudge.beta=1/4", "--set", "relax.tolerance=1e-3", "--steps", "0"]
+    assert energyc(capfd, "train", written(tmp_path), *flags, "--out", run).status == 0
+    kept = (run / "spec.energy").read_text()
+    assert "J = 3" in kept
+    assert "# A small network." in kept
+    assert "beta = 1/4" in kept
+    assert "tolerance = 1/1000" in kept
+    net = package.load(run)
+    assert net.params["W"].shape == (64, 3)
+
+
+def test_a_loaded_run_has_the_trained_weights(tmp_path: Path, capfd: Capture) -> None:
+    path, run = written(tmp_path), tmp_path / "run"
+    assert energyc(capfd, "train", path, "--out", run, "--steps", "3", "--seed", "4").status == 0
+    fresh, trained = package.load(path, seed=4), package.load(run)
+    assert trained.params["W"].dtype == torch.float32
+    assert not torch.equal(fresh.params["W"], trained.params["W"])
+    assert (fresh.params["W"] - trained.params["W"]).abs().max() < 0.1
+
+
+def test_seeds(tmp_path: Path, capfd: Capture) -> None:
+    run = tmp_path / "runs"
+    done = energyc(capfd, "train", written(tmp_path), "--seeds", "2", "--steps", "2", "--out", run, "--format", "json")
+    assert done.status == 0, done.err
+    assert done.json["seeds"] == [0, 1]
+    assert json.loads((run / "summary.json").read_text())["seeds"] == [0, 1]
+    assert "seeds.png" in energyc(capfd, "plot", run).out
+
+
+@pytest.mark.parametrize("stage", ["tree", "network", "ir", "forces", "jacobian", "plan", "torch"])
+def test_every_stage_can_be_shown(stage: str, tmp_path: Path, capfd: Capture) -> None:
+    done = energyc(capfd, "show", written(tmp_path), "--stage", stage)
+    assert done.status == 0, done.err
+    expected = {
+        "tree": "Equation word='energy'",
+        "network": "state s[J] in [0, 1]",
+        "ir": "einsum",
+        "forces": "force y[k] = b[k] - y[k] + sum[j](V[j,k] * s[j])",
+        "jacobian": "J v y[k] = sum[j](V[j,k] * v_s[j]) - v_y[k]",
+        "plan": "once a relaxation: 1",
+        "torch": "class Small(nn.Module)",
+    }
+    assert expected[stage] in done.out
+
+
+def test_explain_in_each_layout(tmp_path: Path, capfd: Capture) -> None:
+    path = written(tmp_path)
+    for ending, mark in ((".md", "dE/dW[i,j] = -x[i] * s[j]"), (".tex", r"\end{document}"), (".html", "</math>")):
+        out = tmp_path / f"e{ending}"
+        assert energyc(capfd, "explain", path, "-o", out).status == 0
+        assert mark in out.read_text()
+    assert "error[E0907]" in energyc(capfd, "explain", path, "-o", tmp_path / "e.pdf").err
+
+
+def test_no_name_becomes_markup(tmp_path: Path, capfd: Capture) -> None:
+    text = SMALL.replace("# A small network.", "# <script>alert(1)</script> \\input{x} | **bold** `code`")
+    path = written(tmp_path, text)
+    for ending in (".md", ".tex", ".html"):
+        out = tmp_path / f"e{ending}"
+        assert energyc(capfd, "explain", path, "-o", out).status == 0
+        assert "<script>" not in out.read_text().replace("\\textless", "") or ending == ".tex"
+        assert "\\input{x}" not in out.read_text() or ending != ".tex"
+
+
+def test_fmt(tmp_path: Path, capfd: Capture) -> None:
+    path = written(tmp_path, SMALL.replace("state s[J] in [0, 1],", "state    s[J] in [0,1]  ,"))
+    assert energyc(capfd, "fmt", path, "--check").status == 1
+    assert energyc(capfd, "fmt", path).status == 0
+    assert "state s[J] in [0, 1]" in path.read_text()
+    assert energyc(capfd, "fmt", path, "--check").status == 0
+    assert energyc(capfd, "fmt", "-", stdin=path.read_text()).out == path.read_text()
+
+
+def test_new_checks_and_trains(tmp_path: Path, capfd: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert energyc(capfd, "new", "mine").status == 0
+    assert energyc(capfd, "fmt", "mine.energy", "--check").status == 0
+    assert energyc(capfd, "check", "mine.energy").status == 0
+    assert energyc(capfd, "train", "mine.energy", "--steps", "1").status == 0
+    assert (tmp_path / "runs" / "mine-1" / "run.json").exists()
+    assert energyc(capfd, "new", "mine").status == 1
+    assert energyc(capfd, "new", "energy").status == 1
+    assert energyc(capfd, "new", "../x y").status == 1
+
+
+def test_verify(tmp_path: Path, capfd: Capture) -> None:
+    done = energyc(capfd, "verify", written(tmp_path), "--preset", "tiny", "--rule", "centered-ep", "--format", "json")
+    assert done.status == 0, done
+    rules = done.json["rules"]
+    assert rules["centered-ep"]["limit"]["cosine"] > 0.9999
+    assert "W" in rules["centered-ep"]["params"]
+    assert done.json["spectrum"]["step_radius"] < 1
+
+
+def test_data_paths(tmp_path: Path, capfd: Capture) -> None:
+    path = written(tmp_path)
+    wrong = energyc(capfd, "train", path, "--data", "nowhere", "--out", tmp_path / "run")
+    assert wrong.status == 1
+    assert "nowhere" in wrong.err
+    two = SMALL.replace("target label : K = digits.label", "data more = digits(side = 8)\ntarget label : K = more.label")
+    unclear = energyc(capfd, "train", written(tmp_path, two, "two"), "--data", "x", "--out", tmp_path / "run")
+    assert unclear.status == 1
+    assert "--data digits=PATH" in unclear.err

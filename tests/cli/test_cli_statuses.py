@@ -1,0 +1,150 @@
+"""How commands end, and that no traceback is ever shown unasked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from energyc import pipeline
+from energyc.cli.main import COMMANDS
+from tests.cli.run import SMALL, UNTIED, energyc, written
+
+Capture = pytest.CaptureFixture[str]
+
+
+def test_every_command_has_help(capfd: Capture) -> None:
+    listing = energyc(capfd, "--help")
+    assert listing.status == 0
+    for name in COMMANDS:
+        assert name in listing.out
+        assert energyc(capfd, name, "--help").status == 0
+
+
+def test_wrong_usage_is_2_and_names_the_nearest_command(capfd: Capture) -> None:
+    done = energyc(capfd, "chekc", "x")
+    assert done.status == 2
+    assert "Did you mean 'check'?" in done.err
+    assert energyc(capfd, "check").status == 2
+    assert energyc(capfd, "check", "--colour", "x").status == 2
+    assert energyc(capfd, "train").status == 2
+
+
+def test_a_missing_file_is_1(capfd: Capture) -> None:
+    done = energyc(capfd, "check", "nowhere.energy")
+    assert done.status == 1
+    assert done.err.startswith("error[E0901]: there is no file nowhere.energy")
+
+
+def test_errors_of_a_spec_go_to_standard_error(tmp_path: Path, capfd: Capture) -> None:
+    path = written(tmp_path, SMALL.replace("x[i] * W[i,j]", "x[i] * Q[i,j]").replace("metric accuracy", "metric mse"))
+    done = energyc(capfd, "check", path)
+    assert done.status == 1
+    assert done.out == ""
+    assert done.err.count("error[") >= 2, done.err
+    assert f"{path}:10" in done.err
+
+
+def test_errors_of_a_spec_as_json(tmp_path: Path, capfd: Capture) -> None:
+    path = written(tmp_path, SMALL.replace("W[i,j]", "Q[i,j]"))
+    for command in ("check", "compile", "train", "explain"):
+        done = energyc(capfd, command, path, "--format", "json")
+        assert done.status == 1
+        (diagnostic,) = [d for d in done.json["diagnostics"] if d["severity"] == "error"]
+        assert diagnostic["line"] == 10
+        assert diagnostic["file"] == str(path)
+        assert {"code", "message", "column", "end_line", "end_column", "help", "related"} <= diagnostic.keys()
+
+
+def test_our_bug_is_70_and_says_so(tmp_path: Path, capfd: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("a wheel came off")
+
+    monkeypatch.setattr("energyc.emit.torch_module", broken)
+    path = written(tmp_path)
+    done = energyc(capfd, "compile", path, "-o", tmp_path)
+    assert done.status == 70
+    assert "this is a bug in energyc" in done.err
+    assert "stage: emit" in done.err
+    assert str(path) in done.err
+    assert "a wheel came off" in done.err
+    assert "Traceback" not in done.err
+    assert "Traceback" in energyc(capfd, "compile", path, "-o", tmp_path, "--debug").err
+
+
+def test_an_interruption_is_130(tmp_path: Path, capfd: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pipeline, "check_source", interrupted)
+    done = energyc(capfd, "check", written(tmp_path))
+    assert (done.status, done.err.strip()) == (130, "interrupted")
+
+
+def test_a_divergence_is_3(tmp_path: Path, capfd: Capture) -> None:
+    path = written(tmp_path, SMALL.replace(" in [0, 1]", "").replace("lr = 0.01", "lr = 1e30"))
+    done = energyc(capfd, "train", path, "--out", tmp_path / "run", "--quiet")
+    assert done.status == 3, done
+    assert "diverged" in done.err
+    assert (tmp_path / "run" / "checkpoints").is_dir()
+
+
+def test_what_is_not_there_yet_says_so(tmp_path: Path, capfd: Capture) -> None:
+    for arguments in (["bench", "x"], ["lsp"], ["compile", written(tmp_path), "--target", "triton"]):
+        done = energyc(capfd, *arguments)
+        assert done.status == 1
+        assert "error[E0990]" in done.err
+
+
+def test_rules_are_held_against_the_network(tmp_path: Path, capfd: Capture) -> None:
+    small, untied = written(tmp_path), written(tmp_path, UNTIED, "untied")
+    unknown = energyc(capfd, "compile", small, "--rule", "centred-ep")
+    assert unknown.status == 1
+    assert "did you mean centered-ep?" in unknown.err
+    biased = energyc(capfd, "train", untied, "--rule", "centered-ep", "--out", tmp_path / "run")
+    assert biased.status == 1
+    assert "error[E0912]" in biased.err
+    assert "because of ffn" in biased.err
+    assert "--allow-biased" in biased.err
+
+
+def test_settings_from_outside(tmp_path: Path, capfd: Capture) -> None:
+    path = written(tmp_path)
+    assert energyc(capfd, "check", path, "--set", "J=5", "--format", "json").json["dims"]["J"] == 5
+    assert energyc(capfd, "check", path, "--preset", "tiny", "--format", "json").json["dims"]["J"] == 3
+    both = energyc(capfd, "check", path, "--preset", "tiny", "--set", "J=4", "--format", "json")
+    assert both.json["dims"]["J"] == 4
+    for wrong in ("J", "J=", "=3", "J=1 } energy e = 0 preset q { J = 2", "J=__import__('os')"):
+        done = energyc(capfd, "check", path, "--set", wrong)
+        assert done.status == 1, wrong
+        assert "error[E0905]" in done.err, done.err
+    assert "did you mean" in energyc(capfd, "check", path, "--set", "relax.stps=3").err
+
+
+def test_colour_is_asked_for_or_not(tmp_path: Path, capfd: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = written(tmp_path)
+    assert "\x1b[" in energyc(capfd, "check", path, "--color", "always").out
+    assert "\x1b[" not in energyc(capfd, "check", path).out
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[" in energyc(capfd, "check", path, "--color=always").out
+
+
+def test_standard_input(capfd: Capture) -> None:
+    done = energyc(capfd, "check", "-", "--format", "json", stdin=SMALL)
+    assert done.status == 0
+    assert done.json["network"] == "small"
+    assert energyc(capfd, "check", "-", stdin="").status == 1
+
+
+def test_a_file_that_cannot_be_written(tmp_path: Path, capfd: Capture) -> None:
+    path = written(tmp_path)
+    (tmp_path / "file").write_text("")
+    done = energyc(capfd, "compile", path, "-o", tmp_path / "file" / "below")
+    assert done.status == 1
+    assert "error[E0906]" in done.err
+
+
+def test_a_device_that_is_not_there(tmp_path: Path, capfd: Capture) -> None:
+    done = energyc(capfd, "train", written(tmp_path), "--device", "warp:3", "--out", tmp_path / "run")
+    assert done.status == 1
+    assert "error[E0902]" in done.err
