@@ -89,7 +89,7 @@ def _measured(compiled: Compiled, exact: Any, configured: Any, choices: Choices,
 
     network = compiled.network
     if network.cost is None:
-        raise UserError(f"{network.name} has no cost, so no rule has a gradient", code="E0913", help="add a cost line")
+        raise UserError(f"{network.name} has no cost, so no rule has a gradient", code="E0922", help="add a cost line")
     probe = random_probe(exact, batch=SAMPLES)
     expected = {name for name, rule in compiled.classes.rules.items() if rule.verdict == "exact"}
     rules = exact.rules

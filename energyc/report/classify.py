@@ -65,7 +65,7 @@ def check_rules(name: str, classes: Classes, asked: Sequence[str]) -> None:
         verdict = classes.rules[rule]
         if verdict.verdict == "inadmissible":
             instead = f"use {verdict.use_instead}" if verdict.use_instead else None
-            raise UserError(f"{rule} is not defined on {name}: {verdict.why}", code="E0911", help=instead)
+            raise UserError(f"{rule} is not defined on {name}: {verdict.why}", code="E0920", help=instead)
 
 
 def refuse_biased(name: str, classes: Classes, rule: str) -> None:
@@ -74,4 +74,4 @@ def refuse_biased(name: str, classes: Classes, rule: str) -> None:
     if verdict.verdict == "biased":
         instead = f"use {verdict.use_instead}, or " if verdict.use_instead else ""
         message = f"{rule} is biased on {name}, because of {verdict.why}"
-        raise UserError(message, code="E0912", help=f"{instead}insist with --allow-biased")
+        raise UserError(message, code="E0921", help=f"{instead}insist with --allow-biased")

@@ -103,7 +103,7 @@ def test_rules_are_held_against_the_network(tmp_path: Path, capfd: Capture) -> N
     assert "did you mean centered-ep?" in unknown.err
     biased = energyc(capfd, "train", untied, "--rule", "centered-ep", "--out", tmp_path / "run")
     assert biased.status == 1
-    assert "error[E0912]" in biased.err
+    assert "error[E0921]" in biased.err
     assert "because of ffn" in biased.err
     assert "--allow-biased" in biased.err
 

@@ -1,0 +1,44 @@
+"""The README's commands are those that are run, and what it shows is what the compiler writes."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text()
+
+
+def _blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+
+
+def test_ci_runs_the_readme_s_test_command() -> None:
+    (command,) = [line for block in _blocks("sh") for line in block.splitlines() if line.endswith("pytest")]
+    assert command in (ROOT / ".ci" / "run").read_text().splitlines()
+
+
+def test_the_readme_s_extras_exist() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    for named in re.findall(r'"\.\[([\w,]+)\]"', README):
+        assert set(named.split(",")) <= extras.keys()
+
+
+def test_the_readme_s_spec_and_code_belong_together() -> None:
+    from energyc.pipeline import emit, resolve
+    from energyc.diagnostics import Source
+
+    (spec,) = _blocks("energy")
+    made = emit(resolve(Source("README.energy", spec))).text
+    shown = [block for block in _blocks("python") if "def _force" in block]
+    assert shown
+    for block in shown:
+        lines = [line.strip() for line in block.splitlines() if line.strip() and line.strip() != "..."]
+        assert all(line in made for line in lines), [line for line in lines if line not in made]
+
+
+def test_every_link_in_the_documents_leads_somewhere() -> None:
+    for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md"):
+        for link in re.findall(r"\]\(([^)#]+)\)", (ROOT / name).read_text()):
+            assert link.startswith("https://") or (ROOT / link).exists(), f"{name}: {link}"
