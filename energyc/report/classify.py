@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 
 from energyc.analysis.classify import classify
-from energyc.analysis.report import witness_data
 from energyc.analysis.rules import RULES as KNOWN_RULES
 from energyc.analysis.rules import admissible
 from energyc.analysis.verdict import Verdict
+from energyc.analysis.witness_data import witness_data
 from energyc.diagnostics import UserError
 from energyc.emit.features import RULES
 from energyc.ir import Node
