@@ -49,7 +49,10 @@ class Reading:
 
 @dataclass(frozen=True)
 class Body:
-    """A sum in canonical form: ``lead`` times what ``key`` says of the axes in ``order``; ``terms`` counts its monomials."""
+    """A sum in canonical form: ``lead`` times what ``key`` says of the axes in ``order``.
+
+    ``terms`` counts its monomials.
+    """
 
     key: Key
     order: tuple[int, ...]

@@ -38,7 +38,10 @@ class Form:
 
 @dataclass(frozen=True)
 class Labelling:
-    """A product whose labels want numbers: dims and free positions colour them, ``symmetries`` loosen the atoms' axes."""
+    """A product whose labels want numbers.
+
+    Dims and free positions tell labels apart at first; ``symmetries`` say which axes of an atom may change places.
+    """
 
     factors: Sequence[Factor]
     dims: Mapping[int, str]

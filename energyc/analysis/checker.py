@@ -116,7 +116,7 @@ class _Point:
 
     sizes: Mapping[str, int]
     values: Mapping[str, float]
-    inputs: dict[tuple[str, str], Array]
+    inputs: dict[str | tuple[str, str], Any]
 
     def __call__(self, nodes: Sequence[Node]) -> list[Array]:
         """Arrays without a batch axis."""
@@ -233,7 +233,7 @@ def dense_jacobian(field: ForceField, point: _Point) -> Array:
     return np.concatenate(rows, axis=1)[:, :count].T
 
 
-def _batched_keys(field: ForceField) -> set[tuple[str, str]]:
+def _batched_keys(field: ForceField) -> set[str | tuple[str, str]]:
     return {(node.kind, node.name) for node in field.inputs if node.batched}
 
 

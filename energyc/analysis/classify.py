@@ -89,7 +89,7 @@ def _ranges(network: Network) -> dict[Input, Bounds]:
 
 
 def force_of(network: Network, term: Term, base: ForceField) -> dict[Input, Node]:
-    """What a term does to each state: minus the slope of an energy with what it froze held constant, or the force itself."""
+    """What a term does to each state: a force itself, or minus the slope of an energy, what it froze held constant."""
     if term.kind == "force":
         return {network.states[str(term.state)].node: term.node}
     slopes = gradient(base.graph, term.node, base.states, frozen=False, strict=False)

@@ -16,7 +16,7 @@ Linear = tuple[int, tuple[tuple[Key, int], ...]]
 
 
 def condition_key(expr: IndexExpr, names: Sequence[int]) -> Key:
-    """A truth value's normal form, with axis k called ``names[k]``; ``("true",)`` and ``("false",)`` where it is constant."""
+    """A truth value's normal form, with axis k called ``names[k]``; ``TRUE`` or ``FALSE`` where it is constant."""
     match expr.op:
         case "true":
             return TRUE
@@ -51,7 +51,7 @@ def negated(key: Key) -> Key:
         case ("false",):
             return TRUE
         case ("not", inner):
-            return inner  # type: ignore[no-any-return]
+            return inner
         case ("<=", form):
             return _below(_plus(_times(form, -1), (1, ())))
         case ("and" | "or" as op, *parts):

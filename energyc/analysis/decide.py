@@ -1,4 +1,4 @@
-"""One force field's verdict: numbers first, a proof only where they are symmetric, and then what a proof leaves open."""
+"""One force field's verdict: numbers first, a proof where they are symmetric, then what a proof leaves open."""
 
 from __future__ import annotations
 

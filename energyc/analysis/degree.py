@@ -86,7 +86,7 @@ def _add(graph: Graph, node: Add, parts: Mapping[Node, Split]) -> Split:
 
 
 def _einsum(graph: Graph, node: Einsum, parts: Mapping[Node, Split]) -> Split:
-    """Products of the parts of the operands; where that is too many, or one has no degree, those with None stay together."""
+    """Products of the parts of the operands; with a factor that has no degree there is none."""
     choices: list[tuple[Fraction | None, list[Node]]] = [(Fraction(0), [])]
     for operand in node.operands:
         split = parts[operand.node]

@@ -91,7 +91,10 @@ def _affine(root: Node, moving: Collection[Node]) -> bool:
 
 @dataclass
 class Signs:
-    """What is known of the sign of nodes: 2 positive, 1 not negative, 0 nothing (``of`` gives 1 for positive, else 0)."""
+    """What is known of the sign of nodes: 2 positive, 1 not negative, 0 nothing.
+
+    ``of`` gives 1 where a node is positive, else 0.
+    """
 
     values: Mapping[str, float]
     ranges: Mapping[Input, Bounds] = field(default_factory=dict)
@@ -130,7 +133,7 @@ class Signs:
         return all(p.denominator != 1 or p % 2 == 0 or self.values.get(name, 1.0) > 0 for name, p in coefficient.powers)
 
     def _product(self, node: Einsum) -> int:
-        """Squares are not negative; a product of positive ones, and a sum of them over dims of at least 1, is positive."""
+        """Squares are not negative; a product of positive numbers is positive, and so is their sum over some dims."""
         left = list(node.operands)
         level = 2
         while left:

@@ -62,7 +62,7 @@ class Fractions:
         return np.asarray(change(x))
 
     def where(self, mask: Array, x: Array) -> Array:
-        return np.where(mask, x, Fraction(0))
+        return _choose(mask, x, Fraction(0))
 
     def sum(self, x: Array, axes: tuple[int, ...]) -> Array:
         return np.asarray(np.sum(x, axis=axes), dtype=object) if axes else x
@@ -87,10 +87,15 @@ class Fractions:
         if np.any(hit.sum(axis=axes) > 1):
             raise NoEnclosure("a tie")
         return (
-            np.where(hit, Fraction(1), Fraction(0))
+            _choose(hit, Fraction(1), Fraction(0))
             if isinstance(node, ArgMax)
-            else np.sum(np.where(hit, u, Fraction(0)), axis=axes)
+            else np.sum(_choose(hit, u, Fraction(0)), axis=axes)
         )
+
+
+def _choose(mask: Array, yes: Any, no: Any) -> Array:
+    chosen: Array = np.where(mask, yes, no)
+    return chosen
 
 
 def _each(function: Any, u: Array) -> Array:
@@ -140,7 +145,7 @@ class Intervals:
         top = np.where(np.isfinite(top), top, 0.0)
         weights = exp(u.where(mask) - Interval.exactly(np.where(mask, top, 0.0))).where(mask)
         total = weights.sum(axes)
-        some = mask.any(axis=axes)
+        some = np.asarray(mask.any(axis=axes))
         if isinstance(node, LogSumExp):
             ones = Interval(np.where(some, total.low, 1.0), np.where(some, total.high, 1.0))
             return (log(ones) + Interval.exactly(top.reshape(total.shape))).where(some)
@@ -153,7 +158,7 @@ def _interval_max(node: Reduction, u: Interval, mask: Array, axes: tuple[int, ..
     low, high = np.where(mask, u.low, -np.inf), np.where(mask, u.high, -np.inf)
     floor = low.max(axis=axes, keepdims=True)
     if isinstance(node, Max):
-        some = mask.any(axis=axes)
+        some = np.asarray(mask.any(axis=axes))
         return Interval(low.max(axis=axes), high.max(axis=axes)).where(some)
     possible = mask & (high >= floor)
     alone = possible.sum(axis=axes, keepdims=True) == 1
@@ -165,7 +170,7 @@ class Evaluation:
     """Evaluates nodes once each in one arithmetic; every input has a batch of one, which is left out."""
 
     graph: Graph
-    arithmetic: Fractions | Intervals
+    arithmetic: Any  # Fractions or Intervals
     sizes: Mapping[str, int]
     inputs: Mapping[Input, Array]
     done: dict[Node, Numbers] = field(default_factory=dict)

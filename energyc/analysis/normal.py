@@ -312,7 +312,7 @@ class Normaliser:
         found = []
         for order in self._orders(node, [0] * len(node.dims)):
             place = {axis: k for k, axis in enumerate(order)}
-            found.append((repr(name(expr, [place[k] for k in range(len(order))])), order))  # type: ignore[operator]
+            found.append((repr(name(expr, [place[k] for k in range(len(order))])), order))
         key, order = min(found)
         place = {axis: k for k, axis in enumerate(order)}
         symmetries = [(tuple(place[a] for a in turned), 1) for other, turned in found if other == key]

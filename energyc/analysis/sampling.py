@@ -1,4 +1,4 @@
-"""Random points to look at a force field from, as exact binary fractions off the places where symmetry is an accident."""
+"""Random points to look at a force field from, as short binary fractions."""
 
 from __future__ import annotations
 
@@ -60,9 +60,9 @@ def _symmetrised(value: Array, axes: tuple[int, ...]) -> Array:
     return total / order
 
 
-def batched(point: Point, count: int = 1) -> dict[tuple[str, str], Array]:
+def batched(point: Point, count: int = 1) -> dict[str | tuple[str, str], Any]:
     """A point as the interpreter wants it: batched inputs have ``count`` equal samples."""
-    repeated = {}
+    repeated: dict[str | tuple[str, str], Any] = {}
     for node, value in point.items():
         array = np.broadcast_to(value, (count, *value.shape)) if node.batched else value
         repeated[node.kind, node.name] = array

@@ -52,7 +52,7 @@ def _joined(sets: Iterable[set[str]]) -> set[str]:
 def _settled(
     small: dict[str, int], windows: list[Window], sizes: Mapping[str, int], pinned: set[str]
 ) -> dict[str, int] | None:
-    """Sizes at which every window reaches as far outside of its target as at the nominal ones; None where there are none."""
+    """Sizes at which every window reaches as far outside of its target as at the nominal ones, or None."""
     for _ in range(4):
         for window in windows:
             _, top = window.reach(small)
@@ -99,7 +99,7 @@ def _spans(indicators: Iterable[Indicator]) -> dict[str, int]:
     for node in indicators:
         for part in _leaves(node.condition):
             if _plain(part, node.dims) and part.axes():
-                offsets = [abs(int(e.args[0])) for e in part.walk() if e.op == "int"]  # type: ignore[call-overload]
+                offsets = [abs(n) for e in part.walk() for n in e.args if isinstance(n, int) and e.op == "int"]
                 for k in part.axes():
                     spans[node.dims[k]] = max(spans.get(node.dims[k], 0), 2 * max(offsets, default=0) + 2)
     return spans

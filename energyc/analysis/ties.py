@@ -37,7 +37,7 @@ def suggest(field: ForceField, generator: np.random.Generator, seconds: float = 
     single = list(_single(field))
     sets: Sequence[tuple[Tie, ...]]
     for sets in ([(t,) for t in single], [p for p in combinations(single, 2) if _compatible(p)]):
-        found = []
+        found: list[SuggestedTie] = []
         for ties in sets:
             left = deadline - time.monotonic()
             if left <= 0 or len(found) == MOST:

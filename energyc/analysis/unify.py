@@ -1,7 +1,8 @@
 """Scalar functions by fewer of their kind, so that derivatives of a potential meet the force they should equal.
 
 ``tanh u = 2 s(2u) - 1``, ``silu u = u s(u)``, ``s(-u) = 1 - s(u)`` with s the logistic sigmoid; ``gelu u = u P(u)`` and
-``gelu' u = P(u) + u gauss(u)`` with P the normal distribution function. For comparing only: these forms cancel.
+``gelu' u = P(u) + u gauss(u)`` with P the normal distribution function; ``relu u = u step(u)``, ``abs u = u sign(u)``.
+For comparing only: these forms cancel.
 """
 
 from __future__ import annotations
@@ -54,6 +55,10 @@ def _function(graph: Graph, node: Map, u: Node) -> Node:
         case "silu_slope":
             s = _sigmoid(graph, u)
             return graph.add([(ONE, s), (ONE, graph.product(u, s)), (-ONE, graph.product(u, s, s))], u.dims)
+        case "relu":
+            return graph.product(u, graph.map("step", u))
+        case "abs":
+            return graph.product(u, graph.map("sign", u))
         case "gelu":
             return graph.product(u, graph.map("cumulative", u))
         case "gelu_slope":

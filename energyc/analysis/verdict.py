@@ -64,7 +64,7 @@ class Witness:
 
 @dataclass(frozen=True)
 class Tie:
-    """One identification: ``target`` is ``source`` with its axes in the order ``axes``; a symmetry where both are one."""
+    """One identification: axis k of ``target`` is axis ``axes[k]`` of ``source``; a symmetry where both are one."""
 
     target: str
     source: str
@@ -72,7 +72,8 @@ class Tie:
 
     def __str__(self) -> str:
         places = "abcdefgh"[: len(self.axes)]
-        return f"{self.target}[{','.join(places)}] = {self.source}[{','.join(places[self.axes.index(k)] for k in range(len(places)))}]"
+        turned = (places[self.axes.index(k)] for k in range(len(places)))
+        return f"{self.target}[{','.join(places)}] = {self.source}[{','.join(turned)}]"
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Refutes by showing: two mirrored entries of the Jacobian that differ, found in floats and certified without rounding."""
+"""Refutes by showing: two mirrored entries of the Jacobian that differ, found in floats, certified exactly."""
 
 from __future__ import annotations
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
 from energyc.analysis.problem import ForceField
-from energyc.ir import Coefficient, Indicator, Node
+from energyc.calculus import derivative, substitute
+from energyc.ir import Coefficient, IndexExpr, Indicator, Input, Node
 from tests.analysis.build import A0, A1, A2, A3, Build, integer, op, plus, random_sizes, times
 
 Draw = tuple[ForceField, bool]
@@ -24,7 +26,7 @@ def coin(rng: Rng) -> bool:
     return bool(rng.integers(0, 2))
 
 
-def pick(rng: Rng, *choices):  # type: ignore[no-untyped-def]
+def pick(rng: Rng, *choices: Any) -> Any:
     return choices[int(rng.integers(0, len(choices)))]
 
 
@@ -43,8 +45,8 @@ def token_guard(b: Build, rng: Rng) -> Indicator | None:
 
 
 def attention(rng: Rng) -> Draw:
-    """Both halves of attention written by hand: a gradient with both, and none with one or with another value matrix."""
-    b = Build(dict(t="T", s="T", d="D", e="D", h="H", a="A"), random_sizes(rng, "TDHA", 2, 4))
+    """Both halves of attention written by hand: a gradient with both; with one, or another value matrix, none."""
+    b = Build({"t": "T", "s": "T", "d": "D", "e": "D", "h": "H", "a": "A"}, random_sizes(rng, "TDHA", 2, 4))
     z, wq, wk = b.state("z", "td"), b.param("W_q", "had"), b.param("W_k", "had")
     n = b.layernorm(z, "td") if rng.integers(0, 6) == 0 else z
     q, k = b.es("td,had->hta", n, wq), b.es("td,had->hta", n, wk)
@@ -68,7 +70,7 @@ def attention(rng: Rng) -> Draw:
 
 def clamped_keys(rng: Rng) -> Draw:
     """The query half alone with keys from outside; values other than keys break it."""
-    b = Build(dict(t="T", s="S", d="D", h="H", a="A"), random_sizes(rng, "TSDHA"))
+    b = Build({"t": "T", "s": "S", "d": "D", "h": "H", "a": "A"}, random_sizes(rng, "TSDHA"))
     z, wq, k = b.state("z", "td"), b.param("W_q", "had"), b.clamp("k", "hsa")
     q = b.es("td,had->hta", z, wq)
     mask = b.mask("ts", op("<=", A1, A0)) if coin(rng) else None
@@ -80,7 +82,7 @@ def clamped_keys(rng: Rng) -> Draw:
 
 def modern_hopfield(rng: Rng) -> Draw:
     """Retrieval from a clamped memory, with a leak; a gain after the softmax breaks it."""
-    b = Build(dict(n="N", m="M", d="D"), random_sizes(rng, "NMD"))
+    b = Build({"n": "N", "m": "M", "d": "D"}, random_sizes(rng, "NMD"))
     z, memory = b.state("z", "nd"), b.clamp("xi", "md")
     p = b.softmax(b.es("nd,md->nm", z, memory, c=fraction(rng)), (1,))
     broken = coin(rng)
@@ -104,14 +106,14 @@ def _feed_forward(b: Build, rng: Rng, x: Node, tied: bool, f: str, sign: int = 1
 
 def tied_network(rng: Rng) -> Draw:
     """``W f(W^T z + b)``, with or without a weight for each hidden unit; untied it is no gradient."""
-    b = Build(dict(t="T", d="D", f="F"), random_sizes(rng, "TDF"))
+    b = Build({"t": "T", "d": "D", "f": "F"}, random_sizes(rng, "TDF"))
     z, tied = b.state("z", "td"), coin(rng)
     return b.field({z: _feed_forward(b, rng, z, tied, pick(rng, *SMOOTH, *KINKED))}), tied
 
 
 def normalised_network(rng: Rng) -> Draw:
     """A normaliser inside: never a gradient, tied or not."""
-    b = Build(dict(t="T", d="D", f="F"), random_sizes(rng, "TDF", 3))
+    b = Build({"t": "T", "d": "D", "f": "F"}, random_sizes(rng, "TDF", 3))
     z = b.state("z", "td")
     n = b.layernorm(z, "td", centred=coin(rng))
     return b.field({z: _feed_forward(b, rng, n, coin(rng), pick(rng, "tanh", "silu", "gelu_tanh", "relu"))}), False
@@ -119,7 +121,7 @@ def normalised_network(rng: Rng) -> Draw:
 
 def normalised_energy(rng: Rng) -> Draw:
     """The slope of an energy of a normalised state: a gradient; with the norm's derivative scaled by a gain, none."""
-    b = Build(dict(t="T", d="D", f="F"), random_sizes(rng, "TDF", 3, 4))
+    b = Build({"t": "T", "d": "D", "f": "F"}, random_sizes(rng, "TDF", 3, 4))
     z, w = b.state("z", "td"), b.param("W", "df")
     u = b.es("td,df->tf", b.layernorm(z, "td", centred=coin(rng)), w)
     energy = b.total(b.map(pick(rng, "softplus", "sin", "exp"), u))
@@ -130,7 +132,7 @@ def normalised_energy(rng: Rng) -> Draw:
 
 def layer_norm(rng: Rng) -> Draw:
     """The norm itself is a gradient; with gains it is none, with the same gains inside and outside it is one again."""
-    b = Build(dict(t="T", d="D"), random_sizes(rng, "TD", 3))
+    b = Build({"t": "T", "d": "D"}, random_sizes(rng, "TD", 3))
     z, g, shift = b.state("z", "td"), b.param("g", "d"), b.param("h", "d")
     kind, centred = pick(rng, "plain", "gain", "both", "shift"), coin(rng)
     inside = b.es("td,d->td", z, g) if kind == "both" else z
@@ -144,7 +146,7 @@ def layer_norm(rng: Rng) -> Draw:
 
 def deep_energy(rng: Rng) -> Draw:
     """A two-layer energy's slope, and the same with its first matrix exchanged on the way back."""
-    b = Build(dict(t="T", d="D", f="F", g="G"), random_sizes(rng, "TDFG", 2, 4))
+    b = Build({"t": "T", "d": "D", "f": "F", "g": "G"}, random_sizes(rng, "TDFG", 2, 4))
     z, w1, w2 = b.state("z", "td"), b.param("W1", "df"), b.param("W2", "fg")
     f, h = pick(rng, "tanh", "sigmoid", "sin", "relu"), pick(rng, "softplus", "exp", "silu")
     u = b.es("td,df->tf", z, w1)
@@ -153,8 +155,6 @@ def deep_energy(rng: Rng) -> Draw:
         return b.field(b.forces_of(energy, z)), True
     inner = b.state("u", "tf")
     outer = b.total(b.map(h, b.es("tf,fg->tg", b.map(f, inner), w2)))
-    from energyc.calculus import substitute
-
     back = substitute(b.graph, b.forces_of(outer, inner)[inner], {inner: u})
     return b.field({z: b.es("tf,df->td", back, b.param("V", "df"))}), False
 
@@ -164,7 +164,7 @@ def deep_energy(rng: Rng) -> Draw:
 
 def linear_map(rng: Rng) -> Draw:
     """Matrices that are symmetric by their form, and some that are not."""
-    b = Build(dict(t="T", d="D", e="D", m="M"), random_sizes(rng, "TDM"))
+    b = Build({"t": "T", "d": "D", "e": "D", "m": "M"}, random_sizes(rng, "TDM"))
     z, a, c = b.state("z", "td"), b.param("A", "de"), b.param("B", "dm")
     c2, s = b.param("C", "dm"), b.param("s", "m")
     forms = [
@@ -183,14 +183,12 @@ def linear_map(rng: Rng) -> Draw:
 
 def products(rng: Rng) -> Draw:
     """Three states in one product; one coefficient that differs breaks it."""
-    b = Build(dict(i="I", j="J", k="K"), random_sizes(rng, "IJK"))
+    b = Build({"i": "I", "j": "J", "k": "K"}, random_sizes(rng, "IJK"))
     x, y, z, w = b.state("x", "i"), b.state("y", "j"), b.state("z", "k"), b.param("W", "ijk")
     c, broken = fraction(rng), coin(rng)
     powers = coin(rng)
     left = b.es("i,i->i", x, x) if powers else x
-    slope = b.es("jk,i->i", b.es("j,k->jk", y, z), b.scale(2, x)) if powers else None
     force_x = b.es("ijk,i,j,k->i", w, x, y, z, c=2 * c) if powers else b.es("ijk,j,k->i", w, y, z, c=c)
-    del slope
     force = {
         x: force_x,
         y: b.es("ijk,i,k->j", w, left, z, c=c + Fraction(1, 100) if broken else c),
@@ -201,7 +199,7 @@ def products(rng: Rng) -> Draw:
 
 def polynomial(rng: Rng) -> Draw:
     """Sums of pairwise products and cubes with coefficients drawn; a rotation of two states breaks it."""
-    b = Build(dict(i="I", j="I"), random_sizes(rng, "I"))
+    b = Build({"i": "I", "j": "I"}, random_sizes(rng, "I"))
     x, y, w = b.state("x", "i"), b.state("y", "i"), b.param("W", "ij")
     c = fraction(rng)
     energy = b.graph.plus(
@@ -218,8 +216,8 @@ def polynomial(rng: Rng) -> Draw:
 
 
 def neighbours(rng: Rng) -> Draw:
-    """Sums over neighbours under a guard, of the neighbour's own function: a gradient where the guard is symmetric and f linear."""
-    b = Build(dict(t="T", s="T", d="D"), random_sizes(rng, "TD", 3, 6))
+    """Sums over neighbours under a guard: gradients where the guard is symmetric."""
+    b = Build({"t": "T", "s": "T", "d": "D"}, random_sizes(rng, "TD", 3, 6))
     z = b.state("z", "td")
     guards = [
         (op("<=", op("abs", op("-", A0, A1)), integer(int(rng.integers(0, 3)))), True),
@@ -245,8 +243,8 @@ def neighbours(rng: Rng) -> Draw:
 
 
 def oscillators(rng: Rng) -> Draw:
-    """Kuramoto: sin of differences over a symmetric neighbourhood; a phase lag or a one-sided neighbourhood breaks it."""
-    b = Build(dict(t="T", s="T"), random_sizes(rng, "T", 3, 5))
+    """Kuramoto: sin of differences over a symmetric neighbourhood; a phase lag or one that is one-sided breaks it."""
+    b = Build({"t": "T", "s": "T"}, random_sizes(rng, "T", 3, 5))
     z = b.state("z", "t")
     difference = b.minus(b.graph.spread(z, b.dims("ts"), (1,)), b.graph.spread(z, b.dims("ts"), (0,)))
     lag, onesided = coin(rng), coin(rng)
@@ -258,7 +256,7 @@ def oscillators(rng: Rng) -> Draw:
 
 def relation(rng: Rng) -> Draw:
     """Sums over the edges of a graph that came from outside, one way or both ways."""
-    b = Build(dict(n="N", m="N", d="D"), random_sizes(rng, "ND", 3, 5))
+    b = Build({"n": "N", "m": "N", "d": "D"}, random_sizes(rng, "ND", 3, 5))
     z, adj = b.state("z", "nd"), b.clamp("adj", "nm", "relation")
     there, back = (b.mask("nm", op_related(adj, *axes)) for axes in ((A0, A1), (A1, A0)))
     both = coin(rng)
@@ -266,9 +264,7 @@ def relation(rng: Rng) -> Draw:
     return b.field({z: b.add(force, b.es("nm,md->nd", back, z)) if both else force}), both
 
 
-def op_related(adj, *axes):  # type: ignore[no-untyped-def]
-    from energyc.ir import IndexExpr
-
+def op_related(adj: Input, *axes: IndexExpr) -> IndexExpr:
     return IndexExpr("related", (adj, *axes))
 
 
@@ -283,7 +279,7 @@ def windows(rng: Rng) -> Draw:
     side = stride * (count - 1) + patch - 2 * offset
     if side < 2:
         side, offset = side + 2 * offset, 0
-    b = Build(dict(i="G", u="S", p="P", d="D", c="C"), {"G": count, "S": side, "P": patch, "D": 2, "C": 2})
+    b = Build({"i": "G", "u": "S", "p": "P", "d": "D", "c": "C"}, {"G": count, "S": side, "P": patch, "D": 2, "C": 2})
     z, y, w = b.state("z", "id"), b.state("y", "uc"), b.param("W", "dcp")
     place = plus(op("+", times(stride, A1), A2), -offset)
     look = b.mask("uip", op("==", A0, place))
@@ -298,18 +294,16 @@ def windows(rng: Rng) -> Draw:
     seen = b.es("uip,uc,dcp->id", look, y, w)  # E = -sum z f(conv y)
     matrix = b.param("V", "dcp") if broken == "matrix" else w
     slope = b.graph.map(f, seen)
-    from energyc.calculus import derivative
-
     local = b.es("id,id->id", derivative(b.graph, slope.function, seen), z)
     to_y = b.es("uip,id,dcp->uc", b.mask("uip", op("==", A0, other)), local, matrix)
     return b.field({z: slope, y: to_y}), broken is None
 
 
 def convolution(rng: Rng) -> Draw:
-    """A state convolved with itself: a gradient for a kernel read by the distance, none for a free one; padded by the guard."""
+    """A state convolved with itself: a gradient for a kernel of the distance, none for a free one."""
     reach = int(rng.integers(1, 3))
     b = Build(
-        dict(t="T", s="T", p="P", q="Q", d="D"),
+        {"t": "T", "s": "T", "p": "P", "q": "Q", "d": "D"},
         {"T": int(rng.integers(3, 7)), "P": 2 * reach + 1, "Q": reach + 1, "D": 2},
     )
     z = b.state("z", "td")
@@ -323,9 +317,7 @@ def convolution(rng: Rng) -> Draw:
 
 def gathers(rng: Rng) -> Draw:
     """A state gathered by an integer clamp and its scatter; another function on the way back breaks it."""
-    from energyc.ir import IndexExpr
-
-    b = Build(dict(t="T", v="V", d="D"), random_sizes(rng, "TVD", 3, 5))
+    b = Build({"t": "T", "v": "V", "d": "D"}, random_sizes(rng, "TVD", 3, 5))
     z, s, idx = b.state("z", "td"), b.state("s", "vd"), b.clamp("idx", "t", "V")
     pick_v = b.mask("vt", op("==", A0, IndexExpr("read", (idx, A1))))
     met = b.es("td,vd,vt->t", z, s, pick_v)
@@ -341,7 +333,7 @@ def gathers(rng: Rng) -> Draw:
 
 def fixed_positions(rng: Rng) -> Draw:
     """One position pulls all others (a CLS token): a gradient only where the others pull back."""
-    b = Build(dict(t="T", s="T", d="D"), random_sizes(rng, "TD", 3, 6))
+    b = Build({"t": "T", "s": "T", "d": "D"}, random_sizes(rng, "TD", 3, 6))
     z, k = b.state("z", "td"), int(rng.integers(0, 2))
     first = b.mask("s", op("==", A0, integer(k)))
     away = b.es("s,sd,t->td", first, z, b.mask("t", op("!=", A0, integer(k))))
@@ -352,7 +344,7 @@ def fixed_positions(rng: Rng) -> Draw:
 
 def distances(rng: Rng) -> Draw:
     """Weights that are a function of the distance of two positions, symmetric or with its sign."""
-    b = Build(dict(t="T", s="T", d="D"), random_sizes(rng, "TD", 3, 5))
+    b = Build({"t": "T", "s": "T", "d": "D"}, random_sizes(rng, "TD", 3, 5))
     z = b.state("z", "td")
     symmetric = coin(rng)
     gap = op("-", A0, A1)
@@ -366,7 +358,7 @@ def distances(rng: Rng) -> Draw:
 
 def kinks(rng: Rng) -> Draw:
     """Powers of relu, absolute values, the largest entry; by themselves and mixed with the wrong partner."""
-    b = Build(dict(t="T", d="D", f="F"), random_sizes(rng, "TDF", 2, 4))
+    b = Build({"t": "T", "d": "D", "f": "F"}, random_sizes(rng, "TDF", 2, 4))
     z, w, v = b.state("z", "td"), b.param("W", "df"), b.param("V", "df")
     u = b.es("td,df->tf", z, w)
     kind = pick(rng, "relu2", "relu3", "max", "max_shared", "abs", "mixed")
@@ -387,7 +379,7 @@ def kinks(rng: Rng) -> Draw:
 
 def jumps(rng: Rng) -> Draw:
     """Forces with jumps: a Jacobian of zeros off them, and yet no gradient unless each jumps only with itself."""
-    b = Build(dict(i="I", j="I"), random_sizes(rng, "I"))
+    b = Build({"i": "I", "j": "I"}, random_sizes(rng, "I"))
     z, w = b.state("z", "i"), b.param("W", "ij")
     jump = b.map(pick(rng, "sign", "step"), z)
     if coin(rng):
@@ -397,7 +389,7 @@ def jumps(rng: Rng) -> Draw:
 
 def holes(rng: Rng) -> Draw:
     """Central forces of every power are gradients; the vortex has a symmetric Jacobian and is none."""
-    b = Build(dict(i="I"), random_sizes(rng, "I"))
+    b = Build({"i": "I"}, random_sizes(rng, "I"))
     x, y = b.state("x", ""), b.state("y", "")
     square = b.add(b.es(",->", x, x), b.es(",->", y, y))
     exponent = pick(rng, Fraction(-1), Fraction(-1, 2), Fraction(-3, 2), Fraction(-2))
@@ -410,7 +402,7 @@ def holes(rng: Rng) -> Draw:
 
 def logarithms(rng: Rng) -> Draw:
     """Fractional powers, logarithms and roots of what is positive."""
-    b = Build(dict(i="I", j="J"), random_sizes(rng, "IJ"))
+    b = Build({"i": "I", "j": "J"}, random_sizes(rng, "IJ"))
     z, w = b.state("z", "i"), b.param("W", "ij")
     u = b.es("i,ij->j", z, w)
     safe = b.add(b.es("j,j->j", u, u), b.graph.constant(1, b.dims("j")))
@@ -425,7 +417,7 @@ def logarithms(rng: Rng) -> Draw:
 
 def frozen(rng: Rng) -> Draw:
     """An energy that freezes part of itself: alone in each element a gradient, mixed by a matrix none."""
-    b = Build(dict(i="I", j="I"), random_sizes(rng, "I"))
+    b = Build({"i": "I", "j": "I"}, random_sizes(rng, "I"))
     z, w = b.state("z", "i"), b.param("W", "ij")
     mode, mixed = pick(rng, "frozen", "detach"), coin(rng)
     inner = b.es("ij,j->i", w, z) if mixed else z
@@ -435,7 +427,7 @@ def frozen(rng: Rng) -> Draw:
 
 def crossed(rng: Rng) -> Draw:
     """Each state follows an energy: the same one, or one each."""
-    b = Build(dict(i="I", j="J", k="K"), random_sizes(rng, "IJK", 2, 4))
+    b = Build({"i": "I", "j": "J", "k": "K"}, random_sizes(rng, "IJK", 2, 4))
     x, y = b.state("x", "i"), b.state("y", "j")
     w, v = b.param("W", "ijk"), b.param("V", "ijk")
 
@@ -452,7 +444,7 @@ def crossed(rng: Rng) -> Draw:
 
 def perturbed(rng: Rng) -> Draw:
     """A sum of true gradients with or without a small rotation."""
-    b = Build(dict(t="T", s="T", d="D", e="D", f="F"), random_sizes(rng, "TDF", 2, 4))
+    b = Build({"t": "T", "s": "T", "d": "D", "e": "D", "f": "F"}, random_sizes(rng, "TDF", 2, 4))
     z, w, a = b.state("z", "td"), b.param("W", "df"), b.param("A", "de")
     u = b.es("td,df->tf", z, w)
     energy = b.graph.plus(
@@ -467,10 +459,8 @@ def perturbed(rng: Rng) -> Draw:
 
 def cyclic(rng: Rng) -> Draw:
     """Neighbours on a ring, by the remainder of a position: both ways a gradient, one way none."""
-    from energyc.ir import IndexExpr
-
     n = int(rng.integers(3, 6))
-    b = Build(dict(t="T", s="T"), {"T": n})
+    b = Build({"t": "T", "s": "T"}, {"T": n})
     z, size = b.state("z", "t"), IndexExpr("size", ("T",))
     ahead = b.mask("ts", op("==", A1, op("mod", plus(A0, 1), size)))
     behind = b.mask("ts", op("==", A0, op("mod", plus(A1, 1), size)))
@@ -481,7 +471,7 @@ def cyclic(rng: Rng) -> Draw:
 
 def tensor_attention(rng: Rng) -> Draw:
     """Tokens on a grid, softmax over two axes at once, keys from the state itself: the slope of its energy."""
-    b = Build(dict(i="G", j="G", k="G", l="G", d="D", e="D", a="A"), random_sizes(rng, "GDA", 2, 3))
+    b = Build({"i": "G", "j": "G", "k": "G", "l": "G", "d": "D", "e": "D", "a": "A"}, random_sizes(rng, "GDA", 2, 3))
     z, wq = b.state("z", "ijd"), b.param("W_q", "ad")
     wk = wq if coin(rng) else b.param("W_k", "ad")
     q, k = b.es("ijd,ad->ija", z, wq), b.es("ijd,ad->ija", z, wk)

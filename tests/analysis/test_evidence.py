@@ -1,0 +1,233 @@
+"""Witnesses, certificates and potentials: what is claimed of them, against numbers made in another way."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from energyc.analysis.budget import Budget
+from energyc.analysis.canonical import Factor, Labelling
+from energyc.analysis.certificate import Certificate
+from energyc.analysis.checker import CertificateError, check, check_pairing
+from energyc.analysis.conditions import FALSE, TRUE, condition_key
+from energyc.analysis.decide import decide
+from energyc.analysis.intervals import Interval, mapped
+from energyc.analysis.potential import is_potential, recover
+from energyc.analysis.problem import ForceField
+from energyc.analysis.prover import prove
+from energyc.analysis.sizes import small_sizes
+from energyc.analysis.ties import suggest, with_ties
+from energyc.analysis.verdict import Tie
+from energyc.analysis.witness import find_witness
+from energyc.ir import ONE, IndexExpr
+from energyc.ir.functions import FUNCTIONS
+from energyc.ir.interpreter import evaluate
+from tests.analysis.build import A0, A1, A2, Build, integer, op, plus, times
+
+
+def untied() -> tuple[Build, ForceField]:
+    b = Build({"t": "T", "d": "D", "f": "F"}, {"T": 64, "D": 128, "F": 512})
+    z = b.state("z", "td")
+    u = b.es("td,df->tf", z, b.param("W1", "df"))
+    return b, b.field({z: b.es("tf,fd->td", b.map("tanh", u), b.param("W2", "fd"))})
+
+
+def symmetric_linear() -> Certificate:
+    b = Build({"d": "D", "e": "D"}, {"D": 4})
+    z, a = b.state("z", "d"), b.param("A", "de")
+    certificate = prove(b.field({z: b.add(b.es("e,de->d", z, a), b.es("e,ed->d", z, a))}))[-1].certificate
+    assert certificate is not None
+    return certificate
+
+
+# ---------------------------------------------------------------- witnesses
+
+
+def test_a_polynomial_forces_witness_is_two_exact_fractions() -> None:
+    b = Build({"d": "D", "e": "D"}, {"D": 128})
+    z, a = b.state("z", "d"), b.param("A", "de")
+    witness = find_witness(b.field({z: b.es("e,de->d", z, a)}), np.random.default_rng(0)).witness
+    assert witness is not None and witness.certified and witness.arithmetic == "fractions"
+    (row,), (column,) = witness.row.index, witness.column.index
+    matrix = dict(witness.point)["A"]
+    assert witness.entry.low == witness.entry.high == Fraction(matrix[row][column])  # type: ignore[index]
+    assert witness.mirror.low == Fraction(matrix[column][row])  # type: ignore[index]
+
+
+def test_a_witness_holds_by_central_differences() -> None:
+    _, field = untied()
+    witness = find_witness(field, np.random.default_rng(3)).witness
+    assert witness is not None and witness.certified and witness.arithmetic == "intervals"
+    sizes = dict(witness.sizes)
+    point = {name: np.asarray(value) for name, value in witness.point}
+
+    def entry(row: tuple[int, ...], column: tuple[int, ...], h: float = 1e-6) -> float:
+        values = []
+        for step in (h, -h):
+            z = point["z"].copy()
+            z[column] += step
+            (force,) = evaluate(field.roots, {**point, "z": z[None]}, sizes=sizes, values={})
+            values.append(force[0][row])
+        return (values[0] - values[1]) / (2 * h)
+
+    assert entry(witness.row.index, witness.column.index) == pytest.approx(witness.entry.middle, abs=1e-7)
+    assert entry(witness.column.index, witness.row.index) == pytest.approx(witness.mirror.middle, abs=1e-7)
+
+
+@pytest.mark.parametrize("name", sorted(set(FUNCTIONS) - {"silu_integral"}))
+def test_intervals_enclose_every_function(name: str) -> None:
+    points = np.concatenate([np.linspace(0.01, 6, 40), [] if name in ("log", "sqrt") else -np.linspace(0.01, 6, 40)])
+    for width in (0.0, 1e-3):
+        enclosure = mapped(name, None, Interval(points - width, points + width))
+        for shift in (-width, 0.0, width):
+            value = FUNCTIONS[name].value(points + shift)
+            assert np.all(enclosure.low <= value) and np.all(value <= enclosure.high), name
+        assert width or np.all(enclosure.high - enclosure.low < 1e-10 * (1 + np.abs(enclosure.high)))
+
+
+# ---------------------------------------------------------------- certificates
+
+
+def test_a_certificate_is_borne_out_at_three_sizes() -> None:
+    assert check(symmetric_linear(), np.random.default_rng(0)) == 3
+
+
+def test_a_certificate_with_a_wrong_pairing_is_refused() -> None:
+    certificate = symmetric_linear()
+    terms = list(certificate.terms)
+    terms[0] = replace(terms[0], mirror=(terms[0].mirror + 1) % len(terms))
+    with pytest.raises(CertificateError):
+        check_pairing(replace(certificate, terms=tuple(terms)))
+
+
+def test_a_certificate_with_a_wrong_coefficient_is_refused() -> None:
+    certificate = symmetric_linear()
+    terms = [replace(t, coefficient=t.coefficient.scaled(2)) for t in certificate.terms]
+    check_pairing(replace(certificate, terms=tuple(terms)))
+    with pytest.raises(CertificateError, match="add up"):
+        check(replace(certificate, terms=tuple(terms)), np.random.default_rng(0))
+
+
+def test_a_certificate_with_a_false_symmetry_is_refused() -> None:
+    b = Build({"d": "D", "e": "D"}, {"D": 4})
+    z, a = b.state("z", "d"), b.param("A", "de")
+    field = b.field({z: b.es("e,de->d", z, a)})
+    certificate = prove(replace(field, symmetric={a: (1, 0)}))[-1].certificate
+    assert certificate is not None
+    with pytest.raises(CertificateError, match="symmetry"):
+        check(replace(certificate, field=replace(certificate.field, symmetric={})), np.random.default_rng(0))
+
+
+def test_a_certificate_for_another_force_is_refused() -> None:
+    certificate = symmetric_linear()
+    b = Build({"d": "D", "e": "D"}, {"D": 4}, graph=certificate.field.graph)
+    z, a = b.state("z", "d"), b.param("A", "de")
+    other = replace(certificate.field, force={z: b.es("e,de->d", z, a)})
+    with pytest.raises(CertificateError):
+        check(replace(certificate, field=other), np.random.default_rng(0))
+
+
+def test_a_budget_that_runs_out_is_undecided() -> None:
+    b = Build({"d": "D", "e": "D", "m": "M"}, {"D": 3, "M": 3})
+    z, w = b.state("z", "d"), b.param("W", "dm")
+    attempts = prove(b.field({z: b.es("e,em,dm->d", z, w, w)}), seconds=-1.0)
+    assert attempts[-1].certificate is None and "too little time" in attempts[-1].said
+
+
+# ---------------------------------------------------------------- normal forms
+
+
+def test_labels_that_colours_cannot_tell_apart_are_told_by_trying() -> None:
+    """A ring of six and two rings of three have the same colours and different forms."""
+
+    def form(edges: list[tuple[int, int]]) -> object:
+        factors = [Factor(0, edge, Fraction(1)) for edge in edges]
+        dims = {a: "N" for edge in edges for a in edge}
+        return Labelling(factors, dims, {}, {0: [((0, 1), 1), ((1, 0), 1)]}, {0: (0, 0)}, Budget(5000, 5)).form().key
+
+    ring = [(k, (k + 1) % 6) for k in range(6)]
+    turned = [(b * 5 % 7, a * 5 % 7) for a, b in [(k + 1, (k + 1) % 6 + 1) for k in range(6)]]
+    triangles = [(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 3)]
+    assert form(ring) == form(turned)
+    assert form(ring) != form(triangles)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "same"),
+    [
+        (op("<=", A1, A0), op(">=", A0, A1), True),
+        (op("<", A1, plus(A0, 1)), op("<=", A1, A0), True),
+        (op("not", op("<=", A1, A0)), op(">", A1, A0), True),
+        (op("==", A0, plus(A1, 1)), op("==", op("-", A0, integer(1)), A1), True),
+        (op("==", times(2, A0), times(2, A1)), op("==", A1, A0), True),
+        (op("<=", A1, A0), op("<=", A0, A1), False),
+        (op("<=", A1, A0), op("<", A1, A0), False),
+        (op("<=", op("abs", op("-", A0, A1)), integer(2)), op("<=", op("abs", op("-", A1, A0)), integer(2)), True),
+        (op("and", op("<=", A0, A1), op("!=", A0, A1)), op("and", op("!=", A1, A0), op("<=", A0, A1)), True),
+    ],
+)
+def test_conditions_that_mean_the_same(a: IndexExpr, b: IndexExpr, same: bool) -> None:
+    assert (condition_key(a, (0, 1)) == condition_key(b, (0, 1))) == same
+
+
+def test_conditions_that_are_constant() -> None:
+    assert condition_key(op("<=", A0, A0), (0,)) == TRUE
+    assert condition_key(op("<", A0, A0), (0,)) == FALSE
+    assert condition_key(op("==", times(2, A0), plus(times(2, A1), 1)), (0, 1)) == FALSE
+
+
+# ---------------------------------------------------------------- sizes
+
+
+def test_windows_keep_their_reach_when_sizes_shrink() -> None:
+    b = Build({"i": "G", "u": "S", "p": "P"}, {"G": 11, "S": 120, "P": 20})
+    place = op("+", times(10, A1), A2)
+    node = b.es("uip,u->ip", b.mask("uip", op("==", A0, place)), b.state("y", "u"))
+    sizes = small_sizes([node], b.sizes)
+    assert 10 * (sizes["G"] - 1) + sizes["P"] - 1 == sizes["S"] - 1
+    assert sizes["S"] < 60 and sizes["G"] >= 3 and sizes["P"] >= 3
+
+
+def test_a_named_position_keeps_its_dim() -> None:
+    b = Build({"t": "T", "d": "D"}, {"T": 9, "D": 50})
+    node = b.es("t,td->d", b.mask("t", op("==", A0, integer(7))), b.state("z", "td"))
+    assert small_sizes([node], b.sizes) == {"T": 9, "D": 3}
+
+
+# ---------------------------------------------------------------- potentials and ties
+
+
+@pytest.mark.parametrize("name", ["tanh", "sigmoid", "silu", "gelu", "softplus", "relu", "abs", "exp", "sin", "cos"])
+def test_the_potential_of_a_tied_network(name: str) -> None:
+    b = Build({"t": "T", "d": "D", "f": "F"}, {"T": 3, "D": 4, "F": 5})
+    z, w, c = b.state("z", "td"), b.param("W", "df"), b.param("c", "f")
+    u = b.add(b.es("td,df->tf", z, w), b.graph.spread(b.param("b", "f"), b.dims("tf"), (1,)))
+    field = b.field({z: b.es("tf,df,f->td", b.map(name, u), w, c)})
+    assert recover(field, np.random.default_rng(0), seconds=2.0) is not None
+
+
+def test_a_wrong_potential_is_refused() -> None:
+    b = Build({"d": "D"}, {"D": 4})
+    z = b.state("z", "d")
+    field = b.field({z: b.scale(-1, z)})
+    half = b.es("d,d->", z, z, c=Fraction(1, 2))
+    assert is_potential(field, half, np.random.default_rng(0))
+    assert not is_potential(field, b.es("d,d->", z, z), np.random.default_rng(0))
+    assert not is_potential(field, b.graph.scale(ONE, b.es("d,d->", z, b.map("sign", z))), np.random.default_rng(0))
+
+
+def test_the_tie_that_makes_a_feed_forward_an_energy_is_found() -> None:
+    _, field = untied()
+    assert [str(tie) for tie in suggest(field, np.random.default_rng(0), seconds=2.0)] == ["W2[a,b] = W1[b,a]"]
+
+
+def test_a_matrix_that_wants_to_be_symmetric_is_found() -> None:
+    b = Build({"d": "D", "e": "D"}, {"D": 40})
+    z, a = b.state("z", "d"), b.param("A", "de")
+    field = b.field({z: b.es("e,de->d", z, a)})
+    assert [str(tie) for tie in suggest(field, np.random.default_rng(0), seconds=2.0)] == ["A[a,b] = A[b,a]"]
+    tied = with_ties(field, [Tie("A", "A", (1, 0))])
+    assert decide(tied, np.random.default_rng(0)).kind == "conservative"

@@ -1,0 +1,79 @@
+"""Forces of known class: none may be classified wrongly, whatever the draw."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from energyc.analysis.decide import decide
+from energyc.analysis.prover import prove
+from tests.analysis.families import FAMILIES
+
+SEED = int(os.environ.get("ENERGYC_SEED", np.random.SeedSequence().entropy % 2**32))  # type: ignore[operator]
+#: Their Jacobian may be symmetric although they are no gradients: the prover alone cannot tell.
+BEYOND_JACOBIANS = {"jumps", "holes"}
+
+
+def outcome(family: str, number: int) -> tuple[str, str]:
+    """What is true, and what is said, of one draw."""
+    generator = np.random.default_rng([SEED, number, *family.encode()])
+    field, conservative = FAMILIES[family](generator)
+    return "conservative" if conservative else "not-conservative", decide(field, generator).kind
+
+
+def tally(family: str, draws: int) -> Counter[tuple[str, str]]:
+    counts = Counter(outcome(family, number) for number in range(draws))
+    wrong = {pair: n for pair, n in counts.items() if pair[1] not in (pair[0], "undecided")}
+    assert not wrong, f"{family} with ENERGYC_SEED={SEED}: {wrong}"
+    return counts
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_no_draw_is_classified_wrongly(family: str) -> None:
+    tally(family, 4)
+
+
+@pytest.mark.slow
+def test_a_thousand_draws(capsys: pytest.CaptureFixture[str]) -> None:
+    """Prints the seed and the undecided rate of each family."""
+    draws = 1000 // len(FAMILIES) + 1
+    counts = {family: tally(family, draws) for family in FAMILIES}
+    with capsys.disabled():
+        print(f"\nENERGYC_SEED={SEED}, {draws} draws of each of {len(FAMILIES)} families, none wrong; undecided:")
+        for family, count in counts.items():
+            for truth in ("conservative", "not-conservative"):
+                total = sum(n for (t, _), n in count.items() if t == truth)
+                print(f"  {family:20} {truth:17} {count[truth, 'undecided']:3} of {total}")
+
+
+@pytest.mark.parametrize("family", sorted(set(FAMILIES) - BEYOND_JACOBIANS))
+def test_the_prover_alone_proves_nothing_false(family: str) -> None:
+    """Without the numbers that go before it: no certificate for a force that is no gradient."""
+    for number in range(4):
+        generator = np.random.default_rng([SEED, number, *family.encode()])
+        field, conservative = FAMILIES[family](generator)
+        if not conservative:
+            assert prove(field)[-1].certificate is None, f"{family} {number} with ENERGYC_SEED={SEED}"
+
+
+@pytest.mark.parametrize(
+    "family",
+    [
+        "attention",
+        "clamped_keys",
+        "tied_network",
+        "layer_norm",
+        "linear_map",
+        "products",
+        "neighbours",
+        "gathers",
+        "cyclic",
+    ],
+)
+def test_gradients_of_common_forms_are_proved(family: str) -> None:
+    for number in range(4):
+        truth, said = outcome(family, number)
+        assert said == truth, f"{family} {number} with ENERGYC_SEED={SEED}"

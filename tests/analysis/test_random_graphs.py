@@ -1,0 +1,105 @@
+"""Graphs at random: normal forms mean what the graph means, and nothing false is proved or refuted."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from energyc.analysis import checker
+from energyc.analysis.budget import Budget
+from energyc.analysis.certificate import Certificate
+from energyc.analysis.decide import decide
+from energyc.analysis.domain import jumps
+from energyc.analysis.normal import Normaliser
+from energyc.analysis.problem import ForceField, fork, transparent
+from energyc.analysis.prover import Bilinear, _certificate, _Pair, prove
+from energyc.calculus import depends, gradient
+from energyc.ir import Node
+from tests.ir.random_graphs import CONSTS, SIZES, RandomGraph
+
+SEED = int(os.environ.get("ENERGYC_SEED", np.random.SeedSequence().entropy % 2**32))  # type: ignore[operator]
+
+
+def energy_field(drawn: RandomGraph) -> ForceField | None:
+    """The force of a sum of two random nodes."""
+    g, states = drawn.graph, drawn.leaves[:2]
+    usable = [node for node in drawn.values if node in depends([node], set(states))]
+    if not usable:
+        return None
+    chosen = [usable[drawn.random.integers(len(usable))] for _ in range(2)]
+    energy = transparent(g, g.plus(*[g.sum(node, range(len(node.dims))) for node in chosen]))
+    slopes = gradient(g, energy, states, strict=False)
+    if jumps([energy], states) or not slopes:
+        return None
+    return ForceField(g, tuple(states), {s: g.scale(-1, n) for s, n in slopes.items()}, SIZES, CONSTS)  # type: ignore[misc]
+
+
+def force_field(drawn: RandomGraph) -> ForceField | None:
+    """Two random nodes as forces."""
+    states = drawn.leaves[:2]
+    force: dict[Node, Node] = {}
+    for state in states:
+        usable = [n for n in drawn.values if n.dims == state.dims and n in depends([n], set(states))]
+        if not usable:
+            return None
+        force[state] = usable[drawn.random.integers(len(usable))]
+    return ForceField(drawn.graph, tuple(states), force, SIZES, CONSTS)  # type: ignore[arg-type]
+
+
+def draws(count: int) -> Iterator[tuple[int, RandomGraph]]:
+    for seed in range(SEED, SEED + count):
+        drawn = RandomGraph(seed)
+        drawn.grow(int(drawn.random.integers(5, 40)))
+        yield seed, drawn
+
+
+def expansion(field: ForceField, whole: bool) -> Certificate:
+    """u . J w multiplied out, as a certificate without a pairing."""
+    field = replace(field, graph=fork(field.graph))
+    form = Bilinear.of(field)
+    normaliser = Normaliser(field.graph, Budget(60_000, 5.0), whole, frozenset((*form.u, *form.w)))
+    found, _ = normaliser.sum_of(form.node)
+    return _certificate(normaliser, form, found, [_Pair(0, ())] * len(found), "test")
+
+
+def check_expansions(count: int) -> None:
+    for seed, drawn in draws(count):
+        for field in (energy_field(drawn), force_field(drawn)):
+            for whole in (True, False) if field else ():
+                certificate = expansion(field, whole)  # type: ignore[arg-type]
+                point = checker._point(certificate, SIZES, np.random.default_rng(seed))
+                exact = checker._bilinear(certificate, point)
+                if np.isfinite(exact):
+                    checker._check_symmetries(certificate, point)
+                    checker._check_expansion(certificate, point, exact)
+
+
+def check_verdicts(count: int) -> None:
+    for seed, drawn in draws(count):
+        if (field := energy_field(drawn)) is not None:
+            assert decide(field, np.random.default_rng(seed)).kind != "not-conservative", f"seed {seed}"
+        if (field := force_field(drawn)) is not None:
+            for attempt in prove(field):
+                if attempt.certificate is not None:
+                    checker.check(attempt.certificate, np.random.default_rng(seed))
+
+
+def test_normal_forms_mean_the_same() -> None:
+    print(f"ENERGYC_SEED={SEED}")
+    check_expansions(30)
+
+
+def test_nothing_false_is_proved_or_refuted() -> None:
+    print(f"ENERGYC_SEED={SEED}")
+    check_verdicts(30)
+
+
+@pytest.mark.slow
+def test_many_random_graphs() -> None:
+    print(f"ENERGYC_SEED={SEED}")
+    check_expansions(1000)
+    check_verdicts(1000)
