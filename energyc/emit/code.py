@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 SUM, PRODUCT, UNARY, ATOM = 1, 2, 3, 4
@@ -32,6 +33,8 @@ def product(a: Code, b: Code, operator: str = "*") -> Code:
 
 def number(value: float) -> str:
     """A float as Python writes it, integers without a fraction."""
+    if not math.isfinite(value):
+        return f'float("{value}")'
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
 
 

@@ -13,12 +13,16 @@ METHODS = {
     "aep": "_aep",
     "tracking-aep": "_tracking_aep",
     "adjoint": "_adjoint",
+    "holomorphic-ep": "_holomorphic_ep",
+    "holomorphic-aep": "_holomorphic_aep",
     "bptt": "_bptt",
     "tbptt": "_tbptt",
     "implicit": "_implicit",
 }
-CONTRAST = frozenset({"ep", "centered-ep", "vf", "aep", "tracking-aep"})
-CORRECTED = frozenset({"aep", "tracking-aep"})
+HOLOMORPHIC = frozenset({"holomorphic-ep", "holomorphic-aep"})
+CONTRAST = frozenset({"ep", "centered-ep", "vf", "aep", "tracking-aep"}) | HOLOMORPHIC
+HELD = frozenset({"aep", "holomorphic-aep"})
+CORRECTED = HELD | {"tracking-aep"}
 UNROLL = frozenset({"bptt", "tbptt"})
 RULES = tuple(METHODS)
 
@@ -49,7 +53,12 @@ class Features:
     @property
     def held(self) -> bool:
         """Whether a rule corrects at states that stay."""
-        return "aep" in self.rules
+        return bool(HELD & set(self.rules))
+
+    @property
+    def holomorphic(self) -> bool:
+        """Whether a rule nudges in the complex plane."""
+        return bool(HOLOMORPHIC & set(self.rules))
 
     @property
     def nudged(self) -> bool:
@@ -58,7 +67,9 @@ class Features:
 
     def settings(self, options: Mapping[str, object]) -> dict[str, object]:
         """Further settings of the nudged phase that the rules read."""
-        return {}
+        if not self.holomorphic:
+            return {}
+        return {"points": int(str(options.get("points", 4))), "last_leakage": None}
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -70,6 +81,9 @@ class Features:
         if self.corrected:
             parts.append("correction")
         parts += [rule for rule in ("aep", "tracking-aep", "adjoint") if rule in self.rules]
+        if self.holomorphic:
+            parts.append("holomorphic")
+        parts += [rule for rule in ("holomorphic-ep", "holomorphic-aep") if rule in self.rules]
         return (*parts, "pulled", "unroll", "implicit", "host")
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from energyc.emit.code import Code
+from energyc.emit.code import ATOM, Code
 from energyc.emit.torch_einsum import BATCH, Label, reduction
 from energyc.ir import Einsum, IndexExpr, Indicator, Input, Node, Operand
 from energyc.ir.indexing import Affine
@@ -115,11 +115,21 @@ class AccessWriter:
         batched = access.source.node.batched
         others = [a for a in labels if a not in access.rest]
         code = reduction(self.code(access.source.node), [*([BATCH] if batched else []), *labels], [*([BATCH] if batched else []), *others, *access.rest])
+        if not access.rest:
+            return self._placed(access, affine.offset, code, others)
         self.need("overlap_add")
         strides = [dict(affine.strides)[axis] for axis, label in sorted(access.axis_label.items()) if label != access.head]
         size = self.sizes[access.node.labels[access.head]]
         code = Code(f"overlap_add({code.text}, {size}, {affine.offset}, {_many(strides)})", fresh=True)
         return self._finished(access, code, [*others, access.head])
+
+    def _placed(self, access: Access, at: int, code: Code, labels: list[int]) -> Code | None:
+        """The adjoint of a fixed position: zeros but there."""
+        size = self.sizes[access.node.labels[access.head]]
+        if not 0 <= at < size:
+            return None
+        code = Code(f"F.pad({code.at(ATOM)}[..., None], ({at}, {size - 1 - at}))", fresh=True)
+        return self._finished(access, code, [*labels, access.head])
 
     def _gather(self, access: Access) -> Code | None:
         """``table[idx]`` for a table without a batch, ``take_along_dim`` for a sample's own tensor."""
@@ -129,7 +139,7 @@ class AccessWriter:
             return None
         read = [access.axis_label[part.args[0]] for part in access.index.parts]  # type: ignore[index]
         labels = list(access.source.axes)
-        if set(read) != set(access.rest):
+        if set(read) != set(access.rest) or len(set(read)) != len(read):
             return None
         index = self.code(reading)
         table = self.code(access.source.node)
@@ -171,9 +181,12 @@ HELPERS: Mapping[str, str] = {
         before, after = max(0, -low), max(0, high + 1 - x.shape[axis])
         x = F.pad(x, [0, 0] * (x.dim() - axis - 1) + [before, after])
         offset += before
+    first = offset + sum(min(0, r) for r in reach)
     shape = (*x.shape[:axis], *counts, *x.shape[axis + 1 :])
-    steps = (*x.stride()[:axis], *(s * x.stride(axis) for s in strides), *x.stride()[axis + 1 :])
-    return x.as_strided(shape, steps, x.storage_offset() + offset * x.stride(axis))''',
+    steps = (*x.stride()[:axis], *(abs(s) * x.stride(axis) for s in strides), *x.stride()[axis + 1 :])
+    view = x.as_strided(shape, steps, x.storage_offset() + first * x.stride(axis))
+    backward = [axis + k for k, s in enumerate(strides) if s < 0]
+    return view.flip(backward) if backward else view''',
     "overlap_add": '''def overlap_add(t: Tensor, size: int, offset: int, strides: tuple[int, ...]) -> Tensor:
     """The adjoint of :func:`windows`: the window axes come last, one axis of ``size`` takes their place."""
     k = len(strides)

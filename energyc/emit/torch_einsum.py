@@ -65,7 +65,7 @@ def reduction(code: Code, labels: Sequence[Label], out: Sequence[Label]) -> Code
 
 def as_matrix_product(a: Code, la: Sequence[Label], b: Code, lb: Sequence[Label], out: Sequence[Label]) -> Code | None:
     """``a @ b``, ``a @ b.T`` where a's last axis is summed against a matrix b and the rest keeps its order."""
-    if len(lb) != 2 or not la or len(set(la) & set(lb)) != 1 or len(set(la)) != len(la):
+    if len(lb) != 2 or lb[0] == lb[1] or not la or len(set(la) & set(lb)) != 1 or len(set(la)) != len(la):
         return None
     (k,) = set(la) & set(lb)
     (n,) = set(lb) - {k}
@@ -84,7 +84,7 @@ def as_gram(a: Code, la: Sequence[Label], b: Code, lb: Sequence[Label], out: Seq
 
 def as_matrix_vector(a: Code, la: Sequence[Label], b: Code, lb: Sequence[Label], out: Sequence[Label]) -> Code | None:
     """``a @ b`` where b is a vector summed against a's last axis."""
-    if len(lb) != 1 or len(la) < 2 or la[-1] != lb[0] or lb[0] in out or list(out) != list(la[:-1]):
+    if len(lb) != 1 or len(la) < 2 or len(set(la)) != len(la) or la[-1] != lb[0] or list(out) != list(la[:-1]):
         return None
     return Code(f"{a.at(PRODUCT)} @ {b.at(UNARY + 1)}", PRODUCT, True)
 

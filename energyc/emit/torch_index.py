@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from energyc.emit.code import ATOM, PRODUCT, SUM, UNARY, Code
 from energyc.ir import IndexExpr, Node
+from energyc.ir.indexing import Affine
+from energyc.ir.interpreter import INDEX_OPERATIONS
+from energyc.ir.nodes import inputs_of
 
 #: How tightly ``&`` and comparisons bind in Python is no concern here: both sides are always atoms.
 _COMPARE = frozenset({"==", "!=", "<", "<=", ">", ">="})
@@ -14,25 +17,31 @@ _COMPARE = frozenset({"==", "!=", "<", "<=", ">", ">="})
 class IndexWriter:
     """Writes the index expressions of one node with axes of the given sizes."""
 
-    def __init__(self, extents: Sequence[int], size_of: Callable[[str], int], read: Callable[[Node], str]) -> None:
+    def __init__(
+        self,
+        extents: Sequence[int],
+        size_of: Callable[[str], int],
+        read: Callable[[Node], str],
+        need: Callable[[str], None],
+    ) -> None:
         self.extents = extents
         self.size_of = size_of
         self.read = read
+        self.need = need
 
     def write(self, expr: IndexExpr) -> Code:
-        """The expression; its tensor has the node's axes (some of size 1) behind a batch axis if it reads a sample."""
+        """The expression; its tensor has the node's axes (some of size 1) behind a batch axis if it reads a sample.
+
+        What reads neither axes nor inputs is a Python number or truth value.
+        """
+        if (known := constant(expr, self.size_of)) is not None:
+            return Code(str(known), UNARY if known < 0 else ATOM)
         parts = [self.write(part) for part in expr.parts]
         match expr.op:
             case "axis":
                 return Code(f"positions({self.extents[expr.args[0]]}, {expr.args[0]}, {len(self.extents)}, self.device)")  # type: ignore[index]
-            case "int":
-                return Code(str(expr.args[0]), ATOM if int(expr.args[0]) >= 0 else UNARY)  # type: ignore[call-overload]
-            case "size":
-                return Code(str(self.size_of(str(expr.args[0]))))
             case "read" | "related":
                 return self._read(expr, parts)
-            case "true":
-                return Code("torch.ones((), dtype=torch.bool)")
             case "neg":
                 return Code(f"-{parts[0].at(UNARY)}", UNARY)
             case "abs":
@@ -44,7 +53,7 @@ class IndexWriter:
             case "*":
                 return Code(f"{parts[0].at(PRODUCT)} * {parts[1].at(UNARY)}", PRODUCT)
             case "and" | "or":
-                return Code((" & " if expr.op == "and" else " | ").join(p.at(ATOM) for p in parts), 0)
+                return self._joined(expr, parts)
             case op if op in _COMPARE:
                 return Code(f"{parts[0].at(SUM)} {op} {parts[1].at(SUM)}", 0)
         raise TypeError(f"no torch form of index operation {expr.op!r}")
@@ -55,15 +64,86 @@ class IndexWriter:
         assert isinstance(node, Node)
         name = self.read(node)
         rank = len(self.extents)
-        places = [part.args[0] if part.op == "axis" else None for part in expr.parts]
-        if all(p is not None for p in places) and places == sorted(places):  # type: ignore[type-var]
-            slots = [":" if k in places else "None" for k in range(rank)]
-            if slots == [":"] * len(places) and len(places) == rank:
-                return Code(name)
-            return Code(f"{name}[{', '.join([':', *slots])}]")
-        return Code(f"{name}[{', '.join([':', *(p.text for p in parts)])}]")
+        places = [int(part.args[0]) if part.op == "axis" else None for part in expr.parts]  # type: ignore[call-overload]
+        plain = [p for p in places if p is not None]
+        if len(plain) == len(places) and plain == sorted(set(plain)):
+            slots = [":" if k in plain else "None" for k in range(rank)]
+            return Code(name) if len(plain) == rank else Code(f"{name}[{', '.join([':', *slots])}]")
+        if not all(self._inside(part, size) for part, size in zip(expr.parts, self._sizes(node), strict=True)):
+            self.need("element")
+            return Code(f"element({', '.join([name, *(p.text for p in parts)])})")
+        slots = [":", *(p.text for p in parts)]
+        if not any(part.axes() for part in expr.parts) and not any(inputs_of(part) for part in expr.parts):
+            slots += ["None"] * rank
+        return Code(f"{name}[{', '.join(slots)}]")
+
+    def _sizes(self, node: Node) -> list[int]:
+        return [self.size_of(dim) for dim in node.dims]
+
+    def _inside(self, place: IndexExpr, size: int) -> bool:
+        """Whether a place is sure to be in ``0 ... size - 1``."""
+        affine = Affine.of(place, _Sizes(self.size_of))
+        if affine is None:
+            return False
+        reach = [stride * (self.extents[k] - 1) for k, stride in affine.strides]
+        low, high = (affine.offset + sum(bound(0, r) for r in reach) for bound in (min, max))
+        return 0 <= low and high < size
+
+    def _joined(self, expr: IndexExpr, parts: Sequence[Code]) -> Code:
+        """``a & b``; a part that is known either decides or says nothing."""
+        open_parts = [
+            code for part, code in zip(expr.parts, parts, strict=True) if constant(part, self.size_of) is None
+        ]
+        sign = "&" if expr.op == "and" else "|"
+        if len(open_parts) == 1:
+            return open_parts[0]
+        return Code(f" {sign} ".join(p.at(ATOM) for p in open_parts), 0)
+
+
+class _Sizes(dict[str, int]):
+    """Sizes by a function."""
+
+    def __init__(self, size_of: Callable[[str], int]) -> None:
+        super().__init__()
+        self._size_of = size_of
+
+    def __missing__(self, dim: str) -> int:
+        return self._size_of(dim)
+
+
+def constant(expr: IndexExpr, size_of: Callable[[str], int]) -> int | bool | None:
+    """The value of an expression that is the same everywhere, as far as its form shows."""
+    parts = [constant(part, size_of) for part in expr.parts]
+    match expr.op:
+        case "axis" | "read" | "related":
+            return None
+        case "int":
+            return int(expr.args[0])  # type: ignore[call-overload]
+        case "size":
+            return size_of(str(expr.args[0]))
+        case "true":
+            return True
+        case "and" if False in parts:
+            return False
+        case "or" if True in parts:
+            return True
+    if any(part is None for part in parts):
+        return None
+    result = INDEX_OPERATIONS[expr.op](*parts)
+    return bool(result) if expr.is_condition else int(result)
 
 
 def axes_missing(expr: IndexExpr, rank: int) -> bool:
     """Whether some axis of the node does not occur, so that the result must be expanded."""
     return expr.axes() != set(range(rank))
+
+
+HELPERS: Mapping[str, str] = {
+    "element": '''def element(table: Tensor, *places: Tensor | int) -> Tensor:
+    """Each sample's integers at places; -1 outside of the table."""
+    at = torch.broadcast_tensors(*(torch.as_tensor(p, device=table.device) for p in places))
+    sizes = table.shape[1:]
+    inside = torch.stack([(p >= 0) & (p < n) for p, n in zip(at, sizes)]).all(0)
+    found = table[:, *(p.clamp(0, n - 1) for p, n in zip(at, sizes))]
+    return torch.where(inside, found, -1)''',
+}

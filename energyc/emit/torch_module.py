@@ -12,6 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from energyc.emit import (
     torch_access,
     torch_class,
+    torch_complex,
     torch_functions,
     torch_initial,
     torch_nodes,
@@ -33,7 +34,9 @@ HELPERS = {
     **torch_access.HELPERS,
     **torch_routines.HELPERS,
     **torch_sets.HELPERS,
+    **torch_complex.HELPERS,
 }
+REQUIRES = {**torch_sets.REQUIRES, **torch_complex.REQUIRES}
 
 
 def torch_module(network: Network, options: Options) -> str:
@@ -50,14 +53,21 @@ def torch_module(network: Network, options: Options) -> str:
         held, record = held_methods(methods)
         equations += held
         records.append(record)
+    extensions = []
+    if context.features.holomorphic:
+        extended, needed = torch_complex.extension(context)
+        extensions.append(extended)
+        writer.needed |= needed
     equations += ["\n".join(torch_class.ties(context, writer)), "\n".join(torch_class.projections(context, writer))]
     text = "\n\n".join(equations)
     used = {node: name for node, name in context.constants.items() if re.search(rf"self\.{name}\b", text)}
     init = "\n".join(torch_class.init(context, writer, used))
-    return _rendered(context, records, writer.needed, _indented(init), _indented(text))
+    return _rendered(context, records, writer.needed, extensions, _indented(init), _indented(text))
 
 
-def _rendered(context: Context, records: list[str], needed: Iterable[str], init: str, equations: str) -> str:
+def _rendered(
+    context: Context, records: list[str], needed: Iterable[str], extensions: list[str], init: str, equations: str
+) -> str:
     environment = Environment(
         loader=FileSystemLoader(resource("codegen")), undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False
     )
@@ -66,7 +76,7 @@ def _rendered(context: Context, records: list[str], needed: Iterable[str], init:
         return environment.get_template(f"torch/parts/{name}.py.j2").render().rstrip("\n")
 
     features = context.features
-    functions = [*(HELPERS[name] for name in _closure(needed)), *map(part, features.functions)]
+    functions = [*(HELPERS[name] for name in _closure(needed)), *map(part, features.functions), *extensions]
     runtime = [part(name) for name in features.parts]
     about = context.network.description
     module = environment.get_template("torch/module.py.j2").render(
@@ -87,9 +97,10 @@ def _rendered(context: Context, records: list[str], needed: Iterable[str], init:
 
 def _closure(needed: Iterable[str]) -> list[str]:
     """Helper functions with those they call, in a fixed order."""
+    needed = sorted(needed)
     wanted = {*needed}
     for name in needed:
-        wanted.update(torch_sets.REQUIRES.get(name, ()))
+        wanted.update(REQUIRES.get(name, ()))
     return [name for name in HELPERS if name in wanted]
 
 
@@ -113,7 +124,7 @@ def _imports(text: str) -> str:
         return re.search(pattern, text) is not None
 
     names = [name for name in ("Callable", "Iterable", "Iterator", "Mapping", "Sequence") if used(rf"\b{name}\b")]
-    lines = [f"import {name}" for name in ("itertools", "math") if used(rf"\b{name}\.")]
+    lines = [f"import {name}" for name in ("cmath", "itertools", "math") if used(rf"\b{name}\.")]
     lines += [f"from collections.abc import {', '.join(sorted({*names, 'Sequence'}))}", "from typing import NamedTuple"]
     lines += ["", "import torch", *(["import torch.nn.functional as F"] if used(r"\bF\.") else [])]
     lines += ["from torch import Tensor, nn"]

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import TypeGuard
 
 import numpy as np
 
 from energyc.emit import torch_functions as functions
-from energyc.emit.code import PRODUCT, SUM, UNARY, Code, number, scaled
+from energyc.emit.code import ATOM, PRODUCT, SUM, UNARY, Code, number, scaled
 from energyc.emit.torch_access import AccessWriter, access_of
 from energyc.emit.torch_einsum import BATCH, Label, arranged, pairwise, reduction
-from energyc.emit.torch_index import IndexWriter, axes_missing
+from energyc.emit.torch_index import IndexWriter, axes_missing, constant
 from energyc.ir import (
     Add,
     ArgMax,
     Coefficient,
     Einsum,
     Guard,
+    IndexExpr,
     Indicator,
     Input,
     LogSumExp,
@@ -101,7 +103,8 @@ class TorchWriter:
 
     def _index_writer(self, node: Node) -> IndexWriter:
         self.needed.add("positions")
-        return IndexWriter([self.sizes[d] for d in node.dims], self.sizes.__getitem__, lambda n: self.code(n).at(4))
+        extents = [self.sizes[d] for d in node.dims]
+        return IndexWriter(extents, self.sizes.__getitem__, lambda n: self.code(n).at(ATOM), self.needed.add)
 
     def mask(self, node: Indicator) -> Code:
         """An indicator as truth values."""
@@ -113,10 +116,26 @@ class TorchWriter:
         """An indicator's own expression as truth values."""
         return self._filled(node, self._index_writer(node).write(node.condition), node.condition)
 
-    def _filled(self, node: Indicator | Position, code: Code, expr: object) -> Code:
-        if axes_missing(expr, len(node.dims)):  # type: ignore[arg-type]
-            return code.method(f"expand({', '.join([*(['-1'] if node.batched else []), *(str(self.sizes[d]) for d in node.dims)])})")
+    def _filled(self, node: Indicator | Position, code: Code, expr: IndexExpr) -> Code:
+        if (known := constant(expr, self.sizes.__getitem__)) is not None:
+            return self._full(node, str(known), "torch.bool" if isinstance(node, Indicator) else "self.dtype")
+        if axes_missing(expr, len(node.dims)):
+            return code.method(f"expand({', '.join(self._shape(node, '-1'))})")
         return code
+
+    def _shape(self, node: Node, batch: str) -> list[str]:
+        return [*([batch] if node.batched else []), *(str(self.sizes[d]) for d in node.dims)]
+
+    def _full(self, node: Node, value: str, dtype: str) -> Code:
+        """A tensor of one value everywhere, of a node that is the same for all samples."""
+        shape = tuple(self.sizes[d] for d in node.dims)
+        return Code(f"torch.full({shape}, {value}, device=self.device, dtype={dtype})")
+
+    def tensor(self, node: Node) -> Code:
+        """The node as an expression that is a tensor, where :meth:`code` may be a number."""
+        if is_constant(node) and node not in self.names:
+            return self._full(node, number(self.factor(node.coefficient)), "self.dtype")
+        return self.code(node)
 
     def _indicator(self, node: Indicator) -> Code:
         return self.mask(node).method("to(self.dtype)")
@@ -203,7 +222,7 @@ class TorchWriter:
     # ------------------------------------------------------------ functions and reductions
 
     def _map(self, node: Map) -> Code:
-        argument = self.code(node.argument)
+        argument = self.tensor(node.argument)
         name = node.function.name
         if name == "power":
             assert node.function.parameter is not None
@@ -215,12 +234,12 @@ class TorchWriter:
         return functions.apply(name, argument)
 
     def _axes(self, node: Reduction) -> list[int]:
-        return [axis + node.argument.batched for axis in node.axes]
+        return [axis + node.batched for axis in node.axes]
 
-    def _guard(self, guard: Guard, argument: Node) -> Code:
+    def _guard(self, node: Reduction, guard: Guard) -> Code:
         """The mask, viewed so that it broadcasts to the argument."""
         labels = self._labels(guard.indicator, guard.axes)
-        return arranged(self.mask(guard.indicator), labels, self._labels(argument, range(len(argument.dims))))
+        return arranged(self.mask(guard.indicator), labels, self._labels(node, range(len(node.argument.dims))))
 
     def _never_empty(self, node: Reduction) -> bool:
         """Whether every slice that is reduced has an entry, as far as can be seen while compiling."""
@@ -234,10 +253,12 @@ class TorchWriter:
         return bool(np.all(mask.any(axis=gone))) if gone else bool(np.all(mask))
 
     def _masked(self, node: Reduction) -> Code:
-        argument = self.code(node.argument)
+        argument = self.tensor(node.argument)
         if node.guard is None:
             return argument
-        mask = self._guard(node.guard, node.argument)
+        mask = self._guard(node, node.guard)
+        if node.batched and not node.argument.batched:
+            argument = Code(f"{argument.at(ATOM)}[None]")
         return argument.method(f'masked_fill(~{mask.at(4)}, float("-inf"))', fresh=True)
 
     def _softmax(self, node: Softmax) -> Code:
@@ -270,6 +291,11 @@ class TorchWriter:
     def _argmax(self, node: ArgMax) -> Code:
         self.needed.add("first_largest")
         return Code(f"first_largest({self._masked(node).text}, {_axes_text(self._axes(node))})", 4, True)
+
+
+def is_constant(node: Node) -> TypeGuard[Einsum]:
+    """Whether a node is one number everywhere, which is written as that number."""
+    return isinstance(node, Einsum) and not node.operands
 
 
 def _axes_text(axes: Sequence[int]) -> str:

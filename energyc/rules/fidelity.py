@@ -285,6 +285,8 @@ _LIMITS: dict[str, Callable[[_Judge], tuple[Gradient, Sweep, str, bool]]] = {
     "aep": lambda judge: judge.contrast("aep", 2),
     "tracking-aep": lambda judge: judge.contrast("tracking-aep", 2),
     "adjoint": lambda judge: judge.adjoint(),
+    "holomorphic-ep": lambda judge: judge.contrast("holomorphic-ep", judge.exact.points),
+    "holomorphic-aep": lambda judge: judge.contrast("holomorphic-aep", judge.exact.points),
     "tbptt": lambda judge: judge.truncated(),
     "bptt": lambda judge: judge.unrolled(),
     "implicit": lambda judge: judge.differences(),
