@@ -26,8 +26,8 @@ def test_the_readme_s_extras_exist() -> None:
 
 
 def test_the_readme_s_spec_and_code_belong_together() -> None:
-    from energyc.pipeline import emit, resolve
     from energyc.diagnostics import Source
+    from energyc.pipeline import emit, resolve
 
     (spec,) = _blocks("energy")
     made = emit(resolve(Source("README.energy", spec))).text
