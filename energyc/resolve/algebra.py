@@ -137,7 +137,8 @@ def power(base: Term, exponent: Fraction, span: Span, *, positive: bool = False)
             else None
         )
         return Scalar(span, folded) if folded is not None else Power(span, base, exponent)
-    if isinstance(base, Product) and exponent < 0 and exponent.denominator == 1:
+    flat = isinstance(base, Product) and not any(isinstance(factor, Product) for factor in base.factors)
+    if isinstance(base, Product) and flat and exponent < 0 and exponent.denominator == 1:
         return multiply([power(factor, exponent, span) for factor in base.factors], span)
     if isinstance(base, Power) and exponent.denominator == 1 and base.exponent.denominator == 1:
         return power(base.base, base.exponent * exponent, span)

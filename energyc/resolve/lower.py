@@ -120,7 +120,8 @@ class Lowering:
                 factors.element(node, places)
             case Product():
                 for factor in term.factors:
-                    self._collect(factor, factors)
+                    collect = self._collect_value if isinstance(factor, Product) else self._collect
+                    collect(factor, factors)
             case Power(base=base, exponent=exponent) if exponent in (2, 3, 4):
                 for _ in range(int(exponent)):
                     self._collect_value(base, factors)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from types import MappingProxyType
 from typing import Any
 
@@ -37,7 +38,9 @@ def _check(context: Context, window: Window) -> bool:
     sizes = {entry.name: context.sizes.size(entry.name) or 1 for entry in context.names.of_kind("dim")}
     size = sizes[window.dim]
     if any(expr.op == "read" for expr in window.place.walk()):
-        return _report_read(context, window)
+        return _report_unknown(context, window, "a place that an integer input is part of cannot be checked")
+    if not _can_be_tried(window, sizes):
+        return _report_unknown(context, window, "the range of this place cannot be found at these sizes")
     found = _extremes(window, sizes)
     if found is None or (found.least >= 0 and found.largest < size):
         return True
@@ -46,14 +49,16 @@ def _check(context: Context, window: Window) -> bool:
     return False
 
 
-def _report_read(context: Context, window: Window) -> bool:
-    context.reporter.error(
-        "E0311",
-        "the range of a place that an integer input is part of cannot be checked",
-        window.span,
-        help="use the integer input alone as the index",
-    )
+def _report_unknown(context: Context, window: Window, said: str) -> bool:
+    help = "write a place as sums of indices times whole numbers or dims, or as one integer input alone"
+    context.reporter.error("E0311", said, window.span, help=help)
     return False
+
+
+def _can_be_tried(window: Window, sizes: Mapping[str, int]) -> bool:
+    """Whether the range of a place is known by its form, or can be found position by position."""
+    affine = _free_extremes(window.place, sizes) is not None
+    return affine or prod(sizes[index.known] for index in indices_of(window.place)) <= MOST_TRIED
 
 
 def _report(context: Context, window: Window, outside: int, size: int) -> None:
@@ -82,12 +87,10 @@ def _extremes(window: Window, sizes: Mapping[str, int]) -> Extremes | None:
     if bounded is not None and bounded.least >= 0 and bounded.largest < sizes[window.dim]:
         return bounded
     indices = _joined(window.place, conditions)
-    count = 1
-    for index in indices:
-        count *= sizes[index.known]
-    if count <= MOST_TRIED:
+    if prod(sizes[index.known] for index in indices) <= MOST_TRIED:
         return _tried(window.place, conditions, indices, sizes)
-    return bounded or Extremes(-1, -1)
+    assert bounded is not None
+    return bounded
 
 
 def _free_extremes(place: IndexExpr, sizes: Mapping[str, int]) -> Extremes | None:

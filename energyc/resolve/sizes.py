@@ -127,7 +127,7 @@ class Sizes:
 
     def _positive(self, entry: Entry, value: Real, span: Span) -> int:
         if isinstance(value, float) or value.denominator != 1 or not 0 < value <= LARGEST_DIM:
-            shown = value if isinstance(value, float) or value.denominator == 1 else f"{value} = {float(value):g}"
+            shown = _show(value)
             self.reporter.error("E0211", f"dim `{entry.name}` is {shown}, and a dim is a positive whole number", span)
             raise Unknown
         return int(value)
@@ -273,9 +273,12 @@ def _power(a: Real, b: Real) -> Real:
 
 
 def _show(value: Real) -> str:
-    if isinstance(value, Fraction) and value.denominator == 1:
+    if isinstance(value, Fraction) and value.denominator == 1 and abs(value) < 10**18:
         return str(value)
-    return f"{float(value):g}"
+    try:
+        return f"{float(value):g}"
+    except OverflowError:
+        return "beyond floating point"
 
 
 def names_in(expr: ast.Expr) -> list[str]:

@@ -10,7 +10,7 @@ from energyc.resolve.algebra import add, is_zero, multiply
 from energyc.resolve.context import Context, Scope
 from energyc.resolve.read import arguments, reductions, scores, userfns
 from energyc.resolve.read.conditions import negated, read_condition
-from energyc.resolve.read.exact import is_positive
+from energyc.resolve.read.exact import is_positive, known_value
 from energyc.resolve.reporter import did_you_mean
 from energyc.resolve.terms import Apply, Bad, Scalar, Stopped, Term, Truth
 from energyc.resolve.words import INDEXED, KEEPERS, REDUCTIONS, RESERVED_FUNCTIONS, SCALAR, SCORES
@@ -87,11 +87,23 @@ def _scalar(context: Context, scope: Scope, expr: ast.Apply) -> Term:
     if isinstance(argument, Bad):
         return argument
     name = expr.name.text
+    if _outside(context, name, argument):
+        context.reporter.error("E0702", f"`{name}` of this number has no value", expr.span, help=_DOMAINS[name])
+        return Bad(expr.span)
     if name == "sqrt" and not expr.prime and isinstance(argument, Scalar) and is_positive(context, argument):
         root = argument.coefficient.power(HALF)
         if root is not None:
             return Scalar(expr.span, root)
     return Apply(expr.span, Function(name), argument, expr.prime)
+
+
+def _outside(context: Context, name: str, argument: Term) -> bool:
+    """Whether a number lies where a function has no value."""
+    value = known_value(context, argument)
+    return name in _DOMAINS and value is not None and (value < 0 or (value == 0 and name == "log"))
+
+
+_DOMAINS = {"sqrt": "a root is of a number that is not negative", "log": "a logarithm is of a positive number"}
 
 
 def _where(context: Context, scope: Scope, expr: ast.Apply) -> Term:

@@ -57,3 +57,17 @@ def in_range(term: Term) -> bool:
 
 def _short(value: Fraction) -> bool:
     return max(value.numerator.bit_length(), value.denominator.bit_length()) < LONGEST
+
+
+def known_value(context: Context, term: Term) -> float | None:
+    """The value of an exact number with the sizes and consts of today."""
+    if not isinstance(term, Scalar):
+        return None
+    values: dict[str, float] = {}
+    for name, _ in term.coefficient.powers:
+        size = context.sizes.dims.get(name)
+        values[name] = float(size.value) if size else context.sizes.consts[name].value
+    try:
+        return float(term.coefficient.number(values).real)
+    except (OverflowError, ZeroDivisionError):
+        return None

@@ -9,7 +9,7 @@ from energyc.resolve.algebra import add, divide, is_zero, multiply, negate, numb
 from energyc.resolve.context import Context, Scope
 from energyc.resolve.read.access import read_element
 from energyc.resolve.read.calls import read_call
-from energyc.resolve.read.exact import exact_value, in_range, is_positive
+from energyc.resolve.read.exact import exact_value, in_range, is_positive, known_value
 from energyc.resolve.terms import Apply, Bad, Integer, Scalar, Term, position_of
 from energyc.syntax import ast
 
@@ -90,6 +90,9 @@ def _power(context: Context, scope: Scope, expr: ast.Binary, base: Term, right: 
     if exact is not None and abs(exact) <= 1024:
         if is_zero(base) and exact < 0:
             context.reporter.error("E0701", "this divides by 0", expr.span)
+            return Bad(expr.span)
+        if exact.denominator != 1 and (known_value(context, base) or 0) < 0:
+            context.reporter.error("E0702", "this root of a negative number has no value", expr.span)
             return Bad(expr.span)
         return power(base, exact, expr.span, positive=is_positive(context, base))
     if not is_positive(context, base):
