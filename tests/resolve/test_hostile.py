@@ -1,0 +1,44 @@
+"""What a hostile spec can do: be refused, quickly, with a diagnostic."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.resolve.helpers import codes, network
+
+STATE = "state z\n"
+LETS = "\n".join(f"let a{k} = a{k - 1} * z" for k in range(2999, 0, -1))
+DIMS = ", ".join(f"d{k} = d{k - 1} + 1" for k in range(2999, 0, -1))
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        (STATE + "energy e = (((2^1024)^1024)^1024)^1024 * z", "E0704"),
+        (STATE + "fn f(u) = u*u\nenergy e = " + "f(" * 40 + "3" + ")" * 40 + " * z", "E0704"),
+        (STATE + f"energy e = a2999\n{LETS}\nlet a0 = z", "E0802"),
+        (f"dim {DIMS}, d0 = 1\nstate z[d2999]\nenergy e = sum[i](z[i])", "E0802"),
+        (STATE + "\n".join(f"let a{k} = a{(k + 1) % 2000}" for k in range(2000)) + "\nenergy e = a0 * z", "E0802"),
+        ("dim S = 4611686018427387904\nstate z[S]\nenergy e = sum[i](z[i])", "E0801"),
+        ("dim S = 1e300\nstate z[S]\nenergy e = sum[i](z[i])", "E0211"),
+        ("dim S = 100000, P = 700\nstate z[S]\nenergy e = sum[i in S, p in P](z[i*p])", "E0311"),
+        ("const a = 10^300, b = a*a\n" + STATE + "energy e = b*z", "E0213"),
+        ("const a = -4\n" + STATE + "energy e = z * sqrt(a)", "E0702"),
+    ],
+)
+def test_it_is_refused(text: str, code: str) -> None:
+    assert code in codes(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        STATE + "fn f(u) = u*u\nenergy e = " + "f(" * 40 + "z" + ")" * 40,
+        STATE + "fn f(u) = u + u\nenergy e = " + "f(" * 40 + "z" + ")" * 40,
+        "dim D = 3\nstate z[D]\nenergy e = sum[d](" + "layernorm[d](" * 40 + "z[d]" + ")" * 41,
+        "dim lambda = 3, class = 2\nparam import[lambda, class] ~ normal(1)\nstate None[lambda], def[class]\n"
+        "energy global = sum[if,while](None[if] * import[if,while] * def[while])",
+    ],
+)
+def test_it_stays_small(text: str) -> None:
+    assert len(network(text).graph) < 500
