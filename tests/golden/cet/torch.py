@@ -1,0 +1,1192 @@
+"""cet: Convergent Energy Transformer: masked image completion (Hoier, Kerjan, Scellier 2026, appendix B).
+
+Made by energyc 0.1.0 from cet.energy
+SHA-256 of the spec: 2d0a9dae3e3c362ca21ec957f99c2d9d65847da6ace2cb05a0ce8b0ca744faee
+Rules: centered-ep, implicit
+Passes: hoist, share, stack, inplace
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+Tensors = Sequence[Tensor]
+
+
+class Relaxed(NamedTuple):
+    """Where a relaxation ended.
+
+    States by name, residual [batch], steps taken [batch], and what was recorded: [steps + 1, batch, ...] each.
+    """
+
+    states: dict[str, Tensor]
+    residual: Tensor
+    steps: Tensor
+    trace: dict[str, Tensor]
+
+
+class Gradients(NamedTuple):
+    """Gradients of the cost averaged over the batch, and the free phase they belong to."""
+
+    params: dict[str, Tensor]
+    cost: Tensor
+    states: dict[str, Tensor]
+    residual: Tensor
+    steps: Tensor
+    beta: float | None
+    owners: dict[str, nn.Parameter]
+
+    def assign(self) -> None:
+        """Write the gradients into the params' ``grad``."""
+        for name, gradient in self.params.items():
+            self.owners[name].grad = gradient
+
+
+class Phase(NamedTuple):
+    """How a phase runs: its steps, the step of each state, and when it may stop; ``steps`` None: to convergence."""
+
+    steps: int | None
+    step: tuple[float, ...]
+    tolerance: float | None
+    chunk: int
+    max_steps: int
+
+
+class How(NamedTuple):
+    """The settings of a rule: both phases and the nudging strength."""
+
+    free: Phase
+    nudge: Phase
+    beta: float | str | None
+
+
+class Free(NamedTuple):
+    """The end of a free phase."""
+
+    states: list[Tensor]
+    residual: Tensor
+    steps: Tensor
+
+
+#: Of a trajectory: the states before a step, and which samples took it (None: all).
+Path = list[tuple[list[Tensor], Tensor | None]]
+
+
+class Fixed(NamedTuple):
+    """The clamps, and what depends on clamps and params alone."""
+
+    x: Tensor
+    drive: Tensor
+
+    def rows(self, rows: Tensor) -> Fixed:
+        """The same for some of the samples."""
+        return self._replace(x=self.x[rows], drive=self.drive[rows])
+
+
+def normal(random: torch.Generator, shape: tuple[int, ...], mean: float, deviation: float) -> Tensor:
+    """Normal draws in float64."""
+    return mean + deviation * torch.randn(shape, generator=random, dtype=torch.float64)
+
+
+def step(u: Tensor) -> Tensor:
+    """1 where u > 0, else 0: the slope of relu."""
+    return (u > 0).to(u.dtype)
+
+
+def windows(x: Tensor, axis: int, offset: int, counts: tuple[int, ...], strides: tuple[int, ...]) -> Tensor:
+    """``x[..., offset + sum(stride * i), ...]`` as a view with an axis for each i; 0 outside x."""
+    reach = [s * (n - 1) for s, n in zip(strides, counts)]
+    low = offset + sum(min(0, r) for r in reach)
+    high = offset + sum(max(0, r) for r in reach)
+    if low < 0 or high >= x.shape[axis]:
+        before, after = max(0, -low), max(0, high + 1 - x.shape[axis])
+        x = F.pad(x, [0, 0] * (x.dim() - axis - 1) + [before, after])
+        offset += before
+    first = offset + sum(min(0, r) for r in reach)
+    shape = (*x.shape[:axis], *counts, *x.shape[axis + 1 :])
+    steps = (*x.stride()[:axis], *(abs(s) * x.stride(axis) for s in strides), *x.stride()[axis + 1 :])
+    view = x.as_strided(shape, steps, x.storage_offset() + first * x.stride(axis))
+    backward = [axis + k for k, s in enumerate(strides) if s < 0]
+    return view.flip(backward) if backward else view
+
+
+def overlap_add(t: Tensor, size: int, offset: int, strides: tuple[int, ...]) -> Tensor:
+    """The adjoint of :func:`windows`: the window axes come last, one axis of ``size`` takes their place."""
+    k = len(strides)
+    counts = t.shape[t.dim() - k :]
+    reach = [s * (n - 1) for s, n in zip(strides, counts)]
+    before = max(0, -offset - sum(min(0, r) for r in reach))
+    after = max(0, offset + sum(max(0, r) for r in reach) + 1 - size)
+    total = t.new_zeros((*t.shape[: t.dim() - k], before + size + after))
+    along = max(range(k), key=lambda j: counts[j])
+    others = [j for j in range(k) if j != along]
+    for others_at in itertools.product(*(range(counts[j]) for j in others)):
+        start = before + offset + sum(strides[j] * i for j, i in zip(others, others_at))
+        entry = t.permute(*(t.dim() - k + j for j in others), *range(t.dim() - k), t.dim() - k + along)[others_at]
+        first = start + min(0, reach[along])
+        place = slice(first, first + abs(reach[along]) + 1, abs(strides[along]))
+        total[..., place] += entry.flip(-1) if strides[along] < 0 else entry
+    return total[..., before : before + size]
+
+
+def standardized_(x: Tensor, axes: tuple[int, ...]) -> None:
+    """To mean 0 and variance 1 along the axes, in place; what has no variance stays as it is."""
+    centred = x - x.mean(axes, keepdim=True)
+    deviation = centred.square().mean(axes, keepdim=True).sqrt_()
+    torch.where(deviation > 0, centred / deviation, x, out=x)
+
+
+def standardized_adjoint(x: Tensor, seed: Tensor, axes: tuple[int, ...]) -> Tensor:
+    """``(seed - mean(seed) - u mean(u seed)) / deviation`` with u the standardised x."""
+    centred = x - x.mean(axes, keepdim=True)
+    deviation = centred.square().mean(axes, keepdim=True).sqrt_()
+    u = centred / deviation
+    back = (seed - seed.mean(axes, keepdim=True) - u * (u * seed).mean(axes, keepdim=True)) / deviation
+    return torch.where(deviation > 0, back, seed)
+
+
+def _norm(x: Tensor) -> Tensor:
+    """The Euclidean norm of each sample: [batch]."""
+    return x.reshape(len(x), -1).norm(dim=1)
+
+
+def _like(mask: Tensor, x: Tensor) -> Tensor:
+    """A mask [batch] viewed so that it broadcasts to x."""
+    return mask.view(-1, *[1] * (x.dim() - 1))
+
+
+def _put(states: Tensors, rows: Tensor, part: Tensors) -> list[Tensor]:
+    """The states with the given rows replaced, in place."""
+    for x, p in zip(states, part):
+        x[rows] = p
+    return list(states)
+
+
+def _filled(parts: Sequence[Tensor | None], states: Tensors) -> list[Tensor]:
+    """One tensor for each state, zeros where there is none."""
+    return [torch.zeros_like(x) if part is None else part for part, x in zip(parts, states)]
+
+
+def _relative_change(moved: Tensors, states: Tensors) -> Tensor:
+    """The largest of |moved - x| / (|x| + 1e-12) over the states: [batch]."""
+    ratios = [_norm(m - x) / (_norm(x) + 1e-12) for m, x in zip(moved, states)]
+    return torch.stack(ratios).amax(0)
+
+
+def _flat(states: Tensors) -> Tensor:
+    """All states of a sample in a row: [batch, entries]."""
+    return torch.cat([x.reshape(len(x), -1) for x in states], 1)
+
+
+def _shaped(flat: Tensor, states: Tensors) -> list[Tensor]:
+    """The opposite of :func:`_flat`."""
+    parts = flat.split([x[0].numel() for x in states], 1)
+    return [part.reshape(x.shape) for part, x in zip(parts, states)]
+
+
+def gmres(
+    operator: Callable[[Tensor], Tensor], rhs: Tensor, tolerance: float, restart: int, cycles: int
+) -> tuple[Tensor, Tensor]:
+    """Solve ``operator(x) = rhs`` for each row by restarted GMRES (Saad and Schultz 1986).
+
+    Returns x [batch, entries] and the relative residual of each row [batch].
+    """
+    x = torch.zeros_like(rhs)
+    scale = rhs.norm(dim=1).clamp_min(torch.finfo(rhs.dtype).tiny)
+    residual = rhs
+    for _ in range(cycles):
+        size = residual.norm(dim=1)
+        if bool((size <= tolerance * scale).all()):
+            break
+        basis = [residual / size.clamp_min(torch.finfo(rhs.dtype).tiny)[:, None]]
+        columns = []
+        for _ in range(min(restart, rhs.shape[1])):
+            w = operator(basis[-1])
+            heights = []
+            for _ in range(2):  # twice is enough (Kahan, in Parlett 1980)
+                h = torch.stack([(w * v).sum(1) for v in basis], 1)
+                w = w - torch.stack([h[:, k, None] * v for k, v in enumerate(basis)]).sum(0)
+                heights.append(h)
+            height = w.norm(dim=1)
+            columns.append(torch.cat([sum(heights[1:], heights[0]), height[:, None]], 1))
+            basis.append(w / torch.where(height > 1e-14 * size, height, torch.inf)[:, None])
+            if bool((height <= 1e-14 * size).all()):
+                break
+        n = len(columns)
+        hessenberg = torch.stack([F.pad(column, (0, n + 1 - column.shape[1])) for column in columns], 2)
+        target = F.pad(size[:, None], (0, n))
+        weights = torch.linalg.pinv(hessenberg) @ target[:, :, None]
+        x = x + torch.stack([weights[:, k] * v for k, v in enumerate(basis[:n])]).sum(0)
+        residual = rhs - operator(x)
+    return x, residual.norm(dim=1) / scale
+
+
+class _Watch:
+    """Counts the steps of a nudged phase; without a number of steps it tells when nothing changes any more."""
+
+    def __init__(self, nudge: Phase, dtype: torch.dtype) -> None:
+        self.nudge = nudge
+        self.smallest = torch.finfo(dtype).eps
+        self.best = float("inf")
+        self.stalled = 0
+
+    def steps(self) -> range:
+        """The steps to be taken at most."""
+        return range(100_000 if self.nudge.steps is None else self.nudge.steps)
+
+    def looks(self, k: int) -> bool:
+        """Whether the change is to be measured at step k."""
+        return self.nudge.steps is None and k % self.nudge.chunk == 0
+
+    def settled(self, change: Tensor) -> bool:
+        """Whether the change has reached rounding, or falls no more."""
+        now = float(change.max())
+        self.stalled = 0 if now < 0.9 * self.best else self.stalled + 1
+        self.best = min(self.best, now)
+        return not now > self.smallest or self.stalled == 20
+
+
+def _less(force: Tensors, parts: Sequence[Tensor | None], factor: float) -> list[Tensor]:
+    """force - factor * parts, where there is a part."""
+    return [f if p is None else f - factor * p for f, p in zip(force, parts)]
+
+
+class Cet(nn.Module):
+    """States z[G, G, D], y[C, S, S].
+
+    Sizes: C = 3, S = 120, P = 20, stride = 10, G = 11, D = 768, H = 12, A = 64, M = 3072.
+    """
+
+    name = "cet"
+    rules = ("centered-ep", "implicit")
+    state_names = ("z", "y")
+    state_shapes = {"z": (11, 11, 768), "y": (3, 120, 120)}
+    clamp_shapes = {"x": ((3, 120, 120), None)}
+    target_shapes = {"t": ((3, 120, 120), None)}
+    param_attributes = {
+        "W_enc": "W_enc",
+        "W_dec": "W_dec",
+        "b_enc": "b_enc",
+        "b_dec": "b_dec",
+        "b_pos": "b_pos",
+        "W_q": "W_q",
+        "W_k": "W_k",
+        "W_mem": "W_mem",
+    }
+    param_bounds = {}
+    term_names = ("enc", "dec", "pos", "mem", "att")
+    readout_names = ("image",)
+    metric_names = ()
+    relax_steps = 150
+    relax_step = (1.0, 1.0)
+    relax_tolerance = None
+    relax_chunk = 25
+    relax_max_steps = None
+    constrained = True
+    biased = {}
+    beta = "auto"
+    last_beta = None
+    nudge_steps = 5
+    _rule_methods = {"centered-ep": "_centered_ep", "implicit": "_implicit"}
+
+    def __init__(
+        self, device: torch.device | str | None = None, dtype: torch.dtype | None = None, seed: int = 0
+    ) -> None:
+        super().__init__()
+        dtype = dtype or torch.get_default_dtype()
+        self.register_buffer("_anchor", torch.zeros((), device=device, dtype=dtype), persistent=False)
+        random = torch.Generator().manual_seed(seed)
+        self.W_enc = nn.Parameter(normal(random, (768, 3, 20, 20), 0, 0.02).to(device, dtype))
+        self.W_dec = nn.Parameter(normal(random, (768, 3, 20, 20), 0, 0.02).to(device, dtype))
+        self.b_enc = nn.Parameter(torch.full((768,), 0.0, dtype=torch.float64).to(device, dtype))
+        self.b_dec = nn.Parameter(torch.full((3,), 0.0, dtype=torch.float64).to(device, dtype))
+        self.b_pos = nn.Parameter(normal(random, (11, 11, 768), 0, 0.02).to(device, dtype))
+        self.W_q = nn.Parameter(normal(random, (12, 64, 768), 0, 0.02).to(device, dtype))
+        self.W_k = nn.Parameter(normal(random, (12, 64, 768), 0, 0.02).to(device, dtype))
+        self.W_mem = nn.Parameter(normal(random, (768, 3072), 0, 0.02).to(device, dtype))
+
+    def _prepare(self, x: Tensor) -> Fixed:
+        """What depends on clamps and params alone."""
+        drive = torch.einsum(
+            "Bcipjq,dcpq->Bijd",
+            windows(windows(x, 2, 0, (11, 20), (10, 1)), 4, 0, (11, 20), (10, 1)),
+            self.W_enc,
+        )
+        drive += self.b_pos
+        drive += self.b_enc
+        return Fixed(x, drive)
+
+    def _start(self, fixed: Fixed) -> list[Tensor]:
+        """Where the states start."""
+        return [fixed.drive, torch.full((len(fixed[0]), 3, 120, 120,), 0, device=self.device, dtype=self.dtype)]
+
+    def _terms(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
+        """Each energy term of each sample.
+
+        energy enc = 1/2 * sum[i,j,d](z[i,j,d]^2)
+                   - sum[i,j,d](z[i,j,d] * seen[i,j,d])
+                   - sum[i,j,d](z[i,j,d] * b_enc[d])
+        energy dec = 1/2 * sum[c,u,v](y[c,u,v]^2)
+                   - sum[i,j,d](z[i,j,d] * sum[c,p,q](W_dec[d,c,p,q] * y[c, stride*i + p, stride*j + q]))
+                   - sum[c,u,v](y[c,u,v] * b_dec[c])
+        energy pos = -sum[i,j,d](z[i,j,d] * b_pos[i,j,d])
+        energy mem = -sum[i,j,m](relu(sum[d](W_mem[d,m] * z[i,j,d]))^2)
+        energy att = -1/gamma * sum[h,i,j](logsumexp[k,l](gamma * sum[a](query[h,i,j,a] * key[h,k,l,a])))
+        """
+        z, y = states
+        seen = torch.einsum(
+            "Bcipjq,dcpq->Bijd",
+            windows(windows(fixed.x, 2, 0, (11, 20), (10, 1)), 4, 0, (11, 20), (10, 1)),
+            self.W_enc,
+        )
+        energy_enc = (
+            0.5 * torch.einsum("Bijd,Bijd->B", z, z)
+            - z.sum((1, 2)) @ self.b_enc
+            - torch.einsum("Bijd,Bijd->B", z, seen)
+        )
+        product = torch.einsum(
+            "Bcipjq,dcpq->Bijd",
+            windows(windows(y, 2, 0, (11, 20), (10, 1)), 4, 0, (11, 20), (10, 1)),
+            self.W_dec,
+        )
+        energy_dec = (
+            0.5 * torch.einsum("Bcuv,Bcuv->B", y, y)
+            - y.sum((2, 3)) @ self.b_dec
+            - torch.einsum("Bijd,Bijd->B", z, product)
+        )
+        energy_pos = -torch.einsum("Bijd,ijd->B", z, self.b_pos)
+        relu = torch.relu_(z @ self.W_mem)
+        energy_mem = -torch.einsum("Bijm,Bijm->B", relu, relu)
+        query = torch.einsum("Bijd,had->Bhija", z, self.W_q)
+        key = torch.einsum("Bijd,had->Bhija", z, self.W_k)
+        level = (0.25 * torch.einsum("Bhija,Bhkla->Bhijkl", query, key)).logsumexp((4, 5))
+        energy_att = -4 * level.sum((1, 2, 3))
+        return [energy_enc, energy_dec, energy_pos, energy_mem, energy_att]
+
+    def _force(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
+        """The force on each state.
+
+        F_z[i,j,d] = b_pos[i,j,d] - z[i,j,d] + seen[i,j,d] + b_enc[d] + sum[h,a](W_k[h,a,d] *
+            sum[k,l](query[h,k,l,a] * softmax[i,j](gamma * sum[a2](query[h,k,l,a2] * key[h,i,j,a2])))) +
+            sum[h,a](W_q[h,a,d] * sum[k,l](key[h,k,l,a] * softmax[k,l](gamma * sum[a2](query[h,i,j,a2] *
+            key[h,k,l,a2])))) + 2 * sum[m](W_mem[d,m] * relu(sum[d2](W_mem[d2,m] * z[i,j,d2]))) +
+            sum[c,p,q](W_dec[d,c,p,q] * y[c, stride*i + p, stride*j + q])
+        F_y[c,u,v] = b_dec[c] - y[c,u,v] + sum[d,p,q,i,j | u == stride*i + p and v == stride*j + q](W_dec[d,c,p,q]
+            * z[i,j,d])
+        """
+        z, y = states
+        query = torch.einsum("Bijd,had->Bhija", z, self.W_q)
+        key = torch.einsum("Bijd,had->Bhija", z, self.W_k)
+        weights = (
+            0.25 * torch.einsum("Bhija,Bhkla->Bhijkl", query, key)
+        ).flatten(4, 5).softmax(4).unflatten(4, (11, 11))
+        pull_key = torch.einsum("Bhklij,Bhkla->Bhija", weights, query)
+        pull_query = torch.einsum("Bhijkl,Bhkla->Bhija", weights, key)
+        product = torch.einsum(
+            "Bcipjq,dcpq->Bijd",
+            windows(windows(y, 2, 0, (11, 20), (10, 1)), 4, 0, (11, 20), (10, 1)),
+            self.W_dec,
+        )
+        product_2 = torch.relu_(z @ self.W_mem) @ self.W_mem.T
+        force_z = torch.einsum("Bhija,had->Bijd", pull_key, self.W_k)
+        force_z += torch.einsum("Bhija,had->Bijd", pull_query, self.W_q)
+        force_z += fixed.drive
+        force_z += product
+        force_z += 2 * product_2
+        force_z -= z
+        product_3 = overlap_add(
+            overlap_add(
+                torch.einsum("Bijd,dcpq->Bcpqij", z, self.W_dec).permute(0, 1, 3, 5, 4, 2),
+                120,
+                0,
+                (10, 1),
+            ).transpose(2, 4),
+            120,
+            0,
+            (10, 1),
+        )
+        force_y = product_3 - y + self.b_dec[:, None, None]
+        return [force_z, force_y]
+
+    def _readouts(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
+        """The answers.
+
+        readout image[c,u,v] = y[c,u,v]
+        """
+        _, y = states
+        return [y]
+
+    def _cost(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor]:
+        """The cost of each sample.
+
+        cost mse = mean[c,u,v]((y[c,u,v] - t[c,u,v])^2)
+        """
+        _, y = states
+        (t,) = targets
+        total = y - t
+        cost = 2.3148148148148147e-05 * torch.einsum("Bcuv,Bcuv->B", total, total)
+        return [cost]
+
+    def _metrics(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor]:
+        """What is only reported."""
+        return []
+
+    def _cost_force(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor | None]:
+        """dC/dz of each sample; None where the cost does not read a state.
+
+        dC/dy[c,u,v] = 2/(C*S^2) * (y[c,u,v] - t[c,u,v])
+        """
+        _, y = states
+        (t,) = targets
+        total = y - t
+        slope_y = 4.6296296296296294e-05 * total
+        return [None, slope_y]
+
+    def _cost_gradient(self, states: Tensors, fixed: Fixed, targets: Tensors) -> dict[str, Tensor]:
+        """The direct dC/dtheta, summed over the batch."""
+        return {}
+
+    def _force_adjoint(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> list[Tensor | None]:
+        """J^T seeds, J = dF/dz."""
+        z, _ = states
+        seed_z, seed_y = seeds
+        product = torch.einsum(
+            "Bcipjq,dcpq->Bijd",
+            windows(windows(seed_y, 2, 0, (11, 20), (10, 1)), 4, 0, (11, 20), (10, 1)),
+            self.W_dec,
+        )
+        product_2 = step(z @ self.W_mem).permute(0, 3, 1, 2) * (seed_z @ self.W_mem).permute(0, 3, 1, 2)
+        query = torch.einsum("Bijd,had->Bhija", z, self.W_q)
+        key = torch.einsum("Bijd,had->Bhija", z, self.W_k)
+        weights = (
+            0.25 * torch.einsum("Bhija,Bhkla->Bhijkl", query, key)
+        ).flatten(4, 5).softmax(4).unflatten(4, (11, 11))
+        W_q_z = torch.einsum("Bijd,had->Bijha", seed_z, self.W_q)
+        W_k_z = torch.einsum("Bijd,had->Bijha", seed_z, self.W_k)
+        total = torch.einsum("Bhkla,Bijha->Bhijkl", key, W_q_z)
+        total += torch.einsum("Bhija,Bklha->Bhijkl", query, W_k_z)
+        product_3 = weights * total
+        total_2 = product_3 - weights * product_3.sum((4, 5))[:, :, :, :, None, None]
+        total_3 = torch.einsum("Bhklij,Bklha->Bhija", weights, W_q_z)
+        total_3 += 0.25 * torch.einsum("Bhklij,Bhkla->Bhija", total_2, query)
+        total_4 = torch.einsum("Bhijkl,Bklha->Bhija", weights, W_k_z)
+        total_4 += 0.25 * torch.einsum("Bhijkl,Bhkla->Bhija", total_2, key)
+        back_z = (
+            product
+            + 2 * torch.einsum("Bmij,dm->Bijd", product_2, self.W_mem)
+            + torch.einsum("Bhija,had->Bijd", total_3, self.W_k)
+            + torch.einsum("Bhija,had->Bijd", total_4, self.W_q)
+            - seed_z
+        )
+        product_4 = overlap_add(
+            overlap_add(
+                torch.einsum("Bijd,dcpq->Bcpqij", seed_z, self.W_dec).permute(0, 1, 3, 5, 4, 2),
+                120,
+                0,
+                (10, 1),
+            ).transpose(2, 4),
+            120,
+            0,
+            (10, 1),
+        )
+        back_y = product_4 - seed_y
+        return [back_z, back_y]
+
+    def _force_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
+        """<seeds, dF/dtheta>, summed over the batch."""
+        z, y = states
+        seed_z, seed_y = seeds
+        key = torch.einsum("Bijd,had->Bhija", z, self.W_k)
+        query = torch.einsum("Bijd,had->Bhija", z, self.W_q)
+        weights = (
+            0.25 * torch.einsum("Bhija,Bhkla->Bhijkl", query, key)
+        ).flatten(4, 5).softmax(4).unflatten(4, (11, 11))
+        pull_query = torch.einsum("Bhijkl,Bhkla->Bhija", weights, key)
+        W_k_z = torch.einsum("Bijd,had->Bijha", seed_z, self.W_k)
+        W_q_z = torch.einsum("Bijd,had->Bijha", seed_z, self.W_q)
+        total = torch.einsum("Bhkla,Bijha->Bhijkl", key, W_q_z)
+        total += torch.einsum("Bhija,Bklha->Bhijkl", query, W_k_z)
+        product = weights * total
+        total_2 = product - weights * product.sum((4, 5))[:, :, :, :, None, None]
+        total_3 = torch.einsum("Bhijkl,Bklha->Bhija", weights, W_k_z)
+        total_3 += 0.25 * torch.einsum("Bhijkl,Bhkla->Bhija", total_2, key)
+        pull_key = torch.einsum("Bhklij,Bhkla->Bhija", weights, query)
+        total_4 = torch.einsum("Bhklij,Bklha->Bhija", weights, W_q_z)
+        total_4 += 0.25 * torch.einsum("Bhklij,Bhkla->Bhija", total_2, query)
+        W_mem_z = z @ self.W_mem
+        return {
+            "W_enc": torch.einsum(
+                "Bcipjq,Bijd->dcpq",
+                windows(windows(fixed.x, 2, 0, (11, 20), (10, 1)), 4, 0, (11, 20), (10, 1)),
+                seed_z,
+            ),
+            "W_dec": (
+                torch.einsum(
+                    "Bcipjq,Bijd->dcpq",
+                    windows(windows(seed_y, 2, 0, (11, 20), (10, 1)), 4, 0, (11, 20), (10, 1)),
+                    z,
+                )
+                + torch.einsum(
+                    "Bcipjq,Bijd->dcpq",
+                    windows(windows(y, 2, 0, (11, 20), (10, 1)), 4, 0, (11, 20), (10, 1)),
+                    seed_z,
+                )
+            ),
+            "b_enc": seed_z.sum((0, 1, 2)),
+            "b_dec": seed_y.sum((0, 2, 3)),
+            "b_pos": seed_z.sum(0),
+            "W_q": (
+                torch.einsum("Bhija,Bijd->had", pull_query, seed_z)
+                + torch.einsum("Bhija,Bijd->had", total_3, z)
+            ),
+            "W_k": torch.einsum("Bhija,Bijd->had", pull_key, seed_z) + torch.einsum("Bhija,Bijd->had", total_4, z),
+            "W_mem": (
+                2 * torch.einsum("Bijd,Bijm->dm", seed_z, torch.relu(W_mem_z))
+                + 2 * torch.einsum(
+                    "Bijd,Bmij->dm",
+                    z,
+                    step(W_mem_z).permute(0, 3, 1, 2) * (seed_z @ self.W_mem).permute(0, 3, 1, 2),
+                )
+            ),
+        }
+
+    def _clamp_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
+        """<seeds, dF/dx> for each real clamp."""
+        seed_z, _ = seeds
+        grad_x = overlap_add(
+            overlap_add(
+                torch.einsum("Bijd,dcpq->Bcpqij", seed_z, self.W_enc).permute(0, 1, 3, 5, 4, 2),
+                120,
+                0,
+                (10, 1),
+            ).transpose(2, 4),
+            120,
+            0,
+            (10, 1),
+        )
+        return {"x": grad_x}
+
+    def _start_gradient(self, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
+        """<seeds, d start/dtheta>, summed over the batch."""
+        seed_z, _ = seeds
+        return {
+            "W_enc": torch.einsum(
+                "Bcipjq,Bijd->dcpq",
+                windows(windows(fixed.x, 2, 0, (11, 20), (10, 1)), 4, 0, (11, 20), (10, 1)),
+                seed_z,
+            ),
+            "b_enc": seed_z.sum((0, 1, 2)),
+            "b_pos": seed_z.sum(0),
+        }
+
+    def _start_clamp_gradient(self, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
+        """<seeds, d start/dx> for each real clamp."""
+        seed_z, _ = seeds
+        grad_x = overlap_add(
+            overlap_add(
+                torch.einsum("Bijd,dcpq->Bcpqij", seed_z, self.W_enc).permute(0, 1, 3, 5, 4, 2),
+                120,
+                0,
+                (10, 1),
+            ).transpose(2, 4),
+            120,
+            0,
+            (10, 1),
+        )
+        return {"x": grad_x}
+
+    def _readout_adjoint(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> list[Tensor | None]:
+        """<seeds, d readouts/dz>."""
+        (seed_image,) = seeds
+        return [None, seed_image]
+
+    def _readout_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
+        """<seeds, d readouts/dtheta>, summed over the batch."""
+        return {}
+
+    def _readout_clamp_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
+        """<seeds, d readouts/dx> for each real clamp."""
+        return {}
+
+    def _energy_gradient(self, states: Tensors, fixed: Fixed) -> dict[str, Tensor]:
+        """dE/dtheta, summed over the batch.
+
+        dE/dW_enc[d,c,p,q] = -sum[i,j](x[c, stride*i + p, stride*j + q] * z[i,j,d])
+        dE/dW_dec[d,c,p,q] = -sum[i,j](z[i,j,d] * y[c, stride*i + p, stride*j + q])
+        dE/db_enc[d] = -sum[i,j](z[i,j,d])
+        dE/db_dec[c] = -sum[u,v](y[c,u,v])
+        dE/db_pos[i,j,d] = -z[i,j,d]
+        dE/dW_q[h,a,d] = -sum[i,j](z[i,j,d] * sum[k,l](key[h,k,l,a] * softmax[k,l](gamma * sum[a2](query[h,i,j,a2]
+            * key[h,k,l,a2]))))
+        dE/dW_k[h,a,d] = -sum[i,j](z[i,j,d] * sum[k,l](query[h,k,l,a] * softmax[i,j](gamma *
+            sum[a2](query[h,k,l,a2] * key[h,i,j,a2]))))
+        dE/dW_mem[d,m] = -2 * sum[i,j](z[i,j,d] * relu(sum[d2](W_mem[d2,m] * z[i,j,d2])))
+        """
+        z, y = states
+        key = torch.einsum("Bijd,had->Bhija", z, self.W_k)
+        query = torch.einsum("Bijd,had->Bhija", z, self.W_q)
+        weights = (
+            0.25 * torch.einsum("Bhija,Bhkla->Bhijkl", query, key)
+        ).flatten(4, 5).softmax(4).unflatten(4, (11, 11))
+        pull_query = torch.einsum("Bhijkl,Bhkla->Bhija", weights, key)
+        pull_key = torch.einsum("Bhklij,Bhkla->Bhija", weights, query)
+        return {
+            "W_enc": -torch.einsum(
+                "Bcipjq,Bijd->dcpq",
+                windows(windows(fixed.x, 2, 0, (11, 20), (10, 1)), 4, 0, (11, 20), (10, 1)),
+                z,
+            ),
+            "W_dec": -torch.einsum(
+                "Bcipjq,Bijd->dcpq",
+                windows(windows(y, 2, 0, (11, 20), (10, 1)), 4, 0, (11, 20), (10, 1)),
+                z,
+            ),
+            "b_enc": -z.sum((0, 1, 2)),
+            "b_dec": -y.sum((0, 2, 3)),
+            "b_pos": -z.sum(0),
+            "W_q": -torch.einsum("Bhija,Bijd->had", pull_query, z),
+            "W_k": -torch.einsum("Bhija,Bijd->had", pull_key, z),
+            "W_mem": -2 * torch.einsum("Bijd,Bijm->dm", z, torch.relu_(z @ self.W_mem)),
+        }
+
+    def _user_force_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
+        """<seeds, dF/dtheta> of the terms that are no energy, summed over the batch."""
+        return {}
+
+    def _ties(self) -> dict[str, Tensor]:
+        """The tied names, each a view of its source."""
+        return {}
+
+    def _project_(self, states: list[Tensor]) -> None:
+        """Each state onto its constraint set, in place."""
+        standardized_(states[0], (3,))
+
+    def _project_adjoint(self, at: Tensors, seeds: Tensors) -> list[Tensor]:
+        """P^T seeds, P the derivative of the projection at a point."""
+        return [standardized_adjoint(at[0], seeds[0], (3,)), seeds[1]]
+
+    # ---------------------------------------------------------------- what a user calls
+
+    @property
+    def device(self) -> torch.device:
+        """Where the network lives."""
+        return self._anchor.device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The dtype of params and states."""
+        return self._anchor.dtype
+
+    @property
+    def params(self) -> dict[str, Tensor]:
+        """Untied params by the spec's names; a tie's name gives a read-only view of its source."""
+        own: dict[str, Tensor] = {name: getattr(self, attribute) for name, attribute in self.param_attributes.items()}
+        return own | self._ties()
+
+    @torch.no_grad()
+    def terms(self, states: dict[str, Tensor], clamps: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Each energy term of each sample: [batch]."""
+        fixed = self._fixed(clamps)
+        return dict(zip(self.term_names, self._terms(self._listed(states), fixed)))
+
+    def energy(self, states: dict[str, Tensor], clamps: dict[str, Tensor]) -> Tensor:
+        """The energy of each sample: [batch]."""
+        values = self.terms(states, clamps).values()
+        return sum(values, torch.zeros(len(states[self.state_names[0]]), device=self.device, dtype=self.dtype))
+
+    @torch.no_grad()
+    def force(self, states: dict[str, Tensor], clamps: dict[str, Tensor]) -> dict[str, Tensor]:
+        """The force on each state, of energies and forces together, before any projection."""
+        return self._named(self._force(self._listed(states), self._fixed(clamps)))
+
+    @torch.no_grad()
+    def readout(self, states: dict[str, Tensor], clamps: dict[str, Tensor]) -> dict[str, Tensor]:
+        """The answers at these states."""
+        return dict(zip(self.readout_names, self._readouts(self._listed(states), self._fixed(clamps))))
+
+    @torch.no_grad()
+    def cost(self, states: dict[str, Tensor], clamps: dict[str, Tensor], targets: dict[str, Tensor]) -> Tensor:
+        """The cost of each sample: [batch]."""
+        return self._cost(self._listed(states), self._fixed(clamps), self._aims(targets))[0]
+
+    @torch.no_grad()
+    def metrics(
+        self, states: dict[str, Tensor], clamps: dict[str, Tensor], targets: dict[str, Tensor]
+    ) -> dict[str, Tensor]:
+        """What is reported and not trained on: [batch] each."""
+        values = self._metrics(self._listed(states), self._fixed(clamps), self._aims(targets))
+        return dict(zip(self.metric_names, values))
+
+    def first_bad_term(self, states: dict[str, Tensor], clamps: dict[str, Tensor]) -> str | None:
+        """The first energy term that is not finite, or None."""
+        values = self.terms(states, clamps)
+        return next((name for name, value in values.items() if not bool(torch.isfinite(value).all())), None)
+
+    @torch.no_grad()
+    def project_params(self) -> None:
+        """Put bounded params back between their bounds."""
+        for name, (low, high) in self.param_bounds.items():
+            self.params[name].clamp_(low, high)
+
+    @torch.no_grad()
+    def start(self, clamps: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Where the states start, projected on their sets."""
+        return self._named(self._begin(None, self._fixed(clamps)))
+
+    @torch.no_grad()
+    def relax(
+        self,
+        clamps: dict[str, Tensor],
+        steps: int | None = None,
+        step: float | None = None,
+        tolerance: float | None = None,
+        states: dict[str, Tensor] | None = None,
+        record: tuple[str, ...] = (),
+    ) -> Relaxed:
+        """Let the states relax. Steps given without a tolerance are exactly that many.
+
+        ``record`` names what is kept after each step, the start included: ``energy``, ``residual``, or a state.
+        """
+        fixed = self._fixed(clamps)
+        phase = self._phase(steps, step, tolerance)
+        begin = self._begin(states, fixed)
+        kept: dict[str, list[Tensor]] = {name: [] for name in record}
+        free = self._settle(begin, fixed, phase, kept)
+        trace = {name: torch.stack(values) for name, values in kept.items()}
+        return Relaxed(self._named(free.states), free.residual, free.steps, trace)
+
+    def gradients(
+        self,
+        clamps: dict[str, Tensor],
+        targets: dict[str, Tensor],
+        rule: str | None = None,
+        *,
+        steps: int | None = None,
+        step: float | None = None,
+        tolerance: float | None = None,
+        beta: float | str | None = None,
+        nudge_steps: int | str | None = "spec",
+        states: dict[str, Tensor] | None = None,
+        allow_biased: bool = False,
+    ) -> Gradients:
+        """The gradient of the cost averaged over the batch, by a rule of this module.
+
+        ``nudge_steps`` None runs nudged phases to convergence; ``states`` is a warm start. A rule that is biased
+        for this network needs ``allow_biased``.
+        """
+        rule = rule or self.rules[0]
+        self._admit(rule, allow_biased)
+        with torch.no_grad():
+            phase = self._phase(steps, step, tolerance)
+            nudge = phase._replace(steps=self.nudge_steps if nudge_steps == "spec" else nudge_steps)
+            fixed, aims = self._fixed(clamps), self._aims(targets)
+            begin = self._begin(states, fixed)
+            how = How(phase, nudge, self.beta if beta is None else beta)
+            return getattr(self, self._rule_methods[rule])(begin, fixed, aims, how)
+
+    def _admit(self, rule: str, allow_biased: bool) -> None:
+        if rule not in self._rule_methods:
+            raise ValueError(f"this module holds no rule {rule!r}; it holds {', '.join(self._rule_methods)}")
+        if rule in self.biased and not allow_biased:
+            raise ValueError(f"{rule} is biased on {self.name}: {self.biased[rule]}; allow_biased=True insists")
+
+    # ---------------------------------------------------------------- between dictionaries and lists
+
+    def _listed(self, states: dict[str, Tensor]) -> list[Tensor]:
+        missing = [name for name in self.state_names if name not in states]
+        if missing:
+            raise ValueError(f"no value for state {missing[0]!r}; the states are {', '.join(self.state_names)}")
+        return [self._real(name, states[name], self.state_shapes[name]) for name in self.state_names]
+
+    def _named(self, states: Tensors) -> dict[str, Tensor]:
+        return dict(zip(self.state_names, states))
+
+    def _real(self, name: str, value: Tensor, shape: tuple[int, ...]) -> Tensor:
+        if tuple(value.shape[1:]) != shape:
+            raise ValueError(f"{name} has shape {tuple(value.shape)}; it takes [batch, {', '.join(map(str, shape))}]")
+        return value.to(self.device, self.dtype)
+
+    def _integer(self, name: str, value: Tensor, shape: tuple[int, ...], classes: int) -> Tensor:
+        if tuple(value.shape[1:]) != shape:
+            raise ValueError(f"{name} has shape {tuple(value.shape)}; it takes [batch, {', '.join(map(str, shape))}]")
+        value = value.to(self.device, torch.int64)
+        if value.numel() and (int(value.min()) < 0 or int(value.max()) >= classes):
+            seen = f"{int(value.min())} to {int(value.max())}"
+            raise ValueError(f"{name} runs from {seen}; its dim has 0 to {classes - 1}")
+        return value
+
+    def _input(self, kind: str, given: dict[str, Tensor], wanted: dict[str, tuple]) -> list[Tensor]:
+        missing = [name for name in wanted if name not in given]
+        if missing:
+            raise ValueError(f"no value for {kind} {missing[0]!r}; the {kind}s are {', '.join(wanted)}")
+        read = []
+        for name, (shape, classes) in wanted.items():
+            if classes is None:
+                read.append(self._real(name, given[name], shape))
+            else:
+                read.append(self._integer(name, given[name], shape, classes))
+        counts = [str(len(value)) for value in read]
+        if len(set(counts)) > 1:
+            raise ValueError(f"the {kind}s differ in their number of samples: {', '.join(counts)}")
+        return read
+
+    def _fixed(self, clamps: dict[str, Tensor]) -> Fixed:
+        return self._prepare(*self._input("clamp", clamps, self.clamp_shapes))
+
+    def _aims(self, targets: dict[str, Tensor]) -> list[Tensor]:
+        return self._input("target", targets, self.target_shapes)
+
+    # ---------------------------------------------------------------- the free phase
+
+    def _phase(self, steps: int | None, step: float | None, tolerance: float | None) -> Phase:
+        exact = steps is not None and tolerance is None
+        count = self.relax_steps if steps is None else steps
+        limit = self.relax_max_steps if steps is None and self.relax_max_steps else 10 * count
+        each = self.relax_step if step is None else (step,) * len(self.state_names)
+        goal = None if exact else (self.relax_tolerance if tolerance is None else tolerance)
+        return Phase(count, each, goal, self.relax_chunk, max(count, limit))
+
+    def _begin(self, states: dict[str, Tensor] | None, fixed: Fixed) -> list[Tensor]:
+        begin = self._start(fixed) if states is None else self._listed(states)
+        begin = [x.clone() for x in begin]
+        self._project_(begin)
+        return begin
+
+    def _advance_(self, states: list[Tensor], force: Tensors, step: Sequence[float]) -> None:
+        """One step, in place: every state moves by its step times its force, then onto its set."""
+        for x, f, h in zip(states, force, step):
+            x.add_(f, alpha=h)
+        self._project_(states)
+
+    def _change(self, states: Tensors, force: Tensors, step: Sequence[float]) -> Tensor:
+        """The largest relative change of a state in one step: [batch]."""
+        moved = [x.clone() for x in states]
+        self._advance_(moved, force, step)
+        return _relative_change(moved, states)
+
+    def _residual(self, states: Tensors, fixed: Fixed, step: Sequence[float]) -> Tensor:
+        return self._change(states, self._force(states, fixed), step)
+
+    def _record(
+        self, kept: dict[str, list[Tensor]], states: Tensors, fixed: Fixed, step: Sequence[float]
+    ) -> None:
+        for name, values in kept.items():
+            if name == "energy":
+                values.append(torch.stack(self._terms(states, fixed)).sum(0))
+            elif name == "residual":
+                values.append(self._residual(states, fixed, step))
+            elif name in self.state_names:
+                values.append(states[self.state_names.index(name)].clone())
+            else:
+                raise ValueError(f"cannot record {name!r}; there are energy, residual, {', '.join(self.state_names)}")
+
+    def _settle(
+        self, states: list[Tensor], fixed: Fixed, phase: Phase, kept: dict[str, list[Tensor]] | None = None
+    ) -> Free:
+        """The free phase: at least ``steps``, then chunks for the samples whose residual is above the tolerance."""
+        kept = kept or {}
+        self._record(kept, states, fixed, phase.step)
+        count = torch.zeros(len(states[0]), dtype=torch.int64, device=self.device)
+        rows = torch.arange(len(count), device=self.device)
+        length = phase.steps or 0
+        while True:
+            every = len(rows) == len(count)
+            part, rest = (states, fixed) if every else ([x[rows] for x in states], fixed.rows(rows))
+            for _ in range(length):
+                self._step_(part, rest, phase.step)
+                if kept:
+                    states = part if every else _put(states, rows, part)
+                    self._record(kept, states, fixed, phase.step)
+            states = part if every else _put(states, rows, part)
+            count[rows] += length
+            residual = self._residual(states, fixed, phase.step)
+            if phase.tolerance is None:
+                return Free(states, residual, count)
+            rows = ((residual > phase.tolerance) & (count < phase.max_steps)).nonzero()[:, 0]
+            if len(rows) == 0:
+                return Free(states, residual, count)
+            length = min(phase.chunk, phase.max_steps - int(count.max()))
+
+    def _step_(self, states: list[Tensor], fixed: Fixed, step: Sequence[float]) -> None:
+        """One step of projected gradient descent, in place."""
+        self._advance_(states, self._force(states, fixed), step)
+
+    # ---------------------------------------------------------------- what all rules share
+
+    def _gradients(
+        self, sums: Sequence[dict[str, Tensor]], free: Free, fixed: Fixed, targets: Tensors, beta: float | None
+    ) -> Gradients:
+        """Per-param sums over the batch, added up and averaged; a param that nothing reads gets zeros."""
+        batch = len(free.residual)
+        params = {}
+        for name, attribute in self.param_attributes.items():
+            parts = [part[name] for part in sums if name in part]
+            zero = torch.zeros_like(getattr(self, attribute), requires_grad=False)
+            params[name] = sum(parts, zero) / batch
+        owners = {name: getattr(self, attribute) for name, attribute in self.param_attributes.items()}
+        cost = self._cost(free.states, fixed, targets)[0]
+        return Gradients(params, cost, self._named(free.states), free.residual, free.steps, beta, owners)
+
+    # ---------------------------------------------------------------- equilibrium propagation
+
+    def _nudged(
+        self,
+        free: Tensors,
+        fixed: Fixed,
+        targets: Tensors,
+        beta: float,
+        nudge: Phase,
+        force: Callable[[Tensors], list[Tensor]] | None = None,
+    ) -> list[Tensor]:
+        """The states after the nudged phase from the free ones, under F - beta dC/dz (or another force than F)."""
+        states = [x.clone() for x in free]
+        watch = _Watch(nudge, self.dtype)
+        for k in watch.steps():
+            own = self._force(states, fixed) if force is None else force(states)
+            pushed = _less(own, self._cost_force(states, fixed, targets), beta)
+            if watch.looks(k) and watch.settled(self._change(states, pushed, nudge.step)):
+                break
+            self._advance_(states, pushed, nudge.step)
+        return states
+
+    def _beta(
+        self, free: Free, fixed: Fixed, targets: Tensors, nudge: Phase, beta: float | str | None, order: int = 2
+    ) -> float:
+        """The nudging strength; ``auto`` balances rounding (eps / displacement) and bias (displacement ^ order).
+
+        The relative displacement of each state is measured under a trial nudge; with the largest r and the
+        smallest s for a unit beta, ``eps / (s beta) = (r beta)^n`` gives ``beta^(n + 1) = eps / (s r^n)``, rounded
+        to a power of two.
+        """
+        if beta is not None and beta != "auto":
+            return float(beta)
+        eps = torch.finfo(self.dtype).eps
+        slopes = [c for c in self._cost_force(free.states, fixed, targets) if c is not None]
+        drive = max((float(c.square().mean()) for c in slopes), default=0.0) ** 0.5
+        if drive == 0.0:
+            return 1.0
+        size = max(float(x.square().mean()) for x in free.states) ** 0.5
+        trial = eps ** (1 / 3) * (size or 1.0) / (drive * max(nudge.step) * min(nudge.steps or 20, 20))
+        moved = self._nudged(free.states, fixed, targets, trial, nudge._replace(steps=nudge.steps or 20))
+        ratios = []
+        for m, x in zip(moved, free.states):
+            scale = float(x.square().mean()) ** 0.5 or size or 1.0
+            ratios.append(float((m - x).square().mean()) ** 0.5 / (trial * scale))
+        ratios = [r for r in ratios if r > 0 and math.isfinite(r)]
+        if not ratios:
+            return 1.0
+        best = (eps / (min(ratios) * max(ratios) ** order)) ** (1 / (order + 1))
+        self.last_beta = 2.0 ** round(math.log2(best))
+        return self.last_beta
+
+    def _contrast(
+        self,
+        free: Free,
+        plus: Tensors,
+        minus: Tensors,
+        fixed: Fixed,
+        targets: Tensors,
+        width: float,
+        beta: float,
+    ) -> Gradients:
+        """Each param reads only the terms it is in; forces without an energy take <a, dF/dtheta> at z*."""
+        upper, lower = self._energy_gradient(plus, fixed), self._energy_gradient(minus, fixed)
+        energy = {name: (upper[name] - lower[name]) / width for name in upper}
+        a = [(m - p) / width for m, p in zip(minus, plus)]
+        forces = self._user_force_gradient(free.states, fixed, a)
+        direct = self._cost_gradient(free.states, fixed, targets)
+        return self._gradients([energy, forces, direct], free, fixed, targets, beta)
+
+    def _centered_ep(self, begin: list[Tensor], fixed: Fixed, targets: Tensors, how: How) -> Gradients:
+        """(dE/dtheta(z(+beta)) - dE/dtheta(z(-beta))) / (2 beta): bias O(beta^2)."""
+        free = self._settle(begin, fixed, how.free)
+        beta = self._beta(free, fixed, targets, how.nudge, how.beta)
+        plus = self._nudged(free.states, fixed, targets, beta, how.nudge)
+        minus = self._nudged(free.states, fixed, targets, -beta, how.nudge)
+        return self._contrast(free, plus, minus, fixed, targets, 2 * beta, beta)
+
+    def _pulled(
+        self, states: Tensors, fixed: Fixed, seeds: Tensors, step: Sequence[float]
+    ) -> tuple[list[Tensor], list[Tensor]]:
+        """P^T seeds and step P^T seeds, P the derivative of the projection at z + step F(z)."""
+        if self.constrained:
+            moved = [x + h * f for x, f, h in zip(states, self._force(states, fixed), step)]
+            seeds = self._project_adjoint(moved, seeds)
+        return list(seeds), [h * u for u, h in zip(seeds, step)]
+
+    # ---------------------------------------------------------------- backpropagation through the steps
+
+    def _bptt(self, begin: list[Tensor], fixed: Fixed, targets: Tensors, how: How) -> Gradients:
+        """Through all steps, the start included."""
+        free, path = self._walked(begin, fixed, how.free, None)
+        slopes = _filled(self._cost_force(free.states, fixed, targets), free.states)
+        seeds, sums = self._walked_back(path, slopes, fixed, how.free)
+        seeds = self._project_adjoint(self._start(fixed), seeds)
+        start = self._start_gradient(fixed, seeds)
+        direct = self._cost_gradient(free.states, fixed, targets)
+        return self._gradients([sums, start, direct], free, fixed, targets, None)
+
+    def _tbptt(self, begin: list[Tensor], fixed: Fixed, targets: Tensors, how: How) -> Gradients:
+        """Through the last steps alone, as many as a nudged phase has."""
+        free, path = self._walked(begin, fixed, how.free, how.nudge.steps)
+        slopes = _filled(self._cost_force(free.states, fixed, targets), free.states)
+        _, sums = self._walked_back(path, slopes, fixed, how.free)
+        return self._gradients([sums, self._cost_gradient(free.states, fixed, targets)], free, fixed, targets, None)
+
+    def _walked(
+        self, states: list[Tensor], fixed: Fixed, phase: Phase, last: int | None
+    ) -> tuple[Free, Path]:
+        """The free phase with the path of its ``last`` steps (all: None)."""
+        path: Path = []
+        count = torch.zeros(len(states[0]), dtype=torch.int64, device=self.device)
+        moving, length = None, phase.steps or 0
+        while True:
+            for _ in range(length):
+                path.append(([x.clone() for x in states], moving))
+                before = path[-1][0]
+                self._advance_(states, self._force(states, fixed), phase.step)
+                if moving is not None:
+                    states = [torch.where(_like(moving, x), x, b) for x, b in zip(states, before)]
+                if last is not None and moving is None and len(path) > last:
+                    path.pop(0)
+            count += length if moving is None else length * moving
+            residual = self._residual(states, fixed, phase.step)
+            if phase.tolerance is None:
+                return Free(states, residual, count), path
+            moving = (residual > phase.tolerance) & (count < phase.max_steps)
+            if not bool(moving.any()):
+                return Free(states, residual, count), self._last_of(path, last)
+            length = min(phase.chunk, phase.max_steps - int(count.max()))
+
+    def _last_of(self, path: Path, last: int | None) -> Path:
+        """For each sample its own last steps: those it took before are switched off."""
+        if last is None:
+            return path
+        left = torch.full((len(path[0][0][0]),), last, device=self.device)
+        kept = []
+        for states, moving in reversed(path):
+            taken = (left > 0) if moving is None else (left > 0) & moving
+            left = left - taken.to(left.dtype)
+            kept.append((states, taken))
+        return kept[::-1]
+
+    def _walked_back(
+        self, path: Path, seeds: list[Tensor], fixed: Fixed, phase: Phase
+    ) -> tuple[list[Tensor], dict[str, Tensor]]:
+        """Adjoints of the steps in reverse: seeds on the states before them, and the sums for each param."""
+        sums: dict[str, Tensor] = {}
+        before = seeds
+        for states, pushed, back in self._steps_back(path, seeds, fixed, phase):
+            before = back
+            for name, part in self._force_gradient(states, fixed, pushed).items():
+                sums[name] = sums[name] + part if name in sums else part
+        return before, sums
+
+    def _steps_back(
+        self, path: Path, seeds: list[Tensor], fixed: Fixed, phase: Phase
+    ) -> Iterator[tuple[list[Tensor], list[Tensor], list[Tensor]]]:
+        """For each step in reverse: its states, step P^T seeds, and the seeds on its states."""
+        for states, moving in reversed(path):
+            through, pushed = self._pulled(states, fixed, seeds, phase.step)
+            if moving is not None:
+                pushed = [torch.where(_like(moving, u), u, 0.0) for u in pushed]
+            back = self._force_adjoint(states, fixed, pushed)
+            back = [u if b is None else u + b for u, b in zip(through, back)]
+            seeds = back if moving is None else [torch.where(_like(moving, b), b, s) for b, s in zip(back, seeds)]
+            yield states, pushed, seeds
+
+    # ---------------------------------------------------------------- the implicit gradient
+
+    def _implicit(self, begin: list[Tensor], fixed: Fixed, targets: Tensors, how: How) -> Gradients:
+        """lambda = dC/dz + (I + step J)^T P^T lambda, then <step P^T lambda, dF/dtheta>."""
+        free = self._settle(begin, fixed, how.free)
+        seeds = _filled(self._cost_force(free.states, fixed, targets), free.states)
+        pushed = self._solved(free.states, fixed, seeds, how.free.step)
+        sums = self._force_gradient(free.states, fixed, pushed)
+        return self._gradients([sums, self._cost_gradient(free.states, fixed, targets)], free, fixed, targets, None)
+
+    def _solved(self, states: Tensors, fixed: Fixed, seeds: Tensors, step: Sequence[float]) -> list[Tensor]:
+        """step P^T lambda, by GMRES. Raises RuntimeError where the system is singular or the solve stalls."""
+
+        def operator(flat: Tensor) -> Tensor:
+            through, pushed = self._pulled(states, fixed, _shaped(flat, states), step)
+            back = self._force_adjoint(states, fixed, pushed)
+            return flat - _flat([u if b is None else u + b for u, b in zip(through, back)])
+
+        goal = 1e-12 if self.dtype == torch.float64 else 1e-5
+        flat, residual = gmres(operator, _flat(seeds), tolerance=goal, restart=60, cycles=40)
+        worst = float(residual.max())
+        self.last_solve = worst
+        if not worst <= 1e3 * goal:
+            why = "there may be no isolated equilibrium here"
+            raise RuntimeError(f"the implicit solve stopped at a relative residual of {worst:.1e}; {why}")
+        return self._pulled(states, fixed, _shaped(flat, states), step)[1]
+
+    # ---------------------------------------------------------------- inside a host network
+
+    def forward(self, clamps: dict[str, Tensor], rule: str = "implicit") -> dict[str, Tensor]:
+        """Readouts at equilibrium, differentiable in params and real clamps (no double backward).
+
+        ``rule`` is ``implicit``, or ``bptt`` for the gradient through all steps.
+        """
+        if rule not in ("implicit", "bptt"):
+            raise ValueError(f"a network inside another is differentiated by implicit or bptt, not {rule}")
+        names = [name for name, (_, classes) in self.clamp_shapes.items() if classes is None]
+        owners = [getattr(self, attribute) for attribute in self.param_attributes.values()]
+        values = _Equilibrium.apply(self, clamps, rule, names, *(clamps[name] for name in names), *owners)
+        return dict(zip(self.readout_names, values))
+
+
+class _Equilibrium(torch.autograd.Function):
+    """Readouts at equilibrium as one operation of autograd."""
+
+    @staticmethod
+    def forward(ctx, net, clamps, rule, names, *tensors):
+        """Relax and read out."""
+        fixed = net._fixed(clamps)
+        phase = net._phase(None, None, None)
+        begin = net._begin(None, fixed)
+        if rule == "bptt":
+            free, path = net._walked(begin, fixed, phase, None)
+        else:
+            free, path = net._settle(begin, fixed, phase), []
+        ctx.net, ctx.rule, ctx.names = net, rule, names
+        ctx.fixed, ctx.phase, ctx.states, ctx.path = fixed, phase, free.states, path
+        return tuple(net._readouts(free.states, fixed))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, *seeds):
+        """The adjoint: the readouts' own slopes, then the equilibrium's or the steps'."""
+        net, fixed, states = ctx.net, ctx.fixed, ctx.states
+        params = [net._readout_gradient(states, fixed, seeds)]
+        clamps = [net._readout_clamp_gradient(states, fixed, seeds)]
+        back = _filled(net._readout_adjoint(states, fixed, seeds), states)
+        if ctx.rule == "implicit":
+            steps = [(states, net._solved(states, fixed, back, ctx.phase.step), back)]
+        else:
+            steps = net._steps_back(ctx.path, back, fixed, ctx.phase)
+        begin = back
+        for at, pushed, before in steps:
+            begin = before
+            params.append(net._force_gradient(at, fixed, pushed))
+            clamps.append(net._clamp_gradient(at, fixed, pushed))
+        if ctx.rule == "bptt":
+            begin = net._project_adjoint(net._start(fixed), begin)
+            params.append(net._start_gradient(fixed, begin))
+            clamps.append(net._start_clamp_gradient(fixed, begin))
+        return (None, None, None, None, *_totals(clamps, ctx.names), *_totals(params, net.param_attributes))
+
+
+def _totals(parts: list[dict[str, Tensor]], names: Iterable[str]) -> list[Tensor | None]:
+    """For each name the sum of the parts that have it, or None."""
+    found = ([part[name] for part in parts if name in part] for name in names)
+    return [sum(values[1:], values[0]) if values else None for values in found]

@@ -1,0 +1,775 @@
+"""modern_hopfield: Modern Hopfield network: retrieval of a stored pattern from a damaged one (Ramsauer et al.
+2021).
+
+Made by energyc 0.1.0 from modern_hopfield.energy
+SHA-256 of the spec: 98d02f140f191124a13e043662487830eb742d914bb4144886639f253b45fd9e
+Rules: implicit
+Passes: hoist, share, stack, inplace
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+Tensors = Sequence[Tensor]
+
+
+class Relaxed(NamedTuple):
+    """Where a relaxation ended.
+
+    States by name, residual [batch], steps taken [batch], and what was recorded: [steps + 1, batch, ...] each.
+    """
+
+    states: dict[str, Tensor]
+    residual: Tensor
+    steps: Tensor
+    trace: dict[str, Tensor]
+
+
+class Gradients(NamedTuple):
+    """Gradients of the cost averaged over the batch, and the free phase they belong to."""
+
+    params: dict[str, Tensor]
+    cost: Tensor
+    states: dict[str, Tensor]
+    residual: Tensor
+    steps: Tensor
+    beta: float | None
+    owners: dict[str, nn.Parameter]
+
+    def assign(self) -> None:
+        """Write the gradients into the params' ``grad``."""
+        for name, gradient in self.params.items():
+            self.owners[name].grad = gradient
+
+
+class Phase(NamedTuple):
+    """How a phase runs: its steps, the step of each state, and when it may stop; ``steps`` None: to convergence."""
+
+    steps: int | None
+    step: tuple[float, ...]
+    tolerance: float | None
+    chunk: int
+    max_steps: int
+
+
+class How(NamedTuple):
+    """The settings of a rule: both phases and the nudging strength."""
+
+    free: Phase
+    nudge: Phase
+    beta: float | str | None
+
+
+class Free(NamedTuple):
+    """The end of a free phase."""
+
+    states: list[Tensor]
+    residual: Tensor
+    steps: Tensor
+
+
+#: Of a trajectory: the states before a step, and which samples took it (None: all).
+Path = list[tuple[list[Tensor], Tensor | None]]
+
+
+class Fixed(NamedTuple):
+    """The clamps, and what depends on clamps and params alone."""
+
+    probe: Tensor
+
+    def rows(self, rows: Tensor) -> Fixed:
+        """The same for some of the samples."""
+        return self._replace(probe=self.probe[rows])
+
+
+def normal(random: torch.Generator, shape: tuple[int, ...], mean: float, deviation: float) -> Tensor:
+    """Normal draws in float64."""
+    return mean + deviation * torch.randn(shape, generator=random, dtype=torch.float64)
+
+
+def _norm(x: Tensor) -> Tensor:
+    """The Euclidean norm of each sample: [batch]."""
+    return x.reshape(len(x), -1).norm(dim=1)
+
+
+def _like(mask: Tensor, x: Tensor) -> Tensor:
+    """A mask [batch] viewed so that it broadcasts to x."""
+    return mask.view(-1, *[1] * (x.dim() - 1))
+
+
+def _put(states: Tensors, rows: Tensor, part: Tensors) -> list[Tensor]:
+    """The states with the given rows replaced, in place."""
+    for x, p in zip(states, part):
+        x[rows] = p
+    return list(states)
+
+
+def _filled(parts: Sequence[Tensor | None], states: Tensors) -> list[Tensor]:
+    """One tensor for each state, zeros where there is none."""
+    return [torch.zeros_like(x) if part is None else part for part, x in zip(parts, states)]
+
+
+def _relative_change(moved: Tensors, states: Tensors) -> Tensor:
+    """The largest of |moved - x| / (|x| + 1e-12) over the states: [batch]."""
+    ratios = [_norm(m - x) / (_norm(x) + 1e-12) for m, x in zip(moved, states)]
+    return torch.stack(ratios).amax(0)
+
+
+def _flat(states: Tensors) -> Tensor:
+    """All states of a sample in a row: [batch, entries]."""
+    return torch.cat([x.reshape(len(x), -1) for x in states], 1)
+
+
+def _shaped(flat: Tensor, states: Tensors) -> list[Tensor]:
+    """The opposite of :func:`_flat`."""
+    parts = flat.split([x[0].numel() for x in states], 1)
+    return [part.reshape(x.shape) for part, x in zip(parts, states)]
+
+
+def gmres(
+    operator: Callable[[Tensor], Tensor], rhs: Tensor, tolerance: float, restart: int, cycles: int
+) -> tuple[Tensor, Tensor]:
+    """Solve ``operator(x) = rhs`` for each row by restarted GMRES (Saad and Schultz 1986).
+
+    Returns x [batch, entries] and the relative residual of each row [batch].
+    """
+    x = torch.zeros_like(rhs)
+    scale = rhs.norm(dim=1).clamp_min(torch.finfo(rhs.dtype).tiny)
+    residual = rhs
+    for _ in range(cycles):
+        size = residual.norm(dim=1)
+        if bool((size <= tolerance * scale).all()):
+            break
+        basis = [residual / size.clamp_min(torch.finfo(rhs.dtype).tiny)[:, None]]
+        columns = []
+        for _ in range(min(restart, rhs.shape[1])):
+            w = operator(basis[-1])
+            heights = []
+            for _ in range(2):  # twice is enough (Kahan, in Parlett 1980)
+                h = torch.stack([(w * v).sum(1) for v in basis], 1)
+                w = w - torch.stack([h[:, k, None] * v for k, v in enumerate(basis)]).sum(0)
+                heights.append(h)
+            height = w.norm(dim=1)
+            columns.append(torch.cat([sum(heights[1:], heights[0]), height[:, None]], 1))
+            basis.append(w / torch.where(height > 1e-14 * size, height, torch.inf)[:, None])
+            if bool((height <= 1e-14 * size).all()):
+                break
+        n = len(columns)
+        hessenberg = torch.stack([F.pad(column, (0, n + 1 - column.shape[1])) for column in columns], 2)
+        target = F.pad(size[:, None], (0, n))
+        weights = torch.linalg.pinv(hessenberg) @ target[:, :, None]
+        x = x + torch.stack([weights[:, k] * v for k, v in enumerate(basis[:n])]).sum(0)
+        residual = rhs - operator(x)
+    return x, residual.norm(dim=1) / scale
+
+
+class ModernHopfield(nn.Module):
+    """States z[D].
+
+    Sizes: D = 64, M = 100.
+    """
+
+    name = "modern_hopfield"
+    rules = ("implicit",)
+    state_names = ("z",)
+    state_shapes = {"z": (64,)}
+    clamp_shapes = {"probe": ((64,), None)}
+    target_shapes = {"stored": ((64,), None)}
+    param_attributes = {"X": "X"}
+    param_bounds = {}
+    term_names = ("confine", "memory")
+    readout_names = ("pattern",)
+    metric_names = ()
+    relax_steps = 3
+    relax_step = (1.0,)
+    relax_tolerance = None
+    relax_chunk = 25
+    relax_max_steps = None
+    constrained = False
+    biased = {}
+    beta = None
+    last_beta = None
+    nudge_steps = 10
+    _rule_methods = {"implicit": "_implicit"}
+
+    def __init__(
+        self, device: torch.device | str | None = None, dtype: torch.dtype | None = None, seed: int = 0
+    ) -> None:
+        super().__init__()
+        dtype = dtype or torch.get_default_dtype()
+        self.register_buffer("_anchor", torch.zeros((), device=device, dtype=dtype), persistent=False)
+        random = torch.Generator().manual_seed(seed)
+        self.X = nn.Parameter(normal(random, (100, 64), 0, 1).to(device, dtype))
+
+    def _prepare(self, probe: Tensor) -> Fixed:
+        """What depends on clamps and params alone."""
+        return Fixed(probe)
+
+    def _start(self, fixed: Fixed) -> list[Tensor]:
+        """Where the states start."""
+        return [fixed.probe]
+
+    def _terms(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
+        """Each energy term of each sample.
+
+        energy confine = 1/2 * sum[d](z[d]^2)
+        energy memory  = -1/beta * logsumexp[m](beta * sum[d](X[m,d] * z[d]))
+        """
+        (z,) = states
+        energy_confine = 0.5 * torch.einsum("Bd,Bd->B", z, z)
+        level = (8 * (z @ self.X.T)).logsumexp(1)
+        energy_memory = -0.125 * level
+        return [energy_confine, energy_memory]
+
+    def _force(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
+        """The force on each state.
+
+        F_z[d] = sum[m](X[m,d] * softmax[m](beta * sum[d2](X[m,d2] * z[d2]))) - z[d]
+        """
+        (z,) = states
+        weights = (8 * (z @ self.X.T)).softmax(1)
+        force_z = weights @ self.X
+        force_z -= z
+        return [force_z]
+
+    def _readouts(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
+        """The answers.
+
+        readout pattern[d] = z[d]
+        """
+        (z,) = states
+        return [z]
+
+    def _cost(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor]:
+        """The cost of each sample.
+
+        cost mse = mean[d]((z[d] - stored[d])^2)
+        """
+        (z,) = states
+        (stored,) = targets
+        total = z - stored
+        cost = 0.015625 * torch.einsum("Bd,Bd->B", total, total)
+        return [cost]
+
+    def _metrics(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor]:
+        """What is only reported."""
+        return []
+
+    def _cost_force(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor | None]:
+        """dC/dz of each sample; None where the cost does not read a state.
+
+        dC/dz[d] = 2/D * (z[d] - stored[d])
+        """
+        (z,) = states
+        (stored,) = targets
+        total = z - stored
+        slope_z = 0.03125 * total
+        return [slope_z]
+
+    def _cost_gradient(self, states: Tensors, fixed: Fixed, targets: Tensors) -> dict[str, Tensor]:
+        """The direct dC/dtheta, summed over the batch."""
+        return {}
+
+    def _force_adjoint(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> list[Tensor | None]:
+        """J^T seeds, J = dF/dz."""
+        (z,) = states
+        (seed_z,) = seeds
+        weights = (8 * (z @ self.X.T)).softmax(1)
+        product = weights * (seed_z @ self.X.T)
+        total = product - weights * product.sum(1)[:, None]
+        back_z = 8 * (total @ self.X)
+        back_z -= seed_z
+        return [back_z]
+
+    def _force_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
+        """<seeds, dF/dtheta>, summed over the batch."""
+        (z,) = states
+        (seed_z,) = seeds
+        weights = (8 * (z @ self.X.T)).softmax(1)
+        product = weights * (seed_z @ self.X.T)
+        total = product - weights * product.sum(1)[:, None]
+        return {"X": weights.T @ seed_z + 8 * (total.T @ z)}
+
+    def _clamp_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
+        """<seeds, dF/dx> for each real clamp."""
+        return {}
+
+    def _start_gradient(self, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
+        """<seeds, d start/dtheta>, summed over the batch."""
+        return {}
+
+    def _start_clamp_gradient(self, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
+        """<seeds, d start/dx> for each real clamp."""
+        (seed_z,) = seeds
+        return {"probe": seed_z}
+
+    def _readout_adjoint(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> list[Tensor | None]:
+        """<seeds, d readouts/dz>."""
+        (seed_pattern,) = seeds
+        return [seed_pattern]
+
+    def _readout_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
+        """<seeds, d readouts/dtheta>, summed over the batch."""
+        return {}
+
+    def _readout_clamp_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
+        """<seeds, d readouts/dx> for each real clamp."""
+        return {}
+
+    def _ties(self) -> dict[str, Tensor]:
+        """The tied names, each a view of its source."""
+        return {}
+
+    def _project_(self, states: list[Tensor]) -> None:
+        """Each state onto its constraint set, in place."""
+
+    def _project_adjoint(self, at: Tensors, seeds: Tensors) -> list[Tensor]:
+        """P^T seeds, P the derivative of the projection at a point."""
+        return [seeds[0]]
+
+    # ---------------------------------------------------------------- what a user calls
+
+    @property
+    def device(self) -> torch.device:
+        """Where the network lives."""
+        return self._anchor.device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The dtype of params and states."""
+        return self._anchor.dtype
+
+    @property
+    def params(self) -> dict[str, Tensor]:
+        """Untied params by the spec's names; a tie's name gives a read-only view of its source."""
+        own: dict[str, Tensor] = {name: getattr(self, attribute) for name, attribute in self.param_attributes.items()}
+        return own | self._ties()
+
+    @torch.no_grad()
+    def terms(self, states: dict[str, Tensor], clamps: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Each energy term of each sample: [batch]."""
+        fixed = self._fixed(clamps)
+        return dict(zip(self.term_names, self._terms(self._listed(states), fixed)))
+
+    def energy(self, states: dict[str, Tensor], clamps: dict[str, Tensor]) -> Tensor:
+        """The energy of each sample: [batch]."""
+        values = self.terms(states, clamps).values()
+        return sum(values, torch.zeros(len(states[self.state_names[0]]), device=self.device, dtype=self.dtype))
+
+    @torch.no_grad()
+    def force(self, states: dict[str, Tensor], clamps: dict[str, Tensor]) -> dict[str, Tensor]:
+        """The force on each state, of energies and forces together, before any projection."""
+        return self._named(self._force(self._listed(states), self._fixed(clamps)))
+
+    @torch.no_grad()
+    def readout(self, states: dict[str, Tensor], clamps: dict[str, Tensor]) -> dict[str, Tensor]:
+        """The answers at these states."""
+        return dict(zip(self.readout_names, self._readouts(self._listed(states), self._fixed(clamps))))
+
+    @torch.no_grad()
+    def cost(self, states: dict[str, Tensor], clamps: dict[str, Tensor], targets: dict[str, Tensor]) -> Tensor:
+        """The cost of each sample: [batch]."""
+        return self._cost(self._listed(states), self._fixed(clamps), self._aims(targets))[0]
+
+    @torch.no_grad()
+    def metrics(
+        self, states: dict[str, Tensor], clamps: dict[str, Tensor], targets: dict[str, Tensor]
+    ) -> dict[str, Tensor]:
+        """What is reported and not trained on: [batch] each."""
+        values = self._metrics(self._listed(states), self._fixed(clamps), self._aims(targets))
+        return dict(zip(self.metric_names, values))
+
+    def first_bad_term(self, states: dict[str, Tensor], clamps: dict[str, Tensor]) -> str | None:
+        """The first energy term that is not finite, or None."""
+        values = self.terms(states, clamps)
+        return next((name for name, value in values.items() if not bool(torch.isfinite(value).all())), None)
+
+    @torch.no_grad()
+    def project_params(self) -> None:
+        """Put bounded params back between their bounds."""
+        for name, (low, high) in self.param_bounds.items():
+            self.params[name].clamp_(low, high)
+
+    @torch.no_grad()
+    def start(self, clamps: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Where the states start, projected on their sets."""
+        return self._named(self._begin(None, self._fixed(clamps)))
+
+    @torch.no_grad()
+    def relax(
+        self,
+        clamps: dict[str, Tensor],
+        steps: int | None = None,
+        step: float | None = None,
+        tolerance: float | None = None,
+        states: dict[str, Tensor] | None = None,
+        record: tuple[str, ...] = (),
+    ) -> Relaxed:
+        """Let the states relax. Steps given without a tolerance are exactly that many.
+
+        ``record`` names what is kept after each step, the start included: ``energy``, ``residual``, or a state.
+        """
+        fixed = self._fixed(clamps)
+        phase = self._phase(steps, step, tolerance)
+        begin = self._begin(states, fixed)
+        kept: dict[str, list[Tensor]] = {name: [] for name in record}
+        free = self._settle(begin, fixed, phase, kept)
+        trace = {name: torch.stack(values) for name, values in kept.items()}
+        return Relaxed(self._named(free.states), free.residual, free.steps, trace)
+
+    def gradients(
+        self,
+        clamps: dict[str, Tensor],
+        targets: dict[str, Tensor],
+        rule: str | None = None,
+        *,
+        steps: int | None = None,
+        step: float | None = None,
+        tolerance: float | None = None,
+        beta: float | str | None = None,
+        nudge_steps: int | str | None = "spec",
+        states: dict[str, Tensor] | None = None,
+        allow_biased: bool = False,
+    ) -> Gradients:
+        """The gradient of the cost averaged over the batch, by a rule of this module.
+
+        ``nudge_steps`` None runs nudged phases to convergence; ``states`` is a warm start. A rule that is biased
+        for this network needs ``allow_biased``.
+        """
+        rule = rule or self.rules[0]
+        self._admit(rule, allow_biased)
+        with torch.no_grad():
+            phase = self._phase(steps, step, tolerance)
+            nudge = phase._replace(steps=self.nudge_steps if nudge_steps == "spec" else nudge_steps)
+            fixed, aims = self._fixed(clamps), self._aims(targets)
+            begin = self._begin(states, fixed)
+            how = How(phase, nudge, self.beta if beta is None else beta)
+            return getattr(self, self._rule_methods[rule])(begin, fixed, aims, how)
+
+    def _admit(self, rule: str, allow_biased: bool) -> None:
+        if rule not in self._rule_methods:
+            raise ValueError(f"this module holds no rule {rule!r}; it holds {', '.join(self._rule_methods)}")
+        if rule in self.biased and not allow_biased:
+            raise ValueError(f"{rule} is biased on {self.name}: {self.biased[rule]}; allow_biased=True insists")
+
+    # ---------------------------------------------------------------- between dictionaries and lists
+
+    def _listed(self, states: dict[str, Tensor]) -> list[Tensor]:
+        missing = [name for name in self.state_names if name not in states]
+        if missing:
+            raise ValueError(f"no value for state {missing[0]!r}; the states are {', '.join(self.state_names)}")
+        return [self._real(name, states[name], self.state_shapes[name]) for name in self.state_names]
+
+    def _named(self, states: Tensors) -> dict[str, Tensor]:
+        return dict(zip(self.state_names, states))
+
+    def _real(self, name: str, value: Tensor, shape: tuple[int, ...]) -> Tensor:
+        if tuple(value.shape[1:]) != shape:
+            raise ValueError(f"{name} has shape {tuple(value.shape)}; it takes [batch, {', '.join(map(str, shape))}]")
+        return value.to(self.device, self.dtype)
+
+    def _integer(self, name: str, value: Tensor, shape: tuple[int, ...], classes: int) -> Tensor:
+        if tuple(value.shape[1:]) != shape:
+            raise ValueError(f"{name} has shape {tuple(value.shape)}; it takes [batch, {', '.join(map(str, shape))}]")
+        value = value.to(self.device, torch.int64)
+        if value.numel() and (int(value.min()) < 0 or int(value.max()) >= classes):
+            seen = f"{int(value.min())} to {int(value.max())}"
+            raise ValueError(f"{name} runs from {seen}; its dim has 0 to {classes - 1}")
+        return value
+
+    def _input(self, kind: str, given: dict[str, Tensor], wanted: dict[str, tuple]) -> list[Tensor]:
+        missing = [name for name in wanted if name not in given]
+        if missing:
+            raise ValueError(f"no value for {kind} {missing[0]!r}; the {kind}s are {', '.join(wanted)}")
+        read = []
+        for name, (shape, classes) in wanted.items():
+            if classes is None:
+                read.append(self._real(name, given[name], shape))
+            else:
+                read.append(self._integer(name, given[name], shape, classes))
+        counts = [str(len(value)) for value in read]
+        if len(set(counts)) > 1:
+            raise ValueError(f"the {kind}s differ in their number of samples: {', '.join(counts)}")
+        return read
+
+    def _fixed(self, clamps: dict[str, Tensor]) -> Fixed:
+        return self._prepare(*self._input("clamp", clamps, self.clamp_shapes))
+
+    def _aims(self, targets: dict[str, Tensor]) -> list[Tensor]:
+        return self._input("target", targets, self.target_shapes)
+
+    # ---------------------------------------------------------------- the free phase
+
+    def _phase(self, steps: int | None, step: float | None, tolerance: float | None) -> Phase:
+        exact = steps is not None and tolerance is None
+        count = self.relax_steps if steps is None else steps
+        limit = self.relax_max_steps if steps is None and self.relax_max_steps else 10 * count
+        each = self.relax_step if step is None else (step,) * len(self.state_names)
+        goal = None if exact else (self.relax_tolerance if tolerance is None else tolerance)
+        return Phase(count, each, goal, self.relax_chunk, max(count, limit))
+
+    def _begin(self, states: dict[str, Tensor] | None, fixed: Fixed) -> list[Tensor]:
+        begin = self._start(fixed) if states is None else self._listed(states)
+        begin = [x.clone() for x in begin]
+        self._project_(begin)
+        return begin
+
+    def _advance_(self, states: list[Tensor], force: Tensors, step: Sequence[float]) -> None:
+        """One step, in place: every state moves by its step times its force, then onto its set."""
+        for x, f, h in zip(states, force, step):
+            x.add_(f, alpha=h)
+        self._project_(states)
+
+    def _change(self, states: Tensors, force: Tensors, step: Sequence[float]) -> Tensor:
+        """The largest relative change of a state in one step: [batch]."""
+        moved = [x.clone() for x in states]
+        self._advance_(moved, force, step)
+        return _relative_change(moved, states)
+
+    def _residual(self, states: Tensors, fixed: Fixed, step: Sequence[float]) -> Tensor:
+        return self._change(states, self._force(states, fixed), step)
+
+    def _record(
+        self, kept: dict[str, list[Tensor]], states: Tensors, fixed: Fixed, step: Sequence[float]
+    ) -> None:
+        for name, values in kept.items():
+            if name == "energy":
+                values.append(torch.stack(self._terms(states, fixed)).sum(0))
+            elif name == "residual":
+                values.append(self._residual(states, fixed, step))
+            elif name in self.state_names:
+                values.append(states[self.state_names.index(name)].clone())
+            else:
+                raise ValueError(f"cannot record {name!r}; there are energy, residual, {', '.join(self.state_names)}")
+
+    def _settle(
+        self, states: list[Tensor], fixed: Fixed, phase: Phase, kept: dict[str, list[Tensor]] | None = None
+    ) -> Free:
+        """The free phase: at least ``steps``, then chunks for the samples whose residual is above the tolerance."""
+        kept = kept or {}
+        self._record(kept, states, fixed, phase.step)
+        count = torch.zeros(len(states[0]), dtype=torch.int64, device=self.device)
+        rows = torch.arange(len(count), device=self.device)
+        length = phase.steps or 0
+        while True:
+            every = len(rows) == len(count)
+            part, rest = (states, fixed) if every else ([x[rows] for x in states], fixed.rows(rows))
+            for _ in range(length):
+                self._step_(part, rest, phase.step)
+                if kept:
+                    states = part if every else _put(states, rows, part)
+                    self._record(kept, states, fixed, phase.step)
+            states = part if every else _put(states, rows, part)
+            count[rows] += length
+            residual = self._residual(states, fixed, phase.step)
+            if phase.tolerance is None:
+                return Free(states, residual, count)
+            rows = ((residual > phase.tolerance) & (count < phase.max_steps)).nonzero()[:, 0]
+            if len(rows) == 0:
+                return Free(states, residual, count)
+            length = min(phase.chunk, phase.max_steps - int(count.max()))
+
+    def _step_(self, states: list[Tensor], fixed: Fixed, step: Sequence[float]) -> None:
+        """One step of projected gradient descent, in place."""
+        self._advance_(states, self._force(states, fixed), step)
+
+    # ---------------------------------------------------------------- what all rules share
+
+    def _gradients(
+        self, sums: Sequence[dict[str, Tensor]], free: Free, fixed: Fixed, targets: Tensors, beta: float | None
+    ) -> Gradients:
+        """Per-param sums over the batch, added up and averaged; a param that nothing reads gets zeros."""
+        batch = len(free.residual)
+        params = {}
+        for name, attribute in self.param_attributes.items():
+            parts = [part[name] for part in sums if name in part]
+            zero = torch.zeros_like(getattr(self, attribute), requires_grad=False)
+            params[name] = sum(parts, zero) / batch
+        owners = {name: getattr(self, attribute) for name, attribute in self.param_attributes.items()}
+        cost = self._cost(free.states, fixed, targets)[0]
+        return Gradients(params, cost, self._named(free.states), free.residual, free.steps, beta, owners)
+
+    def _pulled(
+        self, states: Tensors, fixed: Fixed, seeds: Tensors, step: Sequence[float]
+    ) -> tuple[list[Tensor], list[Tensor]]:
+        """P^T seeds and step P^T seeds, P the derivative of the projection at z + step F(z)."""
+        if self.constrained:
+            moved = [x + h * f for x, f, h in zip(states, self._force(states, fixed), step)]
+            seeds = self._project_adjoint(moved, seeds)
+        return list(seeds), [h * u for u, h in zip(seeds, step)]
+
+    # ---------------------------------------------------------------- backpropagation through the steps
+
+    def _bptt(self, begin: list[Tensor], fixed: Fixed, targets: Tensors, how: How) -> Gradients:
+        """Through all steps, the start included."""
+        free, path = self._walked(begin, fixed, how.free, None)
+        slopes = _filled(self._cost_force(free.states, fixed, targets), free.states)
+        seeds, sums = self._walked_back(path, slopes, fixed, how.free)
+        seeds = self._project_adjoint(self._start(fixed), seeds)
+        start = self._start_gradient(fixed, seeds)
+        direct = self._cost_gradient(free.states, fixed, targets)
+        return self._gradients([sums, start, direct], free, fixed, targets, None)
+
+    def _tbptt(self, begin: list[Tensor], fixed: Fixed, targets: Tensors, how: How) -> Gradients:
+        """Through the last steps alone, as many as a nudged phase has."""
+        free, path = self._walked(begin, fixed, how.free, how.nudge.steps)
+        slopes = _filled(self._cost_force(free.states, fixed, targets), free.states)
+        _, sums = self._walked_back(path, slopes, fixed, how.free)
+        return self._gradients([sums, self._cost_gradient(free.states, fixed, targets)], free, fixed, targets, None)
+
+    def _walked(
+        self, states: list[Tensor], fixed: Fixed, phase: Phase, last: int | None
+    ) -> tuple[Free, Path]:
+        """The free phase with the path of its ``last`` steps (all: None)."""
+        path: Path = []
+        count = torch.zeros(len(states[0]), dtype=torch.int64, device=self.device)
+        moving, length = None, phase.steps or 0
+        while True:
+            for _ in range(length):
+                path.append(([x.clone() for x in states], moving))
+                before = path[-1][0]
+                self._advance_(states, self._force(states, fixed), phase.step)
+                if moving is not None:
+                    states = [torch.where(_like(moving, x), x, b) for x, b in zip(states, before)]
+                if last is not None and moving is None and len(path) > last:
+                    path.pop(0)
+            count += length if moving is None else length * moving
+            residual = self._residual(states, fixed, phase.step)
+            if phase.tolerance is None:
+                return Free(states, residual, count), path
+            moving = (residual > phase.tolerance) & (count < phase.max_steps)
+            if not bool(moving.any()):
+                return Free(states, residual, count), self._last_of(path, last)
+            length = min(phase.chunk, phase.max_steps - int(count.max()))
+
+    def _last_of(self, path: Path, last: int | None) -> Path:
+        """For each sample its own last steps: those it took before are switched off."""
+        if last is None:
+            return path
+        left = torch.full((len(path[0][0][0]),), last, device=self.device)
+        kept = []
+        for states, moving in reversed(path):
+            taken = (left > 0) if moving is None else (left > 0) & moving
+            left = left - taken.to(left.dtype)
+            kept.append((states, taken))
+        return kept[::-1]
+
+    def _walked_back(
+        self, path: Path, seeds: list[Tensor], fixed: Fixed, phase: Phase
+    ) -> tuple[list[Tensor], dict[str, Tensor]]:
+        """Adjoints of the steps in reverse: seeds on the states before them, and the sums for each param."""
+        sums: dict[str, Tensor] = {}
+        before = seeds
+        for states, pushed, back in self._steps_back(path, seeds, fixed, phase):
+            before = back
+            for name, part in self._force_gradient(states, fixed, pushed).items():
+                sums[name] = sums[name] + part if name in sums else part
+        return before, sums
+
+    def _steps_back(
+        self, path: Path, seeds: list[Tensor], fixed: Fixed, phase: Phase
+    ) -> Iterator[tuple[list[Tensor], list[Tensor], list[Tensor]]]:
+        """For each step in reverse: its states, step P^T seeds, and the seeds on its states."""
+        for states, moving in reversed(path):
+            through, pushed = self._pulled(states, fixed, seeds, phase.step)
+            if moving is not None:
+                pushed = [torch.where(_like(moving, u), u, 0.0) for u in pushed]
+            back = self._force_adjoint(states, fixed, pushed)
+            back = [u if b is None else u + b for u, b in zip(through, back)]
+            seeds = back if moving is None else [torch.where(_like(moving, b), b, s) for b, s in zip(back, seeds)]
+            yield states, pushed, seeds
+
+    # ---------------------------------------------------------------- the implicit gradient
+
+    def _implicit(self, begin: list[Tensor], fixed: Fixed, targets: Tensors, how: How) -> Gradients:
+        """lambda = dC/dz + (I + step J)^T P^T lambda, then <step P^T lambda, dF/dtheta>."""
+        free = self._settle(begin, fixed, how.free)
+        seeds = _filled(self._cost_force(free.states, fixed, targets), free.states)
+        pushed = self._solved(free.states, fixed, seeds, how.free.step)
+        sums = self._force_gradient(free.states, fixed, pushed)
+        return self._gradients([sums, self._cost_gradient(free.states, fixed, targets)], free, fixed, targets, None)
+
+    def _solved(self, states: Tensors, fixed: Fixed, seeds: Tensors, step: Sequence[float]) -> list[Tensor]:
+        """step P^T lambda, by GMRES. Raises RuntimeError where the system is singular or the solve stalls."""
+
+        def operator(flat: Tensor) -> Tensor:
+            through, pushed = self._pulled(states, fixed, _shaped(flat, states), step)
+            back = self._force_adjoint(states, fixed, pushed)
+            return flat - _flat([u if b is None else u + b for u, b in zip(through, back)])
+
+        goal = 1e-12 if self.dtype == torch.float64 else 1e-5
+        flat, residual = gmres(operator, _flat(seeds), tolerance=goal, restart=60, cycles=40)
+        worst = float(residual.max())
+        self.last_solve = worst
+        if not worst <= 1e3 * goal:
+            why = "there may be no isolated equilibrium here"
+            raise RuntimeError(f"the implicit solve stopped at a relative residual of {worst:.1e}; {why}")
+        return self._pulled(states, fixed, _shaped(flat, states), step)[1]
+
+    # ---------------------------------------------------------------- inside a host network
+
+    def forward(self, clamps: dict[str, Tensor], rule: str = "implicit") -> dict[str, Tensor]:
+        """Readouts at equilibrium, differentiable in params and real clamps (no double backward).
+
+        ``rule`` is ``implicit``, or ``bptt`` for the gradient through all steps.
+        """
+        if rule not in ("implicit", "bptt"):
+            raise ValueError(f"a network inside another is differentiated by implicit or bptt, not {rule}")
+        names = [name for name, (_, classes) in self.clamp_shapes.items() if classes is None]
+        owners = [getattr(self, attribute) for attribute in self.param_attributes.values()]
+        values = _Equilibrium.apply(self, clamps, rule, names, *(clamps[name] for name in names), *owners)
+        return dict(zip(self.readout_names, values))
+
+
+class _Equilibrium(torch.autograd.Function):
+    """Readouts at equilibrium as one operation of autograd."""
+
+    @staticmethod
+    def forward(ctx, net, clamps, rule, names, *tensors):
+        """Relax and read out."""
+        fixed = net._fixed(clamps)
+        phase = net._phase(None, None, None)
+        begin = net._begin(None, fixed)
+        if rule == "bptt":
+            free, path = net._walked(begin, fixed, phase, None)
+        else:
+            free, path = net._settle(begin, fixed, phase), []
+        ctx.net, ctx.rule, ctx.names = net, rule, names
+        ctx.fixed, ctx.phase, ctx.states, ctx.path = fixed, phase, free.states, path
+        return tuple(net._readouts(free.states, fixed))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, *seeds):
+        """The adjoint: the readouts' own slopes, then the equilibrium's or the steps'."""
+        net, fixed, states = ctx.net, ctx.fixed, ctx.states
+        params = [net._readout_gradient(states, fixed, seeds)]
+        clamps = [net._readout_clamp_gradient(states, fixed, seeds)]
+        back = _filled(net._readout_adjoint(states, fixed, seeds), states)
+        if ctx.rule == "implicit":
+            steps = [(states, net._solved(states, fixed, back, ctx.phase.step), back)]
+        else:
+            steps = net._steps_back(ctx.path, back, fixed, ctx.phase)
+        begin = back
+        for at, pushed, before in steps:
+            begin = before
+            params.append(net._force_gradient(at, fixed, pushed))
+            clamps.append(net._clamp_gradient(at, fixed, pushed))
+        if ctx.rule == "bptt":
+            begin = net._project_adjoint(net._start(fixed), begin)
+            params.append(net._start_gradient(fixed, begin))
+            clamps.append(net._start_clamp_gradient(fixed, begin))
+        return (None, None, None, None, *_totals(clamps, ctx.names), *_totals(params, net.param_attributes))
+
+
+def _totals(parts: list[dict[str, Tensor]], names: Iterable[str]) -> list[Tensor | None]:
+    """For each name the sum of the parts that have it, or None."""
+    found = ([part[name] for part in parts if name in part] for name in names)
+    return [sum(values[1:], values[0]) if values else None for values in found]

@@ -1,0 +1,996 @@
+"""predictive_coding: A predictive-coding network (Rao and Ballard 1999; Whittington and Bogacz 2017): energy is
+squared prediction error.
+
+Made by energyc 0.1.0 from predictive_coding.energy
+SHA-256 of the spec: 9265d3705ad822d53a33ffb3251cf235ca5272c1f127d104fa750cf98e57db65
+Rules: ep, implicit
+Passes: hoist, share, stack, inplace
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+Tensors = Sequence[Tensor]
+
+
+class Relaxed(NamedTuple):
+    """Where a relaxation ended.
+
+    States by name, residual [batch], steps taken [batch], and what was recorded: [steps + 1, batch, ...] each.
+    """
+
+    states: dict[str, Tensor]
+    residual: Tensor
+    steps: Tensor
+    trace: dict[str, Tensor]
+
+
+class Gradients(NamedTuple):
+    """Gradients of the cost averaged over the batch, and the free phase they belong to."""
+
+    params: dict[str, Tensor]
+    cost: Tensor
+    states: dict[str, Tensor]
+    residual: Tensor
+    steps: Tensor
+    beta: float | None
+    owners: dict[str, nn.Parameter]
+
+    def assign(self) -> None:
+        """Write the gradients into the params' ``grad``."""
+        for name, gradient in self.params.items():
+            self.owners[name].grad = gradient
+
+
+class Phase(NamedTuple):
+    """How a phase runs: its steps, the step of each state, and when it may stop; ``steps`` None: to convergence."""
+
+    steps: int | None
+    step: tuple[float, ...]
+    tolerance: float | None
+    chunk: int
+    max_steps: int
+
+
+class How(NamedTuple):
+    """The settings of a rule: both phases and the nudging strength."""
+
+    free: Phase
+    nudge: Phase
+    beta: float | str | None
+
+
+class Free(NamedTuple):
+    """The end of a free phase."""
+
+    states: list[Tensor]
+    residual: Tensor
+    steps: Tensor
+
+
+#: Of a trajectory: the states before a step, and which samples took it (None: all).
+Path = list[tuple[list[Tensor], Tensor | None]]
+
+
+class Fixed(NamedTuple):
+    """The clamps, and what depends on clamps and params alone."""
+
+    x: Tensor
+    m1: Tensor
+
+    def rows(self, rows: Tensor) -> Fixed:
+        """The same for some of the samples."""
+        return self._replace(x=self.x[rows], m1=self.m1[rows])
+
+
+def uniform(random: torch.Generator, shape: tuple[int, ...], low: float, high: float) -> Tensor:
+    """Uniform draws in float64."""
+    return low + (high - low) * torch.rand(shape, generator=random, dtype=torch.float64)
+
+
+def positions(size: int, axis: int, rank: int, device: torch.device) -> Tensor:
+    """``0 ... size - 1`` along one of ``rank`` axes."""
+    return torch.arange(size, device=device).view([size if k == axis else 1 for k in range(rank)])
+
+
+def _norm(x: Tensor) -> Tensor:
+    """The Euclidean norm of each sample: [batch]."""
+    return x.reshape(len(x), -1).norm(dim=1)
+
+
+def _like(mask: Tensor, x: Tensor) -> Tensor:
+    """A mask [batch] viewed so that it broadcasts to x."""
+    return mask.view(-1, *[1] * (x.dim() - 1))
+
+
+def _put(states: Tensors, rows: Tensor, part: Tensors) -> list[Tensor]:
+    """The states with the given rows replaced, in place."""
+    for x, p in zip(states, part):
+        x[rows] = p
+    return list(states)
+
+
+def _filled(parts: Sequence[Tensor | None], states: Tensors) -> list[Tensor]:
+    """One tensor for each state, zeros where there is none."""
+    return [torch.zeros_like(x) if part is None else part for part, x in zip(parts, states)]
+
+
+def _relative_change(moved: Tensors, states: Tensors) -> Tensor:
+    """The largest of |moved - x| / (|x| + 1e-12) over the states: [batch]."""
+    ratios = [_norm(m - x) / (_norm(x) + 1e-12) for m, x in zip(moved, states)]
+    return torch.stack(ratios).amax(0)
+
+
+def _flat(states: Tensors) -> Tensor:
+    """All states of a sample in a row: [batch, entries]."""
+    return torch.cat([x.reshape(len(x), -1) for x in states], 1)
+
+
+def _shaped(flat: Tensor, states: Tensors) -> list[Tensor]:
+    """The opposite of :func:`_flat`."""
+    parts = flat.split([x[0].numel() for x in states], 1)
+    return [part.reshape(x.shape) for part, x in zip(parts, states)]
+
+
+def gmres(
+    operator: Callable[[Tensor], Tensor], rhs: Tensor, tolerance: float, restart: int, cycles: int
+) -> tuple[Tensor, Tensor]:
+    """Solve ``operator(x) = rhs`` for each row by restarted GMRES (Saad and Schultz 1986).
+
+    Returns x [batch, entries] and the relative residual of each row [batch].
+    """
+    x = torch.zeros_like(rhs)
+    scale = rhs.norm(dim=1).clamp_min(torch.finfo(rhs.dtype).tiny)
+    residual = rhs
+    for _ in range(cycles):
+        size = residual.norm(dim=1)
+        if bool((size <= tolerance * scale).all()):
+            break
+        basis = [residual / size.clamp_min(torch.finfo(rhs.dtype).tiny)[:, None]]
+        columns = []
+        for _ in range(min(restart, rhs.shape[1])):
+            w = operator(basis[-1])
+            heights = []
+            for _ in range(2):  # twice is enough (Kahan, in Parlett 1980)
+                h = torch.stack([(w * v).sum(1) for v in basis], 1)
+                w = w - torch.stack([h[:, k, None] * v for k, v in enumerate(basis)]).sum(0)
+                heights.append(h)
+            height = w.norm(dim=1)
+            columns.append(torch.cat([sum(heights[1:], heights[0]), height[:, None]], 1))
+            basis.append(w / torch.where(height > 1e-14 * size, height, torch.inf)[:, None])
+            if bool((height <= 1e-14 * size).all()):
+                break
+        n = len(columns)
+        hessenberg = torch.stack([F.pad(column, (0, n + 1 - column.shape[1])) for column in columns], 2)
+        target = F.pad(size[:, None], (0, n))
+        weights = torch.linalg.pinv(hessenberg) @ target[:, :, None]
+        x = x + torch.stack([weights[:, k] * v for k, v in enumerate(basis[:n])]).sum(0)
+        residual = rhs - operator(x)
+    return x, residual.norm(dim=1) / scale
+
+
+class _Watch:
+    """Counts the steps of a nudged phase; without a number of steps it tells when nothing changes any more."""
+
+    def __init__(self, nudge: Phase, dtype: torch.dtype) -> None:
+        self.nudge = nudge
+        self.smallest = torch.finfo(dtype).eps
+        self.best = float("inf")
+        self.stalled = 0
+
+    def steps(self) -> range:
+        """The steps to be taken at most."""
+        return range(100_000 if self.nudge.steps is None else self.nudge.steps)
+
+    def looks(self, k: int) -> bool:
+        """Whether the change is to be measured at step k."""
+        return self.nudge.steps is None and k % self.nudge.chunk == 0
+
+    def settled(self, change: Tensor) -> bool:
+        """Whether the change has reached rounding, or falls no more."""
+        now = float(change.max())
+        self.stalled = 0 if now < 0.9 * self.best else self.stalled + 1
+        self.best = min(self.best, now)
+        return not now > self.smallest or self.stalled == 20
+
+
+def _less(force: Tensors, parts: Sequence[Tensor | None], factor: float) -> list[Tensor]:
+    """force - factor * parts, where there is a part."""
+    return [f if p is None else f - factor * p for f, p in zip(force, parts)]
+
+
+class PredictiveCoding(nn.Module):
+    """States s1[J], s2[L], y[K].
+
+    Sizes: I = 784, J = 256, L = 128, K = 10.
+    """
+
+    name = "predictive_coding"
+    rules = ("ep", "implicit")
+    state_names = ("s1", "s2", "y")
+    state_shapes = {"s1": (256,), "s2": (128,), "y": (10,)}
+    clamp_shapes = {"x": ((784,), None)}
+    target_shapes = {"label": ((), 10)}
+    param_attributes = {"W1": "W1", "W2": "W2", "W3": "W3", "b1": "b1", "b2": "b2", "b3": "b3"}
+    param_bounds = {}
+    term_names = ("first", "second", "third")
+    readout_names = ("scores",)
+    metric_names = ()
+    relax_steps = 100
+    relax_step = (0.1, 0.1, 0.5)
+    relax_tolerance = None
+    relax_chunk = 25
+    relax_max_steps = None
+    constrained = False
+    biased = {}
+    beta = 1.0
+    last_beta = None
+    nudge_steps = 50
+    _rule_methods = {"ep": "_ep", "implicit": "_implicit"}
+
+    def __init__(
+        self, device: torch.device | str | None = None, dtype: torch.dtype | None = None, seed: int = 0
+    ) -> None:
+        super().__init__()
+        dtype = dtype or torch.get_default_dtype()
+        self.register_buffer("_anchor", torch.zeros((), device=device, dtype=dtype), persistent=False)
+        random = torch.Generator().manual_seed(seed)
+        self.W1 = nn.Parameter(uniform(random, (256, 784), -0.075955452531275, 0.075955452531275).to(device, dtype))
+        self.W2 = nn.Parameter(uniform(random, (128, 256), -0.125, 0.125).to(device, dtype))
+        self.W3 = nn.Parameter(
+            uniform(random, (10, 128), -0.20851441405707477, 0.20851441405707477).to(device, dtype)
+        )
+        self.b1 = nn.Parameter(torch.full((256,), 0.0, dtype=torch.float64).to(device, dtype))
+        self.b2 = nn.Parameter(torch.full((128,), 0.0, dtype=torch.float64).to(device, dtype))
+        self.b3 = nn.Parameter(torch.full((10,), 0.0, dtype=torch.float64).to(device, dtype))
+
+    def _prepare(self, x: Tensor) -> Fixed:
+        """What depends on clamps and params alone."""
+        m1 = x @ self.W1.T
+        m1 += self.b1
+        return Fixed(x, m1)
+
+    def _start(self, fixed: Fixed) -> list[Tensor]:
+        """Where the states start."""
+        return [
+            fixed.m1,
+            torch.full((len(fixed[0]), 128,), 0, device=self.device, dtype=self.dtype),
+            torch.full((len(fixed[0]), 10,), 0, device=self.device, dtype=self.dtype),
+        ]
+
+    def _terms(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
+        """Each energy term of each sample.
+
+        energy first  = 1/(2*v1) * sum[j]((s1[j] - m1[j])^2)
+        energy second = 1/(2*v2) * sum[l]((s2[l] - m2[l])^2)
+        energy third  = 1/(2*v3) * sum[k]((y[k] - m3[k])^2)
+        """
+        s1, s2, y = states
+        total = s1 - fixed.m1
+        energy_first = 0.5 * torch.einsum("Bj,Bj->B", total, total)
+        m2 = torch.tanh(s1) @ self.W2.T
+        m2 += self.b2
+        total_2 = s2 - m2
+        energy_second = 0.5 * torch.einsum("Bl,Bl->B", total_2, total_2)
+        m3 = torch.tanh(s2) @ self.W3.T
+        m3 += self.b3
+        total_3 = y - m3
+        energy_third = 0.5 * torch.einsum("Bk,Bk->B", total_3, total_3)
+        return [energy_first, energy_second, energy_third]
+
+    def _force(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
+        """The force on each state.
+
+        F_s1[j] = 1/v2 * sum[l](W2[l,j] * (s2[l] - m2[l])) * (1 - tanh(s1[j])^2) - (s1[j] - m1[j]) / v1
+        F_s2[l] = 1/v3 * sum[k](W3[k,l] * (y[k] - m3[k])) * (1 - tanh(s2[l])^2) - (s2[l] - m2[l]) / v2
+        F_y[k] = -(y[k] - m3[k]) / v3
+        """
+        s1, s2, y = states
+        total = s1 - fixed.m1
+        tanh = torch.tanh(s1)
+        total_2 = -(tanh * tanh)
+        total_2 += 1
+        m2 = tanh @ self.W2.T
+        m2 += self.b2
+        total_3 = s2 - m2
+        force_s1 = total_2 * (total_3 @ self.W2)
+        force_s1 -= total
+        tanh_2 = torch.tanh(s2)
+        total_4 = -(tanh_2 * tanh_2)
+        total_4 += 1
+        m3 = tanh_2 @ self.W3.T
+        m3 += self.b3
+        total_5 = y - m3
+        force_s2 = total_4 * (total_5 @ self.W3)
+        force_s2 -= total_3
+        force_y = -total_5
+        return [force_s1, force_s2, force_y]
+
+    def _readouts(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
+        """The answers.
+
+        readout scores[k] = y[k]
+        """
+        _, _, y = states
+        return [y]
+
+    def _cost(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor]:
+        """The cost of each sample.
+
+        cost mse = 1/2 * sum[k]((y[k] - where(k == label, 1, 0))^2)
+        """
+        _, _, y = states
+        (label,) = targets
+        match_ = (positions(10, 0, 1, self.device) == label[:, None]).to(self.dtype)
+        total = y - match_
+        cost = 0.5 * torch.einsum("Bk,Bk->B", total, total)
+        return [cost]
+
+    def _metrics(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor]:
+        """What is only reported."""
+        return []
+
+    def _cost_force(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor | None]:
+        """dC/dz of each sample; None where the cost does not read a state.
+
+        dC/dy[k] = y[k] - where(k == label, 1, 0)
+        """
+        _, _, y = states
+        (label,) = targets
+        match_ = (positions(10, 0, 1, self.device) == label[:, None]).to(self.dtype)
+        slope_y = y - match_
+        return [None, None, slope_y]
+
+    def _cost_gradient(self, states: Tensors, fixed: Fixed, targets: Tensors) -> dict[str, Tensor]:
+        """The direct dC/dtheta, summed over the batch."""
+        return {}
+
+    def _force_adjoint(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> list[Tensor | None]:
+        """J^T seeds, J = dF/dz."""
+        s1, s2, y = states
+        seed_s1, seed_s2, seed_y = seeds
+        tanh = torch.tanh(s1)
+        total = -(tanh * tanh)
+        total += 1
+        m2 = tanh @ self.W2.T
+        m2 += self.b2
+        total_2 = s2 - m2
+        product = tanh * (seed_s1 * (total_2 @ self.W2))
+        total_3 = total * seed_s1 @ self.W2.T
+        total_3 -= seed_s2
+        total_4 = -2 * product
+        total_4 -= total_3 @ self.W2
+        back_s1 = total * total_4
+        back_s1 -= seed_s1
+        tanh_2 = torch.tanh(s2)
+        total_5 = -(tanh_2 * tanh_2)
+        total_5 += 1
+        m3 = tanh_2 @ self.W3.T
+        m3 += self.b3
+        total_6 = y - m3
+        product_2 = tanh_2 * (seed_s2 * (total_6 @ self.W3))
+        back_y = total_5 * seed_s2 @ self.W3.T
+        back_y -= seed_y
+        total_7 = -2 * product_2
+        total_7 -= back_y @ self.W3
+        back_s2 = total_3 + total_5 * total_7
+        return [back_s1, back_s2, back_y]
+
+    def _force_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
+        """<seeds, dF/dtheta>, summed over the batch."""
+        s1, s2, y = states
+        seed_s1, seed_s2, seed_y = seeds
+        tanh = torch.tanh(s1)
+        m2 = tanh @ self.W2.T
+        m2 += self.b2
+        total = s2 - m2
+        total_2 = -(tanh * tanh)
+        total_2 += 1
+        product = total_2 * seed_s1
+        tanh_2 = torch.tanh(s2)
+        m3 = tanh_2 @ self.W3.T
+        m3 += self.b3
+        total_3 = y - m3
+        total_4 = -(tanh_2 * tanh_2)
+        total_4 += 1
+        product_2 = total_4 * seed_s2
+        return {
+            "W1": seed_s1.T @ fixed.x,
+            "W2": total.T @ product - (product @ self.W2.T - seed_s2).T @ tanh,
+            "W3": total_3.T @ product_2 - (product_2 @ self.W3.T - seed_y).T @ tanh_2,
+            "b1": seed_s1.sum(0),
+            "b2": -(product.sum(0) @ self.W2.T - seed_s2.sum(0)),
+            "b3": -(product_2.sum(0) @ self.W3.T - seed_y.sum(0)),
+        }
+
+    def _clamp_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
+        """<seeds, dF/dx> for each real clamp."""
+        seed_s1, _, _ = seeds
+        grad_x = seed_s1 @ self.W1
+        return {"x": grad_x}
+
+    def _start_gradient(self, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
+        """<seeds, d start/dtheta>, summed over the batch."""
+        seed_s1, _, _ = seeds
+        return {"W1": seed_s1.T @ fixed.x, "b1": seed_s1.sum(0)}
+
+    def _start_clamp_gradient(self, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
+        """<seeds, d start/dx> for each real clamp."""
+        seed_s1, _, _ = seeds
+        grad_x = seed_s1 @ self.W1
+        return {"x": grad_x}
+
+    def _readout_adjoint(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> list[Tensor | None]:
+        """<seeds, d readouts/dz>."""
+        (seed_scores,) = seeds
+        return [None, None, seed_scores]
+
+    def _readout_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
+        """<seeds, d readouts/dtheta>, summed over the batch."""
+        return {}
+
+    def _readout_clamp_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
+        """<seeds, d readouts/dx> for each real clamp."""
+        return {}
+
+    def _energy_gradient(self, states: Tensors, fixed: Fixed) -> dict[str, Tensor]:
+        """dE/dtheta, summed over the batch.
+
+        dE/dW1[j,i] = -1/v1 * x[i] * (s1[j] - m1[j])
+        dE/dW2[l,j] = -1/v2 * tanh(s1[j]) * (s2[l] - m2[l])
+        dE/dW3[k,l] = -1/v3 * tanh(s2[l]) * (y[k] - m3[k])
+        dE/db1[j] = -(s1[j] - m1[j]) / v1
+        dE/db2[l] = -(s2[l] - m2[l]) / v2
+        dE/db3[k] = -(y[k] - m3[k]) / v3
+        """
+        s1, s2, y = states
+        tanh = torch.tanh(s1)
+        tanh_2 = torch.tanh(s2)
+        return {
+            "W1": -((s1 - fixed.m1).T @ fixed.x),
+            "W2": -((s2 - (tanh @ self.W2.T + self.b2)).T @ tanh),
+            "W3": -((y - (tanh_2 @ self.W3.T + self.b3)).T @ tanh_2),
+            "b1": -(s1.sum(0) - fixed.m1.sum(0)),
+            "b2": -(s2.sum(0) - (tanh.sum(0) @ self.W2.T + len(states[0]) * self.b2)),
+            "b3": -(y.sum(0) - (tanh_2.sum(0) @ self.W3.T + len(states[0]) * self.b3)),
+        }
+
+    def _user_force_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
+        """<seeds, dF/dtheta> of the terms that are no energy, summed over the batch."""
+        return {}
+
+    def _ties(self) -> dict[str, Tensor]:
+        """The tied names, each a view of its source."""
+        return {}
+
+    def _project_(self, states: list[Tensor]) -> None:
+        """Each state onto its constraint set, in place."""
+
+    def _project_adjoint(self, at: Tensors, seeds: Tensors) -> list[Tensor]:
+        """P^T seeds, P the derivative of the projection at a point."""
+        return [seeds[0], seeds[1], seeds[2]]
+
+    # ---------------------------------------------------------------- what a user calls
+
+    @property
+    def device(self) -> torch.device:
+        """Where the network lives."""
+        return self._anchor.device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The dtype of params and states."""
+        return self._anchor.dtype
+
+    @property
+    def params(self) -> dict[str, Tensor]:
+        """Untied params by the spec's names; a tie's name gives a read-only view of its source."""
+        own: dict[str, Tensor] = {name: getattr(self, attribute) for name, attribute in self.param_attributes.items()}
+        return own | self._ties()
+
+    @torch.no_grad()
+    def terms(self, states: dict[str, Tensor], clamps: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Each energy term of each sample: [batch]."""
+        fixed = self._fixed(clamps)
+        return dict(zip(self.term_names, self._terms(self._listed(states), fixed)))
+
+    def energy(self, states: dict[str, Tensor], clamps: dict[str, Tensor]) -> Tensor:
+        """The energy of each sample: [batch]."""
+        values = self.terms(states, clamps).values()
+        return sum(values, torch.zeros(len(states[self.state_names[0]]), device=self.device, dtype=self.dtype))
+
+    @torch.no_grad()
+    def force(self, states: dict[str, Tensor], clamps: dict[str, Tensor]) -> dict[str, Tensor]:
+        """The force on each state, of energies and forces together, before any projection."""
+        return self._named(self._force(self._listed(states), self._fixed(clamps)))
+
+    @torch.no_grad()
+    def readout(self, states: dict[str, Tensor], clamps: dict[str, Tensor]) -> dict[str, Tensor]:
+        """The answers at these states."""
+        return dict(zip(self.readout_names, self._readouts(self._listed(states), self._fixed(clamps))))
+
+    @torch.no_grad()
+    def cost(self, states: dict[str, Tensor], clamps: dict[str, Tensor], targets: dict[str, Tensor]) -> Tensor:
+        """The cost of each sample: [batch]."""
+        return self._cost(self._listed(states), self._fixed(clamps), self._aims(targets))[0]
+
+    @torch.no_grad()
+    def metrics(
+        self, states: dict[str, Tensor], clamps: dict[str, Tensor], targets: dict[str, Tensor]
+    ) -> dict[str, Tensor]:
+        """What is reported and not trained on: [batch] each."""
+        values = self._metrics(self._listed(states), self._fixed(clamps), self._aims(targets))
+        return dict(zip(self.metric_names, values))
+
+    def first_bad_term(self, states: dict[str, Tensor], clamps: dict[str, Tensor]) -> str | None:
+        """The first energy term that is not finite, or None."""
+        values = self.terms(states, clamps)
+        return next((name for name, value in values.items() if not bool(torch.isfinite(value).all())), None)
+
+    @torch.no_grad()
+    def project_params(self) -> None:
+        """Put bounded params back between their bounds."""
+        for name, (low, high) in self.param_bounds.items():
+            self.params[name].clamp_(low, high)
+
+    @torch.no_grad()
+    def start(self, clamps: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Where the states start, projected on their sets."""
+        return self._named(self._begin(None, self._fixed(clamps)))
+
+    @torch.no_grad()
+    def relax(
+        self,
+        clamps: dict[str, Tensor],
+        steps: int | None = None,
+        step: float | None = None,
+        tolerance: float | None = None,
+        states: dict[str, Tensor] | None = None,
+        record: tuple[str, ...] = (),
+    ) -> Relaxed:
+        """Let the states relax. Steps given without a tolerance are exactly that many.
+
+        ``record`` names what is kept after each step, the start included: ``energy``, ``residual``, or a state.
+        """
+        fixed = self._fixed(clamps)
+        phase = self._phase(steps, step, tolerance)
+        begin = self._begin(states, fixed)
+        kept: dict[str, list[Tensor]] = {name: [] for name in record}
+        free = self._settle(begin, fixed, phase, kept)
+        trace = {name: torch.stack(values) for name, values in kept.items()}
+        return Relaxed(self._named(free.states), free.residual, free.steps, trace)
+
+    def gradients(
+        self,
+        clamps: dict[str, Tensor],
+        targets: dict[str, Tensor],
+        rule: str | None = None,
+        *,
+        steps: int | None = None,
+        step: float | None = None,
+        tolerance: float | None = None,
+        beta: float | str | None = None,
+        nudge_steps: int | str | None = "spec",
+        states: dict[str, Tensor] | None = None,
+        allow_biased: bool = False,
+    ) -> Gradients:
+        """The gradient of the cost averaged over the batch, by a rule of this module.
+
+        ``nudge_steps`` None runs nudged phases to convergence; ``states`` is a warm start. A rule that is biased
+        for this network needs ``allow_biased``.
+        """
+        rule = rule or self.rules[0]
+        self._admit(rule, allow_biased)
+        with torch.no_grad():
+            phase = self._phase(steps, step, tolerance)
+            nudge = phase._replace(steps=self.nudge_steps if nudge_steps == "spec" else nudge_steps)
+            fixed, aims = self._fixed(clamps), self._aims(targets)
+            begin = self._begin(states, fixed)
+            how = How(phase, nudge, self.beta if beta is None else beta)
+            return getattr(self, self._rule_methods[rule])(begin, fixed, aims, how)
+
+    def _admit(self, rule: str, allow_biased: bool) -> None:
+        if rule not in self._rule_methods:
+            raise ValueError(f"this module holds no rule {rule!r}; it holds {', '.join(self._rule_methods)}")
+        if rule in self.biased and not allow_biased:
+            raise ValueError(f"{rule} is biased on {self.name}: {self.biased[rule]}; allow_biased=True insists")
+
+    # ---------------------------------------------------------------- between dictionaries and lists
+
+    def _listed(self, states: dict[str, Tensor]) -> list[Tensor]:
+        missing = [name for name in self.state_names if name not in states]
+        if missing:
+            raise ValueError(f"no value for state {missing[0]!r}; the states are {', '.join(self.state_names)}")
+        return [self._real(name, states[name], self.state_shapes[name]) for name in self.state_names]
+
+    def _named(self, states: Tensors) -> dict[str, Tensor]:
+        return dict(zip(self.state_names, states))
+
+    def _real(self, name: str, value: Tensor, shape: tuple[int, ...]) -> Tensor:
+        if tuple(value.shape[1:]) != shape:
+            raise ValueError(f"{name} has shape {tuple(value.shape)}; it takes [batch, {', '.join(map(str, shape))}]")
+        return value.to(self.device, self.dtype)
+
+    def _integer(self, name: str, value: Tensor, shape: tuple[int, ...], classes: int) -> Tensor:
+        if tuple(value.shape[1:]) != shape:
+            raise ValueError(f"{name} has shape {tuple(value.shape)}; it takes [batch, {', '.join(map(str, shape))}]")
+        value = value.to(self.device, torch.int64)
+        if value.numel() and (int(value.min()) < 0 or int(value.max()) >= classes):
+            seen = f"{int(value.min())} to {int(value.max())}"
+            raise ValueError(f"{name} runs from {seen}; its dim has 0 to {classes - 1}")
+        return value
+
+    def _input(self, kind: str, given: dict[str, Tensor], wanted: dict[str, tuple]) -> list[Tensor]:
+        missing = [name for name in wanted if name not in given]
+        if missing:
+            raise ValueError(f"no value for {kind} {missing[0]!r}; the {kind}s are {', '.join(wanted)}")
+        read = []
+        for name, (shape, classes) in wanted.items():
+            if classes is None:
+                read.append(self._real(name, given[name], shape))
+            else:
+                read.append(self._integer(name, given[name], shape, classes))
+        counts = [str(len(value)) for value in read]
+        if len(set(counts)) > 1:
+            raise ValueError(f"the {kind}s differ in their number of samples: {', '.join(counts)}")
+        return read
+
+    def _fixed(self, clamps: dict[str, Tensor]) -> Fixed:
+        return self._prepare(*self._input("clamp", clamps, self.clamp_shapes))
+
+    def _aims(self, targets: dict[str, Tensor]) -> list[Tensor]:
+        return self._input("target", targets, self.target_shapes)
+
+    # ---------------------------------------------------------------- the free phase
+
+    def _phase(self, steps: int | None, step: float | None, tolerance: float | None) -> Phase:
+        exact = steps is not None and tolerance is None
+        count = self.relax_steps if steps is None else steps
+        limit = self.relax_max_steps if steps is None and self.relax_max_steps else 10 * count
+        each = self.relax_step if step is None else (step,) * len(self.state_names)
+        goal = None if exact else (self.relax_tolerance if tolerance is None else tolerance)
+        return Phase(count, each, goal, self.relax_chunk, max(count, limit))
+
+    def _begin(self, states: dict[str, Tensor] | None, fixed: Fixed) -> list[Tensor]:
+        begin = self._start(fixed) if states is None else self._listed(states)
+        begin = [x.clone() for x in begin]
+        self._project_(begin)
+        return begin
+
+    def _advance_(self, states: list[Tensor], force: Tensors, step: Sequence[float]) -> None:
+        """One step, in place: every state moves by its step times its force, then onto its set."""
+        for x, f, h in zip(states, force, step):
+            x.add_(f, alpha=h)
+        self._project_(states)
+
+    def _change(self, states: Tensors, force: Tensors, step: Sequence[float]) -> Tensor:
+        """The largest relative change of a state in one step: [batch]."""
+        moved = [x.clone() for x in states]
+        self._advance_(moved, force, step)
+        return _relative_change(moved, states)
+
+    def _residual(self, states: Tensors, fixed: Fixed, step: Sequence[float]) -> Tensor:
+        return self._change(states, self._force(states, fixed), step)
+
+    def _record(
+        self, kept: dict[str, list[Tensor]], states: Tensors, fixed: Fixed, step: Sequence[float]
+    ) -> None:
+        for name, values in kept.items():
+            if name == "energy":
+                values.append(torch.stack(self._terms(states, fixed)).sum(0))
+            elif name == "residual":
+                values.append(self._residual(states, fixed, step))
+            elif name in self.state_names:
+                values.append(states[self.state_names.index(name)].clone())
+            else:
+                raise ValueError(f"cannot record {name!r}; there are energy, residual, {', '.join(self.state_names)}")
+
+    def _settle(
+        self, states: list[Tensor], fixed: Fixed, phase: Phase, kept: dict[str, list[Tensor]] | None = None
+    ) -> Free:
+        """The free phase: at least ``steps``, then chunks for the samples whose residual is above the tolerance."""
+        kept = kept or {}
+        self._record(kept, states, fixed, phase.step)
+        count = torch.zeros(len(states[0]), dtype=torch.int64, device=self.device)
+        rows = torch.arange(len(count), device=self.device)
+        length = phase.steps or 0
+        while True:
+            every = len(rows) == len(count)
+            part, rest = (states, fixed) if every else ([x[rows] for x in states], fixed.rows(rows))
+            for _ in range(length):
+                self._step_(part, rest, phase.step)
+                if kept:
+                    states = part if every else _put(states, rows, part)
+                    self._record(kept, states, fixed, phase.step)
+            states = part if every else _put(states, rows, part)
+            count[rows] += length
+            residual = self._residual(states, fixed, phase.step)
+            if phase.tolerance is None:
+                return Free(states, residual, count)
+            rows = ((residual > phase.tolerance) & (count < phase.max_steps)).nonzero()[:, 0]
+            if len(rows) == 0:
+                return Free(states, residual, count)
+            length = min(phase.chunk, phase.max_steps - int(count.max()))
+
+    def _step_(self, states: list[Tensor], fixed: Fixed, step: Sequence[float]) -> None:
+        """One step of projected gradient descent, in place."""
+        self._advance_(states, self._force(states, fixed), step)
+
+    # ---------------------------------------------------------------- what all rules share
+
+    def _gradients(
+        self, sums: Sequence[dict[str, Tensor]], free: Free, fixed: Fixed, targets: Tensors, beta: float | None
+    ) -> Gradients:
+        """Per-param sums over the batch, added up and averaged; a param that nothing reads gets zeros."""
+        batch = len(free.residual)
+        params = {}
+        for name, attribute in self.param_attributes.items():
+            parts = [part[name] for part in sums if name in part]
+            zero = torch.zeros_like(getattr(self, attribute), requires_grad=False)
+            params[name] = sum(parts, zero) / batch
+        owners = {name: getattr(self, attribute) for name, attribute in self.param_attributes.items()}
+        cost = self._cost(free.states, fixed, targets)[0]
+        return Gradients(params, cost, self._named(free.states), free.residual, free.steps, beta, owners)
+
+    # ---------------------------------------------------------------- equilibrium propagation
+
+    def _nudged(
+        self,
+        free: Tensors,
+        fixed: Fixed,
+        targets: Tensors,
+        beta: float,
+        nudge: Phase,
+        force: Callable[[Tensors], list[Tensor]] | None = None,
+    ) -> list[Tensor]:
+        """The states after the nudged phase from the free ones, under F - beta dC/dz (or another force than F)."""
+        states = [x.clone() for x in free]
+        watch = _Watch(nudge, self.dtype)
+        for k in watch.steps():
+            own = self._force(states, fixed) if force is None else force(states)
+            pushed = _less(own, self._cost_force(states, fixed, targets), beta)
+            if watch.looks(k) and watch.settled(self._change(states, pushed, nudge.step)):
+                break
+            self._advance_(states, pushed, nudge.step)
+        return states
+
+    def _beta(
+        self, free: Free, fixed: Fixed, targets: Tensors, nudge: Phase, beta: float | str | None, order: int = 2
+    ) -> float:
+        """The nudging strength; ``auto`` balances rounding (eps / displacement) and bias (displacement ^ order).
+
+        The relative displacement of each state is measured under a trial nudge; with the largest r and the
+        smallest s for a unit beta, ``eps / (s beta) = (r beta)^n`` gives ``beta^(n + 1) = eps / (s r^n)``, rounded
+        to a power of two.
+        """
+        if beta is not None and beta != "auto":
+            return float(beta)
+        eps = torch.finfo(self.dtype).eps
+        slopes = [c for c in self._cost_force(free.states, fixed, targets) if c is not None]
+        drive = max((float(c.square().mean()) for c in slopes), default=0.0) ** 0.5
+        if drive == 0.0:
+            return 1.0
+        size = max(float(x.square().mean()) for x in free.states) ** 0.5
+        trial = eps ** (1 / 3) * (size or 1.0) / (drive * max(nudge.step) * min(nudge.steps or 20, 20))
+        moved = self._nudged(free.states, fixed, targets, trial, nudge._replace(steps=nudge.steps or 20))
+        ratios = []
+        for m, x in zip(moved, free.states):
+            scale = float(x.square().mean()) ** 0.5 or size or 1.0
+            ratios.append(float((m - x).square().mean()) ** 0.5 / (trial * scale))
+        ratios = [r for r in ratios if r > 0 and math.isfinite(r)]
+        if not ratios:
+            return 1.0
+        best = (eps / (min(ratios) * max(ratios) ** order)) ** (1 / (order + 1))
+        self.last_beta = 2.0 ** round(math.log2(best))
+        return self.last_beta
+
+    def _contrast(
+        self,
+        free: Free,
+        plus: Tensors,
+        minus: Tensors,
+        fixed: Fixed,
+        targets: Tensors,
+        width: float,
+        beta: float,
+    ) -> Gradients:
+        """Each param reads only the terms it is in; forces without an energy take <a, dF/dtheta> at z*."""
+        upper, lower = self._energy_gradient(plus, fixed), self._energy_gradient(minus, fixed)
+        energy = {name: (upper[name] - lower[name]) / width for name in upper}
+        a = [(m - p) / width for m, p in zip(minus, plus)]
+        forces = self._user_force_gradient(free.states, fixed, a)
+        direct = self._cost_gradient(free.states, fixed, targets)
+        return self._gradients([energy, forces, direct], free, fixed, targets, beta)
+
+    def _ep(self, begin: list[Tensor], fixed: Fixed, targets: Tensors, how: How) -> Gradients:
+        """(dE/dtheta(z(+beta)) - dE/dtheta(z*)) / beta: one-sided, bias O(beta)."""
+        free = self._settle(begin, fixed, how.free)
+        beta = self._beta(free, fixed, targets, how.nudge, how.beta)
+        plus = self._nudged(free.states, fixed, targets, beta, how.nudge)
+        return self._contrast(free, plus, free.states, fixed, targets, beta, beta)
+
+    def _pulled(
+        self, states: Tensors, fixed: Fixed, seeds: Tensors, step: Sequence[float]
+    ) -> tuple[list[Tensor], list[Tensor]]:
+        """P^T seeds and step P^T seeds, P the derivative of the projection at z + step F(z)."""
+        if self.constrained:
+            moved = [x + h * f for x, f, h in zip(states, self._force(states, fixed), step)]
+            seeds = self._project_adjoint(moved, seeds)
+        return list(seeds), [h * u for u, h in zip(seeds, step)]
+
+    # ---------------------------------------------------------------- backpropagation through the steps
+
+    def _bptt(self, begin: list[Tensor], fixed: Fixed, targets: Tensors, how: How) -> Gradients:
+        """Through all steps, the start included."""
+        free, path = self._walked(begin, fixed, how.free, None)
+        slopes = _filled(self._cost_force(free.states, fixed, targets), free.states)
+        seeds, sums = self._walked_back(path, slopes, fixed, how.free)
+        seeds = self._project_adjoint(self._start(fixed), seeds)
+        start = self._start_gradient(fixed, seeds)
+        direct = self._cost_gradient(free.states, fixed, targets)
+        return self._gradients([sums, start, direct], free, fixed, targets, None)
+
+    def _tbptt(self, begin: list[Tensor], fixed: Fixed, targets: Tensors, how: How) -> Gradients:
+        """Through the last steps alone, as many as a nudged phase has."""
+        free, path = self._walked(begin, fixed, how.free, how.nudge.steps)
+        slopes = _filled(self._cost_force(free.states, fixed, targets), free.states)
+        _, sums = self._walked_back(path, slopes, fixed, how.free)
+        return self._gradients([sums, self._cost_gradient(free.states, fixed, targets)], free, fixed, targets, None)
+
+    def _walked(
+        self, states: list[Tensor], fixed: Fixed, phase: Phase, last: int | None
+    ) -> tuple[Free, Path]:
+        """The free phase with the path of its ``last`` steps (all: None)."""
+        path: Path = []
+        count = torch.zeros(len(states[0]), dtype=torch.int64, device=self.device)
+        moving, length = None, phase.steps or 0
+        while True:
+            for _ in range(length):
+                path.append(([x.clone() for x in states], moving))
+                before = path[-1][0]
+                self._advance_(states, self._force(states, fixed), phase.step)
+                if moving is not None:
+                    states = [torch.where(_like(moving, x), x, b) for x, b in zip(states, before)]
+                if last is not None and moving is None and len(path) > last:
+                    path.pop(0)
+            count += length if moving is None else length * moving
+            residual = self._residual(states, fixed, phase.step)
+            if phase.tolerance is None:
+                return Free(states, residual, count), path
+            moving = (residual > phase.tolerance) & (count < phase.max_steps)
+            if not bool(moving.any()):
+                return Free(states, residual, count), self._last_of(path, last)
+            length = min(phase.chunk, phase.max_steps - int(count.max()))
+
+    def _last_of(self, path: Path, last: int | None) -> Path:
+        """For each sample its own last steps: those it took before are switched off."""
+        if last is None:
+            return path
+        left = torch.full((len(path[0][0][0]),), last, device=self.device)
+        kept = []
+        for states, moving in reversed(path):
+            taken = (left > 0) if moving is None else (left > 0) & moving
+            left = left - taken.to(left.dtype)
+            kept.append((states, taken))
+        return kept[::-1]
+
+    def _walked_back(
+        self, path: Path, seeds: list[Tensor], fixed: Fixed, phase: Phase
+    ) -> tuple[list[Tensor], dict[str, Tensor]]:
+        """Adjoints of the steps in reverse: seeds on the states before them, and the sums for each param."""
+        sums: dict[str, Tensor] = {}
+        before = seeds
+        for states, pushed, back in self._steps_back(path, seeds, fixed, phase):
+            before = back
+            for name, part in self._force_gradient(states, fixed, pushed).items():
+                sums[name] = sums[name] + part if name in sums else part
+        return before, sums
+
+    def _steps_back(
+        self, path: Path, seeds: list[Tensor], fixed: Fixed, phase: Phase
+    ) -> Iterator[tuple[list[Tensor], list[Tensor], list[Tensor]]]:
+        """For each step in reverse: its states, step P^T seeds, and the seeds on its states."""
+        for states, moving in reversed(path):
+            through, pushed = self._pulled(states, fixed, seeds, phase.step)
+            if moving is not None:
+                pushed = [torch.where(_like(moving, u), u, 0.0) for u in pushed]
+            back = self._force_adjoint(states, fixed, pushed)
+            back = [u if b is None else u + b for u, b in zip(through, back)]
+            seeds = back if moving is None else [torch.where(_like(moving, b), b, s) for b, s in zip(back, seeds)]
+            yield states, pushed, seeds
+
+    # ---------------------------------------------------------------- the implicit gradient
+
+    def _implicit(self, begin: list[Tensor], fixed: Fixed, targets: Tensors, how: How) -> Gradients:
+        """lambda = dC/dz + (I + step J)^T P^T lambda, then <step P^T lambda, dF/dtheta>."""
+        free = self._settle(begin, fixed, how.free)
+        seeds = _filled(self._cost_force(free.states, fixed, targets), free.states)
+        pushed = self._solved(free.states, fixed, seeds, how.free.step)
+        sums = self._force_gradient(free.states, fixed, pushed)
+        return self._gradients([sums, self._cost_gradient(free.states, fixed, targets)], free, fixed, targets, None)
+
+    def _solved(self, states: Tensors, fixed: Fixed, seeds: Tensors, step: Sequence[float]) -> list[Tensor]:
+        """step P^T lambda, by GMRES. Raises RuntimeError where the system is singular or the solve stalls."""
+
+        def operator(flat: Tensor) -> Tensor:
+            through, pushed = self._pulled(states, fixed, _shaped(flat, states), step)
+            back = self._force_adjoint(states, fixed, pushed)
+            return flat - _flat([u if b is None else u + b for u, b in zip(through, back)])
+
+        goal = 1e-12 if self.dtype == torch.float64 else 1e-5
+        flat, residual = gmres(operator, _flat(seeds), tolerance=goal, restart=60, cycles=40)
+        worst = float(residual.max())
+        self.last_solve = worst
+        if not worst <= 1e3 * goal:
+            why = "there may be no isolated equilibrium here"
+            raise RuntimeError(f"the implicit solve stopped at a relative residual of {worst:.1e}; {why}")
+        return self._pulled(states, fixed, _shaped(flat, states), step)[1]
+
+    # ---------------------------------------------------------------- inside a host network
+
+    def forward(self, clamps: dict[str, Tensor], rule: str = "implicit") -> dict[str, Tensor]:
+        """Readouts at equilibrium, differentiable in params and real clamps (no double backward).
+
+        ``rule`` is ``implicit``, or ``bptt`` for the gradient through all steps.
+        """
+        if rule not in ("implicit", "bptt"):
+            raise ValueError(f"a network inside another is differentiated by implicit or bptt, not {rule}")
+        names = [name for name, (_, classes) in self.clamp_shapes.items() if classes is None]
+        owners = [getattr(self, attribute) for attribute in self.param_attributes.values()]
+        values = _Equilibrium.apply(self, clamps, rule, names, *(clamps[name] for name in names), *owners)
+        return dict(zip(self.readout_names, values))
+
+
+class _Equilibrium(torch.autograd.Function):
+    """Readouts at equilibrium as one operation of autograd."""
+
+    @staticmethod
+    def forward(ctx, net, clamps, rule, names, *tensors):
+        """Relax and read out."""
+        fixed = net._fixed(clamps)
+        phase = net._phase(None, None, None)
+        begin = net._begin(None, fixed)
+        if rule == "bptt":
+            free, path = net._walked(begin, fixed, phase, None)
+        else:
+            free, path = net._settle(begin, fixed, phase), []
+        ctx.net, ctx.rule, ctx.names = net, rule, names
+        ctx.fixed, ctx.phase, ctx.states, ctx.path = fixed, phase, free.states, path
+        return tuple(net._readouts(free.states, fixed))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, *seeds):
+        """The adjoint: the readouts' own slopes, then the equilibrium's or the steps'."""
+        net, fixed, states = ctx.net, ctx.fixed, ctx.states
+        params = [net._readout_gradient(states, fixed, seeds)]
+        clamps = [net._readout_clamp_gradient(states, fixed, seeds)]
+        back = _filled(net._readout_adjoint(states, fixed, seeds), states)
+        if ctx.rule == "implicit":
+            steps = [(states, net._solved(states, fixed, back, ctx.phase.step), back)]
+        else:
+            steps = net._steps_back(ctx.path, back, fixed, ctx.phase)
+        begin = back
+        for at, pushed, before in steps:
+            begin = before
+            params.append(net._force_gradient(at, fixed, pushed))
+            clamps.append(net._clamp_gradient(at, fixed, pushed))
+        if ctx.rule == "bptt":
+            begin = net._project_adjoint(net._start(fixed), begin)
+            params.append(net._start_gradient(fixed, begin))
+            clamps.append(net._start_clamp_gradient(fixed, begin))
+        return (None, None, None, None, *_totals(clamps, ctx.names), *_totals(params, net.param_attributes))
+
+
+def _totals(parts: list[dict[str, Tensor]], names: Iterable[str]) -> list[Tensor | None]:
+    """For each name the sum of the parts that have it, or None."""
+    found = ([part[name] for part in parts if name in part] for name in names)
+    return [sum(values[1:], values[0]) if values else None for values in found]

@@ -1,0 +1,104 @@
+"""What the compiler says and writes for each shipped spec, kept beside it; ``--update-golden`` rewrites it.
+
+A golden counts only if it also works: it imports, lints clean, and its force is the slope of its energy.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import MappingProxyType, ModuleType
+from typing import Any
+
+import pytest
+import torch
+
+from energyc import pipeline
+from energyc.diagnostics import Source
+from energyc.report.check_text import written
+from energyc.resources import folder
+from energyc.rules import random_probe
+
+HERE = Path(__file__).resolve().parent
+SPECS = sorted(path.stem for path in folder("specs").glob("*.energy"))
+
+
+def _source(name: str) -> Source:
+    return Source(f"specs/{name}.energy", (folder("specs") / f"{name}.energy").read_text())
+
+
+ARTEFACTS: MappingProxyType[str, Callable[[Source], str]] = MappingProxyType(
+    {
+        "check.txt": lambda source: written(pipeline.check_source(source)),
+        "forces.txt": lambda source: pipeline.show(source, "forces"),
+        "ir.txt": lambda source: pipeline.show(source, "ir"),
+        "plan.txt": lambda source: pipeline.show(source, "plan"),
+        "torch.py": lambda source: pipeline.show(source, "torch"),
+    }
+)
+
+
+@pytest.mark.parametrize("artefact", ARTEFACTS)
+@pytest.mark.parametrize("name", SPECS)
+def test_the_golden_is_what_is_made(name: str, artefact: str, update_golden: bool) -> None:
+    path = HERE / name / artefact
+    made = ARTEFACTS[artefact](_source(name))
+    if update_golden:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(made)
+    assert path.exists(), f"make golden writes {path.name}"
+    assert made == path.read_text(), f"{path.relative_to(HERE)} is stale: make golden, and read the difference"
+
+
+def test_no_golden_is_left_over() -> None:
+    assert {path.name for path in HERE.iterdir() if path.is_dir() and path.name != "__pycache__"} == set(SPECS)
+
+
+def test_generated_code_lints_clean() -> None:
+    rules = "E,F,W,I,UP,B,C4,SIM,RUF,D1"
+    ignored = "RUF001,RUF002,RUF003,RUF012,B905,D105,D107"
+    command = [sys.executable, "-m", "ruff", "check", "--isolated", "--line-length", "120", "--target-version", "py311"]
+    files = [str(path) for path in sorted(HERE.glob("*/torch.py"))]
+    done = subprocess.run([*command, "--select", rules, "--ignore", ignored, *files], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+def _module(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"golden_{path.parent.name}", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[module.__name__] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _network(name: str) -> Any:
+    """The golden's class where it is small, else the same module at the sizes of the preset ``verify``."""
+    source = _source(name)
+    if "preset verify" not in source.text:
+        made = pipeline.emit(pipeline.resolve(source))
+        module = _module(HERE / name / "torch.py")
+        return getattr(module, made.class_name)(dtype=torch.float64, seed=1)
+    made = pipeline.emit(pipeline.resolve(source, pipeline.Choices("verify")))
+    return pipeline.instantiate(made, "cpu", torch.float64, 1)
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_the_force_is_the_slope_of_the_energy(name: str) -> None:
+    network = pipeline.resolve(_source(name))
+    if network.forces:
+        pytest.skip("some force is written as such: tests/specs holds it to a transcription")
+    net = _network(name)
+    probe = random_probe(net, batch=2, seed=3)
+    random = torch.Generator().manual_seed(5)
+    draw = lambda shape: torch.randn((2, *shape), generator=random, dtype=torch.float64)  # noqa: E731
+    states = {state: draw(shape) for state, shape in net.state_shapes.items()}
+    way = {state: draw(shape) for state, shape in net.state_shapes.items()}
+    force = net.force(states, probe.clamps)
+    work = sum((force[state] * way[state]).flatten(1).sum(1) for state in states)
+    h = 1e-6
+    moved = [net.energy({s: z + sign * h * way[s] for s, z in states.items()}, probe.clamps) for sign in (1, -1)]
+    torch.testing.assert_close((moved[0] - moved[1]) / (2 * h), -work, rtol=1e-6, atol=1e-6)
