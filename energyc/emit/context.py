@@ -41,7 +41,7 @@ class Context:
     def __init__(self, network: Network, options: Options, helpers: Iterable[str]) -> None:
         self.network = network
         self.options = options
-        self.features = Features.of(options.rules, network.relax.solver)
+        self.features = features_of(network, options.rules)
         self.plan, self.prepared, self.derivation = module_plan(network, options.rules, options.passes, options.unproved)
         self.class_name = class_name(network.name)
         self.notation: Notation = of_network(network)
@@ -79,12 +79,17 @@ class Context:
         return names
 
 
+def features_of(network: Network, rules: Sequence[str]) -> Features:
+    """The features of a module of a network for rules."""
+    return Features.of(rules, network.relax.solver, penalty="penalty" in network.train)
+
+
 def module_plan(
     network: Network, rules: Sequence[str], passes: Passes, unproved: tuple[str, ...] | None = None
 ) -> tuple[Plan, list[Prepared], Derivation]:
     """The plan of a module for rules, with the routines it was made from."""
     derivation = derive(network, unproved)
-    prepared = prepare(derivation, Features.of(rules, network.relax.solver))
+    prepared = prepare(derivation, features_of(network, rules))
     planned = plan(
         network.graph,
         [p.routine for p in prepared],

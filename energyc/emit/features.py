@@ -33,12 +33,13 @@ class Features:
 
     rules: tuple[str, ...]
     newton: bool
+    penalty: bool = False
 
     @staticmethod
-    def of(rules: Iterable[str], solver: str) -> Features:
+    def of(rules: Iterable[str], solver: str, *, penalty: bool = False) -> Features:
         """The features for rules; ``implicit`` is added where it is missing."""
         asked = tuple(dict.fromkeys(rules))
-        return Features(asked if "implicit" in asked else (*asked, "implicit"), solver == "newton")
+        return Features(asked if "implicit" in asked else (*asked, "implicit"), solver == "newton", penalty)
 
     @property
     def contrast(self) -> bool:
@@ -67,14 +68,17 @@ class Features:
 
     def settings(self, options: Mapping[str, object]) -> dict[str, object]:
         """Further settings of the nudged phase that the rules read."""
-        if not self.holomorphic:
-            return {}
-        return {"points": int(str(options.get("points", 4))), "last_leakage": None}
+        every = options.get("snapshots")
+        found: dict[str, object] = {"points": int(str(options.get("points", 4)))}
+        if self.contrast:
+            found["snapshots"] = None if every is None else int(str(every))
+        return {**found, "last_leakage": None} if self.holomorphic else found
 
     @property
     def parts(self) -> tuple[str, ...]:
         """The templates of the class's runtime, in order."""
         parts = ["interface", "newton" if self.newton else "gradient", "gradients"]
+        parts.append("penalty" if self.penalty else "no_penalty")
         if self.contrast:
             parts.append("contrast")
         parts += [rule for rule in ("ep", "centered-ep", "vf") if rule in self.rules]

@@ -73,6 +73,8 @@ def prepare(d: Derivation, features: Features) -> list[Prepared]:
         made.append(_of("_force_tangent", ("states", "fixed", "directions"), "list", "J directions, J = dF/dz.", states, _named("push", d.pushforward(d.force))))
     if features.corrected:
         made.append(correction(d, held=False))
+    if features.penalty:
+        made.append(_of("_penalty_gradient", ("states", "fixed", "directions"), "dict", "d |J_nc directions|^2/dtheta, summed over the batch.", params, _named("grad", d.penalty_gradient), summed=True))
     return made
 
 

@@ -236,10 +236,11 @@ class TorchWriter:
     def _axes(self, node: Reduction) -> list[int]:
         return [axis + node.batched for axis in node.axes]
 
-    def _guard(self, node: Reduction, guard: Guard) -> Code:
+    def _guard(self, guard: Guard, argument: Node) -> Code:
         """The mask, viewed so that it broadcasts to the argument."""
         labels = self._labels(guard.indicator, guard.axes)
-        return arranged(self.mask(guard.indicator), labels, self._labels(node, range(len(node.argument.dims))))
+        out = self._labels(argument, range(len(argument.dims)))
+        return arranged(self.mask(guard.indicator), labels, [BATCH, *out] if BATCH in labels and BATCH not in out else out)
 
     def _never_empty(self, node: Reduction) -> bool:
         """Whether every slice that is reduced has an entry, as far as can be seen while compiling."""
@@ -252,13 +253,16 @@ class TorchWriter:
         gone = tuple(k for k, axis in enumerate(guard.axes) if axis in node.axes)
         return bool(np.all(mask.any(axis=gone))) if gone else bool(np.all(mask))
 
+    def argument(self, node: Reduction) -> Code:
+        """What is reduced, with a batch axis where the guard has one."""
+        code = self.tensor(node.argument)
+        return Code(f"{code.at(ATOM)}[None]") if node.batched and not node.argument.batched else code
+
     def _masked(self, node: Reduction) -> Code:
-        argument = self.tensor(node.argument)
+        argument = self.argument(node)
         if node.guard is None:
             return argument
-        mask = self._guard(node, node.guard)
-        if node.batched and not node.argument.batched:
-            argument = Code(f"{argument.at(ATOM)}[None]")
+        mask = self._guard(node.guard, node.argument)
         return argument.method(f'masked_fill(~{mask.at(4)}, float("-inf"))', fresh=True)
 
     def _softmax(self, node: Softmax) -> Code:

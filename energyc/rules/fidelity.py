@@ -190,7 +190,7 @@ class _Judge:
         """The nudged phases converged, beta swept downwards over powers of two; the best point is the limit."""
         top = 64 * self._at_rest(rule, nudge_steps=None).beta
         points, best, limit = [], math.inf, self.reference
-        for k in range(0, 20, 2):
+        for k in range(0, 44, 2):
             beta = top / 2**k
             found = self._at_rest(rule, beta=beta, nudge_steps=None).params
             error = measure_all(found, self.reference).relative_error
