@@ -52,6 +52,14 @@ def letters(labels: Iterable[Label], wishes: Mapping[Label, str]) -> dict[Label,
     return chosen
 
 
+def diagonal(code: Code, labels: Sequence[Label]) -> tuple[Code, list[Label]]:
+    """A tensor with a label twice, on that diagonal; the labels that it has then."""
+    distinct = list(dict.fromkeys(labels))
+    names = letters(distinct, {})
+    equation = "".join(names[x] for x in labels) + "->" + "".join(names[x] for x in distinct)
+    return Code(f'torch.einsum("{equation}", {code.text})'), distinct
+
+
 def reduction(code: Code, labels: Sequence[Label], out: Sequence[Label]) -> Code:
     """A tensor summed over the labels that are not in ``out``, in the order of ``out``."""
     gone = [k for k, a in enumerate(labels) if a not in out]

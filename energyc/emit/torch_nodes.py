@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TypeGuard
 
 import numpy as np
 
 from energyc.emit import torch_functions as functions
 from energyc.emit.code import ATOM, PRODUCT, SUM, UNARY, Code, number, scaled
 from energyc.emit.torch_access import AccessWriter, access_of
-from energyc.emit.torch_einsum import BATCH, Label, arranged, pairwise, reduction
+from energyc.emit.torch_einsum import BATCH, Label, arranged, diagonal, pairwise, reduction
 from energyc.emit.torch_index import IndexWriter, axes_missing, constant
 from energyc.ir import (
     Add,
@@ -133,8 +132,8 @@ class TorchWriter:
 
     def tensor(self, node: Node) -> Code:
         """The node as an expression that is a tensor, where :meth:`code` may be a number."""
-        if is_constant(node) and node not in self.names:
-            return self._full(node, number(self.factor(node.coefficient)), "self.dtype")
+        if (known := self.known(node)) is not None:
+            return self._full(node, number(known), "self.dtype")
         return self.code(node)
 
     def _indicator(self, node: Indicator) -> Code:
@@ -176,11 +175,9 @@ class TorchWriter:
         out = self._labels(node, node.out)
         inner = self.code(operand.node)
         if len(set(labels)) != len(labels):
-            code = pairwise(inner, labels, Code("torch.ones((), dtype=self.dtype)"), [], [x for x in out if x in labels], self._wishes(node))
-            return self._expanded(node, scaled(factor, code)) if expand else arranged(scaled(factor, code), [x for x in out if x in labels], out)
+            inner, labels = diagonal(inner, labels)
         have = [x for x in out if x in labels]
-        code = arranged(reduction(inner, labels, have), have, out)
-        code = scaled(factor, code)
+        code = scaled(factor, arranged(reduction(inner, labels, have), have, out))
         return self._expanded(node, code) if expand else code
 
     def _expanded(self, node: Einsum, code: Code) -> Code:
@@ -193,6 +190,36 @@ class TorchWriter:
 
     def _add(self, node: Add) -> Code:
         """Terms in order, the first one without a sign if there is one."""
+        if (known := self.known(node)) is not None:
+            return Code(number(known), UNARY if known < 0 else ATOM)
+        code = self._terms(node)
+        if self.spans(node, [term for _, term in node.terms]):
+            return code
+        return code.method(f"expand({', '.join(self._shape(node, '-1'))})")
+
+    def spans(self, node: Node, terms: Sequence[Node]) -> bool:
+        """Whether the terms, broadcast against each other, have the node's full size."""
+        spanned = {axis for term in terms for axis in self._spanned(term)}
+        return len(spanned) == len(node.dims) and any(term.batched for term in terms) == node.batched
+
+    def _spanned(self, node: Node) -> set[int]:
+        """The axes that a term of a sum has at their full size."""
+        if self.known(node) is not None:
+            return set()
+        if node in self.names or not isinstance(node, Einsum) or len(node.operands) != 1:
+            return set(range(len(node.dims)))
+        return {k for k, label in enumerate(node.out) if label in node.operands[0].axes}
+
+    def known(self, node: Node) -> float | None:
+        """The value of a node that is one number everywhere."""
+        if isinstance(node, Einsum) and not node.operands:
+            return self.factor(node.coefficient)
+        if isinstance(node, Add) and node not in self.names:
+            parts = [(self.factor(c), self.known(term)) for c, term in node.terms]
+            return sum(c * v for c, v in parts if v is not None) if all(v is not None for _, v in parts) else None
+        return None
+
+    def _terms(self, node: Add) -> Code:
         text = ""
         for coefficient, term in self.ordered(node):
             factor = self.factor(coefficient)
@@ -295,11 +322,6 @@ class TorchWriter:
     def _argmax(self, node: ArgMax) -> Code:
         self.needed.add("first_largest")
         return Code(f"first_largest({self._masked(node).text}, {_axes_text(self._axes(node))})", 4, True)
-
-
-def is_constant(node: Node) -> TypeGuard[Einsum]:
-    """Whether a node is one number everywhere, which is written as that number."""
-    return isinstance(node, Einsum) and not node.operands
 
 
 def _axes_text(axes: Sequence[int]) -> str:

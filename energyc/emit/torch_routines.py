@@ -91,13 +91,7 @@ class RoutineWriter:
         """Whether a sum is worth adding up in place: it has a term of its own memory at full size to add to."""
         coefficient, first = self.writer.ordered(node)[0]
         code = scaled(self.writer.factor(coefficient), self.writer.term(first))
-        return bool(node.dims) and code.fresh and first.batched == node.batched and self._at_full_size(first)
-
-    def _at_full_size(self, node: Node) -> bool:
-        if not isinstance(node, Einsum) or node in self.writer.names:
-            return True
-        present = {label for operand in node.operands for label in operand.axes}
-        return all(label in present for label in node.out)
+        return bool(node.dims) and code.fresh and self.writer.spans(node, [first])
 
     def _accumulate(self, name: str, node: Add) -> None:
         terms = self.writer.ordered(node)
@@ -113,9 +107,9 @@ class RoutineWriter:
     def _full(self, node: Node) -> Code:
         """An output; a constant or something without a batch is spread over the samples."""
         code = self.writer.code(node)
-        if isinstance(node, Einsum) and not node.operands:
-            shape = ", ".join([self.batch, *(str(self.writer.sizes[d]) for d in node.dims)])
-            return Code(f"torch.full(({shape},), {code.text}, device=self.device, dtype=self.dtype)")
+        if self.writer.known(node) is not None:
+            shape = ", ".join([self.batch, *(str(self.writer.sizes[d]) for d in node.dims)]) + "," * (not node.dims)
+            return Code(f"torch.full(({shape}), {code.text}, device=self.device, dtype=self.dtype)")
         if not node.batched:
             return code.method(f"expand({', '.join([self.batch, *(str(self.writer.sizes[d]) for d in node.dims)])})")
         return code
@@ -124,10 +118,7 @@ class RoutineWriter:
         """An output added up over the batch, as part of its last product where there is one."""
         writer = self.writer
         if not node.batched:
-            code = writer.code(node)
-            if isinstance(node, Einsum) and not node.operands:
-                code = Code(f"torch.full(({', '.join(str(writer.sizes[d]) for d in node.dims)},), {code.text}, device=self.device, dtype=self.dtype)")
-            return product(Code(self.batch), code)
+            return product(Code(self.batch), writer.tensor(node))
         if node in writer.names:
             return Code(f"{writer.names[node]}.sum(0)")
         if isinstance(node, Add):

@@ -1,0 +1,177 @@
+"""A generated module beside the interpreter: every routine's results against the derivation's nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from energyc import pipeline
+from energyc.derive import Derivation, derive
+from energyc.emit import Options, class_name, instantiate, torch_module
+from energyc.ir import Input, Node
+from energyc.ir.interpreter import evaluate, key
+from energyc.plan import Passes
+from energyc.resolve import Network
+
+Arrays = dict[str, np.ndarray]
+BATCH = 3
+RULES = ("centered-ep", "aep", "bptt", "implicit")
+TOLERANCE = 1e-9
+
+
+class Summed(dict[str, Node]):
+    """Nodes of one sample whose values are added up over the batch."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A network, its module in float64, and inputs of every kind at random values."""
+
+    network: Network
+    derivation: Derivation
+    module: Any
+    inputs: Mapping[tuple[str, str], np.ndarray]
+
+    def tensors(self, kind: str, names: Sequence[str]) -> list[torch.Tensor]:
+        return [torch.from_numpy(self.inputs[kind, name]) for name in names]
+
+    def values(self, nodes: Mapping[str, Node]) -> Arrays:
+        """What the interpreter says, each sample's own or without a batch."""
+        arrays = evaluate(
+            list(nodes.values()), self.inputs, sizes=self.network.extents, values=self.network.values
+        )
+        spread = {
+            name: array if node.batched else np.broadcast_to(array, (BATCH, *array.shape))
+            for (name, node), array in zip(nodes.items(), arrays, strict=True)
+        }
+        return {name: a.sum(0) for name, a in spread.items()} if isinstance(nodes, Summed) else spread
+
+    @property
+    def states(self) -> list[torch.Tensor]:
+        return self.tensors("state", list(self.network.states))
+
+    @property
+    def clamps(self) -> dict[str, torch.Tensor]:
+        return dict(zip(self.network.clamps, self.tensors("clamp", list(self.network.clamps)), strict=True))
+
+    @property
+    def targets(self) -> dict[str, torch.Tensor]:
+        return dict(zip(self.network.targets, self.tensors("target", list(self.network.targets)), strict=True))
+
+
+def resolved(text: str | Path, **overrides: object) -> Network:
+    """The network of a spec."""
+    return pipeline.resolve(pipeline.read(text), pipeline.Choices(None, overrides))
+
+
+def module_of(network: Network, passes: Passes = Passes(), rules: Sequence[str] = RULES) -> Any:
+    """The network's module with every rule."""
+    options = Options(rules=tuple(rules), label="spec", version="test", passes=passes)
+    text = torch_module(network, options)
+    return instantiate(text, class_name(network.name), dtype=torch.float64)
+
+
+def judged(network: Network, random: np.random.Generator, passes: Passes = Passes()) -> Judged:
+    """A network with its module and inputs; the params are drawn anew, so that none of them is 0."""
+    derivation = derive(network)
+    module = module_of(network, passes)
+    inputs: dict[tuple[str, str], np.ndarray] = {}
+    for node in _inputs(derivation):
+        inputs[key(node)] = _drawn(node, network, random)
+    with torch.no_grad():
+        for name in network.params:
+            module.params[name].copy_(torch.from_numpy(np.asarray(inputs["param", name])))
+    return Judged(network, derivation, module, inputs)
+
+
+def _inputs(d: Derivation) -> list[Input]:
+    network = d.network
+    made = [*d.states.values(), *d.params.values(), *d.seeds.values(), *d.directions.values()]
+    made += [*d.readout_seeds.values(), *(c.node for c in network.clamps.values())]
+    return list(dict.fromkeys([*made, *(t.node for t in network.targets.values())]))
+
+
+def _drawn(node: Input, network: Network, random: np.random.Generator) -> np.ndarray:
+    shape = tuple(network.extents[d] for d in node.dims)
+    shape = (BATCH, *shape) if node.batched else shape
+    if node.over is not None:
+        return random.integers(0, network.extents[node.over], shape)
+    values = random.normal(size=shape) * 0.7
+    param = network.params.get(node.name) if node.kind == "param" else None
+    if param is not None and (param.low is not None or param.high is not None):
+        values = np.clip(values, param.low, param.high)
+    return np.asarray(values)
+
+
+# ---------------------------------------------------------------- routines
+
+
+def disagreements(j: Judged) -> dict[str, float]:
+    """Every result of a routine that differs from the interpreter, with its relative error."""
+    errors: dict[str, float] = {}
+    with torch.no_grad():
+        for routine, (found, nodes) in _routines(j).items():
+            for name, error in _compared(found, j.values(nodes)).items():
+                if not error <= TOLERANCE:
+                    errors[f"{routine}.{name}"] = error
+    return errors
+
+
+def _routines(j: Judged) -> dict[str, tuple[dict[str, Any], dict[str, Node]]]:
+    """For each routine what the module gives, by name, and the nodes that say what is right.
+    """
+    d, n, m = j.derivation, j.network, j.module
+    fixed, aims = m._fixed(j.clamps), m._aims(j.targets)
+    seeds, readout_seeds = j.tensors("seed", list(n.states)), j.tensors("seed", list(n.readouts))
+    along = j.tensors("direction", list(n.states))
+    clamps = d.real_clamps
+
+    def by_state(values: Sequence[torch.Tensor | None]) -> dict[str, Any]:
+        return {name: v for name, v in zip(n.states, values, strict=True) if v is not None}
+
+    states = j.states
+    found: dict[str, tuple[dict[str, Any], dict[str, Node]]] = {
+        "terms": (m.terms(dict(zip(n.states, states, strict=True)), j.clamps), {k: t.node for k, t in n.energies.items()}),
+        "force": (m.force(dict(zip(n.states, states, strict=True)), j.clamps), d.force),
+        "start": (by_state(m._start(fixed)), d.start),
+        "readout": (m.readout(dict(zip(n.states, states, strict=True)), j.clamps), {k: q.node for k, q in n.readouts.items()}),
+        "force_adjoint": (by_state(m._force_adjoint(states, fixed, seeds)), d.pullback(d.force, d.states)),
+        "force_gradient": (m._force_gradient(states, fixed, seeds), Summed(d.pullback(d.force, d.params))),
+        "clamp_gradient": (m._clamp_gradient(states, fixed, seeds), d.pullback(d.force, clamps)),
+        "start_gradient": (m._start_gradient(fixed, seeds), Summed(d.pullback(d.start, d.params))),
+        "start_clamp_gradient": (m._start_clamp_gradient(fixed, seeds), d.pullback(d.start, clamps)),
+        "readout_adjoint": (by_state(m._readout_adjoint(states, fixed, readout_seeds)), d.readout_pullback(d.states)),
+        "readout_gradient": (m._readout_gradient(states, fixed, readout_seeds), Summed(d.readout_pullback(d.params))),
+        "readout_clamp_gradient": (m._readout_clamp_gradient(states, fixed, readout_seeds), d.readout_pullback(clamps)),
+        "energy_gradient": (m._energy_gradient(states, fixed), Summed(d.energy_gradient)),
+        "user_force_gradient": (m._user_force_gradient(states, fixed, seeds), Summed(d.pullback(d.user_forces, d.params))),
+        "correction": (by_state(m._correction(states, fixed, along)), d.correction),
+    }
+    if n.cost is not None:
+        found["cost"] = ({"cost": m.cost(dict(zip(n.states, states, strict=True)), j.clamps, j.targets)}, {"cost": n.cost.node})
+        found["cost_force"] = (by_state(m._cost_force(states, fixed, aims)), d.cost_force)
+        found["cost_gradient"] = (m._cost_gradient(states, fixed, aims), Summed(d.cost_gradient))
+        found["metrics"] = (dict(zip(n.metrics, m._metrics(states, fixed, aims), strict=True)), {k: q.node for k, q in n.metrics.items()})
+    return found
+
+
+def _compared(found: Mapping[str, torch.Tensor], expected: Arrays) -> dict[str, float]:
+    if found.keys() != expected.keys():
+        return {f"keys {sorted(found)} for {sorted(expected)}": np.inf}
+    return {name: distance(found[name].numpy(), expected[name]) for name in found}
+
+
+def distance(found: np.ndarray, expected: np.ndarray) -> float:
+    """The largest difference by the size of what is expected; infinite for another shape, or where only one is finite."""
+    if found.shape != expected.shape:
+        return np.inf
+    if not np.array_equal(np.isfinite(found), np.isfinite(expected)):
+        return np.inf
+    good = np.isfinite(expected)
+    scale = max(1.0, float(np.abs(expected[good]).max(initial=0.0)))
+    return float(np.abs(found[good] - expected[good]).max(initial=0.0)) / scale
