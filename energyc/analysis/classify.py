@@ -28,6 +28,9 @@ class Classification:
     ``kind`` is the network's: conservative where nothing is unproved, or where the unproved add up to a gradient
     though none of them is one (``whole`` has that proof, and ``unproved`` is then empty). ``forces`` holds each term's
     force on each state it moves, energies' too. ``detached`` names terms that cut a state out of training.
+
+    Nodes made here, in ``forces``, potentials and certificates, are of a fork of the network's graph: take them over
+    with :func:`energyc.analysis.problem.transplant`.
     """
 
     kind: Kind
@@ -43,15 +46,20 @@ class _Clock:
     """What is left of the time for all terms together."""
 
     seconds: float
-    started: float = field(default_factory=time.monotonic)
+    started: float = field(default_factory=time.process_time)
 
     def share(self) -> float:
-        return max(0.02, min(SECONDS, (self.seconds - (time.monotonic() - self.started)) / 4))
+        return max(0.02, min(SECONDS, (self.seconds - (time.process_time() - self.started)) / 4))
 
 
-def classify(network: Network, seconds: float = TOTAL_SECONDS) -> Classification:
-    """Classes of all terms; deterministic but for proofs that run out of time. Raises CertificateError: our bug."""
-    base = field_from(network)
+def classify(
+    network: Network, seconds: float = TOTAL_SECONDS, small: Mapping[str, int] | None = None
+) -> Classification:
+    """Classes of all terms; deterministic but for proofs that run out of time. Raises CertificateError: our bug.
+
+    ``small`` are sizes to look for witnesses at where the spec's own cannot be shrunk.
+    """
+    base = field_from(network, small)
     clock = _Clock(seconds)
     terms: dict[str, Verdict] = {}
     forces: dict[str, Mapping[Input, Node]] = {}

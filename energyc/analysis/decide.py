@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
+from energyc.analysis.budget import Budget, OverBudget
 from energyc.analysis.checker import check
 from energyc.analysis.domain import Signs, holes, jumps
+from energyc.analysis.normal import Normaliser
 from energyc.analysis.potential import recover
-from energyc.analysis.problem import ForceField, transparent
-from energyc.analysis.prover import SECONDS, prove
+from energyc.analysis.problem import ForceField, fork, transparent
+from energyc.analysis.prover import SECONDS, TERMS, prove
 from energyc.analysis.verdict import Verdict
 from energyc.analysis.witness import find_witness
 from energyc.ir import Node
@@ -38,7 +42,21 @@ def decide(field: ForceField, generator: np.random.Generator, seconds: float = S
 def doubts_of(field: ForceField) -> list[str]:
     """Why a symmetric Jacobian would not be enough for a gradient; empty where it is."""
     roots = [transparent(field.graph, root) for root in field.roots]
-    return [*jumps(roots, field.states), *holes(roots, field.states, Signs(field.values, field.ranges))]
+    return [*_lasting_jumps(field, roots), *holes(roots, field.states, Signs(field.values, field.ranges))]
+
+
+def _lasting_jumps(field: ForceField, roots: Sequence[Node]) -> list[str]:
+    """The jumps that are left once everything is multiplied out: ``relu(u)^2 step(u)`` has none."""
+    found = jumps(roots, field.states)
+    if not found:
+        return []
+    normaliser = Normaliser(fork(field.graph), Budget(TERMS, SECONDS), whole=False, symmetric=field.symmetric)
+    try:
+        sums = [normaliser.sum_of(root)[0] for root in roots]
+    except (OverBudget, RecursionError):
+        return found
+    used = {f.atom for terms in sums for term in terms.values() for f in term.monomial.factors}
+    return jumps([normaliser.table.atoms[k].node for k in sorted(used)], field.states)
 
 
 def is_gradient_by_construction(energy: Node, field: ForceField) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from energyc.analysis.classify import Classification
+from energyc.analysis.problem import fork
 from energyc.calculus import depends, gradient
 from energyc.ir import ArgMax, Map, Max, Node, walk
 from energyc.ir.functions import FUNCTIONS
@@ -27,7 +28,7 @@ def obstacles(network: Network, classification: Classification) -> list[str]:
     for name, forces in classification.forces.items():
         found += [f"{what} in {name}" for what in _not_analytic(forces.values(), states)]
     if network.cost is not None:
-        slopes = gradient(network.graph, network.cost.node, states, strict=False)
+        slopes = gradient(fork(network.graph), network.cost.node, states, strict=False)
         found += [f"{what} in the cost {network.cost.name}" for what in _not_analytic(slopes.values(), states)]
     for name, state in network.states.items():
         if state.constraint is not None and state.constraint.kind in CORNERED:

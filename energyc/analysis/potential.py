@@ -26,10 +26,11 @@ from energyc.analysis.sampling import batched, draw
 from energyc.analysis.sizes import small_sizes
 from energyc.analysis.unify import unified
 from energyc.calculus import depends, gradient
-from energyc.ir import ONE, Add, Coefficient, Einsum, Graph, Map, Node, Softmax, walk
+from energyc.ir import ONE, Add, ArgMax, Coefficient, Einsum, Graph, Input, Map, Node, Operand, Softmax, walk
 from energyc.ir.interpreter import evaluate
 
 Array = NDArray[Any]
+Weights = tuple[tuple[Node, tuple[int, ...]], ...]
 SECONDS = 0.3
 TERMS = 20_000
 GENERATORS = 24
@@ -116,12 +117,10 @@ def _generators(field: ForceField, rest: Mapping[Any, Sequence[Node]], scaled: b
     weights = _weights(nodes, moving)
     seen: set[Node] = set()
     for node in walk(nodes):
-        if node not in moving:
-            continue
-        primitive = _primitive(graph, node, scaled)
+        primitive = _primitive(graph, node, scaled) if node in moving else None
         if primitive is None:
             continue
-        for total in _weighted(graph, primitive, weights.get(node, [])):
+        for total in _weighted(graph, node, primitive, weights.get(node, [])):
             if total not in seen:
                 seen.add(total)
                 yield total
@@ -132,6 +131,8 @@ def _primitive(graph: Graph, node: Node, scaled: bool) -> Node | None:
     match node:
         case Softmax():
             whole: Node | None = graph.logsumexp(node.argument, node.axes, node.guard)
+        case ArgMax():
+            whole = graph.max(node.argument, node.axes, node.guard)
         case Map():
             whole = antiderivative(graph, node.function, node.argument)
         case _:
@@ -151,34 +152,34 @@ def _factor(node: Node) -> Coefficient:
     return ONE
 
 
-def _weights(nodes: Sequence[Node], moving: set[Node]) -> dict[Node, list[tuple[tuple[Node, tuple[int, ...]], ...]]]:
-    """For each moving factor of a product the sets of constant factors beside it, on axes of its own."""
-    found: dict[Node, list[tuple[tuple[Node, tuple[int, ...]], ...]]] = {}
+def _weights(nodes: Sequence[Node], moving: set[Node]) -> dict[Node, list[Weights]]:
+    """For each moving factor of a product the sets of constants and states beside it, on axes of its own."""
+    found: dict[Node, list[Weights]] = {}
     for node in walk(nodes):
-        if not isinstance(node, Einsum):
-            continue
-        for operand in node.operands:
-            if operand.node not in moving:
-                continue
-            place = {a: k for k, a in enumerate(operand.axes)}
-            beside = [
-                (o.node, tuple(place[a] for a in o.axes))
-                for o in node.operands
-                if o.node not in moving and all(a in place for a in o.axes)
-            ]
-            sets = chain.from_iterable(combinations(beside, n) for n in range(1, min(3, len(beside)) + 1))
-            found.setdefault(operand.node, []).extend(sets)
+        if isinstance(node, Einsum):
+            for operand in (o for o in node.operands if o.node in moving):
+                found.setdefault(operand.node, []).extend(_beside(node, operand, moving))
     return found
 
 
-def _weighted(
-    graph: Graph, primitive: Node, sets: Sequence[tuple[tuple[Node, tuple[int, ...]], ...]]
-) -> Iterator[Node]:
-    rank = len(primitive.dims)
-    labels = dict(enumerate(primitive.dims))
+def _beside(node: Einsum, operand: Operand, moving: set[Node]) -> Iterator[Weights]:
+    place = {a: k for k, a in enumerate(operand.axes)}
+    near = [
+        (o.node, tuple(place[a] for a in o.axes))
+        for o in node.operands
+        if (o.node not in moving or isinstance(o.node, Input)) and all(a in place for a in o.axes)
+    ]
+    return chain.from_iterable(combinations(near, n) for n in range(1, min(3, len(near)) + 1))
+
+
+def _weighted(graph: Graph, node: Node, primitive: Node, sets: Sequence[Weights]) -> Iterator[Node]:
+    """The primitive summed, alone and with each set of weights that sits on axes it has kept."""
+    gone = node.axes if isinstance(node, Softmax | ArgMax) else ()
+    kept = [k for k in range(len(node.dims)) if k not in gone]
+    labels = dict(enumerate(node.dims))
     for weights in [(), *sets]:
-        if all(a < rank and primitive.dims[a] == w.dims[k] for w, axes in weights for k, a in enumerate(axes)):
-            yield graph.einsum(ONE, [(primitive, range(rank)), *weights], labels, ())
+        if all(a in kept for _, axes in weights for a in axes):
+            yield graph.einsum(ONE, [(primitive, kept), *weights], {k: labels[k] for k in kept}, ())
 
 
 def _fit(field: ForceField, generators: Sequence[Node], generator: np.random.Generator) -> Node | None:

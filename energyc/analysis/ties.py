@@ -28,7 +28,7 @@ CLOSE = 1e-9
 
 def suggest(field: ForceField, generator: np.random.Generator, seconds: float = SECONDS) -> tuple[SuggestedTie, ...]:
     """Single ties that make the field conservative, or one pair of ties where no single one does; all proved."""
-    deadline = time.monotonic() + seconds
+    deadline = time.process_time() + seconds
     field = replace(field, graph=fork(field.graph))
     linear = linearise(field)
     sizes = small_sizes(linear.moved, field.sizes)
@@ -39,7 +39,7 @@ def suggest(field: ForceField, generator: np.random.Generator, seconds: float = 
     for sets in ([(t,) for t in single], [p for p in combinations(single, 2) if _compatible(p)]):
         found: list[SuggestedTie] = []
         for ties in sets:
-            left = deadline - time.monotonic()
+            left = deadline - time.process_time()
             if left <= 0 or len(found) == MOST:
                 break
             if _symmetric(linear, sizes, ties, generator) and _proved(field, ties, generator, left):
@@ -51,6 +51,7 @@ def suggest(field: ForceField, generator: np.random.Generator, seconds: float = 
 
 def _single(field: ForceField) -> Iterator[Tie]:
     params = [n for n in field.inputs if n.kind == "param" and 1 < len(n.dims) <= 4]
+    params.sort(key=lambda node: node.number)
     for node in params:
         for axes in _turns(node, node):
             if axes != tuple(range(len(axes))) and tuple(axes[k] for k in axes) == tuple(range(len(axes))):

@@ -1,0 +1,179 @@
+"""Whole networks: terms, their sum, ties, and the rules that follow."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+
+from energyc.analysis.checker import check
+from energyc.analysis.classify import classify
+from energyc.analysis.problem import transplant
+from energyc.analysis.rules import RULES, admissible
+from energyc.analysis.witness_data import witness_data
+from energyc.calculus import gradient
+from energyc.diagnostics import Source
+from energyc.ir.interpreter import evaluate
+from energyc.resolve import resolve
+from energyc.resolve.network import Network
+from energyc.syntax import parse
+
+HEAD = """network tried
+dim T = 16, D = 24, F = 96
+clamp x[T, D]
+target y[T, D]
+param W1[D, F], W2[F, D], A[D, D], B[D, D], g[D] ~ normal(0.1)
+state z[T, D]
+energy input = 1/2 * sum[t,d]((z[t,d] - x[t,d])^2)
+"""
+TAIL = """
+energy weights = sum[d,f](W1[d,f] * W2[f,d]) * sum[d,e](A[d,e] * B[e,d]) * sum[d](g[d]) * sum[t,d](z[t,d])
+readout out[t,d] = z[t,d]
+cost mse = sum[t,d]((z[t,d] - y[t,d])^2)
+"""
+
+
+def network(body: str) -> Network:
+    source = Source("tried.energy", HEAD + body + TAIL)
+    return resolve(parse(source), source)
+
+
+def kinds(body: str) -> Mapping[str, str]:
+    return {name: verdict.kind for name, verdict in classify(network(body)).terms.items()}
+
+
+UNTIED = "force ffn on z[t,d] = sum[f](W2[f,d] * tanh(sum[e](z[t,e] * W1[e,f])))\n"
+TIED = "force ffn on z[t,d] = sum[f](W1[d,f] * tanh(sum[e](z[t,e] * W1[e,f])))\n"
+
+
+def test_terms_are_classified_alone() -> None:
+    found = classify(network(UNTIED + "force pull on z[t,d] = -g[d] * z[t,d]\n"))
+    assert {name: (v.kind, v.evidence) for name, v in found.terms.items()} == {
+        "input": ("conservative", "gradient"),
+        "ffn": ("not-conservative", "witness"),
+        "pull": ("conservative", "proof"),
+        "weights": ("conservative", "gradient"),
+    }
+    assert found.kind == "not-conservative" and found.unproved == ("ffn",)
+    assert [str(tie) for tie in found.terms["ffn"].ties] == ["W2[a,b] = W1[b,a]"]
+
+
+def test_a_recovered_potential_is_one_of_the_network() -> None:
+    net = network(TIED)
+    verdict = classify(net).terms["ffn"]
+    assert verdict.kind == "conservative" and verdict.potential is not None
+    state = net.states["z"].node
+    slope = gradient(net.graph, transplant(net.graph, verdict.potential), [state])[state]
+    generator = np.random.default_rng(0)
+    inputs = {"z": generator.normal(size=(2, 16, 24)), "W1": generator.normal(size=(24, 96))}
+    force, derived = evaluate([net.terms["ffn"].node, slope], inputs, sizes=net.extents, values=net.values)
+    np.testing.assert_allclose(force, -derived, atol=1e-12)
+
+
+def test_halves_of_an_attention_are_a_gradient_together() -> None:
+    halves = """
+let s[i in T, j in T] = sum[d,e](z[i,d] * A[d,e] * z[j,e])
+let p[i,j] = softmax[j | j <= i](s[i,j])
+force query on z[i,d] = sum[j,e](p[i,j] * A[d,e] * z[j,e])
+force key on z[j,e] = sum[i,d](p[i,j] * A[d,e] * z[i,d])
+"""
+    found = classify(network(halves))
+    assert found.terms["query"].kind == found.terms["key"].kind == "not-conservative"
+    assert found.kind == "conservative" and found.unproved == ()
+    assert found.whole is not None and found.whole.certificate is not None
+    assert check(found.whole.certificate, np.random.default_rng(5)) == 3
+    assert found.whole.potential is not None
+
+
+def test_an_energy_that_freezes_a_state_is_judged_by_its_force() -> None:
+    assert kinds("energy cold = sum[t,d](z[t,d] * frozen(sum[c](A[d,c] * z[t,c])))\n")["cold"] == "not-conservative"
+    assert kinds("energy cold = sum[t,d](z[t,d] * frozen(tanh(z[t,d])))\n")["cold"] == "conservative"
+    assert kinds("energy cold = sum[t,d](z[t,d] * frozen(x[t,d]))\n")["cold"] == "conservative"
+
+
+def test_a_force_that_jumps_is_never_called_a_gradient() -> None:
+    crossed = "force odd on z[t,d] = sum[c](A[d,c] * relu'(z[t,c]))\n"
+    found = classify(network(crossed))
+    assert found.kind == "undecided" and found.terms["odd"].evidence == "none"
+    assert any("jumps" in said for said in found.terms["odd"].tried)
+    assert admissible(network(crossed), found)["centered-ep"].verdict == "unproved"
+
+
+def test_rules_on_a_network_that_is_not_conservative() -> None:
+    net = network(UNTIED)
+    verdicts = admissible(net, classify(net))
+    assert tuple(verdicts) == RULES
+    assert {rule for rule, v in verdicts.items() if v.verdict == "biased"} == {
+        "ep",
+        "centered-ep",
+        "vf",
+        "holomorphic-ep",
+    }
+    assert verdicts["vf"].why == "ffn" and verdicts["vf"].use_instead == "tracking-aep"
+    assert {rule for rule, v in verdicts.items() if v.verdict == "exact"} == {
+        "aep",
+        "tracking-aep",
+        "adjoint",
+        "holomorphic-aep",
+        "tbptt",
+        "bptt",
+        "implicit",
+    }
+
+
+def test_rules_that_need_complex_states() -> None:
+    net = network("energy memory = -sum[t,f](relu(sum[d](W1[d,f] * z[t,d]))^2)\n")
+    verdicts = admissible(net, classify(net))
+    assert verdicts["centered-ep"].verdict == "exact"
+    assert verdicts["holomorphic-ep"].verdict == verdicts["holomorphic-aep"].verdict == "inadmissible"
+    assert "relu in memory" in verdicts["holomorphic-ep"].why
+    boxed = Source("b", (HEAD + TAIL).replace("state z[T, D]", "state z[T, D] in [0, 1]"))
+    net = resolve(parse(boxed), boxed)
+    assert "box" in admissible(net, classify(net))["holomorphic-ep"].why
+
+
+def test_a_detached_state_biases_what_is_not_unrolled() -> None:
+    net = network("energy cold = sum[t,d](z[t,d] * detach(tanh(z[t,d])))\n")
+    verdicts = admissible(net, classify(net))
+    assert verdicts["centered-ep"].verdict == verdicts["aep"].verdict == "biased"
+    assert verdicts["implicit"].verdict == "exact"
+
+
+def test_classifying_leaves_the_graph_as_it_was() -> None:
+    net = network(UNTIED + "force pull on z[t,d] = -g[d] * tanh(z[t,d])\n")
+    before = len(net.graph)
+    admissible(net, classify(net))
+    assert len(net.graph) == before
+
+
+def test_the_same_network_has_the_same_witness() -> None:
+    first, second = (classify(network(UNTIED)).terms["ffn"].witness for _ in range(2))
+    assert first is not None and first == second
+    data = witness_data(first)
+    assert data["certified"] and len(data["row"]) == len(data["column"]) == 2 and data["entry"] != data["mirror"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "force odd on z[t,d] = " + " + ".join([f"tanh({k} * z[t,d])" for k in range(1, 90)]) + "\n",
+        "force odd on z[t,d] = " + "tanh(" * 80 + "z[t,d]" + ")" * 80 + "\n",
+        "force odd on z[t,d] = " + " * ".join(["(z[t,d] + x[t,d] + sum[c](A[d,c] * z[t,c]))"] * 12) + "\n",
+        "force odd on z[t,d] = " + " + ".join(f"sin({k} * z[t,d]) * sum[c](z[t,c]^{k})" for k in range(2, 40)) + "\n",
+    ],
+    ids=["long", "deep", "power", "many"],
+)
+def test_no_force_hangs_the_analysis(body: str) -> None:
+    net = network(body)
+    start = time.monotonic()
+    assert classify(net).kind in ("conservative", "not-conservative", "undecided")
+    assert time.monotonic() - start < 10
+
+
+def test_the_analysis_needs_neither_torch_nor_sympy() -> None:
+    code = "import sys, energyc.analysis.rules; sys.exit('sympy' in sys.modules or 'torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
