@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 from collections.abc import Sequence
@@ -61,7 +62,7 @@ class Console:
 
     def write_json(self, value: Any) -> None:
         """A result as JSON."""
-        click.echo(json.dumps(value, indent=2, default=str))
+        click.echo(json.dumps(_finite(value), indent=2, default=str, allow_nan=False))
 
     # ------------------------------------------------------------ beside them
 
@@ -105,3 +106,12 @@ class Console:
         lines = [f"{head}: this is a bug in energyc {__version__}, not in your spec", f"  stage: {stage}"]
         lines += [f"  input: {subject}", f"  cause: {cause}", f"  {remedy}"]
         click.echo("\n".join(lines), err=True, color=True)
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no NaN and no infinity: null stands for them."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {str(key): _finite(item) for key, item in value.items()}
+    return [_finite(item) for item in value] if isinstance(value, list | tuple) else value

@@ -17,7 +17,7 @@ FORMS = {".md": "markdown", ".txt": "markdown", ".tex": "latex", ".html": "html"
 
 
 @click.command("explain")
-@click.argument("spec", metavar="SPEC|RUN")
+@click.argument("spec", metavar="SPEC|RUN", type=click.Path(allow_dash=True))
 @click.option("-o", "out", metavar="FILE", type=click.Path(dir_okay=False), help="A .md, .tex or .html file.")
 @spec_options
 @output_options

@@ -11,7 +11,7 @@ from energyc.cli.options import output_options
 
 
 @click.command("fmt")
-@click.argument("specs", metavar="SPEC...", nargs=-1, required=True)
+@click.argument("specs", metavar="SPEC...", type=click.Path(allow_dash=True), nargs=-1, required=True)
 @click.option("--check", is_flag=True, help="Change nothing; exit status 1 where a file would change.")
 @output_options
 def command(specs: tuple[str, ...], check: bool, console: Console) -> None:

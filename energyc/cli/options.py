@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-spec_argument = click.argument("spec", metavar="SPEC")
+spec_argument = click.argument("spec", metavar="SPEC", type=click.Path(allow_dash=True))
 run_argument = click.argument("run", metavar="RUN", type=click.Path())
 
 

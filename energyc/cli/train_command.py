@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @click.command("train")
-@click.argument("spec", metavar="SPEC", required=False)
+@click.argument("spec", metavar="SPEC", type=click.Path(allow_dash=True), required=False)
 @click.option("--resume", metavar="RUN", type=click.Path(), help="Go on with a run.")
 @click.option("--rule", metavar="R", help="The learning rule.")
 @click.option("--allow-biased", is_flag=True, help="Train by a rule that is biased on this network.")

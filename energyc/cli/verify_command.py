@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @click.command("verify")
-@click.argument("spec", metavar="SPEC|RUN")
+@click.argument("spec", metavar="SPEC|RUN", type=click.Path(allow_dash=True))
 @rule_option
 @click.option("--gain", metavar="X", type=float, default=1.0, help="Weights at initialisation times this.")
 @click.option("--sweep", type=click.Choice(["residual", "beta"]), help="Draw quality against this.")

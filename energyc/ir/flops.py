@@ -25,6 +25,19 @@ def flops(roots: Iterable[Node], sizes: Mapping[str, int], batch: int = 1) -> in
     return sum(_node(node, sizes) * (batch if node.batched else 1) for node in walk(roots))
 
 
+def product_flops(nodes: Iterable[Node], sizes: Mapping[str, int]) -> int:
+    """The arithmetic of those among the nodes that contract tensors of different axes: the products of matrices.
+
+    Nothing below a node is counted. This is the figure that is usual for networks: two for each multiply-add.
+    """
+    return sum(_einsum(node, sizes) for node in nodes if isinstance(node, Einsum) and _is_product(node))
+
+
+def _is_product(node: Einsum) -> bool:
+    axes = {frozenset(o.axes) for o in node.operands if not isinstance(o.node, Indicator)}
+    return bool(node.contracted) and len(axes) > 1
+
+
 def _node(node: Node, sizes: Mapping[str, int]) -> int:
     count = math.prod(sizes[dim] for dim in node.dims)
     match node:

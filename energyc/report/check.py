@@ -10,8 +10,8 @@ from typing import Any
 from energyc.calculus import depends
 from energyc.derive import Derivation
 from energyc.diagnostics import Diagnostic, Source, to_json
-from energyc.ir import Node, walk
-from energyc.ir.flops import flops
+from energyc.ir import walk
+from energyc.ir.flops import product_flops
 from energyc.report.classes import Classes
 from energyc.resolve.network import ConstraintSet, Network
 
@@ -46,8 +46,8 @@ class Claim:
 class CheckReport:
     """The report. A spec with errors has ``diagnostics`` and little else.
 
-    ``params`` counts untied numbers, ``flops_per_step`` the multiplications and additions of one step of the free
-    phase for one sample, without what is computed once a relaxation.
+    ``params`` counts untied numbers, ``flops_per_step`` the operations of the matrix products in one step of the free
+    phase for one sample, two for each multiply-add, without what is computed once a relaxation.
     """
 
     source: Source
@@ -113,16 +113,10 @@ def check_report(network: Network, derivation: Derivation, classes: Classes) -> 
 
 
 def step_flops(derivation: Derivation) -> int:
-    """Multiplications and additions of one step: the forces, without what depends on clamps and params alone."""
-    sizes = derivation.network.extents
+    """The matrix products of one step of the force, without what depends on clamps and params alone."""
     forces = list(derivation.force.values())
     moving = depends(forces, set(derivation.states.values()))
-    given = {child for node in walk(forces) if node in moving for child in node.children if child not in moving}
-    return flops(forces, sizes) - flops(_ordered(given), sizes)
-
-
-def _ordered(nodes: Iterable[Node]) -> list[Node]:
-    return sorted(nodes, key=lambda node: node.number)
+    return product_flops([node for node in walk(forces) if node in moving], derivation.network.extents)
 
 
 def _state(network: Network, name: str) -> StateReport:

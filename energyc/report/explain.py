@@ -39,7 +39,8 @@ def _model(network: Network, derivation: Derivation, classes: Classes) -> Iterat
     rows += [("target", name, *_sized(network, target.node)) for name, target in network.targets.items()]
     yield Table(("kind", "name", "dims", "numbers", "kept in"), tuple(rows))
     yield Paragraph(
-        f"{report.params:,} learnable numbers; {report.flops_per_step:,} operations a step for one sample; "
+        f"{report.params:,} learnable numbers; for one sample {report.flops_per_step:,} operations a step "
+        "in matrix products; "
         f"the network as a whole is {classes.verdict}."
     )
 

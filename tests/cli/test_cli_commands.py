@@ -55,7 +55,8 @@ def test_a_run_from_training_to_pictures(tmp_path: Path, capfd: Capture) -> None
     done = energyc(capfd, "train", path, "--preset", "tiny", "--set", "train.steps=5", "--out", run, "--format", "json")
     assert done.status == 0, done.err
     assert done.json["steps"] == 5
-    assert {"spec.energy", "small_torch.py", "run.json", "metrics.jsonl", "checkpoints"} <= {p.name for p in run.iterdir()}
+    kept = {path.name for path in run.iterdir()}
+    assert {"spec.energy", "small_torch.py", "run.json", "metrics.jsonl", "checkpoints"} <= kept
     measured = energyc(capfd, "eval", run, "--format", "json").json
     assert measured["samples"] > 100
     assert measured["cost"] == pytest.approx(done.json["best"]["cost"], rel=0.5)
@@ -169,7 +170,13 @@ def test_data_paths(tmp_path: Path, capfd: Capture) -> None:
     wrong = energyc(capfd, "train", path, "--data", "nowhere", "--out", tmp_path / "run")
     assert wrong.status == 1
     assert "nowhere" in wrong.err
-    two = SMALL.replace("target label : K = digits.label", "data more = digits(side = 8)\ntarget label : K = more.label")
+    two = SMALL.replace("target label : K = digits", "data more = digits(side = 8)\ntarget label : K = more")
     unclear = energyc(capfd, "train", written(tmp_path, two, "two"), "--data", "x", "--out", tmp_path / "run")
     assert unclear.status == 1
     assert "--data digits=PATH" in unclear.err
+
+
+def test_the_operations_of_a_step_are_those_of_its_matrix_products(tmp_path: Path, capfd: Capture) -> None:
+    report = energyc(capfd, "check", written(tmp_path), "--format", "json").json
+    products_with_v = 2 * (2 * 6 * 10)  # V y and V^T s; W x is computed once a relaxation
+    assert report["flops_per_step"] == products_with_v

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -148,3 +152,21 @@ def test_a_device_that_is_not_there(tmp_path: Path, capfd: Capture) -> None:
     done = energyc(capfd, "train", written(tmp_path), "--device", "warp:3", "--out", tmp_path / "run")
     assert done.status == 1
     assert "error[E0902]" in done.err
+
+
+def test_ctrl_c_while_training_saves_and_says_how_to_resume(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    arguments = ["train", str(written(tmp_path)), "--steps", "100000", "--out", str(run), "--set", "train.log_every=1"]
+    process = subprocess.Popen([sys.executable, "-m", "energyc", *arguments], stderr=subprocess.PIPE, text=True)
+    try:
+        deadline = time.monotonic() + 60
+        while not (run / "metrics.jsonl").exists() or not (run / "metrics.jsonl").read_text().count('"train"'):
+            assert process.poll() is None and time.monotonic() < deadline
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 130, said
+    assert f"energyc train --resume {run}" in said
+    assert "Traceback" not in said

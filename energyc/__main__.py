@@ -1,0 +1,7 @@
+"""``python -m energyc``."""
+
+import sys
+
+from energyc.cli import main
+
+sys.exit(main())
