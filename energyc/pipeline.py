@@ -122,12 +122,12 @@ def _for_data(value: object) -> object:
     return [_for_data(item) for item in value] if isinstance(value, list) else value
 
 
-def derive(network: Network) -> Derivation:
-    """Forces and gradients, each made when it is asked for."""
+def derive(network: Network, classes: Classes | None = None) -> Derivation:
+    """Forces and gradients, each made when it is asked for; J_nc is that of the terms that ``classes`` does not prove."""
     from energyc.derive import derive as derive_network
 
     with stage("derive", network.source.name):
-        return derive_network(network)
+        return derive_network(network, None if classes is None else classes.unproved)
 
 
 def classify(network: Network) -> Classes:
@@ -158,6 +158,7 @@ def emit(
         label=Path(network.source.name).name,
         version=__version__,
         biased=biased(classes, asked),
+        unproved=classes.unproved,
         settings=str(choices),
     )
     with stage("emit", network.source.name):
@@ -252,7 +253,8 @@ def explain(network: Network, form: str = "markdown") -> str:
     from energyc.report import document
     from energyc.report.explain import explanation
 
-    derivation, classes = derive(network), classify(network)
+    classes = classify(network)
+    derivation = derive(network, classes)
     with stage("explain", network.source.name):
         layouts = {"markdown": document.to_markdown, "latex": document.to_latex, "html": document.to_html}
         return layouts[form](explanation(network, derivation, classes))
@@ -268,8 +270,9 @@ def show(source: Source, at: str, choices: Choices = Choices(), rules: Sequence[
     if at in TARGETS:
         return emit(network, rules, choices, at).text
     if at == "plan":
-        asked = rules_of(network, classify(network), rules)
+        classes = classify(network)
+        asked = rules_of(network, classes, rules)
         with stage("plan", source.name):
-            return stages.plan(network, asked)
+            return stages.plan(network, asked, classes.unproved)
     with stage(f"show {at}", source.name):
         return stages.STAGES[at](network, derive(network))

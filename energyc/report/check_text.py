@@ -63,20 +63,20 @@ def _terms(report: CheckReport, paint: Paint) -> Iterator[str]:
     verdicts = max((len(term.verdict) for term in report.classes.terms), default=0)
     for term in report.classes.terms:
         label = f"  {term.name:<{width}}  {term.kind:<6}  {paint(f'{term.verdict:<{verdicts}}')}"
-        yield f"{label}  {_evidence(term)}".rstrip()
+        yield f"{label}  {evidence(term)}".rstrip()
         yield from (f"    {line}" for line in _details(term))
 
 
-def _evidence(term: TermReport) -> str:
+def evidence(term: TermReport) -> str:
+    """What speaks for a term's class, in words."""
     spoken = {"gradient": "written as an energy", "proof": "proved", "witness": "refuted by a witness", "none": ""}
-    return spoken.get(term.evidence, term.evidence)
+    words = spoken.get(term.evidence, term.evidence)
+    return f"{words}: {_witness(term.witness)}" if term.witness is not None else words
 
 
 def _details(term: TermReport) -> Iterator[str]:
     if term.potential is not None:
         yield f"{'= ' if term.kind == 'energy' else 'potential '}{term.potential}"
-    if term.witness is not None:
-        yield _witness(term.witness)
     yield from (f"would be conservative with the tie {tie}" for tie in term.ties)
     yield from (f"tried: {step}" for step in term.tried if term.verdict == "undecided")
 

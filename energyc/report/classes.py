@@ -53,8 +53,9 @@ class RuleReport:
 
 @dataclass(frozen=True)
 class Classes:
-    """The whole: its class, its terms, its rules."""
+    """The whole: its class, its terms, its rules; ``unproved`` names the terms whose Jacobian makes up J_nc."""
 
     verdict: str
     terms: tuple[TermReport, ...]
     rules: Mapping[str, RuleReport] = field(default_factory=dict)
+    unproved: tuple[str, ...] = ()

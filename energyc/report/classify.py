@@ -27,7 +27,7 @@ def classes_of(network: Network) -> Classes:
         name: RuleReport(rule.verdict, rule.why or None, rule.use_instead)
         for name, rule in admissible(network, found).items()
     }
-    return Classes(found.kind, terms, rules)
+    return Classes(found.kind, terms, rules, found.unproved)
 
 
 def _term(term: Term, verdict: Verdict, write: Callable[[Node], str]) -> TermReport:

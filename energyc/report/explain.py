@@ -10,6 +10,7 @@ from energyc.ir import Node
 from energyc.notation import Derivative, Notation, Reference, Total, of_network
 from energyc.notation import name as index
 from energyc.report.check import StateReport, check_report
+from energyc.report.check_text import evidence
 from energyc.report.classes import Classes
 from energyc.report.document import Block, Document, Equation, Heading, Paragraph, Table
 from energyc.resolve.network import Network
@@ -25,6 +26,8 @@ def explanation(network: Network, derivation: Derivation, classes: Classes) -> D
     blocks += _forces(network, derivation, notation)
     blocks += _answers(network, derivation, notation)
     blocks += _updates(network, derivation, notation)
+    blocks += _correction(derivation, notation)
+    blocks += _evidence(classes)
     blocks += _rules(classes)
     return Document(network.name, tuple(blocks))
 
@@ -125,9 +128,47 @@ def _updates(network: Network, derivation: Derivation, notation: Notation) -> It
         indices = notation.indices(network.params[name].node)
         yield Equation(Derivative("E", _element(name, indices)), shared.formula(node, indices))
     yield from _pieces(shared, list(gradients.values()))
+    yield from _forced_updates(network, derivation, notation)
     for name, node in derivation.cost_gradient.items():
         indices = notation.indices(network.params[name].node)
         yield Equation(Derivative("C", _element(name, indices)), notation.formula(node, indices), "directly")
+
+
+def _forced_updates(network: Network, derivation: Derivation, notation: Notation) -> Iterator[Block]:
+    gradients = derivation.pullback(derivation.user_forces, derivation.params)
+    if not gradients:
+        return
+    yield Paragraph(
+        "Forces that are written as such give <a, dF/dparam>, where a is the contrast of the two equilibria."
+    )
+    shared = notation.sharing(list(gradients.values()))
+    for name, node in gradients.items():
+        indices = notation.indices(network.params[name].node)
+        yield Equation(Derivative("<a, F>", _element(name, indices)), shared.formula(node, indices))
+    yield from _pieces(shared, list(gradients.values()))
+
+
+def _correction(derivation: Derivation, notation: Notation) -> Iterator[Block]:
+    forces = derivation.unproved_force
+    if not forces:
+        return
+    yield Heading("The part that is not conservative")
+    names = ", ".join(derivation.unproved)
+    yield Paragraph(f"J is the Jacobian of {names} alone: how it moves along v, and how it pulls back a.")
+    forward = derivation.pushforward(forces)
+    backward = derivation.pullback(forces, derivation.states)
+    shared = notation.sharing([*forward.values(), *backward.values()])
+    for word, nodes in (("Jv", forward), ("JTa", backward)):
+        for name, node in nodes.items():
+            indices = notation.indices(derivation.states[name])
+            yield Equation(_element(f"{word}_{name}", indices), shared.formula(node, indices))
+    yield from _pieces(shared, [*forward.values(), *backward.values()])
+
+
+def _evidence(classes: Classes) -> Iterator[Block]:
+    yield Heading("What is a gradient")
+    rows = tuple((term.name, term.kind, term.verdict, evidence(term)) for term in classes.terms)
+    yield Table(("term", "written as", "class", "evidence"), rows)
 
 
 def _pieces(notation: Notation, roots: Sequence[Node]) -> Iterator[Block]:

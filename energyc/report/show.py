@@ -159,9 +159,9 @@ def _written(network: Network, word: str, nodes: Mapping[str, Node], by: Mapping
 # ------------------------------------------------------------------ plan
 
 
-def plan(network: Network, rules: Sequence[str]) -> str:
+def plan(network: Network, rules: Sequence[str], unproved: tuple[str, ...] = ()) -> str:
     """The planned module: what is computed once, and the statements of each routine, with their counts."""
-    planned, _, _ = module_plan(network, rules, Passes())
+    planned, _, _ = module_plan(network, rules, Passes(), unproved)
     given = _labelled(network, [*planned.constants, *planned.fixed], planned.names)
     lines = [f"passes: {planned.passes}", f"once a module: {len(planned.constants)}"]
     lines += _statements(network, planned.constants, given)
