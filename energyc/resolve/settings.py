@@ -296,7 +296,7 @@ def type_nudge(given: dict[str, Setting], reporter: Reporter) -> Nudge:
     typed.check(NUDGE)
     options: dict[str, object] = {}
     for key in ("snapshots", "points"):
-        if key in given:
+        if key in given and not _taken_back(given[key]):
             options[key] = typed.whole(key, None)
     for key in ("radius", "tolerance"):
         if key in given:
@@ -305,11 +305,16 @@ def type_nudge(given: dict[str, Setting], reporter: Reporter) -> Nudge:
 
 
 def type_train(given: dict[str, Setting], params: Iterable[str], reporter: Reporter) -> dict[str, object]:
-    """How to train: passed on as written, once the words are known."""
+    """How to train: passed on as written, once the words are known; ``none`` takes a setting back."""
     Typed("train", given, reporter).check(TRAIN, dotted="lr")
     names = list(params)
     for key, setting in given.items():
         head, _, param = key.partition(".")
         if head == "lr" and param and param not in names:
             reporter.error("E0543", f"there is no param `{param}`", setting.span, help=did_you_mean(param, names))
-    return {key: setting.value for key, setting in given.items()}
+    return {key: setting.value for key, setting in given.items() if not _taken_back(setting)}
+
+
+def _taken_back(setting: Setting) -> bool:
+    """Whether a setting is as if it had never been written: ``--set train.penalty=none``."""
+    return setting.value == "none"
