@@ -123,7 +123,7 @@ def _for_data(value: object) -> object:
 
 
 def derive(network: Network, classes: Classes | None = None) -> Derivation:
-    """Forces and gradients, each made when it is asked for; J_nc is that of the terms that ``classes`` does not prove."""
+    """Forces and gradients, each made when asked for; J_nc is that of the terms that ``classes`` does not prove."""
     from energyc.derive import derive as derive_network
 
     with stage("derive", network.source.name):

@@ -138,13 +138,11 @@ def _forced_updates(network: Network, derivation: Derivation, notation: Notation
     gradients = derivation.pullback(derivation.user_forces, derivation.params)
     if not gradients:
         return
-    yield Paragraph(
-        "Forces that are written as such give <a, dF/dparam>, where a is the contrast of the two equilibria."
-    )
+    yield Paragraph("Forces that are written as such give the slope of a.F, where a is the contrast of the equilibria.")
     shared = notation.sharing(list(gradients.values()))
     for name, node in gradients.items():
         indices = notation.indices(network.params[name].node)
-        yield Equation(Derivative("<a, F>", _element(name, indices)), shared.formula(node, indices))
+        yield Equation(Derivative("(a.F)", _element(name, indices)), shared.formula(node, indices))
     yield from _pieces(shared, list(gradients.values()))
 
 
