@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from energyc.emit.code import ATOM, Code
-from energyc.emit.torch_einsum import BATCH, Label, reduction
+from energyc.emit.torch_einsum import BATCH, Label, arranged, reduction
 from energyc.ir import Einsum, IndexExpr, Indicator, Input, Node, Operand
 from energyc.ir.indexing import Affine
 
@@ -82,7 +82,7 @@ class AccessWriter:
 
     def _finished(self, access: Access, code: Code, labels: Sequence[Label]) -> Code:
         batch: list[Label] = [BATCH] if access.source.node.batched else []
-        return reduction(code, [*batch, *labels], [*batch, *access.node.out])
+        return _laid_out(code, [*batch, *labels], [*batch, *access.node.out])
 
     def _windows(self, access: Access, affine: Affine) -> Code:
         """``x[..., offset + stride * i + p, ...]`` as a view."""
@@ -164,7 +164,13 @@ class AccessWriter:
             labels[at : at + 1] = read
         else:
             labels[0:1] = read
-        return reduction(code, [BATCH, *labels], [BATCH, *access.node.out])
+        return _laid_out(code, [BATCH, *labels], [BATCH, *access.node.out])
+
+
+def _laid_out(code: Code, labels: Sequence[Label], out: Sequence[Label]) -> Code:
+    """A tensor summed over the labels that are not in ``out``, so that it broadcasts to ``out``."""
+    have = [x for x in out if x in labels]
+    return arranged(reduction(code, labels, have), have, out)
 
 
 def _many(values: Sequence[int]) -> str:

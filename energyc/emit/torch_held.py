@@ -5,7 +5,7 @@ from __future__ import annotations
 from energyc.emit.routines import correction
 from energyc.emit.torch_class import record
 from energyc.emit.torch_methods import MethodWriter
-from energyc.plan import plan, statements_for
+from energyc.plan import plan, reached, statements_for
 
 
 def held_methods(methods: MethodWriter) -> tuple[list[str], str]:
@@ -23,6 +23,8 @@ def held_methods(methods: MethodWriter) -> tuple[list[str], str]:
     )
     made = {*context.given(), *context.constants}
     held = [node for node in planned.fixed if node not in made]
+    read = set(reached([o.node for o in planned.routines[0].outputs], {*held, *made}))
+    held += [state for state in context.derivation.states.values() if state in read]
     hold, fields = methods.hold(held, statements_for(held, made, planned.names, planned.passes))
     names = {node: f"held.{field}" for node, field in fields.items()}
     method = methods.method(prepared, planned.routines[0], names)

@@ -45,7 +45,7 @@ class MethodWriter:
         signature = Signature("_hold", ("states", "fixed"), "list", "", ())
         names, loads = self._inputs(signature)
         body, _ = self._body(PlannedRoutine("_hold", tuple(statements), ()), names, c.fixed_names(held), "len(states[0])")
-        fields = {node: body.named[node] for node in held}
+        fields = {node: body.named.get(node) or names[node] for node in held}
         body.prune([Code(name) for name in fields.values()])
         returned = f"return Held({', '.join(fields.values())})"
         lines = ["def _hold(self, states: Tensors, fixed: Fixed) -> Held:", '    """What the correction at these states needs, whatever the direction."""']

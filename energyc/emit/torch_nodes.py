@@ -153,7 +153,7 @@ class TorchWriter:
             return self._unary(node, factor)
         access = access_of(node)
         if access is not None and (code := self._access.write(access)) is not None:
-            return scaled(factor, code)
+            return self._expanded(node, scaled(factor, code))
         return self._expanded(node, scaled(factor, self._pair(node)))
 
     def _pair(self, node: Einsum) -> Code:

@@ -80,6 +80,8 @@ class RoutineWriter:
         return self.names.get(node, "")
 
     def _state(self, node: Node, wish: str) -> None:
+        if self.writer.known(node) is not None:
+            return
         name = self.identifiers.new(wish)
         if isinstance(node, Add) and self.passes.inplace and self._accumulates(node):
             self._accumulate(name, node)
@@ -174,7 +176,9 @@ class RoutineWriter:
         read = [access.axis_label[p.args[0]] for p in access.index.parts]  # type: ignore[index]
         axes = list(access.source.axes)
         others = [a for a in axes if a not in read]
-        if not access.source.node.batched or not all(a in axes for a in read) or any(a in node.out for a in read) or not all(a in node.out for a in others):
+        if not access.source.node.batched or len(set(read)) != len(read) or not set(read) <= set(axes):
+            return None
+        if set(read) & set(node.out) or not set(others) <= set(node.out):
             return None
         reading = access.index.args[0]
         assert isinstance(reading, Node)

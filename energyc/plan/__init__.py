@@ -1,6 +1,6 @@
 """From derived graphs to routines: what is computed once a relaxation, once a step, once an update, and in which order."""
 
 from energyc.plan.passes import Passes
-from energyc.plan.planner import Plan, PlannedRoutine, plan, statements_for
+from energyc.plan.planner import Plan, PlannedRoutine, plan, reached, statements_for
 
-__all__ = ["Passes", "Plan", "PlannedRoutine", "plan", "statements_for"]
+__all__ = ["Passes", "Plan", "PlannedRoutine", "plan", "reached", "statements_for"]

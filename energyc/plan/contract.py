@@ -116,6 +116,13 @@ class _Product:
                 node, axes = node.operands[0].node, tuple(names[a] for a in node.operands[0].axes)
             flat.append(Factor(node, axes))
         self.factors = flat
+        self._count_free_labels()
+
+    def _count_free_labels(self) -> None:
+        """A sum over a label that no factor has any more multiplies by its size."""
+        present = {*self.out, *(a for f in self.factors for a in f.axes)}
+        for label in [label for label in self.labels if label not in present]:
+            self.coefficient = self.coefficient * Coefficient.symbol(self.labels.pop(label))
 
     def contracted(self, *, keep_order: bool) -> Node:
         """The einsum as nested products; the coefficient and, if it may be, a transposition are outermost."""
@@ -158,16 +165,18 @@ class _Product:
 
     def _dissolve_identities(self) -> None:
         """``[a == b]`` with a or b summed over: the other name takes its place."""
-        for factor in list(self.factors):
-            pair = _identity_axes(factor)
-            if pair is None:
-                continue
-            a, b = pair
-            gone, kept = (a, b) if a not in self.out else (b, a)
-            if gone in self.out or len(self.factors) == 1 or not self._others_have(factor, gone):
-                continue
-            self.factors.remove(factor)
-            self.factors = [Factor(f.node, tuple(kept if x == gone else x for x in f.axes)) for f in self.factors]
+        while (found := next(filter(None, map(self._dissolvable, self.factors)), None)) is not None:
+            identity, gone, kept = found
+            others = [f for f in self.factors if f is not identity]
+            self.factors = [Factor(f.node, tuple(kept if x == gone else x for x in f.axes)) for f in others]
+
+    def _dissolvable(self, factor: Factor) -> tuple[Factor, int, int] | None:
+        """The factor with the label that goes and the one that takes its place."""
+        pair = _identity_axes(factor)
+        if pair is None:
+            return None
+        gone, kept = pair if pair[0] not in self.out else (pair[1], pair[0])
+        return None if gone in self.out or not self._others_have(factor, gone) else (factor, gone, kept)
 
     def _others_have(self, factor: Factor, label: int) -> bool:
         return any(label in f.axes for f in self.factors if f is not factor)

@@ -108,7 +108,7 @@ def statements_for(roots: Sequence[Node], given: set[Node], names: Mapping[Node,
 
 def _statements(roots: Sequence[Node], given: set[Node], names: Mapping[Node, str]) -> list[Node]:
     """The nodes that get a line of their own: named, read more than once, or too large to be written inside."""
-    order = list(_reached(roots, given))
+    order = list(reached(roots, given))
     uses = Counter(child for node in order for child in node.children)
     uses.update(roots)
     depth: dict[Node, int] = {}
@@ -131,7 +131,7 @@ def _short(node: Node) -> bool:
     return isinstance(node, Map) or (isinstance(node, Einsum) and len(node.operands) <= 2)
 
 
-def _reached(roots: Sequence[Node], given: set[Node]) -> Iterable[Node]:
+def reached(roots: Sequence[Node], given: set[Node]) -> Iterable[Node]:
     """What has to be computed for the roots, children first; what is given is not entered."""
     seen: set[Node] = set()
     stack: list[tuple[Node, bool]] = [(root, False) for root in reversed(roots)]

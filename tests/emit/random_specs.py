@@ -238,6 +238,8 @@ class SpecMaker:
             if all(slots):
                 left = whole.name + (f"[{', '.join(slots)}]" if slots else "")  # type: ignore[arg-type]
                 right = self.whole(env) if env and self.maybe(0.8) else "1"
+                if right in env and env[right] != whole.over:  # dims are told apart here too
+                    right = f"2 * {right}"
                 return f"{left} {self.random.choice(('==', '!=', '<', '<=', '>', '>='))} {right}"
         if not env:
             return "1 < 2" if not self.wholes else "2 > 1"
