@@ -1,17 +1,32 @@
-"""``energyc sample``, which is not there yet."""
+"""``energyc sample``."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
-from energyc.cli.options import output_options
+from energyc.cli.console import Console
+from energyc.cli.options import device_option, output_options, run_argument
 
 
-@click.command("sample", context_settings={"ignore_unknown_options": True})
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@click.command("sample")
+@run_argument
+@click.option("--prompt", metavar="TEXT", default="", help="What the text begins with.")
+@click.option("--length", metavar="N", type=click.IntRange(min=1), default=400, help="Characters to draw.")
+@click.option("--temperature", metavar="X", type=click.FloatRange(min=0), default=1.0, help="0 takes the likeliest.")
+@click.option("--seed", metavar="N", type=click.IntRange(min=0), default=0, help="Decides the draws.")
+@device_option
 @output_options
-def command(arguments: tuple[str, ...], console: object) -> None:
-    """Not there yet."""
-    from energyc.diagnostics import UserError
+def command(run: str, prompt: str, length: int, temperature: float, seed: int, device: str, console: Console) -> None:
+    """Text from the language model that RUN trained."""
+    from energyc.sampling import sample
 
-    raise UserError("energyc sample is not there yet", code="E0990")
+    drawn = sample(Path(run), prompt, length=length, temperature=temperature, seed=seed, device=device)
+    if console.is_json:
+        console.write_json({"run": run, "prompt": prompt, "text": "".join(drawn)})
+        return
+    click.echo(prompt, nl=False)
+    for character in drawn:
+        click.echo(character, nl=False)
+    click.echo()

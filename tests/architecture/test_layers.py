@@ -33,6 +33,7 @@ ORDER = (
     "pipeline",
     "runs",
     "verification",
+    "sampling",
     "cli",
 )
 #: Parts that know even less than the order allows.
