@@ -111,13 +111,13 @@ def _drawn(node: Input, network: Network, random: np.random.Generator) -> np.nda
 # ---------------------------------------------------------------- routines
 
 
-def disagreements(j: Judged) -> dict[str, float]:
+def disagreements(j: Judged, tolerance: float = TOLERANCE) -> dict[str, float]:
     """Every result of a routine that differs from the interpreter, with its relative error."""
     errors: dict[str, float] = {}
     with torch.no_grad():
         for routine, (found, nodes) in _routines(j).items():
             for name, error in _compared(found, j.values(nodes)).items():
-                if not error <= TOLERANCE:
+                if not error <= tolerance:
                     errors[f"{routine}.{name}"] = error
     return errors
 

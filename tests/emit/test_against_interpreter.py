@@ -1,0 +1,84 @@
+"""Modules generated from random specs against the NumPy interpreter, and the force against differences of the energy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from energyc.diagnostics import SpecError
+from energyc.ir import Stop, walk
+from energyc.ir.interpreter import evaluate, key
+from energyc.plan import Passes
+from tests.emit.judge import Judged, disagreements, judged, resolved
+from tests.emit.random_specs import random_spec
+
+QUICK = range(40)
+MANY = range(1000, 1600)
+
+
+def case(seed: int, passes: Passes = Passes()) -> Judged:
+    """The network of a seed; a spec that does not type (a param cancelled out, a state that nothing moves) is skipped."""
+    print(f"seed {seed}")
+    text = random_spec(seed)
+    try:
+        network = resolved(text)
+    except SpecError as error:
+        codes = sorted({d.code for d in error.diagnostics if d.severity == "error"})
+        pytest.skip(f"no spec: {codes}")
+    print(text)
+    return judged(network, np.random.default_rng(seed), passes)
+
+
+@pytest.mark.parametrize("seed", QUICK)
+def test_every_routine(seed: int) -> None:
+    assert disagreements(case(seed)) == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", MANY)
+def test_every_routine_at_length(seed: int) -> None:
+    assert disagreements(case(seed)) == {}
+
+
+@pytest.mark.parametrize("seed", range(100, 108))
+def test_without_any_pass(seed: int) -> None:
+    assert disagreements(case(seed, Passes.plain())) == {}
+
+
+def test_nearly_all_random_specs_type() -> None:
+    refused = 0
+    for seed in range(60):
+        try:
+            resolved(random_spec(seed))
+        except SpecError:
+            refused += 1
+    assert refused <= 6
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_force_is_minus_the_slope_of_the_energy(seed: int) -> None:
+    """Central differences of the interpreter's energy along a random direction, against the module's force."""
+    j = case(seed)
+    if j.network.forces or any(isinstance(node, Stop) for node in walk([j.derivation.energy])):
+        pytest.skip("a force that is no gradient of the energy as it stands")
+    states = dict(zip(j.network.states, j.states, strict=True))
+    found = sum(
+        (force.numpy() * j.inputs["direction", name]).reshape(len(force), -1).sum(1)
+        for name, force in j.module.force(states, j.clamps).items()
+    )
+    slopes = [_slope(j, h) for h in (1e-5, 3e-6, 1e-6)]
+    assert min(np.abs(found + slope).max() / (1 + np.abs(slope).max()) for slope in slopes) < 1e-6
+
+
+def _slope(j: Judged, h: float) -> np.ndarray:
+    """dE along the directions, by differences: smooth points are everywhere but on a null set."""
+    upper, lower = (_energy(j, sign * h) for sign in (1, -1))
+    return (upper - lower) / (2 * h)
+
+
+def _energy(j: Judged, h: float) -> np.ndarray:
+    inputs = dict(j.inputs)
+    for name, node in j.derivation.states.items():
+        inputs[key(node)] = inputs[key(node)] + h * inputs["direction", name]
+    (energy,) = evaluate([j.derivation.energy], inputs, sizes=j.network.extents, values=j.network.values)
+    return energy
