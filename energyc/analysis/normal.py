@@ -11,48 +11,27 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import islice, permutations
 from typing import Any
 
 from energyc.analysis.atoms import AtomTable, Body, Reading
 from energyc.analysis.budget import Budget
 from energyc.analysis.canonical import Factor, Form, Labelling, Symmetry
-from energyc.analysis.conditions import condition_key, linear
+from energyc.analysis.readings import axis_orders, read
 from energyc.analysis.simplify import Monomial, simplified
 from energyc.calculus import depends
 from energyc.ir import (
     ONE,
     Add,
-    ArgMax,
     Coefficient,
     Einsum,
     Graph,
-    Indicator,
     Input,
-    LogSumExp,
     Map,
-    Max,
     Node,
-    Position,
-    Softmax,
     Stop,
 )
-from energyc.ir.nodes import Reduction
 
 Key = tuple[Any, ...]
-PERMUTATIONS = 24
-#: ``f(-u) = f(u)`` and ``f(-u) = -f(u)``.
-PARITY = {
-    "cos": 1,
-    "abs": 1,
-    "gauss": 1,
-    "erf_slope": 1,
-    "sin": -1,
-    "tanh": -1,
-    "sign": -1,
-    "erf": -1,
-    "gelu_tanh_core": -1,
-}
 
 
 @dataclass(frozen=True)
@@ -134,7 +113,7 @@ class Normaliser:
                 return self.expand(node.argument, labels)
             case Map() if node.function.name == "power" and node.function.parameter is not None:
                 return [self._power(node, labels, node.function.parameter)]
-        return [self._single(node, labels)]
+        return [self.single(node, labels)]
 
     def _einsum(self, node: Einsum, labels: Sequence[int]) -> list[Monomial]:
         names = dict(zip(node.out, labels, strict=True))
@@ -160,10 +139,10 @@ class Normaliser:
         if isinstance(node, Stop):
             return self._operand(node.argument, labels)
         if isinstance(node, Add) and self.whole and node not in self._moving and self.body(node).terms > 1:
-            return [self._single(node, labels)]
+            return [self.single(node, labels)]
         return self.expand(node, labels)
 
-    def _single(self, node: Node, labels: Sequence[int]) -> Monomial:
+    def single(self, node: Node, labels: Sequence[int]) -> Monomial:
         reading = self.reading(node)
         places = tuple(labels[k] for k in reading.order)
         return Monomial(Coefficient(reading.scale), (Factor(reading.atom.number, places, Fraction(1)),))
@@ -194,16 +173,19 @@ class Normaliser:
     def body(self, node: Node) -> Body:
         """A node's normal form with its axes in canonical order."""
         if node not in self._bodies:
-            self._bodies[node] = self._ordered(node, [0] * len(node.dims))
+            self._bodies[node] = self.ordered(node, [0] * len(node.dims))
         return self._bodies[node]
 
-    def _ordered(
+    def ordered(
         self, node: Node, roles: Sequence[int], extra: Sequence[Factor] = (), labels: Sequence[int] | None = None
     ) -> Body:
-        """The least key over all orders of the axes that keep dims and roles together, and which orders give it."""
+        """The least key over all orders of the axes that keep dims and roles together, and which orders give it.
+
+        ``extra`` factors, on ``labels`` given for the axes, are part of the key: the guard of a reduction.
+        """
         labels = labels or [self.fresh(dim) for dim in node.dims]
         raw = [m for m in (simplified(self, m, set(labels)) for m in self.expand(node, labels)) if m is not None]
-        found = [(self._keyed(raw, labels, order, extra), order) for order in self._orders(node, roles)]
+        found = [(self._keyed(raw, labels, order, extra), order) for order in axis_orders(node.dims, roles)]
         (key, lead, count), order = min(found, key=lambda f: (f[0][0], f[1]))
         place = {axis: k for k, axis in enumerate(order)}
         symmetries: list[Symmetry] = []
@@ -212,15 +194,6 @@ class Normaliser:
                 symmetries.append((tuple(place[a] for a in turned), 1 if other_lead == lead else -1))
         dims = tuple((node.dims[k], roles[k]) for k in order)
         return Body((dims, key), order, tuple(symmetries), lead, count)
-
-    @staticmethod
-    def _orders(node: Node, roles: Sequence[int]) -> list[tuple[int, ...]]:
-        kinds = [(roles[k], dim) for k, dim in enumerate(node.dims)]
-        sorted_axes = sorted(range(len(kinds)), key=lambda k: (kinds[k], k))
-        wanted = [kinds[k] for k in sorted_axes]
-        every = (o for o in _arrangements(sorted_axes, kinds) if [kinds[k] for k in o] == wanted)
-        first = list(islice(every, PERMUTATIONS + 1))
-        return first if len(first) <= PERMUTATIONS else first[:1]
 
     def _keyed(
         self, raw: Sequence[Monomial], labels: Sequence[int], order: Sequence[int], extra: Sequence[Factor]
@@ -237,110 +210,5 @@ class Normaliser:
     def reading(self, node: Node) -> Reading:
         """A node as one atom."""
         if node not in self._readings:
-            self._readings[node] = self._read(node)
+            self._readings[node] = read(self, node)
         return self._readings[node]
-
-    def _read(self, node: Node) -> Reading:
-        match node:
-            case Input():
-                return self._input(node)
-            case Map():
-                return self._map(node)
-            case Softmax() | ArgMax() | LogSumExp() | Max():
-                return self._reduction(node)
-            case Indicator():
-                return self._index_atom(node, "indicator")
-            case Position():
-                return self._index_atom(node, "position")
-            case Add():
-                body = self.body(node)
-                atom = self.table.intern(("sum", body.key), "sum", node, body.order, body.symmetries, scale=body.lead)
-                return Reading(atom, body.order, body.lead)
-        raise TypeError(f"no atom for {node!r}")
-
-    def _input(self, node: Input) -> Reading:
-        order = tuple(range(len(node.dims)))
-        turned = [(self.symmetric[node], 1)] if node in self.symmetric else []
-        return Reading(self.table.intern(("input", node.kind, node.name), "input", node, order, turned), order)
-
-    def _map(self, node: Map) -> Reading:
-        body = self.body(node.argument)
-        function = self._function_key(node)
-        kind = str(function[0])
-        parity = PARITY.get(kind, 0)
-        argument = (abs(body.lead) if parity else body.lead, body.key)
-        scale = Fraction(-1 if parity == -1 and body.lead < 0 else 1)
-        symmetries = {0: body.even, 1: tuple((a, 1) for a, _ in body.symmetries), -1: body.symmetries}[parity]
-        more = {"argument": argument}
-        atom = self.table.intern((function, argument), kind, node, body.order, symmetries, scale=scale, more=more)
-        return Reading(atom, body.order, scale)
-
-    def _function_key(self, node: Map) -> Key:
-        function = node.function
-        if function.slope is None:
-            return (function.name, function.parameter)
-        primitive = function.primitive and self.body(function.primitive)
-        slope = self.body(function.slope)
-        return ("potential", slope.lead, slope.key, primitive and (primitive.lead, primitive.key))
-
-    def _reduction(self, node: Reduction) -> Reading:
-        roles = [1 if k in node.axes else 0 for k in range(len(node.argument.dims))]
-        labels = [self.fresh(dim) for dim in node.argument.dims]
-        guard = node.guard
-        extra = self._single(guard.indicator, [labels[a] for a in guard.axes]).factors if guard else ()
-        body = self._ordered(node.argument, roles, extra, labels)
-        kept = node.argument.dims if isinstance(node, Softmax | ArgMax) else node.dims
-        shift = {a: k for k, a in enumerate(a for a in range(len(node.argument.dims)) if a not in node.axes)}
-        whole = len(kept) == len(node.argument.dims)
-        order = body.order if whole else tuple(shift[a] for a in body.order if a in shift)
-        symmetries = body.even if whole else _restricted(body.even, len(order))
-        kind = type(node).__name__.lower()
-        more = self._reduction_facts(node, body) if whole else {}
-        atom = self.table.intern((kind, body.lead, body.key), kind, node, order, symmetries, more=more)
-        return Reading(atom, order)
-
-    @staticmethod
-    def _reduction_facts(node: Reduction, body: Body) -> dict[str, Any]:
-        place = {axis: k for k, axis in enumerate(body.order)}
-        guard = node.guard
-        condition = guard and guard.indicator.condition.renumbered({k: place[a] for k, a in enumerate(guard.axes)})
-        return {"reduced": tuple(place[a] for a in node.axes), "guard": condition}
-
-    def _index_atom(self, node: Indicator | Position, kind: str) -> Reading:
-        expr = node.condition if isinstance(node, Indicator) else node.value
-        name = condition_key if isinstance(node, Indicator) else linear
-        found = []
-        for order in self._orders(node, [0] * len(node.dims)):
-            place = {axis: k for k, axis in enumerate(order)}
-            found.append((repr(name(expr, [place[k] for k in range(len(order))])), order))
-        key, order = min(found)
-        place = {axis: k for k, axis in enumerate(order)}
-        symmetries = [(tuple(place[a] for a in turned), 1) for other, turned in found if other == key]
-        dims = tuple(node.dims[k] for k in order)
-        more = {"guard": expr.renumbered(place)} if kind == "indicator" else {}
-        return Reading(self.table.intern((kind, dims, key), kind, node, order, symmetries, more=more), order)
-
-
-def _arrangements(axes: Sequence[int], kinds: Sequence[Any]) -> Any:
-    """Orders of axes in which those of one kind stay together, the given one first."""
-    groups: list[list[int]] = []
-    for a in axes:
-        if groups and kinds[groups[-1][0]] == kinds[a]:
-            groups[-1].append(a)
-        else:
-            groups.append([a])
-    orders: Any = iter([()])
-    for group in groups:
-        orders = _extended(orders, group)
-    return orders
-
-
-def _extended(orders: Any, group: Sequence[int]) -> Any:
-    for order in orders:
-        for more in permutations(group):
-            yield (*order, *more)
-
-
-def _restricted(symmetries: Sequence[Symmetry], rank: int) -> tuple[Symmetry, ...]:
-    """What a symmetry does to the first axes: those that a reduction keeps."""
-    return tuple((axes[:rank], sign) for axes, sign in symmetries)

@@ -1,0 +1,144 @@
+"""How nodes become atoms: what an atom is known by, and what its axes may do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from itertools import groupby, islice, permutations, product
+from typing import TYPE_CHECKING, Any
+
+from energyc.analysis.atoms import Body, Reading
+from energyc.analysis.canonical import Symmetry
+from energyc.analysis.conditions import condition_key, linear
+from energyc.ir import Add, ArgMax, Indicator, Input, LogSumExp, Map, Max, Node, Position, Softmax
+from energyc.ir.nodes import Reduction
+
+if TYPE_CHECKING:
+    from energyc.analysis.normal import Normaliser
+
+Key = tuple[Any, ...]
+PERMUTATIONS = 24
+#: ``f(-u) = f(u)`` and ``f(-u) = -f(u)``.
+EVEN = frozenset({"cos", "abs", "gauss", "erf_slope"})
+ODD = frozenset({"sin", "tanh", "sign", "erf", "gelu_tanh_core"})
+
+
+def read(normaliser: Normaliser, node: Node) -> Reading:
+    """A node as one atom. Raises OverBudget."""
+    match node:
+        case Input():
+            return _input(normaliser, node)
+        case Map():
+            return _map(normaliser, node)
+        case Softmax() | ArgMax() | LogSumExp() | Max():
+            return _reduction(normaliser, node)
+        case Indicator() | Position():
+            return _condition(normaliser, node)
+        case Add():
+            return _sum(normaliser, node)
+    raise TypeError(f"no atom for {node!r}")
+
+
+def _input(normaliser: Normaliser, node: Input) -> Reading:
+    order = tuple(range(len(node.dims)))
+    turned = [(normaliser.symmetric[node], 1)] if node in normaliser.symmetric else []
+    key = ("input", node.kind, node.name)
+    return Reading(normaliser.table.intern(key, "input", node, order, turned), order)
+
+
+def _sum(normaliser: Normaliser, node: Add) -> Reading:
+    body = normaliser.body(node)
+    key = ("sum", body.key)
+    atom = normaliser.table.intern(key, "sum", node, body.order, body.symmetries, scale=body.lead)
+    return Reading(atom, body.order, body.lead)
+
+
+def _map(normaliser: Normaliser, node: Map) -> Reading:
+    """Of an even function the sign of the argument is dropped, of an odd one it is taken out."""
+    body = normaliser.body(node.argument)
+    function = _function_key(normaliser, node)
+    kind = str(function[0])
+    argument = (abs(body.lead) if kind in EVEN | ODD else body.lead, body.key)
+    scale = Fraction(-1 if kind in ODD and body.lead < 0 else 1)
+    symmetries = body.symmetries if kind in ODD else body.even
+    if kind in EVEN:
+        symmetries = tuple((axes, 1) for axes, _ in body.symmetries)
+    more = {"argument": argument}
+    key = (function, argument)
+    atom = normaliser.table.intern(key, kind, node, body.order, symmetries, scale=scale, more=more)
+    return Reading(atom, body.order, scale)
+
+
+def _function_key(normaliser: Normaliser, node: Map) -> Key:
+    function = node.function
+    if function.slope is None:
+        return (function.name, function.parameter)
+    primitive = function.primitive and normaliser.body(function.primitive)
+    slope = normaliser.body(function.slope)
+    return ("potential", slope.lead, slope.key, primitive and (primitive.lead, primitive.key))
+
+
+def _reduction(normaliser: Normaliser, node: Reduction) -> Reading:
+    """Known by its argument and guard, with the reduced axes told from the others and in the last places."""
+    dims = node.argument.dims
+    roles = [int(k in node.axes) for k in range(len(dims))]
+    labels = [normaliser.fresh(dim) for dim in dims]
+    guard = node.guard
+    extra = normaliser.single(guard.indicator, [labels[a] for a in guard.axes]).factors if guard else ()
+    body = normaliser.ordered(node.argument, roles, extra, labels)
+    kind = type(node).__name__.lower()
+    key = (kind, body.lead, body.key)
+    if isinstance(node, Softmax | ArgMax):
+        atom = normaliser.table.intern(key, kind, node, body.order, body.even, more=_weights_facts(node, body))
+        return Reading(atom, body.order)
+    kept = [k for k in range(len(dims)) if k not in node.axes]
+    order = tuple(kept.index(a) for a in body.order[: len(kept)])
+    atom = normaliser.table.intern(key, kind, node, order, _restricted(body.even, len(kept)))
+    return Reading(atom, order)
+
+
+def _weights_facts(node: Reduction, body: Body) -> dict[str, Any]:
+    """Along which axes weights sum to one, and where they are zero."""
+    place = {axis: k for k, axis in enumerate(body.order)}
+    guard = node.guard
+    condition = guard and guard.indicator.condition.renumbered({k: place[a] for k, a in enumerate(guard.axes)})
+    return {"reduced": tuple(place[a] for a in node.axes), "guard": condition}
+
+
+def _restricted(symmetries: Sequence[Symmetry], rank: int) -> tuple[Symmetry, ...]:
+    """What a symmetry does to the first axes: those that a reduction keeps."""
+    return tuple((axes[:rank], sign) for axes, sign in symmetries)
+
+
+def _condition(normaliser: Normaliser, node: Indicator | Position) -> Reading:
+    """Known by the normal form of what it says, in the order of the axes that makes it least."""
+    truth = isinstance(node, Indicator)
+    expr = node.condition if isinstance(node, Indicator) else node.value
+    found = []
+    for order in axis_orders(node.dims, [0] * len(node.dims)):
+        names = [order.index(axis) for axis in range(len(order))]
+        found.append((repr(condition_key(expr, names) if truth else linear(expr, names)), order))
+    said, order = min(found)
+    place = {axis: k for k, axis in enumerate(order)}
+    symmetries = [(tuple(place[a] for a in turned), 1) for other, turned in found if other == said]
+    kind = "indicator" if truth else "position"
+    key = (kind, tuple(node.dims[k] for k in order), said)
+    more = {"guard": expr.renumbered(place)} if truth else {}
+    return Reading(normaliser.table.intern(key, kind, node, order, symmetries, more=more), order)
+
+
+def axis_orders(dims: Sequence[str], roles: Sequence[int]) -> list[tuple[int, ...]]:
+    """The orders of axes in which those of one role and dim stay together; one of them where they are too many."""
+    kinds = [(role, dim) for role, dim in zip(roles, dims, strict=True)]
+    ranked = sorted(range(len(kinds)), key=lambda k: kinds[k])
+    groups = [list(group) for _, group in groupby(ranked, key=lambda k: kinds[k])]
+    found = list(islice(_joined(groups), PERMUTATIONS + 1))
+    return found if len(found) <= PERMUTATIONS else found[:1]
+
+
+def _joined(groups: Sequence[Sequence[int]]) -> Iterator[tuple[int, ...]]:
+    return (tuple(a for part in parts for a in part) for parts in product(*(list(_few(group)) for group in groups)))
+
+
+def _few(group: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    return islice(permutations(group), PERMUTATIONS + 1)
