@@ -88,13 +88,18 @@ class Context:
 
 @dataclass(frozen=True)
 class Scope:
-    """What names mean at one place of an equation."""
+    """What names mean at one place of an equation.
+
+    ``along`` are the indices that a function works along: a reduction in its body that names one is over the
+    argument's own index.
+    """
 
     frame: Frame
     indices: Mapping[str, Index] = field(default_factory=dict)
     arguments: Mapping[str, Term] = field(default_factory=dict)
     conditions: tuple[IndexExpr, ...] = ()
     calls: tuple[str, ...] = ()
+    along: frozenset[str] = frozenset()
 
     def bound(self, indices: Sequence[Index]) -> Scope:
         """The scope inside a binder."""

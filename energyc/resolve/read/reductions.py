@@ -59,7 +59,8 @@ def bind(context: Context, scope: Scope, expr: ast.Apply) -> tuple[Index, ...] |
         if name.text in found:
             context.reporter.error("E0306", f"`{name.text}` is bound twice", name.span)
             return None
-        found[name.text] = introduce(context, scope, name, slot.dim)
+        own = name.text in scope.along and slot.dim is None
+        found[name.text] = scope.indices[name.text] if own else introduce(context, scope, name, slot.dim)
     return tuple(found.values())
 
 

@@ -62,7 +62,8 @@ def _indices(context: Context, scope: Scope, expr: ast.Apply, tree: ast.Function
 def _inlined(
     context: Context, scope: Scope, tree: ast.Function, indices: dict[str, Index], given: dict[str, Term]
 ) -> Term:
-    inner = replace(scope, indices=indices, arguments=given, calls=(*scope.calls, tree.name.text))
+    calls = (*scope.calls, tree.name.text)
+    inner = replace(scope, indices=indices, arguments=given, calls=calls, along=frozenset(indices))
     return context.real(inner, tree.body)
 
 
