@@ -144,7 +144,7 @@ class _Run:
             case "read" | "related":
                 return self.element(expr, grid)
         parts = [self.index(part, grid) for part in expr.parts]
-        return _INDEX_OPERATIONS[expr.op](*parts)
+        return INDEX_OPERATIONS[expr.op](*parts)
 
     def element(self, expr: IndexExpr, grid: Sequence[Array]) -> Array:
         """An element of an integer input, or whether a relation holds; -1, or false, at a place outside of it."""
@@ -280,7 +280,8 @@ class _Run:
         return aligned(self.done[guard.indicator], axes, [*batch, *range(len(node.argument.dims))]) != 0
 
 
-_INDEX_OPERATIONS: Mapping[str, Any] = MappingProxyType(
+#: What each operation of an index expression means.
+INDEX_OPERATIONS: Mapping[str, Any] = MappingProxyType(
     {
         "+": np.add,
         "-": np.subtract,
