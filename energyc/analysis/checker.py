@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from energyc.analysis.certificate import AtomEntry, Certificate, FactorEntry, TermEntry
 from energyc.analysis.problem import ForceField, linearise
 from energyc.analysis.sampling import batched, draw
-from energyc.analysis.sizes import small_sizes
+from energyc.analysis.sizes import WORK, small_sizes, work
 from energyc.ir import Input, Node
 from energyc.ir.interpreter import evaluate
 
@@ -102,10 +102,11 @@ def _require(holds: bool, otherwise: str) -> None:
 
 
 def _three_sizes(field: ForceField) -> list[dict[str, int]]:
+    """Three different sizes, or as many as are small enough to evaluate."""
     found: list[dict[str, int]] = []
     for smallest in SIZES:
         sizes = small_sizes(field.roots, field.sizes, smallest)
-        if sizes not in found:
+        if sizes not in found and DENSE * work(field.roots, sizes) <= 10 * WORK:
             found.append(sizes)
     return found
 

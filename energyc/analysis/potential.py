@@ -23,7 +23,7 @@ from energyc.analysis.domain import jumps
 from energyc.analysis.normal import Normaliser
 from energyc.analysis.problem import ForceField, fork, transparent
 from energyc.analysis.sampling import batched, draw
-from energyc.analysis.sizes import small_sizes
+from energyc.analysis.sizes import WORK, small_sizes, work
 from energyc.analysis.unify import unified
 from energyc.calculus import depends, gradient
 from energyc.ir import ONE, Add, ArgMax, Coefficient, Einsum, Graph, Input, Map, Node, Operand, Softmax, walk
@@ -42,6 +42,8 @@ def recover(field: ForceField, generator: np.random.Generator, seconds: float = 
     field = replace(
         field, graph=fork(field.graph), force={s: transparent(field.graph, f) for s, f in field.force.items()}
     )
+    if work(field.roots, small_sizes(field.roots, field.sizes)) > WORK / 100:
+        return None
     try:
         for candidate in _candidates(field, generator):
             if is_potential(field, candidate, generator, seconds):

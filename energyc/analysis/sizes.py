@@ -7,14 +7,17 @@ witness at small sizes is one of the same network. What cannot be shrunk so keep
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from energyc.analysis.conditions import Linear, linear
-from energyc.ir import Indicator, Node, walk
+from energyc.ir import Einsum, Indicator, Node, walk
 from energyc.ir.indexing import Affine, IndexExpr
 
 SMALLEST = 3
+#: What one look at a force may cost.
+WORK = 2e7
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,12 @@ def small_sizes(roots: Iterable[Node], sizes: Mapping[str, int], smallest: int =
     kept = pinned | (rigid - in_windows)
     small = {d: sizes[d] if d in kept else n for d, n in free.items()}
     return _settled(small, windows, sizes, pinned) or {d: sizes[d] if d in rigid else n for d, n in free.items()}
+
+
+def work(roots: Iterable[Node], sizes: Mapping[str, int]) -> float:
+    """About the multiplications that evaluating nodes takes, with every product formed at once."""
+    spaces = (n.labels if isinstance(n, Einsum) else n.dims for n in walk(list(roots)))
+    return float(sum(math.prod(sizes[d] for d in dims) for dims in spaces))
 
 
 def _joined(sets: Iterable[set[str]]) -> set[str]:

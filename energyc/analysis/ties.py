@@ -14,9 +14,8 @@ from energyc.analysis.decide import doubts_of
 from energyc.analysis.problem import ForceField, Linearised, fork, linearise
 from energyc.analysis.prover import prove
 from energyc.analysis.sampling import Array, batched, draw
-from energyc.analysis.sizes import small_sizes
+from energyc.analysis.sizes import WORK, small_sizes, work
 from energyc.analysis.verdict import SuggestedTie, Tie
-from energyc.analysis.witness import WORK, work
 from energyc.calculus import substitute
 from energyc.ir import ONE, Input, Node
 from energyc.ir.interpreter import evaluate
@@ -32,7 +31,7 @@ def suggest(field: ForceField, generator: np.random.Generator, seconds: float = 
     field = replace(field, graph=fork(field.graph))
     linear = linearise(field)
     sizes = small_sizes(linear.moved, field.sizes)
-    if work(linear, sizes) > WORK:
+    if work(linear.moved, sizes) > WORK:
         return ()
     single = list(_single(field))
     sets: Sequence[tuple[Tie, ...]]

@@ -14,7 +14,7 @@ from energyc.analysis.exact import Evaluation, Fractions, Intervals
 from energyc.analysis.intervals import Interval, NoEnclosure
 from energyc.analysis.problem import ForceField, Linearised, linearise
 from energyc.analysis.sampling import Point, batched, draw
-from energyc.analysis.sizes import small_sizes
+from energyc.analysis.sizes import WORK, small_sizes, work
 from energyc.analysis.verdict import Enclosure, Place, Witness
 from energyc.calculus import depends
 from energyc.ir import Input, Node, walk
@@ -26,7 +26,6 @@ DRAWS = 3
 COLUMNS = 60
 ASYMMETRY = 1e-8
 GROSS = 1e-5
-WORK = 2e7
 
 
 @dataclass(frozen=True)
@@ -84,15 +83,13 @@ def search_sizes(linear: Linearised) -> list[dict[str, int]]:
         *([dict(field.small)] if field.small else []),
         dict(field.sizes),
     ]
-    within = [s for k, s in enumerate(candidates) if s not in candidates[:k] and work(linear, s) <= WORK]
+    cheap = [s for s in candidates if _columns(field, s) * work(linear.moved, s) <= WORK]
+    within = [s for k, s in enumerate(cheap) if s not in cheap[:k]]
     return within[:2]
 
 
-def work(linear: Linearised, sizes: Mapping[str, int]) -> float:
-    """About the multiplications of one batch of columns."""
-    count = min(COLUMNS, sum(math.prod(sizes[d] for d in s.dims) for s in linear.field.states))
-    spaces = (math.prod(sizes[d] for d in (n.labels if isinstance(n, Einsum) else n.dims)) for n in walk(linear.moved))
-    return float(count * sum(spaces))
+def _columns(field: ForceField, sizes: Mapping[str, int]) -> int:
+    return min(COLUMNS, sum(math.prod(sizes[d] for d in state.dims) for state in field.states))
 
 
 def _sample(linear: Linearised, sizes: Mapping[str, int], generator: np.random.Generator) -> Sample | None:

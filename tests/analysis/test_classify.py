@@ -177,3 +177,22 @@ def test_no_force_hangs_the_analysis(body: str) -> None:
 def test_the_analysis_needs_neither_torch_nor_sympy() -> None:
     code = "import sys, energyc.analysis.rules; sys.exit('sympy' in sys.modules or 'torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_window_too_wide_to_evaluate_is_left_undecided() -> None:
+    text = """network wide
+dim N = 4000, D = 64
+param W[D, D] ~ normal(1)
+state z[N, D]
+energy leak = 1/2 * sum[n,d](z[n,d]^2)
+force far on z[n,d] = sum[m,e | n + 2 * m <= 5000](W[d,e] * z[m,e])
+force near on z[n,d] = sum[m,e | abs(n - m) <= 3](W[d,e] * z[m,e])
+readout out[n,d] = z[n,d]
+cost none = sum[n,d](z[n,d]^2)
+"""
+    source = Source("wide.energy", text)
+    start = time.monotonic()
+    found = classify(resolve(parse(source), source))
+    assert found.terms["far"].kind == "undecided" and "budget" in found.terms["far"].tried[0]
+    assert found.terms["near"].kind == "not-conservative"
+    assert time.monotonic() - start < 10
