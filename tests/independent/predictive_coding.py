@@ -57,8 +57,10 @@ class PredictiveCoding(Network):
         }
 
     def start(self, params: Tensors, clamps: Tensors) -> Tensors:
-        """The first layer at its prediction, the others at zero."""
-        return super().start(params, clamps) | {"s1": F.linear(clamps["x"], params["W1"], params["b1"])}
+        """Every layer at its prediction: the free equilibrium."""
+        first = F.linear(clamps["x"], params["W1"], params["b1"])
+        second = F.linear(first.tanh(), params["W2"], params["b2"])
+        return {"s1": first, "s2": second, "y": F.linear(second.tanh(), params["W3"], params["b3"])}
 
     def readout(self, params: Tensors, states: Tensors, clamps: Tensors) -> Tensors:
         """The output units."""

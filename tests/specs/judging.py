@@ -58,7 +58,7 @@ def pair(net: Network, seed: int, batch: int = 3, relax: Mapping[str, Any] = Map
 @cache
 def compiled(net: Network, **relax: Any) -> Any:
     """The spec at the transcription's sizes and step sizes; compiled once for all tests."""
-    steps = {"relax.step": net.step, **{f"relax.step.{name}": step for name, step in net.step_of.items()}}
+    steps = {f"relax.step.{name}": net.step_of.get(name, net.step) for name in net.states()}
     settings = {"relax.solver": "gradient", **steps, **relax}
     return energyc.load(SPECS / f"{net.name}.energy", dims=net.dims, settings=settings, dtype=torch.float64)
 
