@@ -39,11 +39,17 @@ class Verification:
 
 
 def verify(
-    spec_or_run: str | Path, choices: Choices = Choices(), *, rules: Sequence[str] | None = None, gain: float = 1.0
+    spec_or_run: str | Path,
+    choices: Choices = Choices(),
+    *,
+    rules: Sequence[str] | None = None,
+    gain: float = 1.0,
+    sweep_residual: bool = False,
 ) -> Verification:
     """Measure rules on a network at initialisation, its weights times ``gain``, or with a run's trained weights.
 
-    Sizes: those of the spec's preset ``verify`` where no other preset is chosen. Raises SpecError, UserError.
+    Sizes: those of the spec's preset ``verify`` where no other preset is chosen. With ``sweep_residual`` also from
+    free phases that were cut off early. Raises SpecError, UserError.
     """
     run = Path(spec_or_run) if is_run(spec_or_run) else None
     source = read(spec_or_run) if run is None else _run_source(run)
@@ -51,7 +57,8 @@ def verify(
     compiled = emit(resolve(source, choices), rules or ALL, choices)
     exact, configured = _twins(compiled, run, gain)
     with stage("verify", source.name):
-        return _measured(compiled, exact, configured, choices, gain)
+        fidelity, precision = _measured(compiled, exact, configured, sweep_residual)
+    return Verification(compiled.network.name, compiled.network.extents, choices.preset, gain, fidelity, precision)
 
 
 def _run_source(run: Path) -> Source:
@@ -84,17 +91,17 @@ def _twins(compiled: Compiled, run: Path | None, gain: float) -> tuple[Any, Any]
     return exact, configured
 
 
-def _measured(compiled: Compiled, exact: Any, configured: Any, choices: Choices, gain: float) -> Verification:
+def _measured(
+    compiled: Compiled, exact: Any, configured: Any, sweep_residual: bool
+) -> tuple[Fidelity, PrecisionTable | None]:
     from energyc.rules import precision_table, random_probe, verify
 
-    network = compiled.network
+    network, verdicts = compiled.network, compiled.classes.rules
     if network.cost is None:
         raise UserError(f"{network.name} has no cost, so no rule has a gradient", code="E0922", help="add a cost line")
     probe = random_probe(exact, batch=SAMPLES)
-    expected = {name for name, rule in compiled.classes.rules.items() if rule.verdict == "exact"}
-    rules = exact.rules
-    fidelity = verify(exact, configured, probe, rules, biased=[rule for rule in rules if rule not in expected])
+    inexact = [rule for rule in exact.rules if verdicts[rule].verdict != "exact"]
+    fidelity = verify(exact, configured, probe, exact.rules, biased=inexact, sweep_residual=sweep_residual)
     trained_by = str(network.train.get("rule", "implicit"))
-    contrast = trained_by in rules and exact.beta is not None
-    precision = precision_table(configured, exact, probe, trained_by) if contrast else None
-    return Verification(network.name, network.extents, choices.preset, gain, fidelity, precision)
+    contrast = trained_by in exact.rules and exact.beta is not None
+    return fidelity, precision_table(configured, exact, probe, trained_by) if contrast else None

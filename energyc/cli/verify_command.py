@@ -25,13 +25,10 @@ def command(
     spec: str, rules: tuple[str, ...], gain: float, sweep: str | None, choices: Choices, console: Console
 ) -> None:
     """Fidelity of each rule's gradient on SPEC or RUN: in the limit, and as configured."""
-    from energyc.diagnostics import UserError
     from energyc.report.verify_text import written
     from energyc.verification import verify
 
-    if sweep == "residual":
-        raise UserError("energyc verify --sweep residual is not there yet", code="E0990", help="use --sweep beta")
-    found = verify(spec, choices, rules=rules or None, gain=gain)
+    found = verify(spec, choices, rules=rules or None, gain=gain, sweep_residual=sweep == "residual")
     if console.is_json:
         console.write_json(found.to_json())
     else:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from energyc.rules import Fidelity, Measure, PrecisionTable
+    from energyc.rules import Fidelity, Looseness, Measure, PrecisionTable, Settling, Spectrum
 
 
 def written(head: str, fidelity: Fidelity, precision: PrecisionTable | None, sweep: bool = False) -> str:
@@ -14,7 +14,8 @@ def written(head: str, fidelity: Fidelity, precision: PrecisionTable | None, swe
     parts = [[head, *_free_phase(fidelity)], list(_rules(fidelity)), list(_params(fidelity))]
     if sweep:
         parts.append(list(_sweeps(fidelity)))
-    parts += [list(_spectrum(fidelity)), precision.text().splitlines() if precision else []]
+    parts += [list(_looseness(fidelity.looseness)), [*_settling(fidelity.settling), *_spectrum(fidelity.spectrum)]]
+    parts += [precision.text().splitlines() if precision else []]
     return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
 
 
@@ -66,15 +67,40 @@ def _sweeps(fidelity: Fidelity) -> Iterator[str]:
             yield from (f"  {x:<12.4g} {error:.2e}" for x, error in rule.sweep.points)
 
 
-def _spectrum(fidelity: Fidelity) -> Iterator[str]:
-    found = fidelity.spectrum
+def _looseness(found: Looseness | None) -> Iterator[str]:
+    """The worst param's cosine of each rule against the residual it started from."""
+    if found is None:
+        return
+    yield "worst cosine of a param, started from a free phase that was cut off (residual, steps)"
+    cuts = [(point.residual, point.steps) for point in next(iter(found.rules.values()), ())]
+    header = ("rule", *(f"{residual:.0e} ({steps})" for residual, steps in cuts), "good from")
+    rows = []
+    for rule, points in found.rules.items():
+        threshold = found.threshold(rule)
+        cells = [f"{point.worst.cosine:.4f}" if point.kept == 1 else f"lost {1 - point.kept:.0%}" for point in points]
+        rows.append((rule, *cells, "never" if threshold is None else f"{threshold:.0e}"))
+    yield from _table([header, *rows])
+
+
+def _settling(found: Settling) -> Iterator[str]:
+    aim = "" if found.tolerance is None else f" (tolerance {found.tolerance:.0e})"
+    yield f"free phase as configured: residual {found.residual:.1e} after {found.steps} steps{aim}"
+    yield from (f"  why: {reason}" for reason in found.why)
+    yield from (f"  what helps: {remedy}" for remedy in found.helps)
+
+
+def _spectrum(found: Spectrum | None) -> Iterator[str]:
     if found is None:
         return
     yield f"Jacobian at the equilibrium of one sample, {found.size} states"
     yield f"  spectral radius of a step   {found.step_radius:.4f}"
     yield f"  largest real part           {found.largest_real_part:.4f}"
-    yield f"  departure from normality    {found.departure_from_normality:.2e}"
-    yield f"  asymmetry                   {found.asymmetry:.2e}"
+    if found.departure_from_normality is not None:
+        yield f"  departure from normality    {found.departure_from_normality:.2e}"
+    if found.asymmetry is not None:
+        yield f"  asymmetry                   {found.asymmetry:.2e}"
+    if found.stable_factor is not None:
+        yield f"  stable with steps times     {found.stable_factor:.3g}"
 
 
 def _pair(measure: Measure | None) -> tuple[str, str]:
