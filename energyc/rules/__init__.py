@@ -1,17 +1,28 @@
 """How faithful the learning rules are: measured against the implicit gradient on a living network."""
 
-from energyc.rules.fidelity import Fidelity, Measure, RuleFidelity, verify
+from energyc.rules.compare import Measure
+from energyc.rules.fidelity import Fidelity, RuleFidelity, verify
+from energyc.rules.looseness import Loose, Looseness
 from energyc.rules.precision import PrecisionRow, PrecisionTable, precision_table
 from energyc.rules.probe import Probe, random_probe
+from energyc.rules.settling import Settling
+from energyc.rules.spectrum import Spectrum, spectrum
+from energyc.rules.sweep import Sweep
 
 __all__ = [
     "Fidelity",
+    "Loose",
+    "Looseness",
     "Measure",
     "PrecisionRow",
     "PrecisionTable",
     "Probe",
     "RuleFidelity",
+    "Settling",
+    "Spectrum",
+    "Sweep",
     "precision_table",
     "random_probe",
+    "spectrum",
     "verify",
 ]

@@ -1,0 +1,223 @@
+"""Each rule in its limit: float64, every phase converged, the rule's own small number swept."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from energyc.rules.compare import measure_all
+from energyc.rules.probe import Probe
+from energyc.rules.rest import Rest, copied
+from energyc.rules.spectrum import Spectrum
+from energyc.rules.sweep import Sweep
+
+Gradient = Mapping[str, Tensor]
+#: States times steps beyond which no longer path is stored.
+LONGEST = 4e7
+#: A sweep may stop once it is this near, and starts no nearer than that.
+NEAR, FAR = 1e-9, 1e-4
+#: Steps of the nudge by which ``beta = auto`` is chosen.
+TRIAL = 20
+CONTRASTS = ("ep", "centered-ep", "vf", "aep", "tracking-aep", "holomorphic-ep", "holomorphic-aep")
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The best gradient of a sweep, the law that its error follows, and whether the law is what it should be."""
+
+    gradient: Gradient
+    sweep: Sweep
+    law: str
+    holds: bool
+
+
+class Laboratory:
+    """The network in float64 at rest, its exact gradient, and rules tried on it from there.
+
+    Raises RuntimeError where the implicit gradient cannot be solved for.
+    """
+
+    def __init__(self, net: Any, found: Rest, spectrum: Spectrum | None) -> None:
+        self.net = net
+        self.probe: Probe = found.probe
+        self.states = found.states
+        self.step = None if found.factor == 1.0 else found.step[0]
+        self.nudge_steps = _steps_enough(spectrum if found.factor == 1.0 else None)
+        self.reference: Gradient = self.at_rest("implicit").params
+
+    def at_rest(self, rule: str, **settings: Any) -> Any:
+        """A rule's gradients from the equilibrium."""
+        return self.gradients(rule, steps=0, states=copied(self.states), **settings)
+
+    def gradients(self, rule: str, **settings: Any) -> Any:
+        """A rule's gradients on the probe."""
+        clamps, targets = self.probe.clamps, self.probe.targets
+        return self.net.gradients(clamps, targets, rule, step=self.step, allow_biased=True, **settings)
+
+    def error(self, gradient: Gradient) -> float:
+        """Against the exact gradient, over all params."""
+        return measure_all(gradient, self.reference).relative_error
+
+    def limit(self, rule: str) -> Limit:
+        """The limit of a rule."""
+        return _LIMITS[rule](self)
+
+    def beta(self, rule: str) -> float | None:
+        """What ``beta = auto`` is in float64 at rest; None for a rule without one."""
+        found: float | None = self.at_rest(rule, nudge_steps=TRIAL, beta="auto").beta if rule in CONTRASTS else None
+        return found
+
+
+def _steps_enough(spectrum: Spectrum | None) -> int | None:
+    """How long a nudged phase runs until its error is far below every other; None (run and watch) where the radius does not tell."""
+    if spectrum is None or not spectrum.step_radius < 0.99:
+        return None
+    return math.ceil(1.1 * spectrum.steps_for(1e12)) + 20
+
+
+# ---------------------------------------------------------------- contrasts
+
+
+def contrast(lab: Laboratory, rule: str, order: int) -> Limit:
+    """Beta swept downwards over powers of 8 until the error is near nothing or falls no more; the lowest is the limit."""
+    points, best, limit = [], math.inf, lab.reference
+    top = _top(lab, rule)
+    for k in range(18):
+        beta = top / 8**k
+        found = lab.at_rest(rule, beta=beta, nudge_steps=lab.nudge_steps).params
+        error = lab.error(found)
+        if math.isfinite(error):
+            points.append((beta, error))
+            if error < best:
+                best, limit = error, found
+        if error < NEAR or error > 1e3 * best or _flat(points):
+            break
+    sweep = Sweep("beta", tuple(points))
+    slope = sweep.slope() if points else None
+    if _flat(points):
+        return Limit(limit, sweep, f"stays at {best:.1e}", False)
+    law = f"beta^{order}" + (f" (measured {slope:.2f})" if slope is not None else " (below rounding)")
+    return Limit(limit, sweep, law, slope is None or slope > order - 1.3 or best < 1e-7)
+
+
+def _flat(points: list[tuple[float, float]]) -> bool:
+    """Whether the error has stopped at something large: the rule is biased, and a smaller beta changes nothing."""
+    errors = [error for _, error in points[-3:]]
+    return len(errors) == 3 and min(errors) > 1e-4 and max(errors) < 1.01 * min(errors)
+
+
+def _top(lab: Laboratory, rule: str) -> float:
+    """Where to begin: a beta so large that the error is seen, and no larger than the nudged phases bear."""
+    top = 64 * (lab.beta(rule) or 1.0)
+    for _ in range(4):
+        found = lab.at_rest(rule, beta=16 * top, nudge_steps=lab.nudge_steps)
+        error = lab.error(found.params)
+        if not math.isfinite(error) or not bool(found.kept.all()):
+            return top
+        top *= 16
+        if error > FAR:
+            return top
+    return top
+
+
+# ---------------------------------------------------------------- the others
+
+
+def adjoint(lab: Laboratory) -> Limit:
+    """The adjoint's own iteration, converged: it has no small number."""
+    found = lab.at_rest("adjoint", nudge_steps=None).params
+    error = lab.error(found)
+    return Limit(found, Sweep("steps", ((math.inf, error),)), "exact", error < 1e-6)
+
+
+def truncated(lab: Laboratory) -> Limit:
+    """Backpropagation through more and more steps from the equilibrium."""
+    return _longer(lab, 1, lambda k: lab.gradients("tbptt", steps=k, states=copied(lab.states), nudge_steps=k))
+
+
+def unrolled(lab: Laboratory) -> Limit:
+    """Backpropagation through more and more steps from the start."""
+    return _longer(lab, 8, lambda k: lab.gradients("bptt", steps=k))
+
+
+def _longer(lab: Laboratory, first: int, gradients: Callable[[int], Any]) -> Limit:
+    points, limit, k = [], lab.reference, first
+    size = sum(v.numel() for v in lab.states.values())
+    while k <= 4096:
+        limit = gradients(k).params
+        error = lab.error(limit)
+        points.append((float(k), error))
+        if error < NEAR or k * size > LONGEST:
+            break
+        k *= 2
+    return Limit(limit, Sweep("steps", tuple(points)), "falls with the steps", True)
+
+
+def differences(lab: Laboratory) -> Limit:
+    """The implicit gradient against central differences of the relaxed cost along random directions."""
+    points = []
+    for seed in range(3):
+        exact, found = _along(lab, seed)
+        points.append((float(seed), abs(found - exact) / (abs(exact) or 1.0)))
+    worst = max(error for _, error in points)
+    return Limit(lab.reference, Sweep("direction", tuple(points)), f"finite differences to {worst:.0e}", worst < 1e-4)
+
+
+def _along(lab: Laboratory, seed: int) -> tuple[float, float]:
+    """The slope of the mean cost along a random direction: by the gradient, and by moving the params."""
+    random = torch.Generator().manual_seed(seed)
+    params = {n: p for n, p in lab.net.params.items() if n in lab.reference}
+    ways = {
+        n: torch.randn(p.shape, generator=random, dtype=p.dtype).to(p.device) * (p.detach().abs().mean() + 1e-3)
+        for n, p in params.items()
+    }
+    slope = sum(float((lab.reference[n] * w).sum()) for n, w in ways.items())
+    h = 1e-6
+    return slope, (_cost(lab, params, ways, h) - _cost(lab, params, ways, -h)) / (2 * h)
+
+
+def _cost(lab: Laboratory, params: Mapping[str, Tensor], ways: Mapping[str, Tensor], h: float) -> float:
+    """The mean cost at the equilibrium of moved params, which are put back."""
+    kept = {n: p.detach().clone() for n, p in params.items()}
+    with torch.no_grad():
+        for n, p in params.items():
+            p.add_(h * ways[n])
+    try:
+        states = _settled_again(lab)
+        return float(lab.net.cost(states, lab.probe.clamps, lab.probe.targets).mean())
+    finally:
+        with torch.no_grad():
+            for n, p in params.items():
+                p.copy_(kept[n])
+
+
+def _settled_again(lab: Laboratory) -> dict[str, Tensor]:
+    """The equilibrium near the one at rest, to rounding."""
+    states, before = copied(lab.states), math.inf
+    for _ in range(100):
+        found = lab.net.relax(lab.probe.clamps, steps=100, step=lab.step, states=states)
+        states, now = found.states, float(found.residual.max())
+        if now < 1e-14 or now > 0.9 * before:
+            break
+        before = now
+    return states
+
+
+_LIMITS: Mapping[str, Callable[[Laboratory], Limit]] = {
+    "ep": lambda lab: contrast(lab, "ep", 1),
+    "centered-ep": lambda lab: contrast(lab, "centered-ep", 2),
+    "vf": lambda lab: contrast(lab, "vf", 2),
+    "aep": lambda lab: contrast(lab, "aep", 2),
+    "tracking-aep": lambda lab: contrast(lab, "tracking-aep", 2),
+    "adjoint": adjoint,
+    "holomorphic-ep": lambda lab: contrast(lab, "holomorphic-ep", lab.net.points),
+    "holomorphic-aep": lambda lab: contrast(lab, "holomorphic-aep", lab.net.points),
+    "tbptt": truncated,
+    "bptt": unrolled,
+    "implicit": differences,
+}

@@ -1,0 +1,126 @@
+"""Why a network settles or does not, and what would help (rules.md, section 7: "why did it not converge")."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+
+from energyc.rules.probe import Probe
+from energyc.rules.rest import Rest, rest
+from energyc.rules.spectrum import Spectrum
+
+#: Multiples of the weights that are tried in search of a fixed point, and the budget of each try.
+GENTLER = (0.9, 0.75, 0.5, 0.25)
+GENTLER_STEPS = 2000
+
+
+@dataclass(frozen=True)
+class Settling:
+    """The free phase as configured, and what the spectrum says of it.
+
+    ``residual`` is that of the worst sample after ``steps`` steps, ``tolerance`` what it was to reach (None: nothing).
+    ``why`` says what is the matter, ``helps`` what to change; both are empty where the network settles.
+    """
+
+    residual: float
+    steps: int
+    tolerance: float | None
+    step: tuple[float, ...]
+    why: tuple[str, ...] = ()
+    helps: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain values."""
+        return asdict(self)
+
+
+def settling(exact: Any, configured: Any, probe: Probe, found: Rest, spectrum: Spectrum | None) -> Settling:
+    """Judge the free phase of ``configured``; ``found`` and ``spectrum`` are of ``exact``, its twin in float64.
+
+    Where no sample settled the spectrum is that at the last states.
+    """
+    free = configured.relax(probe.clamps)
+    residual, steps = float(free.residual.max()), int(free.steps.max())
+    seen = Settling(residual, steps, configured.relax_tolerance, tuple(configured.relax_step))
+    if not found.settled:
+        reasons = _without_rest(exact, probe, found, spectrum)
+    elif spectrum is not None and spectrum.step_radius >= 1:
+        reasons = _too_large_a_step(seen, spectrum)
+    elif seen.tolerance is not None and not residual <= seen.tolerance:
+        reasons = _too_few_steps(seen, spectrum, configured)
+    else:
+        return seen
+    why, helps = zip(*reasons, strict=True)
+    return Settling(residual, steps, seen.tolerance, seen.step, _said(why), _said(helps))
+
+
+def _said(texts: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(text for text in texts if text)
+
+
+Reasons = Iterator[tuple[str, str]]
+
+
+def _without_rest(exact: Any, probe: Probe, found: Rest, spectrum: Spectrum | None) -> Reasons:
+    """No sample settled at any step size."""
+    finite = math.isfinite(found.worst)
+    where = f"the residual is {found.worst:.1e} after {found.steps} steps" if finite else "the states exploded"
+    yield f"no fixed point was found: {where}, and smaller steps found none either", ""
+    if spectrum is not None and spectrum.largest_real_part > 0:
+        yield f"where it ended the Jacobian has an eigenvalue with real part {spectrum.largest_real_part:.3g} > 0: no step size holds it there", ""
+    elif spectrum is not None and math.isfinite(spectrum.largest_real_part):
+        yield "where it ended all real parts are negative: the way is long, or it circles", "more steps: --set relax.max_steps"
+    calmer = _gentler(exact, probe)
+    if calmer is not None:
+        yield "", f"a lower gain: with {calmer:g} times these weights it settles (train with a higher penalty floor, or start smaller)"
+    else:
+        yield "", "a lower gain, or more damping in the energy"
+
+
+def _gentler(net: Any, probe: Probe) -> float | None:
+    """The largest multiple of the weights, of a few, with which all samples settle; the weights are put back."""
+    kept = [param.detach().clone() for param in net.parameters()]
+    try:
+        for factor in GENTLER:
+            with torch.no_grad():
+                for param, value in zip(net.parameters(), kept, strict=True):
+                    param.copy_(factor * value)
+            tried = rest(net, probe, GENTLER_STEPS)
+            if tried.settled == tried.samples and tried.factor == 1.0:
+                return factor
+        return None
+    finally:
+        with torch.no_grad():
+            for param, value in zip(net.parameters(), kept, strict=True):
+                param.copy_(value)
+
+
+def _too_large_a_step(seen: Settling, spectrum: Spectrum) -> Reasons:
+    """There is a fixed point, and the step jumps over it."""
+    yield f"a step multiplies errors at the fixed point by {spectrum.step_radius:.3g}: it cannot stay there", ""
+    if spectrum.largest_real_part > 0:
+        yield f"the Jacobian has an eigenvalue with real part {spectrum.largest_real_part:.3g} > 0: no step size helps", "a lower gain"
+    elif spectrum.stable_factor is not None:
+        sizes = " and ".join(f"{h * spectrum.stable_factor:.3g}" for h in dict.fromkeys(seen.step))
+        yield "all real parts are negative: the step is too large", f"a smaller step: it is stable below {sizes}"
+    else:
+        yield "all real parts are negative, and no smaller step was found to be stable", "a smaller step"
+
+
+def _too_few_steps(seen: Settling, spectrum: Spectrum | None, configured: Any) -> Reasons:
+    """It settles, later than it is given time for; or float32 does not reach that tolerance."""
+    goal = seen.tolerance or 0.0
+    if goal < 8 * torch.finfo(configured.dtype).eps:
+        yield f"the tolerance {goal:.1e} is within rounding of {configured.dtype}", "a higher tolerance, or train.dtype = float64"
+        return
+    more = math.inf if spectrum is None else spectrum.steps_for(seen.residual / goal)
+    yield f"the residual is {seen.residual:.1e} after {seen.steps} steps, above the tolerance {goal:.1e}", ""
+    if math.isfinite(more):
+        total = math.ceil(1.1 * (seen.steps + more))
+        yield "it settles slowly", f"more steps: about {total} (--set relax.max_steps={total})"
+    else:
+        yield "it settles slowly", "more steps: --set relax.max_steps"

@@ -1,0 +1,36 @@
+"""An error along a small number: beta of a contrast, steps of a truncation."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Errors along a sweep: (the small number, relative error) in the order of measuring."""
+
+    name: str
+    points: tuple[tuple[float, float], ...]
+
+    def slope(self) -> float | None:
+        """The order with which the error falls: the median over neighbouring points between 1e-2 and the floor.
+
+        None where there are no two such points: it is all floor.
+        """
+        errors = [error for _, error in self.points]
+        lowest = errors.index(min(errors))
+        falling = [(x, e) for x, e in self.points[: lowest + 1] if max(3 * errors[lowest], 1e-12) < e < 1e-2]
+        falling += [p for p in self.points[lowest : lowest + 1] if 1e-11 < p[1] < 1e-2]
+        return median(map(_order, falling, falling[1:])) if len(falling) > 1 else None
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain lists."""
+        return {"name": self.name, "points": [list(point) for point in self.points]}
+
+
+def _order(first: tuple[float, float], second: tuple[float, float]) -> float:
+    (x0, e0), (x1, e1) = first, second
+    return math.log(e0 / e1) / math.log(x0 / x1)
