@@ -2,7 +2,7 @@
 (Laborieux et al. 2021).
 
 Made by energyc 0.1.0 from hopfield_conv.energy
-SHA-256 of the spec: 63a197b7538523f0fb0735d2febf2ca59eb1f6145415f5ac8233a49eeb17d1f6
+SHA-256 of the spec: ccc212dcdf4234cc35aee3fc913bf459e2518492703f9cb7fbe6259a3364c7d0
 Rules: centered-ep, implicit
 Passes: hoist, share, stack, inplace
 """
@@ -35,7 +35,10 @@ class Relaxed(NamedTuple):
 
 
 class Gradients(NamedTuple):
-    """Gradients of the cost averaged over the batch, and the free phase they belong to."""
+    """Gradients of the cost averaged over the batch, and the free phase they belong to.
+
+    ``kept`` [batch] says which samples took part: those whose nudged phases did not diverge.
+    """
 
     params: dict[str, Tensor]
     cost: Tensor
@@ -43,6 +46,7 @@ class Gradients(NamedTuple):
     residual: Tensor
     steps: Tensor
     beta: float | None
+    kept: Tensor
     owners: dict[str, nn.Parameter]
 
     def assign(self) -> None:
@@ -62,11 +66,17 @@ class Phase(NamedTuple):
 
 
 class How(NamedTuple):
-    """The settings of a rule: both phases and the nudging strength."""
+    """The settings of a rule: both phases, the nudging strength, the points of a circle, two weights of health.
+
+    ``penalty`` weighs |J_nc w|^2 / dim at z*, ``defence`` weighs |step F|^2 / |z|^2 at the end of the free phase.
+    """
 
     free: Phase
     nudge: Phase
     beta: float | str | None
+    points: int
+    penalty: float
+    defence: float
 
 
 class Free(NamedTuple):
@@ -231,7 +241,7 @@ class _Watch:
 
     def __init__(self, nudge: Phase, dtype: torch.dtype) -> None:
         self.nudge = nudge
-        self.smallest = torch.finfo(dtype).eps
+        self.smallest = torch.finfo(dtype).eps / 8
         self.best = float("inf")
         self.stalled = 0
 
@@ -246,7 +256,7 @@ class _Watch:
     def settled(self, change: Tensor) -> bool:
         """Whether the change has reached rounding, or falls no more."""
         now = float(change.max())
-        self.stalled = 0 if now < 0.9 * self.best else self.stalled + 1
+        self.stalled = 0 if now < self.best else self.stalled + 1
         self.best = min(self.best, now)
         return not now > self.smallest or self.stalled == 20
 
@@ -254,6 +264,42 @@ class _Watch:
 def _less(force: Tensors, parts: Sequence[Tensor | None], factor: float) -> list[Tensor]:
     """force - factor * parts, where there is a part."""
     return [f if p is None else f - factor * p for f, p in zip(force, parts)]
+
+
+class _Snapshots:
+    """Every few steps the contrast of both phases is looked at; for each sample the most settled one is returned.
+
+    A sample whose contrast changes ten times as fast at the end as at first is ``diverging``.
+    """
+
+    def __init__(self, every: int | None) -> None:
+        self.every = every
+        self.last: Tensors | None = None
+        self.first: Tensor | None = None
+        self.smallest: Tensor | None = None
+        self.diverging: Tensor | None = None
+        self.pair: tuple[list[Tensor], list[Tensor]] = ([], [])
+
+    def offer(self, step: int, plus: Tensors, minus: Tensors) -> None:
+        """Look at both phases after a step."""
+        if self.every is None or step % self.every:
+            return
+        contrast = [p - m for p, m in zip(plus, minus)]
+        if self.last is not None:
+            change = torch.stack([_norm(c - b) for c, b in zip(contrast, self.last)]).amax(0)
+            if self.first is None or self.smallest is None:
+                self.first, self.smallest = change, change
+                self.pair = ([p.clone() for p in plus], [m.clone() for m in minus])
+            self.diverging = ~(change <= 10 * self.first)
+            better = (change < self.smallest).nonzero()[:, 0]
+            self.smallest = torch.minimum(change, self.smallest)
+            for kept, now in zip((*self.pair[0], *self.pair[1]), (*plus, *minus)):
+                kept[better] = now[better]
+        self.last = contrast
+
+    def best(self, plus: list[Tensor], minus: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+        """The most settled pair, or the last one where no two were looked at."""
+        return self.pair if self.smallest is not None else (plus, minus)
 
 
 class HopfieldConv(nn.Module):
@@ -273,16 +319,18 @@ class HopfieldConv(nn.Module):
     term_names = ("leak", "conv1", "conv2", "full")
     readout_names = ("scores",)
     metric_names = ("accuracy",)
-    relax_steps = 250
-    relax_step = (1.0, 1.0, 1.0)
-    relax_tolerance = None
+    relax_steps = 30
+    relax_step = (0.5, 0.5, 0.5)
+    relax_tolerance = 0.0001
     relax_chunk = 25
     relax_max_steps = None
     constrained = True
     biased = {}
-    beta = 0.5
+    beta = "auto"
     last_beta = None
-    nudge_steps = 30
+    nudge_steps = 12
+    points = 4
+    snapshots = None
     _rule_methods = {"centered-ep": "_centered_ep", "implicit": "_implicit"}
 
     def __init__(
@@ -294,10 +342,10 @@ class HopfieldConv(nn.Module):
         random = torch.Generator().manual_seed(seed)
         self.W1 = nn.Parameter(normal(random, (64, 3, 3, 3), 0, 0.2721655269759087).to(device, dtype))
         self.b1 = nn.Parameter(torch.full((64,), 0.0, dtype=torch.float64).to(device, dtype))
-        self.W2 = nn.Parameter(normal(random, (128, 64, 4, 4), 0, 0.04419417382415922).to(device, dtype))
+        self.W2 = nn.Parameter(normal(random, (128, 64, 4, 4), 0, 0.0078125).to(device, dtype))
         self.b2 = nn.Parameter(torch.full((128,), 0.0, dtype=torch.float64).to(device, dtype))
-        self.W3 = nn.Parameter(normal(random, (10, 128, 6, 6), 0, 0.020833333333333332).to(device, dtype))
-        self.b3 = nn.Parameter(torch.full((10,), 0.0, dtype=torch.float64).to(device, dtype))
+        self.W3 = nn.Parameter(normal(random, (10, 128, 6, 6), 0, 0.0036828478186799354).to(device, dtype))
+        self.b3 = nn.Parameter(torch.full((10,), 0.5, dtype=torch.float64).to(device, dtype))
 
     def _prepare(self, x: Tensor) -> Fixed:
         """What depends on clamps and params alone."""
@@ -323,9 +371,9 @@ class HopfieldConv(nn.Module):
     def _start(self, fixed: Fixed) -> list[Tensor]:
         """Where the states start."""
         return [
-            torch.full((len(fixed[0]), 64, 15, 15,), 0, device=self.device, dtype=self.dtype),
-            torch.full((len(fixed[0]), 128, 6, 6,), 0, device=self.device, dtype=self.dtype),
-            torch.full((len(fixed[0]), 10,), 0, device=self.device, dtype=self.dtype),
+            torch.full((len(fixed[0]), 64, 15, 15), 0, device=self.device, dtype=self.dtype),
+            torch.full((len(fixed[0]), 128, 6, 6), 0, device=self.device, dtype=self.dtype),
+            torch.full((len(fixed[0]), 10), 0, device=self.device, dtype=self.dtype),
         ]
 
     def _terms(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
@@ -791,13 +839,18 @@ class HopfieldConv(nn.Module):
         tolerance: float | None = None,
         beta: float | str | None = None,
         nudge_steps: int | str | None = "spec",
+        points: int | None = None,
+        radius: float | str | None = None,
         states: dict[str, Tensor] | None = None,
         allow_biased: bool = False,
+        penalty: float = 0.0,
+        residual_defence: float = 0.0,
     ) -> Gradients:
         """The gradient of the cost averaged over the batch, by a rule of this module.
 
-        ``nudge_steps`` None runs nudged phases to convergence; ``states`` is a warm start. A rule that is biased
-        for this network needs ``allow_biased``.
+        ``nudge_steps`` None runs nudged phases to convergence; ``states`` is a warm start; ``points`` and ``radius``
+        are the circle of holomorphic rules. A rule that is biased for this network needs ``allow_biased``.
+        ``penalty`` and ``residual_defence`` are weights of what keeps training healthy, whose slopes are added.
         """
         rule = rule or self.rules[0]
         self._admit(rule, allow_biased)
@@ -806,7 +859,8 @@ class HopfieldConv(nn.Module):
             nudge = phase._replace(steps=self.nudge_steps if nudge_steps == "spec" else nudge_steps)
             fixed, aims = self._fixed(clamps), self._aims(targets)
             begin = self._begin(states, fixed)
-            how = How(phase, nudge, self.beta if beta is None else beta)
+            strength = next((b for b in (radius, beta) if b is not None), self.beta)
+            how = How(phase, nudge, strength, points or self.points, penalty, residual_defence)
             return getattr(self, self._rule_methods[rule])(begin, fixed, aims, how)
 
     def _admit(self, rule: str, allow_biased: bool) -> None:
@@ -892,6 +946,19 @@ class HopfieldConv(nn.Module):
     def _residual(self, states: Tensors, fixed: Fixed, step: Sequence[float]) -> Tensor:
         return self._change(states, self._force(states, fixed), step)
 
+    def _absorbed(self, states: Tensors, fixed: Fixed, step: Sequence[float], scale: float) -> Tensor:
+        """Samples that exploded until rounding froze them, which would read as converged: [batch].
+
+        Most coordinates move by less than an ulp, and the states are 10,000 times as large as at the start.
+        """
+        huge = torch.stack([x.reshape(len(x), -1).abs().amax(1) for x in states]).amax(0) > 1e4 * scale
+        if not bool(huge.any()):
+            return huge
+        force = self._force(states, fixed)
+        ulp = torch.finfo(self.dtype).eps / 2
+        still = [((h * f).abs() < ulp * x.abs()).reshape(len(x), -1) for x, f, h in zip(states, force, step)]
+        return huge & (torch.cat(still, 1).to(self.dtype).mean(1) > 0.5)
+
     def _record(
         self, kept: dict[str, list[Tensor]], states: Tensors, fixed: Fixed, step: Sequence[float]
     ) -> None:
@@ -911,6 +978,7 @@ class HopfieldConv(nn.Module):
         """The free phase: at least ``steps``, then chunks for the samples whose residual is above the tolerance."""
         kept = kept or {}
         self._record(kept, states, fixed, phase.step)
+        scale = max(1.0, *(float(x.abs().max()) for x in states))
         count = torch.zeros(len(states[0]), dtype=torch.int64, device=self.device)
         rows = torch.arange(len(count), device=self.device)
         length = phase.steps or 0
@@ -925,11 +993,11 @@ class HopfieldConv(nn.Module):
             states = part if every else _put(states, rows, part)
             count[rows] += length
             residual = self._residual(states, fixed, phase.step)
-            if phase.tolerance is None:
-                return Free(states, residual, count)
-            rows = ((residual > phase.tolerance) & (count < phase.max_steps)).nonzero()[:, 0]
+            goal = float("inf") if phase.tolerance is None else phase.tolerance
+            rows = ((residual > goal) & (count < phase.max_steps)).nonzero()[:, 0]
             if len(rows) == 0:
-                return Free(states, residual, count)
+                absorbed = self._absorbed(states, fixed, phase.step, scale)
+                return Free(states, residual.masked_fill(absorbed, float("inf")), count)
             length = min(phase.chunk, phase.max_steps - int(count.max()))
 
     def _step_(self, states: list[Tensor], fixed: Fixed, step: Sequence[float]) -> None:
@@ -939,40 +1007,81 @@ class HopfieldConv(nn.Module):
     # ---------------------------------------------------------------- what all rules share
 
     def _gradients(
-        self, sums: Sequence[dict[str, Tensor]], free: Free, fixed: Fixed, targets: Tensors, beta: float | None
+        self,
+        sums: Sequence[dict[str, Tensor]],
+        free: Free,
+        fixed: Fixed,
+        targets: Tensors,
+        how: How,
+        beta: float | None = None,
+        kept: Tensor | None = None,
     ) -> Gradients:
         """Per-param sums over the batch, added up and averaged; a param that nothing reads gets zeros."""
-        batch = len(free.residual)
-        params = {}
+        kept = torch.ones_like(free.steps, dtype=torch.bool) if kept is None else kept
+        sums = [*sums, *self._health(free, fixed, how)]
+        params, owners = {}, {}
         for name, attribute in self.param_attributes.items():
-            parts = [part[name] for part in sums if name in part]
-            zero = torch.zeros_like(getattr(self, attribute), requires_grad=False)
-            params[name] = sum(parts, zero) / batch
-        owners = {name: getattr(self, attribute) for name, attribute in self.param_attributes.items()}
+            owners[name] = getattr(self, attribute)
+            zero = torch.zeros_like(owners[name], requires_grad=False)
+            params[name] = sum((part[name] for part in sums if name in part), zero) / max(1, int(kept.sum()))
         cost = self._cost(free.states, fixed, targets)[0]
-        return Gradients(params, cost, self._named(free.states), free.residual, free.steps, beta, owners)
+        return Gradients(params, cost, self._named(free.states), free.residual, free.steps, beta, kept, owners)
+
+    def _health(self, free: Free, fixed: Fixed, how: How) -> list[dict[str, Tensor]]:
+        """Slopes of the penalty and of the residual defence, states held fixed."""
+        sums = []
+        if how.defence:
+            force, step = self._force(free.states, fixed), how.free.step
+            scales = [how.defence / (_like(_norm(x), x).square() + 1e-12) for x in free.states]
+            seeds = [2 * h * h * c * f for f, h, c in zip(force, step, scales)]
+            sums.append(self._force_gradient(free.states, fixed, seeds))
+        if how.penalty:
+            sums.append(self._penalised(free.states, fixed, how.penalty))
+        return sums
+
+    def _penalised(self, states: Tensors, fixed: Fixed, weight: float) -> dict[str, Tensor]:
+        raise ValueError(f"there is no Jacobian penalty in this module: {self.name} was compiled without one")
 
     # ---------------------------------------------------------------- equilibrium propagation
 
-    def _nudged(
-        self,
-        free: Tensors,
-        fixed: Fixed,
-        targets: Tensors,
-        beta: float,
-        nudge: Phase,
-        force: Callable[[Tensors], list[Tensor]] | None = None,
-    ) -> list[Tensor]:
-        """The states after the nudged phase from the free ones, under F - beta dC/dz (or another force than F)."""
+    def _nudged(self, free: Tensors, fixed: Fixed, targets: Tensors, beta: float, nudge: Phase) -> list[Tensor]:
+        """The states after a nudged phase from the free ones, under F - beta dC/dz."""
         states = [x.clone() for x in free]
         watch = _Watch(nudge, self.dtype)
         for k in watch.steps():
-            own = self._force(states, fixed) if force is None else force(states)
-            pushed = _less(own, self._cost_force(states, fixed, targets), beta)
-            if watch.looks(k) and watch.settled(self._change(states, pushed, nudge.step)):
+            force = _less(self._force(states, fixed), self._cost_force(states, fixed, targets), beta)
+            if watch.looks(k) and watch.settled(self._change(states, force, nudge.step)):
                 break
-            self._advance_(states, pushed, nudge.step)
+            self._advance_(states, force, nudge.step)
         return states
+
+    def _pair(
+        self,
+        free: Free,
+        fixed: Fixed,
+        targets: Tensors,
+        how: How,
+        turned: Callable[[Tensors, Tensors], tuple[Tensors, Tensors]] | None = None,
+    ) -> Gradients:
+        """Nudged phases at +beta and -beta in lockstep, and their contrast; ``turned`` is taken from their forces."""
+        beta, nudge = self._beta(free, fixed, targets, how.nudge, how.beta), how.nudge
+        plus, minus = [x.clone() for x in free.states], [x.clone() for x in free.states]
+        watch, shots = _Watch(nudge, self.dtype), _Snapshots(self.snapshots)
+        for k in watch.steps():
+            up = _less(self._force(plus, fixed), self._cost_force(plus, fixed, targets), beta)
+            down = _less(self._force(minus, fixed), self._cost_force(minus, fixed, targets), -beta)
+            if turned is not None:
+                left, right = turned(plus, minus)
+                up, down = _less(up, left, 1.0), _less(down, right, 1.0)
+            if watch.looks(k):
+                change = torch.maximum(self._change(plus, up, nudge.step), self._change(minus, down, nudge.step))
+                if watch.settled(change):
+                    break
+            self._advance_(plus, up, nudge.step)
+            self._advance_(minus, down, nudge.step)
+            shots.offer(k + 1, plus, minus)
+        plus, minus = shots.best(plus, minus)
+        return self._contrast(free, plus, minus, fixed, targets, 2 * beta, beta, how, shots.diverging)
 
     def _beta(
         self, free: Free, fixed: Fixed, targets: Tensors, nudge: Phase, beta: float | str | None, order: int = 2
@@ -1013,22 +1122,31 @@ class HopfieldConv(nn.Module):
         targets: Tensors,
         width: float,
         beta: float,
+        how: How,
+        diverging: Tensor | None = None,
     ) -> Gradients:
-        """Each param reads only the terms it is in; forces without an energy take <a, dF/dtheta> at z*."""
-        upper, lower = self._energy_gradient(plus, fixed), self._energy_gradient(minus, fixed)
+        """Each param reads only the terms it is in; forces without an energy take <a, dF/dtheta> at z*.
+
+        Samples whose nudged phases diverged take no part.
+        """
+        kept = torch.stack([torch.isfinite(x.reshape(len(x), -1)).all(1) for x in (*plus, *minus)]).all(0)
+        if diverging is not None:
+            kept &= ~diverging
+        seen, fixed_seen, targets_seen = free.states, fixed, targets
+        if not bool(kept.all()):
+            rows = kept.nonzero()[:, 0]
+            seen, plus, minus, targets_seen = ([x[rows] for x in part] for part in (seen, plus, minus, targets))
+            fixed_seen = fixed.rows(rows)
+        upper, lower = self._energy_gradient(plus, fixed_seen), self._energy_gradient(minus, fixed_seen)
         energy = {name: (upper[name] - lower[name]) / width for name in upper}
         a = [(m - p) / width for m, p in zip(minus, plus)]
-        forces = self._user_force_gradient(free.states, fixed, a)
-        direct = self._cost_gradient(free.states, fixed, targets)
-        return self._gradients([energy, forces, direct], free, fixed, targets, beta)
+        forces = self._user_force_gradient(seen, fixed_seen, a)
+        direct = self._cost_gradient(seen, fixed_seen, targets_seen)
+        return self._gradients([energy, forces, direct], free, fixed, targets, how, beta, kept)
 
     def _centered_ep(self, begin: list[Tensor], fixed: Fixed, targets: Tensors, how: How) -> Gradients:
         """(dE/dtheta(z(+beta)) - dE/dtheta(z(-beta))) / (2 beta): bias O(beta^2)."""
-        free = self._settle(begin, fixed, how.free)
-        beta = self._beta(free, fixed, targets, how.nudge, how.beta)
-        plus = self._nudged(free.states, fixed, targets, beta, how.nudge)
-        minus = self._nudged(free.states, fixed, targets, -beta, how.nudge)
-        return self._contrast(free, plus, minus, fixed, targets, 2 * beta, beta)
+        return self._pair(self._settle(begin, fixed, how.free), fixed, targets, how)
 
     def _pulled(
         self, states: Tensors, fixed: Fixed, seeds: Tensors, step: Sequence[float]
@@ -1049,14 +1167,14 @@ class HopfieldConv(nn.Module):
         seeds = self._project_adjoint(self._start(fixed), seeds)
         start = self._start_gradient(fixed, seeds)
         direct = self._cost_gradient(free.states, fixed, targets)
-        return self._gradients([sums, start, direct], free, fixed, targets, None)
+        return self._gradients([sums, start, direct], free, fixed, targets, how)
 
     def _tbptt(self, begin: list[Tensor], fixed: Fixed, targets: Tensors, how: How) -> Gradients:
         """Through the last steps alone, as many as a nudged phase has."""
         free, path = self._walked(begin, fixed, how.free, how.nudge.steps)
         slopes = _filled(self._cost_force(free.states, fixed, targets), free.states)
         _, sums = self._walked_back(path, slopes, fixed, how.free)
-        return self._gradients([sums, self._cost_gradient(free.states, fixed, targets)], free, fixed, targets, None)
+        return self._gradients([sums, self._cost_gradient(free.states, fixed, targets)], free, fixed, targets, how)
 
     def _walked(
         self, states: list[Tensor], fixed: Fixed, phase: Phase, last: int | None
@@ -1128,7 +1246,7 @@ class HopfieldConv(nn.Module):
         seeds = _filled(self._cost_force(free.states, fixed, targets), free.states)
         pushed = self._solved(free.states, fixed, seeds, how.free.step)
         sums = self._force_gradient(free.states, fixed, pushed)
-        return self._gradients([sums, self._cost_gradient(free.states, fixed, targets)], free, fixed, targets, None)
+        return self._gradients([sums, self._cost_gradient(free.states, fixed, targets)], free, fixed, targets, how)
 
     def _solved(self, states: Tensors, fixed: Fixed, seeds: Tensors, step: Sequence[float]) -> list[Tensor]:
         """step P^T lambda, by GMRES. Raises RuntimeError where the system is singular or the solve stalls."""
