@@ -195,9 +195,9 @@ def data_paths(network: Network, given: Sequence[str]) -> dict[str, str]:
     for text in given:
         name, equals, path = text.partition("=")
         if equals and name in network.bindings:
-            paths[name] = path
+            paths[name] = str(Path(path).absolute())
         elif len(network.bindings) == 1:
-            paths[next(iter(network.bindings))] = text
+            paths[next(iter(network.bindings))] = str(Path(text).absolute())
         else:
             raise UserError(f"--data {text} names no data of this spec", code="E0903", help=_data_help(network))
     return paths

@@ -35,9 +35,21 @@ def command(spec: str | None, resume: str | None, choices: Choices, console: Con
         raise click.UsageError("give a SPEC to train, or --resume RUN")
     seeds = flags.pop("seeds")
     if resume is not None:
+        _refuse_changes(choices, seeds, **flags)
         _resume(Path(resume), console, **flags)
     else:
         _begin(str(spec), seeds, choices, console, **flags)
+
+
+def _refuse_changes(choices: Choices, seeds: int | None, **flags: Any) -> None:
+    """A run goes on as it was begun."""
+    given = [f"--{name.replace('_', '-')}" for name in ("rule", "out", "allow_biased") if flags[name]]
+    given += ["--seed"] if flags["seed"] is not None else []
+    given += ["--seeds"] if seeds is not None else []
+    given += ["--preset"] if choices.preset else []
+    given += ["--set"] if choices.overrides else []
+    if given:
+        raise click.UsageError(f"a run goes on as it was begun: {', '.join(given)} cannot be changed by --resume")
 
 
 def _begin(spec: str, seeds: int | None, choices: Choices, console: Console, *, out: str | None, **flags: Any) -> None:
