@@ -20,6 +20,10 @@ from energyc.train.schedule import rate_factor
 from energyc.train.session import Session
 
 
+#: An automatic beta is found anew after so many updates: it costs a nudged phase, and changes slowly.
+BETA_EVERY = 50
+
+
 class Learner:
     """Makes the updates of a session; what changes from one to the next is in params, optimiser and controller."""
 
@@ -40,22 +44,24 @@ class Learner:
         batch = self._feed.batch(self.order.indices(step), seed=self.options.seed, epoch=epoch, augment=True)
         key_noise(self.options.seed, step)
         self.net.train(True)
-        seen = self._gradients(batch)
-        used, kept = self._gated(batch, seen)
+        seen = self._gradients(batch, step)
+        used, kept = self._gated(batch, seen, step)
         factor = rate_factor(self.options, step, self.total)
         norm = None if used is None else self._apply(kept, used, factor)
         self._steer(seen)
         return self._row(step, epoch, seen, used, norm, factor, gated=len(batch) - len(kept))
 
-    def _gradients(self, batch: Batch) -> Gradients:
+    def _gradients(self, batch: Batch, step: int) -> Gradients:
         settings: dict[str, Any] = {"allow_biased": True} if self.options.allow_biased else {}
+        if self.net.beta == "auto" and step % BETA_EVERY and self.net.last_beta is not None:
+            settings["beta"] = self.net.last_beta
         if self.controller is not None:
             settings["penalty"] = self.controller.weight
         if self.options.residual_defence:
             settings["residual_defence"] = self.options.residual_defence
         return self.net.gradients(batch.clamps, batch.targets, rule=self.rule, **settings)
 
-    def _gated(self, batch: Batch, seen: Gradients) -> tuple[Gradients | None, Batch]:
+    def _gated(self, batch: Batch, seen: Gradients, step: int) -> tuple[Gradients | None, Batch]:
         """The gradients of the samples that settled, computed anew only where some did not."""
         if self.options.gate is None:
             return seen, batch
@@ -64,7 +70,7 @@ class Learner:
             return seen, batch
         kept = batch.select(keep)
         if bool(keep.any()):
-            return self._gradients(kept), kept
+            return self._gradients(kept, step), kept
         if not bool(torch.isfinite(seen.cost).any()):
             raise NotFinite(first_bad(self.net, batch, seen) or "the cost")
         return None, kept

@@ -42,6 +42,7 @@ class Network(Protocol):
     name: str
     rules: tuple[str, ...]
     state_names: tuple[str, ...]
+    beta: float | str | None
     last_beta: float | None
 
     @property

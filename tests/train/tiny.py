@@ -66,6 +66,7 @@ class TinyNet(nn.Module):
         self.W = nn.Parameter(torch.randn(count, count, generator=generator) / count)
         self.b = nn.Parameter(torch.zeros(count))
         self.register_buffer("calls", torch.zeros((), dtype=torch.int64))
+        self.beta: float | str | None = 0.5
         self.last_beta: float | None = None
         self.pause = pause
         self.noise = 0.0
