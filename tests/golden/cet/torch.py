@@ -395,24 +395,16 @@ class Cet(nn.Module):
             windows(windows(fixed.x, 2, 0, (11, 20), (10, 1)), 4, 0, (11, 20), (10, 1)),
             self.W_enc,
         )
-        energy_enc = (
-            0.5 * torch.einsum("Bijd,Bijd->B", z, z)
-            - z.sum((1, 2)) @ self.b_enc
-            - torch.einsum("Bijd,Bijd->B", z, seen)
-        )
+        energy_enc = 0.5 * (z * z).sum((1, 2, 3)) - z.sum((1, 2)) @ self.b_enc - (z * seen).sum((1, 2, 3))
         product = torch.einsum(
             "Bcipjq,dcpq->Bijd",
             windows(windows(y, 2, 0, (11, 20), (10, 1)), 4, 0, (11, 20), (10, 1)),
             self.W_dec,
         )
-        energy_dec = (
-            0.5 * torch.einsum("Bcuv,Bcuv->B", y, y)
-            - y.sum((2, 3)) @ self.b_dec
-            - torch.einsum("Bijd,Bijd->B", z, product)
-        )
+        energy_dec = 0.5 * (y * y).sum((1, 2, 3)) - y.sum((2, 3)) @ self.b_dec - (z * product).sum((1, 2, 3))
         energy_pos = -torch.einsum("Bijd,ijd->B", z, self.b_pos)
         relu = torch.relu_(z @ self.W_mem)
-        energy_mem = -torch.einsum("Bijm,Bijm->B", relu, relu)
+        energy_mem = -(relu * relu).sum((1, 2, 3))
         query = torch.einsum("Bijd,had->Bhija", z, self.W_q)
         key = torch.einsum("Bijd,had->Bhija", z, self.W_k)
         level = (0.25 * torch.einsum("Bhija,Bhkla->Bhijkl", query, key)).logsumexp((4, 5))
@@ -452,11 +444,11 @@ class Cet(nn.Module):
         force_z -= z
         product_3 = overlap_add(
             overlap_add(
-                torch.einsum("Bijd,dcpq->Bcpqij", z, self.W_dec).permute(0, 1, 3, 5, 4, 2),
+                torch.einsum("Bijd,dcpq->Bijcpq", z, self.W_dec).permute(0, 2, 3, 5, 1, 4),
                 120,
                 0,
                 (10, 1),
-            ).transpose(2, 4),
+            ).permute(0, 2, 4, 1, 3),
             120,
             0,
             (10, 1),
@@ -480,7 +472,7 @@ class Cet(nn.Module):
         _, y = states
         (t,) = targets
         total = y - t
-        cost = 2.3148148148148147e-05 * torch.einsum("Bcuv,Bcuv->B", total, total)
+        cost = 2.3148148148148147e-05 * (total * total).sum((1, 2, 3))
         return [cost]
 
     def _metrics(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor]:
@@ -527,20 +519,18 @@ class Cet(nn.Module):
         total_3 += 0.25 * torch.einsum("Bhklij,Bhkla->Bhija", total_2, query)
         total_4 = torch.einsum("Bhijkl,Bklha->Bhija", weights, W_k_z)
         total_4 += 0.25 * torch.einsum("Bhijkl,Bhkla->Bhija", total_2, key)
-        back_z = (
-            product
-            + 2 * torch.einsum("Bmij,dm->Bijd", product_2, self.W_mem)
-            + torch.einsum("Bhija,had->Bijd", total_3, self.W_k)
-            + torch.einsum("Bhija,had->Bijd", total_4, self.W_q)
-            - seed_z
-        )
+        back_z = 2 * torch.einsum("Bmij,dm->Bijd", product_2, self.W_mem)
+        back_z += torch.einsum("Bhija,had->Bijd", total_3, self.W_k)
+        back_z += torch.einsum("Bhija,had->Bijd", total_4, self.W_q)
+        back_z += product
+        back_z -= seed_z
         product_4 = overlap_add(
             overlap_add(
-                torch.einsum("Bijd,dcpq->Bcpqij", seed_z, self.W_dec).permute(0, 1, 3, 5, 4, 2),
+                torch.einsum("Bijd,dcpq->Bijcpq", seed_z, self.W_dec).permute(0, 2, 3, 5, 1, 4),
                 120,
                 0,
                 (10, 1),
-            ).transpose(2, 4),
+            ).permute(0, 2, 4, 1, 3),
             120,
             0,
             (10, 1),
@@ -611,11 +601,11 @@ class Cet(nn.Module):
         seed_z, _ = seeds
         grad_x = overlap_add(
             overlap_add(
-                torch.einsum("Bijd,dcpq->Bcpqij", seed_z, self.W_enc).permute(0, 1, 3, 5, 4, 2),
+                torch.einsum("Bijd,dcpq->Bijcpq", seed_z, self.W_enc).permute(0, 2, 3, 5, 1, 4),
                 120,
                 0,
                 (10, 1),
-            ).transpose(2, 4),
+            ).permute(0, 2, 4, 1, 3),
             120,
             0,
             (10, 1),
@@ -640,11 +630,11 @@ class Cet(nn.Module):
         seed_z, _ = seeds
         grad_x = overlap_add(
             overlap_add(
-                torch.einsum("Bijd,dcpq->Bcpqij", seed_z, self.W_enc).permute(0, 1, 3, 5, 4, 2),
+                torch.einsum("Bijd,dcpq->Bijcpq", seed_z, self.W_enc).permute(0, 2, 3, 5, 1, 4),
                 120,
                 0,
                 (10, 1),
-            ).transpose(2, 4),
+            ).permute(0, 2, 4, 1, 3),
             120,
             0,
             (10, 1),

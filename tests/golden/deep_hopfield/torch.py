@@ -340,15 +340,11 @@ class DeepHopfield(nn.Module):
         energy biases   = -sum[i](b1[i] * s1[i]) - sum[j](b2[j] * s2[j]) - sum[k](b3[k] * y[k])
         """
         s1, s2, y = states
-        energy_leak = (
-            0.5 * torch.einsum("Bi,Bi->B", s1, s1)
-            + 0.5 * torch.einsum("Bj,Bj->B", s2, s2)
-            + 0.5 * torch.einsum("Bk,Bk->B", y, y)
-        )
+        energy_leak = 0.5 * (s1 * s1).sum(1) + 0.5 * (s2 * s2).sum(1) + 0.5 * (y * y).sum(1)
         energy_synapses = (
-            -torch.einsum("Bi,Bi->B", s1, fixed.x @ self.W1)
-            - torch.einsum("Bj,Bj->B", s2, s1 @ self.W2)
-            - torch.einsum("Bk,Bk->B", y, s2 @ self.W3)
+            -(s1 * (fixed.x @ self.W1)).sum(1)
+            - (s2 * (s1 @ self.W2)).sum(1)
+            - (y * (s2 @ self.W3)).sum(1)
         )
         energy_biases = -(s1 @ self.b1) - s2 @ self.b2 - y @ self.b3
         return [energy_leak, energy_synapses, energy_biases]
@@ -390,7 +386,7 @@ class DeepHopfield(nn.Module):
         (label,) = targets
         match_ = (positions(10, 0, 1, self.device) == label[:, None]).to(self.dtype)
         total = y - match_
-        cost = 0.5 * torch.einsum("Bk,Bk->B", total, total)
+        cost = 0.5 * (total * total).sum(1)
         return [cost]
 
     def _metrics(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor]:

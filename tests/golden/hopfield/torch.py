@@ -335,8 +335,8 @@ class Hopfield(nn.Module):
         energy biases   = -sum[j](b1[j] * s[j]) - sum[k](b2[k] * y[k])
         """
         s, y = states
-        energy_leak = 0.5 * torch.einsum("Bj,Bj->B", s, s) + 0.5 * torch.einsum("Bk,Bk->B", y, y)
-        energy_synapses = -torch.einsum("Bj,Bj->B", s, fixed.x @ self.W1) - torch.einsum("Bk,Bk->B", y, s @ self.W2)
+        energy_leak = 0.5 * (s * s).sum(1) + 0.5 * (y * y).sum(1)
+        energy_synapses = -(s * (fixed.x @ self.W1)).sum(1) - (y * (s @ self.W2)).sum(1)
         energy_biases = -(s @ self.b1) - y @ self.b2
         return [energy_leak, energy_synapses, energy_biases]
 
@@ -372,7 +372,7 @@ class Hopfield(nn.Module):
         (label,) = targets
         match_ = (positions(10, 0, 1, self.device) == label[:, None]).to(self.dtype)
         total = y - match_
-        cost = 0.5 * torch.einsum("Bk,Bk->B", total, total)
+        cost = 0.5 * (total * total).sum(1)
         return [cost]
 
     def _metrics(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor]:

@@ -385,12 +385,8 @@ class HopfieldConv(nn.Module):
         energy full  = -sum[k](y[k] * (sum[o,i,j](W3[k,o,i,j] * s2[o,i,j]) + b3[k]))
         """
         s1, s2, y = states
-        energy_leak = (
-            0.5 * torch.einsum("Boij,Boij->B", s1, s1)
-            + 0.5 * torch.einsum("Boij,Boij->B", s2, s2)
-            + 0.5 * torch.einsum("Bk,Bk->B", y, y)
-        )
-        energy_conv1 = -torch.einsum("Boij,Boij->B", s1, fixed.drive)
+        energy_leak = 0.5 * (s1 * s1).sum((1, 2, 3)) + 0.5 * (s2 * s2).sum((1, 2, 3)) + 0.5 * (y * y).sum(1)
+        energy_conv1 = -(s1 * fixed.drive).sum((1, 2, 3))
         product = torch.einsum(
             "Bcvpaq,ocpq->Bvao",
             windows(windows(s1, 2, 0, (12, 4), (1, 1)), 4, 0, (12, 4), (1, 1)),
@@ -398,10 +394,10 @@ class HopfieldConv(nn.Module):
         )
         a2 = product.permute(0, 3, 1, 2) + self.b2[:, None, None]
         part = windows(windows(a2, 2, 0, (6, 2), (2, 1)), 4, 0, (6, 2), (2, 1)).amax((3, 5))
-        energy_conv2 = -torch.einsum("Boij,Boij->B", s2, part)
+        energy_conv2 = -(s2 * part).sum((1, 2, 3))
         total = torch.einsum("Boij,koij->Bk", s2, self.W3)
         total += self.b3
-        energy_full = -torch.einsum("Bk,Bk->B", y, total)
+        energy_full = -(y * total).sum(1)
         return [energy_leak, energy_conv1, energy_conv2, energy_full]
 
     def _force(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
@@ -435,11 +431,11 @@ class HopfieldConv(nn.Module):
         )
         product_3 = overlap_add(
             overlap_add(
-                torch.einsum("Bcva,copq->Bopqva", pull_a2, self.W2).permute(0, 1, 3, 5, 4, 2),
+                torch.einsum("Bcva,copq->Bvaopq", pull_a2, self.W2).permute(0, 2, 3, 5, 1, 4),
                 15,
                 0,
                 (1, 1),
-            ).transpose(2, 4),
+            ).permute(0, 2, 4, 1, 3),
             15,
             0,
             (1, 1),
@@ -449,9 +445,9 @@ class HopfieldConv(nn.Module):
         force_s2 = torch.einsum("Bk,koij->Boij", y, self.W3)
         force_s2 += part_2
         force_s2 -= s2
-        total = torch.einsum("Boij,koij->Bk", s2, self.W3)
-        total += self.b3
-        force_y = total - y
+        force_y = torch.einsum("Boij,koij->Bk", s2, self.W3)
+        force_y -= y
+        force_y += self.b3
         return [force_s1, force_s2, force_y]
 
     def _readouts(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
@@ -471,7 +467,7 @@ class HopfieldConv(nn.Module):
         (label,) = targets
         match_ = (positions(10, 0, 1, self.device) == label[:, None]).to(self.dtype)
         total = y - match_
-        cost = 0.5 * torch.einsum("Bk,Bk->B", total, total)
+        cost = 0.5 * (total * total).sum(1)
         return [cost]
 
     def _metrics(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor]:
@@ -524,11 +520,11 @@ class HopfieldConv(nn.Module):
         )
         product_3 = overlap_add(
             overlap_add(
-                torch.einsum("Bcva,copq->Bopqva", product_2, self.W2).permute(0, 1, 3, 5, 4, 2),
+                torch.einsum("Bcva,copq->Bvaopq", product_2, self.W2).permute(0, 2, 3, 5, 1, 4),
                 15,
                 0,
                 (1, 1),
-            ).transpose(2, 4),
+            ).permute(0, 2, 4, 1, 3),
             15,
             0,
             (1, 1),
@@ -540,11 +536,9 @@ class HopfieldConv(nn.Module):
             self.W2,
         )
         back_s2 = torch.einsum("Bk,koij->Boij", seed_y, self.W3)
-        back_s2 += torch.einsum(
-            "Boirja,Birjao->Boij",
-            part,
-            windows(windows(product_4, 1, 0, (6, 2), (2, 1)), 3, 0, (6, 2), (2, 1)),
-        )
+        back_s2 += (
+            part * windows(windows(product_4, 1, 0, (6, 2), (2, 1)), 3, 0, (6, 2), (2, 1)).permute(0, 5, 1, 2, 3, 4)
+        ).sum((3, 5))
         back_s2 -= seed_s2
         back_y = torch.einsum("Boij,koij->Bk", seed_s2, self.W3)
         back_y -= seed_y
@@ -632,11 +626,11 @@ class HopfieldConv(nn.Module):
         )
         grad_x = overlap_add(
             overlap_add(
-                torch.einsum("Boua,ocpq->Bcpqua", product_2, self.W1).permute(0, 1, 3, 5, 4, 2),
+                torch.einsum("Boua,ocpq->Buacpq", product_2, self.W1).permute(0, 2, 3, 5, 1, 4),
                 32,
                 0,
                 (1, 1),
-            ).transpose(2, 4),
+            ).permute(0, 2, 4, 1, 3),
             32,
             0,
             (1, 1),

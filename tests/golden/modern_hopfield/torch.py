@@ -302,7 +302,7 @@ class ModernHopfield(nn.Module):
         energy memory  = -1/beta * logsumexp[m](beta * sum[d](X[m,d] * z[d]))
         """
         (z,) = states
-        energy_confine = 0.5 * torch.einsum("Bd,Bd->B", z, z)
+        energy_confine = 0.5 * (z * z).sum(1)
         level = (8 * (z @ self.X.T)).logsumexp(1)
         energy_memory = -0.125 * level
         return [energy_confine, energy_memory]
@@ -334,7 +334,7 @@ class ModernHopfield(nn.Module):
         (z,) = states
         (stored,) = targets
         total = z - stored
-        cost = 0.015625 * torch.einsum("Bd,Bd->B", total, total)
+        cost = 0.015625 * (total * total).sum(1)
         return [cost]
 
     def _metrics(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor]:

@@ -323,15 +323,15 @@ class PredictiveCoding(nn.Module):
         """
         s1, s2, y = states
         total = s1 - fixed.m1
-        energy_first = 0.5 * torch.einsum("Bj,Bj->B", total, total)
+        energy_first = 0.5 * (total * total).sum(1)
         m2 = torch.tanh(s1) @ self.W2.T
         m2 += self.b2
         total_2 = s2 - m2
-        energy_second = 0.5 * torch.einsum("Bl,Bl->B", total_2, total_2)
+        energy_second = 0.5 * (total_2 * total_2).sum(1)
         m3 = torch.tanh(s2) @ self.W3.T
         m3 += self.b3
         total_3 = y - m3
-        energy_third = 0.5 * torch.einsum("Bk,Bk->B", total_3, total_3)
+        energy_third = 0.5 * (total_3 * total_3).sum(1)
         return [energy_first, energy_second, energy_third]
 
     def _force(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
@@ -342,24 +342,24 @@ class PredictiveCoding(nn.Module):
         F_y[k] = -(y[k] - m3[k]) / v3
         """
         s1, s2, y = states
-        total = s1 - fixed.m1
         tanh = torch.tanh(s1)
-        total_2 = -(tanh * tanh)
-        total_2 += 1
+        total = -(tanh * tanh)
+        total += 1
         m2 = tanh @ self.W2.T
         m2 += self.b2
-        total_3 = s2 - m2
-        force_s1 = total_2 * (total_3 @ self.W2)
-        force_s1 -= total
+        total_2 = s2 - m2
+        force_s1 = total * (total_2 @ self.W2)
+        force_s1 += fixed.m1
+        force_s1 -= s1
         tanh_2 = torch.tanh(s2)
-        total_4 = -(tanh_2 * tanh_2)
-        total_4 += 1
+        total_3 = -(tanh_2 * tanh_2)
+        total_3 += 1
         m3 = tanh_2 @ self.W3.T
         m3 += self.b3
-        total_5 = y - m3
-        force_s2 = total_4 * (total_5 @ self.W3)
-        force_s2 -= total_3
-        force_y = -total_5
+        total_4 = y - m3
+        force_s2 = total_3 * (total_4 @ self.W3)
+        force_s2 -= total_2
+        force_y = -total_4
         return [force_s1, force_s2, force_y]
 
     def _readouts(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
@@ -379,7 +379,7 @@ class PredictiveCoding(nn.Module):
         (label,) = targets
         match_ = (positions(10, 0, 1, self.device) == label[:, None]).to(self.dtype)
         total = y - match_
-        cost = 0.5 * torch.einsum("Bk,Bk->B", total, total)
+        cost = 0.5 * (total * total).sum(1)
         return [cost]
 
     def _metrics(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor]:
@@ -414,8 +414,8 @@ class PredictiveCoding(nn.Module):
         product = tanh * (seed_s1 * (total_2 @ self.W2))
         total_3 = total * seed_s1 @ self.W2.T
         total_3 -= seed_s2
-        total_4 = -2 * product
-        total_4 -= total_3 @ self.W2
+        total_4 = -(total_3 @ self.W2)
+        total_4 -= 2 * product
         back_s1 = total * total_4
         back_s1 -= seed_s1
         tanh_2 = torch.tanh(s2)
@@ -427,9 +427,10 @@ class PredictiveCoding(nn.Module):
         product_2 = tanh_2 * (seed_s2 * (total_6 @ self.W3))
         back_y = total_5 * seed_s2 @ self.W3.T
         back_y -= seed_y
-        total_7 = -2 * product_2
-        total_7 -= back_y @ self.W3
-        back_s2 = total_3 + total_5 * total_7
+        total_7 = -(back_y @ self.W3)
+        total_7 -= 2 * product_2
+        back_s2 = total_5 * total_7
+        back_s2 += total_3
         return [back_s1, back_s2, back_y]
 
     def _force_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
@@ -474,10 +475,12 @@ class PredictiveCoding(nn.Module):
         tanh_2 = torch.tanh(p2)
         total = -(tanh_2 * tanh_2)
         total += 1
-        grad_b2 = seed_s2 + seed_y @ self.W3 * total
+        grad_b2 = seed_y @ self.W3 * total
+        grad_b2 += seed_s2
         total_2 = -(tanh * tanh)
         total_2 += 1
-        grad_b1 = seed_s1 + grad_b2 @ self.W2 * total_2
+        grad_b1 = grad_b2 @ self.W2 * total_2
+        grad_b1 += seed_s1
         return {
             "W1": grad_b1.T @ fixed.x,
             "W2": grad_b2.T @ tanh,
@@ -496,10 +499,12 @@ class PredictiveCoding(nn.Module):
         tanh_2 = torch.tanh(p2)
         total = -(tanh_2 * tanh_2)
         total += 1
-        total_2 = seed_s2 + seed_y @ self.W3 * total
+        total_2 = seed_y @ self.W3 * total
+        total_2 += seed_s2
         total_3 = -(tanh * tanh)
         total_3 += 1
-        total_4 = seed_s1 + total_2 @ self.W2 * total_3
+        total_4 = total_2 @ self.W2 * total_3
+        total_4 += seed_s1
         grad_x = total_4 @ self.W1
         return {"x": grad_x}
 
@@ -531,11 +536,11 @@ class PredictiveCoding(nn.Module):
         tanh_2 = torch.tanh(s2)
         return {
             "W1": -((s1 - fixed.m1).T @ fixed.x),
-            "W2": -((s2 - (tanh @ self.W2.T + self.b2)).T @ tanh),
-            "W3": -((y - (tanh_2 @ self.W3.T + self.b3)).T @ tanh_2),
+            "W2": -((s2 - tanh @ self.W2.T - self.b2).T @ tanh),
+            "W3": -((y - tanh_2 @ self.W3.T - self.b3).T @ tanh_2),
             "b1": -(s1.sum(0) - fixed.m1.sum(0)),
-            "b2": -(s2.sum(0) - (tanh.sum(0) @ self.W2.T + len(states[0]) * self.b2)),
-            "b3": -(y.sum(0) - (tanh_2.sum(0) @ self.W3.T + len(states[0]) * self.b3)),
+            "b2": -(s2.sum(0) - len(states[0]) * self.b2 - tanh.sum(0) @ self.W2.T),
+            "b3": -(y.sum(0) - len(states[0]) * self.b3 - tanh_2.sum(0) @ self.W3.T),
         }
 
     def _user_force_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:

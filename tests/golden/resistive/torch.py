@@ -313,15 +313,16 @@ class Resistive(nn.Module):
         energy lower  = sum[j](diode(lo - v[j]))
         """
         v, w = states
-        total = v[:, :, None] + -fixed.source[:, None]
-        energy_input = 0.5 * torch.einsum("Bji,Bij->B", total, total.transpose(1, 2) * self.g1)
-        total_2 = w[:, :, None] + -v[:, None]
-        energy_output = 0.5 * torch.einsum("Bkj,Bjk->B", total_2, total_2.transpose(1, 2) * self.g2)
+        total = v[:, :, None] - fixed.source[:, None]
+        energy_input = 0.5 * torch.einsum("Bji,ij->B", total * total, self.g1)
+        total_2 = w[:, :, None] - v[:, None]
+        energy_output = 0.5 * torch.einsum("Bkj,jk->B", total_2 * total_2, self.g2)
         total_3 = v - 1
         total_4 = 0.026 * torch.exp_(38.46153846153846 * total_3)
         total_4 -= total_3
         energy_upper = 1e-06 * total_4.sum(1)
-        total_5 = v + 0.026 * torch.exp_(-38.46153846153846 * v)
+        total_5 = 0.026 * torch.exp_(-38.46153846153846 * v)
+        total_5 += v
         energy_lower = 1e-06 * total_5.sum(1)
         return [energy_input, energy_output, energy_upper, energy_lower]
 
@@ -333,18 +334,14 @@ class Resistive(nn.Module):
         F_w[k] = -sum[j](g2[j,k] * (w[k] - v[j]))
         """
         v, w = states
-        total = torch.exp_(-38.46153846153846 * v)
-        total -= 1
-        total_2 = v - 1
-        total_3 = torch.exp_(38.46153846153846 * total_2)
-        total_3 -= 1
-        total_4 = w[:, :, None] + -v[:, None]
-        product = total_4 * self.g2.T
-        total_5 = v[:, :, None] + -fixed.source[:, None]
-        force_v = 1e-06 * total
+        total = v - 1
+        total_2 = w[:, :, None] - v[:, None]
+        product = total_2 * self.g2.T
+        total_3 = v[:, :, None] - fixed.source[:, None]
+        force_v = 1e-06 * torch.exp_(-38.46153846153846 * v)
         force_v += product.sum(1)
-        force_v -= 1e-06 * total_3
-        force_v -= (total_5 * self.g1.T).sum(2)
+        force_v -= 1e-06 * torch.exp_(38.46153846153846 * total)
+        force_v -= (total_3 * self.g1.T).sum(2)
         force_w = -product.sum(2)
         return [force_v, force_w]
 
@@ -365,7 +362,7 @@ class Resistive(nn.Module):
         (label,) = targets
         match_ = (positions(10, 0, 1, self.device) == label[:, None]).to(self.dtype)
         total = w - match_
-        cost = 0.5 * torch.einsum("Bk,Bk->B", total, total)
+        cost = 0.5 * (total * total).sum(1)
         return [cost]
 
     def _metrics(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor]:
@@ -391,7 +388,7 @@ class Resistive(nn.Module):
         """J^T seeds, J = dF/dz."""
         v, _ = states
         seed_v, seed_w = seeds
-        total = 2 * seed_w[:, :, None] + -2 * seed_v[:, None]
+        total = 2 * seed_w[:, :, None] - 2 * seed_v[:, None]
         product = total * self.g2.T
         total_2 = v - 1
         product_2 = torch.exp_(-38.46153846153846 * v) * seed_v
@@ -406,13 +403,10 @@ class Resistive(nn.Module):
         """<seeds, dF/dtheta>, summed over the batch."""
         v, w = states
         seed_v, seed_w = seeds
-        total = v[:, :, None] + -fixed.source[:, None]
-        total_2 = w[:, :, None] + -v[:, None]
-        total_3 = 2 * seed_w[:, :, None] + -2 * seed_v[:, None]
-        return {
-            "g1": -torch.einsum("Bji,Bj->ij", total, seed_v),
-            "g2": -0.5 * torch.einsum("Bkj,Bkj->jk", total_2, total_3),
-        }
+        total = v[:, :, None] - fixed.source[:, None]
+        total_2 = w[:, :, None] - v[:, None]
+        total_3 = 2 * seed_w[:, :, None] - 2 * seed_v[:, None]
+        return {"g1": -torch.einsum("Bji,Bj->ij", total, seed_v), "g2": -0.5 * (total_2 * total_3).sum(0).T}
 
     def _clamp_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
         """<seeds, dF/dx> for each real clamp."""
@@ -448,12 +442,9 @@ class Resistive(nn.Module):
         dE/dg2[j,k] = 1/2 * (w[k] - v[j])^2
         """
         v, w = states
-        total = v[:, :, None] + -fixed.source[:, None]
-        total_2 = w[:, :, None] + -v[:, None]
-        return {
-            "g1": 0.5 * torch.einsum("Bji,Bji->ij", total, total),
-            "g2": 0.5 * torch.einsum("Bkj,Bkj->jk", total_2, total_2),
-        }
+        total = v[:, :, None] - fixed.source[:, None]
+        total_2 = w[:, :, None] - v[:, None]
+        return {"g1": 0.5 * (total * total).sum(0).T, "g2": 0.5 * (total_2 * total_2).sum(0).T}
 
     def _user_force_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
         """<seeds, dF/dtheta> of the terms that are no energy, summed over the batch."""

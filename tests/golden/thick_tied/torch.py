@@ -1,0 +1,1434 @@
+"""thick_tied: Equilibrium transformer block "thick" with the output of its feed-forward tied to its input.
+
+Made by energyc 0.1.0 from thick_tied.energy
+SHA-256 of the spec: bb730f5f297a63175e653d61a0bd0e0594e59fa6db1981938b9b31748282d062
+Rules: tracking-aep, implicit
+Passes: hoist, share, stack, inplace
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+Tensors = Sequence[Tensor]
+
+
+class Relaxed(NamedTuple):
+    """Where a relaxation ended.
+
+    States by name, residual [batch], steps taken [batch], and what was recorded: [steps + 1, batch, ...] each.
+    """
+
+    states: dict[str, Tensor]
+    residual: Tensor
+    steps: Tensor
+    trace: dict[str, Tensor]
+
+
+class Gradients(NamedTuple):
+    """Gradients of the cost averaged over the batch, and the free phase they belong to.
+
+    ``kept`` [batch] says which samples took part: those whose nudged phases did not diverge.
+    """
+
+    params: dict[str, Tensor]
+    cost: Tensor
+    states: dict[str, Tensor]
+    residual: Tensor
+    steps: Tensor
+    beta: float | None
+    kept: Tensor
+    owners: dict[str, nn.Parameter]
+
+    def assign(self) -> None:
+        """Write the gradients into the params' ``grad``."""
+        for name, gradient in self.params.items():
+            self.owners[name].grad = gradient
+
+
+class Phase(NamedTuple):
+    """How a phase runs: its steps, the step of each state, and when it may stop; ``steps`` None: to convergence."""
+
+    steps: int | None
+    step: tuple[float, ...]
+    tolerance: float | None
+    chunk: int
+    max_steps: int
+
+
+class How(NamedTuple):
+    """The settings of a rule: both phases, the nudging strength, the points of a circle, two weights of health.
+
+    ``penalty`` weighs |J_nc w|^2 / dim at z*, ``defence`` weighs |step F|^2 / |z|^2 at the end of the free phase.
+    """
+
+    free: Phase
+    nudge: Phase
+    beta: float | str | None
+    points: int
+    penalty: float
+    defence: float
+
+
+class Free(NamedTuple):
+    """The end of a free phase."""
+
+    states: list[Tensor]
+    residual: Tensor
+    steps: Tensor
+
+
+#: Of a trajectory: the states before a step, and which samples took it (None: all).
+Path = list[tuple[list[Tensor], Tensor | None]]
+
+
+class Fixed(NamedTuple):
+    """The clamps, and what depends on clamps and params alone."""
+
+    idx: Tensor
+    x: Tensor
+
+    def rows(self, rows: Tensor) -> Fixed:
+        """The same for some of the samples."""
+        return self._replace(idx=self.idx[rows], x=self.x[rows])
+
+
+def normal(random: torch.Generator, shape: tuple[int, ...], mean: float, deviation: float) -> Tensor:
+    """Normal draws in float64."""
+    return mean + deviation * torch.randn(shape, generator=random, dtype=torch.float64)
+
+
+def gelu_tanh_core(u: Tensor) -> Tensor:
+    """``tanh(sqrt(2 / pi) (u + 0.044715 u^3))``."""
+    return torch.tanh(math.sqrt(2 / math.pi) * (u + 0.044715 * u**3))
+
+
+def gelu_tanh_slope(u: Tensor) -> Tensor:
+    """The slope of gelu in its tanh form."""
+    return torch.ops.aten.gelu_backward(torch.ones_like(u), u, approximate="tanh")
+
+
+def positions(size: int, axis: int, rank: int, device: torch.device) -> Tensor:
+    """``0 ... size - 1`` along one of ``rank`` axes."""
+    return torch.arange(size, device=device).view([size if k == axis else 1 for k in range(rank)])
+
+
+def scatter_add(t: Tensor, index: Tensor, size: int) -> Tensor:
+    """The adjoint of ``table[index]``: rows of t are added up where they were read from."""
+    rows = t.reshape(index.numel(), *t.shape[index.dim() :])
+    return t.new_zeros((size, *rows.shape[1:])).index_add_(0, index.reshape(-1), rows)
+
+
+def _norm(x: Tensor) -> Tensor:
+    """The Euclidean norm of each sample: [batch]."""
+    return x.reshape(len(x), -1).norm(dim=1)
+
+
+def _like(mask: Tensor, x: Tensor) -> Tensor:
+    """A mask [batch] viewed so that it broadcasts to x."""
+    return mask.view(-1, *[1] * (x.dim() - 1))
+
+
+def _put(states: Tensors, rows: Tensor, part: Tensors) -> list[Tensor]:
+    """The states with the given rows replaced, in place."""
+    for x, p in zip(states, part):
+        x[rows] = p
+    return list(states)
+
+
+def _filled(parts: Sequence[Tensor | None], states: Tensors) -> list[Tensor]:
+    """One tensor for each state, zeros where there is none."""
+    return [torch.zeros_like(x) if part is None else part for part, x in zip(parts, states)]
+
+
+def _relative_change(moved: Tensors, states: Tensors) -> Tensor:
+    """The largest of |moved - x| / (|x| + 1e-12) over the states: [batch]."""
+    ratios = [_norm(m - x) / (_norm(x) + 1e-12) for m, x in zip(moved, states)]
+    return torch.stack(ratios).amax(0)
+
+
+def _flat(states: Tensors) -> Tensor:
+    """All states of a sample in a row: [batch, entries]."""
+    return torch.cat([x.reshape(len(x), -1) for x in states], 1)
+
+
+def _shaped(flat: Tensor, states: Tensors) -> list[Tensor]:
+    """The opposite of :func:`_flat`."""
+    parts = flat.split([x[0].numel() for x in states], 1)
+    return [part.reshape(x.shape) for part, x in zip(parts, states)]
+
+
+def gmres(
+    operator: Callable[[Tensor], Tensor], rhs: Tensor, tolerance: float, restart: int, cycles: int
+) -> tuple[Tensor, Tensor]:
+    """Solve ``operator(x) = rhs`` for each row by restarted GMRES (Saad and Schultz 1986).
+
+    Returns x [batch, entries] and the relative residual of each row [batch].
+    """
+    x = torch.zeros_like(rhs)
+    scale = rhs.norm(dim=1).clamp_min(torch.finfo(rhs.dtype).tiny)
+    residual = rhs
+    for _ in range(cycles):
+        size = residual.norm(dim=1)
+        if bool((size <= tolerance * scale).all()):
+            break
+        basis = [residual / size.clamp_min(torch.finfo(rhs.dtype).tiny)[:, None]]
+        columns = []
+        for _ in range(min(restart, rhs.shape[1])):
+            w = operator(basis[-1])
+            heights = []
+            for _ in range(2):  # twice is enough (Kahan, in Parlett 1980)
+                h = torch.stack([(w * v).sum(1) for v in basis], 1)
+                w = w - torch.stack([h[:, k, None] * v for k, v in enumerate(basis)]).sum(0)
+                heights.append(h)
+            height = w.norm(dim=1)
+            columns.append(torch.cat([sum(heights[1:], heights[0]), height[:, None]], 1))
+            basis.append(w / torch.where(height > 1e-14 * size, height, torch.inf)[:, None])
+            if bool((height <= 1e-14 * size).all()):
+                break
+        n = len(columns)
+        hessenberg = torch.stack([F.pad(column, (0, n + 1 - column.shape[1])) for column in columns], 2)
+        target = F.pad(size[:, None], (0, n))
+        weights = torch.linalg.pinv(hessenberg) @ target[:, :, None]
+        x = x + torch.stack([weights[:, k] * v for k, v in enumerate(basis[:n])]).sum(0)
+        residual = rhs - operator(x)
+    return x, residual.norm(dim=1) / scale
+
+
+class _Watch:
+    """Counts the steps of a nudged phase; without a number of steps it tells when nothing changes any more."""
+
+    def __init__(self, nudge: Phase, dtype: torch.dtype) -> None:
+        self.nudge = nudge
+        self.smallest = torch.finfo(dtype).eps / 8
+        self.best = float("inf")
+        self.stalled = 0
+
+    def steps(self) -> range:
+        """The steps to be taken at most."""
+        return range(100_000 if self.nudge.steps is None else self.nudge.steps)
+
+    def looks(self, k: int) -> bool:
+        """Whether the change is to be measured at step k."""
+        return self.nudge.steps is None and k % self.nudge.chunk == 0
+
+    def settled(self, change: Tensor) -> bool:
+        """Whether the change has reached rounding, or falls no more."""
+        now = float(change.max())
+        self.stalled = 0 if now < self.best else self.stalled + 1
+        self.best = min(self.best, now)
+        return not now > self.smallest or self.stalled == 20
+
+
+def _less(force: Tensors, parts: Sequence[Tensor | None], factor: float) -> list[Tensor]:
+    """force - factor * parts, where there is a part."""
+    return [f if p is None else f - factor * p for f, p in zip(force, parts)]
+
+
+class _Snapshots:
+    """Every few steps the contrast of both phases is looked at; for each sample the most settled one is returned.
+
+    A sample whose contrast changes ten times as fast at the end as at first is ``diverging``.
+    """
+
+    def __init__(self, every: int | None) -> None:
+        self.every = every
+        self.last: Tensors | None = None
+        self.first: Tensor | None = None
+        self.smallest: Tensor | None = None
+        self.diverging: Tensor | None = None
+        self.pair: tuple[list[Tensor], list[Tensor]] = ([], [])
+
+    def offer(self, step: int, plus: Tensors, minus: Tensors) -> None:
+        """Look at both phases after a step."""
+        if self.every is None or step % self.every:
+            return
+        contrast = [p - m for p, m in zip(plus, minus)]
+        if self.last is not None:
+            change = torch.stack([_norm(c - b) for c, b in zip(contrast, self.last)]).amax(0)
+            if self.first is None or self.smallest is None:
+                self.first, self.smallest = change, change
+                self.pair = ([p.clone() for p in plus], [m.clone() for m in minus])
+            self.diverging = ~(change <= 10 * self.first)
+            better = (change < self.smallest).nonzero()[:, 0]
+            self.smallest = torch.minimum(change, self.smallest)
+            for kept, now in zip((*self.pair[0], *self.pair[1]), (*plus, *minus)):
+                kept[better] = now[better]
+        self.last = contrast
+
+    def best(self, plus: list[Tensor], minus: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+        """The most settled pair, or the last one where no two were looked at."""
+        return self.pair if self.smallest is not None else (plus, minus)
+
+
+class ThickTied(nn.Module):
+    """States z[T, D].
+
+    Sizes: T = 64, D = 128, H = 4, A = 32, F = 512, V = 65.
+    """
+
+    name = "thick_tied"
+    rules = ("tracking-aep", "implicit")
+    state_names = ("z",)
+    state_shapes = {"z": (64, 128)}
+    clamp_shapes = {"idx": ((64,), 65)}
+    target_shapes = {"label": ((64,), 65)}
+    param_attributes = {
+        "tok": "tok",
+        "pos": "pos",
+        "g1": "g1",
+        "h1": "h1",
+        "g2": "g2",
+        "h2": "h2",
+        "W_q": "W_q",
+        "W_k": "W_k",
+        "W_v": "W_v",
+        "W_o": "W_o",
+        "W1": "W1",
+        "b1": "b1",
+        "b2": "b2",
+        "W_head": "W_head",
+    }
+    param_bounds = {}
+    term_names = ("input", "damping")
+    readout_names = ("logits",)
+    metric_names = ()
+    relax_steps = 150
+    relax_step = (0.1,)
+    relax_tolerance = 0.0001
+    relax_chunk = 25
+    relax_max_steps = 600
+    constrained = False
+    biased = {}
+    beta = "auto"
+    last_beta = None
+    nudge_steps = 20
+    points = 4
+    snapshots = 5
+    _rule_methods = {"tracking-aep": "_tracking_aep", "implicit": "_implicit"}
+
+    def __init__(
+        self, device: torch.device | str | None = None, dtype: torch.dtype | None = None, seed: int = 0
+    ) -> None:
+        super().__init__()
+        dtype = dtype or torch.get_default_dtype()
+        self.register_buffer("_anchor", torch.zeros((), device=device, dtype=dtype), persistent=False)
+        random = torch.Generator().manual_seed(seed)
+        self.tok = nn.Parameter(normal(random, (65, 128), 0, 0.2).to(device, dtype))
+        self.pos = nn.Parameter(normal(random, (64, 128), 0, 0.2).to(device, dtype))
+        self.g1 = nn.Parameter(torch.full((128,), 1.0, dtype=torch.float64).to(device, dtype))
+        self.h1 = nn.Parameter(torch.full((128,), 0.0, dtype=torch.float64).to(device, dtype))
+        self.g2 = nn.Parameter(torch.full((128,), 1.0, dtype=torch.float64).to(device, dtype))
+        self.h2 = nn.Parameter(torch.full((128,), 0.0, dtype=torch.float64).to(device, dtype))
+        self.W_q = nn.Parameter(normal(random, (4, 128, 32), 0, 0.02).to(device, dtype))
+        self.W_k = nn.Parameter(normal(random, (4, 128, 32), 0, 0.02).to(device, dtype))
+        self.W_v = nn.Parameter(normal(random, (4, 128, 32), 0, 0.02).to(device, dtype))
+        self.W_o = nn.Parameter(normal(random, (4, 32, 128), 0, 0.02).to(device, dtype))
+        self.W1 = nn.Parameter(normal(random, (128, 512), 0, 0.02).to(device, dtype))
+        self.b1 = nn.Parameter(torch.full((512,), 0.0, dtype=torch.float64).to(device, dtype))
+        self.b2 = nn.Parameter(torch.full((128,), 0.0, dtype=torch.float64).to(device, dtype))
+        self.W_head = nn.Parameter(normal(random, (128, 65), 0, 0.02).to(device, dtype))
+        self.register_buffer(
+            "mask",
+            positions(64, 0, 2, self.device) <= positions(64, 1, 2, self.device),
+            persistent=False,
+        )
+
+    def _prepare(self, idx: Tensor) -> Fixed:
+        """What depends on clamps and params alone."""
+        x = self.tok[idx]
+        x += self.pos
+        return Fixed(idx, x)
+
+    def _start(self, fixed: Fixed) -> list[Tensor]:
+        """Where the states start."""
+        return [fixed.x]
+
+    def _terms(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
+        """Each energy term of each sample.
+
+        energy input   = 1/2 * sum[t,d]((z[t,d] - x[t,d])^2)
+        energy damping = c/2 * sum[t,d](z[t,d]^2)
+        """
+        (z,) = states
+        total = z - fixed.x
+        energy_input = 0.5 * (total * total).sum((1, 2))
+        energy_damping = 0.5 * (z * z).sum((1, 2))
+        return [energy_input, energy_damping]
+
+    def _force(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
+        """The force on each state.
+
+        F_z[t,d] = sum[h,a](W_o[h,a,d] * sum[s](v[h,s,a] * p[h,t,s])) + sum[f](W1[d,f] * gelu_tanh(sum[e](W1[e,f]
+            * n2[t,e]) + b1[f])) + b2[d] - c * z[t,d] - (z[t,d] - x[t,d])
+        """
+        (z,) = states
+        total = z - 0.0078125 * z.sum(2)[:, :, None]
+        total_2 = 0.0078125 * (total * total).sum(2)
+        total_2 += 1e-05
+        product = total * total_2.rsqrt()[:, :, None]
+        n1 = product * self.g1
+        n1 += self.h1
+        v = torch.einsum("Btd,hda->Bhta", n1, self.W_v)
+        q = torch.einsum("Btd,hda->Bhta", n1, self.W_q)
+        k = torch.einsum("Btd,hda->Bhta", n1, self.W_k)
+        p = (
+            0.1767766952966369 * torch.einsum("Bhta,Bhsa->Bhts", q, k)
+        ).masked_fill(~self.mask.T, float("-inf")).softmax(3)
+        n2 = product * self.g2
+        n2 += self.h2
+        total_3 = n2 @ self.W1
+        total_3 += self.b1
+        force_z = torch.einsum("Bhta,had->Btd", torch.einsum("Bhsa,Bhts->Bhta", v, p), self.W_o)
+        force_z += F.gelu(total_3, approximate="tanh") @ self.W1.T
+        force_z += fixed.x
+        force_z -= 2 * z
+        force_z += self.b2
+        return [force_z]
+
+    def _readouts(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
+        """The answers.
+
+        readout logits[t,w] = sum[d](z[t,d] * W_head[d,w])
+        """
+        (z,) = states
+        logits_2 = z @ self.W_head
+        return [logits_2]
+
+    def _cost(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor]:
+        """The cost of each sample.
+
+        cost ce = mean[t](cross_entropy[w](logits[t,w], label[t]))
+        """
+        (z,) = states
+        (label,) = targets
+        W_head_z = z @ self.W_head
+        level = W_head_z.logsumexp(2)
+        total = level.sum(1) - W_head_z.take_along_dim(label[:, :, None], 2).squeeze(2).sum(1)
+        cost = 0.015625 * total
+        return [cost]
+
+    def _metrics(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor]:
+        """What is only reported."""
+        return []
+
+    def _cost_force(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor | None]:
+        """dC/dz of each sample; None where the cost does not read a state.
+
+        dC/dz[t,d] = sum[w](W_head[d,w] * (1/T * softmax[w](sum[e](W_head[e,w] * z[t,e])) - 1/T * where(w ==
+            label[t], 1, 0)))
+        """
+        (z,) = states
+        (label,) = targets
+        match_ = (positions(65, 0, 2, self.device) == label[:, None, :]).to(self.dtype)
+        weights = (z @ self.W_head).softmax(2)
+        total = 0.015625 * weights
+        total -= 0.015625 * match_.transpose(1, 2)
+        slope_z = total @ self.W_head.T
+        return [slope_z]
+
+    def _cost_gradient(self, states: Tensors, fixed: Fixed, targets: Tensors) -> dict[str, Tensor]:
+        """The direct dC/dtheta, summed over the batch.
+
+        dC/dW_head[d,w] = sum[t](z[t,d] * (1/T * softmax[w](sum[e](W_head[e,w] * z[t,e])) - 1/T * where(w ==
+            label[t], 1, 0)))
+        """
+        (z,) = states
+        (label,) = targets
+        match_ = (positions(65, 0, 2, self.device) == label[:, None, :]).to(self.dtype)
+        weights = (z @ self.W_head).softmax(2)
+        total = 0.015625 * weights
+        total -= 0.015625 * match_.transpose(1, 2)
+        return {"W_head": torch.einsum("Btd,Btw->dw", z, total)}
+
+    def _force_adjoint(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> list[Tensor | None]:
+        """J^T seeds, J = dF/dz."""
+        (z,) = states
+        (seed_z,) = seeds
+        total = z - 0.0078125 * z.sum(2)[:, :, None]
+        total_2 = 0.0078125 * (total * total).sum(2)
+        total_2 += 1e-05
+        power = total_2.rsqrt()
+        product = total * power[:, :, None]
+        n2 = product * self.g2
+        n2 += self.h2
+        total_3 = n2 @ self.W1
+        total_3 += self.b1
+        product_2 = seed_z @ self.W1 * gelu_tanh_slope(total_3) @ self.W1.T
+        n1 = product * self.g1
+        n1 += self.h1
+        q = torch.einsum("Btd,hda->Bhta", n1, self.W_q)
+        k = torch.einsum("Btd,hda->Bhta", n1, self.W_k)
+        p = (
+            0.1767766952966369 * torch.einsum("Bhta,Bhsa->Bhts", q, k)
+        ).masked_fill(~self.mask.T, float("-inf")).softmax(3)
+        v = torch.einsum("Btd,hda->Bhta", n1, self.W_v)
+        W_o_z = torch.einsum("Btd,had->Btha", seed_z, self.W_o)
+        product_3 = p * torch.einsum("Bhsa,Btha->Bhts", v, W_o_z)
+        total_4 = product_3 - p * product_3.sum(3)[:, :, :, None]
+        total_5 = 0.1767766952966369 * torch.einsum(
+            "Bhta,hda->Btd",
+            torch.einsum("Bhsa,Bhst->Bhta", q, total_4),
+            self.W_k,
+        )
+        total_5 += 0.1767766952966369 * torch.einsum(
+            "Bhta,hda->Btd",
+            torch.einsum("Bhsa,Bhts->Bhta", k, total_4),
+            self.W_q,
+        )
+        total_5 += torch.einsum("Bhta,hda->Btd", torch.einsum("Bhst,Bsha->Bhta", p, W_o_z), self.W_v)
+        total_6 = total * product_2 @ self.g2
+        total_6 += total * total_5 @ self.g1
+        total_7 = product_2 * power[:, :, None] * self.g2
+        total_7 += total_5 * power[:, :, None] * self.g1
+        total_7 -= 0.0078125 * (total * (total_2 ** (-1.5) * total_6)[:, :, None])
+        back_z = total_7 - 2 * seed_z - 0.0078125 * total_7.sum(2)[:, :, None]
+        return [back_z]
+
+    def _force_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
+        """<seeds, dF/dtheta>, summed over the batch."""
+        (z,) = states
+        (seed_z,) = seeds
+        total = z - 0.0078125 * z.sum(2)[:, :, None]
+        total_2 = 0.0078125 * (total * total).sum(2)
+        total_2 += 1e-05
+        product = total * total_2.rsqrt()[:, :, None]
+        n1 = product * self.g1
+        n1 += self.h1
+        q = torch.einsum("Btd,hda->Bhta", n1, self.W_q)
+        k = torch.einsum("Btd,hda->Bhta", n1, self.W_k)
+        p = (
+            0.1767766952966369 * torch.einsum("Bhta,Bhsa->Bhts", q, k)
+        ).masked_fill(~self.mask.T, float("-inf")).softmax(3)
+        v = torch.einsum("Btd,hda->Bhta", n1, self.W_v)
+        W_o_z = torch.einsum("Btd,had->Btha", seed_z, self.W_o)
+        product_2 = p * torch.einsum("Bhsa,Btha->Bhts", v, W_o_z)
+        total_3 = product_2 - p * product_2.sum(3)[:, :, :, None]
+        product_3 = torch.einsum("Bhsa,Bhst->Bhta", q, total_3)
+        product_4 = torch.einsum("Bhsa,Bhts->Bhta", k, total_3)
+        product_5 = torch.einsum("Bhst,Bsha->Bhta", p, W_o_z)
+        total_4 = 0.1767766952966369 * torch.einsum("Bhta,hda->Btd", product_3, self.W_k)
+        total_4 += 0.1767766952966369 * torch.einsum("Bhta,hda->Btd", product_4, self.W_q)
+        total_4 += torch.einsum("Bhta,hda->Btd", product_5, self.W_v)
+        n2 = product * self.g2
+        n2 += self.h2
+        total_5 = n2 @ self.W1
+        total_5 += self.b1
+        product_6 = seed_z @ self.W1 * gelu_tanh_slope(total_5)
+        product_7 = product_6 @ self.W1.T
+        return {
+            "tok": scatter_add(seed_z, fixed.idx, 65),
+            "pos": seed_z.sum(0),
+            "g1": (product * total_4).sum((0, 1)),
+            "h1": total_4.sum((0, 1)),
+            "g2": (product * product_7).sum((0, 1)),
+            "h2": product_7.sum((0, 1)),
+            "W_q": 0.1767766952966369 * torch.einsum("Bhta,Btd->hda", product_4, n1),
+            "W_k": 0.1767766952966369 * torch.einsum("Bhta,Btd->hda", product_3, n1),
+            "W_v": torch.einsum("Bhta,Btd->hda", product_5, n1),
+            "W_o": torch.einsum("Bhta,Btd->had", torch.einsum("Bhsa,Bhts->Bhta", v, p), seed_z),
+            "W1": (
+                torch.einsum("Btd,Btf->df", seed_z, F.gelu(total_5, approximate="tanh"))
+                + torch.einsum("Btd,Btf->df", n2, product_6)
+            ),
+            "b1": product_6.sum((0, 1)),
+            "b2": seed_z.sum((0, 1)),
+        }
+
+    def _clamp_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
+        """<seeds, dF/dx> for each real clamp."""
+        return {}
+
+    def _start_gradient(self, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
+        """<seeds, d start/dtheta>, summed over the batch."""
+        (seed_z,) = seeds
+        return {"tok": scatter_add(seed_z, fixed.idx, 65), "pos": seed_z.sum(0)}
+
+    def _start_clamp_gradient(self, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
+        """<seeds, d start/dx> for each real clamp."""
+        return {}
+
+    def _readout_adjoint(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> list[Tensor | None]:
+        """<seeds, d readouts/dz>."""
+        (seed_logits,) = seeds
+        back_z = seed_logits @ self.W_head.T
+        return [back_z]
+
+    def _readout_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
+        """<seeds, d readouts/dtheta>, summed over the batch."""
+        (z,) = states
+        (seed_logits,) = seeds
+        return {"W_head": torch.einsum("Btd,Btw->dw", z, seed_logits)}
+
+    def _readout_clamp_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
+        """<seeds, d readouts/dx> for each real clamp."""
+        return {}
+
+    def _energy_gradient(self, states: Tensors, fixed: Fixed) -> dict[str, Tensor]:
+        """dE/dtheta, summed over the batch.
+
+        dE/dtok[w,d] = -sum[t | w == idx[t]](z[t,d] - x[t,d])
+        dE/dpos[t,d] = -(z[t,d] - x[t,d])
+        """
+        (z,) = states
+        return {"tok": -scatter_add(z - fixed.x, fixed.idx, 65), "pos": -(z.sum(0) - fixed.x.sum(0))}
+
+    def _user_force_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
+        """<seeds, dF/dtheta> of the terms that are no energy, summed over the batch."""
+        (z,) = states
+        (seed_z,) = seeds
+        total = z - 0.0078125 * z.sum(2)[:, :, None]
+        total_2 = 0.0078125 * (total * total).sum(2)
+        total_2 += 1e-05
+        product = total * total_2.rsqrt()[:, :, None]
+        n1 = product * self.g1
+        n1 += self.h1
+        q = torch.einsum("Btd,hda->Bhta", n1, self.W_q)
+        k = torch.einsum("Btd,hda->Bhta", n1, self.W_k)
+        p = (
+            0.1767766952966369 * torch.einsum("Bhta,Bhsa->Bhts", q, k)
+        ).masked_fill(~self.mask.T, float("-inf")).softmax(3)
+        v = torch.einsum("Btd,hda->Bhta", n1, self.W_v)
+        W_o_z = torch.einsum("Btd,had->Btha", seed_z, self.W_o)
+        product_2 = p * torch.einsum("Bhsa,Btha->Bhts", v, W_o_z)
+        total_3 = product_2 - p * product_2.sum(3)[:, :, :, None]
+        product_3 = torch.einsum("Bhsa,Bhst->Bhta", q, total_3)
+        product_4 = torch.einsum("Bhsa,Bhts->Bhta", k, total_3)
+        product_5 = torch.einsum("Bhst,Bsha->Bhta", p, W_o_z)
+        total_4 = 0.1767766952966369 * torch.einsum("Bhta,hda->Btd", product_3, self.W_k)
+        total_4 += 0.1767766952966369 * torch.einsum("Bhta,hda->Btd", product_4, self.W_q)
+        total_4 += torch.einsum("Bhta,hda->Btd", product_5, self.W_v)
+        n2 = product * self.g2
+        n2 += self.h2
+        total_5 = n2 @ self.W1
+        total_5 += self.b1
+        product_6 = seed_z @ self.W1 * gelu_tanh_slope(total_5)
+        product_7 = product_6 @ self.W1.T
+        return {
+            "g1": (product * total_4).sum((0, 1)),
+            "h1": total_4.sum((0, 1)),
+            "g2": (product * product_7).sum((0, 1)),
+            "h2": product_7.sum((0, 1)),
+            "W_q": 0.1767766952966369 * torch.einsum("Bhta,Btd->hda", product_4, n1),
+            "W_k": 0.1767766952966369 * torch.einsum("Bhta,Btd->hda", product_3, n1),
+            "W_v": torch.einsum("Bhta,Btd->hda", product_5, n1),
+            "W_o": torch.einsum("Bhta,Btd->had", torch.einsum("Bhsa,Bhts->Bhta", v, p), seed_z),
+            "W1": (
+                torch.einsum("Btd,Btf->df", seed_z, F.gelu(total_5, approximate="tanh"))
+                + torch.einsum("Btd,Btf->df", n2, product_6)
+            ),
+            "b1": product_6.sum((0, 1)),
+            "b2": seed_z.sum((0, 1)),
+        }
+
+    def _correction(self, states: Tensors, fixed: Fixed, directions: Tensors) -> list[Tensor | None]:
+        """(J_nc - J_nc^T) directions."""
+        (z,) = states
+        (v_z,) = directions
+        total = z - 0.0078125 * z.sum(2)[:, :, None]
+        total_2 = 0.0078125 * (total * total).sum(2)
+        total_2 += 1e-05
+        power = total_2.rsqrt()
+        product = total * power[:, :, None]
+        n1 = product * self.g1
+        n1 += self.h1
+        q = torch.einsum("Btd,hda->Bhta", n1, self.W_q)
+        k = torch.einsum("Btd,hda->Bhta", n1, self.W_k)
+        p = (
+            0.1767766952966369 * torch.einsum("Bhta,Bhsa->Bhts", q, k)
+        ).masked_fill(~self.mask.T, float("-inf")).softmax(3)
+        total_3 = v_z - 0.0078125 * v_z.sum(2)[:, :, None]
+        product_2 = total_3 * power[:, :, None]
+        power_2 = total_2 ** (-1.5)
+        product_3 = total * (power_2 * (total * total_3).sum(2))[:, :, None]
+        total_4 = product_2 * self.g1
+        total_4 -= 0.0078125 * (product_3 * self.g1)
+        v = torch.einsum("Btd,hda->Bhta", n1, self.W_v)
+        total_5 = torch.einsum("Bhsa,Btha->Bhts", k, torch.einsum("Btd,hda->Btha", total_4, self.W_q))
+        total_5 += torch.einsum("Bhta,Bsha->Bhts", q, torch.einsum("Btd,hda->Btha", total_4, self.W_k))
+        product_4 = p * total_5
+        total_6 = 0.1767766952966369 * product_4
+        total_6 -= 0.1767766952966369 * (p * product_4.sum(3)[:, :, :, None])
+        total_7 = torch.einsum("Bhts,Bsha->Bhta", p, torch.einsum("Btd,hda->Btha", total_4, self.W_v))
+        total_7 += torch.einsum("Bhsa,Bhts->Bhta", v, total_6)
+        n2 = product * self.g2
+        n2 += self.h2
+        total_8 = n2 @ self.W1
+        total_8 += self.b1
+        gelu_tanh_slope_2 = gelu_tanh_slope(total_8)
+        total_9 = product_2 * self.g2
+        total_9 -= 0.0078125 * (product_3 * self.g2)
+        product_5 = gelu_tanh_slope_2 * (total_9 @ self.W1) @ self.W1.T
+        product_6 = v_z @ self.W1 * gelu_tanh_slope_2 @ self.W1.T
+        W_o_z = torch.einsum("Btd,had->Btha", v_z, self.W_o)
+        product_7 = p * torch.einsum("Bhsa,Btha->Bhts", v, W_o_z)
+        total_10 = product_7 - p * product_7.sum(3)[:, :, :, None]
+        total_11 = 0.1767766952966369 * torch.einsum(
+            "Bhta,hda->Btd",
+            torch.einsum("Bhsa,Bhst->Bhta", q, total_10),
+            self.W_k,
+        )
+        total_11 += 0.1767766952966369 * torch.einsum(
+            "Bhta,hda->Btd",
+            torch.einsum("Bhsa,Bhts->Bhta", k, total_10),
+            self.W_q,
+        )
+        total_11 += torch.einsum("Bhta,hda->Btd", torch.einsum("Bhst,Bsha->Bhta", p, W_o_z), self.W_v)
+        total_12 = total * product_6 @ self.g2
+        total_12 += total * total_11 @ self.g1
+        total_13 = product_6 * power[:, :, None] * self.g2
+        total_13 += total_11 * power[:, :, None] * self.g1
+        total_13 -= 0.0078125 * (total * (power_2 * total_12)[:, :, None])
+        turn_z = torch.einsum("Bhta,had->Btd", total_7, self.W_o)
+        turn_z += product_5
+        turn_z -= total_13
+        turn_z += 0.0078125 * total_13.sum(2)[:, :, None]
+        return [turn_z]
+
+    def _penalty_gradient(self, states: Tensors, fixed: Fixed, directions: Tensors) -> dict[str, Tensor]:
+        """d |J_nc directions|^2/dtheta, summed over the batch."""
+        (z,) = states
+        (v_z,) = directions
+        total = z - 0.0078125 * z.sum(2)[:, :, None]
+        total_2 = 0.0078125 * (total * total).sum(2)
+        total_2 += 1e-05
+        total_3 = v_z - 0.0078125 * v_z.sum(2)[:, :, None]
+        product = total * (total_2 ** (-1.5) * (total * total_3).sum(2))[:, :, None]
+        power = total_2.rsqrt()
+        product_2 = total * power[:, :, None]
+        n1 = product_2 * self.g1
+        n1 += self.h1
+        q = torch.einsum("Btd,hda->Bhta", n1, self.W_q)
+        k = torch.einsum("Btd,hda->Bhta", n1, self.W_k)
+        p = (
+            0.1767766952966369 * torch.einsum("Bhta,Bhsa->Bhts", q, k)
+        ).masked_fill(~self.mask.T, float("-inf")).softmax(3)
+        v = torch.einsum("Btd,hda->Bhta", n1, self.W_v)
+        product_3 = total_3 * power[:, :, None]
+        total_4 = product_3 * self.g1
+        total_4 -= 0.0078125 * (product * self.g1)
+        product_4 = torch.einsum("Btd,hda->Btha", total_4, self.W_v)
+        product_5 = torch.einsum("Btd,hda->Btha", total_4, self.W_q)
+        product_6 = torch.einsum("Btd,hda->Btha", total_4, self.W_k)
+        total_5 = torch.einsum("Bhsa,Btha->Bhts", k, product_5)
+        total_5 += torch.einsum("Bhta,Bsha->Bhts", q, product_6)
+        product_7 = p * total_5
+        part = product_7.sum(3)
+        total_6 = 0.1767766952966369 * product_7
+        total_6 -= 0.1767766952966369 * (p * part[:, :, :, None])
+        total_7 = torch.einsum("Bhts,Bsha->Bhta", p, product_4)
+        total_7 += torch.einsum("Bhsa,Bhts->Bhta", v, total_6)
+        n2 = product_2 * self.g2
+        n2 += self.h2
+        total_8 = n2 @ self.W1
+        total_8 += self.b1
+        gelu_tanh_slope_2 = gelu_tanh_slope(total_8)
+        total_9 = product_3 * self.g2
+        total_9 -= 0.0078125 * (product * self.g2)
+        product_8 = total_9 @ self.W1
+        product_9 = gelu_tanh_slope_2 * product_8
+        total_10 = torch.einsum("Bhta,had->Btd", total_7, self.W_o)
+        total_10 += product_9 @ self.W1.T
+        product_10 = torch.einsum("Btd,had->Btha", total_10, self.W_o)
+        product_11 = torch.einsum("Bhsa,Btha->Bhts", v, product_10)
+        total_11 = 2 * product_11
+        total_11 -= 2 * (p * product_11).sum(3)[:, :, :, None]
+        product_12 = p * total_11
+        product_13 = torch.einsum("Bhsa,Bhst->Bhta", q, product_12)
+        product_14 = torch.einsum("Bhsa,Bhts->Bhta", k, product_12)
+        product_15 = torch.einsum("Bhst,Bsha->Bhta", p, product_10)
+        total_12 = 0.1767766952966369 * torch.einsum("Bhta,hda->Btd", product_13, self.W_k)
+        total_12 += 0.1767766952966369 * torch.einsum("Bhta,hda->Btd", product_14, self.W_q)
+        total_12 += 2 * torch.einsum("Bhta,hda->Btd", product_15, self.W_v)
+        product_16 = torch.einsum("Bhst,Bsha->Bhta", total_6, product_10)
+        total_13 = 0.1767766952966369 * (total_5 * total_11)
+        total_13 += 2 * torch.einsum("Bsha,Btha->Bhts", product_4, product_10)
+        total_13 -= 0.3535533905932738 * (product_11 * part[:, :, :, None])
+        product_17 = p * total_13
+        total_14 = product_17 - p * product_17.sum(3)[:, :, :, None]
+        total_15 = 0.1767766952966369 * torch.einsum("Bsha,Bhst->Bhta", product_5, product_12)
+        total_15 += 0.1767766952966369 * torch.einsum("Bhsa,Bhst->Bhta", q, total_14)
+        total_16 = 0.1767766952966369 * torch.einsum("Bsha,Bhts->Bhta", product_6, product_12)
+        total_16 += 0.1767766952966369 * torch.einsum("Bhsa,Bhts->Bhta", k, total_14)
+        total_17 = 2 * torch.einsum("Bhta,hda->Btd", product_16, self.W_v)
+        total_17 += torch.einsum("Bhta,hda->Btd", total_15, self.W_k)
+        total_17 += torch.einsum("Bhta,hda->Btd", total_16, self.W_q)
+        product_18 = total_10 @ self.W1
+        product_19 = gelu_tanh_slope_2 * product_18
+        product_20 = product_19 @ self.W1.T
+        gelu_tanh_scale = (math.sqrt(2 / math.pi) * torch.full((64, 512), 1, device=self.device, dtype=self.dtype))
+        product_21 = total_8 * total_8
+        total_18 = 0.134145 * product_21
+        total_18 += 1
+        product_22 = total_18 * gelu_tanh_scale
+        gelu_tanh_core_2 = gelu_tanh_core(total_8)
+        total_19 = 0.134145 * (product_21 * gelu_tanh_scale)
+        total_19 += product_22
+        total_19 -= total_8 * gelu_tanh_core_2 * (product_22 * product_22)
+        total_20 = -(gelu_tanh_core_2 * gelu_tanh_core_2)
+        total_20 += 1
+        product_23 = product_8 * product_18 * (total_19 * total_20)
+        product_24 = product_23 @ self.W1.T
+        return {
+            "g1": (
+                (product_3 * total_12).sum((0, 1))
+                + (product_2 * total_17).sum((0, 1))
+                - 0.0078125 * (product * total_12).sum((0, 1))
+            ),
+            "h1": total_17.sum((0, 1)),
+            "g2": (
+                2 * (product_3 * product_20).sum((0, 1))
+                + 2 * (product_2 * product_24).sum((0, 1))
+                - 0.015625 * (product * product_20).sum((0, 1))
+            ),
+            "h2": 2 * product_24.sum((0, 1)),
+            "W_q": (
+                0.1767766952966369 * torch.einsum("Bhta,Btd->hda", product_14, total_4)
+                + torch.einsum("Bhta,Btd->hda", total_16, n1)
+            ),
+            "W_k": (
+                0.1767766952966369 * torch.einsum("Bhta,Btd->hda", product_13, total_4)
+                + torch.einsum("Bhta,Btd->hda", total_15, n1)
+            ),
+            "W_v": (
+                2 * torch.einsum("Bhta,Btd->hda", product_16, n1)
+                + 2 * torch.einsum("Bhta,Btd->hda", product_15, total_4)
+            ),
+            "W_o": 2 * torch.einsum("Bhta,Btd->had", total_7, total_10),
+            "W1": (
+                2 * torch.einsum("Btf,Btd->df", product_9, total_10)
+                + 2 * torch.einsum("Btd,Btf->df", total_9, product_19)
+                + 2 * torch.einsum("Btd,Btf->df", n2, product_23)
+            ),
+            "b1": 2 * product_23.sum((0, 1)),
+        }
+
+    def _ties(self) -> dict[str, Tensor]:
+        """The tied names, each a view of its source."""
+        return {"W2": self.W1.T.detach()}
+
+    def _project_(self, states: list[Tensor]) -> None:
+        """Each state onto its constraint set, in place."""
+
+    def _project_adjoint(self, at: Tensors, seeds: Tensors) -> list[Tensor]:
+        """P^T seeds, P the derivative of the projection at a point."""
+        return [seeds[0]]
+
+    # ---------------------------------------------------------------- what a user calls
+
+    @property
+    def device(self) -> torch.device:
+        """Where the network lives."""
+        return self._anchor.device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The dtype of params and states."""
+        return self._anchor.dtype
+
+    @property
+    def params(self) -> dict[str, Tensor]:
+        """Untied params by the spec's names; a tie's name gives a read-only view of its source."""
+        own: dict[str, Tensor] = {name: getattr(self, attribute) for name, attribute in self.param_attributes.items()}
+        return own | self._ties()
+
+    @torch.no_grad()
+    def terms(self, states: dict[str, Tensor], clamps: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Each energy term of each sample: [batch]."""
+        fixed = self._fixed(clamps)
+        return dict(zip(self.term_names, self._terms(self._listed(states), fixed)))
+
+    def energy(self, states: dict[str, Tensor], clamps: dict[str, Tensor]) -> Tensor:
+        """The energy of each sample: [batch]."""
+        values = self.terms(states, clamps).values()
+        return sum(values, torch.zeros(len(states[self.state_names[0]]), device=self.device, dtype=self.dtype))
+
+    @torch.no_grad()
+    def force(self, states: dict[str, Tensor], clamps: dict[str, Tensor]) -> dict[str, Tensor]:
+        """The force on each state, of energies and forces together, before any projection."""
+        return self._named(self._force(self._listed(states), self._fixed(clamps)))
+
+    @torch.no_grad()
+    def readout(self, states: dict[str, Tensor], clamps: dict[str, Tensor]) -> dict[str, Tensor]:
+        """The answers at these states."""
+        return dict(zip(self.readout_names, self._readouts(self._listed(states), self._fixed(clamps))))
+
+    @torch.no_grad()
+    def cost(self, states: dict[str, Tensor], clamps: dict[str, Tensor], targets: dict[str, Tensor]) -> Tensor:
+        """The cost of each sample: [batch]."""
+        return self._cost(self._listed(states), self._fixed(clamps), self._aims(targets))[0]
+
+    @torch.no_grad()
+    def metrics(
+        self, states: dict[str, Tensor], clamps: dict[str, Tensor], targets: dict[str, Tensor]
+    ) -> dict[str, Tensor]:
+        """What is reported and not trained on: [batch] each."""
+        values = self._metrics(self._listed(states), self._fixed(clamps), self._aims(targets))
+        return dict(zip(self.metric_names, values))
+
+    def first_bad_term(self, states: dict[str, Tensor], clamps: dict[str, Tensor]) -> str | None:
+        """The first energy term that is not finite, or None."""
+        values = self.terms(states, clamps)
+        return next((name for name, value in values.items() if not bool(torch.isfinite(value).all())), None)
+
+    @torch.no_grad()
+    def project_params(self) -> None:
+        """Put bounded params back between their bounds."""
+        for name, (low, high) in self.param_bounds.items():
+            self.params[name].clamp_(low, high)
+
+    @torch.no_grad()
+    def start(self, clamps: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Where the states start, projected on their sets."""
+        return self._named(self._begin(None, self._fixed(clamps)))
+
+    @torch.no_grad()
+    def relax(
+        self,
+        clamps: dict[str, Tensor],
+        steps: int | None = None,
+        step: float | None = None,
+        tolerance: float | None = None,
+        states: dict[str, Tensor] | None = None,
+        record: tuple[str, ...] = (),
+    ) -> Relaxed:
+        """Let the states relax. Steps given without a tolerance are exactly that many.
+
+        ``record`` names what is kept after each step, the start included: ``energy``, ``residual``, or a state.
+        """
+        fixed = self._fixed(clamps)
+        phase = self._phase(steps, step, tolerance)
+        begin = self._begin(states, fixed)
+        kept: dict[str, list[Tensor]] = {name: [] for name in record}
+        free = self._settle(begin, fixed, phase, kept)
+        trace = {name: torch.stack(values) for name, values in kept.items()}
+        return Relaxed(self._named(free.states), free.residual, free.steps, trace)
+
+    def gradients(
+        self,
+        clamps: dict[str, Tensor],
+        targets: dict[str, Tensor],
+        rule: str | None = None,
+        *,
+        steps: int | None = None,
+        step: float | None = None,
+        tolerance: float | None = None,
+        beta: float | str | None = None,
+        nudge_steps: int | str | None = "spec",
+        points: int | None = None,
+        radius: float | str | None = None,
+        states: dict[str, Tensor] | None = None,
+        allow_biased: bool = False,
+        penalty: float = 0.0,
+        residual_defence: float = 0.0,
+    ) -> Gradients:
+        """The gradient of the cost averaged over the batch, by a rule of this module.
+
+        ``nudge_steps`` None runs nudged phases to convergence; ``states`` is a warm start; ``points`` and ``radius``
+        are the circle of holomorphic rules. A rule that is biased for this network needs ``allow_biased``.
+        ``penalty`` and ``residual_defence`` are weights of what keeps training healthy, whose slopes are added.
+        """
+        rule = rule or self.rules[0]
+        self._admit(rule, allow_biased)
+        with torch.no_grad():
+            phase = self._phase(steps, step, tolerance)
+            nudge = phase._replace(steps=self.nudge_steps if nudge_steps == "spec" else nudge_steps)
+            fixed, aims = self._fixed(clamps), self._aims(targets)
+            begin = self._begin(states, fixed)
+            strength = next((b for b in (radius, beta) if b is not None), self.beta)
+            how = How(phase, nudge, strength, points or self.points, penalty, residual_defence)
+            return getattr(self, self._rule_methods[rule])(begin, fixed, aims, how)
+
+    def _admit(self, rule: str, allow_biased: bool) -> None:
+        if rule not in self._rule_methods:
+            raise ValueError(f"this module holds no rule {rule!r}; it holds {', '.join(self._rule_methods)}")
+        if rule in self.biased and not allow_biased:
+            raise ValueError(f"{rule} is biased on {self.name}: {self.biased[rule]}; allow_biased=True insists")
+
+    # ---------------------------------------------------------------- between dictionaries and lists
+
+    def _listed(self, states: dict[str, Tensor]) -> list[Tensor]:
+        missing = [name for name in self.state_names if name not in states]
+        if missing:
+            raise ValueError(f"no value for state {missing[0]!r}; the states are {', '.join(self.state_names)}")
+        return [self._real(name, states[name], self.state_shapes[name]) for name in self.state_names]
+
+    def _named(self, states: Tensors) -> dict[str, Tensor]:
+        return dict(zip(self.state_names, states))
+
+    def _real(self, name: str, value: Tensor, shape: tuple[int, ...]) -> Tensor:
+        if tuple(value.shape[1:]) != shape:
+            raise ValueError(f"{name} has shape {tuple(value.shape)}; it takes [batch, {', '.join(map(str, shape))}]")
+        return value.to(self.device, self.dtype)
+
+    def _integer(self, name: str, value: Tensor, shape: tuple[int, ...], classes: int) -> Tensor:
+        if tuple(value.shape[1:]) != shape:
+            raise ValueError(f"{name} has shape {tuple(value.shape)}; it takes [batch, {', '.join(map(str, shape))}]")
+        value = value.to(self.device, torch.int64)
+        if value.numel() and (int(value.min()) < 0 or int(value.max()) >= classes):
+            seen = f"{int(value.min())} to {int(value.max())}"
+            raise ValueError(f"{name} runs from {seen}; its dim has 0 to {classes - 1}")
+        return value
+
+    def _input(self, kind: str, given: dict[str, Tensor], wanted: dict[str, tuple]) -> list[Tensor]:
+        missing = [name for name in wanted if name not in given]
+        if missing:
+            raise ValueError(f"no value for {kind} {missing[0]!r}; the {kind}s are {', '.join(wanted)}")
+        read = []
+        for name, (shape, classes) in wanted.items():
+            if classes is None:
+                read.append(self._real(name, given[name], shape))
+            else:
+                read.append(self._integer(name, given[name], shape, classes))
+        counts = [str(len(value)) for value in read]
+        if len(set(counts)) > 1:
+            raise ValueError(f"the {kind}s differ in their number of samples: {', '.join(counts)}")
+        return read
+
+    def _fixed(self, clamps: dict[str, Tensor]) -> Fixed:
+        return self._prepare(*self._input("clamp", clamps, self.clamp_shapes))
+
+    def _aims(self, targets: dict[str, Tensor]) -> list[Tensor]:
+        return self._input("target", targets, self.target_shapes)
+
+    # ---------------------------------------------------------------- the free phase
+
+    def _phase(self, steps: int | None, step: float | None, tolerance: float | None) -> Phase:
+        exact = steps is not None and tolerance is None
+        count = self.relax_steps if steps is None else steps
+        limit = self.relax_max_steps if steps is None and self.relax_max_steps else 10 * count
+        each = self.relax_step if step is None else (step,) * len(self.state_names)
+        goal = None if exact else (self.relax_tolerance if tolerance is None else tolerance)
+        return Phase(count, each, goal, self.relax_chunk, max(count, limit))
+
+    def _begin(self, states: dict[str, Tensor] | None, fixed: Fixed) -> list[Tensor]:
+        begin = self._start(fixed) if states is None else self._listed(states)
+        begin = [x.clone() for x in begin]
+        self._project_(begin)
+        return begin
+
+    def _advance_(self, states: list[Tensor], force: Tensors, step: Sequence[float]) -> None:
+        """One step, in place: every state moves by its step times its force, then onto its set."""
+        for x, f, h in zip(states, force, step):
+            x.add_(f, alpha=h)
+        self._project_(states)
+
+    def _change(self, states: Tensors, force: Tensors, step: Sequence[float]) -> Tensor:
+        """The largest relative change of a state in one step: [batch]."""
+        moved = [x.clone() for x in states]
+        self._advance_(moved, force, step)
+        return _relative_change(moved, states)
+
+    def _residual(self, states: Tensors, fixed: Fixed, step: Sequence[float]) -> Tensor:
+        return self._change(states, self._force(states, fixed), step)
+
+    def _absorbed(self, states: Tensors, fixed: Fixed, step: Sequence[float], scale: float) -> Tensor:
+        """Samples that exploded until rounding froze them, which would read as converged: [batch].
+
+        Most coordinates move by less than an ulp, and the states are 10,000 times as large as at the start.
+        """
+        huge = torch.stack([x.reshape(len(x), -1).abs().amax(1) for x in states]).amax(0) > 1e4 * scale
+        if not bool(huge.any()):
+            return huge
+        force = self._force(states, fixed)
+        ulp = torch.finfo(self.dtype).eps / 2
+        still = [((h * f).abs() < ulp * x.abs()).reshape(len(x), -1) for x, f, h in zip(states, force, step)]
+        return huge & (torch.cat(still, 1).to(self.dtype).mean(1) > 0.5)
+
+    def _record(
+        self, kept: dict[str, list[Tensor]], states: Tensors, fixed: Fixed, step: Sequence[float]
+    ) -> None:
+        for name, values in kept.items():
+            if name == "energy":
+                values.append(torch.stack(self._terms(states, fixed)).sum(0))
+            elif name == "residual":
+                values.append(self._residual(states, fixed, step))
+            elif name in self.state_names:
+                values.append(states[self.state_names.index(name)].clone())
+            else:
+                raise ValueError(f"cannot record {name!r}; there are energy, residual, {', '.join(self.state_names)}")
+
+    def _settle(
+        self, states: list[Tensor], fixed: Fixed, phase: Phase, kept: dict[str, list[Tensor]] | None = None
+    ) -> Free:
+        """The free phase: at least ``steps``, then chunks for the samples whose residual is above the tolerance."""
+        kept = kept or {}
+        self._record(kept, states, fixed, phase.step)
+        scale = max(1.0, *(float(x.abs().max()) for x in states))
+        count = torch.zeros(len(states[0]), dtype=torch.int64, device=self.device)
+        rows = torch.arange(len(count), device=self.device)
+        length = phase.steps or 0
+        while True:
+            every = len(rows) == len(count)
+            part, rest = (states, fixed) if every else ([x[rows] for x in states], fixed.rows(rows))
+            for _ in range(length):
+                self._step_(part, rest, phase.step)
+                if kept:
+                    states = part if every else _put(states, rows, part)
+                    self._record(kept, states, fixed, phase.step)
+            states = part if every else _put(states, rows, part)
+            count[rows] += length
+            residual = self._residual(states, fixed, phase.step)
+            goal = float("inf") if phase.tolerance is None else phase.tolerance
+            rows = ((residual > goal) & (count < phase.max_steps)).nonzero()[:, 0]
+            if len(rows) == 0:
+                absorbed = self._absorbed(states, fixed, phase.step, scale)
+                return Free(states, residual.masked_fill(absorbed, float("inf")), count)
+            length = min(phase.chunk, phase.max_steps - int(count.max()))
+
+    def _step_(self, states: list[Tensor], fixed: Fixed, step: Sequence[float]) -> None:
+        """One step of projected gradient descent, in place."""
+        self._advance_(states, self._force(states, fixed), step)
+
+    # ---------------------------------------------------------------- what all rules share
+
+    def _gradients(
+        self,
+        sums: Sequence[dict[str, Tensor]],
+        free: Free,
+        fixed: Fixed,
+        targets: Tensors,
+        how: How,
+        beta: float | None = None,
+        kept: Tensor | None = None,
+    ) -> Gradients:
+        """Per-param sums over the batch, added up and averaged; a param that nothing reads gets zeros."""
+        kept = torch.ones_like(free.steps, dtype=torch.bool) if kept is None else kept
+        sums = [*sums, *self._health(free, fixed, how)]
+        params, owners = {}, {}
+        for name, attribute in self.param_attributes.items():
+            owners[name] = getattr(self, attribute)
+            zero = torch.zeros_like(owners[name], requires_grad=False)
+            params[name] = sum((part[name] for part in sums if name in part), zero) / max(1, int(kept.sum()))
+        cost = self._cost(free.states, fixed, targets)[0]
+        return Gradients(params, cost, self._named(free.states), free.residual, free.steps, beta, kept, owners)
+
+    def _health(self, free: Free, fixed: Fixed, how: How) -> list[dict[str, Tensor]]:
+        """Slopes of the penalty and of the residual defence, states held fixed."""
+        sums = []
+        if how.defence:
+            force, step = self._force(free.states, fixed), how.free.step
+            scales = [how.defence / (_like(_norm(x), x).square() + 1e-12) for x in free.states]
+            seeds = [2 * h * h * c * f for f, h, c in zip(force, step, scales)]
+            sums.append(self._force_gradient(free.states, fixed, seeds))
+        if how.penalty:
+            sums.append(self._penalised(free.states, fixed, how.penalty))
+        return sums
+
+    def _penalised(self, states: Tensors, fixed: Fixed, weight: float) -> dict[str, Tensor]:
+        """The slope of weight |J_nc w|^2 / dim for one random w a sample (Hutchinson 1989)."""
+        directions = [torch.randn_like(x) for x in states]
+        size = sum(x[0].numel() for x in states)
+        slopes = self._penalty_gradient(states, fixed, directions)
+        return {name: weight / size * slope for name, slope in slopes.items()}
+
+    # ---------------------------------------------------------------- equilibrium propagation
+
+    def _nudged(self, free: Tensors, fixed: Fixed, targets: Tensors, beta: float, nudge: Phase) -> list[Tensor]:
+        """The states after a nudged phase from the free ones, under F - beta dC/dz."""
+        states = [x.clone() for x in free]
+        watch = _Watch(nudge, self.dtype)
+        for k in watch.steps():
+            force = _less(self._force(states, fixed), self._cost_force(states, fixed, targets), beta)
+            if watch.looks(k) and watch.settled(self._change(states, force, nudge.step)):
+                break
+            self._advance_(states, force, nudge.step)
+        return states
+
+    def _pair(
+        self,
+        free: Free,
+        fixed: Fixed,
+        targets: Tensors,
+        how: How,
+        turned: Callable[[Tensors, Tensors], tuple[Tensors, Tensors]] | None = None,
+    ) -> Gradients:
+        """Nudged phases at +beta and -beta in lockstep, and their contrast; ``turned`` is taken from their forces."""
+        beta, nudge = self._beta(free, fixed, targets, how.nudge, how.beta), how.nudge
+        plus, minus = [x.clone() for x in free.states], [x.clone() for x in free.states]
+        watch, shots = _Watch(nudge, self.dtype), _Snapshots(self.snapshots)
+        for k in watch.steps():
+            up = _less(self._force(plus, fixed), self._cost_force(plus, fixed, targets), beta)
+            down = _less(self._force(minus, fixed), self._cost_force(minus, fixed, targets), -beta)
+            if turned is not None:
+                left, right = turned(plus, minus)
+                up, down = _less(up, left, 1.0), _less(down, right, 1.0)
+            if watch.looks(k):
+                change = torch.maximum(self._change(plus, up, nudge.step), self._change(minus, down, nudge.step))
+                if watch.settled(change):
+                    break
+            self._advance_(plus, up, nudge.step)
+            self._advance_(minus, down, nudge.step)
+            shots.offer(k + 1, plus, minus)
+        plus, minus = shots.best(plus, minus)
+        return self._contrast(free, plus, minus, fixed, targets, 2 * beta, beta, how, shots.diverging)
+
+    def _beta(
+        self, free: Free, fixed: Fixed, targets: Tensors, nudge: Phase, beta: float | str | None, order: int = 2
+    ) -> float:
+        """The nudging strength; ``auto`` balances rounding (eps / displacement) and bias (displacement ^ order).
+
+        The relative displacement of each state is measured under a trial nudge; with the largest r and the
+        smallest s for a unit beta, ``eps / (s beta) = (r beta)^n`` gives ``beta^(n + 1) = eps / (s r^n)``, rounded
+        to a power of two.
+        """
+        if beta is not None and beta != "auto":
+            return float(beta)
+        eps = torch.finfo(self.dtype).eps
+        slopes = [c for c in self._cost_force(free.states, fixed, targets) if c is not None]
+        drive = max((float(c.square().mean()) for c in slopes), default=0.0) ** 0.5
+        if drive == 0.0:
+            return 1.0
+        size = max(float(x.square().mean()) for x in free.states) ** 0.5
+        trial = eps ** (1 / 3) * (size or 1.0) / (drive * max(nudge.step) * min(nudge.steps or 20, 20))
+        moved = self._nudged(free.states, fixed, targets, trial, nudge._replace(steps=nudge.steps or 20))
+        ratios = []
+        for m, x in zip(moved, free.states):
+            scale = float(x.square().mean()) ** 0.5 or size or 1.0
+            ratios.append(float((m - x).square().mean()) ** 0.5 / (trial * scale))
+        ratios = [r for r in ratios if r > 0 and math.isfinite(r)]
+        if not ratios:
+            return 1.0
+        best = (eps / (min(ratios) * max(ratios) ** order)) ** (1 / (order + 1))
+        self.last_beta = 2.0 ** round(math.log2(best))
+        return self.last_beta
+
+    def _contrast(
+        self,
+        free: Free,
+        plus: Tensors,
+        minus: Tensors,
+        fixed: Fixed,
+        targets: Tensors,
+        width: float,
+        beta: float,
+        how: How,
+        diverging: Tensor | None = None,
+    ) -> Gradients:
+        """Each param reads only the terms it is in; forces without an energy take <a, dF/dtheta> at z*.
+
+        Samples whose nudged phases diverged take no part.
+        """
+        kept = torch.stack([torch.isfinite(x.reshape(len(x), -1)).all(1) for x in (*plus, *minus)]).all(0)
+        if diverging is not None:
+            kept &= ~diverging
+        seen, fixed_seen, targets_seen = free.states, fixed, targets
+        if not bool(kept.all()):
+            rows = kept.nonzero()[:, 0]
+            seen, plus, minus, targets_seen = ([x[rows] for x in part] for part in (seen, plus, minus, targets))
+            fixed_seen = fixed.rows(rows)
+        upper, lower = self._energy_gradient(plus, fixed_seen), self._energy_gradient(minus, fixed_seen)
+        energy = {name: (upper[name] - lower[name]) / width for name in upper}
+        a = [(m - p) / width for m, p in zip(minus, plus)]
+        forces = self._user_force_gradient(seen, fixed_seen, a)
+        direct = self._cost_gradient(seen, fixed_seen, targets_seen)
+        return self._gradients([energy, forces, direct], free, fixed, targets, how, beta, kept)
+
+    # ---------------------------------------------------------------- the antisymmetric correction
+
+    @torch.no_grad()
+    def correction(
+        self, states: dict[str, Tensor], direction: dict[str, Tensor], clamps: dict[str, Tensor]
+    ) -> dict[str, Tensor]:
+        """(J_nc - J_nc^T) direction at the states, J_nc the Jacobian of all terms that are not proved conservative."""
+        at = self._listed(states)
+        return self._named(_filled(self._correction(at, self._fixed(clamps), self._listed(direction)), at))
+
+    def _tracking_aep(self, begin: list[Tensor], fixed: Fixed, targets: Tensors, how: How) -> Gradients:
+        """The correction at the common mode m of both phases, to half their difference v: one serves both.
+
+        Bias O(beta^2), and no tight free phase is needed.
+        """
+
+        def turned(plus: Tensors, minus: Tensors) -> tuple[Tensors, Tensors]:
+            mean = [(p + m) / 2 for p, m in zip(plus, minus)]
+            half = [(p - m) / 2 for p, m in zip(plus, minus)]
+            left = self._correction(mean, fixed, half)
+            return left, [None if t is None else -t for t in left]
+
+        return self._pair(self._settle(begin, fixed, how.free), fixed, targets, how, turned)
+
+    def _pulled(
+        self, states: Tensors, fixed: Fixed, seeds: Tensors, step: Sequence[float]
+    ) -> tuple[list[Tensor], list[Tensor]]:
+        """P^T seeds and step P^T seeds, P the derivative of the projection at z + step F(z)."""
+        if self.constrained:
+            moved = [x + h * f for x, f, h in zip(states, self._force(states, fixed), step)]
+            seeds = self._project_adjoint(moved, seeds)
+        return list(seeds), [h * u for u, h in zip(seeds, step)]
+
+    # ---------------------------------------------------------------- backpropagation through the steps
+
+    def _bptt(self, begin: list[Tensor], fixed: Fixed, targets: Tensors, how: How) -> Gradients:
+        """Through all steps, the start included."""
+        free, path = self._walked(begin, fixed, how.free, None)
+        slopes = _filled(self._cost_force(free.states, fixed, targets), free.states)
+        seeds, sums = self._walked_back(path, slopes, fixed, how.free)
+        seeds = self._project_adjoint(self._start(fixed), seeds)
+        start = self._start_gradient(fixed, seeds)
+        direct = self._cost_gradient(free.states, fixed, targets)
+        return self._gradients([sums, start, direct], free, fixed, targets, how)
+
+    def _tbptt(self, begin: list[Tensor], fixed: Fixed, targets: Tensors, how: How) -> Gradients:
+        """Through the last steps alone, as many as a nudged phase has."""
+        free, path = self._walked(begin, fixed, how.free, how.nudge.steps)
+        slopes = _filled(self._cost_force(free.states, fixed, targets), free.states)
+        _, sums = self._walked_back(path, slopes, fixed, how.free)
+        return self._gradients([sums, self._cost_gradient(free.states, fixed, targets)], free, fixed, targets, how)
+
+    def _walked(
+        self, states: list[Tensor], fixed: Fixed, phase: Phase, last: int | None
+    ) -> tuple[Free, Path]:
+        """The free phase with the path of its ``last`` steps (all: None)."""
+        path: Path = []
+        count = torch.zeros(len(states[0]), dtype=torch.int64, device=self.device)
+        moving, length = None, phase.steps or 0
+        while True:
+            for _ in range(length):
+                path.append(([x.clone() for x in states], moving))
+                before = path[-1][0]
+                self._advance_(states, self._force(states, fixed), phase.step)
+                if moving is not None:
+                    states = [torch.where(_like(moving, x), x, b) for x, b in zip(states, before)]
+                if last is not None and moving is None and len(path) > last:
+                    path.pop(0)
+            count += length if moving is None else length * moving
+            residual = self._residual(states, fixed, phase.step)
+            if phase.tolerance is None:
+                return Free(states, residual, count), path
+            moving = (residual > phase.tolerance) & (count < phase.max_steps)
+            if not bool(moving.any()):
+                return Free(states, residual, count), self._last_of(path, last)
+            length = min(phase.chunk, phase.max_steps - int(count.max()))
+
+    def _last_of(self, path: Path, last: int | None) -> Path:
+        """For each sample its own last steps: those it took before are switched off."""
+        if last is None:
+            return path
+        left = torch.full((len(path[0][0][0]),), last, device=self.device)
+        kept = []
+        for states, moving in reversed(path):
+            taken = (left > 0) if moving is None else (left > 0) & moving
+            left = left - taken.to(left.dtype)
+            kept.append((states, taken))
+        return kept[::-1]
+
+    def _walked_back(
+        self, path: Path, seeds: list[Tensor], fixed: Fixed, phase: Phase
+    ) -> tuple[list[Tensor], dict[str, Tensor]]:
+        """Adjoints of the steps in reverse: seeds on the states before them, and the sums for each param."""
+        sums: dict[str, Tensor] = {}
+        before = seeds
+        for states, pushed, back in self._steps_back(path, seeds, fixed, phase):
+            before = back
+            for name, part in self._force_gradient(states, fixed, pushed).items():
+                sums[name] = sums[name] + part if name in sums else part
+        return before, sums
+
+    def _steps_back(
+        self, path: Path, seeds: list[Tensor], fixed: Fixed, phase: Phase
+    ) -> Iterator[tuple[list[Tensor], list[Tensor], list[Tensor]]]:
+        """For each step in reverse: its states, step P^T seeds, and the seeds on its states."""
+        for states, moving in reversed(path):
+            through, pushed = self._pulled(states, fixed, seeds, phase.step)
+            if moving is not None:
+                pushed = [torch.where(_like(moving, u), u, 0.0) for u in pushed]
+            back = self._force_adjoint(states, fixed, pushed)
+            back = [u if b is None else u + b for u, b in zip(through, back)]
+            seeds = back if moving is None else [torch.where(_like(moving, b), b, s) for b, s in zip(back, seeds)]
+            yield states, pushed, seeds
+
+    # ---------------------------------------------------------------- the implicit gradient
+
+    def _implicit(self, begin: list[Tensor], fixed: Fixed, targets: Tensors, how: How) -> Gradients:
+        """lambda = dC/dz + (I + step J)^T P^T lambda, then <step P^T lambda, dF/dtheta>."""
+        free = self._settle(begin, fixed, how.free)
+        seeds = _filled(self._cost_force(free.states, fixed, targets), free.states)
+        pushed = self._solved(free.states, fixed, seeds, how.free.step)
+        sums = self._force_gradient(free.states, fixed, pushed)
+        return self._gradients([sums, self._cost_gradient(free.states, fixed, targets)], free, fixed, targets, how)
+
+    def _solved(self, states: Tensors, fixed: Fixed, seeds: Tensors, step: Sequence[float]) -> list[Tensor]:
+        """step P^T lambda, by GMRES. Raises RuntimeError where the system is singular or the solve stalls."""
+
+        def operator(flat: Tensor) -> Tensor:
+            through, pushed = self._pulled(states, fixed, _shaped(flat, states), step)
+            back = self._force_adjoint(states, fixed, pushed)
+            return flat - _flat([u if b is None else u + b for u, b in zip(through, back)])
+
+        goal = 1e-12 if self.dtype == torch.float64 else 1e-5
+        flat, residual = gmres(operator, _flat(seeds), tolerance=goal, restart=60, cycles=40)
+        worst = float(residual.max())
+        self.last_solve = worst
+        if not worst <= 1e3 * goal:
+            why = "there may be no isolated equilibrium here"
+            raise RuntimeError(f"the implicit solve stopped at a relative residual of {worst:.1e}; {why}")
+        return self._pulled(states, fixed, _shaped(flat, states), step)[1]
+
+    # ---------------------------------------------------------------- inside a host network
+
+    def forward(self, clamps: dict[str, Tensor], rule: str = "implicit") -> dict[str, Tensor]:
+        """Readouts at equilibrium, differentiable in params and real clamps (no double backward).
+
+        ``rule`` is ``implicit``, or ``bptt`` for the gradient through all steps.
+        """
+        if rule not in ("implicit", "bptt"):
+            raise ValueError(f"a network inside another is differentiated by implicit or bptt, not {rule}")
+        names = [name for name, (_, classes) in self.clamp_shapes.items() if classes is None]
+        owners = [getattr(self, attribute) for attribute in self.param_attributes.values()]
+        values = _Equilibrium.apply(self, clamps, rule, names, *(clamps[name] for name in names), *owners)
+        return dict(zip(self.readout_names, values))
+
+
+class _Equilibrium(torch.autograd.Function):
+    """Readouts at equilibrium as one operation of autograd."""
+
+    @staticmethod
+    def forward(ctx, net, clamps, rule, names, *tensors):
+        """Relax and read out."""
+        fixed = net._fixed(clamps)
+        phase = net._phase(None, None, None)
+        begin = net._begin(None, fixed)
+        if rule == "bptt":
+            free, path = net._walked(begin, fixed, phase, None)
+        else:
+            free, path = net._settle(begin, fixed, phase), []
+        ctx.net, ctx.rule, ctx.names = net, rule, names
+        ctx.fixed, ctx.phase, ctx.states, ctx.path = fixed, phase, free.states, path
+        return tuple(net._readouts(free.states, fixed))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, *seeds):
+        """The adjoint: the readouts' own slopes, then the equilibrium's or the steps'."""
+        net, fixed, states = ctx.net, ctx.fixed, ctx.states
+        params = [net._readout_gradient(states, fixed, seeds)]
+        clamps = [net._readout_clamp_gradient(states, fixed, seeds)]
+        back = _filled(net._readout_adjoint(states, fixed, seeds), states)
+        if ctx.rule == "implicit":
+            steps = [(states, net._solved(states, fixed, back, ctx.phase.step), back)]
+        else:
+            steps = net._steps_back(ctx.path, back, fixed, ctx.phase)
+        begin = back
+        for at, pushed, before in steps:
+            begin = before
+            params.append(net._force_gradient(at, fixed, pushed))
+            clamps.append(net._clamp_gradient(at, fixed, pushed))
+        if ctx.rule == "bptt":
+            begin = net._project_adjoint(net._start(fixed), begin)
+            params.append(net._start_gradient(fixed, begin))
+            clamps.append(net._start_clamp_gradient(fixed, begin))
+        return (None, None, None, None, *_totals(clamps, ctx.names), *_totals(params, net.param_attributes))
+
+
+def _totals(parts: list[dict[str, Tensor]], names: Iterable[str]) -> list[Tensor | None]:
+    """For each name the sum of the parts that have it, or None."""
+    found = ([part[name] for part in parts if name in part] for name in names)
+    return [sum(values[1:], values[0]) if values else None for values in found]
