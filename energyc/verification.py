@@ -9,15 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 from energyc.diagnostics import Source, UserError, stage
 from energyc.pipeline import ALL, Choices, Compiled, emit, instantiate, read, resolve
-from energyc.runs import dtype_of, is_run
+from energyc.resolve import Network
+from energyc.runs import dtype_of, is_run, reopen
 from energyc.syntax import ast
 
 if TYPE_CHECKING:
-    from energyc.rules import Fidelity, PrecisionTable
+    from energyc.rules import Fidelity, PrecisionTable, Probe
 
 #: The preset that gives sizes small enough to solve exactly.
 PRESET = "verify"
 SAMPLES = 4
+#: A run is measured at its own sizes, on fewer samples.
+RUN_SAMPLES = 2
 
 
 @dataclass(frozen=True)
@@ -48,16 +51,20 @@ def verify(
 ) -> Verification:
     """Measure rules on a network at initialisation, its weights times ``gain``, or with a run's trained weights.
 
-    Sizes: those of the spec's preset ``verify`` where no other preset is chosen. With ``sweep_residual`` also from
-    free phases that were cut off early. Raises SpecError, UserError.
+    Sizes: those of the spec's preset ``verify`` where no other preset is chosen. Rules: of a spec all that it admits,
+    of a run the one that it was trained by, where none are asked for. Inputs are drawn; a run's are its own test
+    samples where its data can be opened. With ``sweep_residual`` also from free phases that were cut off early.
+    Raises SpecError, UserError.
     """
     run = Path(spec_or_run) if is_run(spec_or_run) else None
     source = read(spec_or_run) if run is None else _run_source(run)
     choices = choices if run else _at_small_sizes(source, choices)
-    compiled = emit(resolve(source, choices), rules or ALL, choices)
+    network = resolve(source, choices)
+    compiled = emit(network, rules or (ALL if run is None else [_rule_of(run, network), "implicit"]), choices)
     exact, configured = _twins(compiled, run, gain)
     with stage("verify", source.name):
-        fidelity, precision = _measured(compiled, exact, configured, sweep_residual)
+        probe = _probe_of(run) if run is not None else None
+        fidelity, precision = _measured(compiled, exact, configured, probe, sweep_residual)
     return Verification(compiled.network.name, compiled.network.extents, choices.preset, gain, fidelity, precision)
 
 
@@ -65,6 +72,29 @@ def _run_source(run: Path) -> Source:
     from energyc.train.run import load_run
 
     return Source(str(run / "spec.energy"), load_run(run).spec)
+
+
+def _rule_of(run: Path, network: Network) -> str:
+    """The rule that a run was trained by."""
+    from energyc.train.run import load_run
+
+    return str(load_run(run).info.get("rule") or network.train.get("rule", "implicit"))
+
+
+def _probe_of(run: Path) -> Probe | None:
+    """Test samples of a run; None where its data cannot be opened."""
+    import torch
+
+    from energyc.rules import Probe
+    from energyc.train.feeds import Feed
+    from energyc.train.order import spread
+
+    try:
+        feed = Feed(reopen(run).session(run).feeds, "test", "cpu", torch.float64)
+    except UserError:
+        return None
+    batch = feed.batch(spread(len(feed), RUN_SAMPLES))
+    return Probe(batch.clamps, batch.targets)
 
 
 def _at_small_sizes(source: Source, choices: Choices) -> Choices:
@@ -92,14 +122,14 @@ def _twins(compiled: Compiled, run: Path | None, gain: float) -> tuple[Any, Any]
 
 
 def _measured(
-    compiled: Compiled, exact: Any, configured: Any, sweep_residual: bool
+    compiled: Compiled, exact: Any, configured: Any, probe: Probe | None, sweep_residual: bool
 ) -> tuple[Fidelity, PrecisionTable | None]:
     from energyc.rules import precision_table, random_probe, verify
 
     network, verdicts = compiled.network, compiled.classes.rules
     if network.cost is None:
         raise UserError(f"{network.name} has no cost, so no rule has a gradient", code="E0922", help="add a cost line")
-    probe = random_probe(exact, batch=SAMPLES)
+    probe = probe or random_probe(exact, batch=SAMPLES)
     inexact = [rule for rule in exact.rules if verdicts[rule].verdict != "exact"]
     fidelity = verify(exact, configured, probe, exact.rules, biased=inexact, sweep_residual=sweep_residual)
     trained_by = str(network.train.get("rule", "implicit"))

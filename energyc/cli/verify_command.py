@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -12,6 +14,7 @@ from energyc.cli.options import output_options, rule_option, spec_options
 
 if TYPE_CHECKING:
     from energyc.pipeline import Choices
+    from energyc.verification import Verification
 
 
 @click.command("verify")
@@ -25,15 +28,30 @@ def command(
     spec: str, rules: tuple[str, ...], gain: float, sweep: str | None, choices: Choices, console: Console
 ) -> None:
     """Fidelity of each rule's gradient on SPEC or RUN: in the limit, and as configured."""
-    from energyc.report.verify_text import written
+    from energyc.report.verify_text import print_report
     from energyc.verification import verify
 
     found = verify(spec, choices, rules=rules or None, gain=gain, sweep_residual=sweep == "residual")
+    drawn = _drawn(found, spec, sweep, console) if sweep else None
     if console.is_json:
-        console.write_json(found.to_json())
+        console.write_json(found.to_json() | ({"picture": str(drawn)} if drawn else {}))
     else:
-        sizes = ", ".join(f"{name} = {size}" for name, size in found.sizes.items())
-        head = f"network {found.network} at {sizes}" + (f" (preset {found.preset})" if found.preset else "")
-        console.write(written(head, found.fidelity, found.precision, sweep == "beta"))
+        print_report(found, sweep=sweep == "beta", color=console.colors(sys.stdout))
+        if drawn:
+            console.write(f"\n{drawn}")
     if not found.fidelity.passed:
         raise Exit(UNFAITHFUL)
+
+
+def _drawn(found: Verification, spec: str, sweep: str, console: Console) -> Path | None:
+    """The picture of a sweep, in the run's folder or here; None, with a note, where it cannot be drawn."""
+    from energyc.diagnostics import UserError
+    from energyc.report.verify_plots import draw_sweep
+
+    name = f"{sweep}.png"
+    path = Path(spec) / "pictures" / f"verify-{name}" if Path(spec).is_dir() else Path(f"{found.network}-{name}")
+    try:
+        return draw_sweep(found.network, found.fidelity, sweep, path)
+    except UserError as error:
+        console.note(f"no picture: {error.message}")
+        return None

@@ -2,84 +2,63 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
 
 if TYPE_CHECKING:
-    from energyc.rules import Fidelity, Looseness, Measure, PrecisionTable, Settling, Spectrum
+    from energyc.rules import Fidelity, Looseness, PrecisionTable, RuleFidelity, Settling, Spectrum
+    from energyc.verification import Verification
+
+#: Rules side by side in one table of params.
+SIDE_BY_SIDE = 4
+#: Where the output goes to no terminal.
+WIDTH = 110
 
 
-def written(head: str, fidelity: Fidelity, precision: PrecisionTable | None, sweep: bool = False) -> str:
-    """The table of rules, the table of params as configured, the spectrum, what rounding does."""
-    parts = [[head, *_free_phase(fidelity)], list(_rules(fidelity)), list(_params(fidelity))]
+def print_report(found: Verification, *, sweep: bool = False, color: bool = False) -> None:
+    """Write the report to standard output; ``sweep`` adds the points of each rule's sweep."""
+    terminal = Console(no_color=not color, highlight=False)
+    if not terminal.is_terminal:
+        terminal = Console(width=WIDTH, no_color=not color, highlight=False)
+    terminal.print(report(found, sweep=sweep), soft_wrap=False)
+
+
+def report(found: Verification, *, sweep: bool = False) -> RenderableType:
+    """What was measured, how the network settles, the rules, the params, the sweeps, what rounding does."""
+    fidelity = found.fidelity
+    parts: list[RenderableType] = [Text("\n".join([_head(found), *_free_phase(fidelity), *_spectrum(fidelity)]))]
+    parts += [Text("\nEach rule in the limit (float64, converged, beta swept), and as configured"), _rules(fidelity)]
+    parts += [Text("Cosine of each param: in the limit, as configured"), *_params(fidelity)]
     if sweep:
-        parts.append(list(_sweeps(fidelity)))
-    parts += [list(_looseness(fidelity.looseness)), [*_settling(fidelity.settling), *_spectrum(fidelity.spectrum)]]
-    parts += [precision.text().splitlines() if precision else []]
-    return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
+        parts.append(_sweeps(fidelity))
+    if fidelity.looseness is not None:
+        parts.append(Text("Lowest cosine of a param, the nudged phases starting from a free phase that was cut off"))
+        parts += [_looseness(fidelity.looseness), Text("\n".join(_verdicts(fidelity.looseness)) + "\n")]
+    if found.precision is not None:
+        parts += [Text(_rounding(found.precision)), _precision(found.precision)]
+    return Group(*parts)
+
+
+# ------------------------------------------------------------------ the network
+
+
+def _head(found: Verification) -> str:
+    sizes = ", ".join(f"{name} = {size}" for name, size in found.sizes.items())
+    preset = f" (preset {found.preset})" if found.preset else ""
+    gain = f", weights times {found.gain:g}" if found.gain != 1 else ""
+    return f"network {found.network} at {sizes}{preset}{gain}"
 
 
 def _free_phase(fidelity: Fidelity) -> Iterator[str]:
-    found = f"{fidelity.settled} of {fidelity.samples} samples settled"
-    yield f"free phase in float64: residual {fidelity.residual:.1e}, {found}"
-
-
-def _rules(fidelity: Fidelity) -> Iterator[str]:
-    header = ("rule", "cosine", "error", "law", "cosine", "error", "beta", "")
-    rows = [
-        (
-            name,
-            *_pair(rule.limit),
-            rule.law or rule.note,
-            *_pair(rule.configured),
-            "" if rule.beta is None else f"{rule.beta:.3g}",
-            "" if rule.passed else "NOT FAITHFUL",
-        )
-        for name, rule in fidelity.rules.items()
-    ]
-    lines = list(_table([header, *rows]))
-    first = lines[0].index("cosine")
-    second = lines[0].index("cosine", first + 1)
-    yield " " * first + "in the limit".ljust(second - first) + "as configured"
-    yield from lines
-
-
-def _params(fidelity: Fidelity) -> Iterator[str]:
-    rules = [name for name, rule in fidelity.rules.items() if rule.configured_params]
-    if not rules:
-        return
-    yield "cosine of each param as configured (in the limit where it differs)"
-    names = list(fidelity.rules[rules[0]].configured_params)
-    yield from _table(
-        [("param", *rules), *((param, *(_cell(fidelity.rules[r], param) for r in rules)) for param in names)]
-    )
-
-
-def _cell(rule: Any, param: str) -> str:
-    real, limit = rule.configured_params[param].cosine, rule.limit_params[param].cosine
-    return f"{real:.4f}" if abs(real - limit) < 5e-5 else f"{real:.4f} ({limit:.4f})"
-
-
-def _sweeps(fidelity: Fidelity) -> Iterator[str]:
-    for name, rule in fidelity.rules.items():
-        if rule.sweep is not None:
-            yield f"{name}: error against {rule.sweep.name}"
-            yield from (f"  {x:<12.4g} {error:.2e}" for x, error in rule.sweep.points)
-
-
-def _looseness(found: Looseness | None) -> Iterator[str]:
-    """The worst param's cosine of each rule against the residual it started from."""
-    if found is None:
-        return
-    yield "worst cosine of a param, started from a free phase that was cut off (residual, steps)"
-    cuts = [(point.residual, point.steps) for point in next(iter(found.rules.values()), ())]
-    header = ("rule", *(f"{residual:.0e} ({steps})" for residual, steps in cuts), "good from")
-    rows = []
-    for rule, points in found.rules.items():
-        threshold = found.threshold(rule)
-        cells = [f"{point.worst.cosine:.4f}" if point.kept == 1 else f"lost {1 - point.kept:.0%}" for point in points]
-        rows.append((rule, *cells, "never" if threshold is None else f"{threshold:.0e}"))
-    yield from _table([header, *rows])
+    count = f"{fidelity.settled} of {fidelity.samples} samples settled"
+    yield f"free phase in float64: residual {fidelity.residual:.1e}, {count}"
+    yield from _settling(fidelity.settling)
 
 
 def _settling(found: Settling) -> Iterator[str]:
@@ -89,11 +68,13 @@ def _settling(found: Settling) -> Iterator[str]:
     yield from (f"  what helps: {remedy}" for remedy in found.helps)
 
 
-def _spectrum(found: Spectrum | None) -> Iterator[str]:
+def _spectrum(fidelity: Fidelity) -> Iterator[str]:
+    found = fidelity.spectrum
     if found is None:
         return
-    yield f"Jacobian at the equilibrium of one sample, {found.size} states"
-    yield f"  spectral radius of a step   {found.step_radius:.4f}"
+    where = "at the equilibrium of one sample" if fidelity.settled else "where one sample ended"
+    yield f"Jacobian {where}, {found.size} states"
+    yield f"  spectral radius of a step   {found.step_radius:.4f}{_pace(found)}"
     yield f"  largest real part           {found.largest_real_part:.4f}"
     if found.departure_from_normality is not None:
         yield f"  departure from normality    {found.departure_from_normality:.2e}"
@@ -103,11 +84,129 @@ def _spectrum(found: Spectrum | None) -> Iterator[str]:
         yield f"  stable with steps times     {found.stable_factor:.3g}"
 
 
-def _pair(measure: Measure | None) -> tuple[str, str]:
-    return ("", "") if measure is None else (f"{measure.cosine:.6f}", f"{measure.relative_error:.1e}")
+def _pace(found: Spectrum) -> str:
+    steps = found.steps_for(10)
+    return f", so {steps:.0f} steps for a tenth of the residual" if math.isfinite(steps) else ""
 
 
-def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
-    for row in rows:
-        yield "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+# ------------------------------------------------------------------ rules and params
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for k, column in enumerate(columns):
+        table.add_column(column, justify="left" if k == 0 else "right", no_wrap=True)
+    return table
+
+
+def _rules(fidelity: Fidelity) -> Table:
+    columns = ("rule", "cosine", "error", "law", "configured", "error", "beta", "")
+    table = _table(*columns)
+    for name, rule in fidelity.rules.items():
+        table.add_row(name, *_limit(rule), *_configured(rule), "" if rule.passed else Text("NOT FAITHFUL", "bold red"))
+    return table
+
+
+def _limit(rule: RuleFidelity) -> tuple[str, str, str]:
+    if rule.limit is None:
+        return "", "", rule.note
+    return f"{rule.limit.cosine:.6f}", f"{rule.limit.relative_error:.1e}", rule.law
+
+
+def _configured(rule: RuleFidelity) -> tuple[str, str, str]:
+    if rule.configured is None:
+        return "", "", ""
+    beta = "" if rule.beta is None else f"{rule.beta:.3g}"
+    return f"{rule.configured.cosine:.6f}", f"{rule.configured.relative_error:.1e}", beta
+
+
+def _params(fidelity: Fidelity) -> Iterator[Table]:
+    """Tables of the cosine of each param, a few rules side by side."""
+    rules = [name for name, rule in fidelity.rules.items() if rule.limit_params]
+    for first in range(0, len(rules), SIDE_BY_SIDE):
+        chosen = rules[first : first + SIDE_BY_SIDE]
+        table = _table("param", *chosen)
+        for param in fidelity.rules[chosen[0]].limit_params:
+            table.add_row(param, *(_cell(fidelity.rules[rule], param) for rule in chosen))
+        yield table
+
+
+def _cell(rule: RuleFidelity, param: str) -> Text:
+    limit, real = rule.limit_params[param], rule.configured_params.get(param)
+    return Text.assemble(_cosine(limit.cosine), "  ", _cosine(math.nan if real is None else real.cosine))
+
+
+def _cosine(value: float) -> tuple[str, str]:
+    """A cosine, coloured where it is low."""
+    style = "" if value >= 0.99 else "yellow" if value >= 0.9 else "red"
+    return f"{value:.4f}".rjust(7), style
+
+
+# ------------------------------------------------------------------ sweeps
+
+
+def _sweeps(fidelity: Fidelity) -> RenderableType:
+    lines = []
+    for name, rule in fidelity.rules.items():
+        if rule.sweep is not None:
+            lines.append(f"{name}: error against {rule.sweep.name}")
+            lines += [f"  {x:<12.4g} {error:.2e}" for x, error in rule.sweep.points]
+    return Text("\n".join(lines) + "\n")
+
+
+def _looseness(found: Looseness) -> Table:
+    """The lowest cosine of a param for each rule, a row for each place where the free phase was cut off."""
+    table = _table("residual", "steps", *found.rules)
+    for row in zip(*found.rules.values(), strict=True):
+        cells = [_lowest(point.worst.cosine, point.param, point.kept) for point in row]
+        table.add_row(f"{row[0].residual:.0e}", str(row[0].steps), *cells)
+    return table
+
+
+def _lowest(cosine: float, param: str, kept: float) -> Text:
+    if kept < 1:
+        return Text(f"{1 - kept:.0%} diverged", "red")
+    return Text.assemble(f"{param} ", _cosine(cosine))
+
+
+def _verdicts(found: Looseness) -> Iterator[str]:
+    """In words: the residual that each rule needs, and what they make of a residual of 1e-2."""
+    for rule in found.rules:
+        threshold = found.threshold(rule)
+        needs = "at no residual that was tried" if threshold is None else f"from a residual of {threshold:.0e} down"
+        yield f"{rule}: the cosine of every param is at least 0.8 {needs}"
+    loose = {rule: next((p for p in points if p.residual <= 1e-2), None) for rule, points in found.rules.items()}
+    fails = [rule for rule, point in loose.items() if point is not None and not point.good and rule != "implicit"]
+    holds = [rule for rule, point in loose.items() if point is not None and point.good and rule != "implicit"]
+    if fails and holds:
+        said = f"{_listed(fails)} {_fail(fails)}, {_listed(holds)} {_do(holds)} not"
+        yield f"with a loose free phase (residual 1e-2) {said}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+
+
+def _fail(names: Sequence[str]) -> str:
+    return "fails" if len(names) == 1 else "fail"
+
+
+def _do(names: Sequence[str]) -> str:
+    return "does" if len(names) == 1 else "do"
+
+
+# ------------------------------------------------------------------ rounding
+
+
+def _rounding(found: PrecisionTable) -> str:
+    nudges = "".join(f", the nudge on {name} {ulps:.3g} ulps a step" for name, ulps in found.nudge_ulps.items())
+    beta = "" if found.beta is None else f", beta {found.beta:.3g}"
+    return f"{found.rule} in float32 against float64{beta}{nudges}"
+
+
+def _precision(found: PrecisionTable) -> Table:
+    """What float32 does to the rule that the network trains by."""
+    table = _table("param", "error", "share")
+    for row in found.rows:
+        table.add_row(row.param, f"{row.error:.1e}", f"{row.share:.1e}")
+    return table

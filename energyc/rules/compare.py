@@ -19,7 +19,10 @@ class Measure:
 
     def to_json(self) -> dict[str, float | None]:
         """As numbers; what is not finite is null."""
-        return {k: v if math.isfinite(v) else None for k, v in (("cosine", self.cosine), ("relative_error", self.relative_error))}
+        return {
+            k: v if math.isfinite(v) else None
+            for k, v in (("cosine", self.cosine), ("relative_error", self.relative_error))
+        }
 
 
 def measure(found: Tensor, exact: Tensor) -> Measure:
@@ -35,7 +38,10 @@ def measure(found: Tensor, exact: Tensor) -> Measure:
 
 def measure_all(found: Mapping[str, Tensor], exact: Mapping[str, Tensor]) -> Measure:
     """Of all params together."""
-    return measure(torch.cat([found[n].double().flatten() for n in exact]), torch.cat([t.double().flatten() for t in exact.values()]))
+    return measure(
+        torch.cat([found[n].double().flatten() for n in exact]),
+        torch.cat([t.double().flatten() for t in exact.values()]),
+    )
 
 
 def measure_each(found: Mapping[str, Tensor], exact: Mapping[str, Tensor]) -> dict[str, Measure]:

@@ -25,7 +25,7 @@ FAITHFUL = 0.9999
 
 @dataclass(frozen=True)
 class RuleFidelity:
-    """One rule: both columns over all params and for each, the law that its error follows, and whether it is faithful."""
+    """One rule: both columns over all params and for each, the law that its error follows, whether it is faithful."""
 
     rule: str
     limit: Measure | None
@@ -50,12 +50,19 @@ class RuleFidelity:
         }
         configured = {**self.configured.to_json(), "beta": self.beta} if self.configured else None
         sweep = self.sweep.to_json() if self.sweep else None
-        return {"limit": limit, "configured": configured, "passed": self.passed, "note": self.note, "params": params, "sweep": sweep}
+        return {
+            "limit": limit,
+            "configured": configured,
+            "passed": self.passed,
+            "note": self.note,
+            "params": params,
+            "sweep": sweep,
+        }
 
 
 @dataclass(frozen=True)
 class Fidelity:
-    """The report of ``verify``; ``residual`` is the free phase's in float64, ``looseness`` is there where it was swept."""
+    """The report of ``verify``; ``residual`` is the free phase's in float64, ``looseness`` is of a swept one."""
 
     rules: Mapping[str, RuleFidelity]
     spectrum: Spectrum | None
@@ -104,7 +111,11 @@ def verify(
         sweep_residual: whether to cut the free phase off at a row of residuals too.
     """
     found = rest(exact, probe, most_steps)
-    at = spectrum(exact, found.states, found.probe.clamps, exact.relax_step) if found.settled else _at_the_end(exact, probe, found)
+    at = (
+        spectrum(exact, found.states, found.probe.clamps, exact.relax_step)
+        if found.settled
+        else _at_the_end(exact, probe, found)
+    )
     judged = settling(exact, configured, probe, found, at)
     try:
         lab = Laboratory(exact, found, at) if found.settled else None

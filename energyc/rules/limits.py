@@ -21,6 +21,8 @@ Gradient = Mapping[str, Tensor]
 LONGEST = 4e7
 #: A sweep may stop once it is this near, and starts no nearer than that.
 NEAR, FAR = 1e-9, 1e-4
+#: Nudged phases run until their error is smaller by this.
+SETTLED = 1e12
 #: Steps of the nudge by which ``beta = auto`` is chosen.
 TRIAL = 20
 CONTRASTS = ("ep", "centered-ep", "vf", "aep", "tracking-aep", "holomorphic-ep", "holomorphic-aep")
@@ -47,12 +49,19 @@ class Laboratory:
         self.probe: Probe = found.probe
         self.states = found.states
         self.step = None if found.factor == 1.0 else found.step[0]
-        self.nudge_steps = _steps_enough(spectrum if found.factor == 1.0 else None)
+        self.spectrum = spectrum if found.factor == 1.0 else None
+        self.nudge_steps = self.steps_for(SETTLED)
         self.reference: Gradient = self.at_rest("implicit").params
 
     def at_rest(self, rule: str, **settings: Any) -> Any:
         """A rule's gradients from the equilibrium."""
         return self.gradients(rule, steps=0, states=copied(self.states), **settings)
+
+    def steps_for(self, factor: float) -> int | None:
+        """Steps in which a nudged phase comes nearer to its end by a factor; None where the spectrum does not tell."""
+        if self.spectrum is None or not self.spectrum.step_radius < 0.99:
+            return None
+        return math.ceil(1.1 * self.spectrum.steps_for(factor)) + 20
 
     def gradients(self, rule: str, **settings: Any) -> Any:
         """A rule's gradients on the probe."""
@@ -73,18 +82,11 @@ class Laboratory:
         return found
 
 
-def _steps_enough(spectrum: Spectrum | None) -> int | None:
-    """How long a nudged phase runs until its error is far below every other; None (run and watch) where the radius does not tell."""
-    if spectrum is None or not spectrum.step_radius < 0.99:
-        return None
-    return math.ceil(1.1 * spectrum.steps_for(1e12)) + 20
-
-
 # ---------------------------------------------------------------- contrasts
 
 
 def contrast(lab: Laboratory, rule: str, order: int) -> Limit:
-    """Beta swept downwards over powers of 8 until the error is near nothing or falls no more; the lowest is the limit."""
+    """Beta swept down over powers of 8 until the error is near nothing or falls no more; the lowest is the limit."""
     points, best, limit = [], math.inf, lab.reference
     top = _top(lab, rule)
     for k in range(18):

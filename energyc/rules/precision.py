@@ -26,7 +26,7 @@ class PrecisionRow:
 
 @dataclass(frozen=True)
 class PrecisionTable:
-    """The table of a network: the free phase's residual, the nudge of each state in ulps, beta, and each param's error."""
+    """The table of a network: the residual, the nudge of each state in ulps, beta, and each param's error."""
 
     rule: str
     beta: float | None
@@ -62,7 +62,11 @@ def precision_table(single: Any, double: Any, probe: Probe, rule: str = "centere
     high = double.gradients(probe.clamps, probe.targets, rule, allow_biased=True, **settings)
     total = torch.cat([g.flatten() for g in high.params.values()]).norm()
     errors = measure_each(low.params, high.params)
-    rows = tuple(PrecisionRow(n, errors[n].relative_error, float(g.norm() / total)) for n, g in high.params.items() if float(g.norm()) > 0)
+    rows = tuple(
+        PrecisionRow(n, errors[n].relative_error, float(g.norm() / total))
+        for n, g in high.params.items()
+        if float(g.norm()) > 0
+    )
     return PrecisionTable(rule, low.beta, float(low.residual.max()), _ulps(single, low, probe), rows)
 
 
@@ -77,5 +81,7 @@ def _ulps(net: Any, gradients: Any, probe: Probe) -> dict[str, float]:
     for name, z, slope, step in zip(net.state_names, states, slopes, net.relax_step, strict=True):
         if slope is not None:
             size = float(z.square().mean()) ** 0.5 or 1.0
-            found[name] = step * gradients.beta * float(slope.square().mean()) ** 0.5 / (torch.finfo(net.dtype).eps * size)
+            found[name] = (
+                step * gradients.beta * float(slope.square().mean()) ** 0.5 / (torch.finfo(net.dtype).eps * size)
+            )
     return found

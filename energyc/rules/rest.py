@@ -21,8 +21,8 @@ FACTORS = (1.0, 0.25, 0.05)
 class Rest:
     """Where the free phase ended.
 
-    ``states`` and ``probe`` are of the samples that settled; ``residual`` and ``steps`` [samples] are of all of them, at
-    the steps in ``step``, which are ``factor`` times the network's own. ``last`` are the states of all samples.
+    ``states`` and ``probe`` are of the samples that settled, ``residual`` [samples] and ``last`` of all of them;
+    ``step`` is ``factor`` times the network's own.
     """
 
     states: dict[str, Tensor]

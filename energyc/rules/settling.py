@@ -71,14 +71,19 @@ def _without_rest(exact: Any, probe: Probe, found: Rest, spectrum: Spectrum | No
     where = f"the residual is {found.worst:.1e} after {found.steps} steps" if finite else "the states exploded"
     yield f"no fixed point was found: {where}, and smaller steps found none either", ""
     if spectrum is not None and spectrum.largest_real_part > 0:
-        yield f"where it ended the Jacobian has an eigenvalue with real part {spectrum.largest_real_part:.3g} > 0: no step size holds it there", ""
+        yield f"{_pushed(spectrum)}: no step size holds it where it ended", ""
     elif spectrum is not None and math.isfinite(spectrum.largest_real_part):
-        yield "where it ended all real parts are negative: the way is long, or it circles", "more steps: --set relax.max_steps"
+        why = "where it ended all real parts are negative: the way is long, or it circles"
+        yield why, "more steps: --set relax.max_steps"
     calmer = _gentler(exact, probe)
     if calmer is not None:
-        yield "", f"a lower gain: with {calmer:g} times these weights it settles (train with a higher penalty floor, or start smaller)"
+        yield "", f"a lower gain: it settles with {calmer:g} times these weights (start smaller, or raise the penalty)"
     else:
         yield "", "a lower gain, or more damping in the energy"
+
+
+def _pushed(spectrum: Spectrum) -> str:
+    return f"the Jacobian has an eigenvalue with real part {spectrum.largest_real_part:.3g} > 0"
 
 
 def _gentler(net: Any, probe: Probe) -> float | None:
@@ -103,7 +108,7 @@ def _too_large_a_step(seen: Settling, spectrum: Spectrum) -> Reasons:
     """There is a fixed point, and the step jumps over it."""
     yield f"a step multiplies errors at the fixed point by {spectrum.step_radius:.3g}: it cannot stay there", ""
     if spectrum.largest_real_part > 0:
-        yield f"the Jacobian has an eigenvalue with real part {spectrum.largest_real_part:.3g} > 0: no step size helps", "a lower gain"
+        yield f"{_pushed(spectrum)}: no step size helps", "a lower gain"
     elif spectrum.stable_factor is not None:
         sizes = " and ".join(f"{h * spectrum.stable_factor:.3g}" for h in dict.fromkeys(seen.step))
         yield "all real parts are negative: the step is too large", f"a smaller step: it is stable below {sizes}"
@@ -115,7 +120,8 @@ def _too_few_steps(seen: Settling, spectrum: Spectrum | None, configured: Any) -
     """It settles, later than it is given time for; or float32 does not reach that tolerance."""
     goal = seen.tolerance or 0.0
     if goal < 8 * torch.finfo(configured.dtype).eps:
-        yield f"the tolerance {goal:.1e} is within rounding of {configured.dtype}", "a higher tolerance, or train.dtype = float64"
+        helps = "a higher tolerance, or train.dtype = float64"
+        yield f"the tolerance {goal:.1e} is within rounding of {configured.dtype}", helps
         return
     more = math.inf if spectrum is None else spectrum.steps_for(seen.residual / goal)
     yield f"the residual is {seen.residual:.1e} after {seen.steps} steps, above the tolerance {goal:.1e}", ""

@@ -43,7 +43,9 @@ class Spectrum:
         return math.log(factor) / -math.log(self.step_radius)
 
 
-def spectrum(net: Any, states: dict[str, Tensor], clamps: dict[str, Tensor], step: tuple[float, ...], sample: int = 0) -> Spectrum:
+def spectrum(
+    net: Any, states: dict[str, Tensor], clamps: dict[str, Tensor], step: tuple[float, ...], sample: int = 0
+) -> Spectrum:
     """The spectrum at one sample's states under the given step sizes; dense up to 1,500 states, by Arnoldi above."""
     at = _Point(net, states, clamps, sample)
     return _dense(at, step) if at.size <= LARGEST else _sparse(at, step)
@@ -136,4 +138,6 @@ class _Point:
 
 
 def _flat(parts: Any, states: list[Tensor]) -> Tensor:
-    return torch.cat([(torch.zeros_like(x) if p is None else p).reshape(len(x), -1) for p, x in zip(parts, states, strict=True)], 1)
+    return torch.cat(
+        [(torch.zeros_like(x) if p is None else p).reshape(len(x), -1) for p, x in zip(parts, states, strict=True)], 1
+    )
