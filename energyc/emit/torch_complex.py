@@ -28,7 +28,7 @@ EXPLICIT: Mapping[str, str] = MappingProxyType(
         "silu": "complex_silu({u})",
         "silu_slope": "complex_silu_slope({u})",
         "gelu_tanh": "complex_gelu_tanh({u})",
-        "gelu_tanh_slope": "gelu_tanh_slope({u})",
+        "gelu_tanh_slope": "complex_gelu_tanh_slope({u})",
         "gauss": "gauss({u})",
     }
 )
@@ -46,14 +46,14 @@ class ComplexWriter(TorchWriter):
             raise NotImplementedError(f"{name} has no holomorphic extension in torch")
         form = EXPLICIT[name]
         self.needed.add(form.lstrip("-").split("(")[0])
-        return Code(form.format(u=self.code(node.argument).text), 4, True)
+        return Code(form.format(u=self.tensor(node.argument).text), 4, True)
 
     def _shifted(self, node: Reduction, name: str) -> Code:
         self.needed.add(name)
         axes = self._axes(node)
         listed = f"({', '.join(map(str, axes))},)" if len(axes) == 1 else f"({', '.join(map(str, axes))})"
         mask = "None" if node.guard is None else self._guard(node.guard, node.argument).text
-        return Code(f"{name}({self.code(node.argument).text}, {mask}, {listed})", 4, True)
+        return Code(f"{name}({self.argument(node).text}, {mask}, {listed})", 4, True)
 
     def _softmax(self, node: Softmax) -> Code:
         return self._shifted(node, "complex_softmax")
@@ -119,6 +119,11 @@ HELPERS: Mapping[str, str] = {
     "complex_gelu_tanh": '''def complex_gelu_tanh(u: Tensor) -> Tensor:
     """``u/2 (1 + tanh(sqrt(2 / pi) (u + 0.044715 u^3)))``."""
     return u / 2 * (1 + torch.tanh(math.sqrt(2 / math.pi) * (u + 0.044715 * u**3)))''',
+    "complex_gelu_tanh_slope": '''def complex_gelu_tanh_slope(u: Tensor) -> Tensor:
+    """The slope of gelu in its tanh form."""
+    t = torch.tanh(math.sqrt(2 / math.pi) * (u + 0.044715 * u**3))
+    inner = math.sqrt(2 / math.pi) * (1 + 3 * 0.044715 * u.square())
+    return (1 + t) / 2 + u * (1 - t.square()) * inner / 2''',
     "complex_softmax": '''def complex_softmax(x: Tensor, mask: Tensor | None, axes: tuple[int, ...]) -> Tensor:
     """A ratio of exponentials, shifted by the largest real part; 0 where the mask is false."""
     real = x.real if mask is None else x.real.masked_fill(~mask, float("-inf"))

@@ -71,6 +71,14 @@ def reduction(code: Code, labels: Sequence[Label], out: Sequence[Label]) -> Code
     return code if order == sorted(order) else _permuted(code, order)
 
 
+def without(code: Code, labels: Sequence[Label], wanted: Sequence[Label]) -> tuple[Code, list[Label]]:
+    """A tensor summed over the labels that nothing else wants; its labels then."""
+    kept = [x for x in labels if x in wanted]
+    if len(kept) == len(labels) or len(set(labels)) != len(labels):
+        return code, list(labels)
+    return reduction(code, labels, kept), kept
+
+
 def as_matrix_product(a: Code, la: Sequence[Label], b: Code, lb: Sequence[Label], out: Sequence[Label]) -> Code | None:
     """``a @ b``, ``a @ b.T`` where a's last axis is summed against a matrix b and the rest keeps its order."""
     if len(lb) != 2 or lb[0] == lb[1] or not la or len(set(la) & set(lb)) != 1 or len(set(la)) != len(la):
@@ -105,6 +113,8 @@ def pairwise(a: Code, la: Sequence[Label], b: Code, lb: Sequence[Label], out: Se
         for form in (as_matrix_product, as_matrix_vector, as_gram):
             if (code := form(left, ll, right, lr, out)) is not None:
                 return code
+    if set(la) == set(lb) and len(set(la)) == len(la) and len(set(lb)) == len(lb):
+        return reduction(product(a, arranged(b, lb, la)), la, out)
     names = letters([*out, *la, *lb], wishes)
     equation = ",".join("".join(names[x] for x in labels) for labels in (la, lb)) + "->" + "".join(names[x] for x in out)
     return Code(f'torch.einsum("{equation}", {a.text}, {b.text})', 4, True)

@@ -53,23 +53,19 @@ HELPERS: Mapping[str, str] = MappingProxyType(
     return torch.relu(u) + torch.log1p(torch.exp(-torch.abs(u)))''',
         "silu_slope": '''def silu_slope(u: Tensor) -> Tensor:
     """``s + u s (1 - s)`` with s the sigmoid of u: the slope of silu."""
-    s = torch.sigmoid(u)
-    return s + u * s * (1 - s)''',
+    return torch.ops.aten.silu_backward(torch.ones_like(u), u)''',
         "gauss": '''def gauss(u: Tensor) -> Tensor:
     """The standard normal density."""
     return torch.exp(-u.square() / 2) / math.sqrt(2 * math.pi)''',
         "gelu_slope": '''def gelu_slope(u: Tensor) -> Tensor:
     """``Phi(u) + u phi(u)``: the slope of gelu."""
-    density = torch.exp(-u.square() / 2) / math.sqrt(2 * math.pi)
-    return torch.erfc(-u / math.sqrt(2)) / 2 + u * density''',
+    return torch.ops.aten.gelu_backward(torch.ones_like(u), u)''',
         "gelu_tanh_core": '''def gelu_tanh_core(u: Tensor) -> Tensor:
     """``tanh(sqrt(2 / pi) (u + 0.044715 u^3))``."""
     return torch.tanh(math.sqrt(2 / math.pi) * (u + 0.044715 * u**3))''',
         "gelu_tanh_slope": '''def gelu_tanh_slope(u: Tensor) -> Tensor:
     """The slope of gelu in its tanh form."""
-    t = torch.tanh(math.sqrt(2 / math.pi) * (u + 0.044715 * u**3))
-    inner = math.sqrt(2 / math.pi) * (1 + 3 * 0.044715 * u.square())
-    return (1 + t) / 2 + u * (1 - t.square()) * inner / 2''',
+    return torch.ops.aten.gelu_backward(torch.ones_like(u), u, approximate="tanh")''',
         "silu_integral": '''def silu_integral(u: Tensor) -> Tensor:
     """``u log(1 + e^u) + Li2(-e^u)``: the integral of silu, by the Bernoulli series of the dilogarithm."""
     w = torch.log1p(torch.exp(-torch.abs(u)))

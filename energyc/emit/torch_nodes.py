@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import numpy as np
 
 from energyc.emit import torch_functions as functions
-from energyc.emit.code import ATOM, PRODUCT, SUM, UNARY, Code, number, scaled
+from energyc.emit.code import ATOM, UNARY, Code, number, scaled
 from energyc.emit.torch_access import AccessWriter, access_of
-from energyc.emit.torch_einsum import BATCH, Label, arranged, diagonal, pairwise, reduction
+from energyc.emit.torch_einsum import BATCH, Label, arranged, diagonal, pairwise, reduction, without
 from energyc.emit.torch_index import IndexWriter, axes_missing, constant
+from energyc.emit.torch_sums import Term, collected, covered, joined
 from energyc.ir import (
     Add,
     ArgMax,
@@ -148,67 +149,73 @@ class TorchWriter:
     def _einsum(self, node: Einsum) -> Code:
         factor = self.factor(node.coefficient)
         if not node.operands:
-            return Code(number(factor), UNARY if factor < 0 else 4)
+            return Code(number(factor), UNARY if factor < 0 else ATOM)
+        return self._expanded(node, scaled(factor, self.bare(node)))
+
+    def bare(self, node: Einsum) -> Code:
+        """An einsum without its coefficient; what it broadcasts over may have size 1 or be missing in front."""
         if len(node.operands) == 1:
-            return self._unary(node, factor)
+            return self._unary(node)
         access = access_of(node)
-        if access is not None and (code := self._access.write(access)) is not None:
-            return self._expanded(node, scaled(factor, code))
-        return self._expanded(node, scaled(factor, self._pair(node)))
+        return (access and self._access.write(access)) or self._pair(node)
 
     def _pair(self, node: Einsum) -> Code:
         a, b = sorted(node.operands, key=lambda o: (not o.node.batched, -len(o.axes)))
         la, lb = self._labels(a.node, a.axes), self._labels(b.node, b.axes)
         out = self._labels(node, node.out)
+        ca, la = without(self.code(a.node), la, [*lb, *out] if set(la) & set(lb) else [*la])
+        cb, lb = without(self.code(b.node), lb, [*la, *out])
         have = [x for x in out if x in la or x in lb]
-        gone = [x for x in la if x not in lb and x not in out], [x for x in lb if x not in la and x not in out]
-        ca, cb = self.code(a.node), self.code(b.node)
-        if gone[0] and set(la) & set(lb) and len(set(la)) == len(la):
-            ca, la = reduction(ca, la, [x for x in la if x not in gone[0]]), [x for x in la if x not in gone[0]]
-        if gone[1] and len(set(lb)) == len(lb):
-            cb, lb = reduction(cb, lb, [x for x in lb if x not in gone[1]]), [x for x in lb if x not in gone[1]]
         return arranged(pairwise(ca, la, cb, lb, have, self._wishes(node)), have, out)
 
-    def _unary(self, node: Einsum, factor: float, *, expand: bool = True) -> Code:
+    def _unary(self, node: Einsum) -> Code:
         (operand,) = node.operands
-        labels = self._labels(operand.node, operand.axes)
+        inner, labels = self.code(operand.node), self._labels(operand.node, operand.axes)
         out = self._labels(node, node.out)
-        inner = self.code(operand.node)
         if len(set(labels)) != len(labels):
             inner, labels = diagonal(inner, labels)
         have = [x for x in out if x in labels]
-        code = scaled(factor, arranged(reduction(inner, labels, have), have, out))
-        return self._expanded(node, code) if expand else code
+        return arranged(reduction(inner, labels, have), have, out)
 
     def _expanded(self, node: Einsum, code: Code) -> Code:
         """A result with its broadcast dims at full size."""
-        present = {label for operand in node.operands for label in operand.axes}
-        if all(label in present for label in node.out):
-            return code
-        sizes = [*(["-1"] if node.batched else []), *(str(self.sizes[d]) for d in node.dims)]
-        return code.method(f"expand({', '.join(sizes)})")
-
-    def _add(self, node: Add) -> Code:
-        """Terms in order, the first one without a sign if there is one."""
-        if (known := self.known(node)) is not None:
-            return Code(number(known), UNARY if known < 0 else ATOM)
-        code = self._terms(node)
-        if self.spans(node, [term for _, term in node.terms]):
+        if len(_present(node)) == len(node.out):
             return code
         return code.method(f"expand({', '.join(self._shape(node, '-1'))})")
 
-    def spans(self, node: Node, terms: Sequence[Node]) -> bool:
-        """Whether the terms, broadcast against each other, have the node's full size."""
-        spanned = {axis for term in terms for axis in self._spanned(term)}
-        return len(spanned) == len(node.dims) and any(term.batched for term in terms) == node.batched
+    def _add(self, node: Add) -> Code:
+        if (known := self.known(node)) is not None:
+            return Code(number(known), UNARY if known < 0 else ATOM)
+        terms = self.terms(node)
+        code = joined(terms)
+        if self.full(node, terms):
+            return code
+        return code.method(f"expand({', '.join(self._shape(node, '-1'))})")
 
-    def _spanned(self, node: Node) -> set[int]:
-        """The axes that a term of a sum has at their full size."""
-        if self.known(node) is not None:
-            return set()
-        if node in self.names or not isinstance(node, Einsum) or len(node.operands) != 1:
-            return set(range(len(node.dims)))
-        return {k for k, label in enumerate(node.out) if label in node.operands[0].axes}
+    def terms(self, node: Add) -> list[Term]:
+        """The terms of a sum in order; sums inside it that have no name are opened."""
+        return collected([self._term(*term) for term in self.flat(node)], fresh_first=self._in_place)
+
+    def full(self, node: Node, terms: Iterable[Term]) -> bool:
+        """Whether terms, broadcast against each other, have the size of the whole."""
+        return len(covered(terms)) == len(node.dims) + node.batched
+
+    def flat(self, node: Add, factor: float = 1.0) -> Iterator[tuple[float, Node]]:
+        """The terms of a sum and of the sums in it that have no name, each with its factor."""
+        for coefficient, term in node.terms:
+            inner = factor * self.factor(coefficient)
+            if isinstance(term, Add) and term not in self.names:
+                yield from self.flat(term, inner)
+            else:
+                yield inner, term
+
+    def _term(self, factor: float, node: Node) -> Term:
+        if (known := self.known(node)) is not None:
+            return Term(factor * known, None)
+        batch = frozenset({-1} if node.batched else {})
+        if isinstance(node, Einsum) and node not in self.names:
+            return Term(factor * self.factor(node.coefficient), self.bare(node), batch | _present(node))
+        return Term(factor, self.code(node), batch | set(range(len(node.dims))))
 
     def known(self, node: Node) -> float | None:
         """The value of a node that is one number everywhere."""
@@ -218,33 +225,6 @@ class TorchWriter:
             parts = [(self.factor(c), self.known(term)) for c, term in node.terms]
             return sum(c * v for c, v in parts if v is not None) if all(v is not None for _, v in parts) else None
         return None
-
-    def _terms(self, node: Add) -> Code:
-        text = ""
-        for coefficient, term in self.ordered(node):
-            factor = self.factor(coefficient)
-            code = self.term(term)
-            if not text:
-                text = scaled(factor, code).at(SUM)
-            else:
-                text += f" {'-' if factor < 0 else '+'} {scaled(abs(factor), code).at(PRODUCT)}"
-        return Code(text, SUM, True)
-
-    def ordered(self, node: Add) -> list[tuple[Coefficient, Node]]:
-        """The terms of a sum: a positive one first, broadcasts last."""
-        return sorted(node.terms, key=lambda term: (self._is_broadcast(term[1]), self.factor(term[0]) < 0))
-
-    def _is_broadcast(self, node: Node) -> bool:
-        if node in self.names or not isinstance(node, Einsum):
-            return not node.batched
-        present = {label for operand in node.operands for label in operand.axes}
-        return not all(label in present for label in node.out) or not node.batched
-
-    def term(self, node: Node) -> Code:
-        """A term of a sum, where broadcasting spares an expansion."""
-        if node not in self.names and isinstance(node, Einsum) and len(node.operands) == 1:
-            return self._unary(node, self.factor(node.coefficient), expand=False)
-        return self.code(node)
 
     # ------------------------------------------------------------ functions and reductions
 
@@ -322,6 +302,12 @@ class TorchWriter:
     def _argmax(self, node: ArgMax) -> Code:
         self.needed.add("first_largest")
         return Code(f"first_largest({self._masked(node).text}, {_axes_text(self._axes(node))})", 4, True)
+
+
+def _present(node: Einsum) -> set[int]:
+    """The axes of an einsum that an operand has; it broadcasts over the others."""
+    labels = {label for operand in node.operands for label in operand.axes}
+    return {axis for axis, label in enumerate(node.out) if label in labels}
 
 
 def _axes_text(axes: Sequence[int]) -> str:

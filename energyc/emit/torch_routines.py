@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from energyc.emit.code import PRODUCT, SUM, Code, product, scaled
+from energyc.emit.code import Code, product
 from energyc.emit.names import Identifiers
 from energyc.emit.torch_access import access_of
-from energyc.emit.torch_einsum import BATCH, pairwise, reduction
+from energyc.emit.torch_einsum import BATCH, pairwise, reduction, without
 from energyc.emit.torch_nodes import TorchWriter
+from energyc.emit.torch_sums import Term, collected, joined
 from energyc.ir import Add, Einsum, Indicator, Input, Map, Node, Softmax
 from energyc.ir.nodes import LogSumExp
 from energyc.plan import Passes, PlannedRoutine
@@ -83,26 +84,18 @@ class RoutineWriter:
         if self.writer.known(node) is not None:
             return
         name = self.identifiers.new(wish)
-        if isinstance(node, Add) and self.passes.inplace and self._accumulates(node):
-            self._accumulate(name, node)
+        terms = self.writer.terms(node) if isinstance(node, Add) and self.passes.inplace else []
+        if len(terms) > 1 and node.dims and self.writer.full(node, terms[:1]) and terms[0].signed.fresh:
+            self._accumulate(name, terms)
         else:
             self.lines.append(f"{name} = {self.writer.define(node).text}")
         self.writer.names[node] = self.named[node] = name
 
-    def _accumulates(self, node: Add) -> bool:
-        """Whether a sum is worth adding up in place: it has a term of its own memory at full size to add to."""
-        coefficient, first = self.writer.ordered(node)[0]
-        code = scaled(self.writer.factor(coefficient), self.writer.term(first))
-        return bool(node.dims) and code.fresh and self.writer.spans(node, [first])
-
-    def _accumulate(self, name: str, node: Add) -> None:
-        terms = self.writer.ordered(node)
-        coefficient, first = terms[0]
-        self.lines.append(f"{name} = {scaled(self.writer.factor(coefficient), self.writer.term(first)).text}")
-        for coefficient, term in terms[1:]:
-            factor = self.writer.factor(coefficient)
-            sign = "-=" if factor < 0 else "+="
-            self.lines.append(f"{name} {sign} {scaled(abs(factor), self.writer.term(term)).text}")
+    def _accumulate(self, name: str, terms: Sequence[Term]) -> None:
+        """A sum added up in the memory of its first term."""
+        self.lines.append(f"{name} = {terms[0].signed.text}")
+        for term in terms[1:]:
+            self.lines.append(f"{name} {'-=' if term.factor < 0 else '+='} {term.unsigned.text}")
 
     # ------------------------------------------------------------ outputs
 
@@ -121,25 +114,18 @@ class RoutineWriter:
         writer = self.writer
         if not node.batched:
             return product(Code(self.batch), writer.tensor(node))
-        if node in writer.names:
-            return Code(f"{writer.names[node]}.sum(0)")
-        if isinstance(node, Add):
-            return self._summed_add(node)
-        if isinstance(node, Einsum):
-            code = self._summed_einsum(node)
-            return scaled(writer.factor(node.coefficient), code) if code else writer.define(node).method("sum(0)")
-        return writer.code(node).method("sum(0)")
+        if isinstance(node, Add) and node not in writer.names:
+            return joined(collected([self._summed_term(*term) for term in writer.flat(node)], fresh_first=False))
+        return self._summed_term(1.0, node).signed
 
-    def _summed_add(self, node: Add) -> Code:
-        text = ""
-        for coefficient, term in self.writer.ordered(node):
-            factor = self.writer.factor(coefficient)
-            code = self._summed(term)
-            if not text:
-                text = scaled(factor, code).at(SUM)
-            else:
-                text += f" {'-' if factor < 0 else '+'} {scaled(abs(factor), code).at(PRODUCT)}"
-        return Code(text, SUM, True)
+    def _summed_term(self, factor: float, node: Node) -> Term:
+        writer = self.writer
+        if not node.batched or node in writer.names or not isinstance(node, Einsum):
+            return Term(factor, self._summed(node) if not node.batched else writer.code(node).method("sum(0)", fresh=True))
+        code = self._summed_einsum(node)
+        if code is None:
+            return Term(factor, writer.define(node).method("sum(0)", fresh=True))
+        return Term(factor * writer.factor(node.coefficient), code)
 
     def _summed_einsum(self, node: Einsum) -> Code | None:
         """An einsum without its coefficient, the batch among what is summed over; None where that is not so easy."""
@@ -157,15 +143,11 @@ class RoutineWriter:
         if access_of(node) is not None:
             return self._index_added(node)
         a, b = sorted(node.operands, key=lambda o: (not o.node.batched, -len(o.axes)))
-        labels = [[*([BATCH] if o.node.batched else []), *o.axes] for o in (a, b)]
-        codes = [writer.code(a.node), writer.code(b.node)]
-        for k in (0, 1):
-            gone = [x for x in labels[k] if x not in labels[1 - k] and x not in node.out]
-            if gone and len(set(labels[k])) == len(labels[k]):
-                kept = [x for x in labels[k] if x not in gone]
-                codes[k], labels[k] = reduction(codes[k], labels[k], kept), kept
+        la, lb = ([*([BATCH] if o.node.batched else []), *o.axes] for o in (a, b))
+        ca, la = without(writer.code(a.node), la, [*lb, *node.out])
+        cb, lb = without(writer.code(b.node), lb, [*la, *node.out])
         wishes = {k: writer.letters.get(dim, "") for k, dim in enumerate(node.labels)}
-        return pairwise(codes[0], labels[0], codes[1], labels[1], list(node.out), wishes)
+        return pairwise(ca, la, cb, lb, list(node.out), wishes)
 
     def _index_added(self, node: Einsum) -> Code | None:
         """The adjoint of a gather: each sample's slopes are added to the rows that it read."""

@@ -218,7 +218,8 @@ class _Product:
         """The labels of these factors that something outside them reads."""
         outside = set(self.out)
         outside.update(a for f in [*self.factors, *self.scatters] if f not in without for a in f.axes)
-        return [a for a in dict.fromkeys(a for f in without for a in f.axes) if a in outside]
+        first = sorted(without, key=lambda f: not f.node.batched)  # the order in which no tensor of a sample is transposed
+        return [a for a in dict.fromkeys(a for f in first for a in f.axes) if a in outside]
 
     def _merge(self, a: Factor, b: Factor) -> None:
         kept = self._needed([a, b])
@@ -228,10 +229,14 @@ class _Product:
 
     def _best_pair(self) -> tuple[Factor, Factor]:
         pairs = list(combinations(self.factors, 2))
-        return min(pairs, key=lambda pair: (self._cost(*pair), self.factors.index(pair[0]), self.factors.index(pair[1])))
+        place = self.factors.index
+        return min(pairs, key=lambda pair: (self._cost(*pair), place(pair[0]), place(pair[1])))
 
-    def _cost(self, a: Factor, b: Factor) -> tuple[int, int]:
-        """Static products that do not grow are free; else what the product costs, an outer product most."""
+    def _cost(self, a: Factor, b: Factor) -> tuple[int, int, bool]:
+        """Static products that do not grow are free; else what the product costs, an outer product most.
+
+        Of equals that of two moving factors comes first: other products may share it.
+        """
         kept = self._needed([a, b])
         batched = a.node.batched or b.node.batched
         result = self.owner.extent([self.labels[k] for k in kept], batched)
@@ -239,8 +244,8 @@ class _Product:
         statics = self.owner.statics
         larger = max(self.owner.size(a.node), self.owner.size(b.node))
         if statics.static(a.node) and statics.static(b.node):
-            return (0, work) if result <= larger else (2 * work, result)
-        return work, result
+            return (0, work, False) if result <= larger else (2 * work, result, False)
+        return work, result, statics.static(a.node) or statics.static(b.node)
 
 
 def _identity_axes(factor: Factor) -> tuple[int, int] | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from energyc.derive import Output, Routine
-from energyc.ir import Einsum, Graph, Indicator, Input, Map, Node, Position, walk
+from energyc.ir import Add, Einsum, Graph, Indicator, Input, Map, Node, Position, walk
 from energyc.plan.contract import Contractor
 from energyc.plan.passes import Passes
 from energyc.plan.stack import stack_products
@@ -111,14 +111,21 @@ def _statements(roots: Sequence[Node], given: set[Node], names: Mapping[Node, st
     order = list(reached(roots, given))
     uses = Counter(child for node in order for child in node.children)
     uses.update(roots)
+    opened = _opened(order, uses, {*names, *roots})
     depth: dict[Node, int] = {}
     own = []
     for node in order:
         depth[node] = 1 + max((depth.get(child, 0) for child in node.children), default=0)
-        if _needs_line(node, uses[node], depth[node], names, roots):
+        if node not in opened and _needs_line(node, uses[node], depth[node], names, roots):
             own.append(node)
             depth[node] = 0
     return own
+
+
+def _opened(order: Sequence[Node], uses: Mapping[Node, int], kept: set[Node]) -> set[Node]:
+    """Sums that are read once, by a sum: their terms are added up with its own."""
+    inner = (child for node in order if isinstance(node, Add) for child in node.children)
+    return {child for child in inner if isinstance(child, Add) and uses[child] == 1 and child not in kept}
 
 
 def _needs_line(node: Node, uses: int, depth: int, names: Mapping[Node, str], roots: Sequence[Node]) -> bool:

@@ -115,14 +115,14 @@ def disagreements(j: Judged, tolerance: float = TOLERANCE) -> dict[str, float]:
     """Every result of a routine that differs from the interpreter, with its relative error."""
     errors: dict[str, float] = {}
     with torch.no_grad():
-        for routine, (found, nodes) in _routines(j).items():
+        for routine, (found, nodes) in routines(j).items():
             for name, error in _compared(found, j.values(nodes)).items():
                 if not error <= tolerance:
                     errors[f"{routine}.{name}"] = error
     return errors
 
 
-def _routines(j: Judged) -> dict[str, tuple[dict[str, Any], dict[str, Node]]]:
+def routines(j: Judged) -> dict[str, tuple[dict[str, Any], dict[str, Node]]]:
     """For each routine what the module gives, by name, and the nodes that say what is right.
     """
     d, n, m = j.derivation, j.network, j.module

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from functools import cache
 
@@ -10,7 +11,7 @@ import pytest
 import torch
 
 from energyc.plan import Passes
-from tests.emit.judge import Judged, TOLERANCE, disagreements, judged, resolved
+from tests.emit.judge import TOLERANCE, Judged, disagreements, distance, judged, resolved, routines
 from tests.independent import Network
 from tests.specs.judging import SHIPPED, SPECS, named
 
@@ -48,15 +49,21 @@ def passes_line(j: Judged) -> str:
 
 
 def compare(one: Judged, other: Judged) -> None:
-    """A relaxation and all rules, to 1e-12."""
-    for rule in ("centered-ep", "bptt"):
-        found = [
-            j.module.gradients(j.clamps, j.targets, rule=rule, steps=6, step=0.05, beta=0.1, nudge_steps=3, allow_biased=True)
-            for j in (one, other)
-        ]
-        for name, gradient in found[0].params.items():
-            scale = 1 + float(gradient.abs().max())
-            assert float((gradient - found[1].params[name]).abs().max()) / scale < 1e-12, name
+    """Every routine at the same states, and what a relaxation and a rule come to, to 1e-12."""
+    with torch.no_grad():
+        found, expected = routines(one), routines(other)
+    for routine, (values, _) in found.items():
+        close(values, expected[routine][0], routine)
     ends = [j.module.relax(j.clamps, steps=8, step=0.05).states for j in (one, other)]
-    for name, state in ends[0].items():
-        assert torch.allclose(state, ends[1][name], rtol=1e-12, atol=1e-12), name
+    close(*ends, "relaxation")
+    gradients = [
+        j.module.gradients(j.clamps, j.targets, rule="bptt", steps=6, step=0.05, allow_biased=True).params
+        for j in (one, other)
+    ]
+    close(*gradients, "bptt")
+
+
+def close(found: Mapping[str, torch.Tensor], expected: Mapping[str, torch.Tensor], where: str) -> None:
+    assert found.keys() == expected.keys(), where
+    for name, value in found.items():
+        assert distance(value.numpy(), expected[name].numpy()) < 1e-12, (where, name)
