@@ -86,7 +86,12 @@ class Derivation:
         return slopes, bars
 
     def _by(
-        self, wanted: Mapping[str, Input], seeds: Mapping[Node, Node], *, frozen: bool = True, bars: dict[Node, Node] | None = None
+        self,
+        wanted: Mapping[str, Input],
+        seeds: Mapping[Node, Node],
+        *,
+        frozen: bool = True,
+        bars: dict[Node, Node] | None = None,
     ) -> dict[str, Node]:
         """Adjoints by named inputs; those that do not occur are left out."""
         found = adjoint(self.graph, seeds, list(wanted.values()), frozen=frozen, strict=False, bars=bars)

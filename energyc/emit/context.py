@@ -15,7 +15,9 @@ from energyc.plan import Passes, Plan, plan
 from energyc.resolve.network import Network
 
 #: Names at the head of every module that no local name may hide.
-GLOBALS = ("Fixed", "Held", "Free", "Phase", "Relaxed", "Gradients", "How", "Path", "Tensors", "Holomorphic", "gmres", "batch")
+GLOBALS = frozenset(
+    "Fixed Held Free Phase Relaxed Gradients How Path Tensors Holomorphic gmres batch".split()
+)
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,8 @@ class Context:
         self.network = network
         self.options = options
         self.features = features_of(network, options.rules)
-        self.plan, self.prepared, self.derivation = module_plan(network, options.rules, options.passes, options.unproved)
+        planned = module_plan(network, options.rules, options.passes, options.unproved)
+        self.plan, self.prepared, self.derivation = planned
         self.class_name = class_name(network.name)
         self.notation: Notation = of_network(network)
         self.letters = _letters(self.notation.habits, network.extents)
@@ -60,7 +63,7 @@ class Context:
     def own_names(self) -> tuple[dict[Node, str], dict[Node, str]]:
         """How methods call params and constants; and constants as truth values."""
         names: dict[Node, str] = {p.node: f"self.{self.params[n]}" for n, p in self.network.params.items()}
-        masks = {node: f"self.{name}" for node, name in self.constants.items() if isinstance(node, Indicator)}
+        masks: dict[Node, str] = {node: f"self.{name}" for node, name in self.constants.items() if isinstance(node, Indicator)}
         names.update({node: f"self.{name}" for node, name in self.constants.items() if node not in masks})
         return names, masks
 

@@ -29,7 +29,7 @@ RULES = tuple(METHODS)
 
 @dataclass(frozen=True)
 class Features:
-    """The rules of a module in order, and what follows from them. ``implicit`` and the host interface are always there."""
+    """The rules of a module in order, and what follows from them; ``implicit`` is always among them."""
 
     rules: tuple[str, ...]
     newton: bool

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _MODULE_NAMES = frozenset(
-    "torch nn F math itertools Tensor NamedTuple self states fixed targets seeds directions clamps Callable Iterable Iterator "
-    "Mapping Sequence once_differentiable Fixed Free Phase Relaxed Gradients How Path Tensors".split()
+    "torch nn F math cmath itertools Tensor NamedTuple self states fixed targets seeds directions clamps Callable "
+    "Iterable Iterator Mapping Sequence once_differentiable Fixed Free Phase Relaxed Gradients How Path Tensors".split()
 )
 #: What a NamedTuple has of its own, and so cannot be a field of one.
 _RECORD_NAMES = frozenset({"rows", "count", "index"})
@@ -57,8 +57,8 @@ MODULE_ATTRIBUTES = frozenset(
     register_state_dict_post_hook register_state_dict_pre_hook requires_grad_ set_extra_state set_submodule
     share_memory state_dict to to_empty train training type xpu zero_grad
     biased beta clamp_shapes constrained correction cost device dtype energy first_bad_term force forward gradients
-    last_beta last_leakage last_solve metric_names metrics name nudge_steps param_attributes param_bounds params points project_params
-    radius readout readout_names relax relax_chunk relax_max_steps relax_step relax_steps relax_tolerance rules snapshots
-    source start state_names state_shapes target_shapes term_names terms
+    last_beta last_leakage last_solve metric_names metrics name nudge_steps param_attributes param_bounds params points
+    project_params readout readout_names relax relax_chunk relax_max_steps relax_step relax_steps relax_tolerance rules
+    snapshots source start state_names state_shapes target_shapes term_names terms
     """.split()
 )

@@ -41,52 +41,99 @@ class Prepared:
 #: Routines that run at every step: what they can share is worth hoisting.
 REPEATED = ("_force", "_force_adjoint", "_force_tangent", "_correction")
 
+_AT = ("states", "fixed")
+_SEEDED = (*_AT, "seeds")
+_AIMED = (*_AT, "targets")
+
+#: For each output its key, what it is called on the way, and its node.
+Outputs = Mapping[str, tuple[str, Node]]
+
 
 def prepare(d: Derivation, features: Features) -> list[Prepared]:
     """Every routine of a module."""
-    network = d.network
-    states, params, clamps = tuple(d.states), tuple(d.params), d.real_clamps
-    hints = d.adjoint_names()
-    readouts = {name: q.node for name, q in network.readouts.items()}
-    made = [
-        _of("_start", ("fixed",), "list", "Where the states start.", states, _named("start", d.start)),
-        _of("_terms", ("states", "fixed"), "list", "Each energy term of each sample.", tuple(network.energies), _named("energy", {n: t.node for n, t in network.energies.items()})),
-        _of("_force", ("states", "fixed"), "list", "The force on each state.", states, _named("force", d.force), hints),
-        _of("_readouts", ("states", "fixed"), "list", "The answers.", tuple(readouts), _plain(readouts)),
-        _of("_cost", ("states", "fixed", "targets"), "list", "The cost of each sample.", ("cost",), _plain({"cost": network.cost.node} if network.cost else {})),
-        _of("_metrics", ("states", "fixed", "targets"), "list", "What is only reported.", tuple(network.metrics), _plain({n: q.node for n, q in network.metrics.items()})),
-        _of("_cost_force", ("states", "fixed", "targets"), "states", "dC/dz of each sample; None where the cost does not read a state.", states, _named("slope", d.cost_force)),
-        _of("_cost_gradient", ("states", "fixed", "targets"), "dict", "The direct dC/dtheta, summed over the batch.", params, _named("grad", d.cost_gradient), summed=True),
-        _of("_force_adjoint", ("states", "fixed", "seeds"), "states", "J^T seeds, J = dF/dz.", states, _named("back", d.pullback(d.force, d.states))),
-        _of("_force_gradient", ("states", "fixed", "seeds"), "dict", "<seeds, dF/dtheta>, summed over the batch.", params, _named("grad", d.pullback(d.force, d.params)), summed=True),
-        _of("_clamp_gradient", ("states", "fixed", "seeds"), "dict", "<seeds, dF/dx> for each real clamp.", tuple(clamps), _named("grad", d.pullback(d.force, clamps))),
-        _of("_start_gradient", ("fixed", "seeds"), "dict", "<seeds, d start/dtheta>, summed over the batch.", params, _named("grad", d.pullback(d.start, d.params)), summed=True),
-        _of("_start_clamp_gradient", ("fixed", "seeds"), "dict", "<seeds, d start/dx> for each real clamp.", tuple(clamps), _named("grad", d.pullback(d.start, clamps))),
-        _of("_readout_adjoint", ("states", "fixed", "seeds"), "states", "<seeds, d readouts/dz>.", states, _named("back", d.readout_pullback(d.states))),
-        _of("_readout_gradient", ("states", "fixed", "seeds"), "dict", "<seeds, d readouts/dtheta>, summed over the batch.", params, _named("grad", d.readout_pullback(d.params)), summed=True),
-        _of("_readout_clamp_gradient", ("states", "fixed", "seeds"), "dict", "<seeds, d readouts/dx> for each real clamp.", tuple(clamps), _named("grad", d.readout_pullback(clamps))),
-    ]
+    made = [*_equations(d), *_slopes_of_cost(d), *_pullbacks(d), *_readout_pullbacks(d)]
     if features.contrast:
-        made.append(_of("_energy_gradient", ("states", "fixed"), "dict", "dE/dtheta, summed over the batch.", params, _named("grad", d.energy_gradient), summed=True))
-        made.append(_of("_user_force_gradient", ("states", "fixed", "seeds"), "dict", "<seeds, dF/dtheta> of the terms that are no energy, summed over the batch.", params, _named("grad", d.pullback(d.user_forces, d.params)), summed=True))
+        made += _contrasts(d)
     if features.newton:
-        made.append(_of("_force_tangent", ("states", "fixed", "directions"), "list", "J directions, J = dF/dz.", states, _named("push", d.pushforward(d.force))))
+        pushed = _named("push", d.pushforward(d.force))
+        doc = "J directions, J = dF/dz."
+        made.append(_by_state(d, "_force_tangent", (*_AT, "directions"), doc, pushed, gives="list"))
     if features.corrected:
         made.append(correction(d, held=False))
     if features.penalty:
-        made.append(_of("_penalty_gradient", ("states", "fixed", "directions"), "dict", "d |J_nc directions|^2/dtheta, summed over the batch.", params, _named("grad", d.penalty_gradient), summed=True))
+        doc = "d |J_nc directions|^2/dtheta, summed over the batch."
+        made.append(_by_param("_penalty_gradient", (*_AT, "directions"), doc, d.penalty_gradient))
     return made
+
+
+def _equations(d: Derivation) -> list[Prepared]:
+    """What the spec says, and the force."""
+    network = d.network
+    energies = {name: term.node for name, term in network.energies.items()}
+    readouts = {name: quantity.node for name, quantity in network.readouts.items()}
+    metrics = {name: quantity.node for name, quantity in network.metrics.items()}
+    cost = {"cost": network.cost.node} if network.cost else {}
+    hints = d.adjoint_names()
+    return [
+        _by_state(d, "_start", ("fixed",), "Where the states start.", _named("start", d.start), gives="list"),
+        _listed("_terms", _AT, "Each energy term of each sample.", _named("energy", energies)),
+        _by_state(d, "_force", _AT, "The force on each state.", _named("force", d.force), gives="list", hints=hints),
+        _listed("_readouts", _AT, "The answers.", _plain(readouts)),
+        _listed("_cost", _AIMED, "The cost of each sample.", _plain(cost)),
+        _listed("_metrics", _AIMED, "What is only reported.", _plain(metrics)),
+    ]
+
+
+def _slopes_of_cost(d: Derivation) -> list[Prepared]:
+    doc = "dC/dz of each sample; None where the cost does not read a state."
+    return [
+        _by_state(d, "_cost_force", _AIMED, doc, _named("slope", d.cost_force)),
+        _by_param("_cost_gradient", _AIMED, "The direct dC/dtheta, summed over the batch.", d.cost_gradient),
+    ]
+
+
+def _pullbacks(d: Derivation) -> list[Prepared]:
+    """Transposed derivatives of the force and of the start."""
+    clamps = d.real_clamps
+    start = ("fixed", "seeds")
+    back = _named("back", d.pullback(d.force, d.states))
+    forces, starts = d.pullback(d.force, d.params), d.pullback(d.start, d.params)
+    from_start = d.pullback(d.start, clamps)
+    return [
+        _by_state(d, "_force_adjoint", _SEEDED, "J^T seeds, J = dF/dz.", back),
+        _by_param("_force_gradient", _SEEDED, "<seeds, dF/dtheta>, summed over the batch.", forces),
+        _by_clamp("_clamp_gradient", _SEEDED, "<seeds, dF/dx> for each real clamp.", d.pullback(d.force, clamps)),
+        _by_param("_start_gradient", start, "<seeds, d start/dtheta>, summed over the batch.", starts),
+        _by_clamp("_start_clamp_gradient", start, "<seeds, d start/dx> for each real clamp.", from_start),
+    ]
+
+
+def _readout_pullbacks(d: Derivation) -> list[Prepared]:
+    """Transposed derivatives of the readouts, for a host network."""
+    back = _named("back", d.readout_pullback(d.states))
+    params, clamps = d.readout_pullback(d.params), d.readout_pullback(d.real_clamps)
+    return [
+        _by_state(d, "_readout_adjoint", _SEEDED, "<seeds, d readouts/dz>.", back),
+        _by_param("_readout_gradient", _SEEDED, "<seeds, d readouts/dtheta>, summed over the batch.", params),
+        _by_clamp("_readout_clamp_gradient", _SEEDED, "<seeds, d readouts/dx> for each real clamp.", clamps),
+    ]
+
+
+def _contrasts(d: Derivation) -> list[Prepared]:
+    """What contrasts of two phases read."""
+    forces = d.pullback(d.user_forces, d.params)
+    doc = "<seeds, dF/dtheta> of the terms that are no energy, summed over the batch."
+    return [
+        _by_param("_energy_gradient", _AT, "dE/dtheta, summed over the batch.", d.energy_gradient),
+        _by_param("_user_force_gradient", _SEEDED, doc, forces),
+    ]
 
 
 def correction(d: Derivation, *, held: bool) -> Prepared:
     """The antisymmetric correction: at states, or (``held``) at what was held of them."""
     name, first = ("_held_correction", "held") if held else ("_correction", "states")
     doc = "(J_nc - J_nc^T) directions" + (" at the states that were held." if held else ".")
-    return _of(name, (first, "fixed", "directions"), "states", doc, tuple(d.states), _named("turn", d.correction))
-
-
-#: For each output its key, what it is called on the way, and its node.
-Outputs = Mapping[str, tuple[str, Node]]
+    return _by_state(d, name, (first, "fixed", "directions"), doc, _named("turn", d.correction))
 
 
 def _named(prefix: str, nodes: Mapping[str, Node]) -> Outputs:
@@ -97,16 +144,33 @@ def _plain(nodes: Mapping[str, Node]) -> Outputs:
     return {name: (name, node) for name, node in nodes.items()}
 
 
-def _of(
+def _listed(name: str, arguments: tuple[str, ...], doc: str, outputs: Outputs) -> Prepared:
+    return _prepared(Signature(name, arguments, "list", doc, tuple(outputs)), outputs)
+
+
+def _by_state(
+    d: Derivation,
     name: str,
     arguments: tuple[str, ...],
-    gives: str,
     doc: str,
-    keys: tuple[str, ...],
-    nodes: Outputs,
-    hints: Mapping[Node, str] | None = None,
+    outputs: Outputs,
     *,
-    summed: bool = False,
+    gives: str = "states",
+    hints: Mapping[Node, str] | None = None,
+) -> Prepared:
+    return _prepared(Signature(name, arguments, gives, doc, tuple(d.states)), outputs, hints=hints)
+
+
+def _by_param(name: str, arguments: tuple[str, ...], doc: str, nodes: Mapping[str, Node]) -> Prepared:
+    return _prepared(Signature(name, arguments, "dict", doc, tuple(nodes)), _named("grad", nodes), summed=True)
+
+
+def _by_clamp(name: str, arguments: tuple[str, ...], doc: str, nodes: Mapping[str, Node]) -> Prepared:
+    return _prepared(Signature(name, arguments, "dict", doc, tuple(nodes)), _named("grad", nodes))
+
+
+def _prepared(
+    signature: Signature, nodes: Outputs, *, hints: Mapping[Node, str] | None = None, summed: bool = False
 ) -> Prepared:
     outputs = tuple(Output(key, node, summed, wish) for key, (wish, node) in nodes.items())
-    return Prepared(Signature(name, arguments, gives, doc, keys), Routine(name, outputs, hints or {}))
+    return Prepared(signature, Routine(signature.name, outputs, hints or {}))

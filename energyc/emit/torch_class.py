@@ -90,7 +90,8 @@ def ties(context: Context, writer: TorchWriter) -> list[str]:
     writer.masks.update(masks)
     with writer.scope(names):
         tied = {n: t.node for n, t in context.network.ties.items()}
-        views = [f'"{n}": {(writer.define(t) if isinstance(t, Einsum) else writer.code(t)).text}.detach()' for n, t in tied.items()]
+        codes = {n: writer.define(t) if isinstance(t, Einsum) else writer.code(t) for n, t in tied.items()}
+        views = [f'"{n}": {code.method("detach()").text}' for n, code in codes.items()]
     lines = ["def _ties(self) -> dict[str, Tensor]:", '    """The tied names, each a view of its source."""']
     return fitted([*lines, f"    return {{{', '.join(views)}}}"])
 
@@ -107,13 +108,14 @@ def projections(context: Context, writer: TorchWriter) -> list[str]:
         body.append(f"    {line}")
         parts.append(back)
         writer.needed.update(filter(None, (helper, adjoint_helper)))
-    project = ["def _project_(self, states: list[Tensor]) -> None:", '    """Each state onto its constraint set, in place."""', *body]
+    head = ["def _project_(self, states: list[Tensor]) -> None:"]
+    head.append('    """Each state onto its constraint set, in place."""')
     adjoint = [
         "def _project_adjoint(self, at: Tensors, seeds: Tensors) -> list[Tensor]:",
         '    """P^T seeds, P the derivative of the projection at a point."""',
         f"    return [{', '.join(parts)}]",
     ]
-    return fitted([*project, "", *adjoint])
+    return fitted([*head, *body, "", *adjoint])
 
 
 def literal(value: object) -> str:

@@ -67,7 +67,7 @@ def _uniform(shape: tuple[int, ...], low: float, high: float, writer: TorchWrite
 
 
 def fans(shape: tuple[int, ...]) -> tuple[int, int]:
-    """Fan in and fan out of a weight ``W[out, in, ...]``: what follows the second dim is a kernel and counts in both."""
+    """Fan in and fan out of a weight ``W[out, in, ...]``: what follows the second dim is a kernel, in both."""
     if len(shape) < 2:
         return max(prod(shape), 1), max(prod(shape), 1)
     return prod(shape[1:]), shape[0] * prod(shape[2:])

@@ -28,9 +28,9 @@ class MethodWriter:
         self.writer = writer
 
     def prepare(self, fixed: Sequence[Node]) -> str:
-        """``_prepare``: clamps in, clamps and what depends on clamps and params alone out. Settles the fields' names."""
+        """``_prepare``: clamps in, clamps and what depends on clamps and params alone out. Names the fields."""
         c = self.context
-        clamps = {item.node: c.local[n] for n, item in c.network.clamps.items()}
+        clamps: dict[Node, str] = {item.node: c.local[n] for n, item in c.network.clamps.items()}
         arguments = "".join(f", {name}: Tensor" for name in clamps.values())
         body = self._body(PlannedRoutine("_prepare", tuple(fixed), ()), clamps, c.fixed_names(fixed), "batch")[0]
         c.fields = {node: body.named[node] for node in fixed}
@@ -44,11 +44,13 @@ class MethodWriter:
         c = self.context
         signature = Signature("_hold", ("states", "fixed"), "list", "", ())
         names, loads = self._inputs(signature)
-        body, _ = self._body(PlannedRoutine("_hold", tuple(statements), ()), names, c.fixed_names(held), "len(states[0])")
+        routine = PlannedRoutine("_hold", tuple(statements), ())
+        body, _ = self._body(routine, names, c.fixed_names(held), "len(states[0])")
         fields = {node: body.named.get(node) or names[node] for node in held}
         body.prune([Code(name) for name in fields.values()])
         returned = f"return Held({', '.join(fields.values())})"
-        lines = ["def _hold(self, states: Tensors, fixed: Fixed) -> Held:", '    """What the correction at these states needs, whatever the direction."""']
+        lines = ["def _hold(self, states: Tensors, fixed: Fixed) -> Held:"]
+        lines.append('    """What the correction at these states needs, whatever the direction."""')
         lines += self._lines(loads, [*body.lines, returned])
         return "\n".join(fitted(lines)), fields
 
@@ -56,7 +58,7 @@ class MethodWriter:
         """A routine as a method; ``given`` are names of what it finds made beside its inputs."""
         signature = prepared.signature
         names, loads = self._inputs(signature)
-        batch = f"len({'states[0]' if 'states' in signature.arguments else 'seeds[0]' if 'seeds' in signature.arguments else 'fixed[0]'})"
+        batch = f"len({next(c for c in ('states', 'seeds', 'directions', 'fixed') if c in signature.arguments)}[0])"
         body, codes = self._body(planned, {**names, **(given or {})}, self.context.plan.names, batch)
         body.prune(codes)
         returned = _returned(signature, {o.key: code for o, code in zip(planned.outputs, codes, strict=True)})

@@ -50,7 +50,8 @@ def torch_module(network: Network, options: Options) -> str:
     equations += [methods.method(p, r) for p, r in zip(context.prepared, context.plan.routines, strict=True)]
     fields = [(context.local[n], True) for n in network.clamps]
     fields += [(context.fields[node], node.batched) for node in context.plan.fixed]
-    records = [torch_class.record("Fixed", "The clamps, and what depends on clamps and params alone.", fields, rows=True)]
+    about = "The clamps, and what depends on clamps and params alone."
+    records = [torch_class.record("Fixed", about, fields, rows=True)]
     if context.features.held:
         held, record = held_methods(methods)
         equations += held
@@ -70,9 +71,8 @@ def torch_module(network: Network, options: Options) -> str:
 def _rendered(
     context: Context, records: list[str], needed: Iterable[str], extensions: list[str], init: str, equations: str
 ) -> str:
-    environment = Environment(
-        loader=FileSystemLoader(resource("codegen")), undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False
-    )
+    loader = FileSystemLoader(resource("codegen"))
+    environment = Environment(loader=loader, undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False)
 
     def part(name: str) -> str:
         return environment.get_template(f"torch/parts/{name}.py.j2").render().rstrip("\n")

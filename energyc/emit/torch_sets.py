@@ -92,4 +92,7 @@ HELPERS: Mapping[str, str] = {
     return threshold.view(shape)''',
 }
 
-REQUIRES: Mapping[str, tuple[str, ...]] = {"simplex_": ("simplex_threshold",), "simplex_adjoint": ("simplex_threshold",)}
+REQUIRES: Mapping[str, tuple[str, ...]] = {
+    "simplex_": ("simplex_threshold",),
+    "simplex_adjoint": ("simplex_threshold",),
+}

@@ -19,7 +19,6 @@ from energyc.train.penalty import Controller
 from energyc.train.schedule import rate_factor
 from energyc.train.session import Session
 
-
 #: An automatic beta is found anew after so many updates: it costs a nudged phase, and changes slowly.
 BETA_EVERY = 50
 
