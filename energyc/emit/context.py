@@ -63,8 +63,9 @@ class Context:
     def own_names(self) -> tuple[dict[Node, str], dict[Node, str]]:
         """How methods call params and constants; and constants as truth values."""
         names: dict[Node, str] = {p.node: f"self.{self.params[n]}" for n, p in self.network.params.items()}
-        masks: dict[Node, str] = {node: f"self.{name}" for node, name in self.constants.items() if isinstance(node, Indicator)}
-        names.update({node: f"self.{name}" for node, name in self.constants.items() if node not in masks})
+        constants = {node: f"self.{name}" for node, name in self.constants.items()}
+        masks: dict[Node, str] = {node: name for node, name in constants.items() if isinstance(node, Indicator)}
+        names.update({node: name for node, name in constants.items() if node not in masks})
         return names, masks
 
     def fixed_names(self, fixed: Iterable[Node]) -> dict[Node, str]:
