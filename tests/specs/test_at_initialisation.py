@@ -1,0 +1,45 @@
+"""Every shipped spec, as it is written, on its own data: the free phase reaches its tolerance before any training."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from energyc.data import find_adapter
+from energyc.pipeline import Choices, emit, instantiate, read, resolve
+from energyc.resolve import Network
+from tests.independent import Random, Tensors
+from tests.specs.judging import SPECS
+
+BATCH = 4
+SEEDS = range(5)
+pytestmark = pytest.mark.slow
+
+
+def inputs(network: Network) -> Tensors:
+    """Clamps of a few training samples; normal numbers where a spec leaves a clamp to its user."""
+    samples = {
+        name: find_adapter(binding.adapter).open(binding.options, None).split("train").batch(np.arange(BATCH))
+        for name, binding in network.bindings.items()
+    }
+    given = {}
+    for name, clamp in network.clamps.items():
+        if clamp.source is None:
+            given[name] = Random(0).normal(BATCH, *(network.extents[dim] for dim in clamp.node.dims))
+        else:
+            binding, field = clamp.source
+            given[name] = torch.as_tensor(samples[binding][field])
+    return given
+
+
+@pytest.mark.parametrize("path", sorted(SPECS.glob("*.energy")), ids=lambda path: path.stem)
+def test_the_free_phase_reaches_its_tolerance(path: Path) -> None:
+    network = resolve(read(path))
+    module, clamps = emit(network, ["implicit"], Choices(), "torch"), inputs(network)
+    assert network.relax.tolerance is not None
+    for seed in SEEDS:
+        residual = instantiate(module, "cpu", torch.float32, seed).relax(clamps).residual.max().item()
+        assert residual <= network.relax.tolerance, f"seed {seed}: {residual:.1e}"
