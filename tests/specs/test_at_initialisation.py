@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ pytestmark = pytest.mark.slow
 def inputs(network: Network) -> Tensors:
     """Clamps of a few training samples; normal numbers where a spec leaves a clamp to its user."""
     samples = {
-        name: find_adapter(binding.adapter).open(binding.options, None).split("train").batch(np.arange(BATCH))
+        name: find_adapter(binding.adapter).open(cast(Any, binding.options), None).split("train").batch(np.arange(BATCH))
         for name, binding in network.bindings.items()
     }
     given = {}
