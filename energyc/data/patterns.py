@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from energyc.data.arrays import SplitDataset, check_range, generator, resize_square
-from energyc.data.errors import bad_option, no_file
+from energyc.data.errors import no_file
 from energyc.data.options import OptionReader
 from energyc.data.schema import FieldSchema, Options, Schema
 from energyc.data.shipped import load_digits
@@ -39,9 +39,10 @@ class Damage:
 class Patterns:
     """``stored [size]`` in {-1, 1} and ``probe [size]``, a damaged copy.
 
-    The patterns are the first ``count`` (100, ten of each digit) of scikit-learn's digits, resized to a square of
-    ``size`` (64) pixels and made -1 or 1 about the middle grey. ``damage`` (1/4) is the share of entries that are
-    erased, or flipped with ``kind = flip``. Training and test ask for the same patterns by different draws of damage.
+    The patterns are the first ``count`` (100, ten of each digit) of scikit-learn's digits, resized to a square and made
+    -1 or 1 about the middle grey; where ``size`` (64) is no square, the first pixels of the next larger one. ``damage``
+    (1/4) is the share of entries that are erased, or flipped with ``kind = flip``. Training and test ask for the same
+    patterns by different draws of damage.
     """
 
     name: str = "patterns"
@@ -58,7 +59,7 @@ class Patterns:
         if path is not None:
             raise no_file(self.name, path)
         schema, reader = self.schema(options), self._reader(options)
-        stored = digit_patterns(math.isqrt(self._size(reader)), self._count(reader))
+        stored = digit_patterns(self._size(reader), self._count(reader))
         damage = self._damage(reader)
         train, test = (Probes(stored, damage, PROBES[part], part == "test") for part in ("train", "test"))
         note = "training and test: the same patterns, other draws of damage; the test's are fixed"
@@ -68,10 +69,7 @@ class Patterns:
         return OptionReader(self.name, options, ("size", "count", "damage", "kind"))
 
     def _size(self, reader: OptionReader) -> int:
-        size = reader.size("size", 64, least=4, most=LARGEST_SIDE**2)
-        if math.isqrt(size) ** 2 != size:
-            raise bad_option(self.name, "size", f"is {size}", "the number of pixels of a square: 16, 64, 144, ...")
-        return size
+        return reader.size("size", 64, most=LARGEST_SIDE**2)
 
     def _count(self, reader: OptionReader) -> int:
         return reader.size("count", 100, most=1000)
@@ -110,11 +108,12 @@ class Probes:
         return generator(TEST_NOISE, index) if self.fixed else generator(NOISE, seed, epoch, index)
 
 
-def digit_patterns(side: int, count: int) -> np.ndarray:
-    """``[count, side*side]`` of -1 and 1, the digits 0 to 9 in turn."""
+def digit_patterns(size: int, count: int) -> np.ndarray:
+    """``[count, size]`` of -1 and 1, the digits 0 to 9 in turn: pixels of the smallest square that holds so many."""
     images, labels = load_digits()
     # a stable sort of the place within its own digit: 0 to 9, then again
     place = np.array([np.count_nonzero(labels[:at] == label) for at, label in enumerate(labels)])
     chosen = np.lexsort((labels, place))[:count]
-    pixels = resize_square(images[chosen], side).reshape(count, -1)
+    side = math.isqrt(size - 1) + 1
+    pixels = resize_square(images[chosen], side).reshape(count, -1)[:, :size]
     return np.where(pixels > 0.5, 1, -1).astype(np.float32)

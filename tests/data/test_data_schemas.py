@@ -112,9 +112,9 @@ def test_describe_is_one_line_with_counts_and_shapes() -> None:
         ),
         (
             "patterns",
-            {"size": 65},
-            "patterns: option size is 65",
-            "size is the number of pixels of a square: 16, 64, 144, ...",
+            {"size": 0},
+            "patterns: option size is 0",
+            "size is a whole number from 1 to 16384",
         ),
         (
             "gaussian_process",
