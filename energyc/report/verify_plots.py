@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from energyc.diagnostics import UserError
 from energyc.report.canvas import COLOURS, FAINT, picture
@@ -68,5 +68,5 @@ def _crosses(panel: Axes, lost: list[float], colour: str, rule: str, named: bool
         panel.plot(lost, [-0.25] * len(lost), color=colour, marker="x", linestyle="none", label=label)
 
 
-def _style(k: int) -> dict[str, object]:
+def _style(k: int) -> dict[str, Any]:
     return {"color": COLOURS[k % len(COLOURS)], "marker": MARKS[k % len(MARKS)], "markersize": 3.5}
