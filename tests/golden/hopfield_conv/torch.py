@@ -2,7 +2,7 @@
 (Laborieux et al. 2021).
 
 Made by energyc 0.1.0 from hopfield_conv.energy
-SHA-256 of the spec: ccc212dcdf4234cc35aee3fc913bf459e2518492703f9cb7fbe6259a3364c7d0
+SHA-256 of the spec: 0b8b20bfc6dc7d48b7c7a6d7ad2451e8262d181249f13deec81b6e31b74e786c
 Rules: centered-ep, implicit
 Passes: hoist, share, stack, inplace
 """
@@ -319,7 +319,7 @@ class HopfieldConv(nn.Module):
     term_names = ("leak", "conv1", "conv2", "full")
     readout_names = ("scores",)
     metric_names = ("accuracy",)
-    relax_steps = 30
+    relax_steps = 40
     relax_step = (0.5, 0.5, 0.5)
     relax_tolerance = 0.0001
     relax_chunk = 25
@@ -344,7 +344,7 @@ class HopfieldConv(nn.Module):
         self.b1 = nn.Parameter(torch.full((64,), 0.0, dtype=torch.float64).to(device, dtype))
         self.W2 = nn.Parameter(normal(random, (128, 64, 4, 4), 0, 0.0078125).to(device, dtype))
         self.b2 = nn.Parameter(torch.full((128,), 0.0, dtype=torch.float64).to(device, dtype))
-        self.W3 = nn.Parameter(normal(random, (10, 128, 6, 6), 0, 0.0036828478186799354).to(device, dtype))
+        self.W3 = nn.Parameter(normal(random, (10, 128, 6, 6), 0, 0.007365695637359871).to(device, dtype))
         self.b3 = nn.Parameter(torch.full((10,), 0.5, dtype=torch.float64).to(device, dtype))
 
     def _prepare(self, x: Tensor) -> Fixed:

@@ -2,7 +2,7 @@
 2021).
 
 Made by energyc 0.1.0 from modern_hopfield.energy
-SHA-256 of the spec: 0cb0e7261c67fc8a2221d36f42afcfb20f0cadcd5cf6c453c24152e76e1ea751
+SHA-256 of the spec: 91ca46d785027a00a25fae9eb41e26c9583f72f613657394e0f7f6b0b439c755
 Rules: centered-ep, implicit
 Passes: hoist, share, stack, inplace
 """
