@@ -22,10 +22,10 @@ pytestmark = pytest.mark.slow
 
 def inputs(network: Network) -> Tensors:
     """Clamps of a few training samples; normal numbers where a spec leaves a clamp to its user."""
-    samples = {
-        name: find_adapter(binding.adapter).open(cast(Any, binding.options), None).split("train").batch(np.arange(BATCH))
-        for name, binding in network.bindings.items()
-    }
+    samples = {}
+    for name, binding in network.bindings.items():
+        dataset = find_adapter(binding.adapter).open(cast(Any, binding.options), None)
+        samples[name] = dataset.split("train").batch(np.arange(BATCH))
     given = {}
     for name, clamp in network.clamps.items():
         if clamp.source is None:
