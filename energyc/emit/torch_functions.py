@@ -40,7 +40,15 @@ EXPRESSIONS: Mapping[str, str] = MappingProxyType(
 
 #: Functions that can write over their argument.
 IN_PLACE: Mapping[str, str] = MappingProxyType(
-    {"exp": "torch.exp_({u})", "tanh": "torch.tanh_({u})", "sigmoid": "torch.sigmoid_({u})", "relu": "torch.relu_({u})"}
+    {
+        "exp": "torch.exp_({u})",
+        "tanh": "torch.tanh_({u})",
+        "sigmoid": "torch.sigmoid_({u})",
+        "relu": "torch.relu_({u})",
+        "silu": "F.silu({u}, inplace=True)",
+        "gelu": "torch.ops.aten.gelu_({u})",
+        "gelu_tanh": 'torch.ops.aten.gelu_({u}, approximate="tanh")',
+    }
 )
 
 HELPERS: Mapping[str, str] = MappingProxyType(

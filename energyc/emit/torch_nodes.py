@@ -47,6 +47,7 @@ class TorchWriter:
         self.needed: set[str] = set()
         self.names: dict[Node, str] = {}
         self.masks: dict[Node, str] = {}
+        self.dying: set[Node] = set()
         self._in_place = False
         self._access = AccessWriter(sizes, self.code, self.needed.add)
         self._rules: tuple[tuple[type[Node], Callable[..., Code]], ...] = (
@@ -234,7 +235,7 @@ class TorchWriter:
         if name == "power":
             assert node.function.parameter is not None
             return functions.power(argument, node.function.parameter)
-        if self._in_place and argument.fresh and name in functions.IN_PLACE:
+        if self._in_place and (argument.fresh or node.argument in self.dying) and name in functions.IN_PLACE:
             return Code(functions.IN_PLACE[name].format(u=argument.text), 4, True)
         if name in functions.HELPERS:
             self.needed.add(name)
@@ -262,15 +263,25 @@ class TorchWriter:
 
     def argument(self, node: Reduction) -> Code:
         """What is reduced, with a batch axis where the guard has one."""
-        code = self.tensor(node.argument)
+        code = self._scores(node.argument) or self.tensor(node.argument)
         return Code(f"{code.at(ATOM)}[None]") if node.batched and not node.argument.batched else code
+
+    def _scores(self, node: Node) -> Code | None:
+        """A scaled product, scaled in its own memory."""
+        if not self._in_place or node in self.names or not isinstance(node, Einsum) or not node.operands:
+            return None
+        factor, code = self.factor(node.coefficient), self.bare(node)
+        if factor == 1 or not code.fresh or len(_present(node)) < len(node.out):
+            return None
+        return code.method(f"mul_({number(factor)})", fresh=True)
 
     def _masked(self, node: Reduction) -> Code:
         argument = self.argument(node)
         if node.guard is None:
             return argument
         mask = self._guard(node.guard, node.argument)
-        return argument.method(f'masked_fill(~{mask.at(4)}, float("-inf"))', fresh=True)
+        place = "_" if self._in_place and argument.fresh and node.batched == node.argument.batched else ""
+        return argument.method(f'masked_fill{place}(~{mask.at(ATOM)}, float("-inf"))', fresh=True)
 
     def _softmax(self, node: Softmax) -> Code:
         axes = self._axes(node)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from energyc.emit.code import Code, product
+from energyc.emit.code import Code, number, product
 from energyc.emit.names import Identifiers
 from energyc.emit.torch_access import access_of
 from energyc.emit.torch_einsum import BATCH, pairwise, reduction, without
 from energyc.emit.torch_nodes import TorchWriter
 from energyc.emit.torch_sums import Term, collected, joined
-from energyc.ir import Add, Einsum, Indicator, Input, Map, Node, Softmax
+from energyc.ir import Add, Einsum, Indicator, Input, Map, Node, Softmax, walk
 from energyc.ir.nodes import LogSumExp
 from energyc.plan import Passes, PlannedRoutine
 
@@ -29,10 +30,13 @@ class RoutineWriter:
         self.batch = batch
         self.lines: list[str] = []
         self.named: dict[Node, str] = {}
+        self.reads: Counter[Node] = Counter()
+        writer.dying = set()
 
     def write(self, routine: PlannedRoutine) -> list[Code]:
         """The statements go to ``lines``; returns the expressions of the outputs."""
         late = _summed_late(routine)
+        self.reads = _reads(routine, late)
         wishes = {o.node: o.wish for o in routine.outputs}
         results: list[Code] = []
         with self.writer.scope({}, in_place=self.passes.inplace):
@@ -85,17 +89,25 @@ class RoutineWriter:
             return
         name = self.identifiers.new(wish)
         terms = self.writer.terms(node) if isinstance(node, Add) and self.passes.inplace else []
-        if len(terms) > 1 and node.dims and self.writer.full(node, terms[:1]) and terms[0].signed.fresh:
+        own = len(terms) > 1 and bool(node.dims) and self.writer.full(node, terms[:1]) and terms[0].signed.fresh
+        if own:
             self._accumulate(name, terms)
         else:
-            self.lines.append(f"{name} = {self.writer.define(node).text}")
+            code = self.writer.define(node)
+            own = code.fresh
+            self.lines.append(f"{name} = {code.text}")
         self.writer.names[node] = self.named[node] = name
+        if own and self.reads[node] == 1:
+            self.writer.dying.add(node)
 
     def _accumulate(self, name: str, terms: Sequence[Term]) -> None:
         """A sum added up in the memory of its first term."""
         self.lines.append(f"{name} = {terms[0].signed.text}")
         for term in terms[1:]:
-            self.lines.append(f"{name} {'-=' if term.factor < 0 else '+='} {term.unsigned.text}")
+            if term.code is None or abs(term.factor) == 1:
+                self.lines.append(f"{name} {'-=' if term.factor < 0 else '+='} {term.unsigned.text}")
+            else:
+                self.lines.append(f"{name}.add_({term.code.text}, alpha={number(term.factor)})")
 
     # ------------------------------------------------------------ outputs
 
@@ -169,6 +181,16 @@ class RoutineWriter:
         size = self.writer.sizes[node.labels[access.head]]
         code = Code(f"scatter_add({source.text}, {self.writer.code(reading).text}, {size})", fresh=True)
         return reduction(code, [access.head, *others], list(node.out))
+
+
+def _reads(routine: PlannedRoutine, late: set[Node]) -> Counter[Node]:
+    """How often each node is read in the text: what has no line of its own is written wherever it is read."""
+    stated = {node for node in routine.statements if node not in late}
+    reads = Counter(output.node for output in routine.outputs)
+    for node in reversed(list(walk(reads))):
+        for child in node.children:
+            reads[child] += 1 if node in stated else reads[node]
+    return reads
 
 
 def _summed_late(routine: PlannedRoutine) -> set[Node]:

@@ -112,11 +112,12 @@ def _statements(roots: Sequence[Node], given: set[Node], names: Mapping[Node, st
     uses = Counter(child for node in order for child in node.children)
     uses.update(roots)
     opened = _opened(order, uses, {*names, *roots})
+    terms = {child for node in order if isinstance(node, Add) for child in node.children}
     depth: dict[Node, int] = {}
     own = []
     for node in order:
         depth[node] = 1 + max((depth.get(child, 0) for child in node.children), default=0)
-        if node not in opened and _needs_line(node, uses[node], depth[node], names, roots):
+        if node not in opened and _needs_line(node, uses[node], depth[node] - (node in terms), names, roots):
             own.append(node)
             depth[node] = 0
     return own

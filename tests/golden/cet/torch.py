@@ -407,7 +407,7 @@ class Cet(nn.Module):
         energy_mem = -(relu * relu).sum((1, 2, 3))
         query = torch.einsum("Bijd,had->Bhija", z, self.W_q)
         key = torch.einsum("Bijd,had->Bhija", z, self.W_k)
-        level = (0.25 * torch.einsum("Bhija,Bhkla->Bhijkl", query, key)).logsumexp((4, 5))
+        level = torch.einsum("Bhija,Bhkla->Bhijkl", query, key).mul_(0.25).logsumexp((4, 5))
         energy_att = -4 * level.sum((1, 2, 3))
         return [energy_enc, energy_dec, energy_pos, energy_mem, energy_att]
 
@@ -425,24 +425,24 @@ class Cet(nn.Module):
         z, y = states
         query = torch.einsum("Bijd,had->Bhija", z, self.W_q)
         key = torch.einsum("Bijd,had->Bhija", z, self.W_k)
-        weights = (
-            0.25 * torch.einsum("Bhija,Bhkla->Bhijkl", query, key)
-        ).flatten(4, 5).softmax(4).unflatten(4, (11, 11))
+        weights = torch.einsum(
+            "Bhija,Bhkla->Bhijkl",
+            query,
+            key,
+        ).mul_(0.25).flatten(4, 5).softmax(4).unflatten(4, (11, 11))
         pull_key = torch.einsum("Bhklij,Bhkla->Bhija", weights, query)
         pull_query = torch.einsum("Bhijkl,Bhkla->Bhija", weights, key)
-        product = torch.einsum(
+        force_z = torch.einsum("Bhija,had->Bijd", pull_key, self.W_k)
+        force_z += torch.einsum("Bhija,had->Bijd", pull_query, self.W_q)
+        force_z += torch.einsum(
             "Bcipjq,dcpq->Bijd",
             windows(windows(y, 2, 0, (11, 20), (10, 1)), 4, 0, (11, 20), (10, 1)),
             self.W_dec,
         )
-        product_2 = torch.relu_(z @ self.W_mem) @ self.W_mem.T
-        force_z = torch.einsum("Bhija,had->Bijd", pull_key, self.W_k)
-        force_z += torch.einsum("Bhija,had->Bijd", pull_query, self.W_q)
+        force_z.add_(torch.relu_(z @ self.W_mem) @ self.W_mem.T, alpha=2)
         force_z += fixed.drive
-        force_z += product
-        force_z += 2 * product_2
         force_z -= z
-        product_3 = overlap_add(
+        force_y = overlap_add(
             overlap_add(
                 torch.einsum("Bijd,dcpq->Bijcpq", z, self.W_dec).permute(0, 2, 3, 5, 1, 4),
                 120,
@@ -453,7 +453,8 @@ class Cet(nn.Module):
             0,
             (10, 1),
         )
-        force_y = product_3 - y + self.b_dec[:, None, None]
+        force_y -= y
+        force_y += self.b_dec[:, None, None]
         return [force_z, force_y]
 
     def _readouts(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
@@ -498,33 +499,34 @@ class Cet(nn.Module):
         """J^T seeds, J = dF/dz."""
         z, _ = states
         seed_z, seed_y = seeds
-        product = torch.einsum(
-            "Bcipjq,dcpq->Bijd",
-            windows(windows(seed_y, 2, 0, (11, 20), (10, 1)), 4, 0, (11, 20), (10, 1)),
-            self.W_dec,
-        )
-        product_2 = step(z @ self.W_mem).permute(0, 3, 1, 2) * (seed_z @ self.W_mem).permute(0, 3, 1, 2)
+        product = step(z @ self.W_mem).permute(0, 3, 1, 2) * (seed_z @ self.W_mem).permute(0, 3, 1, 2)
         query = torch.einsum("Bijd,had->Bhija", z, self.W_q)
         key = torch.einsum("Bijd,had->Bhija", z, self.W_k)
-        weights = (
-            0.25 * torch.einsum("Bhija,Bhkla->Bhijkl", query, key)
-        ).flatten(4, 5).softmax(4).unflatten(4, (11, 11))
+        weights = torch.einsum(
+            "Bhija,Bhkla->Bhijkl",
+            query,
+            key,
+        ).mul_(0.25).flatten(4, 5).softmax(4).unflatten(4, (11, 11))
         W_q_z = torch.einsum("Bijd,had->Bijha", seed_z, self.W_q)
         W_k_z = torch.einsum("Bijd,had->Bijha", seed_z, self.W_k)
         total = torch.einsum("Bhkla,Bijha->Bhijkl", key, W_q_z)
         total += torch.einsum("Bhija,Bklha->Bhijkl", query, W_k_z)
-        product_3 = weights * total
-        total_2 = product_3 - weights * product_3.sum((4, 5))[:, :, :, :, None, None]
+        product_2 = weights * total
+        total_2 = product_2 - weights * product_2.sum((4, 5))[:, :, :, :, None, None]
         total_3 = torch.einsum("Bhklij,Bklha->Bhija", weights, W_q_z)
-        total_3 += 0.25 * torch.einsum("Bhklij,Bhkla->Bhija", total_2, query)
+        total_3.add_(torch.einsum("Bhklij,Bhkla->Bhija", total_2, query), alpha=0.25)
         total_4 = torch.einsum("Bhijkl,Bklha->Bhija", weights, W_k_z)
-        total_4 += 0.25 * torch.einsum("Bhijkl,Bhkla->Bhija", total_2, key)
-        back_z = 2 * torch.einsum("Bmij,dm->Bijd", product_2, self.W_mem)
+        total_4.add_(torch.einsum("Bhijkl,Bhkla->Bhija", total_2, key), alpha=0.25)
+        back_z = torch.einsum(
+            "Bcipjq,dcpq->Bijd",
+            windows(windows(seed_y, 2, 0, (11, 20), (10, 1)), 4, 0, (11, 20), (10, 1)),
+            self.W_dec,
+        )
+        back_z.add_(torch.einsum("Bmij,dm->Bijd", product, self.W_mem), alpha=2)
         back_z += torch.einsum("Bhija,had->Bijd", total_3, self.W_k)
         back_z += torch.einsum("Bhija,had->Bijd", total_4, self.W_q)
-        back_z += product
         back_z -= seed_z
-        product_4 = overlap_add(
+        back_y = overlap_add(
             overlap_add(
                 torch.einsum("Bijd,dcpq->Bijcpq", seed_z, self.W_dec).permute(0, 2, 3, 5, 1, 4),
                 120,
@@ -535,7 +537,7 @@ class Cet(nn.Module):
             0,
             (10, 1),
         )
-        back_y = product_4 - seed_y
+        back_y -= seed_y
         return [back_z, back_y]
 
     def _force_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
@@ -544,9 +546,11 @@ class Cet(nn.Module):
         seed_z, seed_y = seeds
         key = torch.einsum("Bijd,had->Bhija", z, self.W_k)
         query = torch.einsum("Bijd,had->Bhija", z, self.W_q)
-        weights = (
-            0.25 * torch.einsum("Bhija,Bhkla->Bhijkl", query, key)
-        ).flatten(4, 5).softmax(4).unflatten(4, (11, 11))
+        weights = torch.einsum(
+            "Bhija,Bhkla->Bhijkl",
+            query,
+            key,
+        ).mul_(0.25).flatten(4, 5).softmax(4).unflatten(4, (11, 11))
         pull_query = torch.einsum("Bhijkl,Bhkla->Bhija", weights, key)
         W_k_z = torch.einsum("Bijd,had->Bijha", seed_z, self.W_k)
         W_q_z = torch.einsum("Bijd,had->Bijha", seed_z, self.W_q)
@@ -555,10 +559,10 @@ class Cet(nn.Module):
         product = weights * total
         total_2 = product - weights * product.sum((4, 5))[:, :, :, :, None, None]
         total_3 = torch.einsum("Bhijkl,Bklha->Bhija", weights, W_k_z)
-        total_3 += 0.25 * torch.einsum("Bhijkl,Bhkla->Bhija", total_2, key)
+        total_3.add_(torch.einsum("Bhijkl,Bhkla->Bhija", total_2, key), alpha=0.25)
         pull_key = torch.einsum("Bhklij,Bhkla->Bhija", weights, query)
         total_4 = torch.einsum("Bhklij,Bklha->Bhija", weights, W_q_z)
-        total_4 += 0.25 * torch.einsum("Bhklij,Bhkla->Bhija", total_2, query)
+        total_4.add_(torch.einsum("Bhklij,Bhkla->Bhija", total_2, query), alpha=0.25)
         W_mem_z = z @ self.W_mem
         return {
             "W_enc": torch.einsum(
@@ -671,9 +675,11 @@ class Cet(nn.Module):
         z, y = states
         key = torch.einsum("Bijd,had->Bhija", z, self.W_k)
         query = torch.einsum("Bijd,had->Bhija", z, self.W_q)
-        weights = (
-            0.25 * torch.einsum("Bhija,Bhkla->Bhijkl", query, key)
-        ).flatten(4, 5).softmax(4).unflatten(4, (11, 11))
+        weights = torch.einsum(
+            "Bhija,Bhkla->Bhijkl",
+            query,
+            key,
+        ).mul_(0.25).flatten(4, 5).softmax(4).unflatten(4, (11, 11))
         pull_query = torch.einsum("Bhijkl,Bhkla->Bhija", weights, key)
         pull_key = torch.einsum("Bhklij,Bhkla->Bhija", weights, query)
         return {

@@ -344,7 +344,7 @@ class CetLm(nn.Module):
         energy_confine = 0.5 * (z * z).sum((1, 2))
         q = torch.einsum("Btd,had->Bhta", z, self.W_q)
         k = torch.einsum("Btd,had->Bhta", z, self.W_k)
-        level = torch.einsum("Bhta,Bhsa->Bhts", q, k).masked_fill(~self.mask.T, float("-inf")).logsumexp(3)
+        level = torch.einsum("Bhta,Bhsa->Bhts", q, k).masked_fill_(~self.mask.T, float("-inf")).logsumexp(3)
         energy_att = -level.sum((1, 2))
         relu = torch.relu_(z @ self.W_mem)
         energy_mem = -(relu * relu).sum((1, 2))
@@ -361,15 +361,14 @@ class CetLm(nn.Module):
         (z,) = states
         q = torch.einsum("Btd,had->Bhta", z, self.W_q)
         k = torch.einsum("Btd,had->Bhta", z, self.W_k)
-        weights = torch.einsum("Bhta,Bhsa->Bhts", q, k).masked_fill(~self.mask.T, float("-inf")).softmax(3)
+        weights = torch.einsum("Bhta,Bhsa->Bhts", q, k).masked_fill_(~self.mask.T, float("-inf")).softmax(3)
         pull_k = torch.einsum("Bhsa,Bhst->Bhta", q, weights)
         pull_q = torch.einsum("Bhsa,Bhts->Bhta", k, weights)
-        product = torch.relu_(z @ self.W_mem) @ self.W_mem.T
         force_z = torch.einsum("Bhta,had->Btd", pull_k, self.W_k)
         force_z += torch.einsum("Bhta,had->Btd", pull_q, self.W_q)
+        force_z.add_(torch.relu_(z @ self.W_mem) @ self.W_mem.T, alpha=2)
         force_z += fixed.x
-        force_z += 2 * product
-        force_z -= 2 * z
+        force_z.add_(z, alpha=-2)
         return [force_z]
 
     def _readouts(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
@@ -409,7 +408,7 @@ class CetLm(nn.Module):
         match_ = (positions(65, 0, 2, self.device) == label[:, None, :]).to(self.dtype)
         weights = (z @ self.W_head).softmax(2)
         total = 0.015625 * weights
-        total -= 0.015625 * match_.transpose(1, 2)
+        total.add_(match_.transpose(1, 2), alpha=-0.015625)
         slope_z = total @ self.W_head.T
         return [slope_z]
 
@@ -424,7 +423,7 @@ class CetLm(nn.Module):
         match_ = (positions(65, 0, 2, self.device) == label[:, None, :]).to(self.dtype)
         weights = (z @ self.W_head).softmax(2)
         total = 0.015625 * weights
-        total -= 0.015625 * match_.transpose(1, 2)
+        total.add_(match_.transpose(1, 2), alpha=-0.015625)
         return {"W_head": torch.einsum("Btd,Btw->dw", z, total)}
 
     def _force_adjoint(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> list[Tensor | None]:
@@ -433,7 +432,7 @@ class CetLm(nn.Module):
         (seed_z,) = seeds
         q = torch.einsum("Btd,had->Bhta", z, self.W_q)
         k = torch.einsum("Btd,had->Bhta", z, self.W_k)
-        weights = torch.einsum("Bhta,Bhsa->Bhts", q, k).masked_fill(~self.mask.T, float("-inf")).softmax(3)
+        weights = torch.einsum("Bhta,Bhsa->Bhts", q, k).masked_fill_(~self.mask.T, float("-inf")).softmax(3)
         W_q_z = torch.einsum("Btd,had->Btha", seed_z, self.W_q)
         W_k_z = torch.einsum("Btd,had->Btha", seed_z, self.W_k)
         total = torch.einsum("Bhsa,Btha->Bhts", k, W_q_z)
@@ -447,8 +446,8 @@ class CetLm(nn.Module):
         product_2 = step(z @ self.W_mem) * (seed_z @ self.W_mem)
         back_z = torch.einsum("Bhta,had->Btd", total_3, self.W_k)
         back_z += torch.einsum("Bhta,had->Btd", total_4, self.W_q)
-        back_z += 2 * (product_2 @ self.W_mem.T)
-        back_z -= 2 * seed_z
+        back_z.add_(product_2 @ self.W_mem.T, alpha=2)
+        back_z.add_(seed_z, alpha=-2)
         return [back_z]
 
     def _force_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
@@ -457,7 +456,7 @@ class CetLm(nn.Module):
         (seed_z,) = seeds
         k = torch.einsum("Btd,had->Bhta", z, self.W_k)
         q = torch.einsum("Btd,had->Bhta", z, self.W_q)
-        weights = torch.einsum("Bhta,Bhsa->Bhts", q, k).masked_fill(~self.mask.T, float("-inf")).softmax(3)
+        weights = torch.einsum("Bhta,Bhsa->Bhts", q, k).masked_fill_(~self.mask.T, float("-inf")).softmax(3)
         pull_q = torch.einsum("Bhsa,Bhts->Bhta", k, weights)
         W_k_z = torch.einsum("Btd,had->Btha", seed_z, self.W_k)
         W_q_z = torch.einsum("Btd,had->Btha", seed_z, self.W_q)
@@ -525,7 +524,7 @@ class CetLm(nn.Module):
         (z,) = states
         k = torch.einsum("Btd,had->Bhta", z, self.W_k)
         q = torch.einsum("Btd,had->Bhta", z, self.W_q)
-        weights = torch.einsum("Bhta,Bhsa->Bhts", q, k).masked_fill(~self.mask.T, float("-inf")).softmax(3)
+        weights = torch.einsum("Bhta,Bhsa->Bhts", q, k).masked_fill_(~self.mask.T, float("-inf")).softmax(3)
         pull_q = torch.einsum("Bhsa,Bhts->Bhta", k, weights)
         pull_k = torch.einsum("Bhsa,Bhst->Bhta", q, weights)
         return {

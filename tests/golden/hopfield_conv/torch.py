@@ -429,7 +429,7 @@ class HopfieldConv(nn.Module):
             0,
             (2, 1),
         )
-        product_3 = overlap_add(
+        force_s1 = overlap_add(
             overlap_add(
                 torch.einsum("Bcva,copq->Bvaopq", pull_a2, self.W2).permute(0, 2, 3, 5, 1, 4),
                 15,
@@ -440,7 +440,8 @@ class HopfieldConv(nn.Module):
             0,
             (1, 1),
         )
-        force_s1 = fixed.drive + product_3 - s1
+        force_s1 += fixed.drive
+        force_s1 -= s1
         part_2 = product_2.amax((3, 5))
         force_s2 = torch.einsum("Bk,koij->Boij", y, self.W3)
         force_s2 += part_2
@@ -518,7 +519,7 @@ class HopfieldConv(nn.Module):
             0,
             (2, 1),
         )
-        product_3 = overlap_add(
+        back_s1 = overlap_add(
             overlap_add(
                 torch.einsum("Bcva,copq->Bvaopq", product_2, self.W2).permute(0, 2, 3, 5, 1, 4),
                 15,
@@ -529,15 +530,15 @@ class HopfieldConv(nn.Module):
             0,
             (1, 1),
         )
-        back_s1 = product_3 - seed_s1
-        product_4 = torch.einsum(
+        back_s1 -= seed_s1
+        product_3 = torch.einsum(
             "Bcvpaq,ocpq->Bvao",
             windows(windows(seed_s1, 2, 0, (12, 4), (1, 1)), 4, 0, (12, 4), (1, 1)),
             self.W2,
         )
         back_s2 = torch.einsum("Bk,koij->Boij", seed_y, self.W3)
         back_s2 += (
-            part * windows(windows(product_4, 1, 0, (6, 2), (2, 1)), 3, 0, (6, 2), (2, 1)).permute(0, 5, 1, 2, 3, 4)
+            part * windows(windows(product_3, 1, 0, (6, 2), (2, 1)), 3, 0, (6, 2), (2, 1)).permute(0, 5, 1, 2, 3, 4)
         ).sum((3, 5))
         back_s2 -= seed_s2
         back_y = torch.einsum("Boij,koij->Bk", seed_s2, self.W3)

@@ -303,7 +303,7 @@ class ModernHopfield(nn.Module):
         """
         (z,) = states
         energy_confine = 0.5 * (z * z).sum(1)
-        level = (8 * (z @ self.X.T)).logsumexp(1)
+        level = (z @ self.X.T).mul_(8).logsumexp(1)
         energy_memory = -0.125 * level
         return [energy_confine, energy_memory]
 
@@ -313,7 +313,7 @@ class ModernHopfield(nn.Module):
         F_z[d] = sum[m](X[m,d] * softmax[m](beta * sum[d2](X[m,d2] * z[d2]))) - z[d]
         """
         (z,) = states
-        weights = (8 * (z @ self.X.T)).softmax(1)
+        weights = (z @ self.X.T).mul_(8).softmax(1)
         force_z = weights @ self.X
         force_z -= z
         return [force_z]
@@ -360,7 +360,7 @@ class ModernHopfield(nn.Module):
         """J^T seeds, J = dF/dz."""
         (z,) = states
         (seed_z,) = seeds
-        weights = (8 * (z @ self.X.T)).softmax(1)
+        weights = (z @ self.X.T).mul_(8).softmax(1)
         product = weights * (seed_z @ self.X.T)
         total = product - weights * product.sum(1)[:, None]
         back_z = 8 * (total @ self.X)
@@ -371,7 +371,7 @@ class ModernHopfield(nn.Module):
         """<seeds, dF/dtheta>, summed over the batch."""
         (z,) = states
         (seed_z,) = seeds
-        weights = (8 * (z @ self.X.T)).softmax(1)
+        weights = (z @ self.X.T).mul_(8).softmax(1)
         product = weights * (seed_z @ self.X.T)
         total = product - weights * product.sum(1)[:, None]
         return {"X": weights.T @ seed_z + 8 * (total.T @ z)}
@@ -408,7 +408,7 @@ class ModernHopfield(nn.Module):
         dE/dX[m,d] = -z[d] * softmax[m](beta * sum[d2](X[m,d2] * z[d2]))
         """
         (z,) = states
-        weights = (8 * (z @ self.X.T)).softmax(1)
+        weights = (z @ self.X.T).mul_(8).softmax(1)
         return {"X": -(weights.T @ z)}
 
     def _user_force_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:

@@ -411,11 +411,10 @@ class PredictiveCoding(nn.Module):
         m2 = tanh @ self.W2.T
         m2 += self.b2
         total_2 = s2 - m2
-        product = tanh * (seed_s1 * (total_2 @ self.W2))
         total_3 = total * seed_s1 @ self.W2.T
         total_3 -= seed_s2
-        total_4 = -(total_3 @ self.W2)
-        total_4 -= 2 * product
+        total_4 = -2 * (tanh * (seed_s1 * (total_2 @ self.W2)))
+        total_4 -= total_3 @ self.W2
         back_s1 = total * total_4
         back_s1 -= seed_s1
         tanh_2 = torch.tanh(s2)
@@ -424,11 +423,10 @@ class PredictiveCoding(nn.Module):
         m3 = tanh_2 @ self.W3.T
         m3 += self.b3
         total_6 = y - m3
-        product_2 = tanh_2 * (seed_s2 * (total_6 @ self.W3))
         back_y = total_5 * seed_s2 @ self.W3.T
         back_y -= seed_y
-        total_7 = -(back_y @ self.W3)
-        total_7 -= 2 * product_2
+        total_7 = -2 * (tanh_2 * (seed_s2 * (total_6 @ self.W3)))
+        total_7 -= back_y @ self.W3
         back_s2 = total_5 * total_7
         back_s2 += total_3
         return [back_s1, back_s2, back_y]
@@ -472,7 +470,7 @@ class PredictiveCoding(nn.Module):
         tanh = torch.tanh(fixed.m1)
         p2 = tanh @ self.W2.T
         p2 += self.b2
-        tanh_2 = torch.tanh(p2)
+        tanh_2 = torch.tanh_(p2)
         total = -(tanh_2 * tanh_2)
         total += 1
         grad_b2 = seed_y @ self.W3 * total
@@ -496,7 +494,7 @@ class PredictiveCoding(nn.Module):
         tanh = torch.tanh(fixed.m1)
         p2 = tanh @ self.W2.T
         p2 += self.b2
-        tanh_2 = torch.tanh(p2)
+        tanh_2 = torch.tanh_(p2)
         total = -(tanh_2 * tanh_2)
         total += 1
         total_2 = seed_y @ self.W3 * total

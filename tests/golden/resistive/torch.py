@@ -340,7 +340,7 @@ class Resistive(nn.Module):
         total_3 = v[:, :, None] - fixed.source[:, None]
         force_v = 1e-06 * torch.exp_(-38.46153846153846 * v)
         force_v += product.sum(1)
-        force_v -= 1e-06 * torch.exp_(38.46153846153846 * total)
+        force_v.add_(torch.exp_(38.46153846153846 * total), alpha=-1e-06)
         force_v -= (total_3 * self.g1.T).sum(2)
         force_w = -product.sum(2)
         return [force_v, force_w]
@@ -391,11 +391,10 @@ class Resistive(nn.Module):
         total = 2 * seed_w[:, :, None] - 2 * seed_v[:, None]
         product = total * self.g2.T
         total_2 = v - 1
-        product_2 = torch.exp_(-38.46153846153846 * v) * seed_v
         back_v = 0.5 * product.sum(1)
         back_v -= (seed_v[:, :, None] * self.g1.T).sum(2)
-        back_v -= 3.8461538461538456e-05 * (torch.exp_(38.46153846153846 * total_2) * seed_v)
-        back_v -= 3.8461538461538456e-05 * product_2
+        back_v.add_(torch.exp_(38.46153846153846 * total_2) * seed_v, alpha=-3.8461538461538456e-05)
+        back_v.add_(torch.exp_(-38.46153846153846 * v) * seed_v, alpha=-3.8461538461538456e-05)
         back_w = -0.5 * product.sum(2)
         return [back_v, back_w]
 

@@ -379,17 +379,18 @@ class ThickTied(nn.Module):
         v = torch.einsum("Btd,hda->Bhta", n1, self.W_v)
         q = torch.einsum("Btd,hda->Bhta", n1, self.W_q)
         k = torch.einsum("Btd,hda->Bhta", n1, self.W_k)
-        p = (
-            0.1767766952966369 * torch.einsum("Bhta,Bhsa->Bhts", q, k)
-        ).masked_fill(~self.mask.T, float("-inf")).softmax(3)
+        p = torch.einsum("Bhta,Bhsa->Bhts", q, k).mul_(0.1767766952966369).masked_fill_(
+            ~self.mask.T,
+            float("-inf"),
+        ).softmax(3)
         n2 = product * self.g2
         n2 += self.h2
         total_3 = n2 @ self.W1
         total_3 += self.b1
         force_z = torch.einsum("Bhta,had->Btd", torch.einsum("Bhsa,Bhts->Bhta", v, p), self.W_o)
-        force_z += F.gelu(total_3, approximate="tanh") @ self.W1.T
+        force_z += torch.ops.aten.gelu_(total_3, approximate="tanh") @ self.W1.T
         force_z += fixed.x
-        force_z -= 2 * z
+        force_z.add_(z, alpha=-2)
         force_z += self.b2
         return [force_z]
 
@@ -430,7 +431,7 @@ class ThickTied(nn.Module):
         match_ = (positions(65, 0, 2, self.device) == label[:, None, :]).to(self.dtype)
         weights = (z @ self.W_head).softmax(2)
         total = 0.015625 * weights
-        total -= 0.015625 * match_.transpose(1, 2)
+        total.add_(match_.transpose(1, 2), alpha=-0.015625)
         slope_z = total @ self.W_head.T
         return [slope_z]
 
@@ -445,7 +446,7 @@ class ThickTied(nn.Module):
         match_ = (positions(65, 0, 2, self.device) == label[:, None, :]).to(self.dtype)
         weights = (z @ self.W_head).softmax(2)
         total = 0.015625 * weights
-        total -= 0.015625 * match_.transpose(1, 2)
+        total.add_(match_.transpose(1, 2), alpha=-0.015625)
         return {"W_head": torch.einsum("Btd,Btw->dw", z, total)}
 
     def _force_adjoint(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> list[Tensor | None]:
@@ -466,9 +467,10 @@ class ThickTied(nn.Module):
         n1 += self.h1
         q = torch.einsum("Btd,hda->Bhta", n1, self.W_q)
         k = torch.einsum("Btd,hda->Bhta", n1, self.W_k)
-        p = (
-            0.1767766952966369 * torch.einsum("Bhta,Bhsa->Bhts", q, k)
-        ).masked_fill(~self.mask.T, float("-inf")).softmax(3)
+        p = torch.einsum("Bhta,Bhsa->Bhts", q, k).mul_(0.1767766952966369).masked_fill_(
+            ~self.mask.T,
+            float("-inf"),
+        ).softmax(3)
         v = torch.einsum("Btd,hda->Bhta", n1, self.W_v)
         W_o_z = torch.einsum("Btd,had->Btha", seed_z, self.W_o)
         product_3 = p * torch.einsum("Bhsa,Btha->Bhts", v, W_o_z)
@@ -478,17 +480,16 @@ class ThickTied(nn.Module):
             torch.einsum("Bhsa,Bhst->Bhta", q, total_4),
             self.W_k,
         )
-        total_5 += 0.1767766952966369 * torch.einsum(
-            "Bhta,hda->Btd",
-            torch.einsum("Bhsa,Bhts->Bhta", k, total_4),
-            self.W_q,
+        total_5.add_(
+            torch.einsum("Bhta,hda->Btd", torch.einsum("Bhsa,Bhts->Bhta", k, total_4), self.W_q),
+            alpha=0.1767766952966369,
         )
         total_5 += torch.einsum("Bhta,hda->Btd", torch.einsum("Bhst,Bsha->Bhta", p, W_o_z), self.W_v)
         total_6 = total * product_2 @ self.g2
         total_6 += total * total_5 @ self.g1
         total_7 = product_2 * power[:, :, None] * self.g2
         total_7 += total_5 * power[:, :, None] * self.g1
-        total_7 -= 0.0078125 * (total * (total_2 ** (-1.5) * total_6)[:, :, None])
+        total_7.add_(total * (total_2 ** (-1.5) * total_6)[:, :, None], alpha=-0.0078125)
         back_z = total_7 - 2 * seed_z - 0.0078125 * total_7.sum(2)[:, :, None]
         return [back_z]
 
@@ -504,9 +505,10 @@ class ThickTied(nn.Module):
         n1 += self.h1
         q = torch.einsum("Btd,hda->Bhta", n1, self.W_q)
         k = torch.einsum("Btd,hda->Bhta", n1, self.W_k)
-        p = (
-            0.1767766952966369 * torch.einsum("Bhta,Bhsa->Bhts", q, k)
-        ).masked_fill(~self.mask.T, float("-inf")).softmax(3)
+        p = torch.einsum("Bhta,Bhsa->Bhts", q, k).mul_(0.1767766952966369).masked_fill_(
+            ~self.mask.T,
+            float("-inf"),
+        ).softmax(3)
         v = torch.einsum("Btd,hda->Bhta", n1, self.W_v)
         W_o_z = torch.einsum("Btd,had->Btha", seed_z, self.W_o)
         product_2 = p * torch.einsum("Bhsa,Btha->Bhts", v, W_o_z)
@@ -515,7 +517,7 @@ class ThickTied(nn.Module):
         product_4 = torch.einsum("Bhsa,Bhts->Bhta", k, total_3)
         product_5 = torch.einsum("Bhst,Bsha->Bhta", p, W_o_z)
         total_4 = 0.1767766952966369 * torch.einsum("Bhta,hda->Btd", product_3, self.W_k)
-        total_4 += 0.1767766952966369 * torch.einsum("Bhta,hda->Btd", product_4, self.W_q)
+        total_4.add_(torch.einsum("Bhta,hda->Btd", product_4, self.W_q), alpha=0.1767766952966369)
         total_4 += torch.einsum("Bhta,hda->Btd", product_5, self.W_v)
         n2 = product * self.g2
         n2 += self.h2
@@ -592,9 +594,10 @@ class ThickTied(nn.Module):
         n1 += self.h1
         q = torch.einsum("Btd,hda->Bhta", n1, self.W_q)
         k = torch.einsum("Btd,hda->Bhta", n1, self.W_k)
-        p = (
-            0.1767766952966369 * torch.einsum("Bhta,Bhsa->Bhts", q, k)
-        ).masked_fill(~self.mask.T, float("-inf")).softmax(3)
+        p = torch.einsum("Bhta,Bhsa->Bhts", q, k).mul_(0.1767766952966369).masked_fill_(
+            ~self.mask.T,
+            float("-inf"),
+        ).softmax(3)
         v = torch.einsum("Btd,hda->Bhta", n1, self.W_v)
         W_o_z = torch.einsum("Btd,had->Btha", seed_z, self.W_o)
         product_2 = p * torch.einsum("Bhsa,Btha->Bhts", v, W_o_z)
@@ -603,7 +606,7 @@ class ThickTied(nn.Module):
         product_4 = torch.einsum("Bhsa,Bhts->Bhta", k, total_3)
         product_5 = torch.einsum("Bhst,Bsha->Bhta", p, W_o_z)
         total_4 = 0.1767766952966369 * torch.einsum("Bhta,hda->Btd", product_3, self.W_k)
-        total_4 += 0.1767766952966369 * torch.einsum("Bhta,hda->Btd", product_4, self.W_q)
+        total_4.add_(torch.einsum("Bhta,hda->Btd", product_4, self.W_q), alpha=0.1767766952966369)
         total_4 += torch.einsum("Bhta,hda->Btd", product_5, self.W_v)
         n2 = product * self.g2
         n2 += self.h2
@@ -641,21 +644,22 @@ class ThickTied(nn.Module):
         n1 += self.h1
         q = torch.einsum("Btd,hda->Bhta", n1, self.W_q)
         k = torch.einsum("Btd,hda->Bhta", n1, self.W_k)
-        p = (
-            0.1767766952966369 * torch.einsum("Bhta,Bhsa->Bhts", q, k)
-        ).masked_fill(~self.mask.T, float("-inf")).softmax(3)
+        p = torch.einsum("Bhta,Bhsa->Bhts", q, k).mul_(0.1767766952966369).masked_fill_(
+            ~self.mask.T,
+            float("-inf"),
+        ).softmax(3)
         total_3 = v_z - 0.0078125 * v_z.sum(2)[:, :, None]
         product_2 = total_3 * power[:, :, None]
         power_2 = total_2 ** (-1.5)
         product_3 = total * (power_2 * (total * total_3).sum(2))[:, :, None]
         total_4 = product_2 * self.g1
-        total_4 -= 0.0078125 * (product_3 * self.g1)
+        total_4.add_(product_3 * self.g1, alpha=-0.0078125)
         v = torch.einsum("Btd,hda->Bhta", n1, self.W_v)
         total_5 = torch.einsum("Bhsa,Btha->Bhts", k, torch.einsum("Btd,hda->Btha", total_4, self.W_q))
         total_5 += torch.einsum("Bhta,Bsha->Bhts", q, torch.einsum("Btd,hda->Btha", total_4, self.W_k))
         product_4 = p * total_5
         total_6 = 0.1767766952966369 * product_4
-        total_6 -= 0.1767766952966369 * (p * product_4.sum(3)[:, :, :, None])
+        total_6.add_(p * product_4.sum(3)[:, :, :, None], alpha=-0.1767766952966369)
         total_7 = torch.einsum("Bhts,Bsha->Bhta", p, torch.einsum("Btd,hda->Btha", total_4, self.W_v))
         total_7 += torch.einsum("Bhsa,Bhts->Bhta", v, total_6)
         n2 = product * self.g2
@@ -664,32 +668,30 @@ class ThickTied(nn.Module):
         total_8 += self.b1
         gelu_tanh_slope_2 = gelu_tanh_slope(total_8)
         total_9 = product_2 * self.g2
-        total_9 -= 0.0078125 * (product_3 * self.g2)
-        product_5 = gelu_tanh_slope_2 * (total_9 @ self.W1) @ self.W1.T
-        product_6 = v_z @ self.W1 * gelu_tanh_slope_2 @ self.W1.T
+        total_9.add_(product_3 * self.g2, alpha=-0.0078125)
+        product_5 = v_z @ self.W1 * gelu_tanh_slope_2 @ self.W1.T
         W_o_z = torch.einsum("Btd,had->Btha", v_z, self.W_o)
-        product_7 = p * torch.einsum("Bhsa,Btha->Bhts", v, W_o_z)
-        total_10 = product_7 - p * product_7.sum(3)[:, :, :, None]
+        product_6 = p * torch.einsum("Bhsa,Btha->Bhts", v, W_o_z)
+        total_10 = product_6 - p * product_6.sum(3)[:, :, :, None]
         total_11 = 0.1767766952966369 * torch.einsum(
             "Bhta,hda->Btd",
             torch.einsum("Bhsa,Bhst->Bhta", q, total_10),
             self.W_k,
         )
-        total_11 += 0.1767766952966369 * torch.einsum(
-            "Bhta,hda->Btd",
-            torch.einsum("Bhsa,Bhts->Bhta", k, total_10),
-            self.W_q,
+        total_11.add_(
+            torch.einsum("Bhta,hda->Btd", torch.einsum("Bhsa,Bhts->Bhta", k, total_10), self.W_q),
+            alpha=0.1767766952966369,
         )
         total_11 += torch.einsum("Bhta,hda->Btd", torch.einsum("Bhst,Bsha->Bhta", p, W_o_z), self.W_v)
-        total_12 = total * product_6 @ self.g2
+        total_12 = total * product_5 @ self.g2
         total_12 += total * total_11 @ self.g1
-        total_13 = product_6 * power[:, :, None] * self.g2
+        total_13 = product_5 * power[:, :, None] * self.g2
         total_13 += total_11 * power[:, :, None] * self.g1
-        total_13 -= 0.0078125 * (total * (power_2 * total_12)[:, :, None])
+        total_13.add_(total * (power_2 * total_12)[:, :, None], alpha=-0.0078125)
         turn_z = torch.einsum("Bhta,had->Btd", total_7, self.W_o)
-        turn_z += product_5
+        turn_z += gelu_tanh_slope_2 * (total_9 @ self.W1) @ self.W1.T
         turn_z -= total_13
-        turn_z += 0.0078125 * total_13.sum(2)[:, :, None]
+        turn_z.add_(total_13.sum(2)[:, :, None], alpha=0.0078125)
         return [turn_z]
 
     def _penalty_gradient(self, states: Tensors, fixed: Fixed, directions: Tensors) -> dict[str, Tensor]:
@@ -707,13 +709,14 @@ class ThickTied(nn.Module):
         n1 += self.h1
         q = torch.einsum("Btd,hda->Bhta", n1, self.W_q)
         k = torch.einsum("Btd,hda->Bhta", n1, self.W_k)
-        p = (
-            0.1767766952966369 * torch.einsum("Bhta,Bhsa->Bhts", q, k)
-        ).masked_fill(~self.mask.T, float("-inf")).softmax(3)
+        p = torch.einsum("Bhta,Bhsa->Bhts", q, k).mul_(0.1767766952966369).masked_fill_(
+            ~self.mask.T,
+            float("-inf"),
+        ).softmax(3)
         v = torch.einsum("Btd,hda->Bhta", n1, self.W_v)
         product_3 = total_3 * power[:, :, None]
         total_4 = product_3 * self.g1
-        total_4 -= 0.0078125 * (product * self.g1)
+        total_4.add_(product * self.g1, alpha=-0.0078125)
         product_4 = torch.einsum("Btd,hda->Btha", total_4, self.W_v)
         product_5 = torch.einsum("Btd,hda->Btha", total_4, self.W_q)
         product_6 = torch.einsum("Btd,hda->Btha", total_4, self.W_k)
@@ -722,7 +725,7 @@ class ThickTied(nn.Module):
         product_7 = p * total_5
         part = product_7.sum(3)
         total_6 = 0.1767766952966369 * product_7
-        total_6 -= 0.1767766952966369 * (p * part[:, :, :, None])
+        total_6.add_(p * part[:, :, :, None], alpha=-0.1767766952966369)
         total_7 = torch.einsum("Bhts,Bsha->Bhta", p, product_4)
         total_7 += torch.einsum("Bhsa,Bhts->Bhta", v, total_6)
         n2 = product_2 * self.g2
@@ -731,7 +734,7 @@ class ThickTied(nn.Module):
         total_8 += self.b1
         gelu_tanh_slope_2 = gelu_tanh_slope(total_8)
         total_9 = product_3 * self.g2
-        total_9 -= 0.0078125 * (product * self.g2)
+        total_9.add_(product * self.g2, alpha=-0.0078125)
         product_8 = total_9 @ self.W1
         product_9 = gelu_tanh_slope_2 * product_8
         total_10 = torch.einsum("Bhta,had->Btd", total_7, self.W_o)
@@ -739,24 +742,24 @@ class ThickTied(nn.Module):
         product_10 = torch.einsum("Btd,had->Btha", total_10, self.W_o)
         product_11 = torch.einsum("Bhsa,Btha->Bhts", v, product_10)
         total_11 = 2 * product_11
-        total_11 -= 2 * (p * product_11).sum(3)[:, :, :, None]
+        total_11.add_((p * product_11).sum(3)[:, :, :, None], alpha=-2)
         product_12 = p * total_11
         product_13 = torch.einsum("Bhsa,Bhst->Bhta", q, product_12)
         product_14 = torch.einsum("Bhsa,Bhts->Bhta", k, product_12)
         product_15 = torch.einsum("Bhst,Bsha->Bhta", p, product_10)
         total_12 = 0.1767766952966369 * torch.einsum("Bhta,hda->Btd", product_13, self.W_k)
-        total_12 += 0.1767766952966369 * torch.einsum("Bhta,hda->Btd", product_14, self.W_q)
-        total_12 += 2 * torch.einsum("Bhta,hda->Btd", product_15, self.W_v)
+        total_12.add_(torch.einsum("Bhta,hda->Btd", product_14, self.W_q), alpha=0.1767766952966369)
+        total_12.add_(torch.einsum("Bhta,hda->Btd", product_15, self.W_v), alpha=2)
         product_16 = torch.einsum("Bhst,Bsha->Bhta", total_6, product_10)
         total_13 = 0.1767766952966369 * (total_5 * total_11)
-        total_13 += 2 * torch.einsum("Bsha,Btha->Bhts", product_4, product_10)
-        total_13 -= 0.3535533905932738 * (product_11 * part[:, :, :, None])
+        total_13.add_(torch.einsum("Bsha,Btha->Bhts", product_4, product_10), alpha=2)
+        total_13.add_(product_11 * part[:, :, :, None], alpha=-0.3535533905932738)
         product_17 = p * total_13
         total_14 = product_17 - p * product_17.sum(3)[:, :, :, None]
         total_15 = 0.1767766952966369 * torch.einsum("Bsha,Bhst->Bhta", product_5, product_12)
-        total_15 += 0.1767766952966369 * torch.einsum("Bhsa,Bhst->Bhta", q, total_14)
+        total_15.add_(torch.einsum("Bhsa,Bhst->Bhta", q, total_14), alpha=0.1767766952966369)
         total_16 = 0.1767766952966369 * torch.einsum("Bsha,Bhts->Bhta", product_6, product_12)
-        total_16 += 0.1767766952966369 * torch.einsum("Bhsa,Bhts->Bhta", k, total_14)
+        total_16.add_(torch.einsum("Bhsa,Bhts->Bhta", k, total_14), alpha=0.1767766952966369)
         total_17 = 2 * torch.einsum("Bhta,hda->Btd", product_16, self.W_v)
         total_17 += torch.einsum("Bhta,hda->Btd", total_15, self.W_k)
         total_17 += torch.einsum("Bhta,hda->Btd", total_16, self.W_q)

@@ -368,14 +368,14 @@ class Thin(nn.Module):
         v = torch.einsum("Btd,hda->Bhta", n1, self.W_v)
         q = torch.einsum("Btd,hda->Bhta", n1, self.W_q)
         k = torch.einsum("Btd,hda->Bhta", n1, self.W_k)
-        p = (
-            0.1767766952966369 * torch.einsum("Bhta,Bhsa->Bhts", q, k)
-        ).masked_fill(~self.mask.T, float("-inf")).softmax(3)
-        product = torch.relu_(z @ self.W_mem) @ self.W_mem.T
+        p = torch.einsum("Bhta,Bhsa->Bhts", q, k).mul_(0.1767766952966369).masked_fill_(
+            ~self.mask.T,
+            float("-inf"),
+        ).softmax(3)
         force_z = torch.einsum("Bhta,had->Btd", torch.einsum("Bhsa,Bhts->Bhta", v, p), self.W_o)
+        force_z.add_(torch.relu_(z @ self.W_mem) @ self.W_mem.T, alpha=2)
         force_z += fixed.x
-        force_z += 2 * product
-        force_z -= 2 * z
+        force_z.add_(z, alpha=-2)
         return [force_z]
 
     def _readouts(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
@@ -415,7 +415,7 @@ class Thin(nn.Module):
         match_ = (positions(65, 0, 2, self.device) == label[:, None, :]).to(self.dtype)
         weights = (z @ self.W_head).softmax(2)
         total = 0.015625 * weights
-        total -= 0.015625 * match_.transpose(1, 2)
+        total.add_(match_.transpose(1, 2), alpha=-0.015625)
         slope_z = total @ self.W_head.T
         return [slope_z]
 
@@ -430,7 +430,7 @@ class Thin(nn.Module):
         match_ = (positions(65, 0, 2, self.device) == label[:, None, :]).to(self.dtype)
         weights = (z @ self.W_head).softmax(2)
         total = 0.015625 * weights
-        total -= 0.015625 * match_.transpose(1, 2)
+        total.add_(match_.transpose(1, 2), alpha=-0.015625)
         return {"W_head": torch.einsum("Btd,Btw->dw", z, total)}
 
     def _force_adjoint(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> list[Tensor | None]:
@@ -446,9 +446,10 @@ class Thin(nn.Module):
         n1 += self.h1
         q = torch.einsum("Btd,hda->Bhta", n1, self.W_q)
         k = torch.einsum("Btd,hda->Bhta", n1, self.W_k)
-        p = (
-            0.1767766952966369 * torch.einsum("Bhta,Bhsa->Bhts", q, k)
-        ).masked_fill(~self.mask.T, float("-inf")).softmax(3)
+        p = torch.einsum("Bhta,Bhsa->Bhts", q, k).mul_(0.1767766952966369).masked_fill_(
+            ~self.mask.T,
+            float("-inf"),
+        ).softmax(3)
         v = torch.einsum("Btd,hda->Bhta", n1, self.W_v)
         W_o_z = torch.einsum("Btd,had->Btha", seed_z, self.W_o)
         product_2 = p * torch.einsum("Bhsa,Btha->Bhts", v, W_o_z)
@@ -458,19 +459,17 @@ class Thin(nn.Module):
             torch.einsum("Bhsa,Bhst->Bhta", q, total_3),
             self.W_k,
         )
-        total_4 += 0.1767766952966369 * torch.einsum(
-            "Bhta,hda->Btd",
-            torch.einsum("Bhsa,Bhts->Bhta", k, total_3),
-            self.W_q,
+        total_4.add_(
+            torch.einsum("Bhta,hda->Btd", torch.einsum("Bhsa,Bhts->Bhta", k, total_3), self.W_q),
+            alpha=0.1767766952966369,
         )
         total_4 += torch.einsum("Bhta,hda->Btd", torch.einsum("Bhst,Bsha->Bhta", p, W_o_z), self.W_v)
-        product_3 = total * (total_2 ** (-1.5) * (total * total_4 @ self.g1))[:, :, None]
         total_5 = total_4 * power[:, :, None] * self.g1
-        total_5 -= 0.0078125 * product_3
+        total_5.add_(total * (total_2 ** (-1.5) * (total * total_4 @ self.g1))[:, :, None], alpha=-0.0078125)
         back_z = 2 * (product @ self.W_mem.T)
         back_z += total_5
-        back_z -= 2 * seed_z
-        back_z -= 0.0078125 * total_5.sum(2)[:, :, None]
+        back_z.add_(seed_z, alpha=-2)
+        back_z.add_(total_5.sum(2)[:, :, None], alpha=-0.0078125)
         return [back_z]
 
     def _force_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
@@ -485,9 +484,10 @@ class Thin(nn.Module):
         n1 += self.h1
         q = torch.einsum("Btd,hda->Bhta", n1, self.W_q)
         k = torch.einsum("Btd,hda->Bhta", n1, self.W_k)
-        p = (
-            0.1767766952966369 * torch.einsum("Bhta,Bhsa->Bhts", q, k)
-        ).masked_fill(~self.mask.T, float("-inf")).softmax(3)
+        p = torch.einsum("Bhta,Bhsa->Bhts", q, k).mul_(0.1767766952966369).masked_fill_(
+            ~self.mask.T,
+            float("-inf"),
+        ).softmax(3)
         v = torch.einsum("Btd,hda->Bhta", n1, self.W_v)
         W_o_z = torch.einsum("Btd,had->Btha", seed_z, self.W_o)
         product_2 = p * torch.einsum("Bhsa,Btha->Bhts", v, W_o_z)
@@ -496,7 +496,7 @@ class Thin(nn.Module):
         product_4 = torch.einsum("Bhsa,Bhts->Bhta", k, total_3)
         product_5 = torch.einsum("Bhst,Bsha->Bhta", p, W_o_z)
         total_4 = 0.1767766952966369 * torch.einsum("Bhta,hda->Btd", product_3, self.W_k)
-        total_4 += 0.1767766952966369 * torch.einsum("Bhta,hda->Btd", product_4, self.W_q)
+        total_4.add_(torch.einsum("Bhta,hda->Btd", product_4, self.W_q), alpha=0.1767766952966369)
         total_4 += torch.einsum("Bhta,hda->Btd", product_5, self.W_v)
         W_mem_z = z @ self.W_mem
         return {
@@ -569,9 +569,10 @@ class Thin(nn.Module):
         n1 += self.h1
         q = torch.einsum("Btd,hda->Bhta", n1, self.W_q)
         k = torch.einsum("Btd,hda->Bhta", n1, self.W_k)
-        p = (
-            0.1767766952966369 * torch.einsum("Bhta,Bhsa->Bhts", q, k)
-        ).masked_fill(~self.mask.T, float("-inf")).softmax(3)
+        p = torch.einsum("Bhta,Bhsa->Bhts", q, k).mul_(0.1767766952966369).masked_fill_(
+            ~self.mask.T,
+            float("-inf"),
+        ).softmax(3)
         v = torch.einsum("Btd,hda->Bhta", n1, self.W_v)
         W_o_z = torch.einsum("Btd,had->Btha", seed_z, self.W_o)
         product_2 = p * torch.einsum("Bhsa,Btha->Bhts", v, W_o_z)
@@ -580,7 +581,7 @@ class Thin(nn.Module):
         product_4 = torch.einsum("Bhsa,Bhts->Bhta", k, total_3)
         product_5 = torch.einsum("Bhst,Bsha->Bhta", p, W_o_z)
         total_4 = 0.1767766952966369 * torch.einsum("Bhta,hda->Btd", product_3, self.W_k)
-        total_4 += 0.1767766952966369 * torch.einsum("Bhta,hda->Btd", product_4, self.W_q)
+        total_4.add_(torch.einsum("Bhta,hda->Btd", product_4, self.W_q), alpha=0.1767766952966369)
         total_4 += torch.einsum("Bhta,hda->Btd", product_5, self.W_v)
         return {
             "g1": (product * total_4).sum((0, 1)),
@@ -603,42 +604,40 @@ class Thin(nn.Module):
         n1 += self.h1
         q = torch.einsum("Btd,hda->Bhta", n1, self.W_q)
         k = torch.einsum("Btd,hda->Bhta", n1, self.W_k)
-        p = (
-            0.1767766952966369 * torch.einsum("Bhta,Bhsa->Bhts", q, k)
-        ).masked_fill(~self.mask.T, float("-inf")).softmax(3)
+        p = torch.einsum("Bhta,Bhsa->Bhts", q, k).mul_(0.1767766952966369).masked_fill_(
+            ~self.mask.T,
+            float("-inf"),
+        ).softmax(3)
         total_3 = v_z - 0.0078125 * v_z.sum(2)[:, :, None]
         power_2 = total_2 ** (-1.5)
-        product = total * (power_2 * (total * total_3).sum(2))[:, :, None] * self.g1
         total_4 = total_3 * power[:, :, None] * self.g1
-        total_4 -= 0.0078125 * product
+        total_4.add_(total * (power_2 * (total * total_3).sum(2))[:, :, None] * self.g1, alpha=-0.0078125)
         v = torch.einsum("Btd,hda->Bhta", n1, self.W_v)
         total_5 = torch.einsum("Bhsa,Btha->Bhts", k, torch.einsum("Btd,hda->Btha", total_4, self.W_q))
         total_5 += torch.einsum("Bhta,Bsha->Bhts", q, torch.einsum("Btd,hda->Btha", total_4, self.W_k))
-        product_2 = p * total_5
-        total_6 = 0.1767766952966369 * product_2
-        total_6 -= 0.1767766952966369 * (p * product_2.sum(3)[:, :, :, None])
+        product = p * total_5
+        total_6 = 0.1767766952966369 * product
+        total_6.add_(p * product.sum(3)[:, :, :, None], alpha=-0.1767766952966369)
         total_7 = torch.einsum("Bhts,Bsha->Bhta", p, torch.einsum("Btd,hda->Btha", total_4, self.W_v))
         total_7 += torch.einsum("Bhsa,Bhts->Bhta", v, total_6)
         W_o_z = torch.einsum("Btd,had->Btha", v_z, self.W_o)
-        product_3 = p * torch.einsum("Bhsa,Btha->Bhts", v, W_o_z)
-        total_8 = product_3 - p * product_3.sum(3)[:, :, :, None]
+        product_2 = p * torch.einsum("Bhsa,Btha->Bhts", v, W_o_z)
+        total_8 = product_2 - p * product_2.sum(3)[:, :, :, None]
         total_9 = 0.1767766952966369 * torch.einsum(
             "Bhta,hda->Btd",
             torch.einsum("Bhsa,Bhst->Bhta", q, total_8),
             self.W_k,
         )
-        total_9 += 0.1767766952966369 * torch.einsum(
-            "Bhta,hda->Btd",
-            torch.einsum("Bhsa,Bhts->Bhta", k, total_8),
-            self.W_q,
+        total_9.add_(
+            torch.einsum("Bhta,hda->Btd", torch.einsum("Bhsa,Bhts->Bhta", k, total_8), self.W_q),
+            alpha=0.1767766952966369,
         )
         total_9 += torch.einsum("Bhta,hda->Btd", torch.einsum("Bhst,Bsha->Bhta", p, W_o_z), self.W_v)
-        product_4 = total * (power_2 * (total * total_9 @ self.g1))[:, :, None]
         total_10 = total_9 * power[:, :, None] * self.g1
-        total_10 -= 0.0078125 * product_4
+        total_10.add_(total * (power_2 * (total * total_9 @ self.g1))[:, :, None], alpha=-0.0078125)
         turn_z = torch.einsum("Bhta,had->Btd", total_7, self.W_o)
         turn_z -= total_10
-        turn_z += 0.0078125 * total_10.sum(2)[:, :, None]
+        turn_z.add_(total_10.sum(2)[:, :, None], alpha=0.0078125)
         return [turn_z]
 
     def _penalty_gradient(self, states: Tensors, fixed: Fixed, directions: Tensors) -> dict[str, Tensor]:
@@ -656,13 +655,14 @@ class Thin(nn.Module):
         n1 += self.h1
         q = torch.einsum("Btd,hda->Bhta", n1, self.W_q)
         k = torch.einsum("Btd,hda->Bhta", n1, self.W_k)
-        p = (
-            0.1767766952966369 * torch.einsum("Bhta,Bhsa->Bhts", q, k)
-        ).masked_fill(~self.mask.T, float("-inf")).softmax(3)
+        p = torch.einsum("Bhta,Bhsa->Bhts", q, k).mul_(0.1767766952966369).masked_fill_(
+            ~self.mask.T,
+            float("-inf"),
+        ).softmax(3)
         v = torch.einsum("Btd,hda->Bhta", n1, self.W_v)
         product_3 = total_3 * power[:, :, None]
         total_4 = product_3 * self.g1
-        total_4 -= 0.0078125 * (product * self.g1)
+        total_4.add_(product * self.g1, alpha=-0.0078125)
         product_4 = torch.einsum("Btd,hda->Btha", total_4, self.W_v)
         product_5 = torch.einsum("Btd,hda->Btha", total_4, self.W_q)
         product_6 = torch.einsum("Btd,hda->Btha", total_4, self.W_k)
@@ -671,31 +671,31 @@ class Thin(nn.Module):
         product_7 = p * total_5
         part = product_7.sum(3)
         total_6 = 0.1767766952966369 * product_7
-        total_6 -= 0.1767766952966369 * (p * part[:, :, :, None])
+        total_6.add_(p * part[:, :, :, None], alpha=-0.1767766952966369)
         total_7 = torch.einsum("Bhts,Bsha->Bhta", p, product_4)
         total_7 += torch.einsum("Bhsa,Bhts->Bhta", v, total_6)
         product_8 = torch.einsum("Bhta,had->Btd", total_7, self.W_o)
         product_9 = torch.einsum("Btd,had->Btha", product_8, self.W_o)
         product_10 = torch.einsum("Bhsa,Btha->Bhts", v, product_9)
         total_8 = 2 * product_10
-        total_8 -= 2 * (p * product_10).sum(3)[:, :, :, None]
+        total_8.add_((p * product_10).sum(3)[:, :, :, None], alpha=-2)
         product_11 = p * total_8
         product_12 = torch.einsum("Bhsa,Bhst->Bhta", q, product_11)
         product_13 = torch.einsum("Bhsa,Bhts->Bhta", k, product_11)
         product_14 = torch.einsum("Bhst,Bsha->Bhta", p, product_9)
         total_9 = 0.1767766952966369 * torch.einsum("Bhta,hda->Btd", product_12, self.W_k)
-        total_9 += 0.1767766952966369 * torch.einsum("Bhta,hda->Btd", product_13, self.W_q)
-        total_9 += 2 * torch.einsum("Bhta,hda->Btd", product_14, self.W_v)
+        total_9.add_(torch.einsum("Bhta,hda->Btd", product_13, self.W_q), alpha=0.1767766952966369)
+        total_9.add_(torch.einsum("Bhta,hda->Btd", product_14, self.W_v), alpha=2)
         product_15 = torch.einsum("Bhst,Bsha->Bhta", total_6, product_9)
         total_10 = 0.1767766952966369 * (total_5 * total_8)
-        total_10 += 2 * torch.einsum("Bsha,Btha->Bhts", product_4, product_9)
-        total_10 -= 0.3535533905932738 * (product_10 * part[:, :, :, None])
+        total_10.add_(torch.einsum("Bsha,Btha->Bhts", product_4, product_9), alpha=2)
+        total_10.add_(product_10 * part[:, :, :, None], alpha=-0.3535533905932738)
         product_16 = p * total_10
         total_11 = product_16 - p * product_16.sum(3)[:, :, :, None]
         total_12 = 0.1767766952966369 * torch.einsum("Bsha,Bhst->Bhta", product_5, product_11)
-        total_12 += 0.1767766952966369 * torch.einsum("Bhsa,Bhst->Bhta", q, total_11)
+        total_12.add_(torch.einsum("Bhsa,Bhst->Bhta", q, total_11), alpha=0.1767766952966369)
         total_13 = 0.1767766952966369 * torch.einsum("Bsha,Bhts->Bhta", product_6, product_11)
-        total_13 += 0.1767766952966369 * torch.einsum("Bhsa,Bhts->Bhta", k, total_11)
+        total_13.add_(torch.einsum("Bhsa,Bhts->Bhta", k, total_11), alpha=0.1767766952966369)
         total_14 = 2 * torch.einsum("Bhta,hda->Btd", product_15, self.W_v)
         total_14 += torch.einsum("Bhta,hda->Btd", total_12, self.W_k)
         total_14 += torch.einsum("Bhta,hda->Btd", total_13, self.W_q)
