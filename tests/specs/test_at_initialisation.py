@@ -22,11 +22,11 @@ pytestmark = pytest.mark.slow
 
 def inputs(network: Network) -> Tensors:
     """Clamps of a few training samples; normal numbers where a spec leaves a clamp to its user."""
-    samples = {}
+    samples: dict[str, dict[str, Any]] = {}
     for name, binding in network.bindings.items():
         dataset = find_adapter(binding.adapter).open(cast(Any, binding.options), None)
         samples[name] = dataset.split("train").batch(np.arange(BATCH))
-    given = {}
+    given: Tensors = {}
     for name, clamp in network.clamps.items():
         if clamp.source is None:
             given[name] = Random(0).normal(BATCH, *(network.extents[dim] for dim in clamp.node.dims))
