@@ -31,8 +31,8 @@ def inputs(network: Network) -> Tensors:
         if clamp.source is None:
             given[name] = Random(0).normal(BATCH, *(network.extents[dim] for dim in clamp.node.dims))
         else:
-            binding, field = clamp.source
-            given[name] = torch.as_tensor(samples[binding][field])
+            data, field = clamp.source
+            given[name] = torch.as_tensor(samples[data][field])
     return given
 
 
