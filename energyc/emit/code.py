@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 SUM, PRODUCT, UNARY, ATOM = 1, 2, 3, 4
 
 
 @dataclass(frozen=True)
 class Code:
-    """An expression's text; ``level`` is its outermost operator, ``fresh`` whether its tensor is nobody else's."""
+    """An expression's text; ``level`` is its outermost operator, ``fresh`` whether its tensor is nobody else's.
+
+    ``permuted`` tells what this is a permutation of, so that another one on top of it can take its place.
+    """
 
     text: str
     level: int = ATOM
     fresh: bool = False
+    permuted: tuple[Code, tuple[int, ...]] | None = field(default=None, compare=False)
 
     def at(self, level: int) -> str:
         """The text, in parentheses where it binds less tightly than ``level``."""

@@ -6,6 +6,7 @@ Layouts: a batched tensor has the batch axis first, then the dims of its node. A
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from energyc.emit.code import PRODUCT, UNARY, Code, product
 
@@ -30,12 +31,19 @@ def arranged(code: Code, labels: Sequence[Label], out: Sequence[Label]) -> Code:
 
 
 def _permuted(code: Code, order: Sequence[int]) -> Code:
-    if list(order) == [1, 0]:
-        return Code(f"{code.at(4)}.T")
+    if code.permuted is not None:
+        code, before = code.permuted
+        order = [before[k] for k in order]
     swapped = [k for k, j in enumerate(order) if k != j]
-    if len(swapped) == 2:
-        return code.method(f"transpose({swapped[0]}, {swapped[1]})")
-    return code.method(f"permute({', '.join(map(str, order))})")
+    if not swapped:
+        return code
+    if list(order) == [1, 0]:
+        made = Code(f"{code.at(4)}.T")
+    elif len(swapped) == 2:
+        made = code.method(f"transpose({swapped[0]}, {swapped[1]})")
+    else:
+        made = code.method(f"permute({', '.join(map(str, order))})")
+    return replace(made, permuted=(code, tuple(order)))
 
 
 def letters(labels: Iterable[Label], wishes: Mapping[Label, str]) -> dict[Label, str]:

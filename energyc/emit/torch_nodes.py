@@ -10,6 +10,7 @@ import numpy as np
 from energyc.emit import torch_functions as functions
 from energyc.emit.code import ATOM, UNARY, Code, number, scaled
 from energyc.emit.torch_access import AccessWriter, access_of
+from energyc.emit.torch_conv import ConvolutionWriter
 from energyc.emit.torch_einsum import BATCH, Label, arranged, diagonal, pairwise, reduction, without
 from energyc.emit.torch_index import IndexWriter, axes_missing, constant
 from energyc.emit.torch_sums import Term, collected, covered, joined
@@ -50,6 +51,7 @@ class TorchWriter:
         self.dying: set[Node] = set()
         self._in_place = False
         self._access = AccessWriter(sizes, self.code, self.needed.add)
+        self._convolution = ConvolutionWriter(sizes, self.code, lambda: self.names)
         self._rules: tuple[tuple[type[Node], Callable[..., Code]], ...] = (
             (Input, self._input),
             (Einsum, self._einsum),
@@ -158,7 +160,8 @@ class TorchWriter:
         if len(node.operands) == 1:
             return self._unary(node)
         access = access_of(node)
-        return (access and self._access.write(access)) or self._pair(node)
+        convolution = self._convolution.write(node)
+        return convolution or (access and self._access.write(access)) or self._pair(node)
 
     def _pair(self, node: Einsum) -> Code:
         a, b = sorted(node.operands, key=lambda o: (not o.node.batched, -len(o.axes)))

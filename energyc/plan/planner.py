@@ -112,7 +112,7 @@ def _statements(roots: Sequence[Node], given: set[Node], names: Mapping[Node, st
     uses = Counter(child for node in order for child in node.children)
     uses.update(roots)
     opened = _opened(order, uses, {*names, *roots})
-    terms = {child for node in order if isinstance(node, Add) for child in node.children}
+    terms = {_viewed(child) for node in order if isinstance(node, Add) for child in node.children}
     depth: dict[Node, int] = {}
     own = []
     for node in order:
@@ -121,6 +121,13 @@ def _statements(roots: Sequence[Node], given: set[Node], names: Mapping[Node, st
             own.append(node)
             depth[node] = 0
     return own
+
+
+def _viewed(node: Node) -> Node:
+    """What a term of a sum is a transposition of."""
+    while isinstance(node, Einsum) and len(node.operands) == 1 and not node.contracted:
+        node = node.operands[0].node
+    return node
 
 
 def _opened(order: Sequence[Node], uses: Mapping[Node, int], kept: set[Node]) -> set[Node]:

@@ -350,17 +350,7 @@ class HopfieldConv(nn.Module):
     def _prepare(self, x: Tensor) -> Fixed:
         """What depends on clamps and params alone."""
         drive = windows(
-            windows(
-                torch.einsum(
-                    "Bcupaq,ocpq->Buao",
-                    windows(windows(x, 2, 0, (30, 3), (1, 1)), 4, 0, (30, 3), (1, 1)),
-                    self.W1,
-                ).permute(0, 3, 1, 2) + self.b1[:, None, None],
-                2,
-                0,
-                (15, 2),
-                (2, 1),
-            ),
+            windows(F.conv2d(x, self.W1) + self.b1[:, None, None], 2, 0, (15, 2), (2, 1)),
             4,
             0,
             (15, 2),
@@ -387,14 +377,10 @@ class HopfieldConv(nn.Module):
         s1, s2, y = states
         energy_leak = 0.5 * (s1 * s1).sum((1, 2, 3)) + 0.5 * (s2 * s2).sum((1, 2, 3)) + 0.5 * (y * y).sum(1)
         energy_conv1 = -(s1 * fixed.drive).sum((1, 2, 3))
-        product = torch.einsum(
-            "Bcvpaq,ocpq->Bvao",
-            windows(windows(s1, 2, 0, (12, 4), (1, 1)), 4, 0, (12, 4), (1, 1)),
-            self.W2,
-        )
-        a2 = product.permute(0, 3, 1, 2) + self.b2[:, None, None]
-        part = windows(windows(a2, 2, 0, (6, 2), (2, 1)), 4, 0, (6, 2), (2, 1)).amax((3, 5))
-        energy_conv2 = -(s2 * part).sum((1, 2, 3))
+        part = F.conv2d(s1, self.W2)
+        a2 = part + self.b2[:, None, None]
+        part_2 = windows(windows(a2, 2, 0, (6, 2), (2, 1)), 4, 0, (6, 2), (2, 1)).amax((3, 5))
+        energy_conv2 = -(s2 * part_2).sum((1, 2, 3))
         total = torch.einsum("Boij,koij->Bk", s2, self.W3)
         total += self.b3
         energy_full = -(y * total).sum(1)
@@ -410,17 +396,13 @@ class HopfieldConv(nn.Module):
         F_y[k] = b3[k] - y[k] + sum[o,i,j](W3[k,o,i,j] * s2[o,i,j])
         """
         s1, s2, y = states
-        product = torch.einsum(
-            "Bcvpaq,ocpq->Bvao",
-            windows(windows(s1, 2, 0, (12, 4), (1, 1)), 4, 0, (12, 4), (1, 1)),
-            self.W2,
-        )
-        a2 = product.permute(0, 3, 1, 2) + self.b2[:, None, None]
-        product_2 = windows(windows(a2, 2, 0, (6, 2), (2, 1)), 4, 0, (6, 2), (2, 1))
-        part = first_largest(product_2, (3, 5))
+        part = F.conv2d(s1, self.W2)
+        a2 = part + self.b2[:, None, None]
+        product = windows(windows(a2, 2, 0, (6, 2), (2, 1)), 4, 0, (6, 2), (2, 1))
+        part_2 = first_largest(product, (3, 5))
         pull_a2 = overlap_add(
             overlap_add(
-                (part * s2[:, :, :, None, :, None]).permute(0, 1, 4, 5, 2, 3),
+                (part_2 * s2[:, :, :, None, :, None]).permute(0, 1, 4, 5, 2, 3),
                 12,
                 0,
                 (2, 1),
@@ -429,22 +411,12 @@ class HopfieldConv(nn.Module):
             0,
             (2, 1),
         )
-        force_s1 = overlap_add(
-            overlap_add(
-                torch.einsum("Bcva,copq->Bvaopq", pull_a2, self.W2).permute(0, 2, 3, 5, 1, 4),
-                15,
-                0,
-                (1, 1),
-            ).permute(0, 2, 4, 1, 3),
-            15,
-            0,
-            (1, 1),
-        )
+        force_s1 = F.conv_transpose2d(pull_a2, self.W2)
         force_s1 += fixed.drive
         force_s1 -= s1
-        part_2 = product_2.amax((3, 5))
+        part_3 = product.amax((3, 5))
         force_s2 = torch.einsum("Bk,koij->Boij", y, self.W3)
-        force_s2 += part_2
+        force_s2 += part_3
         force_s2 -= s2
         force_y = torch.einsum("Boij,koij->Bk", s2, self.W3)
         force_y -= y
@@ -501,16 +473,12 @@ class HopfieldConv(nn.Module):
         """J^T seeds, J = dF/dz."""
         s1, _, _ = states
         seed_s1, seed_s2, seed_y = seeds
-        product = torch.einsum(
-            "Bcvpaq,ocpq->Bvao",
-            windows(windows(s1, 2, 0, (12, 4), (1, 1)), 4, 0, (12, 4), (1, 1)),
-            self.W2,
-        )
-        a2 = product.permute(0, 3, 1, 2) + self.b2[:, None, None]
-        part = first_largest(windows(windows(a2, 2, 0, (6, 2), (2, 1)), 4, 0, (6, 2), (2, 1)), (3, 5))
-        product_2 = overlap_add(
+        part = F.conv2d(s1, self.W2)
+        a2 = part + self.b2[:, None, None]
+        part_2 = first_largest(windows(windows(a2, 2, 0, (6, 2), (2, 1)), 4, 0, (6, 2), (2, 1)), (3, 5))
+        product = overlap_add(
             overlap_add(
-                (part * seed_s2[:, :, :, None, :, None]).permute(0, 1, 4, 5, 2, 3),
+                (part_2 * seed_s2[:, :, :, None, :, None]).permute(0, 1, 4, 5, 2, 3),
                 12,
                 0,
                 (2, 1),
@@ -519,26 +487,18 @@ class HopfieldConv(nn.Module):
             0,
             (2, 1),
         )
-        back_s1 = overlap_add(
-            overlap_add(
-                torch.einsum("Bcva,copq->Bvaopq", product_2, self.W2).permute(0, 2, 3, 5, 1, 4),
-                15,
-                0,
-                (1, 1),
-            ).permute(0, 2, 4, 1, 3),
-            15,
-            0,
-            (1, 1),
-        )
+        back_s1 = F.conv_transpose2d(product, self.W2)
         back_s1 -= seed_s1
-        product_3 = torch.einsum(
-            "Bcvpaq,ocpq->Bvao",
-            windows(windows(seed_s1, 2, 0, (12, 4), (1, 1)), 4, 0, (12, 4), (1, 1)),
-            self.W2,
-        )
+        product_2 = F.conv2d(seed_s1, self.W2).permute(0, 2, 3, 1)
         back_s2 = torch.einsum("Bk,koij->Boij", seed_y, self.W3)
         back_s2 += (
-            part * windows(windows(product_3, 1, 0, (6, 2), (2, 1)), 3, 0, (6, 2), (2, 1)).permute(0, 5, 1, 2, 3, 4)
+            part_2 * windows(
+                windows(product_2, 1, 0, (6, 2), (2, 1)),
+                3,
+                0,
+                (6, 2),
+                (2, 1),
+            ).permute(0, 5, 1, 2, 3, 4)
         ).sum((3, 5))
         back_s2 -= seed_s2
         back_y = torch.einsum("Boij,koij->Bk", seed_s2, self.W3)
@@ -607,16 +567,12 @@ class HopfieldConv(nn.Module):
     def _clamp_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
         """<seeds, dF/dx> for each real clamp."""
         seed_s1, _, _ = seeds
-        product = torch.einsum(
-            "Bcupaq,ocpq->Buao",
-            windows(windows(fixed.x, 2, 0, (30, 3), (1, 1)), 4, 0, (30, 3), (1, 1)),
-            self.W1,
-        )
-        a1 = product.permute(0, 3, 1, 2) + self.b1[:, None, None]
-        part = first_largest(windows(windows(a1, 2, 0, (15, 2), (2, 1)), 4, 0, (15, 2), (2, 1)), (3, 5))
-        product_2 = overlap_add(
+        part = F.conv2d(fixed.x, self.W1)
+        a1 = part + self.b1[:, None, None]
+        part_2 = first_largest(windows(windows(a1, 2, 0, (15, 2), (2, 1)), 4, 0, (15, 2), (2, 1)), (3, 5))
+        product = overlap_add(
             overlap_add(
-                (part * seed_s1[:, :, :, None, :, None]).permute(0, 1, 4, 5, 2, 3),
+                (part_2 * seed_s1[:, :, :, None, :, None]).permute(0, 1, 4, 5, 2, 3),
                 30,
                 0,
                 (2, 1),
@@ -625,17 +581,7 @@ class HopfieldConv(nn.Module):
             0,
             (2, 1),
         )
-        grad_x = overlap_add(
-            overlap_add(
-                torch.einsum("Boua,ocpq->Buacpq", product_2, self.W1).permute(0, 2, 3, 5, 1, 4),
-                32,
-                0,
-                (1, 1),
-            ).permute(0, 2, 4, 1, 3),
-            32,
-            0,
-            (1, 1),
-        )
+        grad_x = F.conv_transpose2d(product, self.W1)
         return {"x": grad_x}
 
     def _start_gradient(self, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:

@@ -2,7 +2,7 @@
 squared prediction error.
 
 Made by energyc 0.1.0 from predictive_coding.energy
-SHA-256 of the spec: b2ae5c25529cfcb2be869f513fd7b7e30e7bd8d5b19f263857ab0d7b21916d42
+SHA-256 of the spec: 88e6166f675494785034bcbfdea72e7370be9b7aa8e5da82196042c7ea39a7d5
 Rules: centered-ep, implicit
 Passes: hoist, share, stack, inplace
 """
@@ -109,6 +109,18 @@ def uniform(random: torch.Generator, shape: tuple[int, ...], low: float, high: f
 def positions(size: int, axis: int, rank: int, device: torch.device) -> Tensor:
     """``0 ... size - 1`` along one of ``rank`` axes."""
     return torch.arange(size, device=device).view([size if k == axis else 1 for k in range(rank)])
+
+
+def first_largest(x: Tensor, axes: int | tuple[int, ...]) -> Tensor:
+    """1 at the first largest entry along the axes, else 0; 0 where every entry is -inf."""
+    axes = (axes,) if isinstance(axes, int) else axes
+    kept = [k for k in range(x.dim()) if k not in axes]
+    flat = x.permute(*kept, *axes).flatten(len(kept))
+    best = flat.max(-1, keepdim=True)
+    hot = torch.zeros_like(flat).scatter_(-1, best.indices, 1.0) * (best.values > float("-inf"))
+    shape = [x.shape[k] for k in (*kept, *axes)]
+    order = [(*kept, *axes).index(k) for k in range(x.dim())]
+    return hot.view(shape).permute(order)
 
 
 def _norm(x: Tensor) -> Tensor:
@@ -269,7 +281,7 @@ class PredictiveCoding(nn.Module):
     param_bounds = {}
     term_names = ("first", "second", "third")
     readout_names = ("scores",)
-    metric_names = ()
+    metric_names = ("accuracy",)
     relax_steps = 10
     relax_step = (0.2, 0.2, 0.5)
     relax_tolerance = 0.0001
@@ -383,8 +395,15 @@ class PredictiveCoding(nn.Module):
         return [cost]
 
     def _metrics(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor]:
-        """What is only reported."""
-        return []
+        """What is only reported.
+
+        metric accuracy = correct[k](y[k], label)
+        """
+        _, _, y = states
+        (label,) = targets
+        part = first_largest(y, 1)
+        accuracy = part.take_along_dim(label[:, None], 1).squeeze(1)
+        return [accuracy]
 
     def _cost_force(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor | None]:
         """dC/dz of each sample; None where the cost does not read a state.

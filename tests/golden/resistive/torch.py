@@ -2,7 +2,7 @@
 bound them.
 
 Made by energyc 0.1.0 from resistive.energy
-SHA-256 of the spec: fdfd21cbac65e7cfea5fd81b6ed619785f89866fe0234481ef00ac22699dff63
+SHA-256 of the spec: 911b6a7aad96102b596bac99c83d9171c6da6ddb157b3ada012852343e780d5b
 Rules: centered-ep, implicit
 Passes: hoist, share, stack, inplace
 """
@@ -108,6 +108,18 @@ def uniform(random: torch.Generator, shape: tuple[int, ...], low: float, high: f
 def positions(size: int, axis: int, rank: int, device: torch.device) -> Tensor:
     """``0 ... size - 1`` along one of ``rank`` axes."""
     return torch.arange(size, device=device).view([size if k == axis else 1 for k in range(rank)])
+
+
+def first_largest(x: Tensor, axes: int | tuple[int, ...]) -> Tensor:
+    """1 at the first largest entry along the axes, else 0; 0 where every entry is -inf."""
+    axes = (axes,) if isinstance(axes, int) else axes
+    kept = [k for k in range(x.dim()) if k not in axes]
+    flat = x.permute(*kept, *axes).flatten(len(kept))
+    best = flat.max(-1, keepdim=True)
+    hot = torch.zeros_like(flat).scatter_(-1, best.indices, 1.0) * (best.values > float("-inf"))
+    shape = [x.shape[k] for k in (*kept, *axes)]
+    order = [(*kept, *axes).index(k) for k in range(x.dim())]
+    return hot.view(shape).permute(order)
 
 
 def _norm(x: Tensor) -> Tensor:
@@ -268,7 +280,7 @@ class Resistive(nn.Module):
     param_bounds = {"g1": (1e-05, 1.0), "g2": (1e-05, 1.0)}
     term_names = ("input", "output", "upper", "lower")
     readout_names = ("scores",)
-    metric_names = ()
+    metric_names = ("accuracy",)
     relax_steps = 20
     relax_step = (0.02, 0.15)
     relax_tolerance = 1e-06
@@ -366,8 +378,15 @@ class Resistive(nn.Module):
         return [cost]
 
     def _metrics(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor]:
-        """What is only reported."""
-        return []
+        """What is only reported.
+
+        metric accuracy = correct[k](w[k], label)
+        """
+        _, w = states
+        (label,) = targets
+        part = first_largest(w, 1)
+        accuracy = part.take_along_dim(label[:, None], 1).squeeze(1)
+        return [accuracy]
 
     def _cost_force(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor | None]:
         """dC/dz of each sample; None where the cost does not read a state.

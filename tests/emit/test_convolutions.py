@@ -1,0 +1,74 @@
+"""Products of windows that are written as convolutions, against the interpreter."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.emit.judge import disagreements, judged, resolved
+
+SPEC = """network conv
+dim C = 2, S = {size}, P = {kernel}, O = 3, U = {count}
+clamp x[C, S, S]
+param W[{weights}] ~ normal(0.3)
+param b[O] ~ normal(0.3)
+state z[C, S, S], y[O, U, U]
+let a[{out}] = sum[c,p in P,q in P](W[{weight}] * z[c, {row}, {column}]) + b[o]
+energy rest = 1/2 * sum[c,i,j](z[c,i,j]^2) + 1/2 * sum[o,u,v](y[o,u,v]^2) - sum[c,i,j](x[c,i,j] * z[c,i,j])
+energy conv = -sum[o,u,v](y[o,u,v] * tanh(a[{read}]))
+readout answer[o,u,v] = y[o,u,v]
+cost c0 = 1/2 * sum[o,u,v](y[o,u,v]^2)
+"""
+OIHW = {"weights": "O, C, P, P", "weight": "o,c,p,q"}
+HWIO = {"weights": "P, P, C, O", "weight": "p,q,c,o"}
+CHANNELS_FIRST = {"out": "o, u in U, v in U", "read": "o,u,v"}
+CHANNELS_LAST = {"out": "u in U, v in U, o", "read": "u,v,o"}
+UNIT = {"size": 7, "kernel": 3, "count": 5, "row": "u + p", "column": "v + q"}
+DILATED = {"size": 9, "kernel": 3, "count": 5, "row": "u + 2*p", "column": "v + 2*q"}
+STRIDED = {"size": 9, "kernel": 5, "count": 3, "row": "2*u + p", "column": "2*v + q"}
+TURNED = {"size": 7, "kernel": 3, "count": 5, "row": "v + p", "column": "u + q"}
+LOOSE = {"size": 9, "kernel": 2, "count": 3, "row": "2*u + p", "column": "2*v + q"}
+SHORT = {"size": 8, "kernel": 3, "count": 5, "row": "u + p", "column": "v + q"}
+SHIFTED = {"size": 8, "kernel": 3, "count": 5, "row": "u + p + 1", "column": "v + q + 1"}
+
+
+@pytest.mark.parametrize("layout", [CHANNELS_FIRST, CHANNELS_LAST])
+@pytest.mark.parametrize("kernel", [OIHW, HWIO])
+@pytest.mark.parametrize(
+    ("windows", "forward", "backward"),
+    [
+        (UNIT, True, True),
+        (DILATED, True, True),
+        (STRIDED, True, False),
+        (TURNED, True, True),
+        (LOOSE, False, False),
+        (SHORT, False, False),
+        (SHIFTED, False, False),
+    ],
+    ids=["unit", "dilated", "strided", "turned", "loose", "short", "shifted"],
+)
+def test_convolution(
+    layout: dict[str, str], kernel: dict[str, str], windows: dict[str, object], forward: bool, backward: bool
+) -> None:
+    network = resolved(SPEC.format(**windows, **layout, **kernel))
+    j = judged(network, np.random.default_rng(0))
+    force = j.module.source.split("def _force(")[1].split("def _readouts(")[0]
+    assert ("F.conv2d(" in force, "F.conv_transpose2d(" in force) == (forward, backward)
+    assert disagreements(j) == {}
+
+
+def test_one_dimension() -> None:
+    text = """network line
+dim C = 2, T = 12, P = 6, O = 3, U = T - P + 1
+clamp x[C, T]
+param W[O, C, P] ~ normal(0.3)
+state z[C, T]
+let a[o, u in U] = sum[c,p](W[o,c,p] * z[c, u + p])
+energy fit = 1/2 * sum[c,t]((z[c,t] - x[c,t])^2) + sum[o,u](softplus(a[o,u]))
+readout answer[c,t] = z[c,t]
+cost c0 = 1/2 * sum[c,t](z[c,t]^2)
+"""
+    j = judged(resolved(text), np.random.default_rng(0))
+    assert "F.conv1d(" in j.module.source
+    assert "F.conv_transpose1d(" in j.module.source
+    assert disagreements(j) == {}
