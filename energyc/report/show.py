@@ -133,7 +133,10 @@ def forces(network: Network, derivation: Derivation) -> str:
 
 
 def jacobian(network: Network, derivation: Derivation) -> str:
-    """J v and J^T v of the whole force: how it changes along v, and how v pulls back."""
+    """J v and J^T v of the whole force: how it changes along v, how v pulls back; and the antisymmetric correction.
+
+    The correction is that of the terms not proved conservative together; where all are, it is 0 and that is said.
+    """
     states = {name: state.node for name, state in network.states.items()}
     forward = derivation.pushforward(derivation.force)
     backward = derivation.pullback(derivation.force, derivation.states)
@@ -141,8 +144,18 @@ def jacobian(network: Network, derivation: Derivation) -> str:
         *_written(network, "J v ", forward, states),
         "",
         *_written(network, "J^T v ", backward, states),
+        "",
+        *_corrected(network, derivation, states),
     ]
     return "\n".join(parts) + "\n"
+
+
+def _corrected(network: Network, derivation: Derivation, states: Mapping[str, Node]) -> Iterator[str]:
+    if not derivation.correction:
+        yield "(J_nc - J_nc^T) v = 0: every term is conservative"
+        return
+    yield f"J_nc is the Jacobian of {', '.join(derivation.unproved)}"
+    yield from _written(network, "(J_nc - J_nc^T) v ", derivation.correction, states)
 
 
 def _written(network: Network, word: str, nodes: Mapping[str, Node], by: Mapping[str, Node]) -> Iterator[str]:
