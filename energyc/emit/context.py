@@ -12,6 +12,7 @@ from energyc.emit.routines import REPEATED, Prepared, prepare
 from energyc.ir import Einsum, Indicator, Node
 from energyc.notation import Notation, of_network
 from energyc.plan import Passes, Plan, plan
+from energyc.plan.stack import Stack
 from energyc.resolve.network import Network
 
 #: Names at the head of every module that no local name may hide.
@@ -72,7 +73,7 @@ class Context:
         """Wishes for hoisted nodes: the let's own name, or what they are for."""
         names = dict(self.plan.names)
         for node in fixed:
-            if node not in names and not isinstance(node, Einsum):
+            if node not in names and not isinstance(node, Einsum | Stack):
                 names[node] = "drive" if node.dims else "offset"
         return names
 

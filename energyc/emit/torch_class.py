@@ -65,9 +65,10 @@ def init(context: Context, writer: TorchWriter, constants: Mapping[Node, str]) -
         "    dtype = dtype or torch.get_default_dtype()",
         '    self.register_buffer("_anchor", torch.zeros((), device=device, dtype=dtype), persistent=False)',
     ]
-    if context.network.params:
+    params = initial_values(context.network, writer, context.params)
+    if any("(random, " in line for line in params):
         lines.append("    random = torch.Generator().manual_seed(seed)")
-        lines += [f"    {line}" for line in initial_values(context.network, writer, context.params)]
+    lines += [f"    {line}" for line in params]
     for node, name in constants.items():
         code = writer.define_mask(node) if isinstance(node, Indicator) else writer.define(node)
         lines.append(f'    self.register_buffer("{name}", {code.text}, persistent=False)')

@@ -32,6 +32,7 @@ from energyc.ir import (
 )
 from energyc.ir.interpreter import evaluate
 from energyc.ir.nodes import Reduction
+from energyc.plan.stack import Part, Stack
 
 
 class TorchWriter:
@@ -63,6 +64,8 @@ class TorchWriter:
             (ArgMax, self._argmax),
             (Indicator, self._indicator),
             (Position, self._position),
+            (Stack, self._stack),
+            (Part, self._part),
         )
 
     @contextmanager
@@ -146,6 +149,12 @@ class TorchWriter:
     def _position(self, node: Position) -> Code:
         code = self._index_writer(node).write(node.value)
         return self._filled(node, code, node.value).method("to(self.dtype)")
+
+    def _stack(self, node: Stack) -> Code:
+        return Code(f"torch.stack([{', '.join(self.code(part).text for part in node.parts)}])", fresh=True)
+
+    def _part(self, node: Part) -> Code:
+        return Code(f"{self.code(node.argument).at(ATOM)}[:, {node.place}]")
 
     # ------------------------------------------------------------ sums and products
 

@@ -15,6 +15,7 @@ from energyc.emit.torch_sums import Term, collected, joined
 from energyc.ir import Add, Einsum, Indicator, Input, Map, Node, Softmax, walk
 from energyc.ir.nodes import LogSumExp
 from energyc.plan import Passes, PlannedRoutine
+from energyc.plan.stack import Stack
 
 LINE = 118
 
@@ -77,6 +78,8 @@ class RoutineWriter:
                 return "total"
             case Indicator():
                 return "match"
+            case Stack():
+                return "_".join(filter(None, map(self._short_name, node.parts))) or "stack"
         return "part"
 
     def _short_name(self, node: Node) -> str:

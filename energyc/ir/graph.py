@@ -51,6 +51,10 @@ class Graph:
             self._nodes[key] = kind(dims, len(self._nodes), batched, *fields)
         return cast(N, self._nodes[key])
 
+    def share(self, kind: type[N], dims: Sequence[str], batched: bool, *fields: Any) -> N:
+        """A node of a kind that a later pass brings along; equal ones once."""
+        return self._share(kind, tuple(dims), batched, *fields)
+
     # ------------------------------------------------------------ leaves
 
     def input(self, name: str, kind: str, dims: Sequence[str] = (), over: str | None = None) -> Input:

@@ -10,7 +10,7 @@ from energyc.derive import Output, Routine
 from energyc.ir import Add, Einsum, Graph, Indicator, Input, Map, Node, Position, walk
 from energyc.plan.contract import Contractor
 from energyc.plan.passes import Passes
-from energyc.plan.stack import stack_products
+from energyc.plan.stack import Part, stack_products
 from energyc.plan.statics import MOVING_KINDS, Statics
 
 
@@ -60,9 +60,10 @@ def plan(
     hinted = {node: name for routine in routines for node, name in routine.hints.items()}
     contractor = Contractor(graph, sizes, statics, frozenset({**names, **hinted}))
     planned = [_contracted(contractor, routine) for routine in routines]
-    if passes.stack:
-        planned = stack_products(graph, planned, statics)
     carried = {**contractor.renamed(names), **contractor.renamed(hinted)}
+    if passes.stack:
+        planned, became = stack_products(graph, planned, statics)
+        carried = {became.get(node, node): name for node, name in carried.items()}
     stepping = [o.node for r in planned if r.name in set(repeated) for o in r.outputs]
     constants = _constants(o.node for r in planned for o in r.outputs)
     fixed = _hoisted(statics, stepping, constants) if passes.hoist else ()
@@ -143,7 +144,7 @@ def _needs_line(node: Node, uses: int, depth: int, names: Mapping[Node, str], ro
 
 
 def _short(node: Node) -> bool:
-    return isinstance(node, Map) or (isinstance(node, Einsum) and len(node.operands) <= 2)
+    return isinstance(node, Map | Part) or (isinstance(node, Einsum) and len(node.operands) <= 2)
 
 
 def reached(roots: Sequence[Node], given: set[Node]) -> Iterable[Node]:

@@ -3,7 +3,7 @@
 Made by energyc 0.1.0 from cet.energy
 SHA-256 of the spec: c1e29a2c02ce14cbae5e83c455bbb868aa1db130bf8388fb34403778cf1e110f
 Rules: centered-ep, implicit
-Passes: hoist, share, stack, inplace
+Passes: hoist, share, inplace
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Made by energyc 0.1.0 from cet_lm.energy
 SHA-256 of the spec: 889980cd1383a6eeca98043870f0b5bb7289edb293d17397c004c8bdf3ca1631
 Rules: centered-ep, implicit
-Passes: hoist, share, stack, inplace
+Passes: hoist, share, inplace
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Made by energyc 0.1.0 from deep_hopfield.energy
 SHA-256 of the spec: 507ff333351a4c4ecc2dcc7de0a05031395b178080ef58c896fd6846fc07d8b4
 Rules: centered-ep, implicit
-Passes: hoist, share, stack, inplace
+Passes: hoist, share, inplace
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Made by energyc 0.1.0 from hopfield.energy
 SHA-256 of the spec: adefb74aad6f004f61008649939e6bda2a0aa82a178a5cbc4739e36b6858f94f
 Rules: centered-ep, implicit
-Passes: hoist, share, stack, inplace
+Passes: hoist, share, inplace
 """
 
 from __future__ import annotations

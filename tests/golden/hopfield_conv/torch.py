@@ -2,9 +2,9 @@
 (Laborieux et al. 2021).
 
 Made by energyc 0.1.0 from hopfield_conv.energy
-SHA-256 of the spec: 0b8b20bfc6dc7d48b7c7a6d7ad2451e8262d181249f13deec81b6e31b74e786c
+SHA-256 of the spec: 3a5d2817f263df2477977cb2b728244816083cfd3a0a5d0e174b56f580391a66
 Rules: centered-ep, implicit
-Passes: hoist, share, stack, inplace
+Passes: hoist, share, inplace
 """
 
 from __future__ import annotations

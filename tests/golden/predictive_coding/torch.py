@@ -4,7 +4,7 @@ squared prediction error.
 Made by energyc 0.1.0 from predictive_coding.energy
 SHA-256 of the spec: 88e6166f675494785034bcbfdea72e7370be9b7aa8e5da82196042c7ea39a7d5
 Rules: centered-ep, implicit
-Passes: hoist, share, stack, inplace
+Passes: hoist, share, inplace
 """
 
 from __future__ import annotations

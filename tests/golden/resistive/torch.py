@@ -4,7 +4,7 @@ bound them.
 Made by energyc 0.1.0 from resistive.energy
 SHA-256 of the spec: 911b6a7aad96102b596bac99c83d9171c6da6ddb157b3ada012852343e780d5b
 Rules: centered-ep, implicit
-Passes: hoist, share, stack, inplace
+Passes: hoist, share, inplace
 """
 
 from __future__ import annotations

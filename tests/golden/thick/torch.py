@@ -3,7 +3,7 @@
 Made by energyc 0.1.0 from thick.energy
 SHA-256 of the spec: e6ace5aba8ffd7487129404f647f92aadb0557d3695071479ccc91492698e30c
 Rules: tracking-aep, implicit
-Passes: hoist, share, stack, inplace
+Passes: hoist, share, inplace
 """
 
 from __future__ import annotations

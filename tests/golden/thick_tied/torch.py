@@ -3,7 +3,7 @@
 Made by energyc 0.1.0 from thick_tied.energy
 SHA-256 of the spec: bb730f5f297a63175e653d61a0bd0e0594e59fa6db1981938b9b31748282d062
 Rules: tracking-aep, implicit
-Passes: hoist, share, stack, inplace
+Passes: hoist, share, inplace
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Made by energyc 0.1.0 from thin.energy
 SHA-256 of the spec: 2b8f8fefe00d66d52dba904428fea62d78433bb1cdb9dc3fe4c7d25e08a47357
 Rules: tracking-aep, implicit
-Passes: hoist, share, stack, inplace
+Passes: hoist, share, inplace
 """
 
 from __future__ import annotations

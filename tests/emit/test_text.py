@@ -1,0 +1,80 @@
+"""The generated text: it imports torch alone, lints clean, and is the same bytes in every process."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from energyc import pipeline
+from energyc.emit import Options, torch_module
+from tests.emit.judge import RULES, resolved
+from tests.emit.random_specs import random_spec
+
+ROOT = Path(__file__).parents[2]
+SPECS = sorted((ROOT / "specs").glob("*.energy"))
+ALLOWED = {"__future__", "itertools", "math", "cmath", "collections.abc", "typing"}
+
+
+def text_of(path: Path) -> str:
+    network = resolved(path)
+    return pipeline.emit(network, pipeline.ALL).text
+
+
+def random_text(seed: int) -> str:
+    return torch_module(resolved(random_spec(seed)), Options(rules=RULES, label="spec", version="test"))
+
+
+@pytest.mark.parametrize("path", SPECS, ids=lambda path: path.stem)
+def test_it_imports_torch_alone(path: Path) -> None:
+    for node in ast.walk(ast.parse(text_of(path))):
+        names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+        names += [str(node.module)] if isinstance(node, ast.ImportFrom) else []
+        assert all(name in ALLOWED or name.split(".")[0] == "torch" for name in names), names
+
+
+def test_modules_with_every_rule_lint_clean(tmp_path: Path) -> None:
+    for path in SPECS:
+        (tmp_path / f"{path.stem}_torch.py").write_text(text_of(path))
+    assert lint(tmp_path, "RUF012,B905") == ""
+
+
+def test_modules_of_random_specs_have_no_name_too_many_or_too_few(tmp_path: Path) -> None:
+    for seed in (1, 2, 3, 5, 8, 13):
+        (tmp_path / f"random_{seed}.py").write_text(random_text(seed))
+    assert lint(tmp_path, "RUF012,B905,E501,SIM300") == ""
+
+
+def lint(folder: Path, ignored: str) -> str:
+    """What ruff says of a folder, under the project's rules."""
+    command = [sys.executable, "-m", "ruff", "check", "--config", str(ROOT / "pyproject.toml"), "--no-cache"]
+    command += ["--ignore", ignored, "--output-format", "concise", str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return "" if done.returncode == 0 else done.stdout
+
+
+SCRIPT = """
+import sys
+from tests.emit.test_text import SPECS, random_text, text_of
+for path in SPECS:
+    print(text_of(path))
+for seed in (1, 2, 3):
+    print(random_text(seed))
+"""
+
+
+def test_the_same_bytes_in_two_processes() -> None:
+    digests = set()
+    for seed in ("1", "2"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)}
+        done = subprocess.run(
+            [sys.executable, "-c", SCRIPT], capture_output=True, check=True, env=environment, cwd=ROOT
+        )
+        digests.add(hashlib.sha256(done.stdout).hexdigest())
+        assert len(done.stdout) > 100_000
+    assert len(digests) == 1
