@@ -53,7 +53,8 @@ def draw_trace(trace: Mapping[str, np.ndarray], t1: int, path: Path, *, title: s
     with picture(path, 1, len(trace), (5.0, 3.4)) as canvas:
         for panel, (name, values) in zip(canvas.panels, trace.items(), strict=True):
             panel.set_prop_cycle(color=_shades(values.shape[1]))
-            panel.plot(np.arange(len(values)), values, linewidth=1)
+            first = 1 if name == "residual" else 0  # a start at zero has no size that its step could be compared with
+            panel.plot(np.arange(first, len(values)), values[first:], linewidth=1)
             panel.axvline(t1, color="black", linestyle="--", linewidth=1, label=f"T1 = {t1}")
             panel.set(xlabel="step", ylabel=name)
             if len(values) > 50:
