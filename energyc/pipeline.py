@@ -274,6 +274,6 @@ def show(source: Source, at: str, choices: Choices = Choices(), rules: Sequence[
         asked = rules_of(network, classes, rules)
         with stage("plan", source.name):
             return stages.plan(network, asked, classes.unproved)
-    classes = classify(network) if at == "jacobian" else None
+    known = classify(network) if at == "jacobian" else None
     with stage(f"show {at}", source.name):
-        return stages.STAGES[at](network, derive(network, classes))
+        return stages.STAGES[at](network, derive(network, known))
