@@ -90,7 +90,8 @@ Cut = tuple[float, int, dict[str, Tensor]]
 
 def _cuts(lab: Laboratory, residuals: Sequence[float]) -> list[Cut]:
     """Where the residual first falls under each value: the residual, the steps, the states."""
-    states, steps, cuts = lab.net.start(lab.probe.clamps), 0, []
+    cuts: list[Cut] = []
+    states, steps = lab.net.start(lab.probe.clamps), 0
     residual = _residual(lab, states)
     for goal in residuals:
         while residual > goal and steps < 20_000:

@@ -44,11 +44,16 @@ class Spectrum:
 
 
 def spectrum(
-    net: Any, states: dict[str, Tensor], clamps: dict[str, Tensor], step: tuple[float, ...], sample: int = 0
+    net: Any,
+    states: dict[str, Tensor],
+    clamps: dict[str, Tensor],
+    step: tuple[float, ...],
+    sample: int = 0,
+    largest: int = LARGEST,
 ) -> Spectrum:
-    """The spectrum at one sample's states under the given step sizes; dense up to 1,500 states, by Arnoldi above."""
+    """The spectrum at one sample's states under given step sizes; dense up to ``largest`` states, by Arnoldi above."""
     at = _Point(net, states, clamps, sample)
-    return _dense(at, step) if at.size <= LARGEST else _sparse(at, step)
+    return _dense(at, step) if at.size <= largest else _sparse(at, step)
 
 
 def _dense(at: _Point, step: tuple[float, ...]) -> Spectrum:
@@ -133,7 +138,7 @@ class _Point:
         count = len(rows)
         here = [x.expand(count, *x.shape[1:]) for x in self.states]
         fixed = self.net._fixed({n: v.expand(count, *v.shape[1:]) for n, v in self.clamps.items()})
-        parts = rows.split([x.numel() for x in self.states], 1)
+        parts = torch.split(rows, [x.numel() for x in self.states], 1)
         return here, fixed, [part.reshape(x.shape) for part, x in zip(parts, here, strict=True)]
 
 

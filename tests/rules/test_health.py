@@ -1,0 +1,147 @@
+"""What keeps training healthy: penalty, residual defence, snapshots, gates, explosions that rounding froze."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch.autograd.functional import jvp
+
+import energyc
+from tests.independent import NOT_CONSERVATIVE, Network, Tensors, rules
+from tests.rules.networks import THICK, Side, side
+from tests.specs.judging import assert_close, named
+
+ALL_OF_THEM = named(NOT_CONSERVATIVE)
+
+
+def added(s: Side, seed: int, **settings: Any) -> Tensors:
+    """What a setting adds to the implicit gradient."""
+    plain = s.gradient("implicit")
+    torch.manual_seed(seed)
+    more = s.gradient("implicit", **settings)
+    return {name: more[name] - plain[name] for name in plain}
+
+
+# ---------------------------------------------------------------- slopes
+
+
+@ALL_OF_THEM
+def test_the_slope_of_the_jacobian_penalty(net: Network) -> None:
+    """lambda |J_nc w|^2 / dim, averaged over the batch, at states held fixed, against autograd twice over."""
+    s, weight = side(net, 0), 0.7
+    found = added(s, 5, penalty=weight)
+    torch.manual_seed(5)
+    z = s.free["z"]
+    w = torch.randn_like(z)
+    params = rules.attached(s.problem.params)
+    pushed = jvp(lambda x: net.forces(params, {"z": x}, s.problem.clamps)["z"], z, w, create_graph=True)[1]  # type: ignore[no-untyped-call]
+    value = weight * pushed.square().sum() / z[0].numel() / len(z)
+    expected = rules.differentiate(value, params)
+    for name in expected:
+        assert torch.allclose(found[name], expected[name], rtol=0, atol=1e-9 * float(expected["W_v"].norm()))
+    assert float(expected["W_v"].norm()) > 1e-3
+
+
+@ALL_OF_THEM
+def test_the_slope_of_the_residual_defence(net: Network) -> None:
+    """|step F(z)|^2 / |z|^2 at a state that is not at rest, which is held fixed."""
+    s, weight = side(net, 1), 0.3
+    loose = rules.relax(s.problem, 3)
+    s = Side(s.module, s.problem, loose)
+    found = added(s, 0, residual_defence=weight)
+    params = rules.attached(s.problem.params)
+    moved = rules.Problem(net, params, s.problem.clamps, s.problem.targets, s.problem.step)
+    force = s.problem.step["z"] * moved.force(loose)["z"]
+    sizes = loose["z"].flatten(1).norm(dim=1).square() + 1e-12
+    expected = rules.differentiate((weight * force.flatten(1).square().sum(1) / sizes).mean(), params)
+    scale = max(float(value.norm()) for value in expected.values())
+    assert scale > 1e-3
+    for name in expected:
+        assert torch.allclose(found[name], expected[name], rtol=0, atol=1e-9 * scale)
+
+
+# ---------------------------------------------------------------- snapshots
+
+
+def snapshots(net: Any, every: int) -> Any:
+    """The record of a nudged phase, as the generated module keeps it."""
+    return type(net)._pair.__globals__["_Snapshots"](every)
+
+
+def test_the_most_settled_contrast_is_kept_for_each_sample() -> None:
+    """Contrasts that settle and then drift away: sample 0 is calmest at step 4, sample 1 at step 2."""
+    shots = snapshots(side(THICK, 0).module, 1)
+    contrasts = torch.tensor([[0.0, 4.0, 6.0, 6.5, 9.0, 11.0], [0.0, 3.0, 3.1, 5.0, 8.0, 12.0]]).T
+    for step, contrast in enumerate(contrasts):
+        shots.offer(step + 1, [contrast[:, None] / 2], [-contrast[:, None] / 2])
+    (plus,), (minus,) = shots.best([torch.zeros(2, 1)], [torch.zeros(2, 1)])
+    assert (plus - minus)[:, 0].tolist() == pytest.approx([6.5, 3.1])
+    assert shots.diverging.tolist() == [False, False]
+
+
+def test_a_contrast_that_grows_tenfold_is_diverging() -> None:
+    shots = snapshots(side(THICK, 0).module, 1)
+    for step, contrast in enumerate([[0.0, 0.0], [1.0, 1.0], [12.5, 1.5]]):
+        half = torch.tensor(contrast)[:, None] / 2
+        shots.offer(step + 1, [half], [-half])
+    assert shots.diverging.tolist() == [True, False]
+
+
+HILL = """\
+network hill
+dim D = 3
+clamp x[D], steep[D]
+param W[D] = 1
+state z[D]
+energy pull = 1/2 * sum[d]((z[d] - W[d] * x[d])^2)
+readout out[d] = z[d]
+cost downhill = 1/2 * sum[d](steep[d] * z[d]^2)
+relax { step = 0.5, steps = 40 }
+nudge { beta = 1, steps = 60, snapshots = 2 }
+train { rule = centered-ep }
+"""
+
+
+def test_samples_whose_nudged_phase_diverges_take_no_part() -> None:
+    """Under -beta the state obeys -(z - x) + steep z: with steep = 3 it runs away, with steep = 1/10 it does not."""
+    net = energyc.load(HILL, dtype=torch.float64)
+    x = torch.ones(2, 3, dtype=torch.float64)
+    steep = torch.tensor([0.1, 3.0], dtype=torch.float64)[:, None].expand(2, 3)
+    both = net.gradients({"x": x, "steep": steep}, {}, "centered-ep")
+    alone = net.gradients({"x": x[:1], "steep": steep[:1]}, {}, "centered-ep")
+    assert both.kept.tolist() == [True, False]
+    assert_close(both.params, alone.params, 1e-12)
+    assert torch.isfinite(both.params["W"]).all() and both.params["W"].norm() > 0
+
+
+# ---------------------------------------------------------------- explosions that look converged
+
+ABSORBED = """\
+network absorbed
+dim D = 2
+clamp x[D]
+param W[D] = 1
+state z[D]
+force away on z[d] = W[d] * x[d] * exp(-z[d]^2 / 1000000000000)
+readout out[d] = z[d]
+cost c = 1/2 * sum[d](z[d]^2)
+relax { step = 0.5, steps = 50 }
+train { rule = bptt }
+"""
+
+
+def test_an_explosion_that_rounding_froze_is_not_convergence() -> None:
+    """One step throws the first sample so far that its force no longer moves it; the second stays where it is."""
+    net = energyc.load(ABSORBED, dtype=torch.float32)
+    found = net.relax({"x": torch.tensor([[1e8, 1e8], [0.0, 0.0]])})
+    assert found.states["z"][0].abs().min() > 1e7
+    assert found.residual.tolist() == [float("inf"), 0.0]
+
+
+def test_a_converged_network_is_no_explosion() -> None:
+    """It too has step |F| under an ulp nearly everywhere."""
+    s = side(THICK, 0)
+    found = s.module.relax(s.problem.clamps, steps=400)
+    assert (found.residual < 1e-14).all()
