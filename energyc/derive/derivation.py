@@ -147,7 +147,7 @@ class Derivation:
 
     def pushforward(self, forces: Mapping[str, Node]) -> dict[str, Node]:
         """``(d forces / dz) direction`` for each state."""
-        moves = {self.states[name]: self.directions[name] for name in self.states}
+        moves: dict[Node, Node] = {self.states[name]: self.directions[name] for name in self.states}
         return dict(zip(forces, tangent(self.graph, list(forces.values()), moves), strict=True))
 
     @cached_property

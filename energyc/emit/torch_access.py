@@ -1,4 +1,4 @@
-"""Windows, fixed positions, gathers and their adjoints in PyTorch: an einsum of one tensor with an equality of indices."""
+"""Windows, fixed positions, gathers, their adjoints in PyTorch: an einsum of one tensor with an equality of indices."""
 
 from __future__ import annotations
 
@@ -66,7 +66,9 @@ class AccessWriter:
     def write(self, access: Access) -> Code | None:
         """The access, or None where only the dense form is right."""
         source_labels = list(access.source.axes)
-        if len(set(source_labels)) != len(source_labels) or any(a in source_labels for a in access.rest) and access.gathers and access.index.op != "read":
+        if len(set(source_labels)) != len(source_labels):
+            return None
+        if access.gathers and access.index.op != "read" and any(a in source_labels for a in access.rest):
             return None
         if access.index.op == "read":
             return self._gather(access) if access.gathers else None
@@ -91,7 +93,9 @@ class AccessWriter:
         batched = access.source.node.batched
         code = self.code(access.source.node)
         size = self.sizes[access.node.labels[access.head]]
-        strides = [dict(affine.strides)[axis] for axis, label in sorted(access.axis_label.items()) if label != access.head]
+        strides = [
+            dict(affine.strides)[axis] for axis, label in sorted(access.axis_label.items()) if label != access.head
+        ]
         counts = [self._extent(access, label) for label in access.rest]
         labels[at : at + 1] = access.rest
         if not counts:
@@ -114,11 +118,17 @@ class AccessWriter:
             return None
         batched = access.source.node.batched
         others = [a for a in labels if a not in access.rest]
-        code = reduction(self.code(access.source.node), [*([BATCH] if batched else []), *labels], [*([BATCH] if batched else []), *others, *access.rest])
+        code = reduction(
+            self.code(access.source.node),
+            [*([BATCH] if batched else []), *labels],
+            [*([BATCH] if batched else []), *others, *access.rest],
+        )
         if not access.rest:
             return self._placed(access, affine.offset, code, others)
         self.need("overlap_add")
-        strides = [dict(affine.strides)[axis] for axis, label in sorted(access.axis_label.items()) if label != access.head]
+        strides = [
+            dict(affine.strides)[axis] for axis, label in sorted(access.axis_label.items()) if label != access.head
+        ]
         size = self.sizes[access.node.labels[access.head]]
         code = Code(f"overlap_add({code.text}, {size}, {affine.offset}, {_many(strides)})", fresh=True)
         return self._finished(access, code, [*others, access.head])
@@ -178,7 +188,9 @@ def _many(values: Sequence[int]) -> str:
 
 
 HELPERS: Mapping[str, str] = {
-    "windows": '''def windows(x: Tensor, axis: int, offset: int, counts: tuple[int, ...], strides: tuple[int, ...]) -> Tensor:
+    "windows": '''def windows(
+    x: Tensor, axis: int, offset: int, counts: tuple[int, ...], strides: tuple[int, ...]
+) -> Tensor:
     """``x[..., offset + sum(stride * i), ...]`` as a view with an axis for each i; 0 outside x."""
     reach = [s * (n - 1) for s, n in zip(strides, counts)]
     low = offset + sum(min(0, r) for r in reach)

@@ -56,7 +56,9 @@ class Windowed:
 class ConvolutionWriter:
     """Writes einsums that are convolutions; ``names`` holds what has a line of its own, which nothing looks into."""
 
-    def __init__(self, sizes: Mapping[str, int], code: Callable[[Node], Code], names: Callable[[], Container[Node]]) -> None:
+    def __init__(
+        self, sizes: Mapping[str, int], code: Callable[[Node], Code], names: Callable[[], Container[Node]]
+    ) -> None:
         self.sizes = sizes
         self.code = code
         self.names = names
@@ -165,7 +167,12 @@ class ConvolutionWriter:
         return self._transpose(node, windows, image, kernel, sizes)
 
     def _transpose(
-        self, node: Einsum, heads: Sequence[tuple[int, Window]], image: Operand, kernel: Operand, sizes: Mapping[int, int]
+        self,
+        node: Einsum,
+        heads: Sequence[tuple[int, Window]],
+        image: Operand,
+        kernel: Operand,
+        sizes: Mapping[int, int],
     ) -> Code | None:
         windows = [window for _, window in heads]
         places, offsets = [w.place for w in windows], [w.offset for w in windows]

@@ -49,7 +49,7 @@ def _permuted(code: Code, order: Sequence[int]) -> Code:
 def letters(labels: Iterable[Label], wishes: Mapping[Label, str]) -> dict[Label, str]:
     """A letter for each label; wishes are honoured in order, the batch is always ``B``."""
     chosen: dict[Label, str] = {}
-    free = [c for c in "abcdefghijklmnopqrstuvwxyzACDEFGHIJKLMNOPQRSTUVWXYZ"]
+    free = list("abcdefghijklmnopqrstuvwxyzACDEFGHIJKLMNOPQRSTUVWXYZ")
     for label in dict.fromkeys(labels):
         if label == BATCH:
             chosen[label] = "B"
@@ -113,7 +113,9 @@ def as_matrix_vector(a: Code, la: Sequence[Label], b: Code, lb: Sequence[Label],
     return Code(f"{a.at(PRODUCT)} @ {b.at(UNARY + 1)}", PRODUCT, True)
 
 
-def pairwise(a: Code, la: Sequence[Label], b: Code, lb: Sequence[Label], out: Sequence[Label], wishes: Mapping[Label, str]) -> Code:
+def pairwise(
+    a: Code, la: Sequence[Label], b: Code, lb: Sequence[Label], out: Sequence[Label], wishes: Mapping[Label, str]
+) -> Code:
     """``sum of a * b`` over the labels not in ``out``."""
     if set(la) | set(lb) <= set(out) and len(set(la)) == len(la) and len(set(lb)) == len(lb):
         return product(arranged(a, la, out), arranged(b, lb, out))
@@ -124,5 +126,7 @@ def pairwise(a: Code, la: Sequence[Label], b: Code, lb: Sequence[Label], out: Se
     if set(la) == set(lb) and len(set(la)) == len(la) and len(set(lb)) == len(lb):
         return reduction(product(a, arranged(b, lb, la)), la, out)
     names = letters([*out, *la, *lb], wishes)
-    equation = ",".join("".join(names[x] for x in labels) for labels in (la, lb)) + "->" + "".join(names[x] for x in out)
+    equation = (
+        ",".join("".join(names[x] for x in labels) for labels in (la, lb)) + "->" + "".join(names[x] for x in out)
+    )
     return Code(f'torch.einsum("{equation}", {a.text}, {b.text})', 4, True)

@@ -88,10 +88,21 @@ HELPERS: Mapping[str, str] = MappingProxyType(
 
 def power(u: Code, exponent: Fraction) -> Code:
     """``u ** exponent`` by the best name for it."""
-    known = {Fraction(-1): "reciprocal()", Fraction(1, 2): "sqrt()", Fraction(-1, 2): "rsqrt()", Fraction(2): "square()"}
+    known = {
+        Fraction(-1): "reciprocal()",
+        Fraction(1, 2): "sqrt()",
+        Fraction(-1, 2): "rsqrt()",
+        Fraction(2): "square()",
+    }
     if exponent in known:
         return u.method(known[exponent], fresh=True)
-    return Code(f"{u.at(ATOM)} ** {number(float(exponent))}" if exponent > 0 else f"{u.at(ATOM)} ** ({number(float(exponent))})", UNARY, True)
+    return Code(
+        f"{u.at(ATOM)} ** {number(float(exponent))}"
+        if exponent > 0
+        else f"{u.at(ATOM)} ** ({number(float(exponent))})",
+        UNARY,
+        True,
+    )
 
 
 def apply(name: str, u: Code) -> Code:

@@ -39,7 +39,8 @@ class IndexWriter:
         parts = [self.write(part) for part in expr.parts]
         match expr.op:
             case "axis":
-                return Code(f"positions({self.extents[expr.args[0]]}, {expr.args[0]}, {len(self.extents)}, self.device)")  # type: ignore[index]
+                at = number_of(expr)
+                return Code(f"positions({self.extents[at]}, {at}, {len(self.extents)}, self.device)")
             case "read" | "related":
                 return self._read(expr, parts)
             case "neg":
@@ -64,7 +65,7 @@ class IndexWriter:
         assert isinstance(node, Node)
         name = self.read(node)
         rank = len(self.extents)
-        places = [int(part.args[0]) if part.op == "axis" else None for part in expr.parts]  # type: ignore[call-overload]
+        places = [number_of(part) if part.op == "axis" else None for part in expr.parts]
         plain = [p for p in places if p is not None]
         if len(plain) == len(places) and plain == sorted(set(plain)):
             slots = [":" if k in plain else "None" for k in range(rank)]
@@ -87,7 +88,7 @@ class IndexWriter:
             return False
         reach = [stride * (self.extents[k] - 1) for k, stride in affine.strides]
         low, high = (affine.offset + sum(bound(0, r) for r in reach) for bound in (min, max))
-        return 0 <= low and high < size
+        return low >= 0 and high < size
 
     def _joined(self, expr: IndexExpr, parts: Sequence[Code]) -> Code:
         """``a & b``; a part that is known either decides or says nothing."""
@@ -118,7 +119,7 @@ def constant(expr: IndexExpr, size_of: Callable[[str], int]) -> int | bool | Non
         case "axis" | "read" | "related":
             return None
         case "int":
-            return int(expr.args[0])  # type: ignore[call-overload]
+            return number_of(expr)
         case "size":
             return size_of(str(expr.args[0]))
         case "true":
@@ -131,6 +132,13 @@ def constant(expr: IndexExpr, size_of: Callable[[str], int]) -> int | bool | Non
         return None
     result = INDEX_OPERATIONS[expr.op](*parts)
     return bool(result) if expr.is_condition else int(result)
+
+
+def number_of(expr: IndexExpr) -> int:
+    """The number that an axis or an integer holds."""
+    (held,) = expr.args
+    assert isinstance(held, int)
+    return held
 
 
 def axes_missing(expr: IndexExpr, rank: int) -> bool:

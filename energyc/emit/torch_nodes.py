@@ -96,10 +96,12 @@ class TorchWriter:
         """An exact factor as a float."""
         return coefficient.number(self.values)
 
-    def _labels(self, node: Node, axes: Sequence[int]) -> list[Label]:
+    def labels(self, node: Node, axes: Sequence[int]) -> list[Label]:
+        """The labels of a tensor's axes, the batch among them."""
         return [*([BATCH] if node.batched else []), *axes]
 
-    def _wishes(self, node: Einsum) -> dict[Label, str]:
+    def wishes(self, node: Einsum) -> dict[Label, str]:
+        """The letters that the spec uses for an einsum's labels."""
         return {k: self.letters.get(dim, "") for k, dim in enumerate(node.labels)}
 
     # ------------------------------------------------------------ leaves
@@ -174,17 +176,17 @@ class TorchWriter:
 
     def _pair(self, node: Einsum) -> Code:
         a, b = sorted(node.operands, key=lambda o: (not o.node.batched, -len(o.axes)))
-        la, lb = self._labels(a.node, a.axes), self._labels(b.node, b.axes)
-        out = self._labels(node, node.out)
+        la, lb = self.labels(a.node, a.axes), self.labels(b.node, b.axes)
+        out = self.labels(node, node.out)
         ca, la = without(self.code(a.node), la, [*lb, *out] if set(la) & set(lb) else [*la])
         cb, lb = without(self.code(b.node), lb, [*la, *out])
         have = [x for x in out if x in la or x in lb]
-        return arranged(pairwise(ca, la, cb, lb, have, self._wishes(node)), have, out)
+        return arranged(pairwise(ca, la, cb, lb, have, self.wishes(node)), have, out)
 
     def _unary(self, node: Einsum) -> Code:
         (operand,) = node.operands
-        inner, labels = self.code(operand.node), self._labels(operand.node, operand.axes)
-        out = self._labels(node, node.out)
+        inner, labels = self.code(operand.node), self.labels(operand.node, operand.axes)
+        out = self.labels(node, node.out)
         if len(set(labels)) != len(labels):
             inner, labels = diagonal(inner, labels)
         have = [x for x in out if x in labels]
@@ -258,9 +260,11 @@ class TorchWriter:
 
     def _guard(self, guard: Guard, argument: Node) -> Code:
         """The mask, viewed so that it broadcasts to the argument."""
-        labels = self._labels(guard.indicator, guard.axes)
-        out = self._labels(argument, range(len(argument.dims)))
-        return arranged(self.mask(guard.indicator), labels, [BATCH, *out] if BATCH in labels and BATCH not in out else out)
+        labels = self.labels(guard.indicator, guard.axes)
+        out = self.labels(argument, range(len(argument.dims)))
+        return arranged(
+            self.mask(guard.indicator), labels, [BATCH, *out] if BATCH in labels and BATCH not in out else out
+        )
 
     def _never_empty(self, node: Reduction) -> bool:
         """Whether every slice that is reduced has an entry, as far as can be seen while compiling."""

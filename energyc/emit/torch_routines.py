@@ -23,7 +23,9 @@ LINE = 118
 class RoutineWriter:
     """Writes the body of one routine; names of inputs and of what is fixed are in the writer's scope already."""
 
-    def __init__(self, writer: TorchWriter, identifiers: Identifiers, names: Mapping[Node, str], passes: Passes, batch: str) -> None:
+    def __init__(
+        self, writer: TorchWriter, identifiers: Identifiers, names: Mapping[Node, str], passes: Passes, batch: str
+    ) -> None:
         self.writer = writer
         self.identifiers = identifiers
         self.names = names
@@ -136,7 +138,9 @@ class RoutineWriter:
     def _summed_term(self, factor: float, node: Node) -> Term:
         writer = self.writer
         if not node.batched or node in writer.names or not isinstance(node, Einsum):
-            return Term(factor, self._summed(node) if not node.batched else writer.code(node).method("sum(0)", fresh=True))
+            return Term(
+                factor, self._summed(node) if not node.batched else writer.code(node).method("sum(0)", fresh=True)
+            )
         code = self._summed_einsum(node)
         if code is None:
             return Term(factor, writer.define(node).method("sum(0)", fresh=True))
@@ -158,11 +162,10 @@ class RoutineWriter:
         if access_of(node) is not None:
             return self._index_added(node)
         a, b = sorted(node.operands, key=lambda o: (not o.node.batched, -len(o.axes)))
-        la, lb = ([*([BATCH] if o.node.batched else []), *o.axes] for o in (a, b))
+        la, lb = writer.labels(a.node, a.axes), writer.labels(b.node, b.axes)
         ca, la = without(writer.code(a.node), la, [*lb, *node.out])
         cb, lb = without(writer.code(b.node), lb, [*la, *node.out])
-        wishes = {k: writer.letters.get(dim, "") for k, dim in enumerate(node.labels)}
-        return pairwise(ca, la, cb, lb, list(node.out), wishes)
+        return pairwise(ca, la, cb, lb, list(node.out), writer.wishes(node))
 
     def _index_added(self, node: Einsum) -> Code | None:
         """The adjoint of a gather: each sample's slopes are added to the rows that it read."""

@@ -10,7 +10,7 @@ from energyc.emit.code import PRODUCT, SUM, UNARY, Code, number, scaled
 
 @dataclass(frozen=True)
 class Term:
-    """``factor * code``; a term that is a number has no code. ``axes``: those that its tensor has at their full size."""
+    """``factor * code``; a term that is a number has no code. ``axes``: those that its tensor has at full size."""
 
     factor: float
     code: Code | None

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from math import prod
+from typing import TypeGuard
 
 from energyc.calculus.substitute import lift, rebuilt
 from energyc.ir import ONE, Add, Coefficient, Einsum, Graph, Indicator, Map, Node, Stop, walk
@@ -18,6 +19,11 @@ from energyc.plan.statics import Statics
 
 #: Samples a batch is taken to have when costs are weighed.
 NOMINAL_BATCH = 32
+
+
+def is_view(node: Node) -> TypeGuard[Einsum]:
+    """Whether a node is one operand, nothing summed: scaled, transposed, a diagonal, broadcast."""
+    return isinstance(node, Einsum) and len(node.operands) == 1 and not node.contracted
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,10 +116,11 @@ class _Product:
         flat = []
         for factor in self.factors:
             node, axes = factor.node, factor.axes
-            if isinstance(node, Einsum) and len(node.operands) == 1 and not node.contracted and len(set(node.out)) == len(node.out):
+            if is_view(node) and len(set(node.out)) == len(node.out):
                 names = dict(zip(node.out, axes, strict=True))
                 self.coefficient = self.coefficient * node.coefficient
-                node, axes = node.operands[0].node, tuple(names[a] for a in node.operands[0].axes)
+                (operand,) = node.operands
+                node, axes = operand.node, tuple(names[a] for a in operand.axes)
             flat.append(Factor(node, axes))
         self.factors = flat
         self._count_free_labels()
@@ -139,7 +146,9 @@ class _Product:
             if k == len(self.scatters) - 1:
                 out = list(self.out)
             factor = Factor(self._einsum(ONE, [factor, scatter], out), tuple(out))
-        return self.graph.einsum(self.coefficient, [(factor.node, factor.axes)], {a: self.labels[a] for a in self.out}, self.out)
+        return self.graph.einsum(
+            self.coefficient, [(factor.node, factor.axes)], {a: self.labels[a] for a in self.out}, self.out
+        )
 
     def _natural(self, keep_order: bool) -> tuple[int, ...]:
         """The order of axes in which the last product costs nothing more: first those of the sample's own factor."""
@@ -157,7 +166,9 @@ class _Product:
         labels = {a: self.labels[a] for a in (*out, *(a for f in factors for a in f.axes))}
         made = self.graph.einsum(coefficient, [(f.node, f.axes) for f in factors], labels, out)
         if isinstance(made, Einsum) and made.coefficient != ONE and made.operands and made.contracted:
-            inner = self.graph.einsum(ONE, [(o.node, o.axes) for o in made.operands], dict(enumerate(made.labels)), made.out)
+            inner = self.graph.einsum(
+                ONE, [(o.node, o.axes) for o in made.operands], dict(enumerate(made.labels)), made.out
+            )
             return self.graph.scale(made.coefficient, inner)
         return made
 
@@ -188,7 +199,12 @@ class _Product:
             if head is None or factor not in self.factors:
                 continue
             owners = [f for f in self.factors if f is not factor and head in f.axes]
-            if head not in self.out and len(owners) == 1 and owners[0].axes.count(head) == 1 and not isinstance(owners[0].node, Indicator):
+            if (
+                head not in self.out
+                and len(owners) == 1
+                and owners[0].axes.count(head) == 1
+                and not isinstance(owners[0].node, Indicator)
+            ):
                 self._access(owners[0], factor, head)
             elif head in self.out and not owners and len(self.factors) > 1:
                 self.factors.remove(factor)
@@ -218,7 +234,9 @@ class _Product:
         """The labels of these factors that something outside them reads."""
         outside = set(self.out)
         outside.update(a for f in [*self.factors, *self.scatters] if f not in without for a in f.axes)
-        first = sorted(without, key=lambda f: not f.node.batched)  # the order in which no tensor of a sample is transposed
+        first = sorted(
+            without, key=lambda f: not f.node.batched
+        )  # the order in which no tensor of a sample is transposed
         return [a for a in dict.fromkeys(a for f in first for a in f.axes) if a in outside]
 
     def _merge(self, a: Factor, b: Factor) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from energyc.derive import Output, Routine
 from energyc.ir import Add, Einsum, Graph, Indicator, Input, Map, Node, Position, walk
-from energyc.plan.contract import Contractor
+from energyc.plan.contract import Contractor, is_view
 from energyc.plan.passes import Passes
 from energyc.plan.stack import Part, stack_products
 from energyc.plan.statics import MOVING_KINDS, Statics
@@ -93,7 +93,9 @@ def is_trivial(node: Node) -> bool:
     """Whether a node costs nothing worth remembering: an input, a number, a scaling or a transposition of one."""
     if isinstance(node, Input):
         return True
-    return isinstance(node, Einsum) and (not node.operands or (len(node.operands) == 1 and not node.contracted and is_trivial(node.operands[0].node)))
+    if is_view(node):
+        return is_trivial(node.operands[0].node)
+    return isinstance(node, Einsum) and not node.operands
 
 
 def _scheduled(routine: Routine, given: set[Node], names: Mapping[Node, str], passes: Passes) -> PlannedRoutine:
@@ -101,7 +103,9 @@ def _scheduled(routine: Routine, given: set[Node], names: Mapping[Node, str], pa
     return PlannedRoutine(routine.name, statements_for(roots, given, names, passes), routine.outputs)
 
 
-def statements_for(roots: Sequence[Node], given: set[Node], names: Mapping[Node, str], passes: Passes) -> tuple[Node, ...]:
+def statements_for(
+    roots: Sequence[Node], given: set[Node], names: Mapping[Node, str], passes: Passes
+) -> tuple[Node, ...]:
     """The nodes that get a line of their own on the way to the roots, in order; what is given is not computed."""
     groups = [roots] if passes.share else [[root] for root in roots]
     return tuple(dict.fromkeys(node for group in groups for node in _statements(group, given, names)))
@@ -126,7 +130,7 @@ def _statements(roots: Sequence[Node], given: set[Node], names: Mapping[Node, st
 
 def _viewed(node: Node) -> Node:
     """What a term of a sum is a transposition of."""
-    while isinstance(node, Einsum) and len(node.operands) == 1 and not node.contracted:
+    while is_view(node):
         node = node.operands[0].node
     return node
 

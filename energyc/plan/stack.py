@@ -1,8 +1,8 @@
 """Several products of one tensor with different weights as one larger product.
 
-``q = n W_q``, ``k = n W_k``, ``v = n W_v`` become one product with the stacked weights, which depend on no state and are
-so stacked once a relaxation. Products are put together where they read the same tensor in the same way, their weights
-have the same dims, and the same routines need them.
+``q = n W_q``, ``k = n W_k``, ``v = n W_v`` become one product with the stacked weights, which depend on no state and
+so are stacked once a relaxation. Products are put together where they read the same tensor in the same way, their
+weights have the same dims, and the same routines need them.
 """
 
 from __future__ import annotations
@@ -61,7 +61,9 @@ class Projection:
     @property
     def form(self) -> Hashable:
         """What two projections must share to be stacked; labels are numbered by the result and the tensor."""
-        number = {label: k for k, label in enumerate(dict.fromkeys([*self.node.out, *self.tensor.axes, *self.weights.axes]))}
+        number = {
+            label: k for k, label in enumerate(dict.fromkeys([*self.node.out, *self.tensor.axes, *self.weights.axes]))
+        }
         tensor, weights = (tuple(number[a] for a in o.axes) for o in (self.tensor, self.weights))
         return self.tensor.node, tensor, weights, self.weights.node.dims, len(self.node.out)
 

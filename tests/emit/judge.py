@@ -42,9 +42,7 @@ class Judged:
 
     def values(self, nodes: Mapping[str, Node]) -> Arrays:
         """What the interpreter says, each sample's own or without a batch."""
-        arrays = evaluate(
-            list(nodes.values()), self.inputs, sizes=self.network.extents, values=self.network.values
-        )
+        arrays = evaluate(list(nodes.values()), self.inputs, sizes=self.network.extents, values=self.network.values)
         spread = {
             name: array if node.batched else np.broadcast_to(array, (BATCH, *array.shape))
             for (name, node), array in zip(nodes.items(), arrays, strict=True)
@@ -123,8 +121,7 @@ def disagreements(j: Judged, tolerance: float = TOLERANCE) -> dict[str, float]:
 
 
 def routines(j: Judged) -> dict[str, tuple[dict[str, Any], dict[str, Node]]]:
-    """For each routine what the module gives, by name, and the nodes that say what is right.
-    """
+    """For each routine what the module gives, by name, and the nodes that say what is right."""
     d, n, m = j.derivation, j.network, j.module
     fixed, aims = m._fixed(j.clamps), m._aims(j.targets)
     seeds, readout_seeds = j.tensors("seed", list(n.states)), j.tensors("seed", list(n.readouts))
@@ -136,10 +133,16 @@ def routines(j: Judged) -> dict[str, tuple[dict[str, Any], dict[str, Node]]]:
 
     states = j.states
     found: dict[str, tuple[dict[str, Any], dict[str, Node]]] = {
-        "terms": (m.terms(dict(zip(n.states, states, strict=True)), j.clamps), {k: t.node for k, t in n.energies.items()}),
+        "terms": (
+            m.terms(dict(zip(n.states, states, strict=True)), j.clamps),
+            {k: t.node for k, t in n.energies.items()},
+        ),
         "force": (m.force(dict(zip(n.states, states, strict=True)), j.clamps), d.force),
         "start": (by_state(m._start(fixed)), d.start),
-        "readout": (m.readout(dict(zip(n.states, states, strict=True)), j.clamps), {k: q.node for k, q in n.readouts.items()}),
+        "readout": (
+            m.readout(dict(zip(n.states, states, strict=True)), j.clamps),
+            {k: q.node for k, q in n.readouts.items()},
+        ),
         "force_adjoint": (by_state(m._force_adjoint(states, fixed, seeds)), d.pullback(d.force, d.states)),
         "force_gradient": (m._force_gradient(states, fixed, seeds), Summed(d.pullback(d.force, d.params))),
         "clamp_gradient": (m._clamp_gradient(states, fixed, seeds), d.pullback(d.force, clamps)),
@@ -149,14 +152,23 @@ def routines(j: Judged) -> dict[str, tuple[dict[str, Any], dict[str, Node]]]:
         "readout_gradient": (m._readout_gradient(states, fixed, readout_seeds), Summed(d.readout_pullback(d.params))),
         "readout_clamp_gradient": (m._readout_clamp_gradient(states, fixed, readout_seeds), d.readout_pullback(clamps)),
         "energy_gradient": (m._energy_gradient(states, fixed), Summed(d.energy_gradient)),
-        "user_force_gradient": (m._user_force_gradient(states, fixed, seeds), Summed(d.pullback(d.user_forces, d.params))),
+        "user_force_gradient": (
+            m._user_force_gradient(states, fixed, seeds),
+            Summed(d.pullback(d.user_forces, d.params)),
+        ),
         "correction": (by_state(m._correction(states, fixed, along)), d.correction),
     }
     if n.cost is not None:
-        found["cost"] = ({"cost": m.cost(dict(zip(n.states, states, strict=True)), j.clamps, j.targets)}, {"cost": n.cost.node})
+        found["cost"] = (
+            {"cost": m.cost(dict(zip(n.states, states, strict=True)), j.clamps, j.targets)},
+            {"cost": n.cost.node},
+        )
         found["cost_force"] = (by_state(m._cost_force(states, fixed, aims)), d.cost_force)
         found["cost_gradient"] = (m._cost_gradient(states, fixed, aims), Summed(d.cost_gradient))
-        found["metrics"] = (dict(zip(n.metrics, m._metrics(states, fixed, aims), strict=True)), {k: q.node for k, q in n.metrics.items()})
+        found["metrics"] = (
+            dict(zip(n.metrics, m._metrics(states, fixed, aims), strict=True)),
+            {k: q.node for k, q in n.metrics.items()},
+        )
     return found
 
 
@@ -167,7 +179,7 @@ def _compared(found: Mapping[str, torch.Tensor], expected: Arrays) -> dict[str, 
 
 
 def distance(found: np.ndarray, expected: np.ndarray) -> float:
-    """The largest difference by the size of what is expected; infinite for another shape, or where only one is finite."""
+    """The largest difference by the size of what is expected; infinite for another shape or where one is not finite."""
     if found.shape != expected.shape:
         return np.inf
     if not np.array_equal(np.isfinite(found), np.isfinite(expected)):

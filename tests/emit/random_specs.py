@@ -12,18 +12,23 @@ from dataclasses import dataclass, field
 from random import Random
 
 #: Names that mean something to Python, torch, nn.Module or the generated code, and mean nothing to a spec.
-NASTY = (
-    "lambda class None True torch nn F math self forward train_ params device dtype states fixed targets seeds clamps T "
-    "Tensor print sum_ len float_ relu_ weights total product level match power part drive pull_z force_z batch rows Fixed Free "
-    "windows overlap_add positions softmax_ or_zero scatter_add import_ def_ return_ yield global async await match_ case type "
-    "_anchor _force state_dict parameters buffers half double add_module register_buffer __init__ __class__ __dict__ _ __ "
-    "names name energy_ beta step_ gmres How Path Phase Gradients Relaxed super property staticmethod random seed v_z seed_z "
-    "W_q b_1 X Y H q k z y x s u w E C_ J list dict set zip range torch_ self_ is as if else for while from "
-    "einsum expand mask position mask_2 states_2 zeros_ones B I0"
-).split()
-_UNARY = (
-    "tanh sigmoid relu silu softplus gelu gelu_tanh logsigmoid sin cos abs exp_ log_ sqrt_ square recip half_power cube slope user phi negate"
-).split()
+NASTY = tuple(
+    """
+    lambda class None True torch nn F math self forward train_ params device dtype states fixed targets seeds clamps T
+    Tensor print sum_ len float_ relu_ weights total product level match power part drive pull_z force_z rows Fixed
+    windows overlap_add positions softmax_ or_zero scatter_add import_ def_ return_ yield global async await match_ case
+    _anchor _force state_dict parameters buffers half double add_module register_buffer __init__ __class__ __dict__ _ __
+    names name energy_ beta step_ gmres How Path Phase Gradients Relaxed super property staticmethod random seed v_z
+    W_q b_1 X Y H q k z y x s u w E C_ J list dict set zip range torch_ self_ is as if else for while from seed_z
+    einsum expand mask position mask_2 states_2 zeros_ones B I0 type Free Held stack drive_2 F_ itertools
+    """.split()
+)
+_UNARY = tuple(
+    """
+    tanh sigmoid relu silu softplus gelu gelu_tanh logsigmoid sin cos abs exp_ log_ sqrt_ square recip half_power cube
+    slope user phi negate
+    """.split()
+)
 
 
 @dataclass(frozen=True)
@@ -101,8 +106,24 @@ class SpecMaker:
         """A real expression over the indices of env."""
         if depth <= 0:
             return self.atom(env)
-        forms = [self.product, self.product, self.sum_of_terms, self.unary, self.unary, self.reduced, self.reduced, self.reduced,
-                 self.quotient, self.atom_of, self.soft, self.soft, self.selected, self.stopped, self.normalised, self.number_of]
+        forms = [
+            self.product,
+            self.product,
+            self.sum_of_terms,
+            self.unary,
+            self.unary,
+            self.reduced,
+            self.reduced,
+            self.reduced,
+            self.quotient,
+            self.atom_of,
+            self.soft,
+            self.soft,
+            self.selected,
+            self.stopped,
+            self.normalised,
+            self.number_of,
+        ]
         return self.random.choice(forms)(env, depth)
 
     def atom_of(self, env: Env, depth: int) -> str:
@@ -182,7 +203,9 @@ class SpecMaker:
         if not binders:
             return self.unary(env, depth)
         everything = {**env, **inner}
-        weights = f"softmax[{', '.join(inner)}{self.guarded(everything, inner, 0.4)}]({self.expr(everything, depth - 1)})"
+        weights = (
+            f"softmax[{', '.join(inner)}{self.guarded(everything, inner, 0.4)}]({self.expr(everything, depth - 1)})"
+        )
         outer_guard = self.guarded(everything, inner, 0.2)
         return f"sum[{', '.join(binders)}{outer_guard}]({weights} * ({self.expr(everything, depth - 2)}))"
 
@@ -229,7 +252,8 @@ class SpecMaker:
 
     def condition(self, env: Env, depth: int) -> str:
         if depth > 0 and self.maybe(0.25):
-            return f"({self.condition(env, depth - 1)} {self.random.choice(('and', 'or'))} {self.condition(env, depth - 1)})"
+            left, right = self.condition(env, depth - 1), self.condition(env, depth - 1)
+            return f"({left} {self.random.choice(('and', 'or'))} {right})"
         if depth > 0 and self.maybe(0.1):
             return f"(not {self.condition(env, depth - 1)})"
         if self.wholes and self.maybe(0.35):
@@ -292,7 +316,7 @@ class SpecMaker:
         text = _affine(chosen, strides, offset)
         if text in env:  # a plain index runs over its own dim
             text = f"{text} + 0 * {text}" if env[text] == dim else f"{text} + {text} - {text}"
-        inside = 0 <= low and high < self.sizes[dim]
+        inside = low >= 0 and high < self.sizes[dim]
         return text, None if inside else f"0 <= {text} < {dim}"
 
     def atom(self, env: Env) -> str:
@@ -335,7 +359,11 @@ class SpecMaker:
         self._readouts()
         self._cost()
         self._settle()
-        return "network spec_under_test\n" + "\n".join(self.lines) + "\nrelax { step = 0.05, steps = 3 }\nnudge { steps = 2 }\n"
+        return (
+            "network spec_under_test\n"
+            + "\n".join(self.lines)
+            + "\nrelax { step = 0.05, steps = 3 }\nnudge { steps = 2 }\n"
+        )
 
     def _of(self, kind: str) -> list[Real]:
         return [r for r in self.reals if r.kind == kind]
@@ -346,7 +374,9 @@ class SpecMaker:
             self.sizes[name] = self.random.choice((1, 2, 3, 3, 4))
         base = self.random.choice(list(self.sizes))
         wide = self.name("W")
-        self.lines.append("dim " + ", ".join(f"{n} = {v}" for n, v in self.sizes.items()) + f", {wide} = 2 * {base} + 2")
+        self.lines.append(
+            "dim " + ", ".join(f"{n} = {v}" for n, v in self.sizes.items()) + f", {wide} = 2 * {base} + 2"
+        )
         self.sizes[wide] = 2 * self.sizes[base] + 2
 
     def _shape(self, ranks: tuple[int, ...]) -> tuple[str, ...]:
@@ -400,14 +430,18 @@ class SpecMaker:
     def _functions(self) -> None:
         if self.maybe(0.5):
             name, u = self.name("f"), self.name("u")
-            body = self.random.choice((f"{u} / (1 + abs({u}))", f"tanh({u}) + 1/2 * {u}", f"sigmoid(2 * {u}) * {u}", f"log(1 + exp({u}))"))
+            body = self.random.choice(
+                (f"{u} / (1 + abs({u}))", f"tanh({u}) + 1/2 * {u}", f"sigmoid(2 * {u}) * {u}", f"log(1 + exp({u}))")
+            )
             self.lines.append(f"fn {name}({u}) = {body}")
             self.functions.append(name)
         if self.maybe(0.5):
             name, u = self.name("phi"), self.name("u")
             slopes = ("silu", "tanh", "sigmoid", "relu", "softplus_", "gelu", "square", "exp_")
             slope = self.random.choice(slopes)
-            body = {"softplus_": f"{u} * exp(-{u}^2)", "square": f"{u}^2 - 1/3 * {u}", "exp_": f"exp({u}/3) - 1"}.get(slope, f"{slope}({u})")
+            body = {"softplus_": f"{u} * exp(-{u}^2)", "square": f"{u}^2 - 1/3 * {u}", "exp_": f"exp({u}/3) - 1"}.get(
+                slope, f"{slope}({u})"
+            )
             self.lines.append(f"fn {name}'({u}) = {body}")
             self.potentials.append(name)
         if self.maybe(0.4):
@@ -449,11 +483,13 @@ class SpecMaker:
             if self.maybe(0.2):
                 extra, binders = self.bound(1, len(env))
                 if binders:
-                    (k, d), = extra.items()
+                    ((k, d),) = extra.items()
                     body = self._summed(env, f"{element} * ({self.expr({**env, **extra}, self.depth)})")
                     self.lines.append(f"energy {self.name('family')}[{k} in {d}] = {body}")
                     continue
-            self.lines.append(f"energy {self.name('e')} = {self.random.choice(('', '-', '-1/2 * '))}{self._summed(env, body)}")
+            self.lines.append(
+                f"energy {self.name('e')} = {self.random.choice(('', '-', '-1/2 * '))}{self._summed(env, body)}"
+            )
 
     def _force(self) -> None:
         state = self.random.choice(self._of("state"))
@@ -471,7 +507,6 @@ class SpecMaker:
         state = self.random.choice(self._of("state"))
         env = {self.index(): d for d in state.dims}
         element = state.name + (f"[{', '.join(env)}]" if env else "")
-        kinds = ["target"]
         goal = Real(self.name("goal"), state.dims, "target")
         self.lines.append(f"target {goal.name}{_dims(goal.dims)}")
         aim = goal.name + (f"[{', '.join(env)}]" if env else "")
@@ -480,7 +515,6 @@ class SpecMaker:
             body += self._label(state, env, element)
         mean = f"mean[{', '.join(f'{i} in {d}' for i, d in env.items())}]({body})" if env else body
         self.lines.append(f"cost {self.name('cost')} = {mean}")
-        assert kinds
 
     def _label(self, state: Real, env: Env, element: str) -> str:
         """A score against an integer target."""
@@ -489,7 +523,7 @@ class SpecMaker:
         dim = env[k]
         self.lines.append(f"target {label} : {dim}")
         fresh = self.index()
-        logits = element.replace(k, fresh) if state.dims.count(dim) == 1 else element.replace(k, fresh)
+        logits = element.replace(k, fresh)
         if self.maybe(0.5):
             return f" + 0.2 * cross_entropy[{fresh}]({logits}, {label})"
         return f" + where({k} == {label}, {element}, 0.3)"
@@ -506,7 +540,9 @@ class SpecMaker:
             state = self.random.choice(states)
             near = {self.index(): d for d in state.dims}
             other = state.name + (f"[{', '.join(near)}]" if near else "")
-            self.lines.append(f"energy {self.name('use')} = 0.1 * {self._summed(env, element)} * {self._summed(near, other)}")
+            self.lines.append(
+                f"energy {self.name('use')} = 0.1 * {self._summed(env, element)} * {self._summed(near, other)}"
+            )
 
 
 def _dims(dims: tuple[str, ...]) -> str:

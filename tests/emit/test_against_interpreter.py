@@ -1,4 +1,4 @@
-"""Modules generated from random specs against the NumPy interpreter, and the force against differences of the energy."""
+"""Modules generated from random specs against the NumPy interpreter; the force against differences of the energy."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MANY = range(1000, 1600)
 
 
 def case(seed: int, passes: Passes = Passes()) -> Judged:
-    """The network of a seed; a spec that does not type (a param cancelled out, a state that nothing moves) is skipped."""
+    """The network of a seed; a spec that does not type (an energy that cancels out) is skipped."""
     print(f"seed {seed}")
     text = random_spec(seed)
     try:

@@ -16,7 +16,7 @@ from tests.independent import Network
 from tests.specs.judging import SHIPPED, SPECS, named
 
 SWITCHES = [field.name for field in fields(Passes)]
-ALL = Passes(**{name: True for name in SWITCHES})
+ALL = Passes(**dict.fromkeys(SWITCHES, True))
 
 
 @cache

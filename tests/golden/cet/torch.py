@@ -111,7 +111,9 @@ def step(u: Tensor) -> Tensor:
     return (u > 0).to(u.dtype)
 
 
-def windows(x: Tensor, axis: int, offset: int, counts: tuple[int, ...], strides: tuple[int, ...]) -> Tensor:
+def windows(
+    x: Tensor, axis: int, offset: int, counts: tuple[int, ...], strides: tuple[int, ...]
+) -> Tensor:
     """``x[..., offset + sum(stride * i), ...]`` as a view with an axis for each i; 0 outside x."""
     reach = [s * (n - 1) for s, n in zip(strides, counts)]
     low = offset + sum(min(0, r) for r in reach)

@@ -124,7 +124,9 @@ def first_largest(x: Tensor, axes: int | tuple[int, ...]) -> Tensor:
     return hot.view(shape).permute(order)
 
 
-def windows(x: Tensor, axis: int, offset: int, counts: tuple[int, ...], strides: tuple[int, ...]) -> Tensor:
+def windows(
+    x: Tensor, axis: int, offset: int, counts: tuple[int, ...], strides: tuple[int, ...]
+) -> Tensor:
     """``x[..., offset + sum(stride * i), ...]`` as a view with an axis for each i; 0 outside x."""
     reach = [s * (n - 1) for s, n in zip(strides, counts)]
     low = offset + sum(min(0, r) for r in reach)
