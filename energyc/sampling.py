@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from energyc.data.characters import Characters
 from energyc.diagnostics import Source, UserError
-from energyc.pipeline import Choices, for_data, resolve
+from energyc.pipeline import emit, for_data, instantiate, resolve
 from energyc.resolve import Network
-from energyc.runs import load_trained
+from energyc.runs import dtype_of
 
 if TYPE_CHECKING:
     import torch
 
 FILLER = "\n"
+#: After the same number of steps two fillers may change the answers by rounding, relative to the largest.
+CAUSAL = 1e-3
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class LanguageModel:
     @staticmethod
     def of(network: Network) -> LanguageModel:
         """Raises UserError where the network is none: no clamp reads characters, or no readout gives their logits."""
-        for name, clamp in network.clamps.items():
+        for name, clamp in network.clamps.items() if len(network.clamps) == 1 else ():
             binding = network.bindings[clamp.source[0]] if clamp.source else None
             if binding is not None and binding.adapter == Characters.name and clamp.node.over is not None:
                 dims = (*clamp.node.dims, clamp.node.over)
@@ -46,17 +48,44 @@ def sample(run: Path, prompt: str, *, length: int, temperature: float, seed: int
     """The characters that follow a prompt, drawn one by one; temperature 0 takes the likeliest.
 
     The network sees the last characters that fit its context. A text that is shorter stands at its beginning, newlines
-    after it, which a causal network does not see. Raises UserError, SpecError.
+    after it, which a causal network does not see. An empty prompt counts as a newline. Raises UserError (a run of
+    something else, a network that is not causal), SpecError.
     """
-    import torch
+    network, net = _reopened(run, device)
+    model = LanguageModel.of(network)
+    _refuse_looking_ahead(net, model, network.name)
+    return _drawn_after(net, model, prompt or FILLER, length, temperature, seed)
 
+
+def _reopened(run: Path, device: str) -> tuple[Network, Any]:
+    """The network of a run with its best weights, compiled for nothing but relaxing; no data is opened."""
     from energyc.train.run import load_run
 
-    model = LanguageModel.of(resolve(Source(str(run / "spec.energy"), load_run(run).spec)))
+    saved = load_run(run)
+    network = resolve(Source(str(run / "spec.energy"), saved.spec))
+    LanguageModel.of(network)
+    net = instantiate(emit(network, ["implicit"]), device, dtype_of(network), saved.options.seed)
+    saved.load_into(net)
+    return network, net.eval()
+
+
+def _refuse_looking_ahead(net: Any, model: LanguageModel, name: str) -> None:
+    """Raise UserError where what stands behind a character changes what is to follow it."""
+
+    first, second = (_next_logits(net, model, [0], filler, steps=net.relax_steps) for filler in (0, 1))
+    if float((first - second).abs().max()) > CAUSAL * float(first.abs().max()):
+        message = f"{name} is not causal: its answer at a place depends on the places behind it"
+        raise UserError(message, code="E0923", help="guard what runs over places: softmax[s | s <= t], sum[s | s <= t]")
+
+
+def _drawn_after(
+    net: Any, model: LanguageModel, prompt: str, length: int, temperature: float, seed: int
+) -> Iterator[str]:
+    import torch
+
     characters = Characters()
-    ids = [int(k) for k in characters.encode(prompt or FILLER, model.options)]
+    ids = [int(k) for k in characters.encode(prompt, model.options)]
     filler = int(characters.encode(FILLER, model.options)[0])
-    net = load_trained(run, Choices(), device=device)
     random = torch.Generator().manual_seed(seed)
     for _ in range(length):
         logits = _next_logits(net, model, ids, filler)
@@ -64,14 +93,16 @@ def sample(run: Path, prompt: str, *, length: int, temperature: float, seed: int
         yield characters.decode(ids[-1:], model.options)
 
 
-def _next_logits(net: Any, model: LanguageModel, ids: Sequence[int], filler: int) -> torch.Tensor:
+def _next_logits(
+    net: Any, model: LanguageModel, ids: Sequence[int], filler: int, steps: int | None = None
+) -> torch.Tensor:
     import torch
 
     seen = list(ids[-model.context :])
     window = seen + [filler] * (model.context - len(seen))
     clamps = {model.clamp: torch.tensor([window])}
     with torch.no_grad():
-        states = net.relax(clamps).states
+        states = net.relax(clamps, steps=steps).states
         logits = net.readout(states, clamps)[model.readout]
     found: torch.Tensor = logits[0, len(seen) - 1].double().cpu()
     return found
@@ -80,6 +111,10 @@ def _next_logits(net: Any, model: LanguageModel, ids: Sequence[int], filler: int
 def _drawn(logits: torch.Tensor, temperature: float, random: torch.Generator) -> int:
     import torch
 
+    if not bool(torch.isfinite(logits).all()):
+        help_text = "energyc verify RUN says whether and why the network does not settle"
+        raise UserError("the answers are not finite: the relaxation exploded", code="E0923", help=help_text)
     if temperature == 0:
         return int(logits.argmax())
-    return int(torch.multinomial(torch.softmax(logits / temperature, 0), 1, generator=random))
+    weights = torch.softmax((logits - logits.max()) / temperature, 0)
+    return int(torch.multinomial(weights, 1, generator=random))

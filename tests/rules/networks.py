@@ -45,7 +45,7 @@ class Side:
 
 @cache
 def module(net: Network, unproved: tuple[str, ...] | None = None) -> Compiled:
-    """The spec at the transcription's sizes, plain nudges, with a penalty; J_nc is that of the terms in ``unproved``."""
+    """The spec at the transcription's sizes, plain nudges; J_nc is that of the terms in ``unproved``."""
     settings = {"relax.step": net.step, "nudge.snapshots": "none"}
     source = pipeline.read(SPECS / f"{net.name}.energy")
     network = pipeline.resolve(source, Choices.of(dims=net.dims, settings=settings))

@@ -99,6 +99,18 @@ def test_what_stands_behind_a_text_changes_nothing(run: Path) -> None:
     assert not torch.allclose(logits[1:, 3:], logits[:1, 3:].expand(5, -1, -1), rtol=0, atol=1e-3)
 
 
+def test_a_network_that_looks_ahead_is_refused(tmp_path: Path, capfd: Capture) -> None:
+    """Without its guards the attention sees what stands behind a text."""
+    text = (SPECS / "thick.energy").read_text().replace("[s | s <= t]", "[s]").replace("normal(0.02)", "normal(0.5)")
+    spec = tmp_path / "ahead.energy"
+    spec.write_text(text)
+    small = ["--preset", "small", "--set", "T=8", "--set", "D=16", "--set", "H=2", "--set", "train.eval_samples=16"]
+    assert energyc(capfd, "train", spec, *small, "--steps", "0", "--out", tmp_path / "run").status == 0
+    done = energyc(capfd, "sample", tmp_path / "run")
+    assert done.status == 1 and "is not causal" in done.err
+    assert not done.out
+
+
 def test_a_run_that_is_no_language_model_is_told_so(tmp_path: Path, capfd: Capture) -> None:
     from tests.cli.run import written
 
