@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
+
+# The tensors of the tests are small: threads would wait for each other more than they work. Subprocesses inherit it.
+for _variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_variable, "1")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
