@@ -91,7 +91,7 @@ def measured(runs: Sequence[Path]) -> tuple[dict[str, list[Errors]], dict[str, E
         prepared = reopen(run)
         test = _test_images(next(iter(prepared.datasets.values())))
         net = instantiate(prepared.compiled, "cpu", torch.float32, prepared.options.seed)
-        load_run(run).load_into(net)
+        load_run(run).load_into(net, "last")
         found = complete(net, test["masked"])
         learned[str(prepared.options.rule)].append(Errors.of(found, test["clean"], test["mask"]))
     filled = {"mean": complete_by_mean, "harmonic": complete_by_diffusion}
