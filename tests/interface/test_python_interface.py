@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from pathlib import Path
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -229,12 +230,18 @@ def test_check_gives_the_report_as_an_object() -> None:
     assert {"terms", "states", "params", "flops_per_step", "claims", "diagnostics"} <= set(report)
 
 
-def test_register_data_makes_a_binding_of_ones_own(tmp_path: Path) -> None:
-    from energyc.data import find_adapter
-
-    energyc.register_data("my_digits", find_adapter("digits"))
+def test_register_data_makes_a_binding_of_ones_own() -> None:
     text = TIED.replace("clamp x[I]", "data d = my_digits(side = 8)\nclamp x[I] = d.image").replace("I = 3", "I = 64")
-    assert energyc.check(text).to_json()["diagnostics"] == []
+    program = f"""
+import energyc
+from energyc.data import find_adapter
+
+energyc.register_data("my_digits", find_adapter("digits"))
+assert energyc.check({text!r}).to_json()["diagnostics"] == []
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert energyc.check(text).to_json()["diagnostics"][0]["code"] == "E0601"
 
 
 def test_the_same_input_gives_the_same_bytes() -> None:
