@@ -20,10 +20,10 @@ Step = Callable[[Tensors, Tensors, Tensors], Tensors]
 
 @dataclass(frozen=True)
 class ByHand:
-    """A network: what one step does, by autograd, and without it where a person would bother to."""
+    """A network and its step: by autograd of its energy, and written out as a person would who derives it."""
 
     spec: str
-    autograd: Step
+    autograd: Step | None
     written: Step | None = None
 
 
@@ -114,6 +114,18 @@ def _on_sets(z: Tensors) -> Tensors:
     return {**z, "z": _standardized(z["z"])}
 
 
+# ---------------------------------------------------------------- hopfield_conv
+
+
+def _conv_energy(z: Tensors, p: Tensors, c: Tensors) -> Tensor:
+    first = F.max_pool2d(F.conv2d(c["x"], p["W1"], p["b1"]), 2)
+    second = F.max_pool2d(F.conv2d(z["s1"], p["W2"], p["b2"]), 2)
+    full = torch.einsum("koij,boij->bk", p["W3"], z["s2"]) + p["b3"]
+    leak = sum(0.5 * value.square().flatten(1).sum(1) for value in z.values())
+    synapses = (z["s1"] * first).sum((1, 2, 3)) + (z["s2"] * second).sum((1, 2, 3)) + (z["y"] * full).sum(1)
+    return leak - synapses
+
+
 # ---------------------------------------------------------------- thick
 
 
@@ -140,4 +152,5 @@ def cet(stride: int) -> ByHand:
     return ByHand("cet", descent(cet_energy(stride), _on_sets, 1.0), cet_written(stride))
 
 
-THICK = ByHand("thick", thick_step(0.1))
+THICK = ByHand("thick", None, thick_step(0.1))
+CONV = ByHand("hopfield_conv", descent(_conv_energy, _boxed, 1.0))

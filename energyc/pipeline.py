@@ -27,6 +27,7 @@ from energyc.version import __version__
 
 if TYPE_CHECKING:
     from energyc.derive import Derivation
+    from energyc.report.bench import BenchReport
     from energyc.report.check import CheckReport
     from energyc.report.classes import Classes
     from energyc.resolve import Network
@@ -246,6 +247,21 @@ def check_device(device: str) -> None:
         raise UserError(
             f"the device {device} cannot be used: {reason}", code="E0902", help="use --device cpu"
         ) from None
+
+
+def bench(network: Network, *, batch: int = 16, seconds: float = 5.0, threads: int = 1) -> BenchReport:
+    """How fast the step of a network is, beside other ways to take it."""
+    import torch
+
+    from energyc.report.bench import bench as measure
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        with stage("bench", network.source.name):
+            return measure(network, batch=batch, seconds=seconds)
+    finally:
+        torch.set_num_threads(before)
 
 
 def explain(network: Network, form: str = "markdown") -> str:

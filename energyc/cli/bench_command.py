@@ -1,17 +1,32 @@
-"""``energyc bench``, which is not there yet."""
+"""``energyc bench``."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from energyc.cli.options import output_options
+from energyc.cli.console import Console
+from energyc.cli.options import output_options, spec_argument, spec_options
+
+if TYPE_CHECKING:
+    from energyc.pipeline import Choices
 
 
-@click.command("bench", context_settings={"ignore_unknown_options": True})
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@click.command("bench")
+@spec_argument
+@click.option("--batch", metavar="N", type=click.IntRange(min=1), default=16, help="Samples in a batch.")
+@click.option("--seconds", metavar="X", type=click.FloatRange(min=0), default=5.0, help="How long to measure.")
+@click.option("--threads", metavar="N", type=click.IntRange(min=1), default=1, help="Threads of torch.")
+@spec_options
 @output_options
-def command(arguments: tuple[str, ...], console: object) -> None:
-    """Not there yet."""
-    from energyc.diagnostics import UserError
+def command(spec: str, batch: int, seconds: float, threads: int, choices: Choices, console: Console) -> None:
+    """Time a step of SPEC: as generated, without passes, and by autograd of its energy."""
+    from energyc import pipeline
 
-    raise UserError("energyc bench is not there yet", code="E0990")
+    network = pipeline.resolve(pipeline.read(spec), choices)
+    report = pipeline.bench(network, batch=batch, seconds=seconds, threads=threads)
+    if console.is_json:
+        console.write_json(report.to_json())
+    else:
+        console.write(report.written())

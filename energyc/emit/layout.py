@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 WIDTH = 112
 _OPENING, _CLOSING = "([{", ")]}"
@@ -43,7 +44,7 @@ def _broken_sum(line: str, indent: str) -> list[str] | None:
     if not cuts:
         return None
     edges = [0, *(k + 1 for k in cuts), len(body)]
-    pieces = [body[a:b].strip() for a, b in zip(edges, edges[1:], strict=False)]
+    pieces = [body[a:b].strip() for a, b in pairwise(edges)]
     inner = [part for piece in pieces for part in _broken(f"{indent}    {piece}")]
     return [f"{match.group()}(", *inner, f"{indent}){tail}"]
 
@@ -82,7 +83,7 @@ def entries(text: str) -> list[str]:
     """The text cut at commas outside brackets and strings."""
     cuts = [k for k, char in outside(text) if char == ","]
     edges = [-1, *cuts, len(text)]
-    return [part for a, b in zip(edges, edges[1:], strict=False) if (part := text[a + 1 : b]).strip()]
+    return [part for a, b in pairwise(edges) if (part := text[a + 1 : b]).strip()]
 
 
 def _longest_group(line: str) -> tuple[int, int] | None:

@@ -85,12 +85,16 @@ def extension(context: Context) -> tuple[str, set[str]]:
     text = textwrap.indent("\n\n".join(equations), "    ")
     for node, name in context.constants.items():
         if f"self.{name}" in text:
-            lines.append(f"        self.{name} = net.{name}" + ("" if isinstance(node, Indicator) else ".to(self.dtype)"))
+            cast = "" if isinstance(node, Indicator) else ".to(self.dtype)"
+            lines.append(f"        self.{name} = net.{name}{cast}")
     return "\n".join(lines) + "\n\n" + text, writer.needed
 
 
 def _projection(context: Context, writer: ComplexWriter) -> str:
-    lines = ["def _project_(self, states: list[Tensor]) -> None:", '    """Each state onto the extension of its set, in place."""']
+    lines = [
+        "def _project_(self, states: list[Tensor]) -> None:",
+        '    """Each state onto the extension of its set, in place."""',
+    ]
     for k, state in enumerate(context.network.states.values()):
         if state.constraint is not None and state.constraint.kind in ("standardized", "sphere"):
             axes = ", ".join(str(axis + 1) for axis in state.constraint.axes)

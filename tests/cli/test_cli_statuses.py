@@ -97,7 +97,7 @@ def test_a_divergence_is_3(tmp_path: Path, capfd: Capture) -> None:
 
 
 def test_what_is_not_there_yet_says_so(tmp_path: Path, capfd: Capture) -> None:
-    for arguments in (["bench", "x"], ["lsp"], ["compile", written(tmp_path), "--target", "triton"]):
+    for arguments in (["lsp"], ["compile", written(tmp_path), "--target", "triton"]):
         done = energyc(capfd, *arguments)
         assert done.status == 1
         assert "error[E0990]" in done.err

@@ -1,0 +1,117 @@
+"""How fast a network's step is, beside other ways to take the same step."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from energyc.emit import Options, class_name, instantiate, torch_module
+from energyc.plan import Passes
+from energyc.resolve import Network
+from energyc.rules import random_probe
+
+Way = Callable[[], list[Tensor]]
+
+
+@dataclass(frozen=True)
+class Timing:
+    """The least milliseconds of one way to take a step, and their ratio to the generated module's."""
+
+    way: str
+    milliseconds: float
+    ratio: float
+
+
+@dataclass(frozen=True)
+class BenchReport:
+    """The timings of a network's step; the generated module comes first."""
+
+    network: str
+    batch: int
+    threads: int
+    timings: tuple[Timing, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        timings = [{"way": t.way, "milliseconds": t.milliseconds, "ratio": t.ratio} for t in self.timings]
+        return {"network": self.network, "batch": self.batch, "threads": self.threads, "timings": timings}
+
+    def written(self) -> str:
+        """A table."""
+        head = f"{self.network}: one step, batch {self.batch}, float32, {self.threads} thread{'s' * (self.threads > 1)}"
+        width = max(len(t.way) for t in self.timings)
+        rows = (f"  {t.way:<{width}}  {t.milliseconds:10.3f} ms  {t.ratio:6.2f}" for t in self.timings)
+        return "\n".join([head, "", *rows]) + "\n"
+
+
+def bench(network: Network, *, batch: int = 16, seconds: float = 5.0) -> BenchReport:
+    """Time the step of a network at random clamps: as generated, without passes, and by autograd of the same energy.
+
+    The last is left out where a term is a force that is no gradient, and for a solver of its own.
+    """
+    net = _module(network, Passes())
+    clamps = random_probe(net, batch=batch).clamps
+    states = list(net.start(clamps).values())
+    ways: dict[str, Way] = {"generated": _step(net, states, clamps)}
+    plain = _module(network, Passes.plain())
+    ways["without passes"] = _step(plain, states, clamps)
+    if not network.forces and network.relax.solver == "gradient":
+        ways["autograd of the energy"] = _by_autograd(plain, states, clamps)
+    best = least(ways, seconds)
+    own = best["generated"]
+    timings = tuple(Timing(way, 1e3 * value, value / own) for way, value in best.items())
+    return BenchReport(network.name, batch, torch.get_num_threads(), timings)
+
+
+def least(ways: Mapping[str, Way], seconds: float) -> dict[str, float]:
+    """The least seconds of each way, all in turns whose order is drawn anew; every way is taken twice at least."""
+    best = dict.fromkeys(ways, float("inf"))
+    random, turns = Random(0), list(ways.items())
+    end, rounds = time.perf_counter() + seconds, 0
+    while rounds < 2 or time.perf_counter() < end:
+        random.shuffle(turns)
+        rounds += 1
+        for name, way in turns:
+            start = time.perf_counter()
+            way()
+            best[name] = min(best[name], time.perf_counter() - start)
+    return best
+
+
+def _module(network: Network, passes: Passes) -> Any:
+    options = Options(rules=("implicit",), label=network.name, version="bench", passes=passes)
+    text = torch_module(network, options)
+    return instantiate(text, class_name(network.name), dtype=torch.float32).requires_grad_(False)
+
+
+def _step(net: Any, states: Sequence[Tensor], clamps: dict[str, Tensor]) -> Way:
+    fixed = net._fixed(clamps)
+
+    def step() -> list[Tensor]:
+        moved = [x.clone() for x in states]
+        net._step_(moved, fixed, net.relax_step)
+        return moved
+
+    return torch.no_grad()(step)
+
+
+def _by_autograd(net: Any, states: Sequence[Tensor], clamps: dict[str, Tensor]) -> Way:
+    """A step as one takes it who has the energy alone."""
+    fixed = net._fixed(clamps)
+
+    def step() -> list[Tensor]:
+        leaves = [x.detach().clone().requires_grad_() for x in states]
+        energy = sum(term.sum() for term in net._terms(leaves, fixed))
+        slopes = torch.autograd.grad(energy, leaves, allow_unused=True, materialize_grads=True)
+        moved = [x.detach() for x in leaves]
+        with torch.no_grad():
+            net._advance_(moved, [-slope for slope in slopes], net.relax_step)
+        return moved
+
+    return step

@@ -1,0 +1,43 @@
+"""``energyc bench``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from energyc import pipeline
+from energyc.plan import Passes
+from energyc.report.bench import _by_autograd, _module, _step, bench
+from energyc.rules import random_probe
+from tests.cli.run import energyc
+
+ROOT = Path(__file__).parents[2]
+DIMS = {"I": 12, "J": 9, "K": 4}
+
+
+def test_every_way_is_timed_and_the_generated_one_is_the_measure(capfd: pytest.CaptureFixture[str]) -> None:
+    spec = str(ROOT / "specs" / "hopfield.energy")
+    done = energyc(capfd, "bench", spec, "--preset", "verify", "--seconds", "0", "--batch", "2", "--format", "json")
+    assert done.status == 0, done
+    found = json.loads(done.out)
+    assert [t["way"] for t in found["timings"]] == ["generated", "without passes", "autograd of the energy"]
+    assert found["timings"][0]["ratio"] == 1
+    assert all(t["milliseconds"] > 0 for t in found["timings"])
+
+
+def test_what_is_no_gradient_has_no_energy_to_differentiate() -> None:
+    network = pipeline.resolve(pipeline.read(ROOT / "specs" / "thick.energy"), pipeline.Choices("verify"))
+    report = bench(network, batch=2, seconds=0)
+    assert [t.way for t in report.timings] == ["generated", "without passes"]
+    assert "thick: one step, batch 2" in report.written()
+
+
+def test_both_ways_take_the_same_step() -> None:
+    network = pipeline.resolve(pipeline.read(ROOT / "specs" / "cet.energy"), pipeline.Choices("verify"))
+    net = _module(network, Passes.plain())
+    clamps = random_probe(net, batch=2).clamps
+    states = list(net.start(clamps).values())
+    for own, other in zip(_step(net, states, clamps)(), _by_autograd(net, states, clamps)(), strict=True):
+        assert float((own - other).abs().max()) < 1e-4
