@@ -6,16 +6,19 @@ never conjugated. What has no extension (relu, abs, max) does not get here: the 
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from energyc.emit.code import Code
+from energyc.emit import torch_functions as functions
+from energyc.emit.code import ATOM, Code
 from energyc.emit.context import Context
 from energyc.emit.torch_methods import MethodWriter
 from energyc.emit.torch_nodes import TorchWriter
-from energyc.ir import Indicator, LogSumExp, Map, Softmax
+from energyc.ir import ArgMax, Indicator, LogSumExp, Map, Max, Softmax
 from energyc.ir.nodes import Reduction
+from energyc.plan.statics import Statics
 
 #: Routines of the extension.
 ROUTINES = ("_force", "_cost_force", "_energy_gradient")
@@ -36,12 +39,35 @@ CLOSED = frozenset({"exp", "log", "sqrt", "sin", "cos", "tanh", "gelu_tanh_core"
 
 
 class ComplexWriter(TorchWriter):
-    """Writes nodes for complex tensors."""
+    """Writes nodes for complex tensors; what depends on no state is real, and of that anything can be taken."""
+
+    def __init__(self, sizes: Mapping[str, int], values: Mapping[str, float], letters: Mapping[str, str]) -> None:
+        super().__init__(sizes, values, letters)
+        self._statics = Statics()
+
+    def _max(self, node: Max) -> Code:
+        return super()._max(node).method("to(self.dtype)")
+
+    def _argmax(self, node: ArgMax) -> Code:
+        return super()._argmax(node).method("to(self.dtype)")
+
+    def _masked(self, node: Reduction) -> Code:
+        if self._statics.moving(node):
+            raise NotImplementedError("max has no holomorphic extension")
+        return super()._masked(node)
+
+    def argument(self, node: Reduction) -> Code:
+        code = super().argument(node)
+        return Code(f"{code.at(ATOM)}.real") if isinstance(node, Max | ArgMax) else code
 
     def _map(self, node: Map) -> Code:
         name = node.function.name
         if name in CLOSED:
             return super()._map(node)
+        if name not in EXPLICIT and self._statics.static(node):
+            argument = Code(f"{self.tensor(node.argument).at(ATOM)}.real")
+            self.needed.update({name} & functions.HELPERS.keys())
+            return functions.apply(name, argument).method("to(self.dtype)")
         if name not in EXPLICIT:
             raise NotImplementedError(f"{name} has no holomorphic extension in torch")
         form = EXPLICIT[name]
@@ -84,7 +110,7 @@ def extension(context: Context) -> tuple[str, set[str]]:
     lines += [f"        self.{name} = net.{name}.detach().to(self.dtype)" for name in context.params.values()]
     text = textwrap.indent("\n\n".join(equations), "    ")
     for node, name in context.constants.items():
-        if f"self.{name}" in text:
+        if re.search(rf"self\.{name}\b", text):
             cast = "" if isinstance(node, Indicator) else ".to(self.dtype)"
             lines.append(f"        self.{name} = net.{name}{cast}")
     return "\n".join(lines) + "\n\n" + text, writer.needed

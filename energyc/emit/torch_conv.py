@@ -150,6 +150,8 @@ class ConvolutionWriter:
         found = self._access(replace(node, coefficient=ONE) if outermost else node)
         if found is None or not found[0].scatters or set(found[0].node.contracted) != set(found[0].rest):
             return None
+        if not set(found[0].rest) <= set(found[0].source.axes):
+            return None
         return found[0], self._window(*found)
 
     def _transposed(

@@ -62,10 +62,12 @@ def torch_module(network: Network, options: Options) -> str:
         extensions.append(extended)
         writer.needed |= needed
     equations += ["\n".join(torch_class.ties(context, writer)), "\n".join(torch_class.projections(context, writer))]
-    text = "\n\n".join(equations)
+    text = "\n\n".join([*equations, *extensions])
     used = {node: name for node, name in context.constants.items() if re.search(rf"self\.{name}\b", text)}
     init = "\n".join(torch_class.init(context, writer, used))
-    return _rendered(context, records, writer.needed, extensions, _indented(init), _indented(text))
+    return _rendered(
+        context, records, writer.needed, extensions, _indented(init), _indented("\n\n".join(equations))
+    )
 
 
 def _rendered(

@@ -198,7 +198,7 @@ class _Product:
             head = self._head(factor)
             if head is None or factor not in self.factors:
                 continue
-            owners = [f for f in self.factors if f is not factor and head in f.axes]
+            owners = [f for f in [*self.factors, *self.scatters] if f is not factor and head in f.axes]
             if (
                 head not in self.out
                 and len(owners) == 1

@@ -6,7 +6,7 @@ difference between two back ends is an error and no rounding.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from random import Random
@@ -29,6 +29,9 @@ _UNARY = tuple(
     slope user phi negate
     """.split()
 )
+
+
+_KINKED = frozenset({"relu", "gelu", "abs", "max"})
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,7 @@ class SpecMaker:
     used: set[str] = field(default_factory=set)
     allowed: frozenset[str] = frozenset({"param", "clamp", "state", "let"})
     depth: int = 3
+    holomorphic: bool = False
     _count: int = 0
 
     # ------------------------------------------------------------ names and choices
@@ -150,7 +154,7 @@ class SpecMaker:
 
     def unary(self, env: Env, depth: int) -> str:
         u = self.expr(env, depth - 1)
-        form = self.random.choice(_UNARY)
+        form = self.smooth(_UNARY, "tanh")
         match form:
             case "exp_":
                 return f"exp(tanh({u}))"
@@ -167,7 +171,7 @@ class SpecMaker:
             case "half_power":
                 return f"(1 + ({u})^2)^({self.random.choice(('1/2', '-1/2', '3/2', '-3/2', '1/3'))})"
             case "slope":
-                return f"{self.random.choice(('tanh', 'silu', 'gelu', 'gelu_tanh', 'softplus', 'sigmoid'))}'({u})"
+                return f"{self.smooth(('tanh', 'silu', 'gelu', 'gelu_tanh', 'softplus', 'sigmoid'), 'tanh')}'({u})"
             case "user" if self.functions:
                 return f"{self.random.choice(self.functions)}({u})"
             case "phi" if self.potentials:
@@ -176,12 +180,17 @@ class SpecMaker:
                 return f"(-({u}))"
         return f"{form}({u})"
 
+    def smooth(self, choices: Sequence[str], instead: str) -> str:
+        """One of the choices; what has no holomorphic extension is replaced where one is asked for."""
+        chosen = self.random.choice(choices)
+        return instead if self.holomorphic and chosen in _KINKED else chosen
+
     def reduced(self, env: Env, depth: int) -> str:
         """sum, mean, max, variance or logsumexp over one to three fresh indices, with or without a guard."""
         inner, binders = self.bound(self.random.choice((1, 1, 2, 2, 3)), len(env))
         if not binders:
             return self.atom(env)
-        op = self.random.choice(("sum", "sum", "mean", "max", "variance", "logsumexp", "logsumexp"))
+        op = self.smooth(("sum", "sum", "mean", "max", "variance", "logsumexp", "logsumexp"), "sum")
         u = self.expr({**env, **inner}, depth - 1)
         if op == "max":  # ties of things that are equal only up to rounding are no test
             u = f"{self.atom({**env, **inner})} + 0.1 * {self.distinct(inner)}"
@@ -430,15 +439,16 @@ class SpecMaker:
     def _functions(self) -> None:
         if self.maybe(0.5):
             name, u = self.name("f"), self.name("u")
+            kinked = f"{u} / (1 + abs({u}))" if not self.holomorphic else f"sin({u})"
             body = self.random.choice(
-                (f"{u} / (1 + abs({u}))", f"tanh({u}) + 1/2 * {u}", f"sigmoid(2 * {u}) * {u}", f"log(1 + exp({u}))")
+                (kinked, f"tanh({u}) + 1/2 * {u}", f"sigmoid(2 * {u}) * {u}", f"log(1 + exp({u}))")
             )
             self.lines.append(f"fn {name}({u}) = {body}")
             self.functions.append(name)
         if self.maybe(0.5):
             name, u = self.name("phi"), self.name("u")
             slopes = ("silu", "tanh", "sigmoid", "relu", "softplus_", "gelu", "square", "exp_")
-            slope = self.random.choice(slopes)
+            slope = self.smooth(slopes, "tanh")
             body = {"softplus_": f"{u} * exp(-{u}^2)", "square": f"{u}^2 - 1/3 * {u}", "exp_": f"exp({u}/3) - 1"}.get(
                 slope, f"{slope}({u})"
             )
@@ -564,6 +574,6 @@ def _affine(names: list[str], strides: list[int], offset: int) -> str:
     return text
 
 
-def random_spec(seed: int) -> str:
+def random_spec(seed: int, *, holomorphic: bool = False) -> str:
     """The spec of a seed."""
-    return SpecMaker(Random(seed)).text()
+    return SpecMaker(Random(seed), holomorphic=holomorphic).text()
