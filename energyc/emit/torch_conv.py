@@ -127,7 +127,7 @@ class ConvolutionWriter:
         return arranged(code, [BATCH, *result], [BATCH, *node.out])
 
     def _sizes(self, node: Einsum) -> dict[int, int]:
-        return {label: self.sizes[dim] for label, dim in enumerate(node.labels)}
+        return {label: self.sizes[dim] for label, dim in enumerate(node.labels) if dim in self.sizes}
 
     # ------------------------------------------------------------ the adjoint: kernels added up where windows were
 

@@ -91,14 +91,15 @@ class IndexWriter:
         return low >= 0 and high < size
 
     def _joined(self, expr: IndexExpr, parts: Sequence[Code]) -> Code:
-        """``a & b``; a part that is known either decides or says nothing."""
-        open_parts = [
-            code for part, code in zip(expr.parts, parts, strict=True) if constant(part, self.size_of) is None
-        ]
-        sign = "&" if expr.op == "and" else "|"
+        """``a & b``; a part that is known either decides, as the last one, or says nothing."""
+        known = [constant(part, self.size_of) for part in expr.parts]
+        open_parts = [code for code, value in zip(parts, known, strict=True) if value is None]
+        decisive = expr.op == "or"
+        if decisive in [value for value in known if value is not None]:
+            open_parts = [open_parts[0], Code(str(decisive))]
         if len(open_parts) == 1:
             return open_parts[0]
-        return Code(f" {sign} ".join(p.at(ATOM) for p in open_parts), 0)
+        return Code((" | " if decisive else " & ").join(p.at(ATOM) for p in open_parts), 0)
 
 
 class _Sizes(dict[str, int]):
@@ -123,10 +124,6 @@ def constant(expr: IndexExpr, size_of: Callable[[str], int]) -> int | bool | Non
         case "size":
             return size_of(str(expr.args[0]))
         case "true":
-            return True
-        case "and" if False in parts:
-            return False
-        case "or" if True in parts:
             return True
     if any(part is None for part in parts):
         return None

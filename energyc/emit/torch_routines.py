@@ -102,7 +102,7 @@ class RoutineWriter:
             own = code.fresh
             self.lines.append(f"{name} = {code.text}")
         self.writer.names[node] = self.named[node] = name
-        if own and self.reads[node] == 1:
+        if own and self.reads[node] == 1 and self.passes.share:  # else it may be written inside before it has a line
             self.writer.dying.add(node)
 
     def _accumulate(self, name: str, terms: Sequence[Term]) -> None:

@@ -40,9 +40,17 @@ def test_every_routine_at_length(seed: int) -> None:
     assert disagreements(case(seed)) == {}
 
 
-@pytest.mark.parametrize("seed", range(100, 108))
-def test_without_any_pass(seed: int) -> None:
-    assert disagreements(case(seed, Passes.plain())) == {}
+@pytest.mark.parametrize("seed", range(100, 116))
+def test_every_mixture_of_passes(seed: int) -> None:
+    on = [bool(seed >> k & 1) for k in range(4)]
+    passes = Passes(hoist=on[0], share=on[1], stack=on[2], inplace=on[3])
+    assert disagreements(case(seed, passes)) == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3000, 3480))
+def test_every_mixture_of_passes_at_length(seed: int) -> None:
+    test_every_mixture_of_passes(seed)
 
 
 def test_nearly_all_random_specs_type() -> None:
