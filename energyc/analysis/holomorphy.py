@@ -1,4 +1,4 @@
-"""Which networks extend to complex states: what of a force, or of the cost's slope, is not analytic, and why."""
+"""Which networks extend to complex states: what of a force, of the energy's slopes or of the cost's is not analytic."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from energyc.analysis.classify import Classification
 from energyc.analysis.problem import fork
 from energyc.calculus import depends, gradient
-from energyc.ir import ArgMax, Map, Max, Node, walk
+from energyc.ir import ArgMax, Input, Map, Max, Node, walk
 from energyc.ir.functions import FUNCTIONS
 from energyc.resolve.network import Network
 
@@ -26,7 +26,8 @@ def obstacles(network: Network, classification: Classification) -> list[str]:
     states = [state.node for state in network.states.values()]
     found = []
     for name, forces in classification.forces.items():
-        found += [f"{what} in {name}" for what in _not_analytic(forces.values(), states)]
+        kinks = [f"{what} in {name}" for what in _not_analytic(forces.values(), states)]
+        found += kinks or _in_slopes(network, name, states)
     if network.cost is not None:
         slopes = gradient(fork(network.graph), network.cost.node, states, strict=False)
         found += [f"{what} in the cost {network.cost.name}" for what in _not_analytic(slopes.values(), states)]
@@ -34,6 +35,15 @@ def obstacles(network: Network, classification: Classification) -> list[str]:
         if state.constraint is not None and state.constraint.kind in CORNERED:
             found.append(f"{name} is kept in a {state.constraint.kind} set")
     return list(dict.fromkeys(found))
+
+
+def _in_slopes(network: Network, name: str, states: list[Input]) -> list[str]:
+    """What of an energy's slopes by the params is not analytic in the states."""
+    if name not in network.energies:
+        return []
+    params = [param.node for param in network.params.values()]
+    slopes = gradient(fork(network.graph), network.energies[name].node, params, strict=False)
+    return [f"{what} in the slopes of {name} by params" for what in _not_analytic(slopes.values(), states)]
 
 
 def _not_analytic(roots: Iterable[Node], states: Iterable[Node]) -> list[str]:

@@ -38,7 +38,8 @@ def _as_written(network: Network) -> list[tuple[Node, tuple[str, ...]]]:
     for tree in subtrees(network.tree):
         if isinstance(tree, ast.Apply) and tree.slots and tree.name.text in nodes:
             node = nodes[tree.name.text]
-            plain = tuple(name for slot in tree.slots if (name := _plain(slot.expr)) is not None)
+            names = (_plain(slot.expr) for slot in tree.slots)
+            plain = tuple(name for name in names if name is not None and name not in nodes)
             if len(set(plain)) == len(tree.slots) == len(node.dims):
                 found.append((node, plain))
     return found

@@ -136,6 +136,13 @@ def test_rules_that_need_complex_states() -> None:
     assert "box" in admissible(net, classify(net))["holomorphic-ep"].why
 
 
+def test_slopes_by_params_need_complex_values_too() -> None:
+    text = "fn phi'(u) = silu(u)\nenergy memory = -sum[t,d](W1[d,0] * phi(z[t,d]))\n"
+    verdict = admissible(network(text), classify(network(text)))["holomorphic-ep"]
+    assert verdict.verdict == "inadmissible"
+    assert "an integral of silu in the slopes of memory by params" in verdict.why
+
+
 def test_a_detached_state_biases_what_is_not_unrolled() -> None:
     net = network("energy cold = sum[t,d](z[t,d] * detach(tanh(z[t,d])))\n")
     verdicts = admissible(net, classify(net))

@@ -60,6 +60,7 @@ CASES = {
         lambda v: np.concatenate([np.broadcast_to(v["v"], (2, 1, 3)), v["x"][:, :-1]], 1),
     ),
     "a gather": ("W[pick[n], d] * z[n,d]", "[n,d]", lambda v: v["W"][v["pick"]] * v["z"]),
+    "a row that a scalar picks": ("W[which, d] * z[n,d]", "[n,d]", lambda v: v["W"][v["which"]][:, None] * v["z"]),
     "a comparison with an integer": ("where(d == which, 1, 0)", "[d in D]", lambda v: np.eye(3)[v["which"]]),
     "arithmetic on indices": ("-v[d] * (n - 2*m) + abs(n - m)", "[n in N,m in N,d]", lambda v: distances(v["v"])),
     "a power of a number": ("2^(-d - 1)", "[d in D]", lambda v: 0.5 ** np.arange(1.0, 4)),

@@ -159,7 +159,7 @@ def _place(context: Context, scope: Scope, slot: ast.Slot, tensor: Tensor, axis:
         )
         return None
     name = plain_name(slot.expr)
-    if name is not None:
+    if name is not None and not _is_chosen(context, scope, name):
         return _plain(context, scope, name, tensor, axis)
     place = read_integer(context, scope, slot.expr)
     if place is None:
@@ -170,6 +170,15 @@ def _place(context: Context, scope: Scope, slot: ast.Slot, tensor: Tensor, axis:
     elif not _gather(context, place, dim, slot.span, tensor):
         scope.frame.windows.append(Window(place, dim, tensor.name, scope.conditions, slot.span))
     return place
+
+
+def _is_chosen(context: Context, scope: Scope, name: ast.Name) -> bool:
+    """Whether a name is that of a scalar integer input, which picks one position for a whole sample."""
+    entry = context.names.get(name.text)
+    if name.text in scope.indices or entry is None or entry.kind not in ("clamp", "target"):
+        return False
+    tensor = context.definitions.tensor(name.text)
+    return tensor is not None and not tensor.dims and getattr(tensor.node, "over", None) is not None
 
 
 def _plain(context: Context, scope: Scope, name: ast.Name, tensor: Tensor, axis: int) -> IndexExpr | None:
