@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from statistics import median
 from typing import Any
 
 import torch
@@ -87,7 +88,7 @@ class Laboratory:
 
 def contrast(lab: Laboratory, rule: str, order: int) -> Limit:
     """Beta swept down over powers of 8 until the error is near nothing or falls no more; the lowest is the limit."""
-    points, best, limit = [], math.inf, lab.reference
+    points, best, limit = [], math.inf, {name: torch.full_like(t, math.nan) for name, t in lab.reference.items()}
     top = _top(lab, rule)
     for k in range(18):
         beta = top / 8**k
@@ -100,11 +101,24 @@ def contrast(lab: Laboratory, rule: str, order: int) -> Limit:
         if error < NEAR or error > 1e3 * best or _flat(points):
             break
     sweep = Sweep("beta", tuple(points))
-    slope = sweep.slope() if points else None
+    if not points:
+        return Limit(limit, sweep, "not finite at any beta", False)
+    slope = sweep.slope()
     if _flat(points):
         return Limit(limit, sweep, f"stays at {best:.1e}", False)
     law = f"beta^{order}" + (f" (measured {slope:.2f})" if slope is not None else " (below rounding)")
-    return Limit(limit, sweep, law, slope is None or slope > order - 1.3 or best < 1e-7)
+    return Limit(limit, sweep, law, obeys(sweep, order))
+
+
+def obeys(sweep: Sweep, order: int) -> bool:
+    """Whether an error falls with its order, within a half: on the whole, or at the smallest betas above rounding.
+
+    Where every error is rounding there is no order to see, and the least of them must be small.
+    """
+    orders = sweep.orders()
+    if not orders:
+        return min(error for _, error in sweep.points) < 1e-7
+    return max(median(orders), orders[-1]) > order - 0.5
 
 
 def _flat(points: list[tuple[float, float]]) -> bool:

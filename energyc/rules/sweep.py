@@ -15,16 +15,18 @@ class Sweep:
     name: str
     points: tuple[tuple[float, float], ...]
 
-    def slope(self) -> float | None:
-        """The order with which the error falls: the median over neighbouring points between 1e-2 and the floor.
-
-        None where there are no two such points: it is all floor.
-        """
+    def orders(self) -> list[float]:
+        """The orders with which the error falls, between neighbouring points from 1e-2 down to the floor."""
         errors = [error for _, error in self.points]
         lowest = errors.index(min(errors))
         falling = [(x, e) for x, e in self.points[: lowest + 1] if max(3 * errors[lowest], 1e-12) < e < 1e-2]
         falling += [p for p in self.points[lowest : lowest + 1] if 1e-11 < p[1] < 1e-2]
-        return median(map(_order, falling, falling[1:])) if len(falling) > 1 else None
+        return list(map(_order, falling, falling[1:]))
+
+    def slope(self) -> float | None:
+        """The median of the orders; None where there is none: it is all floor."""
+        orders = self.orders()
+        return median(orders) if orders else None
 
     def to_json(self) -> dict[str, Any]:
         """As plain lists."""

@@ -9,6 +9,7 @@ import torch
 
 import energyc
 from energyc.rules import Probe, Sweep, random_probe, verify
+from energyc.rules.limits import obeys
 from energyc.rules.limits import Laboratory
 from energyc.rules.looseness import looseness
 from energyc.rules.rest import rest
@@ -148,6 +149,17 @@ def test_the_order_of_a_sweep() -> None:
     points = tuple((beta, 0.3 * beta**3 + 1e-16 / beta) for beta in (1.0, 0.1, 0.01, 1e-3, 1e-4))
     assert Sweep("beta", points).slope() == pytest.approx(3, abs=0.1)
     assert Sweep("beta", tuple((beta, 1e-13) for beta in (1.0, 0.1))).slope() is None
+
+
+def test_an_error_keeps_to_its_order() -> None:
+    def sweep(order: int, floor: float = 0.0) -> Sweep:
+        return Sweep("beta", tuple((8.0**-k, 0.01 * 8.0 ** (-k * order) + floor) for k in range(1, 7)))
+
+    assert obeys(sweep(1), 1) and obeys(sweep(2), 2) and obeys(sweep(4), 4)
+    assert not obeys(sweep(1), 2)
+    assert not obeys(sweep(2), 4)
+    assert not obeys(sweep(2, floor=1e-3), 2)
+    assert obeys(sweep(2), 1)
 
 
 def test_a_loose_free_phase_spoils_frozen_aep_first() -> None:
