@@ -1,7 +1,7 @@
 """thick: Equilibrium transformer block "thick": character language model, not conservative.
 
 Made by energyc 0.1.0 from thick.energy
-SHA-256 of the spec: e6ace5aba8ffd7487129404f647f92aadb0557d3695071479ccc91492698e30c
+SHA-256 of the spec: 30a27cdcfa46290144cf110d7fb33d05eb340c0b859de42241fad043182c8284
 Rules: tracking-aep, implicit
 Passes: hoist, share, inplace
 """

@@ -1,7 +1,7 @@
 """thin: Equilibrium transformer block "thin": character language model, not conservative.
 
 Made by energyc 0.1.0 from thin.energy
-SHA-256 of the spec: 2b8f8fefe00d66d52dba904428fea62d78433bb1cdb9dc3fe4c7d25e08a47357
+SHA-256 of the spec: 7f34152fadd662bf98999281742eefc61295145ada35100f72880996bc4a6f2f
 Rules: tracking-aep, implicit
 Passes: hoist, share, inplace
 """
