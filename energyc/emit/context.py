@@ -16,9 +16,7 @@ from energyc.plan.stack import Stack
 from energyc.resolve.network import Network
 
 #: Names at the head of every module that no local name may hide.
-GLOBALS = frozenset(
-    "Fixed Held Free Phase Relaxed Gradients How Path Tensors Holomorphic gmres batch".split()
-)
+GLOBALS = frozenset("Fixed Held Free Phase Relaxed Gradients How Path Tensors Holomorphic gmres batch".split())
 
 
 @dataclass(frozen=True)

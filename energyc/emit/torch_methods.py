@@ -140,7 +140,7 @@ def _head(signature: Signature) -> str:
 
 def _returned(signature: Signature, codes: Mapping[str, Code]) -> str:
     if signature.gives == "dict":
-        entries = ', '.join(f'"{key}": {code.text}' for key, code in codes.items())
+        entries = ", ".join(f'"{key}": {code.text}' for key, code in codes.items())
         return f"return {{{entries}}}"
     return f"return [{', '.join(codes[key].text if key in codes else 'None' for key in signature.keys)}]"
 

@@ -65,9 +65,7 @@ def torch_module(network: Network, options: Options) -> str:
     text = "\n\n".join([*equations, *extensions])
     used = {node: name for node, name in context.constants.items() if re.search(rf"self\.{name}\b", text)}
     init = "\n".join(torch_class.init(context, writer, used))
-    return _rendered(
-        context, records, writer.needed, extensions, _indented(init), _indented("\n\n".join(equations))
-    )
+    return _rendered(context, records, writer.needed, extensions, _indented(init), _indented("\n\n".join(equations)))
 
 
 def _rendered(

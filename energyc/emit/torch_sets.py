@@ -24,15 +24,15 @@ def projection(state: str, constraint: ConstraintSet) -> tuple[str, str | None]:
 
 
 def adjoint(at: str, seed: str, constraint: ConstraintSet) -> tuple[str, str | None]:
-    """``P^T seed`` at a point, and the helper it needs."""
+    """``P^T seed`` at a point, and the helper it needs. On the face of a box it is the inside's, as torch has it."""
     axes = _axes(constraint)
     match constraint.kind:
         case "box":
-            tests = [f"({at} > {number(constraint.low)})"] if constraint.low is not None else []
-            tests += [f"({at} < {number(constraint.high)})"] if constraint.high is not None else []
+            tests = [f"({at} >= {number(constraint.low)})"] if constraint.low is not None else []
+            tests += [f"({at} <= {number(constraint.high)})"] if constraint.high is not None else []
             return f"{seed} * ({' & '.join(tests)})" if len(tests) > 1 else f"{seed} * {tests[0]}", None
         case "nonnegative":
-            return f"{seed} * ({at} > 0)", None
+            return f"{seed} * ({at} >= 0)", None
         case kind:
             return f"{kind}_adjoint({at}, {seed}, {axes})", f"{kind}_adjoint"
 

@@ -9,8 +9,7 @@ import torch
 
 import energyc
 from energyc.rules import Probe, Sweep, random_probe, verify
-from energyc.rules.limits import obeys
-from energyc.rules.limits import Laboratory
+from energyc.rules.limits import Laboratory, obeys
 from energyc.rules.looseness import looseness
 from energyc.rules.rest import rest
 from energyc.rules.settling import Settling, settling

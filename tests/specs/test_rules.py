@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
+import energyc
 from tests.independent import CONSERVATIVE, Network, Tensors, rules
 from tests.independent.host import hosted
 from tests.specs.judging import SHIPPED, Pair, assert_close, named, pair
@@ -30,6 +32,34 @@ def settled(net: Network, seed: int = 2) -> tuple[Pair, Tensors, dict[str, Any]]
 def test_bptt(net: Network, seed: int) -> None:
     sides = pair(net, seed)
     assert_close(sides.gradient("bptt", steps=11), rules.bptt(sides.problem, 11), 1e-9)
+
+
+@pytest.mark.parametrize("kept", ["[0, 1]", "nonnegative"])
+def test_a_state_on_a_face_passes_the_slope_of_the_inside(kept: str, tmp_path: Path) -> None:
+    """As torch's clamp does: a unit that starts at 0 and is not pushed learns in which direction to go."""
+    text = f"""
+        network face
+        dim D = 3
+        clamp x[D]
+        target y[D]
+        param w[D] = 0
+        state z[D] in {kept}
+        energy e = sum[d](1/2 * z[d]^2 - w[d] * x[d] * z[d])
+        cost c = sum[d]((z[d] - y[d])^2)
+        relax {{ step = 1/2, steps = 3 }}
+        train {{ rule = bptt }}
+    """
+    (tmp_path / "face.energy").write_text(text)
+    net: Any = energyc.load(tmp_path / "face.energy", dtype=torch.float64)
+    x, y = torch.tensor([[1.0, 2.0, -1.0]], dtype=torch.float64), torch.full((1, 3), 0.5, dtype=torch.float64)
+    w = net.params["w"].detach().clone().requires_grad_()
+    z = torch.zeros_like(x)
+    for _ in range(3):
+        z = (z + (w * x - z) / 2).clamp(min=0)
+    ((z - y) ** 2).sum().backward()
+    assert w.grad is not None and bool((w.grad != 0).all())
+    found = net.gradients({"x": x}, {"y": y}, "bptt").params["w"]
+    assert torch.allclose(found, w.grad, atol=1e-12, rtol=0)
 
 
 @named(SHIPPED)

@@ -474,7 +474,7 @@ class Hopfield(nn.Module):
 
     def _project_adjoint(self, at: Tensors, seeds: Tensors) -> list[Tensor]:
         """P^T seeds, P the derivative of the projection at a point."""
-        return [seeds[0] * ((at[0] > 0) & (at[0] < 1)), seeds[1] * ((at[1] > 0) & (at[1] < 1))]
+        return [seeds[0] * ((at[0] >= 0) & (at[0] <= 1)), seeds[1] * ((at[1] >= 0) & (at[1] <= 1))]
 
     # ---------------------------------------------------------------- what a user calls
 

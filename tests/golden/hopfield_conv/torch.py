@@ -676,9 +676,9 @@ class HopfieldConv(nn.Module):
     def _project_adjoint(self, at: Tensors, seeds: Tensors) -> list[Tensor]:
         """P^T seeds, P the derivative of the projection at a point."""
         return [
-            seeds[0] * ((at[0] > 0) & (at[0] < 1)),
-            seeds[1] * ((at[1] > 0) & (at[1] < 1)),
-            seeds[2] * ((at[2] > 0) & (at[2] < 1)),
+            seeds[0] * ((at[0] >= 0) & (at[0] <= 1)),
+            seeds[1] * ((at[1] >= 0) & (at[1] <= 1)),
+            seeds[2] * ((at[2] >= 0) & (at[2] <= 1)),
         ]
 
     # ---------------------------------------------------------------- what a user calls
