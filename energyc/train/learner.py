@@ -50,29 +50,53 @@ class Learner:
         self._steer(seen)
         return self._row(step, epoch, seen, used, norm, factor, gated=len(batch) - len(kept))
 
-    def _gradients(self, batch: Batch, step: int) -> Gradients:
+    def _gradients(self, batch: Batch, step: int, steadied: bool = True) -> Gradients:
         settings: dict[str, Any] = {"allow_biased": True} if self.options.allow_biased else {}
         if self.net.beta == "auto" and step % BETA_EVERY and self.net.last_beta is not None:
             settings["beta"] = self.net.last_beta
-        if self.controller is not None:
-            settings["penalty"] = self.controller.weight
-        if self.options.residual_defence:
-            settings["residual_defence"] = self.options.residual_defence
+        if steadied:
+            settings.update(self._weights())
         return self.net.gradients(batch.clamps, batch.targets, rule=self.rule, **settings)
 
+    def _weights(self) -> dict[str, float]:
+        """Of what keeps training healthy."""
+        weights = {}
+        if self.controller is not None:
+            weights["penalty"] = self.controller.weight
+        if self.options.residual_defence:
+            weights["residual_defence"] = self.options.residual_defence
+        return weights
+
     def _gated(self, batch: Batch, seen: Gradients, step: int) -> tuple[Gradients | None, Batch]:
-        """The gradients of the samples that settled, computed anew only where some did not."""
+        """The gradients of the samples that settled, computed anew only where some did not, and those samples.
+
+        Penalty and defence are of all samples: those that did not settle need them most (Jacobian penalty and
+        residual defence act off equilibrium too; the contrast means nothing there).
+        """
         if self.options.gate is None:
             return seen, batch
         keep = passes_gate(seen.residual, self.options.gate)
         if bool(keep.all()):
             return seen, batch
-        kept = batch.select(keep)
-        if bool(keep.any()):
-            return self._gradients(kept, step), kept
         if not bool(torch.isfinite(seen.cost).any()):
             raise NotFinite(first_bad(self.net, batch, seen) or "the cost")
-        return None, kept
+        kept, steadying = batch.select(keep), self._steadying(batch, seen)
+        if not bool(keep.any()):
+            return steadying, kept
+        used = self._gradients(kept, step, steadied=False)
+        for name, slope in steadying.params.items() if steadying is not None else ():
+            used.params[name] += slope
+        return used, kept
+
+    def _steadying(self, batch: Batch, seen: Gradients) -> Gradients | None:
+        """Penalty and defence alone, where the free phase of all samples ended; None where neither is asked for."""
+        weights, finite = self._weights(), torch.isfinite(seen.cost) & torch.isfinite(seen.residual)
+        if not weights or not bool(finite.any()):
+            return None
+        some, states = batch.select(finite), {name: value[finite] for name, value in seen.states.items()}
+        return self.net.gradients(
+            some.clamps, some.targets, rule=self.rule, states=states, steps=0, contrast=False, **weights
+        )
 
     def _apply(self, batch: Batch, gradients: Gradients, factor: float) -> Tensor:
         """Move the params; gives the norm of the whole gradient before clipping."""

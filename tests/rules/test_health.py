@@ -62,6 +62,18 @@ def test_the_slope_of_the_residual_defence(net: Network) -> None:
         assert torch.allclose(found[name], expected[name], rtol=0, atol=1e-9 * scale)
 
 
+def test_without_the_contrast_there_is_nothing_else() -> None:
+    s = side(THICK, 2)
+    weights = {"penalty": 0.7, "residual_defence": 0.3}
+    expected = added(s, 3, **weights)
+    torch.manual_seed(3)
+    found = s.gradient("aep", contrast=False, **weights)
+    assert max(float(value.norm()) for value in expected.values()) > 1e-3
+    for name in expected:
+        assert torch.allclose(found[name], expected[name], rtol=0, atol=1e-9)
+    assert all(float(value.norm()) == 0 for value in s.gradient("aep", contrast=False).values())
+
+
 # ---------------------------------------------------------------- snapshots
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ import torch
 from energyc.diagnostics import UserError
 from energyc.train.feeds import Feed, Feeds
 from energyc.train.learner import Learner
-from energyc.train.network import learnable
+from energyc.train.network import Tensors, learnable
 from energyc.train.optimizers import make_optimizer, pack, unpack
 from energyc.train.options import OPTIMIZERS, Penalty, TrainOptions
 from energyc.train.order import Order, key_noise, spread
@@ -146,6 +147,35 @@ def test_gated_samples_take_no_part(tmp_path: Path) -> None:
     session.net.gradients = unsettled  # type: ignore[method-assign]
     row = learner.update(0)
     assert row["gated"] == 3 and calls == [8, 5]
+
+
+@pytest.mark.parametrize("unsettled", [3, 8])
+def test_the_defence_is_of_all_samples_that_are_finite(tmp_path: Path, unsettled: int) -> None:
+    """Of those beyond the gate one is not finite; where all are, the defence alone moves the params."""
+    options = {"optimizer": "sgd", "lr": 0.5, "gate": 0.5, "batch": 8, "residual_defence": 0.25}
+    session = make_session(tmp_path, options)
+    learner = Learner(session, Feed(session.feeds, "train", "cpu", torch.float32))
+    plain, calls = session.net.gradients, []
+
+    def gradients(clamps: Tensors, targets: Tensors, contrast: bool = True, **settings: Any) -> Any:
+        result = plain(clamps, targets)
+        calls.append((len(result.residual), contrast, settings.get("residual_defence")))
+        if len(calls) == 1:
+            result.residual[:unsettled] = 1.0
+            result.residual[0] = float("inf")
+        for value in result.params.values():
+            value.fill_(1.0 if contrast else 0.125)
+        return result
+
+    session.net.gradients = gradients  # type: ignore[method-assign]
+    before = {name: param.detach().clone() for name, param in learner.params.items()}
+    row = learner.update(0)
+    contrasts = [(5, True, None)] if unsettled == 3 else []
+    assert calls == [(8, True, 0.25), (7, False, 0.25), *contrasts]
+    assert row["gated"] == unsettled
+    for name, param in learner.params.items():
+        moved = 1.125 if unsettled == 3 else 0.125
+        assert torch.allclose(before[name] - param, torch.full_like(param, 0.5 * moved), atol=1e-6)
 
 
 def test_bindings_of_different_length() -> None:

@@ -788,12 +788,14 @@ class HopfieldConv(nn.Module):
         allow_biased: bool = False,
         penalty: float = 0.0,
         residual_defence: float = 0.0,
+        contrast: bool = True,
     ) -> Gradients:
         """The gradient of the cost averaged over the batch, by a rule of this module.
 
         ``nudge_steps`` None runs nudged phases to convergence; ``states`` is a warm start; ``points`` and ``radius``
         are the circle of holomorphic rules. A rule that is biased for this network needs ``allow_biased``.
-        ``penalty`` and ``residual_defence`` are weights of what keeps training healthy, whose slopes are added.
+        ``penalty`` and ``residual_defence`` are weights of what keeps training healthy, whose slopes are added; without
+        ``contrast`` they are all there is, as for samples that did not settle.
         """
         rule = rule or self.rules[0]
         self._admit(rule, allow_biased)
@@ -804,6 +806,8 @@ class HopfieldConv(nn.Module):
             begin = self._begin(states, fixed)
             strength = next((b for b in (radius, beta) if b is not None), self.beta)
             how = How(phase, nudge, strength, points or self.points, penalty, residual_defence)
+            if not contrast:
+                return self._gradients([], self._settle(begin, fixed, how.free), fixed, aims, how)
             return getattr(self, self._rule_methods[rule])(begin, fixed, aims, how)
 
     def _admit(self, rule: str, allow_biased: bool) -> None:
