@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -246,3 +248,10 @@ assert energyc.check({text!r}).to_json()["diagnostics"] == []
 
 def test_the_same_input_gives_the_same_bytes() -> None:
     assert energyc.load(TIED).source == energyc.load(TIED).source
+
+
+def test_what_gradients_takes_is_documented(net: Any) -> None:
+    page = Path("docs/interface.md").read_text()
+    names = list(inspect.signature(net.gradients).parameters)
+    assert names[:3] == ["clamps", "targets", "rule"]
+    assert [name for name in names[2:] if f"`{name}`" not in page] == []
