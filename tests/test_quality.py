@@ -13,9 +13,14 @@ ROOT = Path(__file__).resolve().parent.parent
 MUTATING = frozenset({"append", "extend", "insert", "update", "setdefault", "pop", "clear", "add", "remove", "discard"})
 
 
-@pytest.mark.parametrize(
-    "command", [["ruff", "check", "--output-format", "concise", "."], ["mypy"]], ids=["ruff", "mypy"]
-)
+COMMANDS = {
+    "lint": ["ruff", "check", "--output-format", "concise", "."],
+    "format": ["ruff", "format", "--check", "--exclude", "tests/golden", "energyc", "tests", "benchmarks"],
+    "types": ["mypy"],
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
 def test_quality(command: list[str]) -> None:
     pytest.importorskip(command[0])
     done = subprocess.run([sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True)
