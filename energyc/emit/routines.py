@@ -15,7 +15,8 @@ class Signature:
     """How a routine is called and what it returns.
 
     ``arguments`` are of states, fixed, targets, seeds, directions; ``gives``: ``list`` (a list in the order of the
-    keys), ``states`` (one entry a state, None where nothing is), ``dict`` (by key).
+    keys), ``states`` (one entry a state, None where nothing is), ``dict`` (by key), ``both`` (states, and the others
+    by key).
     """
 
     name: str
@@ -39,7 +40,7 @@ class Prepared:
 
 
 #: Routines that run at every step: what they can share is worth hoisting.
-REPEATED = ("_force", "_force_adjoint", "_force_tangent", "_correction")
+REPEATED = ("_force", "_force_adjoint", "_force_pullback", "_force_tangent", "_correction")
 
 _AT = ("states", "fixed")
 _SEEDED = (*_AT, "seeds")
@@ -101,7 +102,7 @@ def _pullbacks(d: Derivation) -> list[Prepared]:
     from_start = d.pullback(d.start, clamps)
     return [
         _by_state(d, "_force_adjoint", _SEEDED, "J^T seeds, J = dF/dz.", back),
-        _by_param("_force_gradient", _SEEDED, "<seeds, dF/dtheta>, summed over the batch.", forces),
+        _by_both(d, "_force_pullback", _SEEDED, "J^T seeds, and <seeds, dF/dtheta> summed over the batch.", back, forces),
         _by_clamp("_clamp_gradient", _SEEDED, "<seeds, dF/dx> for each real clamp.", d.pullback(d.force, clamps)),
         _by_param("_start_gradient", start, "<seeds, d start/dtheta>, summed over the batch.", starts),
         _by_clamp("_start_clamp_gradient", start, "<seeds, d start/dx> for each real clamp.", from_start),
@@ -163,6 +164,14 @@ def _by_state(
 
 def _by_param(name: str, arguments: tuple[str, ...], doc: str, nodes: Mapping[str, Node]) -> Prepared:
     return _prepared(Signature(name, arguments, "dict", doc, tuple(nodes)), _named("grad", nodes), summed=True)
+
+
+def _by_both(
+    d: Derivation, name: str, arguments: tuple[str, ...], doc: str, states: Outputs, params: Mapping[str, Node]
+) -> Prepared:
+    first = tuple(Output(key, node, False, wish) for key, (wish, node) in states.items())
+    second = tuple(Output(key, node, True, f"grad_{key}") for key, node in params.items())
+    return Prepared(Signature(name, arguments, "both", doc, tuple(d.states)), Routine(name, (*first, *second)))
 
 
 def _by_clamp(name: str, arguments: tuple[str, ...], doc: str, nodes: Mapping[str, Node]) -> Prepared:

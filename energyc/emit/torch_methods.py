@@ -17,7 +17,12 @@ from energyc.notation import left_side
 from energyc.plan import PlannedRoutine
 
 _KINDS = {"fixed": "Fixed", "held": "Held"}
-_RESULTS = {"list": "list[Tensor]", "states": "list[Tensor | None]", "dict": "dict[str, Tensor]"}
+_RESULTS = {
+    "list": "list[Tensor]",
+    "states": "list[Tensor | None]",
+    "dict": "dict[str, Tensor]",
+    "both": "tuple[list[Tensor | None], dict[str, Tensor]]",
+}
 
 
 class MethodWriter:
@@ -139,10 +144,13 @@ def _head(signature: Signature) -> str:
 
 
 def _returned(signature: Signature, codes: Mapping[str, Code]) -> str:
-    if signature.gives == "dict":
-        entries = ", ".join(f'"{key}": {code.text}' for key, code in codes.items())
-        return f"return {{{entries}}}"
-    return f"return [{', '.join(codes[key].text if key in codes else 'None' for key in signature.keys)}]"
+    listed = f"[{', '.join(codes[key].text if key in codes else 'None' for key in signature.keys)}]"
+    if signature.gives in ("list", "states"):
+        return f"return {listed}"
+    keyed = codes if signature.gives == "dict" else {k: c for k, c in codes.items() if k not in signature.keys}
+    items = ", ".join(f'"{key}": {code.text}' for key, code in keyed.items())
+    entries = f"{{{items}}}"
+    return f"return {entries}" if signature.gives == "dict" else f"return {listed}, {entries}"
 
 
 def _unpack(names: Sequence[str], container: str) -> str:

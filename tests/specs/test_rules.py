@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -150,6 +152,48 @@ def test_the_free_phase_runs_to_its_tolerance(net: Network) -> None:
     assert torch.allclose(found.cost, sides.problem.cost(free), rtol=1e-9)
 
 
+STOPS = {"relax.chunk": 1, "relax.max_steps": 3000}
+
+
+def stopping(net: Network, seed: int = 6) -> tuple[Pair, float, list[int]]:
+    """Samples that stop at different steps: both sides, a tolerance for which they do, and the steps they take."""
+    sides = pair(net, seed, batch=4, relax=STOPS)
+    for tolerance in (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-8):
+        counts = sides.module.relax(sides.problem.clamps, steps=2, tolerance=tolerance).steps.tolist()
+        if len(set(counts)) > 1:
+            return sides, tolerance, counts
+    pytest.skip("all samples take the same steps")
+
+
+def alone(problem: rules.Problem, k: int) -> rules.Problem:
+    """The problem of one of the samples."""
+    clamps, targets = ({n: v[k : k + 1] for n, v in values.items()} for values in (problem.clamps, problem.targets))
+    return replace(problem, clamps=clamps, targets=targets)
+
+
+def averaged(parts: Sequence[Tensors]) -> Tensors:
+    """The mean of gradients."""
+    return {name: torch.stack([part[name] for part in parts]).mean(0) for name in parts[0]}
+
+
+@named(SHIPPED)
+def test_backpropagation_through_the_steps_that_each_sample_took(net: Network) -> None:
+    sides, tolerance, counts = stopping(net)
+    each = [rules.bptt(alone(sides.problem, k), count) for k, count in enumerate(counts)]
+    assert_close(sides.gradient("bptt", steps=2, tolerance=tolerance), averaged(each), 1e-9)
+
+
+@named(SHIPPED)
+def test_truncated_backpropagation_through_the_last_steps_of_each_sample(net: Network) -> None:
+    sides, tolerance, counts = stopping(net)
+    last = max(2, min(counts) - 1)
+    each = []
+    for problem, count in ((alone(sides.problem, k), count) for k, count in enumerate(counts)):
+        before = max(0, count - last)
+        each.append(rules.tbptt(problem, rules.relax(problem, before), count - before))
+    assert_close(sides.gradient("tbptt", steps=2, tolerance=tolerance, nudge_steps=last), averaged(each), 1e-9)
+
+
 # ---------------------------------------------------------------- inside a host network
 
 
@@ -159,20 +203,37 @@ NINE = {"relax.steps": 9, "relax.tolerance": 1e9}  # always reached
 
 def in_host(net: Network, rule: str, relax: dict[str, Any]) -> tuple[rules.Problem, Tensors]:
     """The problem with a host's cost, and the gradients that autograd finds through the compiled module."""
-    sides = pair(net, 5, relax=relax)
+    return weighted(pair(net, 5, relax=relax), rule)[:2]
+
+
+def weighted(sides: Pair, rule: str) -> tuple[rules.Problem, Tensors, Tensors]:
+    """The problem with a host's cost, the gradients through the compiled module, and the weights of the cost."""
     clamps = {name: c.clone().requires_grad_(c.is_floating_point()) for name, c in sides.problem.clamps.items()}
     answers = sides.module(clamps, rule=rule)
     weights = {name: sides.random.normal(*answer.shape) for name, answer in answers.items()}
     problem = hosted(sides.problem, weights)
     by = {name: clamps[name] if name in clamps else sides.module.params[name] for name in problem.params}
     value = torch.stack([(answers[name] * weights[name]).sum() for name in answers]).sum()
-    return problem, rules.differentiate(value, by)
+    return problem, rules.differentiate(value, by), weights
 
 
 @named(SHIPPED)
 def test_backpropagation_through_a_network_in_a_host(net: Network) -> None:
     problem, found = in_host(net, "bptt", NINE)
     assert_close(found, rules.bptt(problem, 9), 1e-9)
+
+
+@named(SHIPPED)
+def test_in_a_host_each_sample_has_its_own_steps(net: Network) -> None:
+    _, tolerance, _ = stopping(net)
+    sides = pair(net, 6, batch=4, relax={**STOPS, "relax.steps": 2, "relax.tolerance": tolerance})
+    counts = sides.module.relax(sides.problem.clamps).steps.tolist()
+    _, found, weights = weighted(sides, "bptt")
+    parts = []
+    for k, count in enumerate(counts):
+        its = {name: w * (torch.arange(len(counts)) == k).view(-1, *[1] * (w.dim() - 1)) for name, w in weights.items()}
+        parts.append(rules.bptt(hosted(sides.problem, its), count))
+    assert_close(found, {name: sum(part[name] for part in parts) for name in found}, 1e-9)
 
 
 @named(SHIPPED)

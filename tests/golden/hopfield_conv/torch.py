@@ -87,19 +87,40 @@ class Free(NamedTuple):
     steps: Tensor
 
 
-#: Of a trajectory: the states before a step, and which samples took it (None: all).
-Path = list[tuple[list[Tensor], Tensor | None]]
+#: Of a trajectory: the samples that took a step (their rows; None: all), and their states before it.
+Path = list[tuple[Tensor | None, list[Tensor]]]
+
+
+class Back(NamedTuple):
+    """A step in reverse: its samples with their states and ``fixed``, step P^T seeds, and what it gives.
+
+    ``slopes`` are <step P^T seeds, dF/dtheta>, ``seeds`` those of all samples on the states before the step.
+    """
+
+    rows: Tensor | None
+    states: list[Tensor]
+    fixed: Fixed
+    pushed: list[Tensor]
+    slopes: dict[str, Tensor]
+    seeds: list[Tensor]
 
 
 class Fixed(NamedTuple):
     """The clamps, and what depends on clamps and params alone."""
 
     x: Tensor
+    product: Tensor
     drive: Tensor
+    drive_2: Tensor
 
     def rows(self, rows: Tensor) -> Fixed:
         """The same for some of the samples."""
-        return self._replace(x=self.x[rows], drive=self.drive[rows])
+        return self._replace(
+            x=self.x[rows],
+            product=self.product[rows],
+            drive=self.drive[rows],
+            drive_2=self.drive_2[rows],
+        )
 
 
 def normal(random: torch.Generator, shape: tuple[int, ...], mean: float, deviation: float) -> Tensor:
@@ -351,14 +372,41 @@ class HopfieldConv(nn.Module):
 
     def _prepare(self, x: Tensor) -> Fixed:
         """What depends on clamps and params alone."""
+        product = windows(windows(x, 2, 0, (30, 3), (1, 1)), 4, 0, (30, 3), (1, 1))
         drive = windows(
-            windows(F.conv2d(x, self.W1) + self.b1[:, None, None], 2, 0, (15, 2), (2, 1)),
+            windows(
+                torch.einsum("Bcupaq,ocpq->Buao", product, self.W1).permute(0, 3, 1, 2) + self.b1[:, None, None],
+                2,
+                0,
+                (15, 2),
+                (2, 1),
+            ),
             4,
             0,
             (15, 2),
             (2, 1),
         ).amax((3, 5))
-        return Fixed(x, drive)
+        drive_2 = first_largest(
+            windows(
+                windows(
+                    torch.einsum(
+                        "Bcupaq,ocpq->Buao",
+                        product,
+                        self.W1,
+                    ).permute(0, 3, 1, 2) + self.b1[:, None, None],
+                    2,
+                    0,
+                    (15, 2),
+                    (2, 1),
+                ),
+                4,
+                0,
+                (15, 2),
+                (2, 1),
+            ),
+            (3, 5),
+        )
+        return Fixed(x, product, drive, drive_2)
 
     def _start(self, fixed: Fixed) -> list[Tensor]:
         """Where the states start."""
@@ -507,16 +555,47 @@ class HopfieldConv(nn.Module):
         back_y -= seed_y
         return [back_s1, back_s2, back_y]
 
-    def _force_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
-        """<seeds, dF/dtheta>, summed over the batch."""
+    def _force_pullback(
+        self,
+        states: Tensors,
+        fixed: Fixed,
+        seeds: Tensors,
+    ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
+        """J^T seeds, and <seeds, dF/dtheta> summed over the batch."""
         s1, s2, y = states
         seed_s1, seed_s2, seed_y = seeds
-        product = windows(windows(fixed.x, 2, 0, (30, 3), (1, 1)), 4, 0, (30, 3), (1, 1))
-        a1 = torch.einsum("Bcupaq,ocpq->Buao", product, self.W1).permute(0, 3, 1, 2) + self.b1[:, None, None]
-        part = first_largest(windows(windows(a1, 2, 0, (15, 2), (2, 1)), 4, 0, (15, 2), (2, 1)), (3, 5))
+        product = windows(windows(s1, 2, 0, (12, 4), (1, 1)), 4, 0, (12, 4), (1, 1))
+        a2 = torch.einsum("Bcvpaq,ocpq->Bvao", product, self.W2).permute(0, 3, 1, 2) + self.b2[:, None, None]
+        part = first_largest(windows(windows(a2, 2, 0, (6, 2), (2, 1)), 4, 0, (6, 2), (2, 1)), (3, 5))
         product_2 = overlap_add(
             overlap_add(
-                (part * seed_s1[:, :, :, None, :, None]).permute(0, 1, 4, 5, 2, 3),
+                (part * seed_s2[:, :, :, None, :, None]).permute(0, 1, 4, 5, 2, 3),
+                12,
+                0,
+                (2, 1),
+            ).permute(0, 1, 4, 2, 3),
+            12,
+            0,
+            (2, 1),
+        )
+        back_s1 = F.conv_transpose2d(product_2, self.W2)
+        back_s1 -= seed_s1
+        product_3 = windows(windows(seed_s1, 2, 0, (12, 4), (1, 1)), 4, 0, (12, 4), (1, 1))
+        product_4 = windows(
+            windows(torch.einsum("Bcvpaq,ocpq->Bvao", product_3, self.W2), 1, 0, (6, 2), (2, 1)),
+            3,
+            0,
+            (6, 2),
+            (2, 1),
+        )
+        back_s2 = torch.einsum("Bk,koij->Boij", seed_y, self.W3)
+        back_s2 += (part * product_4.permute(0, 5, 1, 2, 3, 4)).sum((3, 5))
+        back_s2 -= seed_s2
+        back_y = torch.einsum("Boij,koij->Bk", seed_s2, self.W3)
+        back_y -= seed_y
+        product_5 = overlap_add(
+            overlap_add(
+                (fixed.drive_2 * seed_s1[:, :, :, None, :, None]).permute(0, 1, 4, 5, 2, 3),
                 30,
                 0,
                 (2, 1),
@@ -525,12 +604,9 @@ class HopfieldConv(nn.Module):
             0,
             (2, 1),
         )
-        product_3 = windows(windows(s1, 2, 0, (12, 4), (1, 1)), 4, 0, (12, 4), (1, 1))
-        a2 = torch.einsum("Bcvpaq,ocpq->Bvao", product_3, self.W2).permute(0, 3, 1, 2) + self.b2[:, None, None]
-        part_2 = first_largest(windows(windows(a2, 2, 0, (6, 2), (2, 1)), 4, 0, (6, 2), (2, 1)), (3, 5))
         pull_a2 = overlap_add(
             overlap_add(
-                (part_2 * s2[:, :, :, None, :, None]).permute(0, 1, 4, 5, 2, 3),
+                (part * s2[:, :, :, None, :, None]).permute(0, 1, 4, 5, 2, 3),
                 12,
                 0,
                 (2, 1),
@@ -539,29 +615,14 @@ class HopfieldConv(nn.Module):
             0,
             (2, 1),
         )
-        product_4 = overlap_add(
-            overlap_add(
-                (part_2 * seed_s2[:, :, :, None, :, None]).permute(0, 1, 4, 5, 2, 3),
-                12,
-                0,
-                (2, 1),
-            ).permute(0, 1, 4, 2, 3),
-            12,
-            0,
-            (2, 1),
-        )
-        return {
-            "W1": torch.einsum("Bcupaq,Boua->ocpq", product, product_2),
-            "b1": product_2.sum((0, 2, 3)),
+        return [back_s1, back_s2, back_y], {
+            "W1": torch.einsum("Bcupaq,Boua->ocpq", fixed.product, product_5),
+            "b1": product_5.sum((0, 2, 3)),
             "W2": (
-                torch.einsum(
-                    "Bcvpaq,Bova->ocpq",
-                    windows(windows(seed_s1, 2, 0, (12, 4), (1, 1)), 4, 0, (12, 4), (1, 1)),
-                    pull_a2,
-                )
-                + torch.einsum("Bcvpaq,Bova->ocpq", product_3, product_4)
+                torch.einsum("Bcvpaq,Bova->ocpq", product_3, pull_a2)
+                + torch.einsum("Bcvpaq,Bova->ocpq", product, product_2)
             ),
-            "b2": product_4.sum((0, 2, 3)),
+            "b2": product_2.sum((0, 2, 3)),
             "W3": torch.einsum("Boij,Bk->koij", s2, seed_y) + torch.einsum("Boij,Bk->koij", seed_s2, y),
             "b3": seed_y.sum(0),
         }
@@ -569,12 +630,9 @@ class HopfieldConv(nn.Module):
     def _clamp_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
         """<seeds, dF/dx> for each real clamp."""
         seed_s1, _, _ = seeds
-        part = F.conv2d(fixed.x, self.W1)
-        a1 = part + self.b1[:, None, None]
-        part_2 = first_largest(windows(windows(a1, 2, 0, (15, 2), (2, 1)), 4, 0, (15, 2), (2, 1)), (3, 5))
         product = overlap_add(
             overlap_add(
-                (part_2 * seed_s1[:, :, :, None, :, None]).permute(0, 1, 4, 5, 2, 3),
+                (fixed.drive_2 * seed_s1[:, :, :, None, :, None]).permute(0, 1, 4, 5, 2, 3),
                 30,
                 0,
                 (2, 1),
@@ -622,12 +680,9 @@ class HopfieldConv(nn.Module):
         dE/db3[k] = -y[k]
         """
         s1, s2, y = states
-        product = windows(windows(fixed.x, 2, 0, (30, 3), (1, 1)), 4, 0, (30, 3), (1, 1))
-        a1 = torch.einsum("Bcupaq,ocpq->Buao", product, self.W1).permute(0, 3, 1, 2) + self.b1[:, None, None]
-        part = first_largest(windows(windows(a1, 2, 0, (15, 2), (2, 1)), 4, 0, (15, 2), (2, 1)), (3, 5))
-        product_2 = overlap_add(
+        product = overlap_add(
             overlap_add(
-                (part * s1[:, :, :, None, :, None]).permute(0, 1, 4, 5, 2, 3),
+                (fixed.drive_2 * s1[:, :, :, None, :, None]).permute(0, 1, 4, 5, 2, 3),
                 30,
                 0,
                 (2, 1),
@@ -636,12 +691,12 @@ class HopfieldConv(nn.Module):
             0,
             (2, 1),
         )
-        product_3 = windows(windows(s1, 2, 0, (12, 4), (1, 1)), 4, 0, (12, 4), (1, 1))
-        a2 = torch.einsum("Bcvpaq,ocpq->Bvao", product_3, self.W2).permute(0, 3, 1, 2) + self.b2[:, None, None]
-        part_2 = first_largest(windows(windows(a2, 2, 0, (6, 2), (2, 1)), 4, 0, (6, 2), (2, 1)), (3, 5))
+        product_2 = windows(windows(s1, 2, 0, (12, 4), (1, 1)), 4, 0, (12, 4), (1, 1))
+        a2 = torch.einsum("Bcvpaq,ocpq->Bvao", product_2, self.W2).permute(0, 3, 1, 2) + self.b2[:, None, None]
+        part = first_largest(windows(windows(a2, 2, 0, (6, 2), (2, 1)), 4, 0, (6, 2), (2, 1)), (3, 5))
         pull_a2 = overlap_add(
             overlap_add(
-                (part_2 * s2[:, :, :, None, :, None]).permute(0, 1, 4, 5, 2, 3),
+                (part * s2[:, :, :, None, :, None]).permute(0, 1, 4, 5, 2, 3),
                 12,
                 0,
                 (2, 1),
@@ -651,9 +706,9 @@ class HopfieldConv(nn.Module):
             (2, 1),
         )
         return {
-            "W1": -torch.einsum("Bcupaq,Boua->ocpq", product, product_2),
-            "b1": -product_2.sum((0, 2, 3)),
-            "W2": -torch.einsum("Bcvpaq,Bova->ocpq", product_3, pull_a2),
+            "W1": -torch.einsum("Bcupaq,Boua->ocpq", fixed.product, product),
+            "b1": -product.sum((0, 2, 3)),
+            "W2": -torch.einsum("Bcvpaq,Bova->ocpq", product_2, pull_a2),
             "b2": -pull_a2.sum((0, 2, 3)),
             "W3": -torch.einsum("Boij,Bk->koij", s2, y),
             "b3": -y.sum(0),
@@ -981,7 +1036,7 @@ class HopfieldConv(nn.Module):
             force, step = self._force(free.states, fixed), how.free.step
             scales = [how.defence / (_like(_norm(x), x).square() + 1e-12) for x in free.states]
             seeds = [2 * h * h * c * f for f, h, c in zip(force, step, scales)]
-            sums.append(self._force_gradient(free.states, fixed, seeds))
+            sums.append(self._force_pullback(free.states, fixed, seeds)[1])
         if how.penalty:
             sums.append(self._penalised(free.states, fixed, how.penalty))
         return sums
@@ -1126,38 +1181,41 @@ class HopfieldConv(nn.Module):
     def _walked(
         self, states: list[Tensor], fixed: Fixed, phase: Phase, last: int | None
     ) -> tuple[Free, Path]:
-        """The free phase with the path of its ``last`` steps (all: None)."""
+        """The free phase with the path of each sample's ``last`` steps (all: None)."""
         path: Path = []
+        scale = max(1.0, *(float(x.abs().max()) for x in states))
         count = torch.zeros(len(states[0]), dtype=torch.int64, device=self.device)
-        moving, length = None, phase.steps or 0
+        rows, length = None, phase.steps or 0
         while True:
+            part, rest = (states, fixed) if rows is None else ([x[rows] for x in states], fixed.rows(rows))
             for _ in range(length):
-                path.append(([x.clone() for x in states], moving))
-                before = path[-1][0]
-                self._advance_(states, self._force(states, fixed), phase.step)
-                if moving is not None:
-                    states = [torch.where(_like(moving, x), x, b) for x, b in zip(states, before)]
-                if last is not None and moving is None and len(path) > last:
+                path.append((rows, [x.clone() for x in part]))
+                self._advance_(part, self._force(part, rest), phase.step)
+                if last is not None and rows is None and len(path) > last:
                     path.pop(0)
-            count += length if moving is None else length * moving
+            states = part if rows is None else _put(states, rows, part)
+            count += length if rows is None else length * torch.zeros_like(count).index_fill_(0, rows, 1)
             residual = self._residual(states, fixed, phase.step)
-            if phase.tolerance is None:
-                return Free(states, residual, count), path
-            moving = (residual > phase.tolerance) & (count < phase.max_steps)
-            if not bool(moving.any()):
-                return Free(states, residual, count), self._last_of(path, last)
+            goal = float("inf") if phase.tolerance is None else phase.tolerance
+            rows = ((residual > goal) & (count < phase.max_steps)).nonzero()[:, 0]
+            if len(rows) == 0:
+                residual = residual.masked_fill(self._absorbed(states, fixed, phase.step, scale), float("inf"))
+                return Free(states, residual, count), path if last is None else self._last_of(path, len(count), last)
+            rows = None if len(rows) == len(count) else rows
             length = min(phase.chunk, phase.max_steps - int(count.max()))
 
-    def _last_of(self, path: Path, last: int | None) -> Path:
-        """For each sample its own last steps: those it took before are switched off."""
-        if last is None:
-            return path
-        left = torch.full((len(path[0][0][0]),), last, device=self.device)
-        kept = []
-        for states, moving in reversed(path):
-            taken = (left > 0) if moving is None else (left > 0) & moving
-            left = left - taken.to(left.dtype)
-            kept.append((states, taken))
+    def _last_of(self, path: Path, batch: int, last: int) -> Path:
+        """For each sample its own last steps."""
+        every = torch.arange(batch, device=self.device)
+        left = torch.full_like(every, last)
+        kept: Path = []
+        for rows, states in reversed(path):
+            taken = left[every if rows is None else rows] > 0
+            left[every if rows is None else rows] -= 1
+            if bool(taken.all()):
+                kept.append((rows, states))
+            elif bool(taken.any()):
+                kept.append(((every if rows is None else rows)[taken], [x[taken] for x in states]))
         return kept[::-1]
 
     def _walked_back(
@@ -1165,25 +1223,25 @@ class HopfieldConv(nn.Module):
     ) -> tuple[list[Tensor], dict[str, Tensor]]:
         """Adjoints of the steps in reverse: seeds on the states before them, and the sums for each param."""
         sums: dict[str, Tensor] = {}
-        before = seeds
-        for states, pushed, back in self._steps_back(path, seeds, fixed, phase):
-            before = back
-            for name, part in self._force_gradient(states, fixed, pushed).items():
-                sums[name] = sums[name] + part if name in sums else part
-        return before, sums
+        for back in self._steps_back(path, seeds, fixed, phase):
+            seeds = back.seeds
+            for name, slope in back.slopes.items():
+                sums[name] = sums[name].add_(slope) if name in sums else slope.clone()
+        return seeds, sums
 
-    def _steps_back(
-        self, path: Path, seeds: list[Tensor], fixed: Fixed, phase: Phase
-    ) -> Iterator[tuple[list[Tensor], list[Tensor], list[Tensor]]]:
-        """For each step in reverse: its states, step P^T seeds, and the seeds on its states."""
-        for states, moving in reversed(path):
-            through, pushed = self._pulled(states, fixed, seeds, phase.step)
-            if moving is not None:
-                pushed = [torch.where(_like(moving, u), u, 0.0) for u in pushed]
-            back = self._force_adjoint(states, fixed, pushed)
-            back = [u if b is None else u + b for u, b in zip(through, back)]
-            seeds = back if moving is None else [torch.where(_like(moving, b), b, s) for b, s in zip(back, seeds)]
-            yield states, pushed, seeds
+    def _steps_back(self, path: Path, seeds: list[Tensor], fixed: Fixed, phase: Phase) -> Iterator[Back]:
+        """The steps in reverse; what they give is valid until the next one."""
+        seeds = [s.clone() for s in seeds]
+        last, rest = None, fixed
+        for rows, states in reversed(path):
+            if rows is not last:
+                last, rest = rows, fixed if rows is None else fixed.rows(rows)
+            part = seeds if rows is None else [s[rows] for s in seeds]
+            through, pushed = self._pulled(states, rest, part, phase.step)
+            back, slopes = self._force_pullback(states, rest, pushed)
+            part = [u if b is None else u + b for u, b in zip(through, back)]
+            seeds = part if rows is None else _put(seeds, rows, part)
+            yield Back(rows, states, rest, pushed, slopes, seeds)
 
     # ---------------------------------------------------------------- the implicit gradient
 
@@ -1192,7 +1250,7 @@ class HopfieldConv(nn.Module):
         free = self._settle(begin, fixed, how.free)
         seeds = _filled(self._cost_force(free.states, fixed, targets), free.states)
         pushed = self._solved(free.states, fixed, seeds, how.free.step)
-        sums = self._force_gradient(free.states, fixed, pushed)
+        _, sums = self._force_pullback(free.states, fixed, pushed)
         return self._gradients([sums, self._cost_gradient(free.states, fixed, targets)], free, fixed, targets, how)
 
     def _solved(self, states: Tensors, fixed: Fixed, seeds: Tensors, step: Sequence[float]) -> list[Tensor]:
@@ -1253,19 +1311,27 @@ class _Equilibrium(torch.autograd.Function):
         clamps = [net._readout_clamp_gradient(states, fixed, seeds)]
         back = _filled(net._readout_adjoint(states, fixed, seeds), states)
         if ctx.rule == "implicit":
-            steps = [(states, net._solved(states, fixed, back, ctx.phase.step), back)]
+            pushed = net._solved(states, fixed, back, ctx.phase.step)
+            params.append(net._force_pullback(states, fixed, pushed)[1])
+            clamps.append(net._clamp_gradient(states, fixed, pushed))
         else:
-            steps = net._steps_back(ctx.path, back, fixed, ctx.phase)
-        begin = back
-        for at, pushed, before in steps:
-            begin = before
-            params.append(net._force_gradient(at, fixed, pushed))
-            clamps.append(net._clamp_gradient(at, fixed, pushed))
-        if ctx.rule == "bptt":
+            begin = back
+            for step in net._steps_back(ctx.path, back, fixed, ctx.phase):
+                begin = step.seeds
+                params.append(step.slopes)
+                part = net._clamp_gradient(step.states, step.fixed, step.pushed)
+                clamps.append(_spread(part, step.rows, len(back[0])))
             begin = net._project_adjoint(net._start(fixed), begin)
             params.append(net._start_gradient(fixed, begin))
             clamps.append(net._start_clamp_gradient(fixed, begin))
         return (None, None, None, None, *_totals(clamps, ctx.names), *_totals(params, net.param_attributes))
+
+
+def _spread(parts: dict[str, Tensor], rows: Tensor | None, batch: int) -> dict[str, Tensor]:
+    """What belongs to some samples as what belongs to all, zeros for the others."""
+    if rows is None:
+        return parts
+    return {name: part.new_zeros((batch, *part.shape[1:])).index_copy_(0, rows, part) for name, part in parts.items()}
 
 
 def _totals(parts: list[dict[str, Tensor]], names: Iterable[str]) -> list[Tensor | None]:

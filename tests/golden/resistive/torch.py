@@ -86,8 +86,22 @@ class Free(NamedTuple):
     steps: Tensor
 
 
-#: Of a trajectory: the states before a step, and which samples took it (None: all).
-Path = list[tuple[list[Tensor], Tensor | None]]
+#: Of a trajectory: the samples that took a step (their rows; None: all), and their states before it.
+Path = list[tuple[Tensor | None, list[Tensor]]]
+
+
+class Back(NamedTuple):
+    """A step in reverse: its samples with their states and ``fixed``, step P^T seeds, and what it gives.
+
+    ``slopes`` are <step P^T seeds, dF/dtheta>, ``seeds`` those of all samples on the states before the step.
+    """
+
+    rows: Tensor | None
+    states: list[Tensor]
+    fixed: Fixed
+    pushed: list[Tensor]
+    slopes: dict[str, Tensor]
+    seeds: list[Tensor]
 
 
 class Fixed(NamedTuple):
@@ -417,14 +431,29 @@ class Resistive(nn.Module):
         back_w = -0.5 * product.sum(2)
         return [back_v, back_w]
 
-    def _force_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
-        """<seeds, dF/dtheta>, summed over the batch."""
+    def _force_pullback(
+        self,
+        states: Tensors,
+        fixed: Fixed,
+        seeds: Tensors,
+    ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
+        """J^T seeds, and <seeds, dF/dtheta> summed over the batch."""
         v, w = states
         seed_v, seed_w = seeds
-        total = v[:, :, None] - fixed.source[:, None]
-        total_2 = w[:, :, None] - v[:, None]
-        total_3 = 2 * seed_w[:, :, None] - 2 * seed_v[:, None]
-        return {"g1": -torch.einsum("Bji,Bj->ij", total, seed_v), "g2": -0.5 * (total_2 * total_3).sum(0).T}
+        total = 2 * seed_w[:, :, None] - 2 * seed_v[:, None]
+        product = total * self.g2.T
+        total_2 = v - 1
+        back_v = 0.5 * product.sum(1)
+        back_v -= (seed_v[:, :, None] * self.g1.T).sum(2)
+        back_v.add_(torch.exp_(38.46153846153846 * total_2) * seed_v, alpha=-3.8461538461538456e-05)
+        back_v.add_(torch.exp_(-38.46153846153846 * v) * seed_v, alpha=-3.8461538461538456e-05)
+        back_w = -0.5 * product.sum(2)
+        total_3 = v[:, :, None] - fixed.source[:, None]
+        total_4 = w[:, :, None] - v[:, None]
+        return [back_v, back_w], {
+            "g1": -torch.einsum("Bji,Bj->ij", total_3, seed_v),
+            "g2": -0.5 * (total_4 * total).sum(0).T,
+        }
 
     def _clamp_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
         """<seeds, dF/dx> for each real clamp."""
@@ -779,7 +808,7 @@ class Resistive(nn.Module):
             force, step = self._force(free.states, fixed), how.free.step
             scales = [how.defence / (_like(_norm(x), x).square() + 1e-12) for x in free.states]
             seeds = [2 * h * h * c * f for f, h, c in zip(force, step, scales)]
-            sums.append(self._force_gradient(free.states, fixed, seeds))
+            sums.append(self._force_pullback(free.states, fixed, seeds)[1])
         if how.penalty:
             sums.append(self._penalised(free.states, fixed, how.penalty))
         return sums
@@ -924,38 +953,41 @@ class Resistive(nn.Module):
     def _walked(
         self, states: list[Tensor], fixed: Fixed, phase: Phase, last: int | None
     ) -> tuple[Free, Path]:
-        """The free phase with the path of its ``last`` steps (all: None)."""
+        """The free phase with the path of each sample's ``last`` steps (all: None)."""
         path: Path = []
+        scale = max(1.0, *(float(x.abs().max()) for x in states))
         count = torch.zeros(len(states[0]), dtype=torch.int64, device=self.device)
-        moving, length = None, phase.steps or 0
+        rows, length = None, phase.steps or 0
         while True:
+            part, rest = (states, fixed) if rows is None else ([x[rows] for x in states], fixed.rows(rows))
             for _ in range(length):
-                path.append(([x.clone() for x in states], moving))
-                before = path[-1][0]
-                self._advance_(states, self._force(states, fixed), phase.step)
-                if moving is not None:
-                    states = [torch.where(_like(moving, x), x, b) for x, b in zip(states, before)]
-                if last is not None and moving is None and len(path) > last:
+                path.append((rows, [x.clone() for x in part]))
+                self._advance_(part, self._force(part, rest), phase.step)
+                if last is not None and rows is None and len(path) > last:
                     path.pop(0)
-            count += length if moving is None else length * moving
+            states = part if rows is None else _put(states, rows, part)
+            count += length if rows is None else length * torch.zeros_like(count).index_fill_(0, rows, 1)
             residual = self._residual(states, fixed, phase.step)
-            if phase.tolerance is None:
-                return Free(states, residual, count), path
-            moving = (residual > phase.tolerance) & (count < phase.max_steps)
-            if not bool(moving.any()):
-                return Free(states, residual, count), self._last_of(path, last)
+            goal = float("inf") if phase.tolerance is None else phase.tolerance
+            rows = ((residual > goal) & (count < phase.max_steps)).nonzero()[:, 0]
+            if len(rows) == 0:
+                residual = residual.masked_fill(self._absorbed(states, fixed, phase.step, scale), float("inf"))
+                return Free(states, residual, count), path if last is None else self._last_of(path, len(count), last)
+            rows = None if len(rows) == len(count) else rows
             length = min(phase.chunk, phase.max_steps - int(count.max()))
 
-    def _last_of(self, path: Path, last: int | None) -> Path:
-        """For each sample its own last steps: those it took before are switched off."""
-        if last is None:
-            return path
-        left = torch.full((len(path[0][0][0]),), last, device=self.device)
-        kept = []
-        for states, moving in reversed(path):
-            taken = (left > 0) if moving is None else (left > 0) & moving
-            left = left - taken.to(left.dtype)
-            kept.append((states, taken))
+    def _last_of(self, path: Path, batch: int, last: int) -> Path:
+        """For each sample its own last steps."""
+        every = torch.arange(batch, device=self.device)
+        left = torch.full_like(every, last)
+        kept: Path = []
+        for rows, states in reversed(path):
+            taken = left[every if rows is None else rows] > 0
+            left[every if rows is None else rows] -= 1
+            if bool(taken.all()):
+                kept.append((rows, states))
+            elif bool(taken.any()):
+                kept.append(((every if rows is None else rows)[taken], [x[taken] for x in states]))
         return kept[::-1]
 
     def _walked_back(
@@ -963,25 +995,25 @@ class Resistive(nn.Module):
     ) -> tuple[list[Tensor], dict[str, Tensor]]:
         """Adjoints of the steps in reverse: seeds on the states before them, and the sums for each param."""
         sums: dict[str, Tensor] = {}
-        before = seeds
-        for states, pushed, back in self._steps_back(path, seeds, fixed, phase):
-            before = back
-            for name, part in self._force_gradient(states, fixed, pushed).items():
-                sums[name] = sums[name] + part if name in sums else part
-        return before, sums
+        for back in self._steps_back(path, seeds, fixed, phase):
+            seeds = back.seeds
+            for name, slope in back.slopes.items():
+                sums[name] = sums[name].add_(slope) if name in sums else slope.clone()
+        return seeds, sums
 
-    def _steps_back(
-        self, path: Path, seeds: list[Tensor], fixed: Fixed, phase: Phase
-    ) -> Iterator[tuple[list[Tensor], list[Tensor], list[Tensor]]]:
-        """For each step in reverse: its states, step P^T seeds, and the seeds on its states."""
-        for states, moving in reversed(path):
-            through, pushed = self._pulled(states, fixed, seeds, phase.step)
-            if moving is not None:
-                pushed = [torch.where(_like(moving, u), u, 0.0) for u in pushed]
-            back = self._force_adjoint(states, fixed, pushed)
-            back = [u if b is None else u + b for u, b in zip(through, back)]
-            seeds = back if moving is None else [torch.where(_like(moving, b), b, s) for b, s in zip(back, seeds)]
-            yield states, pushed, seeds
+    def _steps_back(self, path: Path, seeds: list[Tensor], fixed: Fixed, phase: Phase) -> Iterator[Back]:
+        """The steps in reverse; what they give is valid until the next one."""
+        seeds = [s.clone() for s in seeds]
+        last, rest = None, fixed
+        for rows, states in reversed(path):
+            if rows is not last:
+                last, rest = rows, fixed if rows is None else fixed.rows(rows)
+            part = seeds if rows is None else [s[rows] for s in seeds]
+            through, pushed = self._pulled(states, rest, part, phase.step)
+            back, slopes = self._force_pullback(states, rest, pushed)
+            part = [u if b is None else u + b for u, b in zip(through, back)]
+            seeds = part if rows is None else _put(seeds, rows, part)
+            yield Back(rows, states, rest, pushed, slopes, seeds)
 
     # ---------------------------------------------------------------- the implicit gradient
 
@@ -990,7 +1022,7 @@ class Resistive(nn.Module):
         free = self._settle(begin, fixed, how.free)
         seeds = _filled(self._cost_force(free.states, fixed, targets), free.states)
         pushed = self._solved(free.states, fixed, seeds, how.free.step)
-        sums = self._force_gradient(free.states, fixed, pushed)
+        _, sums = self._force_pullback(free.states, fixed, pushed)
         return self._gradients([sums, self._cost_gradient(free.states, fixed, targets)], free, fixed, targets, how)
 
     def _solved(self, states: Tensors, fixed: Fixed, seeds: Tensors, step: Sequence[float]) -> list[Tensor]:
@@ -1051,19 +1083,27 @@ class _Equilibrium(torch.autograd.Function):
         clamps = [net._readout_clamp_gradient(states, fixed, seeds)]
         back = _filled(net._readout_adjoint(states, fixed, seeds), states)
         if ctx.rule == "implicit":
-            steps = [(states, net._solved(states, fixed, back, ctx.phase.step), back)]
+            pushed = net._solved(states, fixed, back, ctx.phase.step)
+            params.append(net._force_pullback(states, fixed, pushed)[1])
+            clamps.append(net._clamp_gradient(states, fixed, pushed))
         else:
-            steps = net._steps_back(ctx.path, back, fixed, ctx.phase)
-        begin = back
-        for at, pushed, before in steps:
-            begin = before
-            params.append(net._force_gradient(at, fixed, pushed))
-            clamps.append(net._clamp_gradient(at, fixed, pushed))
-        if ctx.rule == "bptt":
+            begin = back
+            for step in net._steps_back(ctx.path, back, fixed, ctx.phase):
+                begin = step.seeds
+                params.append(step.slopes)
+                part = net._clamp_gradient(step.states, step.fixed, step.pushed)
+                clamps.append(_spread(part, step.rows, len(back[0])))
             begin = net._project_adjoint(net._start(fixed), begin)
             params.append(net._start_gradient(fixed, begin))
             clamps.append(net._start_clamp_gradient(fixed, begin))
         return (None, None, None, None, *_totals(clamps, ctx.names), *_totals(params, net.param_attributes))
+
+
+def _spread(parts: dict[str, Tensor], rows: Tensor | None, batch: int) -> dict[str, Tensor]:
+    """What belongs to some samples as what belongs to all, zeros for the others."""
+    if rows is None:
+        return parts
+    return {name: part.new_zeros((batch, *part.shape[1:])).index_copy_(0, rows, part) for name, part in parts.items()}
 
 
 def _totals(parts: list[dict[str, Tensor]], names: Iterable[str]) -> list[Tensor | None]:
