@@ -100,9 +100,10 @@ def _pullbacks(d: Derivation) -> list[Prepared]:
     back = _named("back", d.pullback(d.force, d.states))
     forces, starts = d.pullback(d.force, d.params), d.pullback(d.start, d.params)
     from_start = d.pullback(d.start, clamps)
+    both = "J^T seeds, and <seeds, dF/dtheta> summed over the batch."
     return [
         _by_state(d, "_force_adjoint", _SEEDED, "J^T seeds, J = dF/dz.", back),
-        _by_both(d, "_force_pullback", _SEEDED, "J^T seeds, and <seeds, dF/dtheta> summed over the batch.", back, forces),
+        _by_both(d, "_force_pullback", _SEEDED, both, back, forces),
         _by_clamp("_clamp_gradient", _SEEDED, "<seeds, dF/dx> for each real clamp.", d.pullback(d.force, clamps)),
         _by_param("_start_gradient", start, "<seeds, d start/dtheta>, summed over the batch.", starts),
         _by_clamp("_start_clamp_gradient", start, "<seeds, d start/dx> for each real clamp.", from_start),
