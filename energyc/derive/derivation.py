@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from energyc.calculus import adjoint, tangent
-from energyc.ir import ONE, Graph, Input, Node
+from energyc.calculus import adjoint, depends, tangent
+from energyc.ir import ONE, Coefficient, Graph, Input, Node, Stop, walk
 from energyc.resolve.network import Network
 
 
@@ -206,17 +206,29 @@ class Derivation:
         return {self.network.cost.node: self.graph.constant(1)} if self.network.cost else {}
 
     @cached_property
+    def stopped(self) -> tuple[str, ...]:
+        """Energies in which a state is frozen or detached: there d(dE/dtheta)/dz is not -dF/dtheta."""
+        return tuple(name for name, term in self.network.energies.items() if self._stops(term.node))
+
+    def _stops(self, root: Node) -> bool:
+        stops = [node.argument for node in walk([root]) if isinstance(node, Stop)]
+        moving = depends(stops, set(self.states.values()))
+        return any(argument in moving for argument in stops)
+
+    @cached_property
     def energy_gradient(self) -> dict[str, Node]:
-        """dE/dtheta of one sample."""
-        return self._by(self.params, {self.energy: self.graph.constant(1)})
+        """dE/dtheta of one sample, of the energies whose slopes a contrast may read."""
+        read = [(ONE, term.node) for name, term in self.network.energies.items() if name not in self.stopped]
+        return self._by(self.params, {self.graph.add(read, ()): self.graph.constant(1)})
 
     @cached_property
     def user_forces(self) -> dict[str, Node]:
-        """The sum of the terms written as forces, for the states that have any."""
-        found: dict[str, list[tuple[object, Node]]] = {}
-        for term in self.network.forces.values():
-            found.setdefault(str(term.state), []).append((ONE, term.node))
-        return {name: self.graph.add(parts, self.states[name].dims) for name, parts in found.items()}  # type: ignore[arg-type]
+        """The sum of the terms whose params are read off their force: those written as forces, and ``stopped`` ones."""
+        found: dict[str, list[tuple[Coefficient, Node]]] = {}
+        for name in (*self.stopped, *self.network.forces):
+            for state, node in self.term_forces[name].items():
+                found.setdefault(state, []).append((ONE, node))
+        return {name: self.graph.add(parts, self.states[name].dims) for name, parts in found.items()}
 
     def adjoint_names(self) -> dict[Node, str]:
         """Names for what the force computes on the way: ``pull_q`` is -dE/dq of the let q."""

@@ -124,7 +124,8 @@ def _readout_pullbacks(d: Derivation) -> list[Prepared]:
 def _contrasts(d: Derivation) -> list[Prepared]:
     """What contrasts of two phases read."""
     forces = d.pullback(d.user_forces, d.params)
-    doc = "<seeds, dF/dtheta> of the terms that are no energy, summed over the batch."
+    kind = "no energy, or hold a state fixed in it" if d.stopped else "no energy"
+    doc = f"<seeds, dF/dtheta> of the terms that are {kind}, summed over the batch."
     return [
         _by_param("_energy_gradient", _AT, "dE/dtheta, summed over the batch.", d.energy_gradient),
         _by_param("_user_force_gradient", _SEEDED, doc, forces),

@@ -138,7 +138,10 @@ def _forced_updates(network: Network, derivation: Derivation, notation: Notation
     gradients = derivation.pullback(derivation.user_forces, derivation.params)
     if not gradients:
         return
-    yield Paragraph("Forces that are written as such give the slope of a.F, where a is the contrast of the equilibria.")
+    also = f", and {', '.join(derivation.stopped)} with a state that is held fixed in it," if derivation.stopped else ""
+    yield Paragraph(
+        f"Forces that are written as such{also} give the slope of a.F, where a is the contrast of the equilibria."
+    )
     shared = notation.sharing(list(gradients.values()))
     for name, node in gradients.items():
         indices = notation.indices(network.params[name].node)

@@ -144,6 +144,40 @@ def test_verify_tells_biased_rules_from_exact_ones() -> None:
     assert not verify(net, net, probe, ["vf"]).passed
 
 
+FROZEN = """\
+network frozen
+dim D = 3
+clamp x[D]
+target y[D]
+param W[D, D] ~ normal(0.3), g[D] = 1
+state z[D]
+energy base = sum[d](z[d]^2) - sum[d](x[d] * z[d] * g[d])
+energy held = -sum[d,e](frozen({}) * {} * z[e])
+cost c = 1/2 * sum[d]((z[d] - y[d])^2)
+relax {{ step = 1/4, steps = 200, tolerance = 1e-9 }}
+nudge {{ beta = 1/100, steps = 60 }}
+"""
+
+
+@pytest.mark.parametrize(
+    ("held", "weight", "rules"),
+    [
+        ("z[d]", "(W[d,e] + W[e,d])", ["centered-ep", "aep", "tracking-aep"]),
+        ("tanh(W[d,d] * z[d])", "where(d == e, 1, 0)", ["centered-ep", "aep", "tracking-aep"]),
+        ("z[d]", "W[d,e]", ["aep", "tracking-aep"]),
+    ],
+    ids=["symmetric", "not linear", "not conservative"],
+)
+def test_an_energy_that_freezes_a_state_is_learned_by_its_force(held: str, weight: str, rules: list[str]) -> None:
+    """d(dE/dW)/dz sees the frozen state move, -dF/dW does not: half of the gradient would be wrong by a factor."""
+    net = energyc.load(FROZEN.format(held, weight), rules=[*rules, "implicit"], dtype=torch.float64)
+    found = verify(net, net, random_probe(net), rules)
+    assert found.passed
+    for rule in rules:
+        limit = found.rules[rule].limit
+        assert limit is not None and limit.relative_error < 1e-7
+
+
 def test_the_order_of_a_sweep() -> None:
     points = tuple((beta, 0.3 * beta**3 + 1e-16 / beta) for beta in (1.0, 0.1, 0.01, 1e-3, 1e-4))
     assert Sweep("beta", points).slope() == pytest.approx(3, abs=0.1)
