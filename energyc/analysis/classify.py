@@ -77,7 +77,16 @@ def classify(
 def field_from(network: Network, small: Mapping[str, int] | None = None) -> ForceField:
     """The network's states and sizes, without a force yet, over a fork of its graph."""
     states = tuple(state.node for state in network.states.values())
-    return ForceField(fork(network.graph), states, {}, network.extents, network.values, small, _ranges(network))
+    return ForceField(
+        fork(network.graph),
+        states,
+        {},
+        network.extents,
+        network.values,
+        small,
+        _ranges(network),
+        fractions=network.fractions,
+    )
 
 
 def _ranges(network: Network) -> dict[Input, Bounds]:

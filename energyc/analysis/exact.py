@@ -38,14 +38,14 @@ from energyc.ir.nodes import Reduction
 
 Array = NDArray[Any]
 Numbers = Any  # an Interval, or an object array of Fractions
-LARGEST = 2_000_000
 
 
 @dataclass(frozen=True)
 class Fractions:
-    """Rational arithmetic on object arrays."""
+    """Rational arithmetic on object arrays; ``values`` holds the symbols that are rational."""
 
-    values: Mapping[str, float]
+    values: Mapping[str, Fraction]
+    largest = 20_000
 
     def array(self, values: Array) -> Array:
         return _each(Fraction, values) if values.size else values.astype(object)
@@ -53,9 +53,9 @@ class Fractions:
     def coefficient(self, c: Coefficient) -> Array:
         result = c.value
         for name, power in c.powers:
-            if power.denominator != 1:
+            if power.denominator != 1 or name not in self.values:
                 raise NoEnclosure("an irrational factor")
-            result *= Fraction(self.values[name]) ** int(power)
+            result *= self.values[name] ** int(power)
         return np.asarray(result, dtype=object)
 
     def rearranged(self, x: Array, change: Any) -> Array:
@@ -116,15 +116,19 @@ def _side(x: Fraction, low: Fraction) -> Fraction:
 
 @dataclass(frozen=True)
 class Intervals:
-    """Outward rounded arithmetic."""
+    """Outward rounded arithmetic; of the symbols' ``values`` those in ``fractions`` are known exactly."""
 
     values: Mapping[str, float]
+    fractions: Mapping[str, Fraction]
+    largest = 2_000_000
 
     def array(self, values: Array) -> Interval:
         return Interval.exactly(values)
 
     def coefficient(self, c: Coefficient) -> Interval:
-        return number(c.number(self.values))
+        whole = all(p.denominator == 1 and name in self.fractions for name, p in c.powers)
+        exact = math.prod((self.fractions[name] ** int(p) for name, p in c.powers), start=c.value) if whole else None
+        return number(c.number(self.values) if exact is None else float(exact))
 
     def rearranged(self, x: Interval, change: Any) -> Interval:
         return x.rearranged(change)
@@ -210,7 +214,7 @@ class Evaluation:
     def _einsum(self, node: Einsum) -> Numbers:
         a = self.arithmetic
         shape = [self.sizes[dim] for dim in node.labels]
-        if math.prod(shape) > LARGEST:
+        if math.prod(shape) > a.largest:
             raise NoEnclosure("sizes too large")
         ones = a.array(np.ones([1] * len(shape)))
         product = ones

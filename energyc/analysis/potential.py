@@ -35,6 +35,8 @@ SECONDS = 0.3
 TERMS = 20_000
 GENERATORS = 24
 LARGEST_DENOMINATOR = 24
+#: Numbers beyond this say nothing, and upset the solver.
+HUGE = 1e100
 
 
 def recover(field: ForceField, generator: np.random.Generator, seconds: float = SECONDS) -> Node | None:
@@ -54,13 +56,13 @@ def recover(field: ForceField, generator: np.random.Generator, seconds: float = 
 
 
 def is_potential(field: ForceField, energy: Node, generator: np.random.Generator, seconds: float = SECONDS) -> bool:
-    """Whether ``F + dE/dz`` is zero in normal form and at random points, and E does not jump."""
+    """Whether ``F + dE/dz`` is zero in normal form and at random points, and E is finite there and does not jump."""
     graph = field.graph
     if jumps([energy], field.states):
         return False
     slopes = gradient(graph, energy, field.states, frozen=True, strict=False)
     residues = [graph.plus(f, slopes[s]) if s in slopes else f for s, f in zip(field.states, field.roots, strict=True)]
-    return _vanish_in_numbers(field, residues, generator) and _vanish(field, residues, seconds)
+    return _vanish_in_numbers(field, energy, residues, generator) and _vanish(field, residues, seconds)
 
 
 def _vanish(field: ForceField, residues: Sequence[Node], seconds: float) -> bool:
@@ -73,10 +75,14 @@ def _vanish(field: ForceField, residues: Sequence[Node], seconds: float) -> bool
     return False
 
 
-def _vanish_in_numbers(field: ForceField, residues: Sequence[Node], generator: np.random.Generator) -> bool:
+def _vanish_in_numbers(
+    field: ForceField, energy: Node, residues: Sequence[Node], generator: np.random.Generator
+) -> bool:
     for _ in range(2):
-        values = _at_point([*residues, *field.roots], field, generator)
+        level, *values = _at_point([energy, *residues, *field.roots], field, generator)
         gaps, forces = values[: len(residues)], values[len(residues) :]
+        if not np.all(np.isfinite(level)):
+            return False
         scale = max(float(np.max(np.abs(f), initial=0.0)) for f in forces)
         if not max(float(np.max(np.abs(g), initial=0.0)) for g in gaps) <= 1e-9 * max(scale, 1e-9):
             return False
@@ -202,7 +208,11 @@ def _fit(field: ForceField, generators: Sequence[Node], generator: np.random.Gen
         ]
         rows.append(np.stack(columns, axis=1))
         targets.append(np.concatenate(values[-count:]))
-    weights = np.linalg.lstsq(np.concatenate(rows), -np.concatenate(targets), rcond=1e-10)[0]
+    system = np.concatenate([np.concatenate(rows), -np.concatenate(targets)[:, None]], axis=1)
+    system = system[np.all(np.abs(system) < HUGE, axis=1)]
+    if not len(system):
+        return None
+    weights = np.linalg.lstsq(system[:, :-1], system[:, -1], rcond=1e-10)[0]
     exact = [Fraction(float(w)).limit_denominator(LARGEST_DENOMINATOR) for w in weights]
     if any(abs(float(e) - w) > 1e-7 for e, w in zip(exact, weights, strict=True)):
         return None

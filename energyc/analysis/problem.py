@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 
 from energyc.calculus import substitute, tangent
 from energyc.ir import (
@@ -31,9 +32,10 @@ Bounds = tuple[float | None, float | None]
 class ForceField:
     """A force for each state; a state that ``force`` leaves out feels none.
 
-    ``sizes`` and ``values`` are those of the spec (dims; and consts, as coefficients hold them). ``small`` are sizes
-    to search at where the spec has some of its own (its ``preset verify``). ``ranges`` bound inputs that cannot take
-    any real value. ``symmetric`` names params that are invariant under a permutation of their axes.
+    ``sizes`` and ``values`` are those of the spec (dims; and consts, as coefficients hold them), ``fractions`` the
+    exact ones among the values. ``small`` are sizes to search at where the spec has some of its own (its ``preset
+    verify``). ``ranges`` bound inputs that cannot take any real value. ``symmetric`` names params that are invariant
+    under a permutation of their axes.
     """
 
     graph: Graph
@@ -44,6 +46,7 @@ class ForceField:
     small: Mapping[str, int] | None = None
     ranges: Mapping[Input, Bounds] = field(default_factory=dict)
     symmetric: Mapping[Input, tuple[int, ...]] = field(default_factory=dict)
+    fractions: Mapping[str, Fraction] = field(default_factory=dict)
 
     @property
     def roots(self) -> list[Node]:

@@ -50,7 +50,7 @@ def admissible(network: Network, classification: Classification) -> dict[str, Ru
 def _verdict(rule: str, classification: Classification, reasons: list[str]) -> RuleVerdict:
     if rule.startswith("holomorphic") and reasons:
         return RuleVerdict("inadmissible", "not holomorphic: " + ", ".join(reasons), _best(classification))
-    if classification.detached and rule not in UNROLLED:
+    if classification.detached and rule not in (*UNROLLED, "adjoint"):
         why = "detach(...) of a state in " + ", ".join(classification.detached)
         return RuleVerdict("biased", why, "implicit", classification.detached)
     if rule not in SYMMETRIC or classification.kind == "conservative":

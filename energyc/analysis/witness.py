@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -135,13 +136,15 @@ def _largest_gap(sample: Sample) -> tuple[int, int, float]:
 
 def _certified(linear: Linearised, sample: Sample, row: int, column: int, gap: float) -> Witness | None:
     i, j = sample.columns[row], sample.columns[column]
-    for kind in (Fractions, Intervals):
+    field = linear.field
+    fractions = {**field.fractions, **{name: Fraction(size) for name, size in sample.sizes.items()}}
+    kinds = {"fractions": Fractions(fractions), "intervals": Intervals({**field.values, **sample.sizes}, fractions)}
+    for name, arithmetic in kinds.items():
         try:
-            entry, mirror = _entries(linear, sample, kind, i, j)
+            entry, mirror = _entries(linear, sample, arithmetic, i, j)
         except (NoEnclosure, ZeroDivisionError, OverflowError, ValueError):
             continue
-        if entry.disjoint(mirror):
-            return _witness(linear, sample, i, j, (entry, mirror), "fractions" if kind is Fractions else "intervals")
+        return _witness(linear, sample, i, j, (entry, mirror), name) if entry.disjoint(mirror) else None
     scale = float(np.max(np.abs(sample.jacobian)))
     if gap < GROSS or scale < GROSS:  # what is left of zeros by rounding may be as asymmetric as it likes
         return None
@@ -149,10 +152,9 @@ def _certified(linear: Linearised, sample: Sample, row: int, column: int, gap: f
     return _witness(linear, sample, i, j, tuple(Enclosure(x, x) for x in floats), "floats")
 
 
-def _entries(linear: Linearised, sample: Sample, kind: Any, i: int, j: int) -> tuple[Enclosure, Enclosure]:
+def _entries(linear: Linearised, sample: Sample, numbers: Any, i: int, j: int) -> tuple[Enclosure, Enclosure]:
     """``d F_i / d z_j`` and ``d F_j / d z_i`` without rounding."""
     shapes = [tuple(sample.sizes[d] for d in s.dims) for s in linear.field.states]
-    numbers = kind({**linear.field.values, **sample.sizes})
     evaluation = Evaluation(linear.field.graph, numbers, sample.sizes, dict(sample.point))
     moving = depends(linear.moved, set(linear.directions))
     found = []

@@ -18,6 +18,15 @@ SLOPE_OF: Mapping[str, tuple[str, int]] = MappingProxyType(
 )
 
 
+#: Functions of the graph that no spec can name, as a spec would define them.
+DEFINITIONS: Mapping[str, str] = MappingProxyType(
+    {
+        "silu_integral": "fn silu_integral'(u) = silu(u)",
+        "gauss": "fn gauss(u) = exp(-u^2 / 2) / sqrt(6.283185307179586)",
+    }
+)
+
+
 def spelled(function: str) -> tuple[str, int]:
     """The name and the number of primes that a function of the graph is written with."""
     return SLOPE_OF.get(function, (function, 0))

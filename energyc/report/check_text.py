@@ -77,8 +77,19 @@ def evidence(term: TermReport) -> str:
 def _details(term: TermReport) -> Iterator[str]:
     if term.potential is not None:
         yield f"{'= ' if term.kind == 'energy' else 'potential '}{term.potential}"
-    yield from (f"would be conservative with the tie {tie}" for tie in term.ties)
+    yield from (f"  with {definition}" for definition in term.functions)
+    yield from (f"would be conservative {_remedy(tie)}" for tie in term.ties)
     yield from (f"tried: {step}" for step in term.tried if term.verdict == "undecided")
+
+
+def _remedy(ties: str) -> str:
+    """How to write ties: one of a param with itself is a symmetry, which takes the place of the param."""
+    written = []
+    for tie in ties.split(" and "):
+        left, right = tie.split(" = ")
+        same = left.split("[")[0] == right.split("[")[0]
+        written.append(f"with 1/2 * ({left} + {right}) in the place of {left}" if same else f"with the tie {tie}")
+    return " and ".join(written)
 
 
 def _witness(witness: Mapping[str, Any]) -> str:

@@ -11,7 +11,8 @@ from typing import Any
 class TermReport:
     """One term: its class and the evidence for it.
 
-    ``potential`` and ``ties`` are in the spec's notation; ``witness`` has the keys of ``check --format json``.
+    ``potential``, the ``functions`` that it needs defined, and ``ties`` are in the spec's notation; ``witness`` has the
+    keys of ``check --format json``.
     """
 
     name: str
@@ -19,6 +20,7 @@ class TermReport:
     verdict: str
     evidence: str
     potential: str | None = None
+    functions: tuple[str, ...] = ()
     witness: Mapping[str, Any] | None = None
     ties: tuple[str, ...] = ()
     tried: tuple[str, ...] = ()
@@ -28,6 +30,8 @@ class TermReport:
         entry: dict[str, Any] = {"name": self.name, "kind": self.kind, "class": self.verdict, "evidence": self.evidence}
         if self.potential is not None:
             entry["potential"] = self.potential
+        if self.functions:
+            entry["functions"] = list(self.functions)
         if self.witness is not None:
             entry |= {"witness": dict(self.witness), "ties": list(self.ties)}
         elif self.verdict != "conservative":

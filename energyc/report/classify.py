@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from difflib import get_close_matches
 
 from energyc.analysis.classify import classify
 from energyc.analysis.rules import RULES as KNOWN_RULES
 from energyc.analysis.rules import admissible
-from energyc.analysis.verdict import Verdict
+from energyc.analysis.verdict import Tie, Verdict
 from energyc.analysis.witness_data import witness_data
 from energyc.diagnostics import UserError
 from energyc.emit.features import RULES
-from energyc.ir import Node
-from energyc.notation import of_network
+from energyc.ir import Map, Node, walk
+from energyc.notation import Notation, left_side, of_network
+from energyc.notation.spelling import DEFINITIONS
 from energyc.report.classes import Classes, RuleReport, TermReport
-from energyc.resolve.network import Network, Term
+from energyc.resolve.network import Network
 
 
 def classes_of(network: Network) -> Classes:
     """Class, terms and rules."""
     found = classify(network)
-    write = of_network(network).text
-    terms = tuple(_term(network.terms[name], verdict, write) for name, verdict in found.terms.items())
+    notation = of_network(network)
+    terms = tuple(_term(network, name, verdict, notation) for name, verdict in found.terms.items())
     rules = {
         name: RuleReport(rule.verdict, rule.why or None, rule.use_instead)
         for name, rule in admissible(network, found).items()
@@ -30,17 +31,32 @@ def classes_of(network: Network) -> Classes:
     return Classes(found.kind, terms, rules, found.unproved)
 
 
-def _term(term: Term, verdict: Verdict, write: Callable[[Node], str]) -> TermReport:
+def _term(network: Network, name: str, verdict: Verdict, notation: Notation) -> TermReport:
+    term = network.terms[name]
     return TermReport(
         term.name,
         term.kind,
         verdict.kind,
         verdict.evidence,
-        potential=None if verdict.potential is None else write(verdict.potential),
+        potential=None if verdict.potential is None else notation.text(verdict.potential),
+        functions=() if verdict.potential is None else _functions(verdict.potential),
         witness=None if verdict.witness is None else witness_data(verdict.witness),
-        ties=tuple(map(str, verdict.ties)),
+        ties=tuple(" and ".join(_tie(network, notation, t) for t in suggested.ties) for suggested in verdict.ties),
         tried=tuple(verdict.tried),
     )
+
+
+def _tie(network: Network, notation: Notation, tie: Tie) -> str:
+    """``U[i,j] = W[j,i]``, with indices that are free in the spec."""
+    indices = notation.indices(network.params[tie.target].node)
+    turned = [indices[tie.axes.index(k)] for k in range(len(indices))]
+    return f"{left_side(tie.target, indices)} = {left_side(tie.source, turned)}"
+
+
+def _functions(potential: Node) -> tuple[str, ...]:
+    """Definitions, in the spec's notation, of the functions in a potential that the language has no name for."""
+    used = {node.function.name for node in walk([potential]) if isinstance(node, Map)}
+    return tuple(text for name, text in DEFINITIONS.items() if name in used)
 
 
 def available(classes: Classes) -> tuple[str, ...]:

@@ -213,6 +213,12 @@ class Network:
         return {**{n: float(s.value) for n, s in self.sizes.items()}, **{n: c.value for n, c in self.consts.items()}}
 
     @property
+    def fractions(self) -> dict[str, Fraction]:
+        """The exact value of every symbol that has one: dims, and consts written in fractions."""
+        consts = {name: c.exact for name, c in self.consts.items() if c.exact is not None}
+        return {**{name: Fraction(size.value) for name, size in self.sizes.items()}, **consts}
+
+    @property
     def extents(self) -> dict[str, int]:
         """The size of every dim."""
         return {name: size.value for name, size in self.sizes.items()}
