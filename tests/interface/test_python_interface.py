@@ -255,3 +255,41 @@ def test_what_gradients_takes_is_documented(net: Any) -> None:
     names = list(inspect.signature(net.gradients).parameters)
     assert names[:3] == ["clamps", "targets", "rule"]
     assert [name for name in names[2:] if f"`{name}`" not in page] == []
+
+
+def _off(values: dict[str, torch.Tensor], **changes: Any) -> dict[str, Any]:
+    return {**values, **changes}
+
+
+AMISS = {
+    "other batch of targets": (lambda n, s, c, t: n.cost(s, c, {k: v[:2] for k, v in t.items()}), "number of samples"),
+    "other batch of states": (lambda n, s, c, t: n.force({k: v[:2] for k, v in s.items()}, c), "number of samples"),
+    "no sample": (lambda n, s, c, t: n.relax({k: v[:0] for k, v in c.items()}), "holds no sample"),
+    "unknown clamp": (lambda n, s, c, t: n.relax(_off(c, xx=c["x"])), "there is no clamp 'xx'; the clamps are x"),
+    "unknown target": (lambda n, s, c, t: n.cost(s, c, _off(t, yy=c["x"])), "there is no target 'yy'"),
+    "missing state": (lambda n, s, c, t: n.energy({}, c), "no value for state"),
+    "a scalar": (lambda n, s, c, t: n.relax({"x": torch.tensor(1.0)}), "it takes \\[batch"),
+    "beta 0": (lambda n, s, c, t: n.gradients(c, t, "centered-ep", beta=0), "the strength of a nudge"),
+    "beta nan": (lambda n, s, c, t: n.gradients(c, t, "centered-ep", beta=float("nan")), "the strength of a nudge"),
+    "beta auto misspelt": (lambda n, s, c, t: n.gradients(c, t, "centered-ep", beta="atuo"), "the strength of a nudge"),
+    "steps": (lambda n, s, c, t: n.relax(c, steps=-1), "steps is 0 or more"),
+    "step": (lambda n, s, c, t: n.relax(c, step=-1.0), "step is a number above 0"),
+}
+
+
+@pytest.mark.parametrize("call", AMISS)
+def test_what_does_not_fit_is_named(net: Any, call: str) -> None:
+    clamps, targets = batch()
+    states = net.relax(clamps, steps=1).states
+    wrong, said = AMISS[call]
+    with pytest.raises(ValueError, match=said):
+        wrong(net, states, clamps, targets)
+
+
+def test_integers_are_not_cut_from_reals() -> None:
+    net: Any = energyc.load("specs/thick.energy", preset="verify")
+    (length,), _ = net.clamp_shapes["idx"]
+    with pytest.raises(ValueError, match="idx holds integers"):
+        net.relax({"idx": torch.full((2, length), 0.7)})
+    with pytest.raises(ValueError, match="idx runs from 5 to 1000"):
+        net.relax({"idx": [[5] * (length - 1) + [1000]]})

@@ -530,7 +530,7 @@ class Resistive(nn.Module):
     def terms(self, states: dict[str, Tensor], clamps: dict[str, Tensor]) -> dict[str, Tensor]:
         """Each energy term of each sample: [batch]."""
         fixed = self._fixed(clamps)
-        return dict(zip(self.term_names, self._terms(self._listed(states), fixed)))
+        return dict(zip(self.term_names, self._terms(self._listed(states, fixed), fixed)))
 
     def energy(self, states: dict[str, Tensor], clamps: dict[str, Tensor]) -> Tensor:
         """The energy of each sample: [batch]."""
@@ -540,24 +540,28 @@ class Resistive(nn.Module):
     @torch.no_grad()
     def force(self, states: dict[str, Tensor], clamps: dict[str, Tensor]) -> dict[str, Tensor]:
         """The force on each state, of energies and forces together, before any projection."""
-        return self._named(self._force(self._listed(states), self._fixed(clamps)))
+        fixed = self._fixed(clamps)
+        return self._named(self._force(self._listed(states, fixed), fixed))
 
     @torch.no_grad()
     def readout(self, states: dict[str, Tensor], clamps: dict[str, Tensor]) -> dict[str, Tensor]:
         """The answers at these states."""
-        return dict(zip(self.readout_names, self._readouts(self._listed(states), self._fixed(clamps))))
+        fixed = self._fixed(clamps)
+        return dict(zip(self.readout_names, self._readouts(self._listed(states, fixed), fixed)))
 
     @torch.no_grad()
     def cost(self, states: dict[str, Tensor], clamps: dict[str, Tensor], targets: dict[str, Tensor]) -> Tensor:
         """The cost of each sample: [batch]."""
-        return self._cost(self._listed(states), self._fixed(clamps), self._aims(targets))[0]
+        fixed = self._fixed(clamps)
+        return self._cost(self._listed(states, fixed), fixed, self._aims(targets, fixed))[0]
 
     @torch.no_grad()
     def metrics(
         self, states: dict[str, Tensor], clamps: dict[str, Tensor], targets: dict[str, Tensor]
     ) -> dict[str, Tensor]:
         """What is reported and not trained on: [batch] each."""
-        values = self._metrics(self._listed(states), self._fixed(clamps), self._aims(targets))
+        fixed = self._fixed(clamps)
+        values = self._metrics(self._listed(states, fixed), fixed, self._aims(targets, fixed))
         return dict(zip(self.metric_names, values))
 
     def first_bad_term(self, states: dict[str, Tensor], clamps: dict[str, Tensor]) -> str | None:
@@ -629,9 +633,10 @@ class Resistive(nn.Module):
         with torch.no_grad():
             phase = self._phase(steps, step, tolerance)
             nudge = phase._replace(steps=self.nudge_steps if nudge_steps == "spec" else nudge_steps)
-            fixed, aims = self._fixed(clamps), self._aims(targets)
+            fixed = self._fixed(clamps)
+            aims = self._aims(targets, fixed)
             begin = self._begin(states, fixed)
-            strength = next((b for b in (radius, beta) if b is not None), self.beta)
+            strength = self._strength(next((b for b in (radius, beta) if b is not None), self.beta))
             how = How(phase, nudge, strength, points or self.points, penalty, residual_defence)
             if not contrast:
                 return self._gradients([], self._settle(begin, fixed, how.free), fixed, aims, how)
@@ -645,53 +650,62 @@ class Resistive(nn.Module):
 
     # ---------------------------------------------------------------- between dictionaries and lists
 
-    def _listed(self, states: dict[str, Tensor]) -> list[Tensor]:
-        missing = [name for name in self.state_names if name not in states]
-        if missing:
-            raise ValueError(f"no value for state {missing[0]!r}; the states are {', '.join(self.state_names)}")
-        return [self._real(name, states[name], self.state_shapes[name]) for name in self.state_names]
-
     def _named(self, states: Tensors) -> dict[str, Tensor]:
         return dict(zip(self.state_names, states))
 
-    def _real(self, name: str, value: Tensor, shape: tuple[int, ...]) -> Tensor:
-        if tuple(value.shape[1:]) != shape:
-            raise ValueError(f"{name} has shape {tuple(value.shape)}; it takes [batch, {', '.join(map(str, shape))}]")
-        return value.to(self.device, self.dtype)
+    def _listed(self, states: dict[str, Tensor], fixed: Fixed) -> list[Tensor]:
+        return self._read("state", states, {name: (shape, None) for name, shape in self.state_shapes.items()}, fixed)
 
-    def _integer(self, name: str, value: Tensor, shape: tuple[int, ...], classes: int) -> Tensor:
-        if tuple(value.shape[1:]) != shape:
-            raise ValueError(f"{name} has shape {tuple(value.shape)}; it takes [batch, {', '.join(map(str, shape))}]")
+    def _fixed(self, clamps: dict[str, Tensor]) -> Fixed:
+        return self._prepare(*self._read("clamp", clamps, self.clamp_shapes, None))
+
+    def _aims(self, targets: dict[str, Tensor], fixed: Fixed | None = None) -> list[Tensor]:
+        return self._read("target", targets, self.target_shapes, fixed)
+
+    def _read(
+        self, kind: str, given: dict[str, Tensor], wanted: dict[str, tuple], fixed: Fixed | None
+    ) -> list[Tensor]:
+        """The tensors of a kind in order. Raises ValueError where one is missing, unknown, or does not fit."""
+        amiss = [f"no value for {kind} {name!r}" for name in wanted if name not in given]
+        amiss += [f"there is no {kind} {name!r}" for name in given if name not in wanted]
+        if amiss:
+            raise ValueError(f"{amiss[0]}; the {kind}s are {', '.join(wanted) or 'none'}")
+        read = [self._checked(name, torch.as_tensor(given[name]), *wanted[name]) for name in wanted]
+        beside = [*zip(self.clamp_shapes, () if fixed is None else fixed), *zip(wanted, read)]
+        for name, value in beside:
+            if len(value) != len(beside[0][1]):
+                counts = f"{len(value)} in {name}, {len(beside[0][1])} in {beside[0][0]}"
+                raise ValueError(f"the inputs differ in their number of samples: {counts}")
+        return read
+
+    def _checked(self, name: str, value: Tensor, shape: tuple[int, ...], classes: int | None) -> Tensor:
+        if value.dim() == 0 or tuple(value.shape[1:]) != shape:
+            form = ", ".join(["batch", *map(str, shape)])
+            raise ValueError(f"{name} has shape {tuple(value.shape)}; it takes [{form}]")
+        if len(value) == 0:
+            raise ValueError(f"{name} holds no sample")
+        if classes is None:
+            return value.to(self.device, self.dtype)
+        if value.is_floating_point() or value.is_complex():
+            raise ValueError(f"{name} holds integers; {value.dtype} does not fit")
         value = value.to(self.device, torch.int64)
         if value.numel() and (int(value.min()) < 0 or int(value.max()) >= classes):
             seen = f"{int(value.min())} to {int(value.max())}"
             raise ValueError(f"{name} runs from {seen}; its dim has 0 to {classes - 1}")
         return value
 
-    def _input(self, kind: str, given: dict[str, Tensor], wanted: dict[str, tuple]) -> list[Tensor]:
-        missing = [name for name in wanted if name not in given]
-        if missing:
-            raise ValueError(f"no value for {kind} {missing[0]!r}; the {kind}s are {', '.join(wanted)}")
-        read = []
-        for name, (shape, classes) in wanted.items():
-            if classes is None:
-                read.append(self._real(name, given[name], shape))
-            else:
-                read.append(self._integer(name, given[name], shape, classes))
-        counts = [str(len(value)) for value in read]
-        if len(set(counts)) > 1:
-            raise ValueError(f"the {kind}s differ in their number of samples: {', '.join(counts)}")
-        return read
-
-    def _fixed(self, clamps: dict[str, Tensor]) -> Fixed:
-        return self._prepare(*self._input("clamp", clamps, self.clamp_shapes))
-
-    def _aims(self, targets: dict[str, Tensor]) -> list[Tensor]:
-        return self._input("target", targets, self.target_shapes)
+    def _strength(self, beta: float | str | None) -> float | str | None:
+        if beta is None or beta == "auto" or (not isinstance(beta, str) and 0 < abs(beta) < float("inf")):
+            return beta
+        raise ValueError(f"the strength of a nudge is a finite number other than 0, or 'auto', not {beta!r}")
 
     # ---------------------------------------------------------------- the free phase
 
     def _phase(self, steps: int | None, step: float | None, tolerance: float | None) -> Phase:
+        if steps is not None and steps < 0:
+            raise ValueError(f"steps is 0 or more, not {steps!r}")
+        if step is not None and not 0 < step < float("inf"):
+            raise ValueError(f"step is a number above 0, not {step!r}")
         exact = steps is not None and tolerance is None
         count = self.relax_steps if steps is None else steps
         limit = self.relax_max_steps if steps is None and self.relax_max_steps else 10 * count
@@ -700,7 +714,7 @@ class Resistive(nn.Module):
         return Phase(count, each, goal, self.relax_chunk, max(count, limit))
 
     def _begin(self, states: dict[str, Tensor] | None, fixed: Fixed) -> list[Tensor]:
-        begin = self._start(fixed) if states is None else self._listed(states)
+        begin = self._start(fixed) if states is None else self._listed(states, fixed)
         begin = [x.clone() for x in begin]
         self._project_(begin)
         return begin
