@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -293,3 +294,14 @@ def test_integers_are_not_cut_from_reals() -> None:
         net.relax({"idx": torch.full((2, length), 0.7)})
     with pytest.raises(ValueError, match="idx runs from 5 to 1000"):
         net.relax({"idx": [[5] * (length - 1) + [1000]]})
+
+
+def test_the_page_about_the_interface_runs() -> None:
+    """Its first lines as they stand, and every member of the network that it names."""
+    block = Path("docs/interface.md").read_text().split("```py\n")[1].split("```")[0]
+    made, named = block.split('net = energyc.load("runs')
+    scope: dict[str, Any] = {}
+    exec(made, scope)
+    members = set(re.findall(r"^net\.(\w+)", named, re.MULTILINE))
+    assert {"params", "energy", "relax", "gradients", "correction"} <= members
+    assert [name for name in members if not hasattr(scope["net"], name)] == []
