@@ -17,18 +17,13 @@ def antiderivative(graph: Graph, function: Function, u: Node) -> Node | None:
         return None
     if function.name == "power" and function.parameter is not None:
         raised = function.parameter + 1
-        return _logarithm(graph, u) if raised == 0 else graph.scale(1 / raised, graph.power(u, raised))
+        return graph.map("log", u) if raised == 0 else graph.scale(1 / raised, graph.power(u, raised))
     rule = _RULES.get(function.name)
     return rule and rule(graph, u)
 
 
 def _named(name: str, factor: int = 1) -> Rule:
     return lambda g, u: g.scale(factor, g.map(name, u))
-
-
-def _logarithm(g: Graph, u: Node) -> Node:
-    """``log |u|``, as ``1/2 log u^2``."""
-    return g.scale(Fraction(1, 2), g.map("log", g.power(u, 2)))
 
 
 def _tanh(g: Graph, u: Node) -> Node:
