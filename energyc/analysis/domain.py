@@ -156,4 +156,6 @@ class Signs:
             return 1 if exponent.denominator != 1 or exponent % 2 == 0 else self._known[node.argument]
         if function.name in ("exp", "sigmoid", "softplus"):
             return 2
+        if function.name in ("sqrt", "abs", "relu") and self._known[node.argument] == 2:
+            return 2
         return 1 if FUNCTIONS[function.name].low >= 0 else 0

@@ -52,6 +52,12 @@ def test_large_numbers_are_no_bug_of_ours(force: str, size: int) -> None:
     assert report["class"] == "conservative"
 
 
+def test_a_root_of_what_is_positive_is_positive() -> None:
+    text = "network n\ndim N = 3\nstate z[N]\nforce f on z[n] = z[n] / sqrt(z[n]^2 + 1e-3)\n"
+    assert judged(text)["class"] == "conservative"
+    assert judged(text.replace(" + 1e-3", ""))["class"] == "undecided"
+
+
 def test_nothing_is_written_beside_the_report(capfd: pytest.CaptureFixture[str]) -> None:
     judged("network n\nstate x, y\nforce f on x = ((y)^(1/2))^2 - y\nforce g on y = y^(1/3) + exp(1e4 * y)\n")
     assert capfd.readouterr() == ("", "")
