@@ -86,6 +86,7 @@ class Training:
 
     def resume(self) -> None:
         """Put the newest whole checkpoint back, and the log to what it was then."""
+        self._refuse_fewer_updates()
         checkpoint = checkpoints.load_last(self.folder.checkpoints, self._reporter.message)
         self._check_samples(checkpoint.state["samples"])
         restore(self.session.net, checkpoint, self.learner.optimizer)
@@ -99,7 +100,8 @@ class Training:
         with writing(self.session.out, self.kept):
             checkpoints.discard_after(self.folder.checkpoints, self.step)
             self._log.truncate(self.step)
-            self.folder.write_info(run_info(self.session, self.learner))
+            if self.total >= self._intended():
+                self.folder.write_info(run_info(self.session, self.learner))
 
     def run(self) -> Outcome:
         """Make the updates that are left."""
@@ -186,6 +188,18 @@ class Training:
             "evaluated": self.evaluated,
             "controller": None if self.learner.controller is None else self.learner.controller.to_json(),
         }
+
+    def _refuse_fewer_updates(self) -> None:
+        """Raise UserError E0502 where the run has made more updates than it is to have, damaged checkpoints included."""
+        made = max(checkpoints.steps(self.folder.checkpoints), default=0)
+        if self.total < made:
+            message = f"{self.session.out} has made {made} updates already, more than the {self.total} asked for"
+            raise UserError(message, code="E0502", help=f"leave out --steps, or give {made} or more")
+
+    def _intended(self) -> int:
+        """The updates that run.json says the run is to have: ``--steps`` may stop it earlier, and never shortens it."""
+        steps = self.folder.read_info().get("steps")
+        return steps if isinstance(steps, int) else 0
 
     def _check_samples(self, samples: int) -> None:
         if samples != self.learner.order.samples:

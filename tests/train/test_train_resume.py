@@ -14,8 +14,11 @@ from pathlib import Path
 import pytest
 import torch
 
+from energyc.diagnostics import UserError
 from energyc.train.checkpoint import load_last
 from energyc.train.loop import train
+from energyc.train.outcome import Interrupted
+from energyc.train.run import load_run
 from tests.train.tiny import make_session
 
 HERE = Path(__file__).parent
@@ -119,7 +122,6 @@ def test_second_interrupt_quits_at_once(tmp_path: Path) -> None:
 
 
 def test_interrupted_while_evaluating(tmp_path: Path) -> None:
-    from energyc.train.outcome import Interrupted
     from energyc.train.signals import Signals
 
     settings = {"steps": 10, "batch": 5, "eval_every": 5}
@@ -163,6 +165,38 @@ def test_finished_run_goes_on(tmp_path: Path) -> None:
     train(make_session(tmp_path / "short", {**settings, "steps": 60}), resume=True)
     logs = [(tmp_path / name / "metrics.jsonl").read_bytes() for name in ("long", "short")]
     assert logs[0] == logs[1]
+
+
+def test_a_run_is_never_shortened(tmp_path: Path) -> None:
+    settings, out = {"batch": 7, "eval_every": 10}, tmp_path / "run"
+    train(make_session(out, {**settings, "steps": 60}))
+    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    with pytest.raises(UserError, match="has made 60 updates already, more than the 30 asked for") as caught:
+        train(make_session(out, {**settings, "steps": 30}), resume=True)
+    assert caught.value.code == "E0502" and "--steps" in str(caught.value.help)
+    assert before == {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    train(make_session(out, {**settings, "steps": 90}), resume=True)
+    weights = out / "checkpoints" / "step-00000090" / "params.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-4] + b"boom")
+    with pytest.raises(UserError, match="has made 90 updates"):
+        train(make_session(out, {**settings, "steps": 85}), resume=True)
+
+
+def test_an_early_end_leaves_the_intended_length(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    session = make_session(out, {"batch": 7, "eval_every": 10, "steps": 60})
+    plain = session.net.gradients
+
+    def interrupting(*given: object, **named: object) -> object:
+        if int(session.net.calls) == 20:  # type: ignore[attr-defined]
+            os.kill(os.getpid(), signal.SIGTERM)
+        return plain(*given, **named)  # type: ignore[arg-type]
+
+    session.net.gradients = interrupting  # type: ignore[method-assign, assignment]
+    with pytest.raises(Interrupted):
+        train(session)
+    assert train(make_session(out, {"batch": 7, "eval_every": 10, "steps": 40}), resume=True).steps == 40
+    assert load_run(out).options.steps == load_run(out).info["steps"] == 60
 
 
 def test_resume_falls_back_from_damage(tmp_path: Path) -> None:
