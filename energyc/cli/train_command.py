@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -102,7 +103,7 @@ def _one(prepared: Prepared, folder: Path, console: Console, *, resume: bool) ->
     outcome = train(prepared.session(folder), resume=resume, reporter=make_reporter(quiet=quiet))
     _draw(prepared, folder, console)
     if console.is_json:
-        keys = ("steps", "final", "best", "best_step", "seconds")
+        keys = ("steps", "final", "best", "best_step", "seconds", "warnings")
         console.write_json({"run": str(outcome.out), **{key: getattr(outcome, key) for key in keys}})
         return
     console.write(f"{outcome.out}: {outcome.steps} steps in {outcome.seconds:.0f} s")
@@ -110,6 +111,7 @@ def _one(prepared: Prepared, folder: Path, console: Console, *, resume: bool) ->
         console.write(f"  at the end: {written(outcome.final)}")
     if outcome.best:
         console.write(f"  best, step {outcome.best_step}: {written(outcome.best)}")
+    _warn(outcome.warnings, console)
 
 
 def _several(prepared: Prepared, seeds: Any, folder: Path, console: Console, *, resume: bool) -> None:
@@ -130,6 +132,12 @@ def _several(prepared: Prepared, seeds: Any, folder: Path, console: Console, *, 
     from rich.console import Console as Terminal
 
     Terminal(no_color=not console.colors(sys.stdout)).print(summary_table(summary))
+    _warn(summary["warnings"], console)
+
+
+def _warn(warnings: Sequence[str], console: Console) -> None:
+    for warning in warnings:
+        console.write(f"  warning: {warning}")
 
 
 def _draw(prepared: Prepared, folder: Path, console: Console) -> None:

@@ -6,6 +6,7 @@ therefore knows everything up to its step, and ``metrics.jsonl`` cut at that ste
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,7 +24,7 @@ from energyc.train.health import NotFinite, bad_param
 from energyc.train.info import run_info
 from energyc.train.learner import Learner
 from energyc.train.metrics_log import MetricsLog, Row
-from energyc.train.outcome import Diverged, Interrupted, Outcome
+from energyc.train.outcome import Diverged, Interrupted, Numbers, Outcome
 from energyc.train.penalty import Controller
 from energyc.train.progress import Reporter
 from energyc.train.session import Session
@@ -58,6 +59,7 @@ class Training:
         self.step = 0
         self.best: dict[str, Any] | None = None  # step, value, numbers
         self.evaluated: dict[str, Any] | None = None  # step, numbers: the last evaluation
+        self.idle = 0  # updates that moved no param, because the gate held every sample back
         self.kept: int | None = None  # the step of the newest checkpoint
         self._held_out = Feed(session.feeds, "test", session.device, session.dtype)
         self._log = MetricsLog(self.folder.metrics)
@@ -93,6 +95,7 @@ class Training:
         if checkpoint.state.get("controller"):
             self.learner.controller = Controller(**checkpoint.state["controller"])
         self.step = self.kept = checkpoint.step
+        self.idle = checkpoint.state.get("idle", 0)
         self.evaluated = checkpoint.state["evaluated"]
         best = checkpoint.state["best"]
         present = checkpoints.steps(self.folder.checkpoints)
@@ -111,6 +114,7 @@ class Training:
             with self._finite():
                 row = self.learner.update(self.step)
             self.step += 1
+            self.idle += row["gradient_norm"] is None
             self._record(row)
             self._finish_step()
         return self._outcome()
@@ -186,11 +190,12 @@ class Training:
             "seed": self.options.seed,
             "best": self.best,
             "evaluated": self.evaluated,
+            "idle": self.idle,
             "controller": None if self.learner.controller is None else self.learner.controller.to_json(),
         }
 
     def _refuse_fewer_updates(self) -> None:
-        """Raise UserError E0502 where the run has made more updates than it is to have, damaged checkpoints included."""
+        """Raise UserError E0502 where the run has made more updates than it is to have; a damaged checkpoint counts."""
         made = max(checkpoints.steps(self.folder.checkpoints), default=0)
         if self.total < made:
             message = f"{self.session.out} has made {made} updates already, more than the {self.total} asked for"
@@ -220,4 +225,14 @@ class Training:
     def _outcome(self) -> Outcome:
         final = {} if self.evaluated is None else self.evaluated["numbers"]
         best, step = ({}, None) if self.best is None else (self.best["numbers"], self.best["step"])
-        return Outcome(self.session.out, self.step, final, best, step, self._seconds)
+        return Outcome(self.session.out, self.step, final, best, step, self._seconds, tuple(self._warnings(final)))
+
+    def _warnings(self, final: Numbers) -> Iterator[str]:
+        """What the summary must not keep quiet."""
+        why = f"energyc verify {self.session.out} says why the network does not settle"
+        if self.idle:
+            gate = f"train.gate = {self.options.gate:g}"
+            yield f"{self.idle} of {self.step} updates moved no param, because no sample settled below {gate}; {why}"
+        bad = [name for name, value in final.items() if not math.isfinite(value)]
+        if bad:
+            yield f"not finite in the last evaluation: {', '.join(bad)}; {why}"

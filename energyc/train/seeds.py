@@ -65,6 +65,9 @@ def summarise(seeds: Sequence[int], outcomes: Sequence[Outcome]) -> Summary:
         "best": _spread([outcome.best for outcome in outcomes]),
         "best_steps": [outcome.best_step for outcome in outcomes],
         "seconds": [round(outcome.seconds, 3) for outcome in outcomes],
+        "warnings": [
+            f"seed {seed}: {text}" for seed, outcome in zip(seeds, outcomes, strict=True) for text in outcome.warnings
+        ],
     }
 
 

@@ -257,10 +257,28 @@ def test_nothing_settled(tmp_path: Path) -> None:
 
     session.net.gradients = unsettled  # type: ignore[method-assign, assignment]
     before = session.net.params["W"].clone()
-    train(session)
+    (warning,) = train(session).warnings
+    assert warning.startswith("2 of 2 updates moved no param") and "train.gate = 0.001" in warning
+    assert f"energyc verify {tmp_path / 'run'}" in warning
+    (again,) = train(make_session(tmp_path / "run", {"steps": 3, "batch": 10, "gate": 1e-3}), resume=True).warnings
+    assert again.startswith("2 of 3 updates")
     rows = load_run(tmp_path / "run").rows()
-    assert [row["gated"] for row in rows if row["kind"] == "train"] == [10, 10]
+    assert [row["gated"] for row in rows if row["kind"] == "train"] == [10, 10, 0]
     assert torch.equal(before, session.net.params["W"])
+
+
+def test_a_last_evaluation_that_is_not_finite(tmp_path: Path) -> None:
+    session = make_session(tmp_path / "run", {"steps": 2})
+    plain = session.net.relax
+
+    def exploding(*given: object, **named: object) -> object:
+        relaxed = plain(*given, **named)  # type: ignore[arg-type]
+        relaxed.residual[0] = float("nan")
+        return relaxed
+
+    session.net.relax = exploding  # type: ignore[method-assign, assignment]
+    (warning,) = train(session).warnings
+    assert warning.startswith("not finite in the last evaluation: residual, residual_max; energyc verify")
 
 
 def test_run_json_changed_by_hand(tmp_path: Path) -> None:
