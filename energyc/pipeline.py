@@ -97,6 +97,7 @@ def resolve(source: Source, choices: Choices = Choices()) -> Network:
     """The typed network. Raises SpecError with every error of the file."""
     from energyc.data import find_adapter
     from energyc.resolve import resolve as resolve_tree
+    from energyc.train.options import faults
 
     tree = parse(source)
     with stage("resolve", source.name):
@@ -106,6 +107,7 @@ def resolve(source: Source, choices: Choices = Choices()) -> Network:
             preset=choices.preset,
             overrides=choices.overrides,
             schemas=lambda adapter, options: find_adapter(adapter).schema(for_data(options)),
+            train_faults=lambda settings: faults(for_data(settings)),
         )
 
 

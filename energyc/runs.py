@@ -177,7 +177,7 @@ def _options(network: Network, request: Request) -> TrainOptions:
     if request.rule is not None:
         options = replace(options, rule=request.rule)
     if request.seed is not None:
-        options = replace(options, seed=request.seed)
+        options = options.with_seed(request.seed)
     if request.steps is not None:
         options = options.with_steps(request.steps)
     return replace(options, allow_biased=options.allow_biased or request.allow_biased)

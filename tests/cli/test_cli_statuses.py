@@ -128,6 +128,23 @@ def test_settings_from_outside(tmp_path: Path, capfd: Capture) -> None:
     assert "did you mean" in energyc(capfd, "check", path, "--set", "relax.stps=3").err
 
 
+def test_train_settings_that_do_not_fit_are_all_shown_with_their_places(tmp_path: Path, capfd: Capture) -> None:
+    path = written(
+        tmp_path, SMALL.replace("optimizer = adam,", "gate = -2,\n  penalty = jacobian(target = 0), betas = [1],")
+    )
+    for arguments in (("check", path), ("train", path, "--out", tmp_path / "run")):
+        done = energyc(capfd, *arguments)
+        assert done.status == 1
+        assert done.err.count("error[E0502]") == 3
+        assert all(f"{path}:{place}" in done.err for place in ("16:29", "17:3", "17:35")), done.err
+        assert "train.penalty = jacobian(target = 0) does not fit: target = 0" in done.err
+    set_outside = energyc(
+        capfd, "check", written(tmp_path), "--set", "train.gate=[1,2]", "--set", "relax.step=[1,f(a=2)]"
+    )
+    assert "train.gate = [1, 2] does not fit" in set_outside.err
+    assert "`relax.step` is a positive number, not `[1, f(a = 2)]`" in set_outside.err
+
+
 def test_colour_is_asked_for_or_not(tmp_path: Path, capfd: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     path = written(tmp_path)
     assert "\x1b[" in energyc(capfd, "check", path, "--color", "always").out
