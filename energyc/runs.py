@@ -111,7 +111,9 @@ def reopen(run: Path, *, steps: int | None = None, data: Sequence[str] = (), dev
     options = saved.options if steps is None else saved.options.with_steps(steps)
     rule = str(saved.info.get("rule", options.rule or "implicit"))
     compiled = emit(network, [rule, "implicit"])
-    paths = data_paths(network, data) or {str(k): str(v) for k, v in dict(saved.info.get("data", {})).items()}
+    paths = _found(
+        {str(k): str(v) for k, v in dict(saved.info.get("data", {})).items()}, data_paths(network, data), run
+    )
     datasets = open_data(network, paths, options.seed)
     where = device or str(saved.info.get("device", "cpu"))
     return Prepared(source, Choices(), network, compiled, options, datasets, paths, where)
@@ -189,18 +191,35 @@ def _options(network: Network, request: Request) -> TrainOptions:
 def data_paths(network: Network, given: Sequence[str]) -> dict[str, str]:
     """The path for each binding from ``--data``: a path where the spec has one binding, else ``binding=path``.
 
-    Raises UserError where it is not clear which binding a path is for.
+    Raises UserError where it is not clear which binding a path is for, or where there is no path.
     """
     paths: dict[str, str] = {}
     for text in given:
         name, equals, path = text.partition("=")
-        if equals and name in network.bindings:
-            paths[name] = str(Path(path).absolute())
-        elif len(network.bindings) == 1:
-            paths[next(iter(network.bindings))] = str(Path(text).absolute())
-        else:
-            raise UserError(f"--data {text} names no data of this spec", code="E0903", help=_data_help(network))
+        if not (equals and name in network.bindings):
+            name, path = _only_binding(network, text), text
+        if not path:
+            raise UserError(f"--data {text or repr(text)} gives no path", code="E0903", help=_data_help(network))
+        paths[name] = str(Path(path).absolute())
     return paths
+
+
+def _only_binding(network: Network, text: str) -> str:
+    """The binding that a bare path is for; ``foo=PATH`` is a misspelt binding unless there is such a file."""
+    name, equals, _ = text.partition("=")
+    misspelt = equals and name.isidentifier() and not Path(text).exists()
+    if misspelt or len(network.bindings) != 1:
+        raise UserError(f"--data {text} names no data of this spec", code="E0903", help=_data_help(network))
+    return next(iter(network.bindings))
+
+
+def _found(recorded: Mapping[str, str], given: Mapping[str, str], run: Path) -> dict[str, str]:
+    """The paths of a run's data, those given now first. Raises UserError for one that is gone."""
+    for name, path in recorded.items():
+        if name not in given and not Path(path).exists():
+            message = f"{run} was made with the data {name} from {path}, and nothing is there now"
+            raise UserError(message, code="E0913", help=f"say where they lie now: --data {name}=PATH")
+    return {**recorded, **given}
 
 
 def _data_help(network: Network) -> str:

@@ -42,8 +42,7 @@ def plot_run(
 def _plot_curves(run: SavedRun) -> list[Path]:
     rows = run.rows()
     if not rows:
-        message = f"the run {run.folder.path} has recorded nothing yet"
-        raise UserError(message, code="E0530", help=f"train it: energyc train --resume {run.folder.path}")
+        raise _nothing_recorded(run)
     title = f"{run.info.get('network', '')}, {run.info.get('rule', '')}"
     learning, health = run.folder.pictures / "learning.png", run.folder.pictures / "health.png"
     best = run.checkpoint("last").state.get("best") or {}
@@ -52,6 +51,16 @@ def _plot_curves(run: SavedRun) -> list[Path]:
         return [learning]
     health_curves(rows, health, title=title)
     return [learning, health]
+
+
+def _nothing_recorded(run: SavedRun) -> UserError:
+    path = run.folder.path
+    if run.checkpoint("last").step == 0:
+        help_text = f"train it: energyc train --resume {path}"
+        return UserError(f"the run {path} has recorded nothing yet", code="E0530", help=help_text)
+    message = f"the rows of {run.folder.metrics} are gone, and the curves are drawn from them"
+    help_text = f"put a copy back or train anew with another --out; energyc eval {path} measures the network as it is"
+    return UserError(message, code="E0530", help=help_text)
 
 
 def _plot_network(run: SavedRun, session: Session, samples: int, notify: Notify) -> list[Path]:

@@ -12,7 +12,7 @@ from energyc.resolve.bindings import Bindings
 from energyc.resolve.names import Names
 from energyc.resolve.network import Call, Nudge, Relax
 from energyc.resolve.reporter import Reporter, did_you_mean, listed
-from energyc.resolve.sizes import Real
+from energyc.resolve.sizes import Real, settable
 from energyc.resolve.written import written
 from energyc.syntax import ast
 
@@ -96,7 +96,7 @@ def _set_symbol(
     span: Span | None,
 ) -> None:
     entry = names.get(key)
-    known = [e.name for e in names.of_kind("dim", "const")]
+    known = settable(names)
     if entry is None or entry.kind not in ("dim", "const"):
         said = f"`{key}` is {entry.spoken} and cannot be set" if entry else f"there is no dim or const `{key}` to set"
         reporter.error(
@@ -249,7 +249,8 @@ def type_relax(given: dict[str, Setting], states: Iterable[str], reporter: Repor
         head, _, state = key.partition(".")
         if head == "step" and state:
             if state not in names:
-                reporter.error("E0543", f"there is no state `{state}`", setting.span, help=did_you_mean(state, names))
+                help = did_you_mean(state, names, f"the states are {listed(names)}")
+                reporter.error("E0543", f"there is no state `{state}`", setting.span, help=help)
                 continue
             step_of[state] = typed.real(key, 1.0) or 1.0
     for key in ("measure", "patience", "exit"):
@@ -342,7 +343,8 @@ def type_train(
     for key, setting in given.items():
         head, _, param = key.partition(".")
         if head == "lr" and param and param not in names:
-            reporter.error("E0543", f"there is no param `{param}`", setting.span, help=did_you_mean(param, names))
+            help = did_you_mean(param, names, f"the params are {listed(names)}" if names else "the spec has no params")
+            reporter.error("E0543", f"there is no param `{param}`", setting.span, help=help)
     chosen = {key: setting.value for key, setting in given.items() if not _taken_back(setting)}
     known = {key: value for key, value in chosen.items() if key.partition(".")[0] in TRAIN and value is not None}
     for fault in [] if faults is None else faults(known):

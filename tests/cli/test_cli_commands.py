@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import energyc as package
-from tests.cli.run import SMALL, energyc, written
+from tests.cli.run import LANGUAGE, SMALL, energyc, written
 
 Capture = pytest.CaptureFixture[str]
 
@@ -188,23 +188,6 @@ def test_the_operations_of_a_step_are_those_of_its_matrix_products(tmp_path: Pat
     report = energyc(capfd, "check", written(tmp_path), "--format", "json").json
     products_with_v = 2 * (2 * 6 * 10)  # V y and V^T s; W x is computed once a relaxation
     assert report["flops_per_step"] == products_with_v
-
-
-LANGUAGE = """\
-network chars
-dim T = 5, D = 4
-data text = characters(context = T)
-dim V = text.vocabulary
-clamp idx[T] : V = text.input
-target label[T] : V = text.target
-param tok[V, D], W[D, V] ~ normal(0.5)
-state z[T, D]
-energy pull = 1/2 * sum[t,d]((z[t,d] - tok[idx[t], d])^2)
-readout logits[t,w] = sum[d](z[t,d] * W[d,w])
-cost ce = mean[t](cross_entropy[w](logits[t,w], label[t]))
-relax { step = 1/2, steps = 10 }
-train { rule = implicit, steps = 1, batch = 4, eval_samples = 4 }
-"""
 
 
 def test_sample(tmp_path: Path, capfd: Capture) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from energyc import pipeline
 from energyc.cli.main import COMMANDS
-from tests.cli.run import SMALL, UNTIED, energyc, written
+from tests.cli.run import LANGUAGE, SMALL, UNTIED, energyc, written
 
 Capture = pytest.CaptureFixture[str]
 
@@ -143,6 +143,40 @@ def test_train_settings_that_do_not_fit_are_all_shown_with_their_places(tmp_path
     )
     assert "train.gate = [1, 2] does not fit" in set_outside.err
     assert "`relax.step` is a positive number, not `[1, f(a = 2)]`" in set_outside.err
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "said"),
+    [
+        ("", "E0903", "--data '' gives no path"),
+        ("digits=", "E0903", "--data digits= gives no path"),
+        ("foo=there.txt", "E0903", "write --data digits=PATH"),
+        ("a/b=c", "E0913", "a/b=c: not found"),
+    ],
+)
+def test_data_that_is_not_clear(given: str, code: str, said: str, tmp_path: Path, capfd: Capture) -> None:
+    done = energyc(capfd, "train", written(tmp_path), "--data", given, "--out", tmp_path / "run")
+    assert done.status == 1
+    assert f"error[{code}]" in done.err and said in done.err, done.err
+
+
+def test_what_a_run_was_made_with_is_gone(tmp_path: Path, capfd: Capture) -> None:
+    run, text, moved = tmp_path / "run", tmp_path / "text.txt", tmp_path / "moved.txt"
+    text.write_text("To be or not to be, that is the question. " * 40)
+    spec = written(tmp_path, LANGUAGE, "chars")
+    folder = energyc(capfd, "train", spec, "--data", tmp_path, "--out", run)
+    assert "error[E0913]" in folder.err and f"{tmp_path}: a folder; expected a text file" in folder.err
+    assert energyc(capfd, "train", spec, "--data", text, "--out", run, "--quiet").status == 0
+    text.rename(moved)
+    for command in (("train", "--resume", run), ("eval", run), ("plot", run)):
+        gone = energyc(capfd, *command)
+        assert gone.status == 1
+        assert f"made with the data text from {text}" in gone.err and "--data text=PATH" in gone.err, gone.err
+    assert energyc(capfd, "eval", run, "--data", f"text={moved}").status == 0
+    (run / "metrics.jsonl").unlink()
+    lost = energyc(capfd, "plot", run, "--data", moved)
+    assert lost.status == 1
+    assert "metrics.jsonl are gone" in lost.err and "--resume" not in lost.err
 
 
 def test_colour_is_asked_for_or_not(tmp_path: Path, capfd: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
