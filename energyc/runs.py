@@ -65,7 +65,7 @@ class Prepared:
         dtype = dtype_of(self.network)
         feeds = Feeds(self.datasets, *_fields(self.network))
         net = instantiate(self.compiled, self.device, dtype, options.seed)
-        return Session(net, feeds, options, out, self._files(), self._info(), self.device, dtype)
+        return Session(net, feeds, options, out, self._files(), self._info(), self.device, dtype, self.paths)
 
     def _files(self) -> dict[str, str]:
         tree = parse(self.source)

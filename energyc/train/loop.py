@@ -21,6 +21,7 @@ from energyc.train.evaluation import Stopped, check_names, evaluate_split, is_be
 from energyc.train.feeds import Feed
 from energyc.train.folder import RunFolder, claim, refuse_taken
 from energyc.train.health import NotFinite, bad_param
+from energyc.train.identity import made_of, refuse_other
 from energyc.train.info import run_info
 from energyc.train.learner import Learner
 from energyc.train.metrics_log import MetricsLog, Row
@@ -55,7 +56,8 @@ class Training:
         self.session = session
         self.options = session.options
         self.folder = RunFolder(session.out)
-        self.learner = Learner(session, Feed(session.feeds, "train", session.device, session.dtype))
+        self._feed = Feed(session.feeds, "train", session.device, session.dtype)
+        self.learner = Learner(session, self._feed)
         self.step = 0
         self.best: dict[str, Any] | None = None  # step, value, numbers
         self.evaluated: dict[str, Any] | None = None  # step, numbers: the last evaluation
@@ -82,7 +84,7 @@ class Training:
         with writing(self.session.out, None):
             for name, text in self.session.files.items():
                 replace_bytes(self.folder.path / name, text.encode())
-            self.folder.write_info(run_info(self.session, self.learner))
+            self.folder.write_info(run_info(self.session, self.learner, made_of(self.session, self._feed)))
             self._log.truncate(0)
         self._save()
 
@@ -91,6 +93,8 @@ class Training:
         self._refuse_fewer_updates()
         checkpoint = checkpoints.load_last(self.folder.checkpoints, self._reporter.message)
         self._check_samples(checkpoint.state["samples"])
+        before, identity = self.folder.read_info(), made_of(self.session, self._feed)
+        refuse_other(self.session.out, before.get("made_of", {}), identity)
         restore(self.session.net, checkpoint, self.learner.optimizer)
         if checkpoint.state.get("controller"):
             self.learner.controller = Controller(**checkpoint.state["controller"])
@@ -103,8 +107,8 @@ class Training:
         with writing(self.session.out, self.kept):
             checkpoints.discard_after(self.folder.checkpoints, self.step)
             self._log.truncate(self.step)
-            if self.total >= self._intended():
-                self.folder.write_info(run_info(self.session, self.learner))
+            if self.total >= before.get("steps", 0):  # --steps may stop a run earlier, and never shortens it
+                self.folder.write_info(run_info(self.session, self.learner, identity))
 
     def run(self) -> Outcome:
         """Make the updates that are left."""
@@ -200,11 +204,6 @@ class Training:
         if self.total < made:
             message = f"{self.session.out} has made {made} updates already, more than the {self.total} asked for"
             raise UserError(message, code="E0502", help=f"leave out --steps, or give {made} or more")
-
-    def _intended(self) -> int:
-        """The updates that run.json says the run is to have: ``--steps`` may stop it earlier, and never shortens it."""
-        steps = self.folder.read_info().get("steps")
-        return steps if isinstance(steps, int) else 0
 
     def _check_samples(self, samples: int) -> None:
         if samples != self.learner.order.samples:

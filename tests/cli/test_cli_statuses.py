@@ -173,6 +173,10 @@ def test_what_a_run_was_made_with_is_gone(tmp_path: Path, capfd: Capture) -> Non
         assert gone.status == 1
         assert f"made with the data text from {text}" in gone.err and "--data text=PATH" in gone.err, gone.err
     assert energyc(capfd, "eval", run, "--data", f"text={moved}").status == 0
+    moved.write_text(moved.read_text().replace("not", "nut"))
+    other = energyc(capfd, "train", "--resume", run, "--data", moved)
+    assert other.status == 1
+    assert "error[E0520]: the data text are not those that the run" in other.err
     (run / "metrics.jsonl").unlink()
     lost = energyc(capfd, "plot", run, "--data", moved)
     assert lost.status == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import random
@@ -9,17 +10,22 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
 from energyc.diagnostics import UserError
 from energyc.train.checkpoint import load_last
+from energyc.train.feeds import Feeds
+from energyc.train.identity import files_digest
 from energyc.train.loop import train
 from energyc.train.outcome import Interrupted
 from energyc.train.run import load_run
-from tests.train.tiny import make_session
+from energyc.train.session import Session
+from tests.train.tiny import TinyData, make_session
 
 HERE = Path(__file__).parent
 SETTINGS = {
@@ -197,6 +203,53 @@ def test_an_early_end_leaves_the_intended_length(tmp_path: Path) -> None:
         train(session)
     assert train(make_session(out, {"batch": 7, "eval_every": 10, "steps": 40}), resume=True).steps == 40
     assert load_run(out).options.steps == load_run(out).info["steps"] == 60
+
+
+def test_a_run_does_not_go_on_with_something_else(tmp_path: Path) -> None:
+    settings, out = {"batch": 7, "steps": 10}, tmp_path / "run"
+    file, folder = tmp_path / "pairs.txt", tmp_path / "pairs"
+    folder.mkdir()
+    (folder / "a.txt").write_text("1 2")
+    file.write_text("1 2")
+
+    def session(place: Path = file, **changes: Any) -> Session:
+        return replace(make_session(out, settings), sources={"pairs": str(place)}, **changes)
+
+    train(session())
+    made = json.loads((out / "run.json").read_text())["made_of"]
+    assert made["files"]["pairs"] == hashlib.sha256(b"1 2").hexdigest()
+    file.rename(tmp_path / "moved.txt")
+    train(session(tmp_path / "moved.txt"), resume=True)
+    file.write_text("1 3")
+    other = Feeds({"pairs": TinyData(factor=0.9)}, {"x": ("pairs", "x")}, {"t": ("pairs", "t")})
+    for changed, code, said in (
+        (session(), "E0520", "the data pairs are not those"),
+        (session(folder), "E0520", "the data pairs are not those"),
+        (session(tmp_path / "moved.txt", feeds=other), "E0520", "the training samples are not those"),
+        (
+            session(tmp_path / "moved.txt", files={"spec.energy": "network tiny2\n"}),
+            "E0514",
+            "spec.energy is not the one",
+        ),
+    ):
+        with pytest.raises(UserError, match=said) as caught:
+            train(changed, resume=True)
+        assert caught.value.code == code
+    info = json.loads((out / "run.json").read_text())
+    del info["made_of"]
+    (out / "run.json").write_text(json.dumps(info))
+    train(session(), resume=True)  # a run made before identities were kept
+
+
+def test_the_digest_of_a_folder(tmp_path: Path) -> None:
+    for number in range(200):
+        (tmp_path / f"{number:03}.txt").write_text("x")
+    before = files_digest(tmp_path)
+    assert files_digest(tmp_path) == before
+    (tmp_path / "000.txt").write_text("y")
+    content = files_digest(tmp_path)
+    (tmp_path / "199.txt").rename(tmp_path / "200.txt")
+    assert len({before, content, files_digest(tmp_path)}) == 3
 
 
 def test_resume_falls_back_from_damage(tmp_path: Path) -> None:
