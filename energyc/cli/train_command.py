@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from energyc.cli.console import Console
-from energyc.cli.options import data_option, output_options, spec_options
+from energyc.cli.options import SEED, data_option, output_options, spec_options
 
 if TYPE_CHECKING:
     from energyc.pipeline import Choices
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @click.option("--steps", metavar="N", type=click.IntRange(min=0), help="Updates; replaces the spec's steps or epochs.")
 @click.option("--out", metavar="RUN", type=click.Path(), help="The run's folder; runs/NAME-N where it is left out.")
 @click.option("--device", metavar="D", help="Where to compute: cpu, cuda, cuda:1.")
-@click.option("--seed", metavar="N", type=click.IntRange(min=0), help="Decides weights, order of data and noise.")
+@click.option("--seed", metavar="N", type=SEED, help="Decides weights, order of data and noise.")
 @click.option("--seeds", metavar="K", type=click.IntRange(min=1), help="Train K seeds; mean and deviation.")
 @spec_options
 @output_options

@@ -9,9 +9,12 @@ import time
 from pathlib import Path
 
 import pytest
+import torch
 
+import energyc as package
 from energyc import pipeline
 from energyc.cli.main import COMMANDS
+from energyc.diagnostics import UserError
 from tests.cli.run import LANGUAGE, SMALL, UNTIED, energyc, written
 
 Capture = pytest.CaptureFixture[str]
@@ -181,6 +184,34 @@ def test_what_a_run_was_made_with_is_gone(tmp_path: Path, capfd: Capture) -> Non
     lost = energyc(capfd, "plot", run, "--data", moved)
     assert lost.status == 1
     assert "metrics.jsonl are gone" in lost.err and "--resume" not in lost.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("sample", "run", "--temperature", "nan"),
+        ("sample", "run", "--temperature", "inf"),
+        ("sample", "run", "--seed", "99999999999999999999999"),
+        ("train", "spec", "--seed", "99999999999999999999"),
+        ("bench", "spec", "--seconds", "inf"),
+    ],
+)
+def test_numbers_that_nothing_can_be_done_with(arguments: tuple[str, ...], capfd: Capture) -> None:
+    done = energyc(capfd, *arguments)
+    assert done.status == 2
+    assert f"Invalid value for '{arguments[2]}': {arguments[3]} is not" in done.err
+
+
+def test_dtypes_and_seeds_of_a_loaded_network(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    for dtype in ("float16", torch.int32, torch.complex64):
+        with pytest.raises(UserError, match="cannot be used: states and params are real") as caught:
+            package.load(path, dtype=dtype)
+        assert caught.value.code == "E0902"
+    for seed in (10**30, 1.5):
+        with pytest.raises(UserError, match=r"the seed .* cannot be used"):
+            package.load(path, seed=seed)
+    assert package.load(path, dtype=torch.float16).params["W"].dtype == torch.float16
 
 
 def test_colour_is_asked_for_or_not(tmp_path: Path, capfd: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
