@@ -11,6 +11,7 @@ from energyc.data import Dataset, find_adapter
 from energyc.diagnostics import Source, UserError
 from energyc.pipeline import ALL, Choices, Compiled, emit, for_data, instantiate, parse, read, resolve
 from energyc.report.classify import refuse_biased
+from energyc.report.idle import idle_settings
 from energyc.report.resolved import resolved_text
 from energyc.resolve import Network
 from energyc.train.options import TrainOptions
@@ -55,6 +56,11 @@ class Prepared:
         if verdict.verdict == "unproved":
             return (f"{rule} is unproved on {self.network.name}: it is exact only if {verdict.why} is conservative",)
         return (f"{rule} is biased on {self.network.name}: {verdict.why}",) if verdict.verdict == "biased" else ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Settings that do nothing."""
+        return tuple(idle_settings(self.network, self.compiled.classes))
 
     def session(self, out: Path, seed: int | None = None) -> Session:
         """The session of one seed in a folder. Raises UserError for a device that is not there."""

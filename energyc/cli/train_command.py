@@ -88,6 +88,8 @@ def _describe(prepared: Prepared, console: Console) -> None:
 
     for warning in prepared.warnings:
         console.note(f"warning: {warning}")
+    for note in prepared.notes:
+        console.note(f"note: {note}")
     for name, dataset in prepared.datasets.items():
         console.note(f"{name}: {describe(dataset)}")
         for note in dataset.notes:

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import energyc as package
-from tests.cli.run import LANGUAGE, SMALL, energyc, written
+from tests.cli.run import LANGUAGE, SMALL, UNTIED, energyc, written
 
 Capture = pytest.CaptureFixture[str]
 
@@ -97,6 +97,36 @@ def test_training_that_moves_nothing_says_so(tmp_path: Path, capfd: Capture) -> 
     (warning,) = energyc(capfd, *arguments, tmp_path / "b", "--format", "json").json["warnings"]
     assert "energyc verify" in warning
     assert "warning: seed 1: 2 of 2 updates" in energyc(capfd, *arguments, tmp_path / "c", "--seeds", "2").out
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (("train.folds=5",), "train.folds does nothing: no data have folds yet"),
+        (
+            ("nudge.snapshots=3",),
+            "nudge.snapshots = 3 does nothing: two snapshots are compared, and nudge.steps = 4 has",
+        ),
+        (("relax.max_steps=10",), "relax.max_steps = 10 does nothing: relax.steps = 20 are made in any case"),
+        (("train.penalty=jacobian",), "train.penalty does nothing: every term is conservative"),
+        (("nudge.snapshots=2", "relax.max_steps=20", "train.penalty=none"), None),
+    ],
+)
+def test_settings_that_do_nothing(settings: tuple[str, ...], said: str | None, tmp_path: Path, capfd: Capture) -> None:
+    flags = [word for setting in settings for word in ("--set", setting)]
+    path = written(tmp_path)
+    told = energyc(capfd, "check", path, *flags, "--format", "json").json["notes"]
+    shown = energyc(capfd, "train", path, *flags, "--steps", "0", "--out", tmp_path / "run").err
+    if said is None:
+        assert not any("does nothing" in text for text in (*told, shown))
+    else:
+        assert any(note.startswith(said) for note in told) and f"note: {said}" in shown
+
+
+def test_an_unproved_force_is_penalised(tmp_path: Path, capfd: Capture) -> None:
+    path = written(tmp_path, UNTIED, "untied")
+    report = energyc(capfd, "check", path, "--set", "train.penalty=jacobian", "--format", "json").json
+    assert not any("does nothing" in note for note in report["notes"])
 
 
 def test_seeds(tmp_path: Path, capfd: Capture) -> None:
