@@ -97,8 +97,8 @@ def _describe(prepared: Prepared, console: Console) -> None:
 
 
 def _one(prepared: Prepared, folder: Path, console: Console, *, resume: bool) -> None:
-    from energyc.cli.numbers import written
     from energyc.train.loop import train
+    from energyc.train.numbers import written
     from energyc.train.progress import make_reporter
 
     quiet = console.quiet or console.is_json

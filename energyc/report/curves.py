@@ -28,6 +28,7 @@ _HEALTH: Mapping[str, tuple[str, bool]] = MappingProxyType(
         "penalty": ("weight of the Jacobian penalty", True),
     }
 )
+_COUNTED = ("gated",)
 _NO_METRIC = ("step", "kind", "split", "cost", "residual", "residual_max", "relax_steps", "samples")
 
 
@@ -61,6 +62,9 @@ def health_curves(rows: Sequence[Row], path: Path, *, title: str = "") -> None:
             panel.set(xlabel="update", ylabel=label)
             if logarithmic:
                 _log_if_positive(panel, values)
+            if key in _COUNTED:
+                panel.yaxis.get_major_locator().set_params(integer=True)
+            _over_updates(panel, train)
         for panel in canvas.panels[len(shown) :]:
             panel.set_axis_off()
         canvas.figure.suptitle(title)
@@ -100,6 +104,14 @@ def _mean_line(panel: Axes, series: Sequence[tuple[np.ndarray, np.ndarray]]) -> 
     columns = [dict(zip(steps.tolist(), values.tolist(), strict=True)) for steps, values in series]
     mean = [float(np.mean([column[step] for column in columns])) for step in common]
     panel.plot(common, mean, color=COLOURS[1], linewidth=2, label=f"mean of {len(series)} seeds")
+
+
+def _over_updates(panel: Axes, rows: Sequence[Row]) -> None:
+    """The updates of all rows, whether or not this panel has a value at each."""
+    first, last = min(row["step"] for row in rows), max(row["step"] for row in rows)
+    margin = 0.02 * (last - first) or 0.5
+    panel.set_xlim(first - margin, last + margin)
+    panel.xaxis.get_major_locator().set_params(integer=True)
 
 
 def _kind(rows: Sequence[Row], kind: str) -> list[Row]:

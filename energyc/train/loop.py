@@ -33,15 +33,18 @@ from energyc.train.signals import Signals
 from energyc.train.snapshot import restore, take
 
 
-def train(session: Session, *, resume: bool = False, reporter: Reporter | None = None) -> Outcome:
+def train(
+    session: Session, *, resume: bool = False, reporter: Reporter | None = None, label: str | None = None
+) -> Outcome:
     """Train ``session.net`` into ``session.out``; with ``resume`` go on from its newest whole checkpoint.
 
+    ``label`` tells the progress of this run from that of others (``seed 3``).
     The caller's random generators are left as they were. Raises UserError (options, data, folder, disk), Interrupted
     (Ctrl-C, SIGTERM; after saving), Diverged (the last good checkpoint is kept), KeyboardInterrupt (a second Ctrl-C).
     """
     devices = range(torch.cuda.device_count()) if torch.device(session.device).type == "cuda" else ()
     with torch.random.fork_rng(devices=list(devices)), Signals() as signals, reporter or Reporter() as shown:
-        training = Training(session, signals, shown)
+        training = Training(session, signals, shown, label)
         if resume:
             training.resume()
         else:
@@ -52,7 +55,7 @@ def train(session: Session, *, resume: bool = False, reporter: Reporter | None =
 class Training:
     """A run under way: the learner, the step it has reached, and what was saved."""
 
-    def __init__(self, session: Session, signals: Signals, reporter: Reporter) -> None:
+    def __init__(self, session: Session, signals: Signals, reporter: Reporter, label: str | None) -> None:
         self.session = session
         self.options = session.options
         self.folder = RunFolder(session.out)
@@ -68,6 +71,7 @@ class Training:
         self._timings = MetricsLog(self.folder.timings)
         self._signals = signals
         self._reporter = reporter
+        self._label = "" if label is None else f", {label}"
         self._start = time.monotonic()
 
     @property
@@ -112,7 +116,7 @@ class Training:
 
     def run(self) -> Outcome:
         """Make the updates that are left."""
-        self._reporter.begin(f"{self.session.net.name} ({self.learner.rule})", self.step, self.total)
+        self._reporter.begin(f"{self.session.net.name} ({self.learner.rule}){self._label}", self.step, self.total)
         self._finish_step()  # an evaluation that is due now: step 0, or one that was broken off
         while self.step < self.total:
             with self._finite():

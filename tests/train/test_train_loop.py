@@ -173,7 +173,10 @@ def test_seeds(tmp_path: Path) -> None:
     def make(seed: int, path: Path) -> Session:
         return make_session(path, {"steps": 20, "seed": seed})
 
-    summary = train_seeds(make, [0, 1, 2], out)
+    lines = io.StringIO()
+    summary = train_seeds(make, [0, 1, 2], out, reporter=PlainReporter(Console(file=lines, width=200)))
+    for seed in (0, 1, 2):
+        assert f"tiny (centered-ep), seed {seed}: step 20/20" in lines.getvalue()
     cost = summary["final"]["cost"]
     values = torch.tensor(cost["values"], dtype=torch.float64)
     assert len(set(cost["values"])) == 3
@@ -184,6 +187,8 @@ def test_seeds(tmp_path: Path) -> None:
     stream = io.StringIO()
     Console(file=stream, width=120).print(summary_table(summary))
     assert "cost" in stream.getvalue() and "±" in stream.getvalue()
+    accuracy = summary["final"]["accuracy"]
+    assert f"{accuracy['mean']:.2%} ± {accuracy['deviation']:.2%}" in stream.getvalue()
     with pytest.raises(UserError, match="several seeds") as caught:
         load_run(out)
     assert "seed-1" in str(caught.value.help)
