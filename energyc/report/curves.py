@@ -13,6 +13,7 @@ from energyc.report.canvas import COLOURS, FAINT, picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.ticker import Locator
 
 Row = Mapping[str, Any]
 
@@ -63,7 +64,7 @@ def health_curves(rows: Sequence[Row], path: Path, *, title: str = "") -> None:
             if logarithmic:
                 _log_if_positive(panel, values)
             if key in _COUNTED:
-                panel.yaxis.get_major_locator().set_params(integer=True)
+                panel.yaxis.set_major_locator(_whole_numbers())
             _over_updates(panel, train)
         for panel in canvas.panels[len(shown) :]:
             panel.set_axis_off()
@@ -111,7 +112,13 @@ def _over_updates(panel: Axes, rows: Sequence[Row]) -> None:
     first, last = min(row["step"] for row in rows), max(row["step"] for row in rows)
     margin = 0.02 * (last - first) or 0.5
     panel.set_xlim(first - margin, last + margin)
-    panel.xaxis.get_major_locator().set_params(integer=True)
+    panel.xaxis.set_major_locator(_whole_numbers())
+
+
+def _whole_numbers() -> Locator:
+    from matplotlib.ticker import MaxNLocator
+
+    return MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10])
 
 
 def _kind(rows: Sequence[Row], kind: str) -> list[Row]:

@@ -64,7 +64,7 @@ class Training:
         self.step = 0
         self.best: dict[str, Any] | None = None  # step, value, numbers
         self.evaluated: dict[str, Any] | None = None  # step, numbers: the last evaluation
-        self.idle = 0  # updates that moved no param, because the gate held every sample back
+        self.idle = 0  # updates whose samples were all held back by the gate
         self.kept: int | None = None  # the step of the newest checkpoint
         self._held_out = Feed(session.feeds, "test", session.device, session.dtype)
         self._log = MetricsLog(self.folder.metrics)
@@ -121,8 +121,8 @@ class Training:
         while self.step < self.total:
             with self._finite():
                 row = self.learner.update(self.step)
+            self.idle += row.get("gated") == len(self.learner.order.indices(self.step))
             self.step += 1
-            self.idle += row["gradient_norm"] is None
             self._record(row)
             self._finish_step()
         return self._outcome()
@@ -234,8 +234,8 @@ class Training:
         """What the summary must not keep quiet."""
         why = f"energyc verify {self.session.out} says why the network does not settle"
         if self.idle:
-            gate = f"train.gate = {self.options.gate:g}"
-            yield f"{self.idle} of {self.step} updates moved no param, because no sample settled below {gate}; {why}"
+            where = f"below train.gate = {self.options.gate:g} in {self.idle} of {self.step} updates"
+            yield f"no sample settled {where}, and there the cost moved no param; {why}"
         bad = [name for name, value in final.items() if not math.isfinite(value)]
         if bad:
             yield f"not finite in the last evaluation: {', '.join(bad)}; {why}"

@@ -23,5 +23,5 @@ def spread(name: str, mean: float, deviation: float | None) -> str:
     """A mean over seeds with its deviation: ``96.10% ± 0.31%``."""
     if deviation is None:
         return number(name, mean)
-    beside = number(name, deviation) if "accuracy" in name else f"{deviation:.2g}"
+    beside = number(name, deviation) if "accuracy" in name or "residual" in name else f"{deviation:.2g}"
     return f"{number(name, mean)} ± {beside}"

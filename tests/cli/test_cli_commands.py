@@ -91,12 +91,15 @@ def test_a_loaded_run_has_the_trained_weights(tmp_path: Path, capfd: Capture) ->
     assert (fresh.params["W"] - trained.params["W"]).abs().max() < 0.1
 
 
-def test_training_that_moves_nothing_says_so(tmp_path: Path, capfd: Capture) -> None:
+def test_training_by_no_sample_says_so(tmp_path: Path, capfd: Capture) -> None:
     arguments = ("train", written(tmp_path), "--set", "train.gate=1e-30", "--steps", "2", "--quiet", "--out")
-    assert "warning: 2 of 2 updates moved no param" in energyc(capfd, *arguments, tmp_path / "a").out
+    assert (
+        "warning: no sample settled below train.gate = 1e-30 in 2 of 2 updates"
+        in energyc(capfd, *arguments, tmp_path / "a").out
+    )
     (warning,) = energyc(capfd, *arguments, tmp_path / "b", "--format", "json").json["warnings"]
     assert "energyc verify" in warning
-    assert "warning: seed 1: 2 of 2 updates" in energyc(capfd, *arguments, tmp_path / "c", "--seeds", "2").out
+    assert "warning: seed 1: no sample settled" in energyc(capfd, *arguments, tmp_path / "c", "--seeds", "2").out
 
 
 @pytest.mark.parametrize(
