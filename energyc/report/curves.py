@@ -64,7 +64,7 @@ def health_curves(rows: Sequence[Row], path: Path, *, title: str = "") -> None:
             if logarithmic:
                 _log_if_positive(panel, values)
             if key in _COUNTED:
-                panel.yaxis.set_major_locator(_whole_numbers())
+                _from_zero(panel, values)
             _over_updates(panel, train)
         for panel in canvas.panels[len(shown) :]:
             panel.set_axis_off()
@@ -110,9 +110,15 @@ def _mean_line(panel: Axes, series: Sequence[tuple[np.ndarray, np.ndarray]]) -> 
 def _over_updates(panel: Axes, rows: Sequence[Row]) -> None:
     """The updates of all rows, whether or not this panel has a value at each."""
     first, last = min(row["step"] for row in rows), max(row["step"] for row in rows)
-    margin = 0.02 * (last - first) or 0.5
+    margin = 0.02 * (last - first) or 1
     panel.set_xlim(first - margin, last + margin)
     panel.xaxis.set_major_locator(_whole_numbers())
+
+
+def _from_zero(panel: Axes, counts: np.ndarray) -> None:
+    top = max(1, np.nanmax(counts, initial=0))
+    panel.set_ylim(-0.05 * top, 1.05 * top)
+    panel.yaxis.set_major_locator(_whole_numbers())
 
 
 def _whole_numbers() -> Locator:

@@ -102,18 +102,19 @@ def test_learning_curves_show_the_rows(tmp_path: Path, figures: dict[str, Figure
     assert (tmp_path / "health.png").exists()
 
 
+@pytest.mark.parametrize("gated", [[0] * 8, [8] * 8, [0, 1] * 4, [1]])
 def test_health_panels_share_their_updates_and_count_in_whole_samples(
-    tmp_path: Path, figures: dict[str, Figure]
+    gated: list[int], tmp_path: Path, figures: dict[str, Figure]
 ) -> None:
     rows = [
-        {"step": k, "kind": "train", "cost": 1, "gradient_norm": 0.1 if k < 5 else None, "gated": k % 2}
-        for k in range(1, 9)
+        {"step": k, "kind": "train", "cost": 1, "gradient_norm": 0.1 if k < 5 else None, "gated": count}
+        for k, count in enumerate(gated, 1)
     ]
     curves.health_curves(rows, tmp_path / "health.png")
-    gradient, gated = (panel for panel in figures["health"].axes if panel.get_ylabel())
-    assert gradient.get_xlim() == gated.get_xlim()
-    assert gradient.get_xlim()[0] < 1 and gradient.get_xlim()[1] > 8
-    for ticks in (gated.get_yticks(), gated.get_xticks()):
+    norm, counts = (panel for panel in figures["health"].axes if panel.get_ylabel())
+    assert norm.get_xlim() == counts.get_xlim()
+    assert norm.get_xlim()[0] < 1 and norm.get_xlim()[1] > len(gated)
+    for ticks in (counts.get_yticks(), counts.get_xticks()):
         assert all(tick == round(tick) for tick in ticks)
 
 
