@@ -85,6 +85,7 @@ class Prepared:
             "preset": self.choices.preset,
             "overrides": {key: str(value) for key, value in self.choices.overrides.items()},
             "module": self.compiled.file_name,
+            "energies": list(self.network.energies),
             "forces": list(self.network.forces),
             "data": dict(self.paths),
         }

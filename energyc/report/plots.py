@@ -73,7 +73,8 @@ def _plot_network(run: SavedRun, session: Session, samples: int, notify: Notify)
     feed = Feed(session.feeds, "test", session.device, session.dtype)
     batch = feed.batch(spread(len(feed), samples), seed=session.options.seed)
     places = {name: run.folder.pictures / f"{name}.png" for name in ("energy", "triples", "growing")}
-    relaxation.energy_curves(session.net, batch, places["energy"], forces=session.info.get("forces", ()))
+    forces, energies = session.info.get("forces", ()), session.info.get("energies") != []
+    relaxation.energy_curves(session.net, batch, places["energy"], forces=forces, energies=energies)
     names = relaxation.find_images(session.net, batch)
     if names is None:
         return [places["energy"]]

@@ -41,18 +41,17 @@ def follow(
 
 
 @torch.no_grad()
-def energy_curves(net: Network, batch: Batch, path: Path, *, forces: Sequence[str] = ()) -> None:
+def energy_curves(net: Network, batch: Batch, path: Path, *, forces: Sequence[str] = (), energies: bool = True) -> None:
     """Energy and residual against the steps for each sample of the batch, beyond T1, with a line at T1.
 
-    ``forces`` names the terms that have no energy: the picture says that they are not in it.
+    ``forces`` names the terms that have no energy: the picture says that they are not in it. A network without
+    ``energies`` has the residual alone.
     """
     t1 = free_steps(net, batch)
-    trace = follow(net, batch, _BEYOND * t1, record=("energy", "residual")).trace
-    energy = f"energy terms alone, without {_named(forces)}" if forces else "energy"
-    drawn = {
-        label: trace[name].cpu().double().numpy() for label, name in ((energy, "energy"), ("residual", "residual"))
-    }
-    draw_trace(drawn, t1, path)
+    record = ("energy", "residual") if energies else ("residual",)
+    trace = follow(net, batch, _BEYOND * t1, record=record).trace
+    labels = {"energy": f"energy terms alone, without {_named(forces)}"} if forces else {}
+    draw_trace({labels.get(name, name): trace[name].cpu().double().numpy() for name in record}, t1, path)
 
 
 def _named(forces: Sequence[str]) -> str:

@@ -126,6 +126,15 @@ def test_settings_that_do_nothing(settings: tuple[str, ...], said: str | None, t
         assert any(note.startswith(said) for note in told) and f"note: {said}" in shown
 
 
+def test_a_network_of_forces_alone_trains_and_is_drawn(tmp_path: Path, capfd: Capture) -> None:
+    energies = [line for line in SMALL.splitlines() if line.startswith("energy")]
+    forces = "force fs on s[j] = sum[i](x[i] * W[i,j]) - s[j]\nforce fy on y[k] = b[k] + sum[j](s[j] * V[j,k]) - y[k]"
+    path = written(tmp_path, SMALL.replace("\n".join(energies), forces))
+    flags = ("--rule", "aep", "--out", tmp_path / "run")
+    assert energyc(capfd, "train", path, *flags).status == 0
+    assert (tmp_path / "run" / "pictures" / "energy.png").exists()
+
+
 def test_an_unproved_force_is_penalised(tmp_path: Path, capfd: Capture) -> None:
     path = written(tmp_path, UNTIED, "untied")
     report = energyc(capfd, "check", path, "--set", "train.penalty=jacobian", "--format", "json").json
