@@ -97,9 +97,9 @@ class Training:
         self._refuse_fewer_updates()
         checkpoint = checkpoints.load_last(self.folder.checkpoints, self._reporter.message)
         self._check_samples(checkpoint.state["samples"])
+        restore(self.session.net, checkpoint, self.learner.optimizer)
         before, identity = self.folder.read_info(), made_of(self.session, self._feed)
         refuse_other(self.session.out, before.get("made_of", {}), identity)
-        restore(self.session.net, checkpoint, self.learner.optimizer)
         if checkpoint.state.get("controller"):
             self.learner.controller = Controller(**checkpoint.state["controller"])
         self.step = self.kept = checkpoint.step
