@@ -97,6 +97,7 @@ def resolve(source: Source, choices: Choices = Choices()) -> Network:
     """The typed network. Raises SpecError with every error of the file."""
     from energyc.data import find_adapter
     from energyc.resolve import resolve as resolve_tree
+    from energyc.train.options import faults
 
     tree = parse(source)
     with stage("resolve", source.name):
@@ -106,6 +107,7 @@ def resolve(source: Source, choices: Choices = Choices()) -> Network:
             preset=choices.preset,
             overrides=choices.overrides,
             schemas=lambda adapter, options: find_adapter(adapter).schema(for_data(options)),
+            train_faults=lambda settings: faults(for_data(settings)),
         )
 
 
@@ -228,10 +230,12 @@ def compile_spec(
 
 
 def instantiate(compiled: Compiled, device: Any, dtype: Any, seed: int) -> Any:
-    """A generated module as a living network. Raises UserError for a device that is not there."""
+    """A generated module as a living network. Raises UserError for a device, dtype or seed that cannot be used."""
     from energyc.emit import instantiate as instantiate_text
 
     check_device(str(device))
+    check_dtype(dtype)
+    check_seed(seed)
     with stage("load", compiled.network.source.name):
         return instantiate_text(compiled.text, compiled.class_name, device=device, dtype=dtype, seed=seed)
 
@@ -247,6 +251,21 @@ def check_device(device: str) -> None:
         raise UserError(
             f"the device {device} cannot be used: {reason}", code="E0902", help="use --device cpu"
         ) from None
+
+
+def check_dtype(dtype: Any) -> None:
+    """Raise UserError for what is no floating-point dtype of torch; None is torch's default one."""
+    import torch
+
+    if dtype is not None and not (isinstance(dtype, torch.dtype) and dtype.is_floating_point):
+        message = f"the dtype {dtype!r} cannot be used: states and params are real floating-point tensors"
+        raise UserError(message, code="E0902", help="give a dtype of torch, as dtype=torch.float64")
+
+
+def check_seed(seed: Any) -> None:
+    """Raise UserError for what torch takes for no seed."""
+    if not isinstance(seed, int) or not -(2**63) <= seed < 2**63:
+        raise UserError(f"the seed {seed!r} cannot be used", help="give a whole number below 2^63, as seed=0")
 
 
 def bench(network: Network, *, batch: int = 16, seconds: float = 5.0, threads: int = 1) -> BenchReport:

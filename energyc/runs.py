@@ -11,6 +11,7 @@ from energyc.data import Dataset, find_adapter
 from energyc.diagnostics import Source, UserError
 from energyc.pipeline import ALL, Choices, Compiled, emit, for_data, instantiate, parse, read, resolve
 from energyc.report.classify import refuse_biased
+from energyc.report.idle import idle_settings
 from energyc.report.resolved import resolved_text
 from energyc.resolve import Network
 from energyc.train.options import TrainOptions
@@ -56,6 +57,11 @@ class Prepared:
             return (f"{rule} is unproved on {self.network.name}: it is exact only if {verdict.why} is conservative",)
         return (f"{rule} is biased on {self.network.name}: {verdict.why}",) if verdict.verdict == "biased" else ()
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Settings that do nothing."""
+        return tuple(idle_settings(self.network, self.compiled.classes))
+
     def session(self, out: Path, seed: int | None = None) -> Session:
         """The session of one seed in a folder. Raises UserError for a device that is not there."""
         from energyc.train.feeds import Feeds
@@ -65,7 +71,7 @@ class Prepared:
         dtype = dtype_of(self.network)
         feeds = Feeds(self.datasets, *_fields(self.network))
         net = instantiate(self.compiled, self.device, dtype, options.seed)
-        return Session(net, feeds, options, out, self._files(), self._info(), self.device, dtype)
+        return Session(net, feeds, options, out, self._files(), self._info(), self.device, dtype, self.paths)
 
     def _files(self) -> dict[str, str]:
         tree = parse(self.source)
@@ -79,6 +85,8 @@ class Prepared:
             "preset": self.choices.preset,
             "overrides": {key: str(value) for key, value in self.choices.overrides.items()},
             "module": self.compiled.file_name,
+            "energies": list(self.network.energies),
+            "forces": list(self.network.forces),
             "data": dict(self.paths),
         }
 
@@ -111,7 +119,9 @@ def reopen(run: Path, *, steps: int | None = None, data: Sequence[str] = (), dev
     options = saved.options if steps is None else saved.options.with_steps(steps)
     rule = str(saved.info.get("rule", options.rule or "implicit"))
     compiled = emit(network, [rule, "implicit"])
-    paths = data_paths(network, data) or {str(k): str(v) for k, v in dict(saved.info.get("data", {})).items()}
+    paths = _found(
+        {str(k): str(v) for k, v in dict(saved.info.get("data", {})).items()}, data_paths(network, data), run
+    )
     datasets = open_data(network, paths, options.seed)
     where = device or str(saved.info.get("device", "cpu"))
     return Prepared(source, Choices(), network, compiled, options, datasets, paths, where)
@@ -177,7 +187,7 @@ def _options(network: Network, request: Request) -> TrainOptions:
     if request.rule is not None:
         options = replace(options, rule=request.rule)
     if request.seed is not None:
-        options = replace(options, seed=request.seed)
+        options = options.with_seed(request.seed)
     if request.steps is not None:
         options = options.with_steps(request.steps)
     return replace(options, allow_biased=options.allow_biased or request.allow_biased)
@@ -189,18 +199,35 @@ def _options(network: Network, request: Request) -> TrainOptions:
 def data_paths(network: Network, given: Sequence[str]) -> dict[str, str]:
     """The path for each binding from ``--data``: a path where the spec has one binding, else ``binding=path``.
 
-    Raises UserError where it is not clear which binding a path is for.
+    Raises UserError where it is not clear which binding a path is for, or where there is no path.
     """
     paths: dict[str, str] = {}
     for text in given:
         name, equals, path = text.partition("=")
-        if equals and name in network.bindings:
-            paths[name] = str(Path(path).absolute())
-        elif len(network.bindings) == 1:
-            paths[next(iter(network.bindings))] = str(Path(text).absolute())
-        else:
-            raise UserError(f"--data {text} names no data of this spec", code="E0903", help=_data_help(network))
+        if not (equals and name in network.bindings):
+            name, path = _only_binding(network, text), text
+        if not path:
+            raise UserError(f"--data {text or repr(text)} gives no path", code="E0903", help=_data_help(network))
+        paths[name] = str(Path(path).absolute())
     return paths
+
+
+def _only_binding(network: Network, text: str) -> str:
+    """The binding that a bare path is for; ``foo=PATH`` is a misspelt binding unless there is such a file."""
+    name, equals, _ = text.partition("=")
+    misspelt = equals and name.isidentifier() and not Path(text).exists()
+    if misspelt or len(network.bindings) != 1:
+        raise UserError(f"--data {text} names no data of this spec", code="E0903", help=_data_help(network))
+    return next(iter(network.bindings))
+
+
+def _found(recorded: Mapping[str, str], given: Mapping[str, str], run: Path) -> dict[str, str]:
+    """The paths of a run's data, those given now first. Raises UserError for one that is gone."""
+    for name, path in recorded.items():
+        if name not in given and not Path(path).exists():
+            message = f"{run} was made with the data {name} from {path}, and nothing is there now"
+            raise UserError(message, code="E0913", help=f"say where they lie now: --data {name}=PATH")
+    return {**recorded, **given}
 
 
 def _data_help(network: Network) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from energyc.cli.console import Console
-from energyc.cli.options import output_options, spec_argument, spec_options
+from energyc.cli.options import Finite, output_options, spec_argument, spec_options
 
 if TYPE_CHECKING:
     from energyc.pipeline import Choices
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 @click.command("bench")
 @spec_argument
 @click.option("--batch", metavar="N", type=click.IntRange(min=1), default=16, help="Samples in a batch.")
-@click.option("--seconds", metavar="X", type=click.FloatRange(min=0), default=5.0, help="How long to measure.")
+@click.option("--seconds", metavar="X", type=Finite(min=0), default=5.0, help="How long to measure.")
 @click.option("--threads", metavar="N", type=click.IntRange(min=1), default=1, help="Threads of torch.")
 @spec_options
 @output_options

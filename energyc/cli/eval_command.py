@@ -22,8 +22,8 @@ def command(
 ) -> None:
     """Metrics of the best checkpoint of RUN."""
     from energyc import runs
-    from energyc.cli.numbers import written
     from energyc.train.evaluation import evaluate
+    from energyc.train.numbers import written
 
     prepared = runs.reopen(Path(run), data=data, device=device)
     numbers = evaluate(prepared.session(Path(run)), split=split, samples=samples, notify=console.note)  # type: ignore[arg-type]

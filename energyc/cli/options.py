@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,6 +15,21 @@ if TYPE_CHECKING:
     from energyc.pipeline import Choices
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class Finite(click.FloatRange):
+    """A finite number in a range: without it ``nan`` and ``inf`` lie in every one that is open above."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number. Raises click.BadParameter."""
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{value} is not finite.", param, ctx)
+        return number
+
+
+#: What torch takes for a seed.
+SEED = click.IntRange(min=0, max=2**63 - 1)
 
 spec_argument = click.argument("spec", metavar="SPEC", type=click.Path(allow_dash=True))
 run_argument = click.argument("run", metavar="RUN", type=click.Path())

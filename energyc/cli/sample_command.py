@@ -7,15 +7,15 @@ from pathlib import Path
 import click
 
 from energyc.cli.console import Console
-from energyc.cli.options import device_option, output_options, run_argument
+from energyc.cli.options import SEED, Finite, device_option, output_options, run_argument
 
 
 @click.command("sample")
 @run_argument
 @click.option("--prompt", metavar="TEXT", default="", help="What the text begins with.")
 @click.option("--length", metavar="N", type=click.IntRange(min=1), default=400, help="Characters to draw.")
-@click.option("--temperature", metavar="X", type=click.FloatRange(min=0), default=1.0, help="0 takes the likeliest.")
-@click.option("--seed", metavar="N", type=click.IntRange(min=0), default=0, help="Decides the draws.")
+@click.option("--temperature", metavar="X", type=Finite(min=0), default=1.0, help="0 takes the likeliest.")
+@click.option("--seed", metavar="N", type=SEED, default=0, help="Decides the draws.")
 @device_option
 @output_options
 def command(run: str, prompt: str, length: int, temperature: float, seed: int, device: str, console: Console) -> None:

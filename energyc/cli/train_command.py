@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from energyc.cli.console import Console
-from energyc.cli.options import data_option, output_options, spec_options
+from energyc.cli.options import SEED, data_option, output_options, spec_options
 
 if TYPE_CHECKING:
     from energyc.pipeline import Choices
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 @click.option("--steps", metavar="N", type=click.IntRange(min=0), help="Updates; replaces the spec's steps or epochs.")
 @click.option("--out", metavar="RUN", type=click.Path(), help="The run's folder; runs/NAME-N where it is left out.")
 @click.option("--device", metavar="D", help="Where to compute: cpu, cuda, cuda:1.")
-@click.option("--seed", metavar="N", type=click.IntRange(min=0), help="Decides weights, order of data and noise.")
+@click.option("--seed", metavar="N", type=SEED, help="Decides weights, order of data and noise.")
 @click.option("--seeds", metavar="K", type=click.IntRange(min=1), help="Train K seeds; mean and deviation.")
 @spec_options
 @output_options
@@ -87,6 +88,8 @@ def _describe(prepared: Prepared, console: Console) -> None:
 
     for warning in prepared.warnings:
         console.note(f"warning: {warning}")
+    for note in prepared.notes:
+        console.note(f"note: {note}")
     for name, dataset in prepared.datasets.items():
         console.note(f"{name}: {describe(dataset)}")
         for note in dataset.notes:
@@ -94,15 +97,15 @@ def _describe(prepared: Prepared, console: Console) -> None:
 
 
 def _one(prepared: Prepared, folder: Path, console: Console, *, resume: bool) -> None:
-    from energyc.cli.numbers import written
     from energyc.train.loop import train
+    from energyc.train.numbers import written
     from energyc.train.progress import make_reporter
 
     quiet = console.quiet or console.is_json
     outcome = train(prepared.session(folder), resume=resume, reporter=make_reporter(quiet=quiet))
     _draw(prepared, folder, console)
     if console.is_json:
-        keys = ("steps", "final", "best", "best_step", "seconds")
+        keys = ("steps", "final", "best", "best_step", "seconds", "warnings")
         console.write_json({"run": str(outcome.out), **{key: getattr(outcome, key) for key in keys}})
         return
     console.write(f"{outcome.out}: {outcome.steps} steps in {outcome.seconds:.0f} s")
@@ -110,6 +113,7 @@ def _one(prepared: Prepared, folder: Path, console: Console, *, resume: bool) ->
         console.write(f"  at the end: {written(outcome.final)}")
     if outcome.best:
         console.write(f"  best, step {outcome.best_step}: {written(outcome.best)}")
+    _warn(outcome.warnings, console)
 
 
 def _several(prepared: Prepared, seeds: Any, folder: Path, console: Console, *, resume: bool) -> None:
@@ -130,6 +134,12 @@ def _several(prepared: Prepared, seeds: Any, folder: Path, console: Console, *, 
     from rich.console import Console as Terminal
 
     Terminal(no_color=not console.colors(sys.stdout)).print(summary_table(summary))
+    _warn(summary["warnings"], console)
+
+
+def _warn(warnings: Sequence[str], console: Console) -> None:
+    for warning in warnings:
+        console.write(f"  warning: {warning}")
 
 
 def _draw(prepared: Prepared, folder: Path, console: Console) -> None:

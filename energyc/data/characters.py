@@ -11,7 +11,7 @@ import numpy as np
 
 from energyc.data.alphabet import ALPHABETS, Alphabet
 from energyc.data.arrays import SplitDataset, check_range
-from energyc.data.errors import malformed, missing_file
+from energyc.data.errors import malformed, missing_file, no_folder
 from energyc.data.options import OptionReader
 from energyc.data.schema import FieldSchema, Options, Schema
 from energyc.diagnostics import UserError
@@ -94,6 +94,8 @@ class Windows:
 
 def read_text(path: Path) -> str:
     """A text file with its line ends made ``\\n``; UTF-8, or Latin-1 where it is not. Raises ``UserError``."""
+    if path.is_dir():
+        raise no_folder(str(path), EXPECTED, REMEDY)
     try:
         data = path.read_bytes()
     except OSError:

@@ -35,6 +35,11 @@ def missing_file(path: str, expected: str, remedy: str) -> UserError:
     return UserError(f"{path}: not found or not readable; expected {expected}", code="E0913", help=remedy)
 
 
+def no_folder(path: str, expected: str, remedy: str) -> UserError:
+    """A folder where a file belongs."""
+    return UserError(f"{path}: a folder; expected {expected}", code="E0913", help=remedy)
+
+
 def malformed(path: str, problem: str, expected: str, remedy: str) -> UserError:
     """A file that is there but is not what it should be."""
     return UserError(f"{path}: {problem}; expected {expected}", code="E0914", help=remedy)

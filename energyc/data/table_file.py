@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from energyc.data.errors import malformed, missing_file
+from energyc.data.errors import malformed, missing_file, no_folder
 
 EXPECTED = "a table of numbers: one row a line, cells separated by comma, semicolon, tab or blanks"
 REMEDY = "give a csv or text file of numbers, with or without a head line"
@@ -74,6 +74,8 @@ def read_table(path: str) -> Table:
 
 def _lines(path: str) -> list[tuple[int, str]]:
     """The lines that say something, with their numbers from 1."""
+    if Path(path).is_dir():
+        raise no_folder(path, EXPECTED, REMEDY)
     try:
         data = Path(path).read_bytes()
     except OSError:

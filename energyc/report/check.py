@@ -13,6 +13,7 @@ from energyc.diagnostics import Diagnostic, Source, to_json
 from energyc.ir import walk
 from energyc.ir.flops import product_flops
 from energyc.report.classes import Classes
+from energyc.report.idle import idle_settings
 from energyc.resolve.network import ConstraintSet, Network
 
 
@@ -107,7 +108,7 @@ def check_report(network: Network, derivation: Derivation, classes: Classes) -> 
         flops_per_step=step_flops(derivation),
         dims=sizes,
         states={name: _state(network, name) for name in network.states},
-        notes=tuple(_notes(network)),
+        notes=(*_notes(network), *idle_settings(network, classes)),
         diagnostics=network.warnings,
     )
 

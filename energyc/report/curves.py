@@ -13,6 +13,7 @@ from energyc.report.canvas import COLOURS, FAINT, picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.ticker import Locator
 
 Row = Mapping[str, Any]
 
@@ -28,6 +29,7 @@ _HEALTH: Mapping[str, tuple[str, bool]] = MappingProxyType(
         "penalty": ("weight of the Jacobian penalty", True),
     }
 )
+_COUNTED = ("gated",)
 _NO_METRIC = ("step", "kind", "split", "cost", "residual", "residual_max", "relax_steps", "samples")
 
 
@@ -61,6 +63,9 @@ def health_curves(rows: Sequence[Row], path: Path, *, title: str = "") -> None:
             panel.set(xlabel="update", ylabel=label)
             if logarithmic:
                 _log_if_positive(panel, values)
+            if key in _COUNTED:
+                _from_zero(panel, values)
+            _over_updates(panel, train)
         for panel in canvas.panels[len(shown) :]:
             panel.set_axis_off()
         canvas.figure.suptitle(title)
@@ -100,6 +105,26 @@ def _mean_line(panel: Axes, series: Sequence[tuple[np.ndarray, np.ndarray]]) -> 
     columns = [dict(zip(steps.tolist(), values.tolist(), strict=True)) for steps, values in series]
     mean = [float(np.mean([column[step] for column in columns])) for step in common]
     panel.plot(common, mean, color=COLOURS[1], linewidth=2, label=f"mean of {len(series)} seeds")
+
+
+def _over_updates(panel: Axes, rows: Sequence[Row]) -> None:
+    """The updates of all rows, whether or not this panel has a value at each."""
+    first, last = min(row["step"] for row in rows), max(row["step"] for row in rows)
+    margin = 0.02 * (last - first) or 1
+    panel.set_xlim(first - margin, last + margin)
+    panel.xaxis.set_major_locator(_whole_numbers())
+
+
+def _from_zero(panel: Axes, counts: np.ndarray) -> None:
+    top = max(1, np.nanmax(counts, initial=0))
+    panel.set_ylim(-0.05 * top, 1.05 * top)
+    panel.yaxis.set_major_locator(_whole_numbers())
+
+
+def _whole_numbers() -> Locator:
+    from matplotlib.ticker import MaxNLocator
+
+    return MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10])
 
 
 def _kind(rows: Sequence[Row], kind: str) -> list[Row]:

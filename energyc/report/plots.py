@@ -42,8 +42,7 @@ def plot_run(
 def _plot_curves(run: SavedRun) -> list[Path]:
     rows = run.rows()
     if not rows:
-        message = f"the run {run.folder.path} has recorded nothing yet"
-        raise UserError(message, code="E0530", help=f"train it: energyc train --resume {run.folder.path}")
+        raise _nothing_recorded(run)
     title = f"{run.info.get('network', '')}, {run.info.get('rule', '')}"
     learning, health = run.folder.pictures / "learning.png", run.folder.pictures / "health.png"
     best = run.checkpoint("last").state.get("best") or {}
@@ -52,6 +51,16 @@ def _plot_curves(run: SavedRun) -> list[Path]:
         return [learning]
     health_curves(rows, health, title=title)
     return [learning, health]
+
+
+def _nothing_recorded(run: SavedRun) -> UserError:
+    path = run.folder.path
+    if run.checkpoint("last").step == 0:
+        help_text = f"train it: energyc train --resume {path}"
+        return UserError(f"the run {path} has recorded nothing yet", code="E0530", help=help_text)
+    message = f"the rows of {run.folder.metrics} are gone, and the curves are drawn from them"
+    help_text = f"put a copy back or train anew with another --out; energyc eval {path} measures the network as it is"
+    return UserError(message, code="E0530", help=help_text)
 
 
 def _plot_network(run: SavedRun, session: Session, samples: int, notify: Notify) -> list[Path]:
@@ -64,7 +73,8 @@ def _plot_network(run: SavedRun, session: Session, samples: int, notify: Notify)
     feed = Feed(session.feeds, "test", session.device, session.dtype)
     batch = feed.batch(spread(len(feed), samples), seed=session.options.seed)
     places = {name: run.folder.pictures / f"{name}.png" for name in ("energy", "triples", "growing")}
-    relaxation.energy_curves(session.net, batch, places["energy"])
+    forces, energies = session.info.get("forces", ()), session.info.get("energies") != []
+    relaxation.energy_curves(session.net, batch, places["energy"], forces=forces, energies=energies)
     names = relaxation.find_images(session.net, batch)
     if names is None:
         return [places["energy"]]

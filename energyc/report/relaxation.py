@@ -41,14 +41,25 @@ def follow(
 
 
 @torch.no_grad()
-def energy_curves(net: Network, batch: Batch, path: Path, *, title: str = "") -> None:
-    """Energy and residual against the steps for each sample of the batch, beyond T1, with a line at T1."""
+def energy_curves(net: Network, batch: Batch, path: Path, *, forces: Sequence[str] = (), energies: bool = True) -> None:
+    """Energy and residual against the steps for each sample of the batch, beyond T1, with a line at T1.
+
+    ``forces`` names the terms that have no energy: the picture says that they are not in it. A network without
+    ``energies`` has the residual alone.
+    """
     t1 = free_steps(net, batch)
-    trace = follow(net, batch, _BEYOND * t1, record=("energy", "residual")).trace
-    draw_trace({name: trace[name].cpu().double().numpy() for name in ("energy", "residual")}, t1, path, title=title)
+    record = ("energy", "residual") if energies else ("residual",)
+    trace = follow(net, batch, _BEYOND * t1, record=record).trace
+    labels = {"energy": f"energy terms alone, without {_named(forces)}"} if forces else {}
+    draw_trace({labels.get(name, name): trace[name].cpu().double().numpy() for name in record}, t1, path)
 
 
-def draw_trace(trace: Mapping[str, np.ndarray], t1: int, path: Path, *, title: str = "") -> None:
+def _named(forces: Sequence[str]) -> str:
+    """A few forces by name, many by number."""
+    return f"force {forces[0]}" if len(forces) == 1 else f"{len(forces)} forces"
+
+
+def draw_trace(trace: Mapping[str, np.ndarray], t1: int, path: Path) -> None:
     """Draw a trace: each entry [steps + 1, batch] becomes a panel, the residual on a log axis."""
     with picture(path, 1, len(trace), (5.0, 3.4)) as canvas:
         for panel, (name, values) in zip(canvas.panels, trace.items(), strict=True):
@@ -63,7 +74,7 @@ def draw_trace(trace: Mapping[str, np.ndarray], t1: int, path: Path, *, title: s
             if name == "residual" and np.nanmax(values, initial=0) > 0:
                 panel.set_yscale("log")
             panel.legend()
-        canvas.figure.suptitle(title or f"{next(iter(trace.values())).shape[1]} samples while the network relaxes")
+        canvas.figure.suptitle(f"{next(iter(trace.values())).shape[1]} samples while the network relaxes")
 
 
 def find_images(net: Network, batch: Batch) -> ImageNames | None:

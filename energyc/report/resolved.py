@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from fractions import Fraction
 
 from energyc.diagnostics import Source
-from energyc.resolve.network import Call
+from energyc.resolve.written import written
 from energyc.syntax import ast
 
 Edit = tuple[int, int, str]
@@ -57,20 +56,3 @@ def _missing(wanted: Mapping[str, str], spec: ast.Spec) -> list[str]:
         if dot and path not in there:
             blocks.setdefault(word, []).append(f"{key} = {value}")
     return [f"{word} {{ {', '.join(pairs)} }}" for word, pairs in blocks.items()]
-
-
-def written(value: object) -> str:
-    """A setting's value as a spec writes it."""
-    match value:
-        case Call():
-            inner = ", ".join(f"{key} = {written(item)}" for key, item in value.options.items())
-            return f"{value.word}({inner})"
-        case list():
-            return f"[{', '.join(map(written, value))}]"
-        case bool():
-            return str(value).lower()
-        case Fraction():
-            return str(value)
-        case float():
-            return str(Fraction(repr(value)))
-    return str(value)

@@ -18,7 +18,15 @@ from energyc.resolve.names import collect
 from energyc.resolve.network import ConstraintSet, DataInput, Network, Param, Tie
 from energyc.resolve.read import read_real
 from energyc.resolve.reporter import Reporter
-from energyc.resolve.settings import check_presets, layer_settings, layer_symbols, type_nudge, type_relax, type_train
+from energyc.resolve.settings import (
+    TrainFaults,
+    check_presets,
+    layer_settings,
+    layer_symbols,
+    type_nudge,
+    type_relax,
+    type_train,
+)
 from energyc.resolve.sizes import Sizes
 from energyc.resolve.statements import Statements
 from energyc.resolve.ties import read_tie
@@ -32,17 +40,19 @@ def resolve(
     preset: str | None = None,
     overrides: Mapping[str, object] | None = None,
     schemas: Schemas | None = None,
+    train_faults: TrainFaults | None = None,
     memory: int = BUDGET,
 ) -> Network:
     """The typed network of a spec.
 
     ``overrides`` maps dims, consts and dotted settings (``relax.step``) to values; the order is spec < preset <
     overrides. ``schemas`` gives the schema of a data adapter by its name and options; without it fields are not
-    checked and no dim can be a size of data. A network that needs more than ``memory`` bytes is refused.
+    checked and no dim can be a size of data. ``train_faults`` judges the values of ``train``. A network that needs
+    more than ``memory`` bytes is refused.
 
     Raises SpecError with every error of the file. Warnings are in the network.
     """
-    resolution = _Resolution(spec, Reporter(source), preset, dict(overrides or {}), schemas, memory)
+    resolution = _Resolution(spec, Reporter(source), preset, dict(overrides or {}), schemas, train_faults, memory)
     try:
         return resolution.network()
     except RecursionError:
@@ -77,9 +87,11 @@ class _Resolution:
         preset: str | None,
         overrides: Mapping[str, object],
         schemas: Schemas | None,
+        train_faults: TrainFaults | None,
         memory: int,
     ) -> None:
         self.spec, self.reporter, self.preset, self.overrides, self.memory = spec, reporter, preset, overrides, memory
+        self.train_faults = train_faults
         self.names = collect(spec, reporter)
         self.bindings = Bindings(self.names, reporter, schemas)
         symbols = layer_symbols(spec, self.names, reporter, preset, overrides)
@@ -101,7 +113,8 @@ class _Resolution:
         settings = layer_settings(self.spec, self.names, self.bindings, self.reporter, self.preset, self.overrides)
         relax = type_relax(settings["relax"], [state.name for state in self.names.of_kind("state")], self.reporter)
         nudge = type_nudge(settings["nudge"], self.reporter)
-        train = type_train(settings["train"], [param.name for param in self.names.of_kind("param")], self.reporter)
+        params = [param.name for param in self.names.of_kind("param")]
+        train = type_train(settings["train"], params, self.train_faults, self.reporter)
         network = Network(
             name=self.spec.name.text,
             description=self.spec.description,

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Protocol
 
 from energyc.diagnostics import Span
 from energyc.resolve.bindings import Bindings
 from energyc.resolve.names import Names
 from energyc.resolve.network import Call, Nudge, Relax
 from energyc.resolve.reporter import Reporter, did_you_mean, listed
-from energyc.resolve.sizes import Real
+from energyc.resolve.sizes import Real, settable
+from energyc.resolve.written import written
 from energyc.syntax import ast
 
 BLOCKS = ("relax", "nudge", "train")
@@ -94,7 +96,7 @@ def _set_symbol(
     span: Span | None,
 ) -> None:
     entry = names.get(key)
-    known = [e.name for e in names.of_kind("dim", "const")]
+    known = settable(names)
     if entry is None or entry.kind not in ("dim", "const"):
         said = f"`{key}` is {entry.spoken} and cannot be set" if entry else f"there is no dim or const `{key}` to set"
         reporter.error(
@@ -103,7 +105,7 @@ def _set_symbol(
     elif isinstance(value, Fraction | float):
         found[key] = (value, span)
     else:
-        reporter.error("E0216", f"{entry.spoken} is a number, and `{key}` is set to `{value}`", span)
+        reporter.error("E0216", f"{entry.spoken} is a number, and `{key}` is set to `{written(value)}`", span)
 
 
 def plain(given: object) -> object:
@@ -225,8 +227,7 @@ class Typed:
         return default
 
     def _wrong(self, key: str, setting: Setting, wanted: str) -> None:
-        shown = setting.value.word if isinstance(setting.value, Call) else setting.value
-        self.reporter.error("E0542", f"`{self.block}.{key}` is {wanted}, not `{shown}`", setting.span)
+        self.reporter.error("E0542", f"`{self.block}.{key}` is {wanted}, not `{written(setting.value)}`", setting.span)
 
     def check(self, known: Iterable[str], dotted: str = "") -> None:
         """Report the keys that are not known; ``dotted`` is the one that may be of a single state or param."""
@@ -248,7 +249,8 @@ def type_relax(given: dict[str, Setting], states: Iterable[str], reporter: Repor
         head, _, state = key.partition(".")
         if head == "step" and state:
             if state not in names:
-                reporter.error("E0543", f"there is no state `{state}`", setting.span, help=did_you_mean(state, names))
+                help = did_you_mean(state, names, f"the states are {listed(names)}")
+                reporter.error("E0543", f"there is no state `{state}`", setting.span, help=help)
                 continue
             step_of[state] = typed.real(key, 1.0) or 1.0
     for key in ("measure", "patience", "exit"):
@@ -274,9 +276,9 @@ def _solver(setting: Setting | None, reporter: Reporter) -> tuple[str, dict[str,
     if not isinstance(word, str) or word not in SOLVERS:
         reporter.error(
             "E0542",
-            f"there is no solver `{word}`",
+            f"there is no solver `{written(word)}`",
             setting.span,
-            help=did_you_mean(str(word), SOLVERS, f"the solvers are {listed(SOLVERS)}"),
+            help=did_you_mean(written(word), SOLVERS, f"the solvers are {listed(SOLVERS)}"),
         )
         return "gradient", {}
     options: dict[str, float] = {}
@@ -304,15 +306,50 @@ def type_nudge(given: dict[str, Setting], reporter: Reporter) -> Nudge:
     return Nudge(typed.real("beta", None, words={"auto": None}), typed.whole("steps", 10) or 10, options)
 
 
-def type_train(given: dict[str, Setting], params: Iterable[str], reporter: Reporter) -> dict[str, object]:
-    """How to train: passed on as written, once the words are known; ``none`` takes a setting back."""
+class Fault(Protocol):
+    """What is wrong with a setting of ``train``."""
+
+    @property
+    def key(self) -> str:
+        """The setting."""
+        ...
+
+    @property
+    def code(self) -> str:
+        """The diagnostic's code."""
+        ...
+
+    @property
+    def message(self) -> str:
+        """What is wrong."""
+        ...
+
+    @property
+    def help(self) -> str:
+        """What to write instead."""
+        ...
+
+
+#: Judges the settings of ``train``; what they mean is known further down the pipeline.
+TrainFaults = Callable[[Mapping[str, object]], Sequence[Fault]]
+
+
+def type_train(
+    given: dict[str, Setting], params: Iterable[str], faults: TrainFaults | None, reporter: Reporter
+) -> dict[str, object]:
+    """How to train: passed on as written, once words and values are known to fit; ``none`` takes a setting back."""
     Typed("train", given, reporter).check(TRAIN, dotted="lr")
     names = list(params)
     for key, setting in given.items():
         head, _, param = key.partition(".")
         if head == "lr" and param and param not in names:
-            reporter.error("E0543", f"there is no param `{param}`", setting.span, help=did_you_mean(param, names))
-    return {key: setting.value for key, setting in given.items() if not _taken_back(setting)}
+            help = did_you_mean(param, names, f"the params are {listed(names)}" if names else "the spec has no params")
+            reporter.error("E0543", f"there is no param `{param}`", setting.span, help=help)
+    chosen = {key: setting.value for key, setting in given.items() if not _taken_back(setting)}
+    known = {key: value for key, value in chosen.items() if key.partition(".")[0] in TRAIN and value is not None}
+    for fault in [] if faults is None else faults(known):
+        reporter.error(fault.code, fault.message, given[fault.key].span, help=fault.help)
+    return chosen
 
 
 def _taken_back(setting: Setting) -> bool:

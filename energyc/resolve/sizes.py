@@ -121,9 +121,30 @@ class Sizes:
             f"`{entry.name}` is derived from {listed(derived)} and cannot be set",
             place or entry.span,
             labels=labels,
-            help=f"set {listed(derived, 'or')} instead",
+            help=self._instead(entry, derived),
         )
         raise Unknown
+
+    def _instead(self, entry: Entry, derived: tuple[str, ...]) -> str:
+        """What a derived dim follows and can be set; or, where it is a size of data, how that changes."""
+        free = [name for name in self._sources(derived, {entry.name}) if name in settable(self.names)]
+        if free:
+            return f"set {listed(free, 'or')} instead"
+        bindings = [name.partition(".")[0] for name in self._sources(derived, {entry.name}) if "." in name]
+        if not bindings:
+            return f"replace the formula of {entry.name} in the spec"
+        return f"it is a size of the data: change the options of {listed(bindings)}, or the formula in the spec"
+
+    def _sources(self, derived: tuple[str, ...], seen: set[str]) -> list[str]:
+        """What names lead to in the end: dims and consts that name no other, and sizes of data."""
+        found: list[str] = []
+        for name in derived:
+            entry = self.names.get(name)
+            behind = _names_behind(entry) if entry is not None else []
+            if name not in seen:
+                seen.add(name)
+                found += self._sources(tuple(behind), seen) if behind else [name]
+        return found
 
     def _positive(self, entry: Entry, value: Real, span: Span) -> int:
         if isinstance(value, float) or value.denominator != 1 or not 0 < value <= LARGEST_DIM:
@@ -279,6 +300,15 @@ def _show(value: Real) -> str:
         return f"{float(value):g}"
     except OverflowError:
         return "beyond floating point"
+
+
+def settable(names: Names) -> list[str]:
+    """The dims and consts that can be set: all but the derived dims."""
+    return [e.name for e in names.of_kind("dim", "const") if e.kind == "const" or not _names_behind(e)]
+
+
+def _names_behind(entry: Entry) -> list[str]:
+    return names_in(entry.tree.value) if isinstance(entry.tree, ast.Definition) else []
 
 
 def names_in(expr: ast.Expr) -> list[str]:

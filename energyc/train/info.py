@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from energyc.train.learner import Learner
 from energyc.train.session import Session
 
 
-def run_info(session: Session, learner: Learner) -> dict[str, Any]:
+def run_info(session: Session, learner: Learner, made_of: Mapping[str, Any]) -> dict[str, Any]:
     """Options, seed, sizes and versions; the session's own ``info`` stands beside them under its keys."""
     return {
         "format": 1,
@@ -24,6 +25,7 @@ def run_info(session: Session, learner: Learner) -> dict[str, Any]:
         "params": {name: list(param.shape) for name, param in learner.params.items()},
         "bindings": {"clamps": dict(session.feeds.clamps), "targets": dict(session.feeds.targets)},
         "files": list(session.files),
+        "made_of": dict(made_of),
         "device": session.device,
         "dtype": str(session.dtype).removeprefix("torch."),
         "threads": torch.get_num_threads(),

@@ -6,6 +6,7 @@ therefore knows everything up to its step, and ``metrics.jsonl`` cut at that ste
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,10 +21,11 @@ from energyc.train.evaluation import Stopped, check_names, evaluate_split, is_be
 from energyc.train.feeds import Feed
 from energyc.train.folder import RunFolder, claim, refuse_taken
 from energyc.train.health import NotFinite, bad_param
+from energyc.train.identity import made_of, refuse_other
 from energyc.train.info import run_info
 from energyc.train.learner import Learner
 from energyc.train.metrics_log import MetricsLog, Row
-from energyc.train.outcome import Diverged, Interrupted, Outcome
+from energyc.train.outcome import Diverged, Interrupted, Numbers, Outcome
 from energyc.train.penalty import Controller
 from energyc.train.progress import Reporter
 from energyc.train.session import Session
@@ -31,15 +33,18 @@ from energyc.train.signals import Signals
 from energyc.train.snapshot import restore, take
 
 
-def train(session: Session, *, resume: bool = False, reporter: Reporter | None = None) -> Outcome:
+def train(
+    session: Session, *, resume: bool = False, reporter: Reporter | None = None, label: str | None = None
+) -> Outcome:
     """Train ``session.net`` into ``session.out``; with ``resume`` go on from its newest whole checkpoint.
 
+    ``label`` tells the progress of this run from that of others (``seed 3``).
     The caller's random generators are left as they were. Raises UserError (options, data, folder, disk), Interrupted
     (Ctrl-C, SIGTERM; after saving), Diverged (the last good checkpoint is kept), KeyboardInterrupt (a second Ctrl-C).
     """
     devices = range(torch.cuda.device_count()) if torch.device(session.device).type == "cuda" else ()
     with torch.random.fork_rng(devices=list(devices)), Signals() as signals, reporter or Reporter() as shown:
-        training = Training(session, signals, shown)
+        training = Training(session, signals, shown, label)
         if resume:
             training.resume()
         else:
@@ -50,20 +55,23 @@ def train(session: Session, *, resume: bool = False, reporter: Reporter | None =
 class Training:
     """A run under way: the learner, the step it has reached, and what was saved."""
 
-    def __init__(self, session: Session, signals: Signals, reporter: Reporter) -> None:
+    def __init__(self, session: Session, signals: Signals, reporter: Reporter, label: str | None) -> None:
         self.session = session
         self.options = session.options
         self.folder = RunFolder(session.out)
-        self.learner = Learner(session, Feed(session.feeds, "train", session.device, session.dtype))
+        self._feed = Feed(session.feeds, "train", session.device, session.dtype)
+        self.learner = Learner(session, self._feed)
         self.step = 0
         self.best: dict[str, Any] | None = None  # step, value, numbers
         self.evaluated: dict[str, Any] | None = None  # step, numbers: the last evaluation
+        self.idle = 0  # updates whose samples were all held back by the gate
         self.kept: int | None = None  # the step of the newest checkpoint
         self._held_out = Feed(session.feeds, "test", session.device, session.dtype)
         self._log = MetricsLog(self.folder.metrics)
         self._timings = MetricsLog(self.folder.timings)
         self._signals = signals
         self._reporter = reporter
+        self._label = "" if label is None else f", {label}"
         self._start = time.monotonic()
 
     @property
@@ -80,18 +88,22 @@ class Training:
         with writing(self.session.out, None):
             for name, text in self.session.files.items():
                 replace_bytes(self.folder.path / name, text.encode())
-            self.folder.write_info(run_info(self.session, self.learner))
+            self.folder.write_info(run_info(self.session, self.learner, made_of(self.session, self._feed)))
             self._log.truncate(0)
         self._save()
 
     def resume(self) -> None:
         """Put the newest whole checkpoint back, and the log to what it was then."""
+        self._refuse_fewer_updates()
         checkpoint = checkpoints.load_last(self.folder.checkpoints, self._reporter.message)
         self._check_samples(checkpoint.state["samples"])
         restore(self.session.net, checkpoint, self.learner.optimizer)
+        before, identity = self.folder.read_info(), made_of(self.session, self._feed)
+        refuse_other(self.session.out, before.get("made_of", {}), identity)
         if checkpoint.state.get("controller"):
             self.learner.controller = Controller(**checkpoint.state["controller"])
         self.step = self.kept = checkpoint.step
+        self.idle = checkpoint.state.get("idle", 0)
         self.evaluated = checkpoint.state["evaluated"]
         best = checkpoint.state["best"]
         present = checkpoints.steps(self.folder.checkpoints)
@@ -99,15 +111,17 @@ class Training:
         with writing(self.session.out, self.kept):
             checkpoints.discard_after(self.folder.checkpoints, self.step)
             self._log.truncate(self.step)
-            self.folder.write_info(run_info(self.session, self.learner))
+            if self.total >= before.get("steps", 0):  # --steps may stop a run earlier, and never shortens it
+                self.folder.write_info(run_info(self.session, self.learner, identity))
 
     def run(self) -> Outcome:
         """Make the updates that are left."""
-        self._reporter.begin(f"{self.session.net.name} ({self.learner.rule})", self.step, self.total)
+        self._reporter.begin(f"{self.session.net.name} ({self.learner.rule}){self._label}", self.step, self.total)
         self._finish_step()  # an evaluation that is due now: step 0, or one that was broken off
         while self.step < self.total:
             with self._finite():
                 row = self.learner.update(self.step)
+            self.idle += row.get("gated") == len(self.learner.order.indices(self.step))
             self.step += 1
             self._record(row)
             self._finish_step()
@@ -184,8 +198,16 @@ class Training:
             "seed": self.options.seed,
             "best": self.best,
             "evaluated": self.evaluated,
+            "idle": self.idle,
             "controller": None if self.learner.controller is None else self.learner.controller.to_json(),
         }
+
+    def _refuse_fewer_updates(self) -> None:
+        """Raise UserError E0502 where the run has made more updates than it is to have; a damaged checkpoint counts."""
+        made = max(checkpoints.steps(self.folder.checkpoints), default=0)
+        if self.total < made:
+            message = f"{self.session.out} has made {made} updates already, more than the {self.total} asked for"
+            raise UserError(message, code="E0502", help=f"leave out --steps, or give {made} or more")
 
     def _check_samples(self, samples: int) -> None:
         if samples != self.learner.order.samples:
@@ -206,4 +228,14 @@ class Training:
     def _outcome(self) -> Outcome:
         final = {} if self.evaluated is None else self.evaluated["numbers"]
         best, step = ({}, None) if self.best is None else (self.best["numbers"], self.best["step"])
-        return Outcome(self.session.out, self.step, final, best, step, self._seconds)
+        return Outcome(self.session.out, self.step, final, best, step, self._seconds, tuple(self._warnings(final)))
+
+    def _warnings(self, final: Numbers) -> Iterator[str]:
+        """What the summary must not keep quiet."""
+        why = f"energyc verify {self.session.out} says why the network does not settle"
+        if self.idle:
+            where = f"below train.gate = {self.options.gate:g} in {self.idle} of {self.step} updates"
+            yield f"no sample settled {where}, and there the cost moved no param; {why}"
+        bad = [name for name, value in final.items() if not math.isfinite(value)]
+        if bad:
+            yield f"not finite in the last evaluation: {', '.join(bad)}; {why}"

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any
 
 from energyc.diagnostics import UserError
-from energyc.train.settings import Reader, flag, number, pair, read_arguments, split_call, whole, word, words
+from energyc.train.settings import (
+    Reader,
+    Unfit,
+    flag,
+    number,
+    pair,
+    read_arguments,
+    split_call,
+    whole,
+    word,
+    words,
+    written,
+)
 
 # For each optimiser of torch.optim: its default learning rate and the settings it takes beside lr.
 OPTIMIZERS: Mapping[str, tuple[float, tuple[str, ...]]] = MappingProxyType(
@@ -27,6 +39,20 @@ OPTIMIZERS: Mapping[str, tuple[float, tuple[str, ...]]] = MappingProxyType(
 )
 SCHEDULES = ("constant", "cosine", "linear")
 DEFAULT_STEPS = 1000
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is wrong with the setting ``key``: E0501 unknown, E0502 a value that does not fit, E0503 one too many."""
+
+    key: str
+    code: str
+    message: str
+    help: str
+
+    def error(self) -> UserError:
+        """As a mistake outside a spec."""
+        return UserError(self.message, code=self.code, help=self.help)
 
 
 @dataclass(frozen=True)
@@ -85,16 +111,10 @@ class TrainOptions:
         Raises UserError E0501 (unknown setting), E0502 (a value that does not fit), E0503 (settings that exclude
         each other).
         """
-        known: dict[str, Any] = {}
-        rates: dict[str, float] = {}
-        for key, value in settings.items():
-            if key.startswith("lr."):
-                rates[key.removeprefix("lr.")] = _read(key, number(0), value)
-            elif key in _COMPOSED:
-                known |= _read(key, _COMPOSED[key], value)
-            else:
-                known[key] = _read(key, _reader(key), value)
-        return _checked(TrainOptions(rates=rates, **known))
+        options, found = _read_all(settings)
+        if found:
+            raise found[0].error()
+        return options
 
     @staticmethod
     def from_json(saved: Mapping[str, Any]) -> TrainOptions:
@@ -115,7 +135,11 @@ class TrainOptions:
 
     def with_steps(self, steps: int) -> TrainOptions:
         """The same with another length (``--steps``), which replaces ``epochs``."""
-        return replace(self, steps=_read("steps", whole(0), steps), epochs=None)
+        return replace(self, steps=_read_one("steps", steps), epochs=None)
+
+    def with_seed(self, seed: int) -> TrainOptions:
+        """The same with another seed (``--seed``)."""
+        return replace(self, seed=_read_one("seed", seed))
 
     def total_steps(self, updates_per_epoch: int) -> int:
         """The number of updates of the whole run."""
@@ -133,6 +157,11 @@ class TrainOptions:
         return OPTIMIZERS[self.optimizer][0] if self.lr is None else self.lr
 
 
+def faults(settings: Mapping[str, Any]) -> list[Fault]:
+    """All that is wrong with settings as ``TrainOptions.from_settings`` takes them."""
+    return _read_all(settings)[1]
+
+
 def suggest(name: str, known: Collection[str]) -> str:
     """The help text for a misspelt name: near ones, or all of them."""
     near = get_close_matches(name, known, n=3, cutoff=0.6)
@@ -146,7 +175,7 @@ def _schedule(value: Any) -> dict[str, Any]:
 
 
 def _penalty(value: Any) -> dict[str, Any]:
-    name, arguments = split_call(value)
+    name, arguments = split_call(value, "jacobian(target = 1e-4)")
     word(("jacobian",))(name)
     positive = number(above=0)
     return {"penalty": Penalty(**read_arguments(arguments, dict.fromkeys(("target", "floor", "ceiling"), positive)))}
@@ -187,39 +216,64 @@ _READERS: Mapping[str, Reader] = MappingProxyType(
 )
 
 
-def _reader(key: str) -> Reader:
-    if key in _READERS:
-        return _READERS[key]
-    names = [*_READERS, *_COMPOSED]
-    raise UserError(f"train has no setting {key!r}", code="E0501", help=suggest(key, names))
+def _read_all(settings: Mapping[str, Any]) -> tuple[TrainOptions, list[Fault]]:
+    """The options, a setting that does not fit left at its default; and what is wrong."""
+    known: dict[str, Any] = {}
+    rates: dict[str, float] = {}
+    found: list[Fault] = []
+    for key, value in settings.items():
+        read = _reader(key)
+        if read is None:
+            help_text = suggest(key, [*_READERS, *_COMPOSED])
+            found.append(Fault(key, "E0501", f"train has no setting {key!r}", help_text))
+            continue
+        try:
+            answer = read(value)
+        except Unfit as unfit:
+            found.append(_unfit(key, value, unfit))
+            continue
+        if key.startswith("lr."):
+            rates[key.removeprefix("lr.")] = answer
+        else:
+            known |= answer if key in _COMPOSED else {key: answer}
+    options = TrainOptions(rates=rates, **known)
+    return options, [*found, *_contradictions(options)]
 
 
-def _read(key: str, read: Reader, value: Any) -> Any:
+def _reader(key: str) -> Reader | None:
+    return number(0) if key.startswith("lr.") else _READERS.get(key) or _COMPOSED.get(key)
+
+
+def _read_one(key: str, value: Any) -> Any:
     try:
-        return read(value)
-    except ValueError as expected:
-        raise UserError(f"train.{key} = {_shown(value)} does not fit", code="E0502", help=f"write {expected}") from None
+        return _READERS[key](value)
+    except Unfit as unfit:
+        raise _unfit(key, value, unfit).error() from None
 
 
-def _shown(value: Any) -> str:
-    text = str(value)
+def _unfit(key: str, value: Any, unfit: Unfit) -> Fault:
+    part = "" if unfit.part is None else f": {_short(unfit.part)}"
+    message = f"train.{key} = {_short(written(value))} does not fit{part}"
+    return Fault(key, "E0502", message, f"write {unfit.expected}")
+
+
+def _short(text: str) -> str:
     return text if len(text) <= 40 else text[:37] + "..."
 
 
-def _checked(options: TrainOptions) -> TrainOptions:
-    """Refuse settings that exclude each other."""
+def _contradictions(options: TrainOptions) -> Iterator[Fault]:
+    """Settings that exclude each other; each is told at the one that can go."""
     if options.steps is not None and options.epochs is not None:
-        raise UserError("train sets both steps and epochs", code="E0503", help="keep one of them")
+        yield Fault("epochs", "E0503", "train sets both steps and epochs", "keep one of them")
     if options.final_lr is not None and options.schedule == "constant":
         message = "train.final_lr has no effect on a constant rate"
-        raise UserError(message, code="E0503", help="add schedule = cosine or schedule = linear")
+        yield Fault("final_lr", "E0503", message, "add schedule = cosine or schedule = linear")
     _, taken = OPTIMIZERS[options.optimizer]
     for name in ("momentum", "nesterov", "weight_decay", "betas", "eps"):
         if getattr(options, name) is not None and name not in taken:
             message = f"the optimiser {options.optimizer} takes no {name}"
-            raise UserError(message, code="E0503", help="it takes lr, " + ", ".join(taken))
-    if options.nesterov and not options.momentum:
-        raise UserError("train.nesterov needs a momentum above 0", code="E0503", help="add momentum = 0.9")
+            yield Fault(name, "E0503", message, "it takes lr, " + ", ".join(taken))
+    if options.nesterov and "nesterov" in taken and not options.momentum:
+        yield Fault("nesterov", "E0503", "train.nesterov needs a momentum above 0", "add momentum = 0.9")
     if options.penalty and options.penalty.floor > options.penalty.ceiling:
-        raise UserError("the penalty's floor lies above its ceiling", code="E0503", help="exchange them")
-    return options
+        yield Fault("penalty", "E0503", "the penalty's floor lies above its ceiling", "exchange them")

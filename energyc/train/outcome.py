@@ -10,7 +10,10 @@ Numbers = dict[str, float]
 
 @dataclass(frozen=True)
 class Outcome:
-    """A finished run: its folder, the updates done, held-out numbers at the end and at the best checkpoint."""
+    """A finished run: its folder, the updates done, held-out numbers at the end and at the best checkpoint.
+
+    ``warnings`` say what went wrong without stopping it.
+    """
 
     out: Path
     steps: int
@@ -18,6 +21,7 @@ class Outcome:
     best: Numbers = field(default_factory=dict)
     best_step: int | None = None
     seconds: float = 0.0
+    warnings: tuple[str, ...] = ()
 
 
 class Interrupted(Exception):

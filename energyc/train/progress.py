@@ -12,6 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from energyc.train.evaluation import BESIDE
 from energyc.train.metrics_log import Row
+from energyc.train.numbers import number
 
 _DECAY = 0.95  # of the running mean of the cost that is shown, and only shown
 
@@ -129,9 +130,5 @@ def held_out(row: Mapping[str, Any]) -> str:
     """``test cost 0.0123, accuracy 96.10%, residual 1.0e-04`` of an evaluation."""
     skipped = {"step", "kind", "epoch", "split", "cost", *BESIDE}
     parts = [f"test cost {row['cost']:.4g}"]
-    parts += [f"{name} {_metric(name, value)}" for name, value in row.items() if name not in skipped]
+    parts += [f"{name} {number(name, value)}" for name, value in row.items() if name not in skipped]
     return ", ".join([*parts, f"residual {row['residual']:.1e}"])
-
-
-def _metric(name: str, value: float) -> str:
-    return f"{value:.2%}" if "accuracy" in name else f"{value:.4g}"

@@ -17,6 +17,7 @@ from energyc.train.disk import replace_bytes, writing
 from energyc.train.evaluation import BESIDE
 from energyc.train.folder import RunFolder, refuse_taken
 from energyc.train.loop import train
+from energyc.train.numbers import spread
 from energyc.train.outcome import Interrupted, Numbers, Outcome
 from energyc.train.progress import Reporter
 from energyc.train.session import Session
@@ -65,6 +66,9 @@ def summarise(seeds: Sequence[int], outcomes: Sequence[Outcome]) -> Summary:
         "best": _spread([outcome.best for outcome in outcomes]),
         "best_steps": [outcome.best_step for outcome in outcomes],
         "seconds": [round(outcome.seconds, 3) for outcome in outcomes],
+        "warnings": [
+            f"seed {seed}: {text}" for seed, outcome in zip(seeds, outcomes, strict=True) for text in outcome.warnings
+        ],
     }
 
 
@@ -77,7 +81,7 @@ def summary_table(summary: Mapping[str, Any]) -> Table:
     table.add_column("at the best checkpoint", justify="right")
     for name, final in summary["final"].items():
         best = summary["best"].get(name)
-        table.add_row(name, _shown(final), "" if best is None else _shown(best))
+        table.add_row(name, _shown(name, final), "" if best is None else _shown(name, best))
     return table
 
 
@@ -87,7 +91,7 @@ def _train_one(make: MakeSession, seed: int, out: Path, reporter: Reporter | Non
     if not begun and (path / "metrics.jsonl").exists():  # killed before its first checkpoint: nothing in it to keep
         shutil.rmtree(path, ignore_errors=True)
     try:
-        return train(make(seed, path), resume=begun, reporter=reporter)
+        return train(make(seed, path), resume=begun, reporter=reporter, label=f"seed {seed}")
     except Interrupted as stop:  # what resumes is the whole, not this one seed
         raise Interrupted(stop.out, stop.step, resume=out) from None
 
@@ -102,9 +106,8 @@ def _mean(values: list[float]) -> dict[str, Any]:
     return {"mean": statistics.fmean(values), "deviation": deviation, "values": values}
 
 
-def _shown(entry: Mapping[str, Any]) -> str:
-    mean, deviation = entry["mean"], entry["deviation"]
-    return f"{mean:.4g}" if deviation is None else f"{mean:.4g} ± {deviation:.2g}"
+def _shown(name: str, entry: Mapping[str, Any]) -> str:
+    return spread(name, entry["mean"], entry["deviation"])
 
 
 def _write(out: Path, summary: Summary) -> None:

@@ -19,7 +19,8 @@ class Session:
     """A network, its data, its options and where the run goes.
 
     ``files`` are texts that the run folder keeps by their names (``spec.energy``, the generated module); ``info`` goes
-    into run.json beside the options (versions, presets, chosen kernels). ``net`` lies on ``device`` and computes in
+    into run.json beside the options (versions, presets, chosen kernels). ``sources`` are the paths that bindings were
+    read from, where they were. ``net`` lies on ``device`` and computes in
     ``dtype`` already.
     """
 
@@ -31,3 +32,4 @@ class Session:
     info: Mapping[str, Any] = field(default_factory=dict)
     device: str = "cpu"
     dtype: torch.dtype = torch.float32
+    sources: Mapping[str, str] = field(default_factory=dict)

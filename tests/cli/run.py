@@ -47,6 +47,22 @@ relax { step = 0.1, steps = 50 }
 train { rule = bptt }
 """
 
+LANGUAGE = """\
+network chars
+dim T = 5, D = 4
+data text = characters(context = T)
+dim V = text.vocabulary
+clamp idx[T] : V = text.input
+target label[T] : V = text.target
+param tok[V, D], W[D, V] ~ normal(0.5)
+state z[T, D]
+energy pull = 1/2 * sum[t,d]((z[t,d] - tok[idx[t], d])^2)
+readout logits[t,w] = sum[d](z[t,d] * W[d,w])
+cost ce = mean[t](cross_entropy[w](logits[t,w], label[t]))
+relax { step = 1/2, steps = 10 }
+train { rule = implicit, steps = 1, batch = 4, eval_samples = 4 }
+"""
+
 
 @dataclass(frozen=True)
 class Done:

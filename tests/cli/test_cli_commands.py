@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import energyc as package
-from tests.cli.run import SMALL, energyc, written
+from tests.cli.run import LANGUAGE, SMALL, UNTIED, energyc, written
 
 Capture = pytest.CaptureFixture[str]
 
@@ -89,6 +89,56 @@ def test_a_loaded_run_has_the_trained_weights(tmp_path: Path, capfd: Capture) ->
     assert trained.params["W"].dtype == torch.float32
     assert not torch.equal(fresh.params["W"], trained.params["W"])
     assert (fresh.params["W"] - trained.params["W"]).abs().max() < 0.1
+
+
+def test_training_by_no_sample_says_so(tmp_path: Path, capfd: Capture) -> None:
+    arguments = ("train", written(tmp_path), "--set", "train.gate=1e-30", "--steps", "2", "--quiet", "--out")
+    assert (
+        "warning: no sample settled below train.gate = 1e-30 in 2 of 2 updates"
+        in energyc(capfd, *arguments, tmp_path / "a").out
+    )
+    (warning,) = energyc(capfd, *arguments, tmp_path / "b", "--format", "json").json["warnings"]
+    assert "energyc verify" in warning
+    assert "warning: seed 1: no sample settled" in energyc(capfd, *arguments, tmp_path / "c", "--seeds", "2").out
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (("train.folds=5",), "train.folds does nothing: no data have folds yet"),
+        (
+            ("nudge.snapshots=3",),
+            "nudge.snapshots = 3 does nothing: two snapshots are compared, and nudge.steps = 4 has",
+        ),
+        (("relax.max_steps=10",), "relax.max_steps = 10 does nothing: relax.steps = 20 are made in any case"),
+        (("train.penalty=jacobian",), "train.penalty does nothing: every term is conservative"),
+        (("nudge.snapshots=2", "relax.max_steps=20", "train.penalty=none"), None),
+    ],
+)
+def test_settings_that_do_nothing(settings: tuple[str, ...], said: str | None, tmp_path: Path, capfd: Capture) -> None:
+    flags = [word for setting in settings for word in ("--set", setting)]
+    path = written(tmp_path)
+    told = energyc(capfd, "check", path, *flags, "--format", "json").json["notes"]
+    shown = energyc(capfd, "train", path, *flags, "--steps", "0", "--out", tmp_path / "run").err
+    if said is None:
+        assert not any("does nothing" in text for text in (*told, shown))
+    else:
+        assert any(note.startswith(said) for note in told) and f"note: {said}" in shown
+
+
+def test_a_network_of_forces_alone_trains_and_is_drawn(tmp_path: Path, capfd: Capture) -> None:
+    energies = [line for line in SMALL.splitlines() if line.startswith("energy")]
+    forces = "force fs on s[j] = sum[i](x[i] * W[i,j]) - s[j]\nforce fy on y[k] = b[k] + sum[j](s[j] * V[j,k]) - y[k]"
+    path = written(tmp_path, SMALL.replace("\n".join(energies), forces))
+    flags = ("--rule", "aep", "--out", tmp_path / "run")
+    assert energyc(capfd, "train", path, *flags).status == 0
+    assert (tmp_path / "run" / "pictures" / "energy.png").exists()
+
+
+def test_an_unproved_force_is_penalised(tmp_path: Path, capfd: Capture) -> None:
+    path = written(tmp_path, UNTIED, "untied")
+    report = energyc(capfd, "check", path, "--set", "train.penalty=jacobian", "--format", "json").json
+    assert not any("does nothing" in note for note in report["notes"])
 
 
 def test_seeds(tmp_path: Path, capfd: Capture) -> None:
@@ -180,23 +230,6 @@ def test_the_operations_of_a_step_are_those_of_its_matrix_products(tmp_path: Pat
     report = energyc(capfd, "check", written(tmp_path), "--format", "json").json
     products_with_v = 2 * (2 * 6 * 10)  # V y and V^T s; W x is computed once a relaxation
     assert report["flops_per_step"] == products_with_v
-
-
-LANGUAGE = """\
-network chars
-dim T = 5, D = 4
-data text = characters(context = T)
-dim V = text.vocabulary
-clamp idx[T] : V = text.input
-target label[T] : V = text.target
-param tok[V, D], W[D, V] ~ normal(0.5)
-state z[T, D]
-energy pull = 1/2 * sum[t,d]((z[t,d] - tok[idx[t], d])^2)
-readout logits[t,w] = sum[d](z[t,d] * W[d,w])
-cost ce = mean[t](cross_entropy[w](logits[t,w], label[t]))
-relax { step = 1/2, steps = 10 }
-train { rule = implicit, steps = 1, batch = 4, eval_samples = 4 }
-"""
 
 
 def test_sample(tmp_path: Path, capfd: Capture) -> None:

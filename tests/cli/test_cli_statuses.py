@@ -9,10 +9,13 @@ import time
 from pathlib import Path
 
 import pytest
+import torch
 
+import energyc as package
 from energyc import pipeline
 from energyc.cli.main import COMMANDS
-from tests.cli.run import SMALL, UNTIED, energyc, written
+from energyc.diagnostics import UserError
+from tests.cli.run import LANGUAGE, SMALL, UNTIED, energyc, written
 
 Capture = pytest.CaptureFixture[str]
 
@@ -126,6 +129,89 @@ def test_settings_from_outside(tmp_path: Path, capfd: Capture) -> None:
         assert done.status == 1, wrong
         assert "error[E0905]" in done.err, done.err
     assert "did you mean" in energyc(capfd, "check", path, "--set", "relax.stps=3").err
+
+
+def test_train_settings_that_do_not_fit_are_all_shown_with_their_places(tmp_path: Path, capfd: Capture) -> None:
+    path = written(
+        tmp_path, SMALL.replace("optimizer = adam,", "gate = -2,\n  penalty = jacobian(target = 0), betas = [1],")
+    )
+    for arguments in (("check", path), ("train", path, "--out", tmp_path / "run")):
+        done = energyc(capfd, *arguments)
+        assert done.status == 1
+        assert done.err.count("error[E0502]") == 3
+        assert all(f"{path}:{place}" in done.err for place in ("16:29", "17:3", "17:35")), done.err
+        assert "train.penalty = jacobian(target = 0) does not fit: target = 0" in done.err
+    set_outside = energyc(
+        capfd, "check", written(tmp_path), "--set", "train.gate=[1,2]", "--set", "relax.step=[1,f(a=2)]"
+    )
+    assert "train.gate = [1, 2] does not fit" in set_outside.err
+    assert "`relax.step` is a positive number, not `[1, f(a = 2)]`" in set_outside.err
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "said"),
+    [
+        ("", "E0903", "--data '' gives no path"),
+        ("digits=", "E0903", "--data digits= gives no path"),
+        ("foo=there.txt", "E0903", "write --data digits=PATH"),
+        ("a/b=c", "E0913", "a/b=c: not found"),
+    ],
+)
+def test_data_that_is_not_clear(given: str, code: str, said: str, tmp_path: Path, capfd: Capture) -> None:
+    done = energyc(capfd, "train", written(tmp_path), "--data", given, "--out", tmp_path / "run")
+    assert done.status == 1
+    assert f"error[{code}]" in done.err and said in done.err, done.err
+
+
+def test_what_a_run_was_made_with_is_gone(tmp_path: Path, capfd: Capture) -> None:
+    run, text, moved = tmp_path / "run", tmp_path / "text.txt", tmp_path / "moved.txt"
+    text.write_text("To be or not to be, that is the question. " * 40)
+    spec = written(tmp_path, LANGUAGE, "chars")
+    folder = energyc(capfd, "train", spec, "--data", tmp_path, "--out", run)
+    assert "error[E0913]" in folder.err and f"{tmp_path}: a folder; expected a text file" in folder.err
+    assert energyc(capfd, "train", spec, "--data", text, "--out", run, "--quiet").status == 0
+    text.rename(moved)
+    for command in (("train", "--resume", run), ("eval", run), ("plot", run)):
+        gone = energyc(capfd, *command)
+        assert gone.status == 1
+        assert f"made with the data text from {text}" in gone.err and "--data text=PATH" in gone.err, gone.err
+    assert energyc(capfd, "eval", run, "--data", f"text={moved}").status == 0
+    moved.write_text(moved.read_text().replace("not", "nut"))
+    other = energyc(capfd, "train", "--resume", run, "--data", moved)
+    assert other.status == 1
+    assert "error[E0520]: the data text are not those that the run" in other.err
+    (run / "metrics.jsonl").unlink()
+    lost = energyc(capfd, "plot", run, "--data", moved)
+    assert lost.status == 1
+    assert "metrics.jsonl are gone" in lost.err and "--resume" not in lost.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("sample", "run", "--temperature", "nan"),
+        ("sample", "run", "--temperature", "inf"),
+        ("sample", "run", "--seed", "99999999999999999999999"),
+        ("train", "spec", "--seed", "99999999999999999999"),
+        ("bench", "spec", "--seconds", "inf"),
+    ],
+)
+def test_numbers_that_nothing_can_be_done_with(arguments: tuple[str, ...], capfd: Capture) -> None:
+    done = energyc(capfd, *arguments)
+    assert done.status == 2
+    assert f"Invalid value for '{arguments[2]}': {arguments[3]} is not" in done.err
+
+
+def test_dtypes_and_seeds_of_a_loaded_network(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    for dtype in ("float16", torch.int32, torch.complex64):
+        with pytest.raises(UserError, match="cannot be used: states and params are real") as caught:
+            package.load(path, dtype=dtype)
+        assert caught.value.code == "E0902"
+    for seed in (10**30, 1.5):
+        with pytest.raises(UserError, match=r"the seed .* cannot be used"):
+            package.load(path, seed=seed)
+    assert package.load(path, dtype=torch.float16).params["W"].dtype == torch.float16
 
 
 def test_colour_is_asked_for_or_not(tmp_path: Path, capfd: Capture, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -168,7 +168,7 @@ def test_a_bad_row_is_named_by_its_line(tmp_path: Path, line: str, problem: str)
 
 
 def test_a_missing_table_is_told(tmp_path: Path) -> None:
-    for path in (tmp_path / "none.csv", tmp_path):
-        with pytest.raises(UserError, match="not found or not readable") as raised:
+    for path, said in ((tmp_path / "none.csv", "not found or not readable"), (tmp_path, "a folder; expected a table")):
+        with pytest.raises(UserError, match=said) as raised:
             table(path)
         assert raised.value.code == "E0913"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -12,8 +12,10 @@ from typing import Any
 from energyc.data import find_adapter
 from energyc.data.schema import Schema
 from energyc.diagnostics import Diagnostic, Source, SpecError, render_text
+from energyc.pipeline import for_data
 from energyc.resolve import resolve
 from energyc.syntax import parse
+from energyc.train.options import Fault, faults
 
 NAME = "spec.energy"
 _BLOCK = re.compile(r"^```(?P<kind>energy|text)(?P<options>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -53,7 +55,10 @@ def said_of(example: Example) -> tuple[Diagnostic, ...]:
     overrides = dict(example.options)
     preset = overrides.pop("preset", None)
     try:
-        return resolve(parse(source), source, preset=preset, overrides=overrides, schemas=_schema).warnings
+        tree = parse(source)
+        return resolve(
+            tree, source, preset=preset, overrides=overrides, schemas=_schema, train_faults=_train_faults
+        ).warnings
     except SpecError as error:
         return error.diagnostics
 
@@ -71,6 +76,10 @@ def rewrite(path: Path) -> None:
             start, end = example.place
             page = page[:start] + rendered(example) + page[end:]
     path.write_text(page, encoding="utf-8")
+
+
+def _train_faults(settings: Mapping[str, object]) -> Sequence[Fault]:
+    return faults(for_data(settings))
 
 
 def _schema(adapter: str, options: Mapping[str, Any]) -> Schema:

@@ -72,6 +72,28 @@ def test_what_cannot_be_set(key: str, given: object, code: str, said: str) -> No
     assert said in found[0].message
 
 
+def test_remedies_name_what_can_be_set() -> None:
+    spec = """
+dim T = 5, H = 2, A = 4*H, B = A + T
+data text = characters(context = T)
+dim V = text.vocabulary, M = V
+const c = A
+param W1, Weight ~ normal(1)
+state z[T, V, M, B]
+energy e = c*sum[t,v,m,b](z[t,v,m,b]^2) + W1 + Weight
+"""
+
+    def help_of(key: str) -> str | None:
+        return next(d.help for d in findings(spec, **{key: 7}) if d.severity == "error")
+
+    assert help_of("B") == "set H or T instead"
+    for size in ("V", "M"):
+        assert str(help_of(size)).startswith("it is a size of the data: change the options of text")
+    assert help_of("Q") == "these can be set: T, H and c"
+    assert help_of("train.lr.Wieght") == "did you mean `Weight`?"
+    assert help_of("train.lr.q") == "the params are W1 and Weight"
+
+
 def test_an_unknown_preset() -> None:
     with pytest.raises(SpecError) as error:
         network(SPEC, preset="smal")

@@ -173,7 +173,10 @@ def test_seeds(tmp_path: Path) -> None:
     def make(seed: int, path: Path) -> Session:
         return make_session(path, {"steps": 20, "seed": seed})
 
-    summary = train_seeds(make, [0, 1, 2], out)
+    lines = io.StringIO()
+    summary = train_seeds(make, [0, 1, 2], out, reporter=PlainReporter(Console(file=lines, width=200)))
+    for seed in (0, 1, 2):
+        assert f"tiny (centered-ep), seed {seed}: step 20/20" in lines.getvalue()
     cost = summary["final"]["cost"]
     values = torch.tensor(cost["values"], dtype=torch.float64)
     assert len(set(cost["values"])) == 3
@@ -184,6 +187,8 @@ def test_seeds(tmp_path: Path) -> None:
     stream = io.StringIO()
     Console(file=stream, width=120).print(summary_table(summary))
     assert "cost" in stream.getvalue() and "±" in stream.getvalue()
+    accuracy = summary["final"]["accuracy"]
+    assert f"{accuracy['mean']:.2%} ± {accuracy['deviation']:.2%}" in stream.getvalue()
     with pytest.raises(UserError, match="several seeds") as caught:
         load_run(out)
     assert "seed-1" in str(caught.value.help)
@@ -257,10 +262,28 @@ def test_nothing_settled(tmp_path: Path) -> None:
 
     session.net.gradients = unsettled  # type: ignore[method-assign, assignment]
     before = session.net.params["W"].clone()
-    train(session)
+    (warning,) = train(session).warnings
+    assert warning.startswith("no sample settled below train.gate = 0.001 in 2 of 2 updates")
+    assert f"energyc verify {tmp_path / 'run'}" in warning
+    (again,) = train(make_session(tmp_path / "run", {"steps": 3, "batch": 10, "gate": 1e-3}), resume=True).warnings
+    assert "in 2 of 3 updates" in again
     rows = load_run(tmp_path / "run").rows()
-    assert [row["gated"] for row in rows if row["kind"] == "train"] == [10, 10]
+    assert [row["gated"] for row in rows if row["kind"] == "train"] == [10, 10, 0]
     assert torch.equal(before, session.net.params["W"])
+
+
+def test_a_last_evaluation_that_is_not_finite(tmp_path: Path) -> None:
+    session = make_session(tmp_path / "run", {"steps": 2})
+    plain = session.net.relax
+
+    def exploding(*given: object, **named: object) -> object:
+        relaxed = plain(*given, **named)  # type: ignore[arg-type]
+        relaxed.residual[0] = float("nan")
+        return relaxed
+
+    session.net.relax = exploding  # type: ignore[method-assign, assignment]
+    (warning,) = train(session).warnings
+    assert warning.startswith("not finite in the last evaluation: residual, residual_max; energyc verify")
 
 
 def test_run_json_changed_by_hand(tmp_path: Path) -> None:

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
+from energyc.data.schema import Call
 from energyc.diagnostics import UserError
 from energyc.train import options as train_options
-from energyc.train.options import Penalty, TrainOptions
+from energyc.train.options import Penalty, TrainOptions, faults
 
 
 def test_reads_every_kind_of_value() -> None:
@@ -54,7 +55,7 @@ def test_json_round_trip() -> None:
         ({"lr": Fraction(10) ** 400}, "E0502", ["train.lr", "..."]),
         ({"lr": float("nan")}, "E0502", ["nan"]),
         ({"lr": "fast"}, "E0502", ["fast", "a number"]),
-        ({"lr": True}, "E0502", ["True"]),
+        ({"lr": True}, "E0502", ["train.lr = true"]),
         ({"lr.W": "x"}, "E0502", ["train.lr.W"]),
         ({"batch": Fraction(1, 2)}, "E0502", ["whole number from 1"]),
         ({"batch": 0}, "E0502", ["batch = 0"]),
@@ -64,6 +65,16 @@ def test_json_round_trip() -> None:
         ({"schedule": ("cosine", {"warmup": -3})}, "E0502", ["for warmup"]),
         ({"schedule": 3}, "E0502", ["cosine(warmup = 100)"]),
         ({"penalty": ("hessian", {})}, "E0502", ["jacobian"]),
+        (
+            {"penalty": ("jacobian", {"target": 0})},
+            "E0502",
+            ["jacobian(target = 0) does not fit: target = 0", "above 0"],
+        ),
+        ({"penalty": 3}, "E0502", ["jacobian(target = 1e-4)"]),
+        ({"gate": [Fraction(1), Fraction(2)]}, "E0502", ["train.gate = [1, 2] does not fit", "a number above 0"]),
+        ({"betas": [Fraction(1, 3), 2]}, "E0502", ["[1/3, 2]"]),
+        ({"lr": Call("periodic", (Fraction(1, 10),))}, "E0502", ["periodic(0.1)"]),
+        ({"seed": 10**30}, "E0502", ["to 9223372036854775807"]),
         ({"steps": 10, "epochs": 2}, "E0503", ["steps and epochs"]),
         ({"final_lr": 0.1}, "E0503", ["constant", "cosine"]),
         ({"optimizer": "adam", "momentum": 0.9}, "E0503", ["adam takes no momentum", "betas"]),
@@ -78,6 +89,17 @@ def test_refuses(settings: dict[str, Any], code: str, parts: list[str]) -> None:
     assert caught.value.code == code
     assert all(part in shown for part in parts), shown
     assert len(caught.value.message) < 120
+
+
+def test_all_faults_at_once() -> None:
+    found = faults({"gate": -2, "steps": 3, "epochs": 2, "lr.W": "x", "lrr": 1, "batch": 7})
+    assert [(fault.key, fault.code) for fault in found] == [
+        ("gate", "E0502"),
+        ("lr.W", "E0502"),
+        ("lrr", "E0501"),
+        ("epochs", "E0503"),
+    ]
+    assert faults({"batch": 7}) == []
 
 
 def test_length_in_steps_or_epochs() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -99,6 +100,38 @@ def test_learning_curves_show_the_rows(tmp_path: Path, figures: dict[str, Figure
     assert list(accuracy.lines[0].get_ydata()) == [0, 100 / 300, 200 / 300]
     curves.health_curves(rows, tmp_path / "health.png")
     assert (tmp_path / "health.png").exists()
+
+
+@pytest.mark.parametrize("gated", [[0] * 8, [8] * 8, [0, 1] * 4, [1]])
+def test_health_panels_share_their_updates_and_count_in_whole_samples(
+    gated: list[int], tmp_path: Path, figures: dict[str, Figure]
+) -> None:
+    rows = [
+        {"step": k, "kind": "train", "cost": 1, "gradient_norm": 0.1 if k < 5 else None, "gated": count}
+        for k, count in enumerate(gated, 1)
+    ]
+    curves.health_curves(rows, tmp_path / "health.png")
+    norm, counts = (panel for panel in figures["health"].axes if panel.get_ylabel())
+    assert norm.get_xlim() == counts.get_xlim()
+    assert norm.get_xlim()[0] < 1 and norm.get_xlim()[1] > len(gated)
+    for ticks in (counts.get_yticks(), counts.get_xticks()):
+        assert all(tick == round(tick) for tick in ticks)
+
+
+@pytest.mark.parametrize(
+    ("forces", "label"),
+    [
+        ((), "energy"),
+        (("ffn",), "energy terms alone, without force ffn"),
+        (("a", "b"), "energy terms alone, without 2 forces"),
+    ],
+)
+def test_the_energy_says_what_is_not_in_it(
+    forces: tuple[str, ...], label: str, tmp_path: Path, figures: dict[str, Figure]
+) -> None:
+    train(make_session(tmp_path / "run", SETTINGS))
+    plot_run(tmp_path / "run", replace(make_session(tmp_path / "run", SETTINGS), info={"forces": forces}))
+    assert figures["energy"].axes[0].get_ylabel() == label
 
 
 def test_smoothing_against_plain_means() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import random
@@ -9,14 +10,22 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
+from energyc.diagnostics import UserError
 from energyc.train.checkpoint import load_last
+from energyc.train.feeds import Feeds
+from energyc.train.identity import files_digest
 from energyc.train.loop import train
-from tests.train.tiny import make_session
+from energyc.train.outcome import Interrupted
+from energyc.train.run import load_run
+from energyc.train.session import Session
+from tests.train.tiny import TinyData, make_session
 
 HERE = Path(__file__).parent
 SETTINGS = {
@@ -119,7 +128,6 @@ def test_second_interrupt_quits_at_once(tmp_path: Path) -> None:
 
 
 def test_interrupted_while_evaluating(tmp_path: Path) -> None:
-    from energyc.train.outcome import Interrupted
     from energyc.train.signals import Signals
 
     settings = {"steps": 10, "batch": 5, "eval_every": 5}
@@ -163,6 +171,85 @@ def test_finished_run_goes_on(tmp_path: Path) -> None:
     train(make_session(tmp_path / "short", {**settings, "steps": 60}), resume=True)
     logs = [(tmp_path / name / "metrics.jsonl").read_bytes() for name in ("long", "short")]
     assert logs[0] == logs[1]
+
+
+def test_a_run_is_never_shortened(tmp_path: Path) -> None:
+    settings, out = {"batch": 7, "eval_every": 10}, tmp_path / "run"
+    train(make_session(out, {**settings, "steps": 60}))
+    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    with pytest.raises(UserError, match="has made 60 updates already, more than the 30 asked for") as caught:
+        train(make_session(out, {**settings, "steps": 30}), resume=True)
+    assert caught.value.code == "E0502" and "--steps" in str(caught.value.help)
+    assert before == {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    train(make_session(out, {**settings, "steps": 90}), resume=True)
+    weights = out / "checkpoints" / "step-00000090" / "params.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-4] + b"boom")
+    with pytest.raises(UserError, match="has made 90 updates"):
+        train(make_session(out, {**settings, "steps": 85}), resume=True)
+
+
+def test_an_early_end_leaves_the_intended_length(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    session = make_session(out, {"batch": 7, "eval_every": 10, "steps": 60})
+    plain = session.net.gradients
+
+    def interrupting(*given: object, **named: object) -> object:
+        if int(session.net.calls) == 20:  # type: ignore[attr-defined]
+            os.kill(os.getpid(), signal.SIGTERM)
+        return plain(*given, **named)  # type: ignore[arg-type]
+
+    session.net.gradients = interrupting  # type: ignore[method-assign, assignment]
+    with pytest.raises(Interrupted):
+        train(session)
+    assert train(make_session(out, {"batch": 7, "eval_every": 10, "steps": 40}), resume=True).steps == 40
+    assert load_run(out).options.steps == load_run(out).info["steps"] == 60
+
+
+def test_a_run_does_not_go_on_with_something_else(tmp_path: Path) -> None:
+    settings, out = {"batch": 7, "steps": 10}, tmp_path / "run"
+    file, folder = tmp_path / "pairs.txt", tmp_path / "pairs"
+    folder.mkdir()
+    (folder / "a.txt").write_text("1 2")
+    file.write_text("1 2")
+
+    def session(place: Path = file, **changes: Any) -> Session:
+        return replace(make_session(out, settings), sources={"pairs": str(place)}, **changes)
+
+    train(session())
+    made = json.loads((out / "run.json").read_text())["made_of"]
+    assert made["files"]["pairs"] == hashlib.sha256(b"1 2").hexdigest()
+    file.rename(tmp_path / "moved.txt")
+    train(session(tmp_path / "moved.txt"), resume=True)
+    file.write_text("1 3")
+    other = Feeds({"pairs": TinyData(factor=0.9)}, {"x": ("pairs", "x")}, {"t": ("pairs", "t")})
+    for changed, code, said in (
+        (session(), "E0520", "the data pairs are not those"),
+        (session(folder), "E0520", "the data pairs are not those"),
+        (session(tmp_path / "moved.txt", feeds=other), "E0520", "the training samples are not those"),
+        (
+            session(tmp_path / "moved.txt", files={"spec.energy": "network tiny2\n"}),
+            "E0514",
+            "spec.energy is not the one",
+        ),
+    ):
+        with pytest.raises(UserError, match=said) as caught:
+            train(changed, resume=True)
+        assert caught.value.code == code
+    info = json.loads((out / "run.json").read_text())
+    del info["made_of"]
+    (out / "run.json").write_text(json.dumps(info))
+    train(session(), resume=True)  # a run made before identities were kept
+
+
+def test_the_digest_of_a_folder(tmp_path: Path) -> None:
+    for number in range(200):
+        (tmp_path / f"{number:03}.txt").write_text("x")
+    before = files_digest(tmp_path)
+    assert files_digest(tmp_path) == before
+    (tmp_path / "000.txt").write_text("y")
+    content = files_digest(tmp_path)
+    (tmp_path / "199.txt").rename(tmp_path / "200.txt")
+    assert len({before, content, files_digest(tmp_path)}) == 3
 
 
 def test_resume_falls_back_from_damage(tmp_path: Path) -> None:

@@ -165,6 +165,7 @@ class TinyData:
     samples: int = 50
     held_out: int = 20
     bad: bool = False
+    factor: float = 0.5
     schema: Schema = field(default_factory=lambda: Schema({"x": FieldSchema((6,)), "t": FieldSchema((6,))}))
 
     def split(self, name: str) -> TinySplit:
@@ -172,7 +173,7 @@ class TinyData:
         x = generator.normal(size=(self.samples if name == "train" else self.held_out, *self.shape))
         if self.bad:
             x[3] = np.nan
-        return TinySplit(x.astype(np.float32), np.roll(0.5 * x, 1, axis=-1).astype(np.float32))
+        return TinySplit(x.astype(np.float32), np.roll(self.factor * x, 1, axis=-1).astype(np.float32))
 
 
 def make_session(
