@@ -151,5 +151,5 @@ def _detaches(network: Network) -> bool:
     """Whether a term or the cost cuts derivatives by a state or param with ``detach``."""
     roots = [term.node for term in network.terms.values()] + ([network.cost.node] if network.cost else [])
     cut = {node.argument for node in walk(roots) if isinstance(node, Stop) and node.mode == "detach"}
-    moving = {leaf.node for leaf in (*network.states.values(), *network.params.values())}
+    moving = {state.node for state in network.states.values()} | {param.node for param in network.params.values()}
     return not cut.isdisjoint(depends(cut, moving))

@@ -117,7 +117,7 @@ def ring(real: Tensor, imaginary: Tensor, step: float) -> Any:
 
 @pytest.mark.parametrize("largest", [1500, 1], ids=["dense", "Arnoldi"])
 def test_the_largest_stable_step_is_that_of_the_eigenvalues(largest: int) -> None:
-    """|1 + h (a + ib)| < 1 iff h < -2a / (a^2 + b^2); one weakly damped pair turns fast, and 12 halvings end above it."""
+    """|1 + h (a + ib)| < 1 iff h < -2a / (a^2 + b^2); a weakly damped pair turns fast: 12 halvings end above."""
     real, imaginary = torch.linspace(1, 2, 20, dtype=torch.float64), torch.linspace(0, 3, 20, dtype=torch.float64)
     real[7], imaginary[7] = 1e-3, 9.0
     bound = float((2 * real / (real**2 + imaginary**2)).min())
@@ -305,7 +305,7 @@ SYMMETRIC = "z[d] * (W[d,e] + W[e,d])"
     ],
 )
 def test_what_is_detached_is_not_compared_with_differences(tmp_path: Path, held: str, aim: str, cut: bool) -> None:
-    """Differences find the derivative that ``detach`` leaves out; backpropagation through the steps leaves it out too."""
+    """Differences find the derivative that ``detach`` leaves out; backpropagation through steps leaves it out too."""
     path = tmp_path / "detached.energy"
     path.write_text(DETACHED.format(held, aim))
     found = measure(path, rules=["implicit", "adjoint", "tbptt"]).fidelity
@@ -358,7 +358,7 @@ def test_the_order_of_a_sweep() -> None:
 
 
 def test_points_lost_to_rounding_are_no_part_of_an_order() -> None:
-    """``thick`` at twelve times its weights: between 3.8e-6 and the least there is a point within three times of that."""
+    """``thick`` at twelve times its weights: between 3.8e-6 and the least is a point within three times of that."""
     errors = (1.34e-2, 2.41e-4, 3.80e-6, 1.08e-7, 6.95e-8, 7.12e-8, 2.48e-7)
     sweep = Sweep("beta", tuple((8.0 ** -(k + 2), error) for k, error in enumerate(errors)))
     assert sweep.orders() == pytest.approx([1.99], abs=0.01)
