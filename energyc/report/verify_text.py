@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from energyc.rules import Fidelity, Looseness, PrecisionTable, RuleFidelity, Settling, Spectrum
+    from energyc.rules import Fidelity, Looseness, Measure, PrecisionTable, RuleFidelity, Settling, Spectrum
     from energyc.verification import Verification
 
 #: Rules side by side in one table of params.
@@ -97,7 +97,7 @@ def _pace(found: Spectrum) -> str:
     if not math.isfinite(steps):
         return ""
     count = max(1, round(steps))
-    return f", so {count} step{'s' * (count > 1)} for a tenth of the residual"
+    return f", so {count:.4g} step{'s' * (count > 1)} for a tenth of the residual"
 
 
 # ------------------------------------------------------------------ rules and params
@@ -135,16 +135,22 @@ def _remarks(fidelity: Fidelity) -> Iterator[Text]:
 
 
 def _limit(rule: RuleFidelity) -> tuple[str, str, str]:
-    if rule.limit is None:
-        return "", "", ""
-    return f"{rule.limit.cosine:.6f}", f"{rule.limit.relative_error:.1e}", rule.law
+    return (*_measured(rule.limit), rule.law)
 
 
 def _configured(rule: RuleFidelity) -> tuple[str, str, str]:
-    if rule.configured is None:
-        return "", "", ""
-    beta = "" if rule.beta is None else f"{rule.beta:.3g}"
-    return f"{rule.configured.cosine:.6f}", f"{rule.configured.relative_error:.1e}", beta
+    return (*_measured(rule.configured), "" if rule.beta is None else f"{rule.beta:.3g}")
+
+
+def _measured(found: Measure | None) -> tuple[str, str]:
+    """The cosine and the error over all params; dashes where they are no numbers."""
+    if found is None:
+        return "", ""
+    return _number(found.cosine, ".6f"), _number(found.relative_error, ".1e")
+
+
+def _number(value: float, form: str) -> str:
+    return "-" if math.isnan(value) else format(value, form)
 
 
 def _params(fidelity: Fidelity) -> Iterator[Table]:
@@ -165,10 +171,8 @@ def _cell(rule: RuleFidelity, param: str) -> Text:
 
 def _cosine(value: float) -> tuple[str, str]:
     """A cosine, coloured where it is low; a dash where there is none."""
-    if math.isnan(value):
-        return "-".rjust(7), ""
-    style = "" if value >= 0.99 else "yellow" if value >= 0.9 else "red"
-    return f"{value:.4f}".rjust(7), style
+    style = "" if math.isnan(value) or value >= 0.99 else "yellow" if value >= 0.9 else "red"
+    return _number(value, ".4f").rjust(7), style
 
 
 # ------------------------------------------------------------------ sweeps

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -173,5 +174,7 @@ def _measured(lab: Laboratory, configured: Any, rule: str, faithful: bool) -> Ru
 
 
 def _fault(whole: Measure, limit: Limit) -> str:
+    if not math.isfinite(whole.cosine):
+        return limit.breach or "its gradient is not finite"
     low = "" if whole.cosine > FAITHFUL else f"cosine too low: {whole.cosine:.6f}, not over {FAITHFUL}"
     return "; ".join(filter(None, [limit.breach, low]))

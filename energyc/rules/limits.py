@@ -107,11 +107,17 @@ def contrast(lab: Laboratory, rule: str, order: int) -> Limit:
     sweep = Sweep("beta", tuple(points))
     if not points:
         return Limit(limit, sweep, "not finite", "not finite at any beta")
-    slope = sweep.slope()
     if _flat(points):
         return Limit(limit, sweep, f"stays at {best:.1e}", f"its error stays at {best:.1e} however small beta is")
-    law = f"beta^{order}" + (f" (measured {slope:.2f})" if slope is not None else " (below rounding)")
-    return Limit(limit, sweep, law, breach(sweep, order))
+    return Limit(limit, sweep, f"beta^{order} ({_seen(sweep)})", breach(sweep, order))
+
+
+def _seen(sweep: Sweep) -> str:
+    """The order that was measured."""
+    slope = sweep.slope()
+    if slope is not None:
+        return f"measured {slope:.2f}"
+    return "below rounding" if min(error for _, error in sweep.points) < ROUNDING else "no order seen"
 
 
 def breach(sweep: Sweep, order: int) -> str:

@@ -16,6 +16,8 @@ from energyc.rules.spectrum import Spectrum
 #: Multiples of the weights that are tried in search of a fixed point, and the budget of each try.
 GENTLER = (0.9, 0.75, 0.5, 0.25)
 GENTLER_STEPS = 2000
+#: No one is advised to take more steps than so many.
+MOST_STEPS = 1e6
 
 
 @dataclass(frozen=True)
@@ -148,8 +150,10 @@ def _too_few_steps(seen: Settling, spectrum: Spectrum | None, configured: Any) -
         return
     more = math.inf if spectrum is None else spectrum.steps_for(seen.residual / goal)
     yield f"the residual is {seen.residual:.1e} after {seen.steps} steps, above the tolerance {goal:.1e}", ""
-    if math.isfinite(more):
-        total = math.ceil(1.1 * (seen.steps + more))
+    total = math.ceil(1.1 * (seen.steps + more)) if more < MOST_STEPS else None
+    if total is not None:
         yield "it settles slowly", f"more steps: about {total} (--set relax.max_steps={total})"
+    elif math.isfinite(more):
+        yield f"it would take about {more:.1g} steps more", "a lower gain, or more damping in the energy"
     else:
         yield "it settles slowly", "more steps: --set relax.max_steps"

@@ -185,6 +185,13 @@ def test_nudged_phases_are_as_long_as_the_slowest_sample_needs() -> None:
     assert paces == pytest.approx([paces[0]] * 4, rel=1e-9)
 
 
+def test_a_solve_that_meets_what_is_not_finite_says_so(capfd: pytest.CaptureFixture[str]) -> None:
+    net = turning([[math.nan, 0.0], [0.0, 1.0]])
+    with pytest.raises(RuntimeError, match="a derivative here is not finite"):
+        net.gradients(zero().clamps, {}, "implicit", steps=0, states={"z": torch.ones(2, 2, dtype=torch.float64)})
+    assert capfd.readouterr() == ("", "")
+
+
 def test_a_derivative_that_is_not_finite_has_no_spectrum(capfd: pytest.CaptureFixture[str]) -> None:
     net = turning([[math.nan, 0.0], [0.0, 1.0]])
     states = {"z": torch.zeros(1, 2, dtype=torch.float64)}

@@ -187,7 +187,7 @@ def gmres(
 ) -> tuple[Tensor, Tensor]:
     """Solve ``operator(x) = rhs`` for each row by restarted GMRES (Saad and Schultz 1986).
 
-    Returns x [batch, entries] and the relative residual of each row [batch].
+    Returns x [batch, entries] and the relative residual of each row [batch], infinite where a product is not finite.
     """
     x = torch.zeros_like(rhs)
     scale = rhs.norm(dim=1).clamp_min(torch.finfo(rhs.dtype).tiny)
@@ -212,6 +212,8 @@ def gmres(
                 break
         n = len(columns)
         hessenberg = torch.stack([F.pad(column, (0, n + 1 - column.shape[1])) for column in columns], 2)
+        if not bool(hessenberg.isfinite().all()):
+            return x, torch.full_like(size, torch.inf)
         target = F.pad(size[:, None], (0, n))
         weights = torch.linalg.pinv(hessenberg) @ target[:, :, None]
         x = x + torch.stack([weights[:, k] * v for k, v in enumerate(basis[:n])]).sum(0)
@@ -1120,7 +1122,8 @@ class CetLm(nn.Module):
         worst = float(residual.max())
         self.last_solve = worst
         if not worst <= 1e3 * goal:
-            why = "there may be no isolated equilibrium here"
+            finite = worst < float("inf")
+            why = "there may be no isolated equilibrium here" if finite else "a derivative here is not finite"
             raise RuntimeError(f"the implicit solve stopped at a relative residual of {worst:.1e}; {why}")
         return self._pulled(states, fixed, _shaped(flat, states), step)[1]
 
