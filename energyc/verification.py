@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from energyc.calculus import depends
 from energyc.diagnostics import Source, UserError, stage
+from energyc.ir import Stop, walk
 from energyc.pipeline import ALL, Choices, Compiled, emit, instantiate, read, resolve
 from energyc.resolve import Network
 from energyc.runs import dtype_of, is_run, reopen
@@ -131,7 +133,23 @@ def _measured(
         raise UserError(f"{network.name} has no cost, so no rule has a gradient", code="E0922", help="add a cost line")
     probe = probe or random_probe(exact, batch=SAMPLES)
     inexact = [rule for rule in exact.rules if verdicts[rule].verdict != "exact"]
-    fidelity = verify(exact, configured, probe, exact.rules, biased=inexact, sweep_residual=sweep_residual)
+    fidelity = verify(
+        exact,
+        configured,
+        probe,
+        exact.rules,
+        biased=inexact,
+        sweep_residual=sweep_residual,
+        detaches=_detaches(network),
+    )
     trained_by = str(network.train.get("rule", "implicit"))
     contrast = trained_by in exact.rules and exact.beta is not None
     return fidelity, precision_table(configured, exact, probe, trained_by) if contrast else None
+
+
+def _detaches(network: Network) -> bool:
+    """Whether a term or the cost cuts derivatives by a state or param with ``detach``."""
+    roots = [term.node for term in network.terms.values()] + ([network.cost.node] if network.cost else [])
+    cut = {node.argument for node in walk(roots) if isinstance(node, Stop) and node.mode == "detach"}
+    moving = {state.node for state in network.states.values()} | {param.node for param in network.params.values()}
+    return not cut.isdisjoint(depends(cut, moving))

@@ -12,9 +12,11 @@ from energyc.report.canvas import COLOURS, FAINT, picture
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from energyc.rules import Fidelity, Looseness
+    from energyc.rules import Fidelity, Loose, Looseness, Sweep
 
 MARKS = "os^Dv<>Px*h"
+#: From the foot of a panel to the first row of crosses and between them, as a share of its height.
+FOOT = 0.02
 
 
 def draw_sweep(name: str, fidelity: Fidelity, sweep: str, path: Path) -> Path | None:
@@ -29,13 +31,14 @@ def draw_sweep(name: str, fidelity: Fidelity, sweep: str, path: Path) -> Path | 
 
 def _beta(name: str, fidelity: Fidelity, path: Path) -> Path | None:
     """Relative error against beta, a line for each rule that has one."""
-    swept = {rule: found.sweep for rule, found in fidelity.rules.items() if found.sweep and found.sweep.name == "beta"}
+    swept = {rule: _positive(found.sweep) for rule, found in fidelity.rules.items() if found.sweep}
+    swept = {rule: points for rule, points in swept.items() if points}
     if not swept:
-        raise UserError("none of these rules has a beta", code="E0530", help="add a rule with nudges")
+        why = "none of these rules has a beta, or a finite gradient at one"
+        raise UserError(why, code="E0530", help="add a rule with nudges")
     with picture(path, 1, 1, (5.2, 3.6)) as canvas:
         panel = canvas.panels[0]
-        for k, (rule, found) in enumerate(swept.items()):
-            points = [(x, e) for x, e in found.points if e > 0]
+        for k, (rule, points) in enumerate(swept.items()):
             panel.plot(*zip(*points, strict=True), label=rule, **_style(k))
         panel.set(xscale="log", yscale="log", xlabel="beta", ylabel="|found - exact| / |exact|")
         panel.set_title(f"{name}: error of each rule's gradient")
@@ -43,29 +46,47 @@ def _beta(name: str, fidelity: Fidelity, path: Path) -> Path | None:
     return path
 
 
+def _positive(sweep: Sweep) -> list[tuple[float, float]]:
+    """What can be drawn of a sweep of beta."""
+    return [(x, e) for x, e in sweep.points if e > 0] if sweep.name == "beta" else []
+
+
 def _residual(name: str, found: Looseness, path: Path) -> Path:
     """The lowest cosine of a param against the residual that the nudged phases started from."""
     with picture(path, 1, 1, (5.2, 3.6)) as canvas:
         panel = canvas.panels[0]
+        lowest = 0.0
         for k, (rule, points) in enumerate(found.rules.items()):
-            shown = [(p.residual, p.worst.cosine) for p in points if math.isfinite(p.worst.cosine) and p.kept == 1]
-            lost = [p.residual for p in points if p.kept < 1]
-            if shown:
-                panel.plot(*zip(*shown, strict=True), label=rule, **_style(k))
-            _crosses(panel, lost, COLOURS[k % len(COLOURS)], rule, bool(shown))
+            shown = [p for p in points if _has_cosine(p)]
+            cosines = [p.worst.cosine for p in shown]
+            panel.plot([p.residual for p in shown], cosines, label=rule, **_style(k))
+            lowest = min([lowest, *cosines])
+        panel.set_ylim(lowest - 0.25, 1.05)
+        _lost(panel, found)
         panel.axhline(0.8, color=FAINT, linestyle="--", linewidth=1)
         panel.set(xscale="log", xlabel="residual of the free phase", ylabel="lowest cosine of a param")
-        panel.set_ylim(-0.35, 1.05)
-        panel.set_title(f"{name}: gradients from a loose free phase (x: a nudged phase diverged)")
+        panel.set_title(f"{name}: gradients from a loose free phase")
         panel.legend()
     return path
 
 
-def _crosses(panel: Axes, lost: list[float], colour: str, rule: str, named: bool) -> None:
-    """Where samples were lost, at the foot of the picture."""
+def _lost(panel: Axes, found: Looseness) -> None:
+    """A cross at the foot of the panel, in the rule's colour, where it has no cosine: samples were lost, or all."""
+    lost = [(p.residual, k) for k, points in enumerate(found.rules.values()) for p in points if not _has_cosine(p)]
+    foot: dict[str, Any] = {
+        "transform": panel.get_xaxis_transform(),
+        "marker": "x",
+        "linestyle": "none",
+        "clip_on": False,
+    }
+    for residual, k in lost:
+        panel.plot([residual], [FOOT * (k + 1)], color=COLOURS[k % len(COLOURS)], **foot)
     if lost:
-        label = None if named else rule
-        panel.plot(lost, [-0.25] * len(lost), color=colour, marker="x", linestyle="none", label=label)
+        panel.plot([], [], color=FAINT, marker="x", linestyle="none", label="diverged: no cosine")
+
+
+def _has_cosine(point: Loose) -> bool:
+    return math.isfinite(point.worst.cosine) and point.kept == 1
 
 
 def _style(k: int) -> dict[str, Any]:

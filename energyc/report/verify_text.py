@@ -7,33 +7,36 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from energyc.rules import Fidelity, Looseness, PrecisionTable, RuleFidelity, Settling, Spectrum
+    from energyc.rules import Fidelity, Looseness, Measure, PrecisionTable, RuleFidelity, Settling, Spectrum
     from energyc.verification import Verification
 
 #: Rules side by side in one table of params.
 SIDE_BY_SIDE = 4
-#: Where the output goes to no terminal.
+#: Where the output goes to no terminal; tables that need more are wider, there and on a terminal.
 WIDTH = 110
 
 
 def print_report(found: Verification, *, sweep: bool = False, color: bool = False) -> None:
     """Write the report to standard output; ``sweep`` adds the points of each rule's sweep."""
+    parts = report(found, sweep=sweep)
     terminal = Console(no_color=not color, highlight=False)
-    if not terminal.is_terminal:
-        terminal = Console(width=WIDTH, no_color=not color, highlight=False)
-    terminal.print(report(found, sweep=sweep), soft_wrap=False)
+    least = terminal.width if terminal.is_terminal else WIDTH
+    roomy = terminal.options.update(width=10_000)
+    needed = (terminal.measure(part, options=roomy).maximum for part in parts if isinstance(part, Table))
+    Console(width=max(least, *needed), no_color=not color, highlight=False).print(*parts, sep="\n", soft_wrap=False)
 
 
-def report(found: Verification, *, sweep: bool = False) -> RenderableType:
+def report(found: Verification, *, sweep: bool = False) -> list[RenderableType]:
     """What was measured, how the network settles, the rules, the params, the sweeps, what rounding does."""
     fidelity = found.fidelity
     parts: list[RenderableType] = [Text("\n".join([_head(found), *_free_phase(fidelity), *_spectrum(fidelity)]))]
     parts += [Text("\nEach rule in the limit (float64, converged, beta swept), and as configured"), _rules(fidelity)]
+    parts += _remarks(fidelity)
     parts += [Text("Cosine of each param: in the limit, as configured"), *_params(fidelity)]
     if sweep:
         parts.append(_sweeps(fidelity))
@@ -42,7 +45,7 @@ def report(found: Verification, *, sweep: bool = False) -> RenderableType:
         parts += [_looseness(fidelity.looseness), Text("\n".join(_verdicts(fidelity.looseness)) + "\n")]
     if found.precision is not None:
         parts += [Text(_rounding(found.precision)), _precision(found.precision)]
-    return Group(*parts)
+    return parts
 
 
 # ------------------------------------------------------------------ the network
@@ -72,10 +75,11 @@ def _spectrum(fidelity: Fidelity) -> Iterator[str]:
     found = fidelity.spectrum
     if found is None:
         return
-    where = "at the equilibrium of one sample" if fidelity.settled else "where one sample ended"
-    yield f"Jacobian {where}, {found.size} states"
-    yield f"  spectral radius of a step   {found.step_radius:.4f}{_pace(found)}"
-    yield f"  largest real part           {found.largest_real_part:.4f}"
+    where = "at the equilibrium of the slowest sample" if fidelity.settled else "where the slowest sample ended"
+    how = ", eigenvalues estimated by Arnoldi's method" if found.estimated else ""
+    yield f"Jacobian {where}, {found.size} states{how}"
+    yield f"  spectral radius of a step   {_value(found.step_radius)}{_pace(found)}"
+    yield f"  largest real part           {_value(found.largest_real_part)}"
     if found.departure_from_normality is not None:
         yield f"  departure from normality    {found.departure_from_normality:.2e}"
     if found.asymmetry is not None:
@@ -84,9 +88,16 @@ def _spectrum(fidelity: Fidelity) -> Iterator[str]:
         yield f"  stable with steps times     {found.stable_factor:.3g}"
 
 
+def _value(eigenvalue: float) -> str:
+    return "not found" if math.isnan(eigenvalue) else f"{eigenvalue:.4g}"
+
+
 def _pace(found: Spectrum) -> str:
     steps = found.steps_for(10)
-    return f", so {steps:.0f} steps for a tenth of the residual" if math.isfinite(steps) else ""
+    if not math.isfinite(steps):
+        return ""
+    count = max(1, round(steps))
+    return f", so {count:.4g} step{'s' * (count > 1)} for a tenth of the residual"
 
 
 # ------------------------------------------------------------------ rules and params
@@ -103,21 +114,43 @@ def _rules(fidelity: Fidelity) -> Table:
     columns = ("rule", "cosine", "error", "law", "configured", "error", "beta", "")
     table = _table(*columns)
     for name, rule in fidelity.rules.items():
-        table.add_row(name, *_limit(rule), *_configured(rule), "" if rule.passed else Text("NOT FAITHFUL", "bold red"))
+        table.add_row(name, *_limit(rule), *_configured(rule), Text(_verdict(rule), "bold red"))
     return table
 
 
-def _limit(rule: RuleFidelity) -> tuple[str, str, str]:
+def _verdict(rule: RuleFidelity) -> str:
     if rule.limit is None:
-        return "", "", rule.note
-    return f"{rule.limit.cosine:.6f}", f"{rule.limit.relative_error:.1e}", rule.law
+        return "NOT MEASURED"
+    return "" if rule.passed else "NOT FAITHFUL"
+
+
+def _remarks(fidelity: Fidelity) -> Iterator[Text]:
+    """Why rules are not faithful, or could not be measured: a line for each reason."""
+    rules: dict[str, list[str]] = {}
+    for name, rule in fidelity.rules.items():
+        for remark in dict.fromkeys(filter(None, [rule.fault, rule.note])):
+            rules.setdefault(remark, []).append(name)
+    if rules:
+        yield Text("\n".join(f"{', '.join(names)}: {remark}" for remark, names in rules.items()) + "\n")
+
+
+def _limit(rule: RuleFidelity) -> tuple[str, str, str]:
+    return (*_measured(rule.limit), rule.law)
 
 
 def _configured(rule: RuleFidelity) -> tuple[str, str, str]:
-    if rule.configured is None:
-        return "", "", ""
-    beta = "" if rule.beta is None else f"{rule.beta:.3g}"
-    return f"{rule.configured.cosine:.6f}", f"{rule.configured.relative_error:.1e}", beta
+    return (*_measured(rule.configured), "" if rule.beta is None else f"{rule.beta:.3g}")
+
+
+def _measured(found: Measure | None) -> tuple[str, str]:
+    """The cosine and the error over all params; dashes where they are no numbers."""
+    if found is None:
+        return "", ""
+    return _number(found.cosine, ".6f"), _number(found.relative_error, ".1e")
+
+
+def _number(value: float, form: str) -> str:
+    return "-" if math.isnan(value) else format(value, form)
 
 
 def _params(fidelity: Fidelity) -> Iterator[Table]:
@@ -137,9 +170,9 @@ def _cell(rule: RuleFidelity, param: str) -> Text:
 
 
 def _cosine(value: float) -> tuple[str, str]:
-    """A cosine, coloured where it is low."""
-    style = "" if value >= 0.99 else "yellow" if value >= 0.9 else "red"
-    return f"{value:.4f}".rjust(7), style
+    """A cosine, coloured where it is low; a dash where there is none."""
+    style = "" if math.isnan(value) or value >= 0.99 else "yellow" if value >= 0.9 else "red"
+    return _number(value, ".4f").rjust(7), style
 
 
 # ------------------------------------------------------------------ sweeps
@@ -148,7 +181,7 @@ def _cosine(value: float) -> tuple[str, str]:
 def _sweeps(fidelity: Fidelity) -> RenderableType:
     lines = []
     for name, rule in fidelity.rules.items():
-        if rule.sweep is not None:
+        if rule.sweep is not None and rule.sweep.points:
             lines.append(f"{name}: error against {rule.sweep.name}")
             lines += [f"  {x:<12.4g} {error:.2e}" for x, error in rule.sweep.points]
     return Text("\n".join(lines) + "\n")

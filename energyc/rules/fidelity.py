@@ -6,17 +6,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from energyc.rules.compare import Measure, measure_all, measure_each
-from energyc.rules.limits import Laboratory
+from energyc.rules.limits import Laboratory, Limit
 from energyc.rules.looseness import Looseness, looseness
 from energyc.rules.probe import Probe
 from energyc.rules.rest import Rest, rest
 from energyc.rules.settling import Settling, settling
-from energyc.rules.spectrum import Spectrum, spectrum
+from energyc.rules.spectrum import Spectrum, slowest
 from energyc.rules.sweep import Sweep
 
 #: A faithful rule's cosine in the limit.
@@ -25,18 +26,26 @@ FAITHFUL = 0.9999
 
 @dataclass(frozen=True)
 class RuleFidelity:
-    """One rule: both columns over all params and for each, the law that its error follows, whether it is faithful."""
+    """One rule: both columns over all params and for each, and the law that its error follows.
+
+    ``fault`` says why a rule that should be faithful is not; ``note`` why a column is empty.
+    """
 
     rule: str
     limit: Measure | None
     configured: Measure | None
     law: str
-    passed: bool
+    fault: str = ""
     limit_params: Mapping[str, Measure] = field(default_factory=dict)
     configured_params: Mapping[str, Measure] = field(default_factory=dict)
     sweep: Sweep | None = None
     beta: float | None = None
     note: str = ""
+
+    @property
+    def passed(self) -> bool:
+        """Whether it is as faithful as it should be."""
+        return not self.fault
 
     def to_json(self) -> dict[str, Any]:
         """The object of interface.md."""
@@ -54,6 +63,7 @@ class RuleFidelity:
             "limit": limit,
             "configured": configured,
             "passed": self.passed,
+            "fault": self.fault,
             "note": self.note,
             "params": params,
             "sweep": sweep,
@@ -98,6 +108,7 @@ def verify(
     biased: Sequence[str] = (),
     most_steps: int = 20_000,
     sweep_residual: bool = False,
+    detaches: bool = False,
 ) -> Fidelity:
     """Measure rules on a network.
 
@@ -109,21 +120,22 @@ def verify(
         biased: those among them of which no faithfulness is expected.
         most_steps: the budget of the free phase.
         sweep_residual: whether to cut the free phase off at a row of residuals too.
+        detaches: whether the network cuts derivatives by ``detach``, so that differences of the cost are no measure.
     """
     found = rest(exact, probe, most_steps)
     at = (
-        spectrum(exact, found.states, found.probe.clamps, exact.relax_step)
+        slowest(exact, found.states, found.probe.clamps, exact.relax_step)
         if found.settled
         else _at_the_end(exact, probe, found)
     )
     judged = settling(exact, configured, probe, found, at)
     try:
-        lab = Laboratory(exact, found, at) if found.settled else None
+        lab = Laboratory(exact, found, at, detaches) if found.settled else None
         note = "" if lab else "no fixed point was found"
     except RuntimeError as error:
         lab, note = None, str(error)
     if lab is None:
-        lost = {rule: RuleFidelity(rule, None, None, "", rule in biased, note=note) for rule in rules}
+        lost = {rule: RuleFidelity(rule, None, None, "", "" if rule in biased else note, note=note) for rule in rules}
         return Fidelity(lost, at, found.worst, found.samples, found.settled, judged)
     measured = {rule: _measured(lab, configured, rule, rule not in biased) for rule in rules}
     loose = looseness(lab, rules) if sweep_residual else None
@@ -134,7 +146,7 @@ def _at_the_end(net: Any, probe: Probe, found: Rest) -> Spectrum | None:
     """The spectrum where a free phase that did not settle ended; None where that is not finite."""
     if not all(bool(value.isfinite().all()) for value in found.last.values()):
         return None
-    return spectrum(net, found.last, probe.clamps, net.relax_step)
+    return slowest(net, found.last, probe.clamps, net.relax_step)
 
 
 def _measured(lab: Laboratory, configured: Any, rule: str, faithful: bool) -> RuleFidelity:
@@ -152,10 +164,17 @@ def _measured(lab: Laboratory, configured: Any, rule: str, faithful: bool) -> Ru
         whole,
         None if real is None else measure_all(real.params, lab.reference),
         limit.law,
-        not faithful or (whole.cosine > FAITHFUL and limit.holds),
+        _fault(whole, limit) if faithful else "",
         measure_each(limit.gradient, lab.reference),
         {} if real is None else measure_each(real.params, lab.reference),
         limit.sweep,
         None if real is None else real.beta,
         note,
     )
+
+
+def _fault(whole: Measure, limit: Limit) -> str:
+    if not math.isfinite(whole.cosine):
+        return limit.breach or "its gradient is not finite"
+    low = "" if whole.cosine > FAITHFUL else f"cosine too low: {whole.cosine:.6f}, not over {FAITHFUL}"
+    return "; ".join(filter(None, [limit.breach, low]))

@@ -26,27 +26,31 @@ NEAR, FAR = 1e-9, 1e-4
 SETTLED = 1e12
 #: Steps of the nudge by which ``beta = auto`` is chosen.
 TRIAL = 20
+#: An error must fall to LEVEL to obey a law, and to ROUNDING where no order can be seen on its way.
+LEVEL, ROUNDING = 1e-5, 1e-7
 CONTRASTS = ("ep", "centered-ep", "vf", "aep", "tracking-aep", "holomorphic-ep", "holomorphic-aep")
 
 
 @dataclass(frozen=True)
 class Limit:
-    """The best gradient of a sweep, the law that its error follows, and whether the law is what it should be."""
+    """The best gradient of a sweep, the law that its error follows, and in words how it breaks it, if it does."""
 
     gradient: Gradient
     sweep: Sweep
     law: str
-    holds: bool
+    breach: str = ""
 
 
 class Laboratory:
     """The network in float64 at rest, its exact gradient, and rules tried on it from there.
 
-    Raises RuntimeError where the implicit gradient cannot be solved for.
+    ``detaches``: whether it has derivatives that are cut, which differences see. Raises RuntimeError where the implicit
+    gradient cannot be solved for.
     """
 
-    def __init__(self, net: Any, found: Rest, spectrum: Spectrum | None) -> None:
+    def __init__(self, net: Any, found: Rest, spectrum: Spectrum | None, detaches: bool = False) -> None:
         self.net = net
+        self.detaches = detaches
         self.probe: Probe = found.probe
         self.states = found.states
         self.step = None if found.factor == 1.0 else found.step[0]
@@ -102,23 +106,32 @@ def contrast(lab: Laboratory, rule: str, order: int) -> Limit:
             break
     sweep = Sweep("beta", tuple(points))
     if not points:
-        return Limit(limit, sweep, "not finite at any beta", False)
-    slope = sweep.slope()
+        return Limit(limit, sweep, "not finite", "not finite at any beta")
     if _flat(points):
-        return Limit(limit, sweep, f"stays at {best:.1e}", False)
-    law = f"beta^{order}" + (f" (measured {slope:.2f})" if slope is not None else " (below rounding)")
-    return Limit(limit, sweep, law, obeys(sweep, order))
+        return Limit(limit, sweep, f"stays at {best:.1e}", f"its error stays at {best:.1e} however small beta is")
+    return Limit(limit, sweep, f"beta^{order} ({_seen(sweep)})", breach(sweep, order))
 
 
-def obeys(sweep: Sweep, order: int) -> bool:
-    """Whether an error falls with its order, within a half: on the whole, or at the smallest betas above rounding.
+def _seen(sweep: Sweep) -> str:
+    """The order that was measured."""
+    slope = sweep.slope()
+    if slope is not None:
+        return f"measured {slope:.2f}"
+    return "below rounding" if min(error for _, error in sweep.points) < ROUNDING else "no order seen"
 
-    Where every error is rounding there is no order to see, and the least of them must be small.
+
+def breach(sweep: Sweep, order: int) -> str:
+    """How an error fails to fall with its order, within a half: on the whole, or at the smallest betas above rounding.
+
+    Empty where it does. Where every error is rounding there is no order to see, and the least of them must be small.
     """
+    lowest = min(error for _, error in sweep.points)
     orders = sweep.orders()
-    if not orders:
-        return min(error for _, error in sweep.points) < 1e-7
-    return max(median(orders), orders[-1]) > order - 0.5
+    if lowest > (LEVEL if orders else ROUNDING):
+        return f"law not met: the error of beta^{order} falls no lower than {lowest:.1e}"
+    if orders and (measured := max(median(orders), orders[-1])) <= order - 0.5:
+        return f"law not met: measured beta^{measured:.2f} of beta^{order}"
+    return ""
 
 
 def _flat(points: list[tuple[float, float]]) -> bool:
@@ -148,7 +161,8 @@ def adjoint(lab: Laboratory) -> Limit:
     """The adjoint's own iteration, converged: it has no small number."""
     found = lab.at_rest("adjoint", nudge_steps=None).params
     error = lab.error(found)
-    return Limit(found, Sweep("steps", ((math.inf, error),)), "exact", error < 1e-6)
+    off = "" if error < 1e-6 else f"its error is {error:.1e}, not under 1e-6"
+    return Limit(found, Sweep("steps", ((math.inf, error),)), "exact", off)
 
 
 def truncated(lab: Laboratory) -> Limit:
@@ -171,17 +185,23 @@ def _longer(lab: Laboratory, first: int, gradients: Callable[[int], Any]) -> Lim
         if error < NEAR or k * size > LONGEST:
             break
         k *= 2
-    return Limit(limit, Sweep("steps", tuple(points)), "falls with the steps", True)
+    return Limit(limit, Sweep("steps", tuple(points)), "falls with the steps")
 
 
 def differences(lab: Laboratory) -> Limit:
-    """The implicit gradient against central differences of the relaxed cost along random directions."""
+    """The implicit gradient against central differences of the relaxed cost along random directions.
+
+    Not where the network detaches: that derivative is left out by definition, and differences would find it.
+    """
+    if lab.detaches:
+        return Limit(lab.reference, Sweep("direction", ()), "detaches: differences see through")
     points = []
     for seed in range(3):
         exact, found = _along(lab, seed)
         points.append((float(seed), abs(found - exact) / (abs(exact) or 1.0)))
     worst = max(error for _, error in points)
-    return Limit(lab.reference, Sweep("direction", tuple(points)), f"finite differences to {worst:.0e}", worst < 1e-4)
+    off = "" if worst < 1e-4 else f"finite differences of the cost give another slope (off by {worst:.0e})"
+    return Limit(lab.reference, Sweep("direction", tuple(points)), f"finite differences to {worst:.0e}", off)
 
 
 def _along(lab: Laboratory, seed: int) -> tuple[float, float]:

@@ -16,6 +16,8 @@ from energyc.rules.spectrum import Spectrum
 #: Multiples of the weights that are tried in search of a fixed point, and the budget of each try.
 GENTLER = (0.9, 0.75, 0.5, 0.25)
 GENTLER_STEPS = 2000
+#: No one is advised to take more steps than so many.
+MOST_STEPS = 1e6
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,8 @@ def settling(exact: Any, configured: Any, probe: Probe, found: Rest, spectrum: S
         reasons = _without_rest(exact, probe, found, spectrum)
     elif spectrum is not None and spectrum.step_radius >= 1:
         reasons = _too_large_a_step(seen, spectrum)
+    elif not math.isfinite(residual):
+        reasons = _not_finite(configured, all(bool(x.isfinite().all()) for x in free.states.values()))
     elif seen.tolerance is not None and not residual <= seen.tolerance:
         reasons = _too_few_steps(seen, spectrum, configured)
     else:
@@ -73,7 +77,7 @@ def _without_rest(exact: Any, probe: Probe, found: Rest, spectrum: Spectrum | No
     if spectrum is not None and spectrum.largest_real_part > 0:
         yield f"{_pushed(spectrum)}: no step size holds it where it ended", ""
     elif spectrum is not None and math.isfinite(spectrum.largest_real_part):
-        why = "where it ended all real parts are negative: the way is long, or it circles"
+        why = f"where it ended {_negative(spectrum)}: the way is long, or it circles"
         yield why, "more steps: --set relax.max_steps"
     calmer = _gentler(exact, probe)
     if calmer is not None:
@@ -84,6 +88,15 @@ def _without_rest(exact: Any, probe: Probe, found: Rest, spectrum: Spectrum | No
 
 def _pushed(spectrum: Spectrum) -> str:
     return f"the Jacobian has an eigenvalue with real part {spectrum.largest_real_part:.3g} > 0"
+
+
+def _negative(spectrum: Spectrum) -> str:
+    """What is known of real parts of which none over 0 was found."""
+    if not spectrum.estimated:
+        return "all real parts are negative"
+    if math.isnan(spectrum.largest_real_part):
+        return "the real parts are not known (Arnoldi's method did not converge)"
+    return "no real part over 0 was found (by Arnoldi's method, which estimates the largest)"
 
 
 def _gentler(net: Any, probe: Probe) -> float | None:
@@ -106,14 +119,26 @@ def _gentler(net: Any, probe: Probe) -> float | None:
 
 def _too_large_a_step(seen: Settling, spectrum: Spectrum) -> Reasons:
     """There is a fixed point, and the step jumps over it."""
-    yield f"a step multiplies errors at the fixed point by {spectrum.step_radius:.3g}: it cannot stay there", ""
-    if spectrum.largest_real_part > 0:
-        yield f"{_pushed(spectrum)}: no step size helps", "a lower gain"
-    elif spectrum.stable_factor is not None:
+    yield f"a step multiplies errors at the fixed point by {spectrum.step_radius:.4g}: it cannot stay there", ""
+    if spectrum.stable_factor is not None:
+        about = "about " if spectrum.estimated else ""
         sizes = " and ".join(f"{h * spectrum.stable_factor:.3g}" for h in dict.fromkeys(seen.step))
-        yield "all real parts are negative: the step is too large", f"a smaller step: it is stable below {sizes}"
+        why = f"{_negative(spectrum)}: the step is too large" if spectrum.largest_real_part < 0 else "it is too large"
+        yield why, f"a smaller step: it is stable below {about}{sizes}"
+    elif spectrum.largest_real_part > 0:
+        yield f"{_pushed(spectrum)}: no step size helps", "a lower gain"
     else:
-        yield "all real parts are negative, and no smaller step was found to be stable", "a smaller step"
+        yield f"{_negative(spectrum)}, and no smaller step was found to be stable", "a smaller step, or a lower gain"
+
+
+def _not_finite(configured: Any, states_are: bool) -> Reasons:
+    """The free phase as configured exploded, though that in float64 settles."""
+    if states_are:
+        frozen = f"the states grew until rounding in {configured.dtype} froze them: an explosion, not convergence"
+        yield f"the residual is set to infinity: {frozen}", "a lower gain, a smaller step, or train.dtype = float64"
+    else:
+        why = f"the states are no longer finite in {configured.dtype}"
+        yield why, "a lower gain, a smaller step, or train.dtype = float64"
 
 
 def _too_few_steps(seen: Settling, spectrum: Spectrum | None, configured: Any) -> Reasons:
@@ -125,8 +150,10 @@ def _too_few_steps(seen: Settling, spectrum: Spectrum | None, configured: Any) -
         return
     more = math.inf if spectrum is None else spectrum.steps_for(seen.residual / goal)
     yield f"the residual is {seen.residual:.1e} after {seen.steps} steps, above the tolerance {goal:.1e}", ""
-    if math.isfinite(more):
-        total = math.ceil(1.1 * (seen.steps + more))
+    total = math.ceil(1.1 * (seen.steps + more)) if more < MOST_STEPS else None
+    if total is not None:
         yield "it settles slowly", f"more steps: about {total} (--set relax.max_steps={total})"
+    elif math.isfinite(more):
+        yield f"it would take about {more:.1g} steps more", "a lower gain, or more damping in the energy"
     else:
         yield "it settles slowly", "more steps: --set relax.max_steps"

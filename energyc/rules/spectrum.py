@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -11,8 +12,8 @@ from torch import Tensor
 
 #: Above so many states the Jacobian is not made dense: its extreme eigenvalues are found by Arnoldi's method.
 LARGEST = 1500
-#: Step sizes tried, at most, in search of the largest stable one.
-HALVINGS = 12
+#: Step sizes tried, at most, in search of a stable one, and how far below the bound of the eigenvalues they stay.
+TRIES, BELOW = 12, 0.999
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class Spectrum:
     the departure from normality ``|J^T J - J J^T| / |J|^2``, and the asymmetry ``|J - J^T| / |J|`` (Frobenius norms;
     None where J was too large to be made dense).
 
-    ``stable_factor`` is the largest multiple of the step sizes with a radius under 1; None where there is none, or
+    ``stable_factor`` is the largest multiple of the step sizes with a radius under 1; None where none was found, or
     where it was not looked for because the steps are stable as they are.
     """
 
@@ -31,6 +32,11 @@ class Spectrum:
     departure_from_normality: float | None
     asymmetry: float | None
     stable_factor: float | None = None
+
+    @property
+    def estimated(self) -> bool:
+        """Whether the eigenvalues are Arnoldi's estimates of the extreme ones."""
+        return self.asymmetry is None
 
     def to_json(self) -> dict[str, Any]:
         """As plain numbers."""
@@ -43,6 +49,18 @@ class Spectrum:
         return math.log(factor) / -math.log(self.step_radius)
 
 
+def slowest(net: Any, states: dict[str, Tensor], clamps: dict[str, Tensor], step: tuple[float, ...]) -> Spectrum | None:
+    """The spectrum at the sample that settles last; None where a sample's derivatives are not finite."""
+    count = len(next(iter(states.values())))
+    found = [spectrum(net, states, clamps, step, sample) for sample in range(count)]
+    known = [at for at in found if at is not None]
+    return max(known, key=_slowness) if len(known) == count else None
+
+
+def _slowness(found: Spectrum) -> float:
+    return math.inf if math.isnan(found.step_radius) else found.step_radius
+
+
 def spectrum(
     net: Any,
     states: dict[str, Tensor],
@@ -50,57 +68,83 @@ def spectrum(
     step: tuple[float, ...],
     sample: int = 0,
     largest: int = LARGEST,
-) -> Spectrum:
-    """The spectrum at one sample's states under given step sizes; dense up to ``largest`` states, by Arnoldi above."""
+) -> Spectrum | None:
+    """The spectrum at one sample's states under given step sizes; dense up to ``largest`` states, by Arnoldi above.
+
+    None where the derivatives there are not finite.
+    """
     at = _Point(net, states, clamps, sample)
-    return _dense(at, step) if at.size <= largest else _sparse(at, step)
+    try:
+        return _dense(at, step) if at.size <= largest else _sparse(at, step)
+    except _NotFiniteError:
+        return None
+
+
+class _NotFiniteError(Exception):
+    """A derivative is not finite: it has no eigenvalues."""
+
+
+def _finite(values: Tensor) -> Tensor:
+    if not bool(values.isfinite().all()):
+        raise _NotFiniteError
+    return values
 
 
 def _dense(at: _Point, step: tuple[float, ...]) -> Spectrum:
     units = torch.eye(at.size, device=at.net.device, dtype=at.net.dtype)
-    jacobian = at.back(units)
-    radius = _radius(at.stepped(units, step))
-    norm = float(jacobian.norm()) or 1.0
-    normality = float((jacobian.T @ jacobian - jacobian @ jacobian.T).norm()) / norm**2
+    jacobian = _finite(at.back(units))
     real = float(torch.linalg.eigvals(jacobian).real.max())
-    asymmetry = float((jacobian - jacobian.T).norm()) / norm
-    stable = _stable_factor(at, units, step) if radius >= 1 else None
+    unit = jacobian / (float(jacobian.norm()) or 1.0)
+    normality = float((unit.T @ unit - unit @ unit.T).norm())
+    asymmetry = float((unit - unit.T).norm())
+
+    def values(factor: float) -> list[complex]:
+        moved = _finite(at.stepped(units, tuple(h * factor for h in step)))
+        return [complex(value) for value in torch.linalg.eigvals(moved).tolist()]
+
+    radius, stable = _stability(values)
     return Spectrum(at.size, radius, real, normality, asymmetry, stable)
-
-
-def _radius(matrix: Tensor) -> float:
-    return float(torch.linalg.eigvals(matrix).abs().max()) if bool(torch.isfinite(matrix).all()) else math.inf
-
-
-def _stable_factor(at: _Point, units: Tensor, step: tuple[float, ...]) -> float | None:
-    """Halve the steps until the radius is under 1, then bisect."""
-
-    def stable(factor: float) -> bool:
-        return _radius(at.stepped(units, tuple(h * factor for h in step))) < 1
-
-    low = next((0.5**k for k in range(1, HALVINGS + 1) if stable(0.5**k)), None)
-    if low is None:
-        return None
-    high = 2 * low
-    for _ in range(6):
-        middle = (low + high) / 2
-        low, high = (middle, high) if stable(middle) else (low, middle)
-    return low
 
 
 def _sparse(at: _Point, step: tuple[float, ...]) -> Spectrum:
     """The extreme eigenvalues by implicitly restarted Arnoldi (ARPACK, through SciPy)."""
-    real = _extreme(at, lambda v: at.back(v), "LR").real
-    radius = abs(_extreme(at, lambda v: at.stepped(v, step), "LM"))
-    return Spectrum(at.size, radius, real, None, None)
+    real = max((value.real for value in _ritz(at, at.back, "LR")), default=math.nan)
+
+    def values(factor: float) -> list[complex]:
+        sizes = tuple(h * factor for h in step)
+        return _ritz(at, lambda v: at.stepped(v, sizes), "LM")
+
+    radius, stable = _stability(values)
+    return Spectrum(at.size, radius, real, None, None, stable)
 
 
-def _extreme(at: _Point, product: Any, which: str) -> complex:
+def _stability(values: Callable[[float], list[complex]]) -> tuple[float, float | None]:
+    """The radius of a step, and the multiple of the step sizes that is stable where the step is not.
+
+    ``values`` gives eigenvalues s of a step's derivative under a multiple of the step sizes. With another multiple f of
+    those, s becomes 1 + f (s - 1), and is within the unit circle iff f < -2 Re(s - 1) / |s - 1|^2.
+    """
+    found = values(1.0)
+    radius = max(map(abs, found), default=math.nan)
+    factor = 1.0
+    for _ in range(TRIES):
+        outside = [s for s in found if abs(s) >= 1]
+        if not outside:
+            break
+        bound = min(2 * (1 - s.real) / abs(s - 1) ** 2 if s != 1 else 0.0 for s in outside)
+        factor *= BELOW * bound if bound > 0 else 0.5
+        found = values(factor)
+    stable = bool(found) and max(map(abs, found)) < 1
+    return radius, factor if stable and radius >= 1 else None
+
+
+def _ritz(at: _Point, product: Any, which: str) -> list[complex]:
+    """Estimates of a few extreme eigenvalues; none where Arnoldi's method did not converge to any."""
     from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigs
 
     def apply(vector: Any) -> Any:
         row = torch.from_numpy(vector.reshape(1, -1)).to(at.net.device, at.net.dtype)
-        return product(row)[0].cpu().numpy()
+        return _finite(product(row))[0].cpu().numpy()
 
     operator = LinearOperator((at.size, at.size), matvec=apply, dtype="float64")
     start = torch.randn(at.size, generator=torch.Generator().manual_seed(0), dtype=torch.float64).numpy()
@@ -108,8 +152,7 @@ def _extreme(at: _Point, product: Any, which: str) -> complex:
         values = eigs(operator, k=4, which=which, v0=start, tol=1e-4, maxiter=300, return_eigenvectors=False)
     except ArpackNoConvergence as error:
         values = error.eigenvalues
-    key = (lambda v: v.real) if which == "LR" else abs
-    return complex(max(values, key=key, default=complex(math.nan)))
+    return [complex(value) for value in values]
 
 
 class _Point:

@@ -19,8 +19,10 @@ class Sweep:
         """The orders with which the error falls, between neighbouring points from 1e-2 down to the floor."""
         errors = [error for _, error in self.points]
         lowest = errors.index(min(errors))
-        falling = [(x, e) for x, e in self.points[: lowest + 1] if max(3 * errors[lowest], 1e-12) < e < 1e-2]
-        falling += [p for p in self.points[lowest : lowest + 1] if 1e-11 < p[1] < 1e-2]
+        kept = [k for k, e in enumerate(errors[: lowest + 1]) if max(3 * errors[lowest], 1e-12) < e < 1e-2]
+        if lowest - 1 in kept and errors[lowest] > 1e-11:
+            kept.append(lowest)  # what lies between the last point above the floor and a later one is rounding
+        falling = [self.points[k] for k in kept]
         return list(map(_order, falling, falling[1:]))
 
     def slope(self) -> float | None:

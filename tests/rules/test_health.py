@@ -152,6 +152,33 @@ def test_an_explosion_that_rounding_froze_is_not_convergence() -> None:
     assert found.residual.tolist() == [float("inf"), 0.0]
 
 
+LARGE = """\
+network large
+dim D = 6
+clamp x[D]
+param W[D, D] ~ normal(0.2)
+state z[D]
+energy pull = 1/2 * sum[d]((z[d] - x[d])^2)
+force turn on z[d] = sum[e](W[d,e] * z[e])
+readout out[d] = z[d]
+cost c = 1/2 * sum[d](z[d]^2)
+relax { step = 0.5, steps = 400 }
+train { rule = implicit }
+"""
+
+
+@pytest.mark.parametrize("size", [1.0, 1e6, 1e12])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_an_equilibrium_may_be_large(dtype: torch.dtype, size: float) -> None:
+    """(1 - W) z = x holds at any scale of x, and there no coordinate moves by an ulp."""
+    net = energyc.load(LARGE, dtype=dtype)
+    x = size * torch.tensor([[1.0, -0.3, 0.2, 0.0, 2.0, 1.0]], dtype=dtype)
+    found = net.relax({"x": x})
+    expected = torch.linalg.solve(torch.eye(6) - net.params["W"].detach().double().cpu(), x[0].double())
+    assert_close({"z": found.states["z"][0].double()}, {"z": expected}, 1e-5)
+    assert float(found.residual.max()) < 4 * torch.finfo(dtype).eps
+
+
 def test_a_converged_network_is_no_explosion() -> None:
     """It too has step |F| under an ulp nearly everywhere."""
     s = side(THICK, 0)

@@ -211,6 +211,13 @@ def _relative_change(moved: Tensors, states: Tensors) -> Tensor:
     return torch.stack(ratios).amax(0)
 
 
+def _displaced(x: Tensor) -> Tensor:
+    """The state with its coordinates a little larger and smaller in turn."""
+    width = torch.finfo(x.dtype).eps ** 0.25
+    turns = torch.arange(x[0].numel(), device=x.device).view(x.shape[1:]) % 2
+    return x * (1 + width - 2 * width * turns.to(x.dtype))
+
+
 def _flat(states: Tensors) -> Tensor:
     """All states of a sample in a row: [batch, entries]."""
     return torch.cat([x.reshape(len(x), -1) for x in states], 1)
@@ -227,7 +234,7 @@ def gmres(
 ) -> tuple[Tensor, Tensor]:
     """Solve ``operator(x) = rhs`` for each row by restarted GMRES (Saad and Schultz 1986).
 
-    Returns x [batch, entries] and the relative residual of each row [batch].
+    Returns x [batch, entries] and the relative residual of each row [batch], infinite where a product is not finite.
     """
     x = torch.zeros_like(rhs)
     scale = rhs.norm(dim=1).clamp_min(torch.finfo(rhs.dtype).tiny)
@@ -252,6 +259,8 @@ def gmres(
                 break
         n = len(columns)
         hessenberg = torch.stack([F.pad(column, (0, n + 1 - column.shape[1])) for column in columns], 2)
+        if not bool(hessenberg.isfinite().all()):
+            return x, torch.full_like(size, torch.inf)
         target = F.pad(size[:, None], (0, n))
         weights = torch.linalg.pinv(hessenberg) @ target[:, :, None]
         x = x + torch.stack([weights[:, k] * v for k, v in enumerate(basis[:n])]).sum(0)
@@ -965,15 +974,22 @@ class HopfieldConv(nn.Module):
     def _absorbed(self, states: Tensors, fixed: Fixed, step: Sequence[float], scale: float) -> Tensor:
         """Samples that exploded until rounding froze them, which would read as converged: [batch].
 
-        Most coordinates move by less than an ulp, and the states are 10,000 times as large as at the start.
+        The states are 10,000 times as large as at the start and most coordinates move by less than an ulp, even where
+        they are displaced a little. At an equilibrium they would be pushed back: there the force is a small rest of
+        larger ones.
         """
         huge = torch.stack([x.reshape(len(x), -1).abs().amax(1) for x in states]).amax(0) > 1e4 * scale
-        if not bool(huge.any()):
-            return huge
+        frozen = huge & self._still(states, fixed, step) if bool(huge.any()) else huge
+        if not bool(frozen.any()):
+            return frozen
+        return frozen & self._still([_displaced(x) for x in states], fixed, step)
+
+    def _still(self, states: Tensors, fixed: Fixed, step: Sequence[float]) -> Tensor:
+        """Samples most of whose coordinates a step moves by less than an ulp: [batch]."""
         force = self._force(states, fixed)
         ulp = torch.finfo(self.dtype).eps / 2
         still = [((h * f).abs() < ulp * x.abs()).reshape(len(x), -1) for x, f, h in zip(states, force, step)]
-        return huge & (torch.cat(still, 1).to(self.dtype).mean(1) > 0.5)
+        return torch.cat(still, 1).to(self.dtype).mean(1) > 0.5
 
     def _record(
         self, kept: dict[str, list[Tensor]], states: Tensors, fixed: Fixed, step: Sequence[float]
@@ -1280,7 +1296,8 @@ class HopfieldConv(nn.Module):
         worst = float(residual.max())
         self.last_solve = worst
         if not worst <= 1e3 * goal:
-            why = "there may be no isolated equilibrium here"
+            finite = worst < float("inf")
+            why = "there may be no isolated equilibrium here" if finite else "a derivative here is not finite"
             raise RuntimeError(f"the implicit solve stopped at a relative residual of {worst:.1e}; {why}")
         return self._pulled(states, fixed, _shaped(flat, states), step)[1]
 

@@ -1,0 +1,132 @@
+"""What ``verify`` writes and draws: nothing that matters is cut off, and nothing is drawn that was not measured."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from energyc.diagnostics import UserError
+from energyc.report import verify_plots
+from energyc.report.verify_text import print_report
+from energyc.rules import Fidelity, Loose, Looseness, Measure, RuleFidelity, Settling, Spectrum, Sweep
+from energyc.verification import Verification
+from tests.cli.run import UNTIED, energyc, written
+
+Capture = pytest.CaptureFixture[str]
+GOOD = Measure(1.0, 1e-9)
+LONG = (
+    "the implicit solve stopped at a relative residual of 1.0e+00; there may be no isolated equilibrium here, and so on"
+)
+SPECTRUM = Spectrum(2048, 0.05, -1.7e12, None, None)
+
+
+def faithful(rule: str, **changes: Any) -> RuleFidelity:
+    return replace(RuleFidelity(rule, GOOD, GOOD, "finite differences to 1e-08", beta=1.23e-5), **changes)
+
+
+def report(capfd: Capture, *rules: RuleFidelity, spectrum: Spectrum = SPECTRUM) -> str:
+    """What is written to no terminal."""
+    seen = Settling(1e-5, 20, 1e-4, (0.5,))
+    fidelity = Fidelity({rule.rule: rule for rule in rules}, spectrum, 1e-12, 4, 4, seen)
+    print_report(Verification("net", {"D": 3}, None, 1.0, fidelity, None))
+    return capfd.readouterr().out
+
+
+def test_no_rule_and_no_reason_is_cut_off(capfd: Capture) -> None:
+    said = report(
+        capfd,
+        faithful(
+            "holomorphic-aep", fault="law not met: measured beta^0.33 of beta^4", law="beta^4 (measured 0.33)" * 3
+        ),
+        faithful("tracking-aep", note=LONG, configured=None),
+        faithful("adjoint", note=LONG, configured=None),
+        faithful(
+            "ep", limit=None, configured=None, law="", fault="no fixed point was found", note="no fixed point was found"
+        ),
+    )
+    assert "…" not in said
+    rows = {line.split()[0]: line for line in said.splitlines() if line.startswith(" ") and "  " in line.strip()}
+    assert rows["holomorphic-aep"].rstrip().endswith("NOT FAITHFUL")
+    assert rows["ep"].rstrip().endswith("NOT MEASURED")
+    assert "holomorphic-aep: law not met: measured beta^0.33 of beta^4" in said
+    assert f"tracking-aep, adjoint: {LONG}" in " ".join(said.split())
+    assert said.count("no fixed point was found") == 1
+
+
+def test_steps_are_counted_in_words_that_fit(capfd: Capture) -> None:
+    for radius, words in ((0.05, "so 1 step for"), (0.9, "so 22 steps for"), (1 - 1e-12, "so 2.303e+12 steps for")):
+        said = report(capfd, faithful("ep"), spectrum=replace(SPECTRUM, step_radius=radius))
+        assert words in said
+    assert "-1.7e+12" in said and "Arnoldi" in said
+    unknown = replace(SPECTRUM, step_radius=math.nan, largest_real_part=math.nan)
+    assert "nan" not in report(capfd, faithful("ep"), spectrum=unknown)
+
+
+@pytest.mark.parametrize("gain", ["nan", "0", "-1", "inf", "1e300", "1000001", "ten"])
+def test_a_gain_that_is_none(gain: str, tmp_path: Path, capfd: Capture) -> None:
+    done = energyc(capfd, "verify", written(tmp_path, UNTIED, "untied"), "--gain", gain)
+    assert (done.status, done.out) == (2, "")
+    assert done.err.count("Error:") == 1
+    assert "--gain" in done.err and len(done.err) < 250
+
+
+# ---------------------------------------------------------------- pictures
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The canvases of the pictures that are drawn."""
+    kept: list[Any] = []
+    real = verify_plots.picture
+
+    @contextmanager
+    def picture(*arguments: Any) -> Iterator[Any]:
+        with real(*arguments) as canvas:
+            yield canvas
+            kept.append(canvas)
+
+    monkeypatch.setattr(verify_plots, "picture", picture)
+    return kept
+
+
+def loose(residual: float, cosine: float, kept: float = 1.0) -> Loose:
+    measure = Measure(cosine, 0.5)
+    return Loose(residual, 10, measure, measure, "W", kept)
+
+
+def test_a_rule_that_diverged_has_no_cosine_in_the_picture(tmp_path: Path, drawn: list[Any]) -> None:
+    rules = {
+        "aep": (loose(1e-1, 0.4, 0.75), loose(1e-2, 0.5), loose(1e-3, 1.0)),
+        "tracking-aep": (loose(1e-1, math.nan, 0.0), loose(1e-2, -0.3), loose(1e-3, 1.0)),
+    }
+    fidelity = Fidelity({}, None, 0.0, 1, 1, Settling(0.0, 1, None, (1.0,)), Looseness(rules))
+    path = verify_plots.draw_sweep("predictive_coding", fidelity, "residual", tmp_path / "a.png")
+    assert path is not None and path.exists()
+    (panel,) = drawn[0].panels
+    for line in panel.get_lines():
+        if line.get_marker() == "x" and len(line.get_xdata()):
+            assert line.get_transform() == panel.get_xaxis_transform()
+            assert list(line.get_xdata()) == [1e-1] and 0 <= line.get_ydata()[0] < 0.1
+    named = {line.get_label(): list(line.get_ydata()) for line in panel.get_lines()}
+    assert named["aep"] == [0.5, 1.0] and named["tracking-aep"] == [-0.3, 1.0]
+    assert panel.get_ylim()[0] < -0.4
+    whole = drawn[0].figure.bbox
+    for text in (panel.title, *panel.get_legend().get_texts()):
+        box = text.get_window_extent()
+        assert whole.x0 <= box.x0 and box.x1 <= whole.x1
+
+
+def test_a_rule_without_a_finite_point_is_not_drawn(tmp_path: Path, drawn: list[Any]) -> None:
+    empty = faithful("holomorphic-ep", sweep=Sweep("beta", ()))
+    swept = faithful("ep", sweep=Sweep("beta", ((0.1, 1e-2), (0.01, 1e-3), (0.001, 0.0))))
+    seen = Settling(0.0, 1, None, (1.0,))
+    verify_plots.draw_sweep("n", Fidelity({"a": empty, "b": swept}, None, 0.0, 1, 1, seen), "beta", tmp_path / "a.png")
+    assert [len(line.get_xdata()) for line in drawn[0].panels[0].get_lines()] == [2]
+    with pytest.raises(UserError, match="none of these rules"):
+        verify_plots.draw_sweep("n", Fidelity({"a": empty}, None, 0.0, 1, 1, seen), "beta", tmp_path / "b.png")
