@@ -305,3 +305,13 @@ def test_the_page_about_the_interface_runs() -> None:
     members = set(re.findall(r"^net\.(\w+)", named, re.MULTILINE))
     assert {"params", "energy", "relax", "gradients", "correction"} <= members
     assert [name for name in members if not hasattr(scope["net"], name)] == []
+
+
+def test_without_an_energy_it_is_zero() -> None:
+    net: Any = energyc.load(
+        "network n\ndim N = 3\nclamp x[N]\nstate z[N]\nforce f on z[n] = x[n] - z[n]\n", dtype=torch.float64
+    )
+    clamps = {"x": torch.ones(2, 3)}
+    found = net.relax(clamps, steps=2, record=("energy",))
+    assert found.trace["energy"].tolist() == [[0.0, 0.0]] * 3
+    assert net.energy(found.states, clamps).tolist() == [0.0, 0.0]

@@ -480,10 +480,11 @@ class ModernHopfield(nn.Module):
         fixed = self._fixed(clamps)
         return dict(zip(self.term_names, self._terms(self._listed(states, fixed), fixed)))
 
+    @torch.no_grad()
     def energy(self, states: dict[str, Tensor], clamps: dict[str, Tensor]) -> Tensor:
         """The energy of each sample: [batch]."""
-        values = self.terms(states, clamps).values()
-        return sum(values, torch.zeros(len(states[self.state_names[0]]), device=self.device, dtype=self.dtype))
+        fixed = self._fixed(clamps)
+        return self._energy(self._listed(states, fixed), fixed)
 
     @torch.no_grad()
     def force(self, states: dict[str, Tensor], clamps: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -702,12 +703,15 @@ class ModernHopfield(nn.Module):
         still = [((h * f).abs() < ulp * x.abs()).reshape(len(x), -1) for x, f, h in zip(states, force, step)]
         return torch.cat(still, 1).to(self.dtype).mean(1) > 0.5
 
+    def _energy(self, states: Tensors, fixed: Fixed) -> Tensor:
+        return sum(self._terms(states, fixed), states[0].new_zeros(len(states[0])))
+
     def _record(
         self, kept: dict[str, list[Tensor]], states: Tensors, fixed: Fixed, step: Sequence[float]
     ) -> None:
         for name, values in kept.items():
             if name == "energy":
-                values.append(torch.stack(self._terms(states, fixed)).sum(0))
+                values.append(self._energy(states, fixed))
             elif name == "residual":
                 values.append(self._residual(states, fixed, step))
             elif name in self.state_names:
