@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from energyc.analysis import checker
-from energyc.analysis.budget import Budget
+from energyc.analysis.budget import Budget, OverBudget
 from energyc.analysis.certificate import Certificate
 from energyc.analysis.decide import decide
 from energyc.analysis.domain import jumps
@@ -57,25 +57,35 @@ def draws(count: int) -> Iterator[tuple[int, RandomGraph]]:
         yield seed, drawn
 
 
-def expansion(field: ForceField, whole: bool) -> Certificate:
-    """u . J w multiplied out, as a certificate without a pairing."""
+def expansion(field: ForceField, whole: bool) -> Certificate | None:
+    """u . J w multiplied out, as a certificate without a pairing; None where that has too many terms."""
     field = replace(field, graph=fork(field.graph))
     form = Bilinear.of(field)
-    normaliser = Normaliser(field.graph, Budget(60_000, 5.0), whole, frozenset((*form.u, *form.w)))
-    found, _ = normaliser.sum_of(form.node)
+    normaliser = Normaliser(field.graph, Budget(60_000, 60.0), whole, frozenset((*form.u, *form.w)))
+    try:
+        found, _ = normaliser.sum_of(form.node)
+    except OverBudget:
+        return None
     return _certificate(normaliser, form, found, [_Pair(0, ())] * len(found), "test")
 
 
 def check_expansions(count: int) -> None:
+    """Expansions against the numbers; one too large is let go, and so is a point where the field is not finite."""
+    compared = 0
     for seed, drawn in draws(count):
         for field in (energy_field(drawn), force_field(drawn)):
             for whole in (True, False) if field else ():
                 certificate = expansion(field, whole)  # type: ignore[arg-type]
+                if certificate is None:
+                    continue
                 point = checker._point(certificate, SIZES, np.random.default_rng(seed))
                 exact = checker._bilinear(certificate, point)
                 if np.isfinite(exact):
                     checker._check_symmetries(certificate, point)
                     checker._check_expansion(certificate, point, exact)
+                    compared += 1
+    print(f"{compared} expansions compared")
+    assert compared >= count
 
 
 def check_verdicts(count: int) -> None:
