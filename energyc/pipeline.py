@@ -95,6 +95,7 @@ def parse(source: Source) -> ast.Spec:
 
 def resolve(source: Source, choices: Choices = Choices()) -> Network:
     """The typed network. Raises SpecError with every error of the file."""
+    from energyc.analysis.rules import RULES as KNOWN_RULES
     from energyc.data import find_adapter
     from energyc.resolve import resolve as resolve_tree
     from energyc.train.options import faults
@@ -107,7 +108,7 @@ def resolve(source: Source, choices: Choices = Choices()) -> Network:
             preset=choices.preset,
             overrides=choices.overrides,
             schemas=lambda adapter, options: find_adapter(adapter).schema(for_data(options)),
-            train_faults=lambda settings: faults(for_data(settings)),
+            train_faults=lambda settings, metrics: faults(for_data(settings), metrics, KNOWN_RULES),
         )
 
 

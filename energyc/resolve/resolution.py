@@ -114,7 +114,7 @@ class _Resolution:
         relax = type_relax(settings["relax"], [state.name for state in self.names.of_kind("state")], self.reporter)
         nudge = type_nudge(settings["nudge"], self.reporter)
         params = [param.name for param in self.names.of_kind("param")]
-        train = type_train(settings["train"], params, self.train_faults, self.reporter)
+        train = type_train(settings["train"], params, answers["metric"], self.train_faults, self.reporter)
         network = Network(
             name=self.spec.name.text,
             description=self.spec.description,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Protocol
@@ -19,36 +19,6 @@ from energyc.syntax import ast
 BLOCKS = ("relax", "nudge", "train")
 RELAX = ("step", "steps", "tolerance", "chunk", "max_steps", "solver", "measure", "patience", "exit")
 NUDGE = ("beta", "steps", "snapshots", "points", "radius", "tolerance")
-TRAIN = (
-    "rule",
-    "optimizer",
-    "lr",
-    "final_lr",
-    "momentum",
-    "nesterov",
-    "weight_decay",
-    "betas",
-    "eps",
-    "schedule",
-    "warmup",
-    "clip",
-    "batch",
-    "steps",
-    "epochs",
-    "eval_every",
-    "eval_samples",
-    "save_every",
-    "log_every",
-    "metrics",
-    "best",
-    "best_mode",
-    "gate",
-    "penalty",
-    "residual_defence",
-    "folds",
-    "allow_biased",
-    "seed",
-)
 SOLVERS: Mapping[str, tuple[str, ...]] = {
     "gradient": (),
     "newton": ("damping",),
@@ -330,24 +300,26 @@ class Fault(Protocol):
         ...
 
 
-#: Judges the settings of ``train``; what they mean is known further down the pipeline.
-TrainFaults = Callable[[Mapping[str, object]], Sequence[Fault]]
+#: Judges the settings of ``train`` on a network with such metrics; what they mean is known further down the pipeline.
+TrainFaults = Callable[[Mapping[str, object], Collection[str]], Sequence[Fault]]
 
 
 def type_train(
-    given: dict[str, Setting], params: Iterable[str], faults: TrainFaults | None, reporter: Reporter
+    given: dict[str, Setting],
+    params: Collection[str],
+    metrics: Collection[str],
+    faults: TrainFaults | None,
+    reporter: Reporter,
 ) -> dict[str, object]:
-    """How to train: passed on as written, once words and values are known to fit; ``none`` takes a setting back."""
-    Typed("train", given, reporter).check(TRAIN, dotted="lr")
-    names = list(params)
+    """How to train: passed on as written, once names and values are known to fit; ``none`` takes a setting back."""
     for key, setting in given.items():
         head, _, param = key.partition(".")
-        if head == "lr" and param and param not in names:
-            help = did_you_mean(param, names, f"the params are {listed(names)}" if names else "the spec has no params")
+        if head == "lr" and param and param not in params:
+            there = f"the params are {listed(params)}" if params else "the spec has no params"
+            help = did_you_mean(param, params, there)
             reporter.error("E0543", f"there is no param `{param}`", setting.span, help=help)
     chosen = {key: setting.value for key, setting in given.items() if not _taken_back(setting)}
-    known = {key: value for key, value in chosen.items() if key.partition(".")[0] in TRAIN and value is not None}
-    for fault in [] if faults is None else faults(known):
+    for fault in [] if faults is None else faults(chosen, metrics):
         reporter.error(fault.code, fault.message, given[fault.key].span, help=fault.help)
     return chosen
 

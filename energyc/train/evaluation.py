@@ -10,20 +10,18 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from energyc.diagnostics import UserError
 from energyc.train.checkpoint import load_best
 from energyc.train.feeds import Feed
 from energyc.train.folder import RunFolder
 from energyc.train.health import NotFinite, bad_state
 from energyc.train.network import Network
-from energyc.train.options import TrainOptions, suggest
+from energyc.train.options import BESIDE, TrainOptions, misnamed
 from energyc.train.order import key_noise, spread
 from energyc.train.outcome import Numbers
 from energyc.train.session import Session
 from energyc.train.snapshot import restore
 
 Notify = Callable[[str], None]
-BESIDE = ("residual", "residual_max", "relax_steps", "samples")
 _LOWER_IS_BETTER = ("cost", "error", "loss", "mse", "rmse", "mae", "perplexity", "residual", "entropy")
 
 
@@ -86,14 +84,8 @@ def evaluate_split(
 def check_names(net: Network, feed: Feed, options: TrainOptions) -> None:
     """Try one sample, and hold ``metrics`` and ``best`` against what it measures. Raises UserError E0501, NotFinite."""
     numbers = evaluate_split(net, feed, TrainOptions(batch=1, seed=options.seed), samples=1)
-    for name in options.metrics or ():
-        if name not in numbers:
-            raise UserError(
-                f"train.metrics names no metric {name!r}", code="E0501", help=suggest(name, _named(numbers))
-            )
-    if options.best not in numbers:
-        help_text = suggest(options.best, _named(numbers))
-        raise UserError(f"train.best names no metric {options.best!r}", code="E0501", help=help_text)
+    for fault in misnamed(options, numbers):
+        raise fault.error()
 
 
 def is_better(options: TrainOptions, value: float, than: float | None) -> bool:
@@ -106,10 +98,6 @@ def is_better(options: TrainOptions, value: float, than: float | None) -> bool:
 
 def _lower_is_better(name: str) -> bool:
     return any(word in _LOWER_IS_BETTER for word in name.lower().split("_"))
-
-
-def _named(numbers: Numbers) -> list[str]:
-    return [name for name in numbers if name not in BESIDE]
 
 
 def _means(collected: dict[str, list[Tensor]], wanted: Sequence[str] | None) -> Numbers:

@@ -38,12 +38,18 @@ OPTIMIZERS: Mapping[str, tuple[float, tuple[str, ...]]] = MappingProxyType(
     }
 )
 SCHEDULES = ("constant", "cosine", "linear")
+DTYPES = ("float32", "float64")
+#: What an evaluation measures beside the cost and the metrics of the spec.
+BESIDE = ("residual", "residual_max", "relax_steps", "samples")
 DEFAULT_STEPS = 1000
 
 
 @dataclass(frozen=True)
 class Fault:
-    """What is wrong with the setting ``key``: E0501 unknown, E0502 a value that does not fit, E0503 one too many."""
+    """What is wrong with the setting ``key``.
+
+    E0541 an unknown setting, E0501 a name that is not there, E0502 a value that does not fit, E0503 one too many.
+    """
 
     key: str
     code: str
@@ -102,13 +108,14 @@ class TrainOptions:
     residual_defence: float | None = None
     folds: int | None = None
     allow_biased: bool = False
+    dtype: str = "float32"
     seed: int = 0
 
     @staticmethod
     def from_settings(settings: Mapping[str, Any]) -> TrainOptions:
         """Read the words and values of a spec's ``train`` block (or of ``--set train.KEY=VALUE``).
 
-        Raises UserError E0501 (unknown setting), E0502 (a value that does not fit), E0503 (settings that exclude
+        Raises UserError E0541 (unknown setting), E0502 (a value that does not fit), E0503 (settings that exclude
         each other).
         """
         options, found = _read_all(settings)
@@ -157,15 +164,31 @@ class TrainOptions:
         return OPTIMIZERS[self.optimizer][0] if self.lr is None else self.lr
 
 
-def faults(settings: Mapping[str, Any]) -> list[Fault]:
-    """All that is wrong with settings as ``TrainOptions.from_settings`` takes them."""
-    return _read_all(settings)[1]
+def faults(settings: Mapping[str, Any], metrics: Collection[str], rules: Collection[str]) -> list[Fault]:
+    """All that is wrong with settings as ``TrainOptions.from_settings`` takes them, on a network with such metrics."""
+    options, found = _read_all(settings)
+    found += misnamed(options, ("cost", *metrics, *BESIDE))
+    if options.rule is not None and options.rule not in rules:
+        message = f"train.rule names no rule `{options.rule}`"
+        found.append(Fault("rule", "E0501", message, suggest(options.rule, rules)))
+    return found
+
+
+def misnamed(options: TrainOptions, measured: Collection[str]) -> list[Fault]:
+    """The ``metrics`` and ``best`` that an evaluation, which gives the numbers ``measured``, does not measure."""
+    asked = [*(("metrics", name) for name in options.metrics or ()), ("best", options.best)]
+    chosen = [name for name in measured if name not in BESIDE]
+    return [
+        Fault(key, "E0501", f"train.{key} names no metric `{name}`", suggest(name, chosen))
+        for key, name in asked
+        if name not in measured
+    ]
 
 
 def suggest(name: str, known: Collection[str]) -> str:
     """The help text for a misspelt name: near ones, or all of them."""
     near = get_close_matches(name, known, n=3, cutoff=0.6)
-    return f"did you mean {' or '.join(near)}?" if near else "known: " + ", ".join(sorted(known))
+    return f"did you mean `{'` or `'.join(near)}`?" if near else "known: " + ", ".join(sorted(known))
 
 
 def _schedule(value: Any) -> dict[str, Any]:
@@ -211,6 +234,7 @@ _READERS: Mapping[str, Reader] = MappingProxyType(
         "residual_defence": number(0),
         "folds": whole(2),
         "allow_biased": flag,
+        "dtype": word(DTYPES),
         "seed": whole(0),
     }
 )
@@ -225,7 +249,7 @@ def _read_all(settings: Mapping[str, Any]) -> tuple[TrainOptions, list[Fault]]:
         read = _reader(key)
         if read is None:
             help_text = suggest(key, [*_READERS, *_COMPOSED])
-            found.append(Fault(key, "E0501", f"train has no setting {key!r}", help_text))
+            found.append(Fault(key, "E0541", f"`train` has no setting `{key}`", help_text))
             continue
         try:
             answer = read(value)

@@ -10,9 +10,9 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from energyc.train.evaluation import BESIDE
 from energyc.train.metrics_log import Row
 from energyc.train.numbers import number
+from energyc.train.options import BESIDE
 
 _DECAY = 0.95  # of the running mean of the cost that is shown, and only shown
 

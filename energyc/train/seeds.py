@@ -14,10 +14,10 @@ from rich.table import Table
 from energyc.diagnostics import UserError
 from energyc.train.checkpoint import steps
 from energyc.train.disk import replace_bytes, writing
-from energyc.train.evaluation import BESIDE
 from energyc.train.folder import RunFolder, refuse_taken
 from energyc.train.loop import train
 from energyc.train.numbers import spread
+from energyc.train.options import BESIDE
 from energyc.train.outcome import Interrupted, Numbers, Outcome
 from energyc.train.progress import Reporter
 from energyc.train.session import Session

@@ -91,6 +91,16 @@ def test_a_loaded_run_has_the_trained_weights(tmp_path: Path, capfd: Capture) ->
     assert (fresh.params["W"] - trained.params["W"]).abs().max() < 0.1
 
 
+def test_training_in_double_precision(tmp_path: Path, capfd: Capture) -> None:
+    run = tmp_path / "run"
+    done = energyc(capfd, "train", written(tmp_path), "--out", run, "--steps", "2", "--set", "train.dtype=float64")
+    assert done.status == 0, done.err
+    assert package.load(run).params["W"].dtype == torch.float64
+    longer = energyc(capfd, "train", "--resume", run, "--steps", "3")
+    assert longer.status == 0, longer.err
+    assert json.loads((run / "run.json").read_text())["dtype"] == "float64"
+
+
 def test_training_by_no_sample_says_so(tmp_path: Path, capfd: Capture) -> None:
     arguments = ("train", written(tmp_path), "--set", "train.gate=1e-30", "--steps", "2", "--quiet", "--out")
     assert (

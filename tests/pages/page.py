@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
 
-from energyc.data import find_adapter
-from energyc.data.schema import Schema
 from energyc.diagnostics import Diagnostic, Source, SpecError, render_text
-from energyc.pipeline import for_data
-from energyc.resolve import resolve
-from energyc.syntax import parse
-from energyc.train.options import Fault, faults
+from energyc.pipeline import Choices, resolve
 
 NAME = "spec.energy"
 _BLOCK = re.compile(r"^```(?P<kind>energy|text)(?P<options>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -51,14 +45,10 @@ def examples(page: str) -> list[Example]:
 
 def said_of(example: Example) -> tuple[Diagnostic, ...]:
     """The diagnostics of a spec, errors or warnings."""
-    source = Source(NAME, example.spec)
     overrides = dict(example.options)
     preset = overrides.pop("preset", None)
     try:
-        tree = parse(source)
-        return resolve(
-            tree, source, preset=preset, overrides=overrides, schemas=_schema, train_faults=_train_faults
-        ).warnings
+        return resolve(Source(NAME, example.spec), Choices(preset, overrides)).warnings
     except SpecError as error:
         return error.diagnostics
 
@@ -76,11 +66,3 @@ def rewrite(path: Path) -> None:
             start, end = example.place
             page = page[:start] + rendered(example) + page[end:]
     path.write_text(page, encoding="utf-8")
-
-
-def _train_faults(settings: Mapping[str, object]) -> Sequence[Fault]:
-    return faults(for_data(settings))
-
-
-def _schema(adapter: str, options: Mapping[str, Any]) -> Schema:
-    return find_adapter(adapter).schema(options)

@@ -48,8 +48,8 @@ def test_json_round_trip() -> None:
 @pytest.mark.parametrize(
     ("settings", "code", "parts"),
     [
-        ({"optimiser": "sgd"}, "E0501", ["optimiser", "did you mean optimizer"]),
-        ({"zzz": 1}, "E0501", ["zzz", "known:"]),
+        ({"optimiser": "sgd"}, "E0541", ["optimiser", "did you mean `optimizer`"]),
+        ({"zzz": 1}, "E0541", ["zzz", "known:"]),
         ({"optimizer": "adamm"}, "E0502", ["adamm", "adamw"]),
         ({"lr": -1}, "E0502", ["train.lr = -1", "at least 0"]),
         ({"lr": Fraction(10) ** 400}, "E0502", ["train.lr", "..."]),
@@ -74,6 +74,7 @@ def test_json_round_trip() -> None:
         ({"gate": [Fraction(1), Fraction(2)]}, "E0502", ["train.gate = [1, 2] does not fit", "a number above 0"]),
         ({"betas": [Fraction(1, 3), 2]}, "E0502", ["[1/3, 2]"]),
         ({"lr": Call("periodic", (Fraction(1, 10),))}, "E0502", ["periodic(0.1)"]),
+        ({"dtype": "float16"}, "E0502", ["one of float32, float64"]),
         ({"seed": 10**30}, "E0502", ["to 9223372036854775807"]),
         ({"steps": 10, "epochs": 2}, "E0503", ["steps and epochs"]),
         ({"final_lr": 0.1}, "E0503", ["constant", "cosine"]),
@@ -92,14 +93,19 @@ def test_refuses(settings: dict[str, Any], code: str, parts: list[str]) -> None:
 
 
 def test_all_faults_at_once() -> None:
-    found = faults({"gate": -2, "steps": 3, "epochs": 2, "lr.W": "x", "lrr": 1, "batch": 7})
+    settings = {"gate": -2, "steps": 3, "epochs": 2, "lr.W": "x", "lrr": 1, "batch": 7}
+    settings |= {"metrics": ["mse", "f1"], "best": "top", "rule": "bp"}
+    found = faults(settings, ["mse"], ["ep", "bptt"])
     assert [(fault.key, fault.code) for fault in found] == [
         ("gate", "E0502"),
         ("lr.W", "E0502"),
-        ("lrr", "E0501"),
+        ("lrr", "E0541"),
         ("epochs", "E0503"),
+        ("metrics", "E0501"),
+        ("best", "E0501"),
+        ("rule", "E0501"),
     ]
-    assert faults({"batch": 7}) == []
+    assert faults({"batch": 7, "best": "residual", "metrics": ["mse"], "rule": "ep"}, ["mse"], ["ep"]) == []
 
 
 def test_length_in_steps_or_epochs() -> None:
