@@ -12,7 +12,7 @@ from energyc.resolve.network import Network
 Worth = Literal["exact", "biased", "unproved", "inadmissible"]
 SYMMETRIC = ("ep", "centered-ep", "vf", "holomorphic-ep")
 CORRECTED = ("aep", "tracking-aep", "adjoint", "holomorphic-aep")
-UNROLLED = ("tbptt", "bptt", "implicit")
+UNROLL = ("tbptt", "bptt")
 RULES = (
     "ep",
     "centered-ep",
@@ -44,13 +44,17 @@ class RuleVerdict:
 def admissible(network: Network, classification: Classification) -> dict[str, RuleVerdict]:
     """The verdict on every rule, in the order of ``RULES``."""
     reasons = obstacles(network, classification)
-    return {rule: _verdict(rule, classification, reasons) for rule in RULES}
+    verdicts = {rule: _verdict(rule, classification, reasons) for rule in RULES}
+    if network.relax.solver == "newton":
+        why = "the states relax by Newton's method, whose steps are not taken back"
+        verdicts |= dict.fromkeys(UNROLL, RuleVerdict("inadmissible", why, "implicit"))
+    return verdicts
 
 
 def _verdict(rule: str, classification: Classification, reasons: list[str]) -> RuleVerdict:
     if rule.startswith("holomorphic") and reasons:
         return RuleVerdict("inadmissible", "not holomorphic: " + ", ".join(reasons), _best(classification))
-    if classification.detached and rule not in (*UNROLLED, "adjoint"):
+    if classification.detached and rule not in (*UNROLL, "implicit", "adjoint"):
         why = "detach(...) of a state in " + ", ".join(classification.detached)
         return RuleVerdict("biased", why, "implicit", classification.detached)
     if rule not in SYMMETRIC or classification.kind == "conservative":

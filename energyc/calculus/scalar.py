@@ -59,26 +59,24 @@ def _gelu_slope(g: Graph, u: Node) -> Node:
 
 
 def _gelu_tanh_slope(g: Graph, u: Node) -> Node:
-    """Of ``1/2 (1 + t) + 1/2 u (1 - t^2) w`` with t = gelu_tanh_core(u) and w its inner slope.
+    """Of ``1/2 (1 + t) + 1/2 u (1 - t^2) a'`` with t = gelu_tanh_core(u) and a its argument.
 
-    The inner argument is ``a = k (u + c u^3)``; with a' = k (1 + 3 c u^2) and a'' = 6 k c u:
-    ``(1 - t^2) (a' + 1/2 u a'' - u t a'^2)``.
+    ``(1 - t^2) (a' + 1/2 u a'' - u t a'^2)``, where ``a = k (u + c u^3)``, ``a' = k (1 + 3 c u^2)``, ``a'' = 6 k c u``
+    and so ``a' + 1/2 u a'' = k (1 + 6 c u^2)``.
     """
-    c = GELU_TANH_CUBIC
-    u2 = g.product(u, u)
-    t = g.map("gelu_tanh_core", u)
-    k = g.map("gelu_tanh_scale", g.constant(1, u.dims))
-    slope = g.product(k, _affine(g, 1, (3 * c, u2)))
-    bend = g.scale(3 * c, g.product(k, u2))
-    inner = g.add([(ONE, slope), (ONE, bend), (-ONE, g.product(u, t, slope, slope))], u.dims)
+    t, slope = g.map("gelu_tanh_core", u), _core_slope(g, u, 3)
+    inner = g.add([(ONE, _core_slope(g, u, 6)), (-ONE, g.product(u, t, slope, slope))], u.dims)
     return g.product(_affine(g, 1, (-1, g.product(t, t))), inner)
 
 
 def _gelu_tanh_core(g: Graph, u: Node) -> Node:
     t = g.map("gelu_tanh_core", u)
-    k = g.map("gelu_tanh_scale", g.constant(1, u.dims))
-    slope = g.product(k, _affine(g, 1, (3 * GELU_TANH_CUBIC, g.product(u, u))))
-    return g.product(_affine(g, 1, (-1, g.product(t, t))), slope)
+    return g.product(_affine(g, 1, (-1, g.product(t, t))), _core_slope(g, u, 3))
+
+
+def _core_slope(g: Graph, u: Node, times: int) -> Node:
+    """``k (1 + times c u^2)``; k = sqrt(2 / pi) is no fraction and comes by a function."""
+    return g.map("gelu_tanh_scale", _affine(g, 1, (times * GELU_TANH_CUBIC, g.product(u, u))))
 
 
 def _zero(g: Graph, u: Node) -> Node:

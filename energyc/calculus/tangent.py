@@ -11,17 +11,27 @@ from energyc.ir import ONE, Add, ArgMax, Einsum, Graph, LogSumExp, Map, Max, Nod
 Tangents = Mapping[Node, Node]
 
 
-def tangent(graph: Graph, roots: Sequence[Node], directions: Tangents, *, frozen: bool = True) -> list[Node]:
+def tangent(
+    graph: Graph,
+    roots: Sequence[Node],
+    directions: Tangents,
+    *,
+    frozen: bool = True,
+    moves: dict[Node, Node] | None = None,
+) -> list[Node]:
     """``d root`` for each root where each key of ``directions`` moves by its value, a node of the same dims.
 
     A root that depends on no key has the tangent zero: the caller asked for the change of what it named, and
-    there is none. With ``frozen=False`` a ``frozen(...)`` is constant.
+    there is none. With ``frozen=False`` a ``frozen(...)`` is constant. ``moves`` receives the tangent of every node
+    on the way, for whoever wants to name them.
     """
     active = depends(roots, set(directions), frozen=frozen)
     moved = dict(directions)
     for node in walk(roots):
         if node in active and node not in directions:
             moved[node] = _rule(node)(graph, node, moved)
+    if moves is not None:
+        moves.update(moved)
     return [moved.get(root) or graph.zero(root.dims) for root in roots]
 
 

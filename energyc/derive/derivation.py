@@ -29,22 +29,27 @@ class Output:
 
 @dataclass(frozen=True)
 class Routine:
-    """A function of the generated module: what it computes, and names for nodes on the way (adjoints of lets)."""
+    """A function of the generated module: what it computes."""
 
     name: str
     outputs: tuple[Output, ...]
-    hints: Mapping[Node, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Derivation:
     """The derived graphs of a network. Everything is a node of ``network.graph``; nothing is computed twice.
 
-    ``unproved`` names the terms that are not known to be gradients: their Jacobian together is J_nc.
+    ``unproved`` names the terms that are not known to be gradients: their Jacobian together is J_nc. ``names`` are
+    those of what was met on the way so far: the let q itself, ``v_q`` its change along a direction, ``pull_q`` its
+    adjoint.
     """
 
     network: Network
     unproved: tuple[str, ...] = ()
+    names: dict[Node, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.names.update({quantity.node: name for name, quantity in self.network.lets.items()})
 
     @property
     def graph(self) -> Graph:
@@ -74,38 +79,32 @@ class Derivation:
     @cached_property
     def term_forces(self) -> dict[str, dict[str, Node]]:
         """For each term the force on each state it moves."""
-        return {name: self._term_force(name)[0] for name in self.network.terms}
+        return {name: self._term_force(name) for name in self.network.terms}
 
-    def _term_force(self, name: str) -> tuple[dict[str, Node], dict[Node, Node]]:
+    def _term_force(self, name: str) -> dict[str, Node]:
         term = self.network.terms[name]
         if term.kind == "force":
             assert term.state is not None
-            return {term.state: term.node}, {}
-        bars: dict[Node, Node] = {}
-        slopes = self._by(self.states, {term.node: self.graph.constant(-1)}, frozen=False, bars=bars)
-        return slopes, bars
+            return {term.state: term.node}
+        return self._by(self.states, {term.node: self.graph.constant(-1)}, frozen=False)
 
-    def _by(
-        self,
-        wanted: Mapping[str, Input],
-        seeds: Mapping[Node, Node],
-        *,
-        frozen: bool = True,
-        bars: dict[Node, Node] | None = None,
-    ) -> dict[str, Node]:
+    def _by(self, wanted: Mapping[str, Input], seeds: Mapping[Node, Node], *, frozen: bool = True) -> dict[str, Node]:
         """Adjoints by named inputs; those that do not occur are left out."""
+        bars: dict[Node, Node] = {}
         found = adjoint(self.graph, seeds, list(wanted.values()), frozen=frozen, strict=False, bars=bars)
+        self._name("pull", bars)
         return {name: found[node] for name, node in wanted.items() if node in found}
 
-    @cached_property
-    def _energy_adjoint(self) -> tuple[dict[str, Node], dict[Node, Node]]:
-        bars: dict[Node, Node] = {}
-        return self._by(self.states, {self.energy: self.graph.constant(-1)}, frozen=False, bars=bars), bars
+    def _name(self, prefix: str, made: Mapping[Node, Node]) -> None:
+        """Call what was made of a let by a prefix and its name, unless it has a name already."""
+        for name, quantity in self.network.lets.items():
+            if quantity.node in made:
+                self.names.setdefault(made[quantity.node], f"{prefix}_{name}")
 
     @cached_property
     def force(self) -> dict[str, Node]:
         """F: the force on each state, of all energies together and its user forces."""
-        slopes, _ = self._energy_adjoint
+        slopes = self._by(self.states, {self.energy: self.graph.constant(-1)}, frozen=False)
         total = {}
         for name, node in self.states.items():
             parts = [(ONE, slopes[name])] if name in slopes else []
@@ -147,8 +146,11 @@ class Derivation:
 
     def pushforward(self, forces: Mapping[str, Node]) -> dict[str, Node]:
         """``(d forces / dz) direction`` for each state."""
-        moves: dict[Node, Node] = {self.states[name]: self.directions[name] for name in self.states}
-        return dict(zip(forces, tangent(self.graph, list(forces.values()), moves), strict=True))
+        directions: dict[Node, Node] = {self.states[name]: self.directions[name] for name in self.states}
+        moves: dict[Node, Node] = {}
+        moved = tangent(self.graph, list(forces.values()), directions, moves=moves)
+        self._name("v", moves)
+        return dict(zip(forces, moved, strict=True))
 
     @cached_property
     def unproved_force(self) -> dict[str, Node]:
@@ -229,12 +231,6 @@ class Derivation:
             for state, node in self.term_forces[name].items():
                 found.setdefault(state, []).append((ONE, node))
         return {name: self.graph.add(parts, self.states[name].dims) for name, parts in found.items()}
-
-    def adjoint_names(self) -> dict[Node, str]:
-        """Names for what the force computes on the way: ``pull_q`` is -dE/dq of the let q."""
-        _, bars = self._energy_adjoint
-        names = {quantity.node: name for name, quantity in self.network.lets.items()}
-        return {bar: f"pull_{names[node]}" for node, bar in bars.items() if node in names}
 
 
 def derive(network: Network, unproved: tuple[str, ...] | None = None) -> Derivation:

@@ -1,9 +1,8 @@
 """Plans as text: PyTorch modules that a person can read."""
 
 from energyc.emit.context import Options, module_plan
-from energyc.emit.features import RULES
 from energyc.emit.instantiate import instantiate
 from energyc.emit.names import class_name
 from energyc.emit.torch_module import torch_module
 
-__all__ = ["RULES", "Options", "class_name", "instantiate", "module_plan", "torch_module"]
+__all__ = ["Options", "class_name", "instantiate", "module_plan", "torch_module"]

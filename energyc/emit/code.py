@@ -12,13 +12,16 @@ SUM, PRODUCT, UNARY, ATOM = 1, 2, 3, 4
 class Code:
     """An expression's text; ``level`` is its outermost operator, ``fresh`` whether its tensor is nobody else's.
 
-    ``permuted`` tells what this is a permutation of, so that another one on top of it can take its place.
+    ``permuted`` tells what this is a permutation of, so that another one on top of it can take its place. A sum over
+    dims (``over``) has its ``mean`` beside it, for whoever divides by their sizes.
     """
 
     text: str
     level: int = ATOM
     fresh: bool = False
     permuted: tuple[Code, tuple[int, ...]] | None = field(default=None, compare=False)
+    mean: Code | None = field(default=None, compare=False)
+    over: tuple[str, ...] = field(default=(), compare=False)
 
     def at(self, level: int) -> str:
         """The text, in parentheses where it binds less tightly than ``level``."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -14,9 +15,6 @@ from energyc.notation import Notation, of_network
 from energyc.plan import Passes, Plan, plan
 from energyc.plan.stack import Stack
 from energyc.resolve.network import Network
-
-#: Names at the head of every module that no local name may hide.
-GLOBALS = frozenset("Fixed Held Free Phase Relaxed Gradients How Path Tensors Holomorphic gmres batch".split())
 
 
 @dataclass(frozen=True)
@@ -50,11 +48,13 @@ class Context:
         self.letters = _letters(self.notation.habits, network.extents)
         attributes = Identifiers({*MODULE_ATTRIBUTES, *(p.signature.name for p in self.prepared)})
         self.params = {name: attributes.new(name) for name in network.params}
-        self.globals = Identifiers({self.class_name, *GLOBALS, *helpers})
-        named = (*network.states, *network.clamps, *network.targets, *network.readouts)
-        self.local = {name: self.globals.new(name) for name in named}
+        self.globals = Identifiers({self.class_name, *helpers})
+        self.local = {name: self.globals.new(name) for name in (*network.states, *network.clamps, *network.targets)}
+        self.seeds = {name: self.globals.new(f"seed_{name}") for name in (*network.states, *network.readouts)}
+        self.directions = {name: self.globals.new(f"v_{name}") for name in network.states}
         self.constants = {node: attributes.new(self._constant_wish(node)) for node in self.plan.constants}
-        self.fields: dict[Node, str] = {}
+        chosen, wishes = self.globals.child(), self.fixed_names(self.plan.fixed)
+        self.fields = {node: chosen.new(wishes.get(node, "part")) for node in self.plan.fixed}
 
     def _constant_wish(self, node: Node) -> str:
         return self.plan.names.get(node, "mask" if isinstance(node, Indicator) else "position")
@@ -71,9 +71,15 @@ class Context:
         """Wishes for hoisted nodes: the let's own name, or what they are for."""
         names = dict(self.plan.names)
         for node in fixed:
-            if node not in names and not isinstance(node, Einsum | Stack):
+            if isinstance(node, Indicator):
+                names[node] = "hit"
+            elif node not in names and not isinstance(node, Einsum | Stack):
                 names[node] = "drive" if node.dims else "offset"
         return names
+
+    def drop_unread(self, text: str) -> None:
+        """Keep of the hoisted nodes those that the text of the methods reads."""
+        self.fields = {n: name for n, name in self.fields.items() if re.search(rf"\bfixed\.{name}\b", text)}
 
     def given(self) -> dict[Node, str]:
         """What a method finds in ``fixed``."""
@@ -97,7 +103,7 @@ def module_plan(
         network.graph,
         [p.routine for p in prepared],
         sizes=network.extents,
-        names={quantity.node: name for name, quantity in network.lets.items()},
+        names=derivation.names,
         passes=passes,
         repeated=REPEATED,
     )

@@ -5,26 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-#: Each rule's method in the generated class and the parts that hold it.
-METHODS = {
-    "ep": "_ep",
-    "centered-ep": "_centered_ep",
-    "vf": "_vf",
-    "aep": "_aep",
-    "tracking-aep": "_tracking_aep",
-    "adjoint": "_adjoint",
-    "holomorphic-ep": "_holomorphic_ep",
-    "holomorphic-aep": "_holomorphic_aep",
-    "bptt": "_bptt",
-    "tbptt": "_tbptt",
-    "implicit": "_implicit",
-}
+from energyc.analysis.rules import RULES
+
+#: Each rule's method in the generated class.
+METHODS = {rule: f"_{rule.replace('-', '_')}" for rule in RULES}
 HOLOMORPHIC = frozenset({"holomorphic-ep", "holomorphic-aep"})
 CONTRAST = frozenset({"ep", "centered-ep", "vf", "aep", "tracking-aep"}) | HOLOMORPHIC
 HELD = frozenset({"aep", "holomorphic-aep"})
 CORRECTED = HELD | {"tracking-aep"}
-UNROLL = frozenset({"bptt", "tbptt"})
-RULES = tuple(METHODS)
+PAIRED = CONTRAST - HOLOMORPHIC - {"ep"}
+TURNED = PAIRED & CORRECTED
+UNROLL = frozenset({"tbptt", "bptt"})
 
 
 @dataclass(frozen=True)
@@ -62,9 +53,19 @@ class Features:
         return bool(HOLOMORPHIC & set(self.rules))
 
     @property
-    def nudged(self) -> bool:
-        """Whether a rule has a nudging strength."""
-        return self.contrast
+    def paired(self) -> bool:
+        """Whether a rule runs two nudged phases in lockstep."""
+        return bool(PAIRED & set(self.rules))
+
+    @property
+    def turned(self) -> bool:
+        """Whether a rule corrects both of them."""
+        return bool(TURNED & set(self.rules))
+
+    @property
+    def unrolled(self) -> bool:
+        """Whether steps can be taken back: those of the gradient can, Newton's cannot."""
+        return not self.newton
 
     def settings(self, options: Mapping[str, object]) -> dict[str, object]:
         """Further settings of the nudged phase that the rules read."""
@@ -88,12 +89,18 @@ class Features:
         if self.holomorphic:
             parts.append("holomorphic")
         parts += [rule for rule in ("holomorphic-ep", "holomorphic-aep") if rule in self.rules]
-        return (*parts, "pulled", "unroll", "implicit", "host")
+        if self.unrolled:
+            parts.append("walk")
+        if UNROLL & set(self.rules):
+            parts.append("unroll")
+        parts += [rule for rule in ("tbptt", "bptt") if rule in self.rules]
+        return (*parts, "pulled", "implicit", "host")
 
     @property
     def functions(self) -> tuple[str, ...]:
         """The templates of functions beside the class, in order."""
-        return ("functions", "solver", *(("watch",) if self.contrast or "adjoint" in self.rules else ()))
+        watched = ("watch",) if self.contrast or "adjoint" in self.rules else ()
+        return ("functions", "solver", *watched, *("less",) * self.contrast, *("snapshots",) * self.paired)
 
     @property
     def methods(self) -> dict[str, str]:

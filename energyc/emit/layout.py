@@ -12,18 +12,23 @@ _OPENING, _CLOSING = "([{", ")]}"
 
 
 def safe(text: str) -> str:
-    """Text made safe for a docstring."""
-    return text.replace("\\", "\\\\").replace('"""', "'''")
+    """Text made safe for a docstring: nothing ends it, and what cannot be seen is spelt out."""
+    shown = (c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
+    return "".join(shown).replace("\\", "\\\\").replace('"""', "'''")
 
 
-def wrapped(text: str, width: int = 110) -> list[str]:
-    """Paragraphs wrapped."""
-    return [line for paragraph in text.split("\n") for line in (textwrap.wrap(paragraph, width) or [""])]
+def wrapped(text: str, indent: str = "") -> list[str]:
+    """Paragraphs wrapped; ``indent`` stands before all lines of one but the first."""
+    return [
+        line
+        for paragraph in text.split("\n")
+        for line in textwrap.wrap(paragraph, 106, subsequent_indent=indent, break_long_words=False) or [""]
+    ]
 
 
 def fitted(lines: Sequence[str]) -> list[str]:
-    """Lines with those that are too long broken up; docstrings are left alone."""
-    return [piece for line in lines for piece in ([line] if '"""' in line else _broken(line))]
+    """Lines of code with those that are too long broken up."""
+    return [piece for line in lines for piece in _broken(line)]
 
 
 def _broken(line: str) -> list[str]:

@@ -8,9 +8,13 @@ import re
 from collections.abc import Iterable
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
-_MODULE_NAMES = frozenset(
-    "torch nn F math cmath itertools Tensor NamedTuple self states fixed targets seeds directions clamps Callable "
-    "Iterable Iterator Mapping Sequence once_differentiable Fixed Free Phase Relaxed Gradients How Path Tensors".split()
+#: What a module has at its head or in its methods, whatever the network: no name of a spec may take its place.
+MODULE_NAMES = frozenset(
+    """
+    torch nn F math cmath itertools Tensor NamedTuple Callable Iterable Iterator Mapping Sequence once_differentiable
+    Back Fixed Free Gradients Held Holomorphic How Path Phase Relaxed Tensors gmres
+    self states fixed held targets seeds directions clamps batch
+    """.split()
 )
 #: What a NamedTuple has of its own, and so cannot be a field of one.
 _RECORD_NAMES = frozenset({"rows", "count", "index"})
@@ -20,7 +24,7 @@ class Identifiers:
     """Gives each wish a Python identifier that is free in its scope; the same wish never twice."""
 
     def __init__(self, taken: Iterable[str] = ()) -> None:
-        self._taken = {*taken, *_MODULE_NAMES, *_RECORD_NAMES}
+        self._taken = {*taken, *MODULE_NAMES, *_RECORD_NAMES}
 
     def new(self, wish: str) -> str:
         """The wish itself where it is a free public ASCII identifier, else a near one."""
@@ -43,7 +47,7 @@ def class_name(network: str) -> str:
     """``thick_tied`` -> ``ThickTied``; always an identifier that is no keyword."""
     words = [w for w in re.split(r"[^A-Za-z0-9]+", network) if w]
     name = "".join(w[0].upper() + w[1:] for w in words) or "Network"
-    return f"N{name}" if name[0].isdigit() or keyword.iskeyword(name) or name in _MODULE_NAMES else name
+    return f"N{name}" if name[0].isdigit() or keyword.iskeyword(name) or name in MODULE_NAMES else name
 
 
 #: Names that ``nn.Module`` and the generated class have for themselves: no param may take one.
@@ -56,8 +60,8 @@ MODULE_ATTRIBUTES = frozenset(
     register_load_state_dict_post_hook register_load_state_dict_pre_hook register_module register_parameter
     register_state_dict_post_hook register_state_dict_pre_hook requires_grad_ set_extra_state set_submodule
     share_memory state_dict to to_empty train training type xpu zero_grad
-    biased beta clamp_shapes constrained correction cost device dtype energy first_bad_term force forward gradients
-    last_beta last_leakage last_solve metric_names metrics name nudge_steps param_attributes param_bounds params points
+    biased beta clamp_shapes correction cost device dtype energy first_bad_term force forward gradients
+    last_beta last_leakage metric_names metrics name nudge_steps param_attributes param_bounds params points
     project_params readout readout_names relax relax_chunk relax_max_steps relax_step relax_steps relax_tolerance rules
     snapshots source start state_names state_shapes target_shapes term_names terms
     """.split()

@@ -74,11 +74,10 @@ def _equations(d: Derivation) -> list[Prepared]:
     readouts = {name: quantity.node for name, quantity in network.readouts.items()}
     metrics = {name: quantity.node for name, quantity in network.metrics.items()}
     cost = {"cost": network.cost.node} if network.cost else {}
-    hints = d.adjoint_names()
     return [
         _by_state(d, "_start", ("fixed",), "Where the states start.", _named("start", d.start), gives="list"),
         _listed("_terms", _AT, "Each energy term of each sample.", _named("energy", energies)),
-        _by_state(d, "_force", _AT, "The force on each state.", _named("force", d.force), gives="list", hints=hints),
+        _by_state(d, "_force", _AT, "The force on each state.", _named("force", d.force), gives="list"),
         _listed("_readouts", _AT, "The answers.", _plain(readouts)),
         _listed("_cost", _AIMED, "The cost of each sample.", _plain(cost)),
         _listed("_metrics", _AIMED, "What is only reported.", _plain(metrics)),
@@ -159,9 +158,8 @@ def _by_state(
     outputs: Outputs,
     *,
     gives: str = "states",
-    hints: Mapping[Node, str] | None = None,
 ) -> Prepared:
-    return _prepared(Signature(name, arguments, gives, doc, tuple(d.states)), outputs, hints=hints)
+    return _prepared(Signature(name, arguments, gives, doc, tuple(d.states)), outputs)
 
 
 def _by_param(name: str, arguments: tuple[str, ...], doc: str, nodes: Mapping[str, Node]) -> Prepared:
@@ -180,8 +178,6 @@ def _by_clamp(name: str, arguments: tuple[str, ...], doc: str, nodes: Mapping[st
     return _prepared(Signature(name, arguments, "dict", doc, tuple(nodes)), _named("grad", nodes))
 
 
-def _prepared(
-    signature: Signature, nodes: Outputs, *, hints: Mapping[Node, str] | None = None, summed: bool = False
-) -> Prepared:
+def _prepared(signature: Signature, nodes: Outputs, *, summed: bool = False) -> Prepared:
     outputs = tuple(Output(key, node, summed, wish) for key, (wish, node) in nodes.items())
-    return Prepared(signature, Routine(signature.name, outputs, hints or {}))
+    return Prepared(signature, Routine(signature.name, outputs))

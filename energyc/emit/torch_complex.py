@@ -92,9 +92,7 @@ def extension(context: Context) -> tuple[str, set[str]]:
     """The class ``Holomorphic``, and the helper functions it needs."""
     writer = ComplexWriter(context.network.extents, context.network.values, context.letters)
     methods = MethodWriter(context, writer)
-    fields = dict(context.fields)
-    equations = [methods.prepare(context.plan.fixed)]
-    context.fields = fields
+    equations = [methods.prepare(context.fields)]
     for prepared, planned in zip(context.prepared, context.plan.routines, strict=True):
         if prepared.signature.name in ROUTINES:
             equations.append(methods.method(prepared, planned))

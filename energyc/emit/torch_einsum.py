@@ -16,6 +16,9 @@ BATCH = "B"
 
 def arranged(code: Code, labels: Sequence[Label], out: Sequence[Label]) -> Code:
     """A tensor with axes ``labels`` viewed so that it broadcasts to ``out``; every label occurs in ``out``."""
+    if code.mean is not None:
+        mean = arranged(code.mean, labels, out)
+        return replace(arranged(replace(code, mean=None), labels, out), mean=mean, over=code.over)
     order = sorted(labels, key=list(out).index)
     if list(order) != list(labels):
         code = _permuted(code, [list(labels).index(a) for a in order])
@@ -73,7 +76,8 @@ def reduction(code: Code, labels: Sequence[Label], out: Sequence[Label]) -> Code
     gone = [k for k, a in enumerate(labels) if a not in out]
     if gone:
         axes = str(gone[0]) if len(gone) == 1 else f"({', '.join(map(str, gone))})"
-        code = code.method("sum()" if len(gone) == len(labels) else f"sum({axes})", fresh=True)
+        over = "" if len(gone) == len(labels) else axes
+        code = replace(code.method(f"sum({over})", fresh=True), mean=code.method(f"mean({over})", fresh=True))
     kept = [a for a in labels if a in out]
     order = [kept.index(a) for a in out if a in kept]
     return code if order == sorted(order) else _permuted(code, order)

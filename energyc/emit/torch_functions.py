@@ -33,7 +33,7 @@ EXPRESSIONS: Mapping[str, str] = MappingProxyType(
         "gelu_tanh": 'F.gelu({u}, approximate="tanh")',
         "gelu_tanh_slope": "gelu_tanh_slope({u})",
         "gelu_tanh_core": "gelu_tanh_core({u})",
-        "gelu_tanh_scale": "(math.sqrt(2 / math.pi) * {u})",
+        "gelu_tanh_scale": "math.sqrt(2 / math.pi) * {u}",
         "silu_integral": "silu_integral({u})",
     }
 )
@@ -107,7 +107,6 @@ def power(u: Code, exponent: Fraction) -> Code:
 
 def apply(name: str, u: Code) -> Code:
     """A function of the table."""
-    argument = u.text if EXPRESSIONS[name].count("({u}") else u.at(PRODUCT)
     if name == "gelu_tanh_scale":
-        argument = u.at(UNARY)
-    return Code(EXPRESSIONS[name].format(u=argument), ATOM, True)
+        return Code(EXPRESSIONS[name].format(u=u.at(UNARY)), PRODUCT, True)
+    return Code(EXPRESSIONS[name].format(u=u.text), ATOM, True)

@@ -16,7 +16,7 @@ def held_methods(methods: MethodWriter) -> tuple[list[str], str]:
         context.network.graph,
         [prepared.routine],
         sizes=context.network.extents,
-        names={quantity.node: name for name, quantity in context.network.lets.items()},
+        names=context.derivation.names,
         passes=context.options.passes,
         repeated=[prepared.signature.name],
         moving=frozenset({"direction"}),

@@ -39,9 +39,7 @@ def _drawn(law: StartLaw, shape: tuple[int, ...], writer: TorchWriter) -> str:
     fan_in, fan_out = fans(shape)
     match law.name, law.arguments:
         case "normal", (deviation,):
-            return _normal(shape, 0.0, deviation, writer)
-        case "normal", (mean, deviation):
-            return _normal(shape, mean, deviation, writer)
+            return _normal(shape, deviation, writer)
         case "uniform", (bound,):
             return _uniform(shape, -bound, bound, writer)
         case "uniform", (low, high):
@@ -50,15 +48,15 @@ def _drawn(law: StartLaw, shape: tuple[int, ...], writer: TorchWriter) -> str:
             bound = sqrt(6 / (fan_in + fan_out))
             return _uniform(shape, -bound, bound, writer)
         case "kaiming", _:
-            return _normal(shape, 0.0, sqrt(2 / fan_in), writer)
+            return _normal(shape, sqrt(2 / fan_in), writer)
         case ("zeros" | "ones") as name, _:
             return f"torch.{name}({_tuple(shape)}, dtype=torch.float64)"
     raise TypeError(f"no torch form of the law {law!r}")
 
 
-def _normal(shape: tuple[int, ...], mean: float, deviation: float, writer: TorchWriter) -> str:
+def _normal(shape: tuple[int, ...], deviation: float, writer: TorchWriter) -> str:
     writer.needed.add("normal")
-    return f"normal(random, {_tuple(shape)}, {number(mean)}, {number(deviation)})"
+    return f"normal(random, {_tuple(shape)}, {number(deviation)})"
 
 
 def _uniform(shape: tuple[int, ...], low: float, high: float, writer: TorchWriter) -> str:
@@ -78,9 +76,9 @@ def _tuple(shape: tuple[int, ...]) -> str:
 
 
 HELPERS: Mapping[str, str] = {
-    "normal": '''def normal(random: torch.Generator, shape: tuple[int, ...], mean: float, deviation: float) -> Tensor:
-    """Normal draws in float64."""
-    return mean + deviation * torch.randn(shape, generator=random, dtype=torch.float64)''',
+    "normal": '''def normal(random: torch.Generator, shape: tuple[int, ...], deviation: float) -> Tensor:
+    """Normal draws of mean 0 in float64."""
+    return deviation * torch.randn(shape, generator=random, dtype=torch.float64)''',
     "uniform": '''def uniform(random: torch.Generator, shape: tuple[int, ...], low: float, high: float) -> Tensor:
     """Uniform draws in float64."""
     return low + (high - low) * torch.rand(shape, generator=random, dtype=torch.float64)''',

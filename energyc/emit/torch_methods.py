@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-import textwrap
 from collections.abc import Mapping, Sequence
 
 from energyc.emit.code import Code
 from energyc.emit.context import Context
-from energyc.emit.layout import fitted, safe
+from energyc.emit.layout import fitted, safe, wrapped
 from energyc.emit.routines import Prepared, Signature
 from energyc.emit.torch_nodes import TorchWriter
 from energyc.emit.torch_routines import RoutineWriter
@@ -32,16 +31,17 @@ class MethodWriter:
         self.context = context
         self.writer = writer
 
-    def prepare(self, fixed: Sequence[Node]) -> str:
-        """``_prepare``: clamps in, clamps and what depends on clamps and params alone out. Names the fields."""
+    def prepare(self, fixed: Mapping[Node, str]) -> str:
+        """``_prepare``: clamps in, clamps and what depends on clamps and params alone out, under the names given."""
         c = self.context
         clamps: dict[Node, str] = {item.node: c.local[n] for n, item in c.network.clamps.items()}
         arguments = "".join(f", {name}: Tensor" for name in clamps.values())
-        body = self._body(PlannedRoutine("_prepare", tuple(fixed), ()), clamps, c.fixed_names(fixed), "batch")[0]
-        c.fields = {node: body.named[node] for node in fixed}
+        wishes = {**c.plan.names, **fixed}
+        body, _ = self._body(PlannedRoutine("_prepare", tuple(c.plan.fixed), ()), clamps, wishes, "batch")
+        body.prune([Code(name) for name in fixed.values()])
         lines = [f"def _prepare(self{arguments}) -> Fixed:", '    """What depends on clamps and params alone."""']
         lines += [f"    {line}" for line in body.lines]
-        lines.append(f"    return Fixed({', '.join([*clamps.values(), *c.fields.values()])})")
+        lines.append(f"    return Fixed({', '.join([*clamps.values(), *fixed.values()])})")
         return "\n".join(fitted(lines))
 
     def hold(self, held: Sequence[Node], statements: Sequence[Node]) -> tuple[str, dict[Node, str]]:
@@ -67,9 +67,8 @@ class MethodWriter:
         body, codes = self._body(planned, {**names, **(given or {})}, self.context.plan.names, batch)
         body.prune(codes)
         returned = _returned(signature, {o.key: code for o, code in zip(planned.outputs, codes, strict=True)})
-        lines = [_head(signature), *_docstring(signature.doc, self._formulas(signature.name))]
-        lines += self._lines(loads, [*body.lines, returned])
-        return "\n".join(fitted(lines))
+        head = [*fitted([_head(signature)]), *_docstring(signature.doc, self._formulas(signature.name))]
+        return "\n".join([*head, *fitted(self._lines(loads, [*body.lines, returned]))])
 
     def _body(
         self, routine: PlannedRoutine, names: Mapping[Node, str], wishes: Mapping[Node, str], batch: str
@@ -93,12 +92,12 @@ class MethodWriter:
             "seeds": dict(d.readout_seeds if signature.seeds_readouts else d.seeds),
             "directions": dict(d.directions),
         }
-        prefixes = {"seeds": "seed_", "directions": "v_"}
+        called = {"states": c.local, "targets": c.local, "seeds": c.seeds, "directions": c.directions}
         names = c.given() if "fixed" in signature.arguments else {}
         loads = []
         for container, table in tables.items():
             if container in signature.arguments and table:
-                local = {node: prefixes.get(container, "") + c.local[n] for n, node in table.items()}
+                local = {node: called[container][n] for n, node in table.items()}
                 names.update(local)
                 loads.append(_unpack(list(local.values()), container))
         return names, loads
@@ -115,7 +114,8 @@ class MethodWriter:
             "_metrics": [q.tree for q in c.network.metrics.values()],
         }
         if name in written:
-            return [line for tree in written[name] for line in c.network.source.slice(tree.span).split("\n")]
+            texts = (c.network.source.slice(tree.span) for tree in written[name])
+            return [line for text in texts for line in wrapped(text, indent="    ")]
         derived = {
             "_force": ("F_{}", d.force),
             "_cost_force": ("dC/d{}", d.cost_force),
@@ -128,7 +128,7 @@ class MethodWriter:
     def _formula(self, label: str, node: Node) -> list[str]:
         notation = self.context.notation
         text = f"{left_side(label, notation.indices(node))} = {notation.text(node)}"
-        return textwrap.wrap(text, 106, subsequent_indent="    ", break_long_words=False)
+        return wrapped(text, indent="    ")
 
 
 def _docstring(doc: str, formulas: Sequence[str]) -> list[str]:

@@ -46,16 +46,14 @@ def torch_module(network: Network, options: Options) -> str:
     context = Context(network, options, HELPERS)
     writer = TorchWriter(network.extents, network.values, context.letters)
     methods = MethodWriter(context, writer)
-    equations = [methods.prepare(context.plan.fixed)]
-    equations += [methods.method(p, r) for p, r in zip(context.prepared, context.plan.routines, strict=True)]
-    fields = [(context.local[n], True) for n in network.clamps]
-    fields += [(context.fields[node], node.batched) for node in context.plan.fixed]
-    about = "The clamps, and what depends on clamps and params alone."
-    records = [torch_class.record("Fixed", about, fields, rows=True)]
+    equations = [methods.method(p, r) for p, r in zip(context.prepared, context.plan.routines, strict=True)]
+    records = []
     if context.features.held:
         held, record = held_methods(methods)
         equations += held
         records.append(record)
+    context.drop_unread("\n\n".join(equations))
+    equations, records = [methods.prepare(context.fields), *equations], [_fixed(context), *records]
     extensions = []
     if context.features.holomorphic:
         extended, needed = torch_complex.extension(context)
@@ -68,16 +66,24 @@ def torch_module(network: Network, options: Options) -> str:
     return _rendered(context, records, writer.needed, extensions, _indented(init), _indented("\n\n".join(equations)))
 
 
+def _fixed(context: Context) -> str:
+    """The record that ``_prepare`` gives."""
+    fields = [(context.local[n], True) for n in context.network.clamps]
+    fields += [(name, node.batched) for node, name in context.fields.items()]
+    return torch_class.record("Fixed", "The clamps, and what depends on clamps and params alone.", fields, rows=True)
+
+
 def _rendered(
     context: Context, records: list[str], needed: Iterable[str], extensions: list[str], init: str, equations: str
 ) -> str:
     loader = FileSystemLoader(resource("codegen"))
-    environment = Environment(loader=loader, undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False)
+    environment = Environment(loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    features, constrained = context.features, any(s.constraint is not None for s in context.network.states.values())
 
     def part(name: str) -> str:
-        return environment.get_template(f"torch/parts/{name}.py.j2").render().rstrip("\n")
+        template = environment.get_template(f"torch/parts/{name}.py.j2")
+        return template.render(features=features, constrained=constrained).rstrip("\n")
 
-    features = context.features
     functions = [*(HELPERS[name] for name in _closure(needed)), *map(part, features.functions), *extensions]
     runtime = [part(name) for name in features.parts]
     about = context.network.description
@@ -136,11 +142,18 @@ def _imports(text: str) -> str:
 
 
 def _class_doc(context: Context) -> str:
+    """The states, what the equations below are written with, and how what is derived from it is called."""
     network = context.network
     shapes = ", ".join(f"{name}[{', '.join(s.node.dims)}]" for name, s in network.states.items())
     sizes = ", ".join(f"{name} = {size.value}" for name, size in network.sizes.items())
-    lines = wrapped(f"States {shapes}.\n\nSizes: {sizes}." if sizes else f"States {shapes}.")
-    return safe(_indented("\n".join(lines)).strip() + ("\n    " if len(lines) > 1 else ""))
+    consts = ", ".join(f"{name} = {const.value:.6g}" for name, const in network.consts.items())
+    said = [f"States {shapes}.", f"Sizes: {sizes}." if sizes else "", f"Consts: {consts}." if consts else ""]
+    paragraphs = [line for text in filter(None, said) for line in ("", *wrapped(text))][1:]
+    lets = [network.source.slice(q.tree.span) for q in network.lets.values()]
+    if lets:
+        paragraphs += ["", *(line for text in lets for line in wrapped(text, indent="    "))]
+        paragraphs += ["", "``v_NAME`` is the change of the let NAME along a direction, ``pull_NAME`` its adjoint."]
+    return safe(_indented("\n".join(paragraphs)).strip() + ("\n    " if len(paragraphs) > 1 else ""))
 
 
 def _indented(text: str) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,6 +17,7 @@ from energyc.emit.torch_einsum import BATCH, Label, arranged, diagonal, pairwise
 from energyc.emit.torch_index import IndexWriter, axes_missing, constant
 from energyc.emit.torch_sums import Term, collected, covered, joined
 from energyc.ir import (
+    ONE,
     Add,
     ArgMax,
     Coefficient,
@@ -164,7 +167,16 @@ class TorchWriter:
         factor = self.factor(node.coefficient)
         if not node.operands:
             return Code(number(factor), UNARY if factor < 0 else ATOM)
-        return self._expanded(node, scaled(factor, self.bare(node)))
+        return self._expanded(node, scaled(*self.product(ONE, node)))
+
+    def product(self, coefficient: Coefficient, node: Einsum) -> tuple[float, Code]:
+        """A number times an einsum, which may have one of its own; a sum divided by its dims' sizes is a mean."""
+        bare, coefficient = self.bare(node), coefficient * node.coefficient
+        sizes = math.prod((Coefficient.symbol(dim) for dim in bare.over), start=ONE)
+        left = {name: -power for name, power in coefficient.powers}
+        if bare.mean is not None and all(left.get(dim, 0) >= count for dim, count in sizes.powers):
+            return self.factor(coefficient * sizes), bare.mean
+        return self.factor(coefficient), bare
 
     def bare(self, node: Einsum) -> Code:
         """An einsum without its coefficient; what it broadcasts over may have size 1 or be missing in front."""
@@ -174,6 +186,10 @@ class TorchWriter:
         convolution = self._convolution.write(node)
         return convolution or (access and self._access.write(access)) or self._pair(node)
 
+    def _over(self, node: Einsum, code: Code) -> Code:
+        """Tells a sum which dims it is over."""
+        return replace(code, over=tuple(node.labels[k] for k in node.contracted)) if node.contracted else code
+
     def _pair(self, node: Einsum) -> Code:
         a, b = sorted(node.operands, key=lambda o: (not o.node.batched, -len(o.axes)))
         la, lb = self.labels(a.node, a.axes), self.labels(b.node, b.axes)
@@ -181,7 +197,7 @@ class TorchWriter:
         ca, la = without(self.code(a.node), la, [*lb, *out] if set(la) & set(lb) else [*la])
         cb, lb = without(self.code(b.node), lb, [*la, *out])
         have = [x for x in out if x in la or x in lb]
-        return arranged(pairwise(ca, la, cb, lb, have, self.wishes(node)), have, out)
+        return self._over(node, arranged(pairwise(ca, la, cb, lb, have, self.wishes(node)), have, out))
 
     def _unary(self, node: Einsum) -> Code:
         (operand,) = node.operands
@@ -190,7 +206,7 @@ class TorchWriter:
         if len(set(labels)) != len(labels):
             inner, labels = diagonal(inner, labels)
         have = [x for x in out if x in labels]
-        return arranged(reduction(inner, labels, have), have, out)
+        return self._over(node, arranged(reduction(inner, labels, have), have, out))
 
     def _expanded(self, node: Einsum, code: Code) -> Code:
         """A result with its broadcast dims at full size."""
@@ -215,22 +231,22 @@ class TorchWriter:
         """Whether terms, broadcast against each other, have the size of the whole."""
         return len(covered(terms)) == len(node.dims) + node.batched
 
-    def flat(self, node: Add, factor: float = 1.0) -> Iterator[tuple[float, Node]]:
+    def flat(self, node: Add, factor: Coefficient = ONE) -> Iterator[tuple[Coefficient, Node]]:
         """The terms of a sum and of the sums in it that have no name, each with its factor."""
         for coefficient, term in node.terms:
-            inner = factor * self.factor(coefficient)
+            inner = factor * coefficient
             if isinstance(term, Add) and term not in self.names:
                 yield from self.flat(term, inner)
             else:
                 yield inner, term
 
-    def _term(self, factor: float, node: Node) -> Term:
+    def _term(self, factor: Coefficient, node: Node) -> Term:
         if (known := self.known(node)) is not None:
-            return Term(factor * known, None)
+            return Term(self.factor(factor) * known, None)
         batch = frozenset({-1} if node.batched else {})
         if isinstance(node, Einsum) and node not in self.names:
-            return Term(factor * self.factor(node.coefficient), self.bare(node), batch | _present(node))
-        return Term(factor, self.code(node), batch | set(range(len(node.dims))))
+            return Term(*self.product(factor, node), batch | _present(node))
+        return Term(self.factor(factor), self.code(node), batch | set(range(len(node.dims))))
 
     def known(self, node: Node) -> float | None:
         """The value of a node that is one number everywhere."""

@@ -12,12 +12,10 @@ from energyc.emit.torch_access import access_of
 from energyc.emit.torch_einsum import BATCH, pairwise, reduction, without
 from energyc.emit.torch_nodes import TorchWriter
 from energyc.emit.torch_sums import Term, collected, joined
-from energyc.ir import Add, Einsum, Indicator, Input, Map, Node, Softmax, walk
+from energyc.ir import ONE, Add, Coefficient, Einsum, Indicator, Map, Node, Softmax, walk
 from energyc.ir.nodes import LogSumExp
 from energyc.plan import Passes, PlannedRoutine
 from energyc.plan.stack import Stack
-
-LINE = 118
 
 
 class RoutineWriter:
@@ -79,15 +77,15 @@ class RoutineWriter:
             case Add():
                 return "total"
             case Indicator():
-                return "match"
+                return "hit"
             case Stack():
                 return "_".join(filter(None, map(self._short_name, node.parts))) or "stack"
         return "part"
 
     def _short_name(self, node: Node) -> str:
-        if isinstance(node, Input):
-            return node.name
-        return self.names.get(node, "")
+        """What a node is called, without what it is kept in; nothing where its own name says nothing."""
+        given = self.names.get(node, "") if node in self.named else self.writer.names.get(node, "")
+        return given.rpartition(".")[2]
 
     def _state(self, node: Node, wish: str) -> None:
         if self.writer.known(node) is not None:
@@ -133,10 +131,10 @@ class RoutineWriter:
             return product(Code(self.batch), writer.tensor(node))
         if isinstance(node, Add) and node not in writer.names:
             return joined(collected([self._summed_term(*term) for term in writer.flat(node)], fresh_first=False))
-        return self._summed_term(1.0, node).signed
+        return self._summed_term(ONE, node).signed
 
-    def _summed_term(self, factor: float, node: Node) -> Term:
-        writer = self.writer
+    def _summed_term(self, coefficient: Coefficient, node: Node) -> Term:
+        writer, factor = self.writer, self.writer.factor(coefficient)
         if not node.batched or node in writer.names or not isinstance(node, Einsum):
             return Term(
                 factor, self._summed(node) if not node.batched else writer.code(node).method("sum(0)", fresh=True)

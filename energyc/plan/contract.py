@@ -53,8 +53,12 @@ class Contractor:
         return [self._done[root] for root in roots]
 
     def renamed(self, names: Mapping[Node, str]) -> dict[Node, str]:
-        """Names of nodes carried over to what became of them."""
-        return {self._done[node]: name for node, name in names.items() if node in self._done}
+        """Names of nodes carried over to what became of them; of two that became one, the first name."""
+        carried: dict[Node, str] = {}
+        for node, name in names.items():
+            if node in self._done:
+                carried.setdefault(self._done[node], name)
+        return carried
 
     def _node(self, node: Node) -> Node:
         if isinstance(node, Einsum) and node.operands:

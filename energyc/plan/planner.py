@@ -16,7 +16,7 @@ from energyc.plan.statics import MOVING_KINDS, Statics
 
 @dataclass(frozen=True)
 class PlannedRoutine:
-    """A routine's statements in order, and its outputs; ``names`` are hints for those who write it."""
+    """A routine's statements in order, and its outputs."""
 
     name: str
     statements: tuple[Node, ...]
@@ -28,7 +28,7 @@ class Plan:
     """What a module computes.
 
     ``constants`` are made once, ``fixed`` once a relaxation, the routines each time they are called. ``names``
-    are the spec's names of nodes (lets, adjoints of lets).
+    are the names of nodes: lets, their changes and their adjoints.
     """
 
     routines: tuple[PlannedRoutine, ...]
@@ -57,10 +57,9 @@ def plan(
     ``moving`` are the kinds of inputs that change from step to step.
     """
     statics = Statics(moving)
-    hinted = {node: name for routine in routines for node, name in routine.hints.items()}
-    contractor = Contractor(graph, sizes, statics, frozenset({**names, **hinted}))
+    contractor = Contractor(graph, sizes, statics, frozenset(names))
     planned = [_contracted(contractor, routine) for routine in routines]
-    carried = {**contractor.renamed(names), **contractor.renamed(hinted)}
+    carried = contractor.renamed(names)
     if passes.stack:
         planned, became = stack_products(graph, planned, statics)
         carried = {became.get(node, node): name for node, name in carried.items()}
@@ -75,7 +74,7 @@ def plan(
 def _contracted(contractor: Contractor, routine: Routine) -> Routine:
     nodes = contractor.rewrite(output.node for output in routine.outputs)
     outputs = tuple(replace(o, node=node) for o, node in zip(routine.outputs, nodes, strict=True))
-    return Routine(routine.name, outputs, routine.hints)
+    return Routine(routine.name, outputs)
 
 
 def _constants(roots: Iterable[Node]) -> tuple[Node, ...]:

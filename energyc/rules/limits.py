@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from energyc.emit.features import CONTRAST
 from energyc.rules.compare import measure_all
 from energyc.rules.probe import Probe
 from energyc.rules.rest import Rest, copied
@@ -28,7 +29,6 @@ SETTLED = 1e12
 TRIAL = 20
 #: An error must fall to LEVEL to obey a law, and to ROUNDING where no order can be seen on its way.
 LEVEL, ROUNDING = 1e-5, 1e-7
-CONTRASTS = ("ep", "centered-ep", "vf", "aep", "tracking-aep", "holomorphic-ep", "holomorphic-aep")
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Laboratory:
 
     def beta(self, rule: str) -> float | None:
         """What ``beta = auto`` is in float64 at rest; None for a rule without one."""
-        found: float | None = self.at_rest(rule, nudge_steps=TRIAL, beta="auto").beta if rule in CONTRASTS else None
+        found: float | None = self.at_rest(rule, nudge_steps=TRIAL, beta="auto").beta if rule in CONTRAST else None
         return found
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from torch import Tensor
 
+from energyc.analysis.rules import UNROLL
 from energyc.rules.compare import Measure, measure_all, measure_each
 from energyc.rules.limits import Laboratory
 from energyc.rules.rest import copied
@@ -23,7 +24,6 @@ RESIDUALS = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 1e-4, 1e-6)
 GOOD = 0.8
 #: By how much a nudged phase is to settle, and its length where the spectrum does not say what that takes.
 SETTLED, LONG = 1e6, 200
-UNROLLED = ("bptt", "tbptt")
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ def _tried(
 
 
 def _gradients(lab: Laboratory, rule: str, beta: float | None, steps: int, states: dict[str, Tensor]) -> Any:
-    if rule in UNROLLED:
+    if rule in UNROLL:
         return lab.gradients(rule, steps=steps)
     nudge_steps = lab.steps_for(SETTLED) or LONG
     return lab.gradients(rule, steps=0, states=copied(states), nudge_steps=nudge_steps, beta=beta)

@@ -108,17 +108,17 @@ class Fixed(NamedTuple):
     """The clamps, and what depends on clamps and params alone."""
 
     x: Tensor
-    product: Tensor
+    part: Tensor
     drive: Tensor
 
     def rows(self, rows: Tensor) -> Fixed:
         """The same for some of the samples."""
-        return self._replace(x=self.x[rows], product=self.product[rows], drive=self.drive[rows])
+        return self._replace(x=self.x[rows], part=self.part[rows], drive=self.drive[rows])
 
 
-def normal(random: torch.Generator, shape: tuple[int, ...], mean: float, deviation: float) -> Tensor:
-    """Normal draws in float64."""
-    return mean + deviation * torch.randn(shape, generator=random, dtype=torch.float64)
+def normal(random: torch.Generator, shape: tuple[int, ...], deviation: float) -> Tensor:
+    """Normal draws of mean 0 in float64."""
+    return deviation * torch.randn(shape, generator=random, dtype=torch.float64)
 
 
 def step(u: Tensor) -> Tensor:
@@ -335,6 +335,14 @@ class Cet(nn.Module):
     """States z[G, G, D], y[C, S, S].
 
     Sizes: C = 3, S = 120, P = 20, stride = 10, G = 11, split = 1, B = 20, D = 768, H = 12, A = 64, M = 3072.
+
+    Consts: gamma = 0.25.
+
+    let seen[i in G, j in G, d] = sum[c,p,q](W_enc[d,c,p,q] * x[c, stride*i + p, stride*j + q])
+    let query[h,i,j,a] = sum[d](W_q[h,a,d] * z[i,j,d])
+    let key[h,i,j,a]   = sum[d](W_k[h,a,d] * z[i,j,d])
+
+    ``v_NAME`` is the change of the let NAME along a direction, ``pull_NAME`` its adjoint.
     """
 
     name = "cet"
@@ -362,7 +370,6 @@ class Cet(nn.Module):
     relax_tolerance = 0.0001
     relax_chunk = 25
     relax_max_steps = 150
-    constrained = True
     biased = {}
     beta = "auto"
     last_beta = None
@@ -378,22 +385,22 @@ class Cet(nn.Module):
         dtype = dtype or torch.get_default_dtype()
         self.register_buffer("_anchor", torch.zeros((), device=device, dtype=dtype), persistent=False)
         random = torch.Generator().manual_seed(seed)
-        self.W_enc = nn.Parameter(normal(random, (768, 3, 20, 20), 0, 0.08660254037844385).to(device, dtype))
+        self.W_enc = nn.Parameter(normal(random, (768, 3, 20, 20), 0.08660254037844385).to(device, dtype))
         self.b_enc = nn.Parameter(torch.full((768,), 0.0, dtype=torch.float64).to(device, dtype))
-        self.W_dec = nn.Parameter(normal(random, (768, 3, 20, 20), 0, 0.004510548978043952).to(device, dtype))
+        self.W_dec = nn.Parameter(normal(random, (768, 3, 20, 20), 0.004510548978043952).to(device, dtype))
         self.b_dec = nn.Parameter(torch.full((3,), 0.0, dtype=torch.float64).to(device, dtype))
-        self.b_pos = nn.Parameter(normal(random, (11, 11, 768), 0, 1).to(device, dtype))
-        self.W_q = nn.Parameter(normal(random, (12, 64, 768), 0, 0.014433756729740645).to(device, dtype))
-        self.W_k = nn.Parameter(normal(random, (12, 64, 768), 0, 0.014433756729740645).to(device, dtype))
-        self.W_mem = nn.Parameter(normal(random, (768, 3072), 0, 0.009021097956087904).to(device, dtype))
+        self.b_pos = nn.Parameter(normal(random, (11, 11, 768), 1).to(device, dtype))
+        self.W_q = nn.Parameter(normal(random, (12, 64, 768), 0.014433756729740645).to(device, dtype))
+        self.W_k = nn.Parameter(normal(random, (12, 64, 768), 0.014433756729740645).to(device, dtype))
+        self.W_mem = nn.Parameter(normal(random, (768, 3072), 0.009021097956087904).to(device, dtype))
 
     def _prepare(self, x: Tensor) -> Fixed:
         """What depends on clamps and params alone."""
-        product = windows(windows(x, 2, 0, (11, 20), (10, 1)), 4, 0, (11, 20), (10, 1))
-        drive = torch.einsum("Bcipjq,dcpq->Bijd", product, self.W_enc)
+        part = windows(windows(x, 2, 0, (11, 20), (10, 1)), 4, 0, (11, 20), (10, 1))
+        drive = torch.einsum("Bcipjq,dcpq->Bijd", part, self.W_enc)
         drive += self.b_pos
         drive += self.b_enc
-        return Fixed(x, product, drive)
+        return Fixed(x, part, drive)
 
     def _start(self, fixed: Fixed) -> list[Tensor]:
         """Where the states start."""
@@ -413,7 +420,7 @@ class Cet(nn.Module):
         energy att = -1/gamma * sum[h,i,j](logsumexp[k,l](gamma * sum[a](query[h,i,j,a] * key[h,k,l,a])))
         """
         z, y = states
-        seen = torch.einsum("Bcipjq,dcpq->Bijd", fixed.product, self.W_enc)
+        seen = torch.einsum("Bcipjq,dcpq->Bijd", fixed.part, self.W_enc)
         energy_enc = 0.5 * (z * z).sum((1, 2, 3)) - z.sum((1, 2)) @ self.b_enc - (z * seen).sum((1, 2, 3))
         product = torch.einsum(
             "Bcipjq,dcpq->Bijd",
@@ -492,7 +499,7 @@ class Cet(nn.Module):
         _, y = states
         (t,) = targets
         total = y - t
-        cost = 2.3148148148148147e-05 * (total * total).sum((1, 2, 3))
+        cost = (total * total).mean((1, 2, 3))
         return [cost]
 
     def _metrics(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor]:
@@ -526,24 +533,24 @@ class Cet(nn.Module):
             query,
             key,
         ).mul_(0.25).flatten(4, 5).softmax(4).unflatten(4, (11, 11))
-        W_q_z = torch.einsum("Bijd,had->Bijha", seed_z, self.W_q)
-        W_k_z = torch.einsum("Bijd,had->Bijha", seed_z, self.W_k)
-        total = torch.einsum("Bhkla,Bijha->Bhijkl", key, W_q_z)
-        total += torch.einsum("Bhija,Bklha->Bhijkl", query, W_k_z)
+        W_q_seed_z = torch.einsum("Bijd,had->Bijha", seed_z, self.W_q)
+        W_k_seed_z = torch.einsum("Bijd,had->Bijha", seed_z, self.W_k)
+        total = torch.einsum("Bhkla,Bijha->Bhijkl", key, W_q_seed_z)
+        total += torch.einsum("Bhija,Bklha->Bhijkl", query, W_k_seed_z)
         product_2 = weights * total
         total_2 = product_2 - weights * product_2.sum((4, 5))[:, :, :, :, None, None]
-        total_3 = torch.einsum("Bhklij,Bklha->Bhija", weights, W_q_z)
-        total_3.add_(torch.einsum("Bhklij,Bhkla->Bhija", total_2, query), alpha=0.25)
-        total_4 = torch.einsum("Bhijkl,Bklha->Bhija", weights, W_k_z)
-        total_4.add_(torch.einsum("Bhijkl,Bhkla->Bhija", total_2, key), alpha=0.25)
+        pull_key = torch.einsum("Bhklij,Bklha->Bhija", weights, W_q_seed_z)
+        pull_key.add_(torch.einsum("Bhklij,Bhkla->Bhija", total_2, query), alpha=0.25)
+        pull_query = torch.einsum("Bhijkl,Bklha->Bhija", weights, W_k_seed_z)
+        pull_query.add_(torch.einsum("Bhijkl,Bhkla->Bhija", total_2, key), alpha=0.25)
         back_z = torch.einsum(
             "Bcipjq,dcpq->Bijd",
             windows(windows(seed_y, 2, 0, (11, 20), (10, 1)), 4, 0, (11, 20), (10, 1)),
             self.W_dec,
         )
         back_z.add_(torch.einsum("Bmij,dm->Bijd", product, self.W_mem), alpha=2)
-        back_z += torch.einsum("Bhija,had->Bijd", total_3, self.W_k)
-        back_z += torch.einsum("Bhija,had->Bijd", total_4, self.W_q)
+        back_z += torch.einsum("Bhija,had->Bijd", pull_key, self.W_k)
+        back_z += torch.einsum("Bhija,had->Bijd", pull_query, self.W_q)
         back_z -= seed_z
         back_y = overlap_add(
             overlap_add(
@@ -578,20 +585,20 @@ class Cet(nn.Module):
             query,
             key,
         ).mul_(0.25).flatten(4, 5).softmax(4).unflatten(4, (11, 11))
-        W_q_z = torch.einsum("Bijd,had->Bijha", seed_z, self.W_q)
-        W_k_z = torch.einsum("Bijd,had->Bijha", seed_z, self.W_k)
-        total = torch.einsum("Bhkla,Bijha->Bhijkl", key, W_q_z)
-        total += torch.einsum("Bhija,Bklha->Bhijkl", query, W_k_z)
+        W_q_seed_z = torch.einsum("Bijd,had->Bijha", seed_z, self.W_q)
+        W_k_seed_z = torch.einsum("Bijd,had->Bijha", seed_z, self.W_k)
+        total = torch.einsum("Bhkla,Bijha->Bhijkl", key, W_q_seed_z)
+        total += torch.einsum("Bhija,Bklha->Bhijkl", query, W_k_seed_z)
         product_3 = weights * total
         total_2 = product_3 - weights * product_3.sum((4, 5))[:, :, :, :, None, None]
-        total_3 = torch.einsum("Bhklij,Bklha->Bhija", weights, W_q_z)
-        total_3.add_(torch.einsum("Bhklij,Bhkla->Bhija", total_2, query), alpha=0.25)
-        total_4 = torch.einsum("Bhijkl,Bklha->Bhija", weights, W_k_z)
-        total_4.add_(torch.einsum("Bhijkl,Bhkla->Bhija", total_2, key), alpha=0.25)
+        pull_key = torch.einsum("Bhklij,Bklha->Bhija", weights, W_q_seed_z)
+        pull_key.add_(torch.einsum("Bhklij,Bhkla->Bhija", total_2, query), alpha=0.25)
+        pull_query = torch.einsum("Bhijkl,Bklha->Bhija", weights, W_k_seed_z)
+        pull_query.add_(torch.einsum("Bhijkl,Bhkla->Bhija", total_2, key), alpha=0.25)
         back_z = torch.einsum("Bcipjq,dcpq->Bijd", product, self.W_dec)
         back_z.add_(torch.einsum("Bmij,dm->Bijd", product_2, self.W_mem), alpha=2)
-        back_z += torch.einsum("Bhija,had->Bijd", total_3, self.W_k)
-        back_z += torch.einsum("Bhija,had->Bijd", total_4, self.W_q)
+        back_z += torch.einsum("Bhija,had->Bijd", pull_key, self.W_k)
+        back_z += torch.einsum("Bhija,had->Bijd", pull_query, self.W_q)
         back_z -= seed_z
         back_y = overlap_add(
             overlap_add(
@@ -605,10 +612,10 @@ class Cet(nn.Module):
             (10, 1),
         )
         back_y -= seed_y
-        pull_query = torch.einsum("Bhijkl,Bhkla->Bhija", weights, key)
-        pull_key = torch.einsum("Bhklij,Bhkla->Bhija", weights, query)
+        pull_query_2 = torch.einsum("Bhijkl,Bhkla->Bhija", weights, key)
+        pull_key_2 = torch.einsum("Bhklij,Bhkla->Bhija", weights, query)
         return [back_z, back_y], {
-            "W_enc": torch.einsum("Bcipjq,Bijd->dcpq", fixed.product, seed_z),
+            "W_enc": torch.einsum("Bcipjq,Bijd->dcpq", fixed.part, seed_z),
             "b_enc": seed_z.sum((0, 1, 2)),
             "W_dec": (
                 torch.einsum("Bcipjq,Bijd->dcpq", product, z)
@@ -621,10 +628,13 @@ class Cet(nn.Module):
             "b_dec": seed_y.sum((0, 2, 3)),
             "b_pos": seed_z.sum(0),
             "W_q": (
-                torch.einsum("Bhija,Bijd->had", pull_query, seed_z)
-                + torch.einsum("Bhija,Bijd->had", total_4, z)
+                torch.einsum("Bhija,Bijd->had", pull_query_2, seed_z)
+                + torch.einsum("Bhija,Bijd->had", pull_query, z)
             ),
-            "W_k": torch.einsum("Bhija,Bijd->had", pull_key, seed_z) + torch.einsum("Bhija,Bijd->had", total_3, z),
+            "W_k": (
+                torch.einsum("Bhija,Bijd->had", pull_key_2, seed_z)
+                + torch.einsum("Bhija,Bijd->had", pull_key, z)
+            ),
             "W_mem": (
                 2 * torch.einsum("Bijd,Bijm->dm", seed_z, torch.relu(W_mem_z))
                 + 2 * torch.einsum("Bijd,Bmij->dm", z, product_2)
@@ -651,7 +661,7 @@ class Cet(nn.Module):
         """<seeds, d start/dtheta>, summed over the batch."""
         seed_z, _ = seeds
         return {
-            "W_enc": torch.einsum("Bcipjq,Bijd->dcpq", fixed.product, seed_z),
+            "W_enc": torch.einsum("Bcipjq,Bijd->dcpq", fixed.part, seed_z),
             "b_enc": seed_z.sum((0, 1, 2)),
             "b_pos": seed_z.sum(0),
         }
@@ -710,7 +720,7 @@ class Cet(nn.Module):
         pull_query = torch.einsum("Bhijkl,Bhkla->Bhija", weights, key)
         pull_key = torch.einsum("Bhklij,Bhkla->Bhija", weights, query)
         return {
-            "W_enc": -torch.einsum("Bcipjq,Bijd->dcpq", fixed.product, z),
+            "W_enc": -torch.einsum("Bcipjq,Bijd->dcpq", fixed.part, z),
             "b_enc": -z.sum((0, 1, 2)),
             "W_dec": -torch.einsum(
                 "Bcipjq,Bijd->dcpq",
@@ -1004,9 +1014,17 @@ class Cet(nn.Module):
                 raise ValueError(f"cannot record {name!r}; there are energy, residual, {', '.join(self.state_names)}")
 
     def _settle(
-        self, states: list[Tensor], fixed: Fixed, phase: Phase, kept: dict[str, list[Tensor]] | None = None
+        self,
+        states: list[Tensor],
+        fixed: Fixed,
+        phase: Phase,
+        kept: dict[str, list[Tensor]] | None = None,
+        before: Callable[[Tensor | None, list[Tensor]], None] | None = None,
     ) -> Free:
-        """The free phase: at least ``steps``, then chunks for the samples whose residual is above the tolerance."""
+        """The free phase: at least ``steps``, then chunks for the samples whose residual is above the tolerance.
+
+        ``before`` sees each step's samples (their rows; None: all) and their states before it.
+        """
         kept = kept or {}
         self._record(kept, states, fixed, phase.step)
         scale = max(1.0, *(float(x.abs().max()) for x in states))
@@ -1017,6 +1035,8 @@ class Cet(nn.Module):
             every = len(rows) == len(count)
             part, rest = (states, fixed) if every else ([x[rows] for x in states], fixed.rows(rows))
             for _ in range(length):
+                if before is not None:
+                    before(None if every else rows, part)
                 self._step_(part, rest, phase.step)
                 if kept:
                     states = part if every else _put(states, rows, part)
@@ -1092,18 +1112,14 @@ class Cet(nn.Module):
         fixed: Fixed,
         targets: Tensors,
         how: How,
-        turned: Callable[[Tensors, Tensors], tuple[Tensors, Tensors]] | None = None,
     ) -> Gradients:
-        """Nudged phases at +beta and -beta in lockstep, and their contrast; ``turned`` is taken from their forces."""
+        """Nudged phases at +beta and -beta in lockstep, and their contrast."""
         beta, nudge = self._beta(free, fixed, targets, how.nudge, how.beta), how.nudge
         plus, minus = [x.clone() for x in free.states], [x.clone() for x in free.states]
         watch, shots = _Watch(nudge, self.dtype), _Snapshots(self.snapshots)
         for k in watch.steps():
             up = _less(self._force(plus, fixed), self._cost_force(plus, fixed, targets), beta)
             down = _less(self._force(minus, fixed), self._cost_force(minus, fixed, targets), -beta)
-            if turned is not None:
-                left, right = turned(plus, minus)
-                up, down = _less(up, left, 1.0), _less(down, right, 1.0)
             if watch.looks(k):
                 change = torch.maximum(self._change(plus, up, nudge.step), self._change(minus, down, nudge.step))
                 if watch.settled(change):
@@ -1179,84 +1195,16 @@ class Cet(nn.Module):
         """(dE/dtheta(z(+beta)) - dE/dtheta(z(-beta))) / (2 beta): bias O(beta^2)."""
         return self._pair(self._settle(begin, fixed, how.free), fixed, targets, how)
 
-    def _pulled(
-        self, states: Tensors, fixed: Fixed, seeds: Tensors, step: Sequence[float]
-    ) -> tuple[list[Tensor], list[Tensor]]:
-        """P^T seeds and step P^T seeds, P the derivative of the projection at z + step F(z)."""
-        if self.constrained:
-            moved = [x + h * f for x, f, h in zip(states, self._force(states, fixed), step)]
-            seeds = self._project_adjoint(moved, seeds)
-        return list(seeds), [h * u for u, h in zip(seeds, step)]
+    # ---------------------------------------------------------------- the path of a free phase, and back
 
-    # ---------------------------------------------------------------- backpropagation through the steps
-
-    def _bptt(self, begin: list[Tensor], fixed: Fixed, targets: Tensors, how: How) -> Gradients:
-        """Through all steps, the start included."""
-        free, path = self._walked(begin, fixed, how.free, None)
-        slopes = _filled(self._cost_force(free.states, fixed, targets), free.states)
-        seeds, sums = self._walked_back(path, slopes, fixed, how.free)
-        seeds = self._project_adjoint(self._start(fixed), seeds)
-        start = self._start_gradient(fixed, seeds)
-        direct = self._cost_gradient(free.states, fixed, targets)
-        return self._gradients([sums, start, direct], free, fixed, targets, how)
-
-    def _tbptt(self, begin: list[Tensor], fixed: Fixed, targets: Tensors, how: How) -> Gradients:
-        """Through the last steps alone, as many as a nudged phase has."""
-        free, path = self._walked(begin, fixed, how.free, how.nudge.steps)
-        slopes = _filled(self._cost_force(free.states, fixed, targets), free.states)
-        _, sums = self._walked_back(path, slopes, fixed, how.free)
-        return self._gradients([sums, self._cost_gradient(free.states, fixed, targets)], free, fixed, targets, how)
-
-    def _walked(
-        self, states: list[Tensor], fixed: Fixed, phase: Phase, last: int | None
-    ) -> tuple[Free, Path]:
-        """The free phase with the path of each sample's ``last`` steps (all: None)."""
+    def _walked(self, states: list[Tensor], fixed: Fixed, phase: Phase) -> tuple[Free, Path]:
+        """The free phase with the path that it took."""
         path: Path = []
-        scale = max(1.0, *(float(x.abs().max()) for x in states))
-        count = torch.zeros(len(states[0]), dtype=torch.int64, device=self.device)
-        rows, length = None, phase.steps or 0
-        while True:
-            part, rest = (states, fixed) if rows is None else ([x[rows] for x in states], fixed.rows(rows))
-            for _ in range(length):
-                path.append((rows, [x.clone() for x in part]))
-                self._advance_(part, self._force(part, rest), phase.step)
-                if last is not None and rows is None and len(path) > last:
-                    path.pop(0)
-            states = part if rows is None else _put(states, rows, part)
-            count += length if rows is None else length * torch.zeros_like(count).index_fill_(0, rows, 1)
-            residual = self._residual(states, fixed, phase.step)
-            goal = float("inf") if phase.tolerance is None else phase.tolerance
-            rows = ((residual > goal) & (count < phase.max_steps)).nonzero()[:, 0]
-            if len(rows) == 0:
-                residual = residual.masked_fill(self._absorbed(states, fixed, phase.step, scale), float("inf"))
-                return Free(states, residual, count), path if last is None else self._last_of(path, len(count), last)
-            rows = None if len(rows) == len(count) else rows
-            length = min(phase.chunk, phase.max_steps - int(count.max()))
 
-    def _last_of(self, path: Path, batch: int, last: int) -> Path:
-        """For each sample its own last steps."""
-        every = torch.arange(batch, device=self.device)
-        left = torch.full_like(every, last)
-        kept: Path = []
-        for rows, states in reversed(path):
-            taken = left[every if rows is None else rows] > 0
-            left[every if rows is None else rows] -= 1
-            if bool(taken.all()):
-                kept.append((rows, states))
-            elif bool(taken.any()):
-                kept.append(((every if rows is None else rows)[taken], [x[taken] for x in states]))
-        return kept[::-1]
+        def keep(rows: Tensor | None, part: list[Tensor]) -> None:
+            path.append((rows, [x.clone() for x in part]))
 
-    def _walked_back(
-        self, path: Path, seeds: list[Tensor], fixed: Fixed, phase: Phase
-    ) -> tuple[list[Tensor], dict[str, Tensor]]:
-        """Adjoints of the steps in reverse: seeds on the states before them, and the sums for each param."""
-        sums: dict[str, Tensor] = {}
-        for back in self._steps_back(path, seeds, fixed, phase):
-            seeds = back.seeds
-            for name, slope in back.slopes.items():
-                sums[name] = sums[name].add_(slope) if name in sums else slope.clone()
-        return seeds, sums
+        return self._settle(states, fixed, phase, before=keep), path
 
     def _steps_back(self, path: Path, seeds: list[Tensor], fixed: Fixed, phase: Phase) -> Iterator[Back]:
         """The steps in reverse; what they give is valid until the next one."""
@@ -1271,6 +1219,14 @@ class Cet(nn.Module):
             part = [u if b is None else u + b for u, b in zip(through, back)]
             seeds = part if rows is None else _put(seeds, rows, part)
             yield Back(rows, states, rest, pushed, slopes, seeds)
+
+    def _pulled(
+        self, states: Tensors, fixed: Fixed, seeds: Tensors, step: Sequence[float]
+    ) -> tuple[list[Tensor], list[Tensor]]:
+        """P^T seeds and step P^T seeds, P the derivative of the projection at z + step F(z)."""
+        moved = [x + h * f for x, f, h in zip(states, self._force(states, fixed), step)]
+        seeds = self._project_adjoint(moved, seeds)
+        return list(seeds), [h * u for u, h in zip(seeds, step)]
 
     # ---------------------------------------------------------------- the implicit gradient
 
@@ -1293,7 +1249,6 @@ class Cet(nn.Module):
         goal = 1e-12 if self.dtype == torch.float64 else 1e-5
         flat, residual = gmres(operator, _flat(seeds), tolerance=goal, restart=60, cycles=40)
         worst = float(residual.max())
-        self.last_solve = worst
         if not worst <= 1e3 * goal:
             finite = worst < float("inf")
             why = "there may be no isolated equilibrium here" if finite else "a derivative here is not finite"
@@ -1324,12 +1279,9 @@ class _Equilibrium(torch.autograd.Function):
         fixed = net._fixed(clamps)
         phase = net._phase(None, None, None)
         begin = net._begin(None, fixed)
-        if rule == "bptt":
-            free, path = net._walked(begin, fixed, phase, None)
-        else:
-            free, path = net._settle(begin, fixed, phase), []
-        ctx.net, ctx.rule, ctx.names = net, rule, names
-        ctx.fixed, ctx.phase, ctx.states, ctx.path = fixed, phase, free.states, path
+        free, path = net._walked(begin, fixed, phase) if rule == "bptt" else (net._settle(begin, fixed, phase), None)
+        ctx.net, ctx.names, ctx.path = net, names, path
+        ctx.fixed, ctx.phase, ctx.states = fixed, phase, free.states
         return tuple(net._readouts(free.states, fixed))
 
     @staticmethod
@@ -1340,7 +1292,7 @@ class _Equilibrium(torch.autograd.Function):
         params = [net._readout_gradient(states, fixed, seeds)]
         clamps = [net._readout_clamp_gradient(states, fixed, seeds)]
         back = _filled(net._readout_adjoint(states, fixed, seeds), states)
-        if ctx.rule == "implicit":
+        if ctx.path is None:
             pushed = net._solved(states, fixed, back, ctx.phase.step)
             params.append(net._force_pullback(states, fixed, pushed)[1])
             clamps.append(net._clamp_gradient(states, fixed, pushed))

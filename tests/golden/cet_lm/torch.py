@@ -107,17 +107,16 @@ class Fixed(NamedTuple):
     """The clamps, and what depends on clamps and params alone."""
 
     idx: Tensor
-    drive: Tensor
     x: Tensor
 
     def rows(self, rows: Tensor) -> Fixed:
         """The same for some of the samples."""
-        return self._replace(idx=self.idx[rows], drive=self.drive[rows], x=self.x[rows])
+        return self._replace(idx=self.idx[rows], x=self.x[rows])
 
 
-def normal(random: torch.Generator, shape: tuple[int, ...], mean: float, deviation: float) -> Tensor:
-    """Normal draws in float64."""
-    return mean + deviation * torch.randn(shape, generator=random, dtype=torch.float64)
+def normal(random: torch.Generator, shape: tuple[int, ...], deviation: float) -> Tensor:
+    """Normal draws of mean 0 in float64."""
+    return deviation * torch.randn(shape, generator=random, dtype=torch.float64)
 
 
 def step(u: Tensor) -> Tensor:
@@ -291,6 +290,14 @@ class CetLm(nn.Module):
     """States z[T, D].
 
     Sizes: T = 64, D = 128, H = 4, A = 32, M = 512, V = 65.
+
+    Consts: c = 1, gamma = 1.
+
+    let x[t,d] = tok[idx[t], d] + pos[t,d]
+    let q[h,t,a] = sum[d](W_q[h,a,d] * z[t,d])
+    let k[h,t,a] = sum[d](W_k[h,a,d] * z[t,d])
+
+    ``v_NAME`` is the change of the let NAME along a direction, ``pull_NAME`` its adjoint.
     """
 
     name = "cet_lm"
@@ -316,7 +323,6 @@ class CetLm(nn.Module):
     relax_tolerance = 0.0001
     relax_chunk = 25
     relax_max_steps = None
-    constrained = False
     biased = {}
     beta = "auto"
     last_beta = None
@@ -332,12 +338,12 @@ class CetLm(nn.Module):
         dtype = dtype or torch.get_default_dtype()
         self.register_buffer("_anchor", torch.zeros((), device=device, dtype=dtype), persistent=False)
         random = torch.Generator().manual_seed(seed)
-        self.tok = nn.Parameter(normal(random, (65, 128), 0, 0.02).to(device, dtype))
-        self.pos = nn.Parameter(normal(random, (64, 128), 0, 0.02).to(device, dtype))
-        self.W_q = nn.Parameter(normal(random, (4, 32, 128), 0, 0.02).to(device, dtype))
-        self.W_k = nn.Parameter(normal(random, (4, 32, 128), 0, 0.02).to(device, dtype))
-        self.W_mem = nn.Parameter(normal(random, (128, 512), 0, 0.02).to(device, dtype))
-        self.W_head = nn.Parameter(normal(random, (128, 65), 0, 0.02).to(device, dtype))
+        self.tok = nn.Parameter(normal(random, (65, 128), 0.02).to(device, dtype))
+        self.pos = nn.Parameter(normal(random, (64, 128), 0.02).to(device, dtype))
+        self.W_q = nn.Parameter(normal(random, (4, 32, 128), 0.02).to(device, dtype))
+        self.W_k = nn.Parameter(normal(random, (4, 32, 128), 0.02).to(device, dtype))
+        self.W_mem = nn.Parameter(normal(random, (128, 512), 0.02).to(device, dtype))
+        self.W_head = nn.Parameter(normal(random, (128, 65), 0.02).to(device, dtype))
         self.register_buffer(
             "mask",
             positions(64, 0, 2, self.device) <= positions(64, 1, 2, self.device),
@@ -346,10 +352,9 @@ class CetLm(nn.Module):
 
     def _prepare(self, idx: Tensor) -> Fixed:
         """What depends on clamps and params alone."""
-        drive = (positions(65, 0, 2, self.device) == idx[:, None, :]).to(self.dtype)
         x = self.tok[idx]
         x += self.pos
-        return Fixed(idx, drive, x)
+        return Fixed(idx, x)
 
     def _start(self, fixed: Fixed) -> list[Tensor]:
         """Where the states start."""
@@ -402,8 +407,8 @@ class CetLm(nn.Module):
         readout logits[t,w] = sum[d](z[t,d] * W_head[d,w])
         """
         (z,) = states
-        logits_2 = z @ self.W_head
-        return [logits_2]
+        logits = z @ self.W_head
+        return [logits]
 
     def _cost(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor]:
         """The cost of each sample.
@@ -430,10 +435,10 @@ class CetLm(nn.Module):
         """
         (z,) = states
         (label,) = targets
-        match_ = (positions(65, 0, 2, self.device) == label[:, None, :]).to(self.dtype)
+        hit = (positions(65, 0, 2, self.device) == label[:, None, :]).to(self.dtype)
         weights = (z @ self.W_head).softmax(2)
         total = 0.015625 * weights
-        total.add_(match_.transpose(1, 2), alpha=-0.015625)
+        total.add_(hit.transpose(1, 2), alpha=-0.015625)
         slope_z = total @ self.W_head.T
         return [slope_z]
 
@@ -445,10 +450,10 @@ class CetLm(nn.Module):
         """
         (z,) = states
         (label,) = targets
-        match_ = (positions(65, 0, 2, self.device) == label[:, None, :]).to(self.dtype)
+        hit = (positions(65, 0, 2, self.device) == label[:, None, :]).to(self.dtype)
         weights = (z @ self.W_head).softmax(2)
         total = 0.015625 * weights
-        total.add_(match_.transpose(1, 2), alpha=-0.015625)
+        total.add_(hit.transpose(1, 2), alpha=-0.015625)
         return {"W_head": torch.einsum("Btd,Btw->dw", z, total)}
 
     def _force_adjoint(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> list[Tensor | None]:
@@ -458,19 +463,19 @@ class CetLm(nn.Module):
         q = torch.einsum("Btd,had->Bhta", z, self.W_q)
         k = torch.einsum("Btd,had->Bhta", z, self.W_k)
         weights = torch.einsum("Bhta,Bhsa->Bhts", q, k).masked_fill_(~self.mask.T, float("-inf")).softmax(3)
-        W_q_z = torch.einsum("Btd,had->Btha", seed_z, self.W_q)
-        W_k_z = torch.einsum("Btd,had->Btha", seed_z, self.W_k)
-        total = torch.einsum("Bhsa,Btha->Bhts", k, W_q_z)
-        total += torch.einsum("Bhta,Bsha->Bhts", q, W_k_z)
+        W_q_seed_z = torch.einsum("Btd,had->Btha", seed_z, self.W_q)
+        W_k_seed_z = torch.einsum("Btd,had->Btha", seed_z, self.W_k)
+        total = torch.einsum("Bhsa,Btha->Bhts", k, W_q_seed_z)
+        total += torch.einsum("Bhta,Bsha->Bhts", q, W_k_seed_z)
         product = weights * total
         total_2 = product - weights * product.sum(3)[:, :, :, None]
-        total_3 = torch.einsum("Bhst,Bsha->Bhta", weights, W_q_z)
-        total_3 += torch.einsum("Bhsa,Bhst->Bhta", q, total_2)
-        total_4 = torch.einsum("Bhts,Bsha->Bhta", weights, W_k_z)
-        total_4 += torch.einsum("Bhsa,Bhts->Bhta", k, total_2)
+        pull_k = torch.einsum("Bhst,Bsha->Bhta", weights, W_q_seed_z)
+        pull_k += torch.einsum("Bhsa,Bhst->Bhta", q, total_2)
+        pull_q = torch.einsum("Bhts,Bsha->Bhta", weights, W_k_seed_z)
+        pull_q += torch.einsum("Bhsa,Bhts->Bhta", k, total_2)
         product_2 = step(z @ self.W_mem) * (seed_z @ self.W_mem)
-        back_z = torch.einsum("Bhta,had->Btd", total_3, self.W_k)
-        back_z += torch.einsum("Bhta,had->Btd", total_4, self.W_q)
+        back_z = torch.einsum("Bhta,had->Btd", pull_k, self.W_k)
+        back_z += torch.einsum("Bhta,had->Btd", pull_q, self.W_q)
         back_z.add_(product_2 @ self.W_mem.T, alpha=2)
         back_z.add_(seed_z, alpha=-2)
         return [back_z]
@@ -487,29 +492,29 @@ class CetLm(nn.Module):
         q = torch.einsum("Btd,had->Bhta", z, self.W_q)
         k = torch.einsum("Btd,had->Bhta", z, self.W_k)
         weights = torch.einsum("Bhta,Bhsa->Bhts", q, k).masked_fill_(~self.mask.T, float("-inf")).softmax(3)
-        W_q_z = torch.einsum("Btd,had->Btha", seed_z, self.W_q)
-        W_k_z = torch.einsum("Btd,had->Btha", seed_z, self.W_k)
-        total = torch.einsum("Bhsa,Btha->Bhts", k, W_q_z)
-        total += torch.einsum("Bhta,Bsha->Bhts", q, W_k_z)
+        W_q_seed_z = torch.einsum("Btd,had->Btha", seed_z, self.W_q)
+        W_k_seed_z = torch.einsum("Btd,had->Btha", seed_z, self.W_k)
+        total = torch.einsum("Bhsa,Btha->Bhts", k, W_q_seed_z)
+        total += torch.einsum("Bhta,Bsha->Bhts", q, W_k_seed_z)
         product = weights * total
         total_2 = product - weights * product.sum(3)[:, :, :, None]
-        total_3 = torch.einsum("Bhst,Bsha->Bhta", weights, W_q_z)
-        total_3 += torch.einsum("Bhsa,Bhst->Bhta", q, total_2)
-        total_4 = torch.einsum("Bhts,Bsha->Bhta", weights, W_k_z)
-        total_4 += torch.einsum("Bhsa,Bhts->Bhta", k, total_2)
+        pull_k = torch.einsum("Bhst,Bsha->Bhta", weights, W_q_seed_z)
+        pull_k += torch.einsum("Bhsa,Bhst->Bhta", q, total_2)
+        pull_q = torch.einsum("Bhts,Bsha->Bhta", weights, W_k_seed_z)
+        pull_q += torch.einsum("Bhsa,Bhts->Bhta", k, total_2)
         W_mem_z = z @ self.W_mem
         product_2 = step(W_mem_z) * (seed_z @ self.W_mem)
-        back_z = torch.einsum("Bhta,had->Btd", total_3, self.W_k)
-        back_z += torch.einsum("Bhta,had->Btd", total_4, self.W_q)
+        back_z = torch.einsum("Bhta,had->Btd", pull_k, self.W_k)
+        back_z += torch.einsum("Bhta,had->Btd", pull_q, self.W_q)
         back_z.add_(product_2 @ self.W_mem.T, alpha=2)
         back_z.add_(seed_z, alpha=-2)
-        pull_q = torch.einsum("Bhsa,Bhts->Bhta", k, weights)
-        pull_k = torch.einsum("Bhsa,Bhst->Bhta", q, weights)
+        pull_q_2 = torch.einsum("Bhsa,Bhts->Bhta", k, weights)
+        pull_k_2 = torch.einsum("Bhsa,Bhst->Bhta", q, weights)
         return [back_z], {
             "tok": scatter_add(seed_z, fixed.idx, 65),
             "pos": seed_z.sum(0),
-            "W_q": torch.einsum("Bhta,Btd->had", pull_q, seed_z) + torch.einsum("Bhta,Btd->had", total_4, z),
-            "W_k": torch.einsum("Bhta,Btd->had", pull_k, seed_z) + torch.einsum("Bhta,Btd->had", total_3, z),
+            "W_q": torch.einsum("Bhta,Btd->had", pull_q_2, seed_z) + torch.einsum("Bhta,Btd->had", pull_q, z),
+            "W_k": torch.einsum("Bhta,Btd->had", pull_k_2, seed_z) + torch.einsum("Bhta,Btd->had", pull_k, z),
             "W_mem": (
                 2 * torch.einsum("Btm,Btd->dm", torch.relu(W_mem_z), seed_z)
                 + 2 * torch.einsum("Btd,Btm->dm", z, product_2)
@@ -849,9 +854,17 @@ class CetLm(nn.Module):
                 raise ValueError(f"cannot record {name!r}; there are energy, residual, {', '.join(self.state_names)}")
 
     def _settle(
-        self, states: list[Tensor], fixed: Fixed, phase: Phase, kept: dict[str, list[Tensor]] | None = None
+        self,
+        states: list[Tensor],
+        fixed: Fixed,
+        phase: Phase,
+        kept: dict[str, list[Tensor]] | None = None,
+        before: Callable[[Tensor | None, list[Tensor]], None] | None = None,
     ) -> Free:
-        """The free phase: at least ``steps``, then chunks for the samples whose residual is above the tolerance."""
+        """The free phase: at least ``steps``, then chunks for the samples whose residual is above the tolerance.
+
+        ``before`` sees each step's samples (their rows; None: all) and their states before it.
+        """
         kept = kept or {}
         self._record(kept, states, fixed, phase.step)
         scale = max(1.0, *(float(x.abs().max()) for x in states))
@@ -862,6 +875,8 @@ class CetLm(nn.Module):
             every = len(rows) == len(count)
             part, rest = (states, fixed) if every else ([x[rows] for x in states], fixed.rows(rows))
             for _ in range(length):
+                if before is not None:
+                    before(None if every else rows, part)
                 self._step_(part, rest, phase.step)
                 if kept:
                     states = part if every else _put(states, rows, part)
@@ -937,18 +952,14 @@ class CetLm(nn.Module):
         fixed: Fixed,
         targets: Tensors,
         how: How,
-        turned: Callable[[Tensors, Tensors], tuple[Tensors, Tensors]] | None = None,
     ) -> Gradients:
-        """Nudged phases at +beta and -beta in lockstep, and their contrast; ``turned`` is taken from their forces."""
+        """Nudged phases at +beta and -beta in lockstep, and their contrast."""
         beta, nudge = self._beta(free, fixed, targets, how.nudge, how.beta), how.nudge
         plus, minus = [x.clone() for x in free.states], [x.clone() for x in free.states]
         watch, shots = _Watch(nudge, self.dtype), _Snapshots(self.snapshots)
         for k in watch.steps():
             up = _less(self._force(plus, fixed), self._cost_force(plus, fixed, targets), beta)
             down = _less(self._force(minus, fixed), self._cost_force(minus, fixed, targets), -beta)
-            if turned is not None:
-                left, right = turned(plus, minus)
-                up, down = _less(up, left, 1.0), _less(down, right, 1.0)
             if watch.looks(k):
                 change = torch.maximum(self._change(plus, up, nudge.step), self._change(minus, down, nudge.step))
                 if watch.settled(change):
@@ -1024,84 +1035,16 @@ class CetLm(nn.Module):
         """(dE/dtheta(z(+beta)) - dE/dtheta(z(-beta))) / (2 beta): bias O(beta^2)."""
         return self._pair(self._settle(begin, fixed, how.free), fixed, targets, how)
 
-    def _pulled(
-        self, states: Tensors, fixed: Fixed, seeds: Tensors, step: Sequence[float]
-    ) -> tuple[list[Tensor], list[Tensor]]:
-        """P^T seeds and step P^T seeds, P the derivative of the projection at z + step F(z)."""
-        if self.constrained:
-            moved = [x + h * f for x, f, h in zip(states, self._force(states, fixed), step)]
-            seeds = self._project_adjoint(moved, seeds)
-        return list(seeds), [h * u for u, h in zip(seeds, step)]
+    # ---------------------------------------------------------------- the path of a free phase, and back
 
-    # ---------------------------------------------------------------- backpropagation through the steps
-
-    def _bptt(self, begin: list[Tensor], fixed: Fixed, targets: Tensors, how: How) -> Gradients:
-        """Through all steps, the start included."""
-        free, path = self._walked(begin, fixed, how.free, None)
-        slopes = _filled(self._cost_force(free.states, fixed, targets), free.states)
-        seeds, sums = self._walked_back(path, slopes, fixed, how.free)
-        seeds = self._project_adjoint(self._start(fixed), seeds)
-        start = self._start_gradient(fixed, seeds)
-        direct = self._cost_gradient(free.states, fixed, targets)
-        return self._gradients([sums, start, direct], free, fixed, targets, how)
-
-    def _tbptt(self, begin: list[Tensor], fixed: Fixed, targets: Tensors, how: How) -> Gradients:
-        """Through the last steps alone, as many as a nudged phase has."""
-        free, path = self._walked(begin, fixed, how.free, how.nudge.steps)
-        slopes = _filled(self._cost_force(free.states, fixed, targets), free.states)
-        _, sums = self._walked_back(path, slopes, fixed, how.free)
-        return self._gradients([sums, self._cost_gradient(free.states, fixed, targets)], free, fixed, targets, how)
-
-    def _walked(
-        self, states: list[Tensor], fixed: Fixed, phase: Phase, last: int | None
-    ) -> tuple[Free, Path]:
-        """The free phase with the path of each sample's ``last`` steps (all: None)."""
+    def _walked(self, states: list[Tensor], fixed: Fixed, phase: Phase) -> tuple[Free, Path]:
+        """The free phase with the path that it took."""
         path: Path = []
-        scale = max(1.0, *(float(x.abs().max()) for x in states))
-        count = torch.zeros(len(states[0]), dtype=torch.int64, device=self.device)
-        rows, length = None, phase.steps or 0
-        while True:
-            part, rest = (states, fixed) if rows is None else ([x[rows] for x in states], fixed.rows(rows))
-            for _ in range(length):
-                path.append((rows, [x.clone() for x in part]))
-                self._advance_(part, self._force(part, rest), phase.step)
-                if last is not None and rows is None and len(path) > last:
-                    path.pop(0)
-            states = part if rows is None else _put(states, rows, part)
-            count += length if rows is None else length * torch.zeros_like(count).index_fill_(0, rows, 1)
-            residual = self._residual(states, fixed, phase.step)
-            goal = float("inf") if phase.tolerance is None else phase.tolerance
-            rows = ((residual > goal) & (count < phase.max_steps)).nonzero()[:, 0]
-            if len(rows) == 0:
-                residual = residual.masked_fill(self._absorbed(states, fixed, phase.step, scale), float("inf"))
-                return Free(states, residual, count), path if last is None else self._last_of(path, len(count), last)
-            rows = None if len(rows) == len(count) else rows
-            length = min(phase.chunk, phase.max_steps - int(count.max()))
 
-    def _last_of(self, path: Path, batch: int, last: int) -> Path:
-        """For each sample its own last steps."""
-        every = torch.arange(batch, device=self.device)
-        left = torch.full_like(every, last)
-        kept: Path = []
-        for rows, states in reversed(path):
-            taken = left[every if rows is None else rows] > 0
-            left[every if rows is None else rows] -= 1
-            if bool(taken.all()):
-                kept.append((rows, states))
-            elif bool(taken.any()):
-                kept.append(((every if rows is None else rows)[taken], [x[taken] for x in states]))
-        return kept[::-1]
+        def keep(rows: Tensor | None, part: list[Tensor]) -> None:
+            path.append((rows, [x.clone() for x in part]))
 
-    def _walked_back(
-        self, path: Path, seeds: list[Tensor], fixed: Fixed, phase: Phase
-    ) -> tuple[list[Tensor], dict[str, Tensor]]:
-        """Adjoints of the steps in reverse: seeds on the states before them, and the sums for each param."""
-        sums: dict[str, Tensor] = {}
-        for back in self._steps_back(path, seeds, fixed, phase):
-            seeds = back.seeds
-            for name, slope in back.slopes.items():
-                sums[name] = sums[name].add_(slope) if name in sums else slope.clone()
-        return seeds, sums
+        return self._settle(states, fixed, phase, before=keep), path
 
     def _steps_back(self, path: Path, seeds: list[Tensor], fixed: Fixed, phase: Phase) -> Iterator[Back]:
         """The steps in reverse; what they give is valid until the next one."""
@@ -1116,6 +1059,12 @@ class CetLm(nn.Module):
             part = [u if b is None else u + b for u, b in zip(through, back)]
             seeds = part if rows is None else _put(seeds, rows, part)
             yield Back(rows, states, rest, pushed, slopes, seeds)
+
+    def _pulled(
+        self, states: Tensors, fixed: Fixed, seeds: Tensors, step: Sequence[float]
+    ) -> tuple[list[Tensor], list[Tensor]]:
+        """The seeds and step seeds: no state of this network is kept in a set."""
+        return list(seeds), [h * u for u, h in zip(seeds, step)]
 
     # ---------------------------------------------------------------- the implicit gradient
 
@@ -1138,7 +1087,6 @@ class CetLm(nn.Module):
         goal = 1e-12 if self.dtype == torch.float64 else 1e-5
         flat, residual = gmres(operator, _flat(seeds), tolerance=goal, restart=60, cycles=40)
         worst = float(residual.max())
-        self.last_solve = worst
         if not worst <= 1e3 * goal:
             finite = worst < float("inf")
             why = "there may be no isolated equilibrium here" if finite else "a derivative here is not finite"
@@ -1169,12 +1117,9 @@ class _Equilibrium(torch.autograd.Function):
         fixed = net._fixed(clamps)
         phase = net._phase(None, None, None)
         begin = net._begin(None, fixed)
-        if rule == "bptt":
-            free, path = net._walked(begin, fixed, phase, None)
-        else:
-            free, path = net._settle(begin, fixed, phase), []
-        ctx.net, ctx.rule, ctx.names = net, rule, names
-        ctx.fixed, ctx.phase, ctx.states, ctx.path = fixed, phase, free.states, path
+        free, path = net._walked(begin, fixed, phase) if rule == "bptt" else (net._settle(begin, fixed, phase), None)
+        ctx.net, ctx.names, ctx.path = net, names, path
+        ctx.fixed, ctx.phase, ctx.states = fixed, phase, free.states
         return tuple(net._readouts(free.states, fixed))
 
     @staticmethod
@@ -1185,7 +1130,7 @@ class _Equilibrium(torch.autograd.Function):
         params = [net._readout_gradient(states, fixed, seeds)]
         clamps = [net._readout_clamp_gradient(states, fixed, seeds)]
         back = _filled(net._readout_adjoint(states, fixed, seeds), states)
-        if ctx.rule == "implicit":
+        if ctx.path is None:
             pushed = net._solved(states, fixed, back, ctx.phase.step)
             params.append(net._force_pullback(states, fixed, pushed)[1])
             clamps.append(net._clamp_gradient(states, fixed, pushed))

@@ -114,9 +114,9 @@ class Fixed(NamedTuple):
         return self._replace(x=self.x[rows], drive=self.drive[rows])
 
 
-def normal(random: torch.Generator, shape: tuple[int, ...], mean: float, deviation: float) -> Tensor:
-    """Normal draws in float64."""
-    return mean + deviation * torch.randn(shape, generator=random, dtype=torch.float64)
+def normal(random: torch.Generator, shape: tuple[int, ...], deviation: float) -> Tensor:
+    """Normal draws of mean 0 in float64."""
+    return deviation * torch.randn(shape, generator=random, dtype=torch.float64)
 
 
 def uniform(random: torch.Generator, shape: tuple[int, ...], low: float, high: float) -> Tensor:
@@ -314,7 +314,6 @@ class DeepHopfield(nn.Module):
     relax_tolerance = 0.0001
     relax_chunk = 25
     relax_max_steps = None
-    constrained = True
     biased = {}
     beta = "auto"
     last_beta = None
@@ -334,9 +333,9 @@ class DeepHopfield(nn.Module):
             uniform(random, (784, 512), -0.06804138174397717, 0.06804138174397717).to(device, dtype)
         )
         self.b1 = nn.Parameter(torch.full((512,), 0.0, dtype=torch.float64).to(device, dtype))
-        self.W2 = nn.Parameter(normal(random, (512, 512), 0, 0.011048543456039804).to(device, dtype))
+        self.W2 = nn.Parameter(normal(random, (512, 512), 0.011048543456039804).to(device, dtype))
         self.b2 = nn.Parameter(torch.full((512,), 0.0, dtype=torch.float64).to(device, dtype))
-        self.W3 = nn.Parameter(normal(random, (512, 10), 0, 0.011048543456039804).to(device, dtype))
+        self.W3 = nn.Parameter(normal(random, (512, 10), 0.011048543456039804).to(device, dtype))
         self.b3 = nn.Parameter(torch.full((10,), 0.5, dtype=torch.float64).to(device, dtype))
 
     def _prepare(self, x: Tensor) -> Fixed:
@@ -407,8 +406,8 @@ class DeepHopfield(nn.Module):
         """
         _, _, y = states
         (label,) = targets
-        match_ = (positions(10, 0, 1, self.device) == label[:, None]).to(self.dtype)
-        total = y - match_
+        hit = (positions(10, 0, 1, self.device) == label[:, None]).to(self.dtype)
+        total = y - hit
         cost = 0.5 * (total * total).sum(1)
         return [cost]
 
@@ -430,8 +429,8 @@ class DeepHopfield(nn.Module):
         """
         _, _, y = states
         (label,) = targets
-        match_ = (positions(10, 0, 1, self.device) == label[:, None]).to(self.dtype)
-        slope_y = y - match_
+        hit = (positions(10, 0, 1, self.device) == label[:, None]).to(self.dtype)
+        slope_y = y - hit
         return [None, None, slope_y]
 
     def _cost_gradient(self, states: Tensors, fixed: Fixed, targets: Tensors) -> dict[str, Tensor]:
@@ -808,9 +807,17 @@ class DeepHopfield(nn.Module):
                 raise ValueError(f"cannot record {name!r}; there are energy, residual, {', '.join(self.state_names)}")
 
     def _settle(
-        self, states: list[Tensor], fixed: Fixed, phase: Phase, kept: dict[str, list[Tensor]] | None = None
+        self,
+        states: list[Tensor],
+        fixed: Fixed,
+        phase: Phase,
+        kept: dict[str, list[Tensor]] | None = None,
+        before: Callable[[Tensor | None, list[Tensor]], None] | None = None,
     ) -> Free:
-        """The free phase: at least ``steps``, then chunks for the samples whose residual is above the tolerance."""
+        """The free phase: at least ``steps``, then chunks for the samples whose residual is above the tolerance.
+
+        ``before`` sees each step's samples (their rows; None: all) and their states before it.
+        """
         kept = kept or {}
         self._record(kept, states, fixed, phase.step)
         scale = max(1.0, *(float(x.abs().max()) for x in states))
@@ -821,6 +828,8 @@ class DeepHopfield(nn.Module):
             every = len(rows) == len(count)
             part, rest = (states, fixed) if every else ([x[rows] for x in states], fixed.rows(rows))
             for _ in range(length):
+                if before is not None:
+                    before(None if every else rows, part)
                 self._step_(part, rest, phase.step)
                 if kept:
                     states = part if every else _put(states, rows, part)
@@ -896,18 +905,14 @@ class DeepHopfield(nn.Module):
         fixed: Fixed,
         targets: Tensors,
         how: How,
-        turned: Callable[[Tensors, Tensors], tuple[Tensors, Tensors]] | None = None,
     ) -> Gradients:
-        """Nudged phases at +beta and -beta in lockstep, and their contrast; ``turned`` is taken from their forces."""
+        """Nudged phases at +beta and -beta in lockstep, and their contrast."""
         beta, nudge = self._beta(free, fixed, targets, how.nudge, how.beta), how.nudge
         plus, minus = [x.clone() for x in free.states], [x.clone() for x in free.states]
         watch, shots = _Watch(nudge, self.dtype), _Snapshots(self.snapshots)
         for k in watch.steps():
             up = _less(self._force(plus, fixed), self._cost_force(plus, fixed, targets), beta)
             down = _less(self._force(minus, fixed), self._cost_force(minus, fixed, targets), -beta)
-            if turned is not None:
-                left, right = turned(plus, minus)
-                up, down = _less(up, left, 1.0), _less(down, right, 1.0)
             if watch.looks(k):
                 change = torch.maximum(self._change(plus, up, nudge.step), self._change(minus, down, nudge.step))
                 if watch.settled(change):
@@ -983,84 +988,16 @@ class DeepHopfield(nn.Module):
         """(dE/dtheta(z(+beta)) - dE/dtheta(z(-beta))) / (2 beta): bias O(beta^2)."""
         return self._pair(self._settle(begin, fixed, how.free), fixed, targets, how)
 
-    def _pulled(
-        self, states: Tensors, fixed: Fixed, seeds: Tensors, step: Sequence[float]
-    ) -> tuple[list[Tensor], list[Tensor]]:
-        """P^T seeds and step P^T seeds, P the derivative of the projection at z + step F(z)."""
-        if self.constrained:
-            moved = [x + h * f for x, f, h in zip(states, self._force(states, fixed), step)]
-            seeds = self._project_adjoint(moved, seeds)
-        return list(seeds), [h * u for u, h in zip(seeds, step)]
+    # ---------------------------------------------------------------- the path of a free phase, and back
 
-    # ---------------------------------------------------------------- backpropagation through the steps
-
-    def _bptt(self, begin: list[Tensor], fixed: Fixed, targets: Tensors, how: How) -> Gradients:
-        """Through all steps, the start included."""
-        free, path = self._walked(begin, fixed, how.free, None)
-        slopes = _filled(self._cost_force(free.states, fixed, targets), free.states)
-        seeds, sums = self._walked_back(path, slopes, fixed, how.free)
-        seeds = self._project_adjoint(self._start(fixed), seeds)
-        start = self._start_gradient(fixed, seeds)
-        direct = self._cost_gradient(free.states, fixed, targets)
-        return self._gradients([sums, start, direct], free, fixed, targets, how)
-
-    def _tbptt(self, begin: list[Tensor], fixed: Fixed, targets: Tensors, how: How) -> Gradients:
-        """Through the last steps alone, as many as a nudged phase has."""
-        free, path = self._walked(begin, fixed, how.free, how.nudge.steps)
-        slopes = _filled(self._cost_force(free.states, fixed, targets), free.states)
-        _, sums = self._walked_back(path, slopes, fixed, how.free)
-        return self._gradients([sums, self._cost_gradient(free.states, fixed, targets)], free, fixed, targets, how)
-
-    def _walked(
-        self, states: list[Tensor], fixed: Fixed, phase: Phase, last: int | None
-    ) -> tuple[Free, Path]:
-        """The free phase with the path of each sample's ``last`` steps (all: None)."""
+    def _walked(self, states: list[Tensor], fixed: Fixed, phase: Phase) -> tuple[Free, Path]:
+        """The free phase with the path that it took."""
         path: Path = []
-        scale = max(1.0, *(float(x.abs().max()) for x in states))
-        count = torch.zeros(len(states[0]), dtype=torch.int64, device=self.device)
-        rows, length = None, phase.steps or 0
-        while True:
-            part, rest = (states, fixed) if rows is None else ([x[rows] for x in states], fixed.rows(rows))
-            for _ in range(length):
-                path.append((rows, [x.clone() for x in part]))
-                self._advance_(part, self._force(part, rest), phase.step)
-                if last is not None and rows is None and len(path) > last:
-                    path.pop(0)
-            states = part if rows is None else _put(states, rows, part)
-            count += length if rows is None else length * torch.zeros_like(count).index_fill_(0, rows, 1)
-            residual = self._residual(states, fixed, phase.step)
-            goal = float("inf") if phase.tolerance is None else phase.tolerance
-            rows = ((residual > goal) & (count < phase.max_steps)).nonzero()[:, 0]
-            if len(rows) == 0:
-                residual = residual.masked_fill(self._absorbed(states, fixed, phase.step, scale), float("inf"))
-                return Free(states, residual, count), path if last is None else self._last_of(path, len(count), last)
-            rows = None if len(rows) == len(count) else rows
-            length = min(phase.chunk, phase.max_steps - int(count.max()))
 
-    def _last_of(self, path: Path, batch: int, last: int) -> Path:
-        """For each sample its own last steps."""
-        every = torch.arange(batch, device=self.device)
-        left = torch.full_like(every, last)
-        kept: Path = []
-        for rows, states in reversed(path):
-            taken = left[every if rows is None else rows] > 0
-            left[every if rows is None else rows] -= 1
-            if bool(taken.all()):
-                kept.append((rows, states))
-            elif bool(taken.any()):
-                kept.append(((every if rows is None else rows)[taken], [x[taken] for x in states]))
-        return kept[::-1]
+        def keep(rows: Tensor | None, part: list[Tensor]) -> None:
+            path.append((rows, [x.clone() for x in part]))
 
-    def _walked_back(
-        self, path: Path, seeds: list[Tensor], fixed: Fixed, phase: Phase
-    ) -> tuple[list[Tensor], dict[str, Tensor]]:
-        """Adjoints of the steps in reverse: seeds on the states before them, and the sums for each param."""
-        sums: dict[str, Tensor] = {}
-        for back in self._steps_back(path, seeds, fixed, phase):
-            seeds = back.seeds
-            for name, slope in back.slopes.items():
-                sums[name] = sums[name].add_(slope) if name in sums else slope.clone()
-        return seeds, sums
+        return self._settle(states, fixed, phase, before=keep), path
 
     def _steps_back(self, path: Path, seeds: list[Tensor], fixed: Fixed, phase: Phase) -> Iterator[Back]:
         """The steps in reverse; what they give is valid until the next one."""
@@ -1075,6 +1012,14 @@ class DeepHopfield(nn.Module):
             part = [u if b is None else u + b for u, b in zip(through, back)]
             seeds = part if rows is None else _put(seeds, rows, part)
             yield Back(rows, states, rest, pushed, slopes, seeds)
+
+    def _pulled(
+        self, states: Tensors, fixed: Fixed, seeds: Tensors, step: Sequence[float]
+    ) -> tuple[list[Tensor], list[Tensor]]:
+        """P^T seeds and step P^T seeds, P the derivative of the projection at z + step F(z)."""
+        moved = [x + h * f for x, f, h in zip(states, self._force(states, fixed), step)]
+        seeds = self._project_adjoint(moved, seeds)
+        return list(seeds), [h * u for u, h in zip(seeds, step)]
 
     # ---------------------------------------------------------------- the implicit gradient
 
@@ -1097,7 +1042,6 @@ class DeepHopfield(nn.Module):
         goal = 1e-12 if self.dtype == torch.float64 else 1e-5
         flat, residual = gmres(operator, _flat(seeds), tolerance=goal, restart=60, cycles=40)
         worst = float(residual.max())
-        self.last_solve = worst
         if not worst <= 1e3 * goal:
             finite = worst < float("inf")
             why = "there may be no isolated equilibrium here" if finite else "a derivative here is not finite"
@@ -1128,12 +1072,9 @@ class _Equilibrium(torch.autograd.Function):
         fixed = net._fixed(clamps)
         phase = net._phase(None, None, None)
         begin = net._begin(None, fixed)
-        if rule == "bptt":
-            free, path = net._walked(begin, fixed, phase, None)
-        else:
-            free, path = net._settle(begin, fixed, phase), []
-        ctx.net, ctx.rule, ctx.names = net, rule, names
-        ctx.fixed, ctx.phase, ctx.states, ctx.path = fixed, phase, free.states, path
+        free, path = net._walked(begin, fixed, phase) if rule == "bptt" else (net._settle(begin, fixed, phase), None)
+        ctx.net, ctx.names, ctx.path = net, names, path
+        ctx.fixed, ctx.phase, ctx.states = fixed, phase, free.states
         return tuple(net._readouts(free.states, fixed))
 
     @staticmethod
@@ -1144,7 +1085,7 @@ class _Equilibrium(torch.autograd.Function):
         params = [net._readout_gradient(states, fixed, seeds)]
         clamps = [net._readout_clamp_gradient(states, fixed, seeds)]
         back = _filled(net._readout_adjoint(states, fixed, seeds), states)
-        if ctx.rule == "implicit":
+        if ctx.path is None:
             pushed = net._solved(states, fixed, back, ctx.phase.step)
             params.append(net._force_pullback(states, fixed, pushed)[1])
             clamps.append(net._clamp_gradient(states, fixed, pushed))

@@ -109,7 +109,7 @@ class Fixed(NamedTuple):
     """The clamps, and what depends on clamps and params alone."""
 
     x: Tensor
-    product: Tensor
+    part: Tensor
     drive: Tensor
     drive_2: Tensor
 
@@ -117,15 +117,15 @@ class Fixed(NamedTuple):
         """The same for some of the samples."""
         return self._replace(
             x=self.x[rows],
-            product=self.product[rows],
+            part=self.part[rows],
             drive=self.drive[rows],
             drive_2=self.drive_2[rows],
         )
 
 
-def normal(random: torch.Generator, shape: tuple[int, ...], mean: float, deviation: float) -> Tensor:
-    """Normal draws in float64."""
-    return mean + deviation * torch.randn(shape, generator=random, dtype=torch.float64)
+def normal(random: torch.Generator, shape: tuple[int, ...], deviation: float) -> Tensor:
+    """Normal draws of mean 0 in float64."""
+    return deviation * torch.randn(shape, generator=random, dtype=torch.float64)
 
 
 def positions(size: int, axis: int, rank: int, device: torch.device) -> Tensor:
@@ -338,6 +338,11 @@ class HopfieldConv(nn.Module):
     """States s1[C1, S1, S1], s2[C2, S2, S2], y[K].
 
     Sizes: C = 3, S = 32, P = 3, R = 2, C1 = 64, U = 30, S1 = 15, C2 = 128, V = 12, Q = 4, S2 = 6, K = 10.
+
+    let a1[o, u in U, v in U] = sum[c,p,q](W1[o,c,p,q] * x[c, u + p, v + q]) + b1[o]
+    let a2[o, u in V, v in V] = sum[c,p,q](W2[o,c,p,q] * s1[c, u + p, v + q]) + b2[o]
+
+    ``v_NAME`` is the change of the let NAME along a direction, ``pull_NAME`` its adjoint.
     """
 
     name = "hopfield_conv"
@@ -356,7 +361,6 @@ class HopfieldConv(nn.Module):
     relax_tolerance = 0.0001
     relax_chunk = 25
     relax_max_steps = None
-    constrained = True
     biased = {}
     beta = "auto"
     last_beta = None
@@ -372,19 +376,19 @@ class HopfieldConv(nn.Module):
         dtype = dtype or torch.get_default_dtype()
         self.register_buffer("_anchor", torch.zeros((), device=device, dtype=dtype), persistent=False)
         random = torch.Generator().manual_seed(seed)
-        self.W1 = nn.Parameter(normal(random, (64, 3, 3, 3), 0, 0.2721655269759087).to(device, dtype))
+        self.W1 = nn.Parameter(normal(random, (64, 3, 3, 3), 0.2721655269759087).to(device, dtype))
         self.b1 = nn.Parameter(torch.full((64,), 0.0, dtype=torch.float64).to(device, dtype))
-        self.W2 = nn.Parameter(normal(random, (128, 64, 4, 4), 0, 0.0078125).to(device, dtype))
+        self.W2 = nn.Parameter(normal(random, (128, 64, 4, 4), 0.0078125).to(device, dtype))
         self.b2 = nn.Parameter(torch.full((128,), 0.0, dtype=torch.float64).to(device, dtype))
-        self.W3 = nn.Parameter(normal(random, (10, 128, 6, 6), 0, 0.007365695637359871).to(device, dtype))
+        self.W3 = nn.Parameter(normal(random, (10, 128, 6, 6), 0.007365695637359871).to(device, dtype))
         self.b3 = nn.Parameter(torch.full((10,), 0.5, dtype=torch.float64).to(device, dtype))
 
     def _prepare(self, x: Tensor) -> Fixed:
         """What depends on clamps and params alone."""
-        product = windows(windows(x, 2, 0, (30, 3), (1, 1)), 4, 0, (30, 3), (1, 1))
+        part = windows(windows(x, 2, 0, (30, 3), (1, 1)), 4, 0, (30, 3), (1, 1))
         drive = windows(
             windows(
-                torch.einsum("Bcupaq,ocpq->Buao", product, self.W1).permute(0, 3, 1, 2) + self.b1[:, None, None],
+                torch.einsum("Bcupaq,ocpq->Buao", part, self.W1).permute(0, 3, 1, 2) + self.b1[:, None, None],
                 2,
                 0,
                 (15, 2),
@@ -398,11 +402,7 @@ class HopfieldConv(nn.Module):
         drive_2 = first_largest(
             windows(
                 windows(
-                    torch.einsum(
-                        "Bcupaq,ocpq->Buao",
-                        product,
-                        self.W1,
-                    ).permute(0, 3, 1, 2) + self.b1[:, None, None],
+                    torch.einsum("Bcupaq,ocpq->Buao", part, self.W1).permute(0, 3, 1, 2) + self.b1[:, None, None],
                     2,
                     0,
                     (15, 2),
@@ -415,7 +415,7 @@ class HopfieldConv(nn.Module):
             ),
             (3, 5),
         )
-        return Fixed(x, product, drive, drive_2)
+        return Fixed(x, part, drive, drive_2)
 
     def _start(self, fixed: Fixed) -> list[Tensor]:
         """Where the states start."""
@@ -497,8 +497,8 @@ class HopfieldConv(nn.Module):
         """
         _, _, y = states
         (label,) = targets
-        match_ = (positions(10, 0, 1, self.device) == label[:, None]).to(self.dtype)
-        total = y - match_
+        hit = (positions(10, 0, 1, self.device) == label[:, None]).to(self.dtype)
+        total = y - hit
         cost = 0.5 * (total * total).sum(1)
         return [cost]
 
@@ -520,8 +520,8 @@ class HopfieldConv(nn.Module):
         """
         _, _, y = states
         (label,) = targets
-        match_ = (positions(10, 0, 1, self.device) == label[:, None]).to(self.dtype)
-        slope_y = y - match_
+        hit = (positions(10, 0, 1, self.device) == label[:, None]).to(self.dtype)
+        slope_y = y - hit
         return [None, None, slope_y]
 
     def _cost_gradient(self, states: Tensors, fixed: Fixed, targets: Tensors) -> dict[str, Tensor]:
@@ -535,7 +535,7 @@ class HopfieldConv(nn.Module):
         part = F.conv2d(s1, self.W2)
         a2 = part + self.b2[:, None, None]
         part_2 = first_largest(windows(windows(a2, 2, 0, (6, 2), (2, 1)), 4, 0, (6, 2), (2, 1)), (3, 5))
-        product = overlap_add(
+        pull_a2 = overlap_add(
             overlap_add(
                 (part_2 * seed_s2[:, :, :, None, :, None]).permute(0, 1, 4, 5, 2, 3),
                 12,
@@ -546,18 +546,12 @@ class HopfieldConv(nn.Module):
             0,
             (2, 1),
         )
-        back_s1 = F.conv_transpose2d(product, self.W2)
+        back_s1 = F.conv_transpose2d(pull_a2, self.W2)
         back_s1 -= seed_s1
-        product_2 = F.conv2d(seed_s1, self.W2).permute(0, 2, 3, 1)
+        product = F.conv2d(seed_s1, self.W2).permute(0, 2, 3, 1)
         back_s2 = torch.einsum("Bk,koij->Boij", seed_y, self.W3)
         back_s2 += (
-            part_2 * windows(
-                windows(product_2, 1, 0, (6, 2), (2, 1)),
-                3,
-                0,
-                (6, 2),
-                (2, 1),
-            ).permute(0, 5, 1, 2, 3, 4)
+            part_2 * windows(windows(product, 1, 0, (6, 2), (2, 1)), 3, 0, (6, 2), (2, 1)).permute(0, 5, 1, 2, 3, 4)
         ).sum((3, 5))
         back_s2 -= seed_s2
         back_y = torch.einsum("Boij,koij->Bk", seed_s2, self.W3)
@@ -576,7 +570,7 @@ class HopfieldConv(nn.Module):
         product = windows(windows(s1, 2, 0, (12, 4), (1, 1)), 4, 0, (12, 4), (1, 1))
         a2 = torch.einsum("Bcvpaq,ocpq->Bvao", product, self.W2).permute(0, 3, 1, 2) + self.b2[:, None, None]
         part = first_largest(windows(windows(a2, 2, 0, (6, 2), (2, 1)), 4, 0, (6, 2), (2, 1)), (3, 5))
-        product_2 = overlap_add(
+        pull_a2 = overlap_add(
             overlap_add(
                 (part * seed_s2[:, :, :, None, :, None]).permute(0, 1, 4, 5, 2, 3),
                 12,
@@ -587,22 +581,22 @@ class HopfieldConv(nn.Module):
             0,
             (2, 1),
         )
-        back_s1 = F.conv_transpose2d(product_2, self.W2)
+        back_s1 = F.conv_transpose2d(pull_a2, self.W2)
         back_s1 -= seed_s1
-        product_3 = windows(windows(seed_s1, 2, 0, (12, 4), (1, 1)), 4, 0, (12, 4), (1, 1))
-        product_4 = windows(
-            windows(torch.einsum("Bcvpaq,ocpq->Bvao", product_3, self.W2), 1, 0, (6, 2), (2, 1)),
+        product_2 = windows(windows(seed_s1, 2, 0, (12, 4), (1, 1)), 4, 0, (12, 4), (1, 1))
+        product_3 = windows(
+            windows(torch.einsum("Bcvpaq,ocpq->Bvao", product_2, self.W2), 1, 0, (6, 2), (2, 1)),
             3,
             0,
             (6, 2),
             (2, 1),
         )
         back_s2 = torch.einsum("Bk,koij->Boij", seed_y, self.W3)
-        back_s2 += (part * product_4.permute(0, 5, 1, 2, 3, 4)).sum((3, 5))
+        back_s2 += (part * product_3.permute(0, 5, 1, 2, 3, 4)).sum((3, 5))
         back_s2 -= seed_s2
         back_y = torch.einsum("Boij,koij->Bk", seed_s2, self.W3)
         back_y -= seed_y
-        product_5 = overlap_add(
+        pull_a1 = overlap_add(
             overlap_add(
                 (fixed.drive_2 * seed_s1[:, :, :, None, :, None]).permute(0, 1, 4, 5, 2, 3),
                 30,
@@ -613,7 +607,7 @@ class HopfieldConv(nn.Module):
             0,
             (2, 1),
         )
-        pull_a2 = overlap_add(
+        pull_a2_2 = overlap_add(
             overlap_add(
                 (part * s2[:, :, :, None, :, None]).permute(0, 1, 4, 5, 2, 3),
                 12,
@@ -625,13 +619,13 @@ class HopfieldConv(nn.Module):
             (2, 1),
         )
         return [back_s1, back_s2, back_y], {
-            "W1": torch.einsum("Bcupaq,Boua->ocpq", fixed.product, product_5),
-            "b1": product_5.sum((0, 2, 3)),
+            "W1": torch.einsum("Bcupaq,Boua->ocpq", fixed.part, pull_a1),
+            "b1": pull_a1.sum((0, 2, 3)),
             "W2": (
-                torch.einsum("Bcvpaq,Bova->ocpq", product_3, pull_a2)
-                + torch.einsum("Bcvpaq,Bova->ocpq", product, product_2)
+                torch.einsum("Bcvpaq,Bova->ocpq", product_2, pull_a2_2)
+                + torch.einsum("Bcvpaq,Bova->ocpq", product, pull_a2)
             ),
-            "b2": product_2.sum((0, 2, 3)),
+            "b2": pull_a2.sum((0, 2, 3)),
             "W3": torch.einsum("Boij,Bk->koij", s2, seed_y) + torch.einsum("Boij,Bk->koij", seed_s2, y),
             "b3": seed_y.sum(0),
         }
@@ -639,7 +633,7 @@ class HopfieldConv(nn.Module):
     def _clamp_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
         """<seeds, dF/dx> for each real clamp."""
         seed_s1, _, _ = seeds
-        product = overlap_add(
+        pull_a1 = overlap_add(
             overlap_add(
                 (fixed.drive_2 * seed_s1[:, :, :, None, :, None]).permute(0, 1, 4, 5, 2, 3),
                 30,
@@ -650,7 +644,7 @@ class HopfieldConv(nn.Module):
             0,
             (2, 1),
         )
-        grad_x = F.conv_transpose2d(product, self.W1)
+        grad_x = F.conv_transpose2d(pull_a1, self.W1)
         return {"x": grad_x}
 
     def _start_gradient(self, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
@@ -715,7 +709,7 @@ class HopfieldConv(nn.Module):
             (2, 1),
         )
         return {
-            "W1": -torch.einsum("Bcupaq,Boua->ocpq", fixed.product, product),
+            "W1": -torch.einsum("Bcupaq,Boua->ocpq", fixed.part, product),
             "b1": -product.sum((0, 2, 3)),
             "W2": -torch.einsum("Bcvpaq,Bova->ocpq", product_2, pull_a2),
             "b2": -pull_a2.sum((0, 2, 3)),
@@ -1009,9 +1003,17 @@ class HopfieldConv(nn.Module):
                 raise ValueError(f"cannot record {name!r}; there are energy, residual, {', '.join(self.state_names)}")
 
     def _settle(
-        self, states: list[Tensor], fixed: Fixed, phase: Phase, kept: dict[str, list[Tensor]] | None = None
+        self,
+        states: list[Tensor],
+        fixed: Fixed,
+        phase: Phase,
+        kept: dict[str, list[Tensor]] | None = None,
+        before: Callable[[Tensor | None, list[Tensor]], None] | None = None,
     ) -> Free:
-        """The free phase: at least ``steps``, then chunks for the samples whose residual is above the tolerance."""
+        """The free phase: at least ``steps``, then chunks for the samples whose residual is above the tolerance.
+
+        ``before`` sees each step's samples (their rows; None: all) and their states before it.
+        """
         kept = kept or {}
         self._record(kept, states, fixed, phase.step)
         scale = max(1.0, *(float(x.abs().max()) for x in states))
@@ -1022,6 +1024,8 @@ class HopfieldConv(nn.Module):
             every = len(rows) == len(count)
             part, rest = (states, fixed) if every else ([x[rows] for x in states], fixed.rows(rows))
             for _ in range(length):
+                if before is not None:
+                    before(None if every else rows, part)
                 self._step_(part, rest, phase.step)
                 if kept:
                     states = part if every else _put(states, rows, part)
@@ -1097,18 +1101,14 @@ class HopfieldConv(nn.Module):
         fixed: Fixed,
         targets: Tensors,
         how: How,
-        turned: Callable[[Tensors, Tensors], tuple[Tensors, Tensors]] | None = None,
     ) -> Gradients:
-        """Nudged phases at +beta and -beta in lockstep, and their contrast; ``turned`` is taken from their forces."""
+        """Nudged phases at +beta and -beta in lockstep, and their contrast."""
         beta, nudge = self._beta(free, fixed, targets, how.nudge, how.beta), how.nudge
         plus, minus = [x.clone() for x in free.states], [x.clone() for x in free.states]
         watch, shots = _Watch(nudge, self.dtype), _Snapshots(self.snapshots)
         for k in watch.steps():
             up = _less(self._force(plus, fixed), self._cost_force(plus, fixed, targets), beta)
             down = _less(self._force(minus, fixed), self._cost_force(minus, fixed, targets), -beta)
-            if turned is not None:
-                left, right = turned(plus, minus)
-                up, down = _less(up, left, 1.0), _less(down, right, 1.0)
             if watch.looks(k):
                 change = torch.maximum(self._change(plus, up, nudge.step), self._change(minus, down, nudge.step))
                 if watch.settled(change):
@@ -1184,84 +1184,16 @@ class HopfieldConv(nn.Module):
         """(dE/dtheta(z(+beta)) - dE/dtheta(z(-beta))) / (2 beta): bias O(beta^2)."""
         return self._pair(self._settle(begin, fixed, how.free), fixed, targets, how)
 
-    def _pulled(
-        self, states: Tensors, fixed: Fixed, seeds: Tensors, step: Sequence[float]
-    ) -> tuple[list[Tensor], list[Tensor]]:
-        """P^T seeds and step P^T seeds, P the derivative of the projection at z + step F(z)."""
-        if self.constrained:
-            moved = [x + h * f for x, f, h in zip(states, self._force(states, fixed), step)]
-            seeds = self._project_adjoint(moved, seeds)
-        return list(seeds), [h * u for u, h in zip(seeds, step)]
+    # ---------------------------------------------------------------- the path of a free phase, and back
 
-    # ---------------------------------------------------------------- backpropagation through the steps
-
-    def _bptt(self, begin: list[Tensor], fixed: Fixed, targets: Tensors, how: How) -> Gradients:
-        """Through all steps, the start included."""
-        free, path = self._walked(begin, fixed, how.free, None)
-        slopes = _filled(self._cost_force(free.states, fixed, targets), free.states)
-        seeds, sums = self._walked_back(path, slopes, fixed, how.free)
-        seeds = self._project_adjoint(self._start(fixed), seeds)
-        start = self._start_gradient(fixed, seeds)
-        direct = self._cost_gradient(free.states, fixed, targets)
-        return self._gradients([sums, start, direct], free, fixed, targets, how)
-
-    def _tbptt(self, begin: list[Tensor], fixed: Fixed, targets: Tensors, how: How) -> Gradients:
-        """Through the last steps alone, as many as a nudged phase has."""
-        free, path = self._walked(begin, fixed, how.free, how.nudge.steps)
-        slopes = _filled(self._cost_force(free.states, fixed, targets), free.states)
-        _, sums = self._walked_back(path, slopes, fixed, how.free)
-        return self._gradients([sums, self._cost_gradient(free.states, fixed, targets)], free, fixed, targets, how)
-
-    def _walked(
-        self, states: list[Tensor], fixed: Fixed, phase: Phase, last: int | None
-    ) -> tuple[Free, Path]:
-        """The free phase with the path of each sample's ``last`` steps (all: None)."""
+    def _walked(self, states: list[Tensor], fixed: Fixed, phase: Phase) -> tuple[Free, Path]:
+        """The free phase with the path that it took."""
         path: Path = []
-        scale = max(1.0, *(float(x.abs().max()) for x in states))
-        count = torch.zeros(len(states[0]), dtype=torch.int64, device=self.device)
-        rows, length = None, phase.steps or 0
-        while True:
-            part, rest = (states, fixed) if rows is None else ([x[rows] for x in states], fixed.rows(rows))
-            for _ in range(length):
-                path.append((rows, [x.clone() for x in part]))
-                self._advance_(part, self._force(part, rest), phase.step)
-                if last is not None and rows is None and len(path) > last:
-                    path.pop(0)
-            states = part if rows is None else _put(states, rows, part)
-            count += length if rows is None else length * torch.zeros_like(count).index_fill_(0, rows, 1)
-            residual = self._residual(states, fixed, phase.step)
-            goal = float("inf") if phase.tolerance is None else phase.tolerance
-            rows = ((residual > goal) & (count < phase.max_steps)).nonzero()[:, 0]
-            if len(rows) == 0:
-                residual = residual.masked_fill(self._absorbed(states, fixed, phase.step, scale), float("inf"))
-                return Free(states, residual, count), path if last is None else self._last_of(path, len(count), last)
-            rows = None if len(rows) == len(count) else rows
-            length = min(phase.chunk, phase.max_steps - int(count.max()))
 
-    def _last_of(self, path: Path, batch: int, last: int) -> Path:
-        """For each sample its own last steps."""
-        every = torch.arange(batch, device=self.device)
-        left = torch.full_like(every, last)
-        kept: Path = []
-        for rows, states in reversed(path):
-            taken = left[every if rows is None else rows] > 0
-            left[every if rows is None else rows] -= 1
-            if bool(taken.all()):
-                kept.append((rows, states))
-            elif bool(taken.any()):
-                kept.append(((every if rows is None else rows)[taken], [x[taken] for x in states]))
-        return kept[::-1]
+        def keep(rows: Tensor | None, part: list[Tensor]) -> None:
+            path.append((rows, [x.clone() for x in part]))
 
-    def _walked_back(
-        self, path: Path, seeds: list[Tensor], fixed: Fixed, phase: Phase
-    ) -> tuple[list[Tensor], dict[str, Tensor]]:
-        """Adjoints of the steps in reverse: seeds on the states before them, and the sums for each param."""
-        sums: dict[str, Tensor] = {}
-        for back in self._steps_back(path, seeds, fixed, phase):
-            seeds = back.seeds
-            for name, slope in back.slopes.items():
-                sums[name] = sums[name].add_(slope) if name in sums else slope.clone()
-        return seeds, sums
+        return self._settle(states, fixed, phase, before=keep), path
 
     def _steps_back(self, path: Path, seeds: list[Tensor], fixed: Fixed, phase: Phase) -> Iterator[Back]:
         """The steps in reverse; what they give is valid until the next one."""
@@ -1276,6 +1208,14 @@ class HopfieldConv(nn.Module):
             part = [u if b is None else u + b for u, b in zip(through, back)]
             seeds = part if rows is None else _put(seeds, rows, part)
             yield Back(rows, states, rest, pushed, slopes, seeds)
+
+    def _pulled(
+        self, states: Tensors, fixed: Fixed, seeds: Tensors, step: Sequence[float]
+    ) -> tuple[list[Tensor], list[Tensor]]:
+        """P^T seeds and step P^T seeds, P the derivative of the projection at z + step F(z)."""
+        moved = [x + h * f for x, f, h in zip(states, self._force(states, fixed), step)]
+        seeds = self._project_adjoint(moved, seeds)
+        return list(seeds), [h * u for u, h in zip(seeds, step)]
 
     # ---------------------------------------------------------------- the implicit gradient
 
@@ -1298,7 +1238,6 @@ class HopfieldConv(nn.Module):
         goal = 1e-12 if self.dtype == torch.float64 else 1e-5
         flat, residual = gmres(operator, _flat(seeds), tolerance=goal, restart=60, cycles=40)
         worst = float(residual.max())
-        self.last_solve = worst
         if not worst <= 1e3 * goal:
             finite = worst < float("inf")
             why = "there may be no isolated equilibrium here" if finite else "a derivative here is not finite"
@@ -1329,12 +1268,9 @@ class _Equilibrium(torch.autograd.Function):
         fixed = net._fixed(clamps)
         phase = net._phase(None, None, None)
         begin = net._begin(None, fixed)
-        if rule == "bptt":
-            free, path = net._walked(begin, fixed, phase, None)
-        else:
-            free, path = net._settle(begin, fixed, phase), []
-        ctx.net, ctx.rule, ctx.names = net, rule, names
-        ctx.fixed, ctx.phase, ctx.states, ctx.path = fixed, phase, free.states, path
+        free, path = net._walked(begin, fixed, phase) if rule == "bptt" else (net._settle(begin, fixed, phase), None)
+        ctx.net, ctx.names, ctx.path = net, names, path
+        ctx.fixed, ctx.phase, ctx.states = fixed, phase, free.states
         return tuple(net._readouts(free.states, fixed))
 
     @staticmethod
@@ -1345,7 +1281,7 @@ class _Equilibrium(torch.autograd.Function):
         params = [net._readout_gradient(states, fixed, seeds)]
         clamps = [net._readout_clamp_gradient(states, fixed, seeds)]
         back = _filled(net._readout_adjoint(states, fixed, seeds), states)
-        if ctx.rule == "implicit":
+        if ctx.path is None:
             pushed = net._solved(states, fixed, back, ctx.phase.step)
             params.append(net._force_pullback(states, fixed, pushed)[1])
             clamps.append(net._clamp_gradient(states, fixed, pushed))

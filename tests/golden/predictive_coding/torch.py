@@ -1,5 +1,5 @@
-"""predictive_coding: A predictive-coding network (Rao and Ballard 1999; Whittington and Bogacz 2017): energy is
-squared prediction error.
+"""predictive_coding: A predictive-coding network (Rao and Ballard 1999; Whittington and Bogacz 2017): energy
+is squared prediction error.
 
 Made by energyc 0.1.0 from predictive_coding.energy
 SHA-256 of the spec: 88e6166f675494785034bcbfdea72e7370be9b7aa8e5da82196042c7ea39a7d5
@@ -292,6 +292,15 @@ class PredictiveCoding(nn.Module):
     """States s1[J], s2[L], y[K].
 
     Sizes: I = 784, J = 256, L = 128, K = 10.
+
+    Consts: v1 = 1, v2 = 1, v3 = 1.
+
+    let m1[j] = sum[i](W1[j,i] * x[i]) + b1[j]
+    let m2[l] = sum[j](W2[l,j] * f(s1[j])) + b2[l]
+    let m3[k] = sum[l](W3[k,l] * f(s2[l])) + b3[k]
+    let p2[l] = sum[j](W2[l,j] * f(m1[j])) + b2[l]
+
+    ``v_NAME`` is the change of the let NAME along a direction, ``pull_NAME`` its adjoint.
     """
 
     name = "predictive_coding"
@@ -310,7 +319,6 @@ class PredictiveCoding(nn.Module):
     relax_tolerance = 0.0001
     relax_chunk = 25
     relax_max_steps = None
-    constrained = False
     biased = {}
     beta = "auto"
     last_beta = None
@@ -394,8 +402,8 @@ class PredictiveCoding(nn.Module):
         total_4 = y - m3
         force_s2 = total_3 * (total_4 @ self.W3)
         force_s2 -= total_2
-        force_y = -total_4
-        return [force_s1, force_s2, force_y]
+        pull_m3 = -total_4
+        return [force_s1, force_s2, pull_m3]
 
     def _readouts(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
         """The answers.
@@ -412,8 +420,8 @@ class PredictiveCoding(nn.Module):
         """
         _, _, y = states
         (label,) = targets
-        match_ = (positions(10, 0, 1, self.device) == label[:, None]).to(self.dtype)
-        total = y - match_
+        hit = (positions(10, 0, 1, self.device) == label[:, None]).to(self.dtype)
+        total = y - hit
         cost = 0.5 * (total * total).sum(1)
         return [cost]
 
@@ -435,8 +443,8 @@ class PredictiveCoding(nn.Module):
         """
         _, _, y = states
         (label,) = targets
-        match_ = (positions(10, 0, 1, self.device) == label[:, None]).to(self.dtype)
-        slope_y = y - match_
+        hit = (positions(10, 0, 1, self.device) == label[:, None]).to(self.dtype)
+        slope_y = y - hit
         return [None, None, slope_y]
 
     def _cost_gradient(self, states: Tensors, fixed: Fixed, targets: Tensors) -> dict[str, Tensor]:
@@ -532,18 +540,18 @@ class PredictiveCoding(nn.Module):
         tanh_2 = torch.tanh_(p2)
         total = -(tanh_2 * tanh_2)
         total += 1
-        grad_b2 = seed_y @ self.W3 * total
-        grad_b2 += seed_s2
+        pull_p2 = seed_y @ self.W3 * total
+        pull_p2 += seed_s2
         total_2 = -(tanh * tanh)
         total_2 += 1
-        grad_b1 = grad_b2 @ self.W2 * total_2
-        grad_b1 += seed_s1
+        pull_m1 = pull_p2 @ self.W2 * total_2
+        pull_m1 += seed_s1
         return {
-            "W1": grad_b1.T @ fixed.x,
-            "W2": grad_b2.T @ tanh,
+            "W1": pull_m1.T @ fixed.x,
+            "W2": pull_p2.T @ tanh,
             "W3": seed_y.T @ tanh_2,
-            "b1": grad_b1.sum(0),
-            "b2": grad_b2.sum(0),
+            "b1": pull_m1.sum(0),
+            "b2": pull_p2.sum(0),
             "b3": seed_y.sum(0),
         }
 
@@ -556,13 +564,13 @@ class PredictiveCoding(nn.Module):
         tanh_2 = torch.tanh_(p2)
         total = -(tanh_2 * tanh_2)
         total += 1
-        total_2 = seed_y @ self.W3 * total
-        total_2 += seed_s2
-        total_3 = -(tanh * tanh)
-        total_3 += 1
-        total_4 = total_2 @ self.W2 * total_3
-        total_4 += seed_s1
-        grad_x = total_4 @ self.W1
+        pull_p2 = seed_y @ self.W3 * total
+        pull_p2 += seed_s2
+        total_2 = -(tanh * tanh)
+        total_2 += 1
+        pull_m1 = pull_p2 @ self.W2 * total_2
+        pull_m1 += seed_s1
+        grad_x = pull_m1 @ self.W1
         return {"x": grad_x}
 
     def _readout_adjoint(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> list[Tensor | None]:
@@ -879,9 +887,17 @@ class PredictiveCoding(nn.Module):
                 raise ValueError(f"cannot record {name!r}; there are energy, residual, {', '.join(self.state_names)}")
 
     def _settle(
-        self, states: list[Tensor], fixed: Fixed, phase: Phase, kept: dict[str, list[Tensor]] | None = None
+        self,
+        states: list[Tensor],
+        fixed: Fixed,
+        phase: Phase,
+        kept: dict[str, list[Tensor]] | None = None,
+        before: Callable[[Tensor | None, list[Tensor]], None] | None = None,
     ) -> Free:
-        """The free phase: at least ``steps``, then chunks for the samples whose residual is above the tolerance."""
+        """The free phase: at least ``steps``, then chunks for the samples whose residual is above the tolerance.
+
+        ``before`` sees each step's samples (their rows; None: all) and their states before it.
+        """
         kept = kept or {}
         self._record(kept, states, fixed, phase.step)
         scale = max(1.0, *(float(x.abs().max()) for x in states))
@@ -892,6 +908,8 @@ class PredictiveCoding(nn.Module):
             every = len(rows) == len(count)
             part, rest = (states, fixed) if every else ([x[rows] for x in states], fixed.rows(rows))
             for _ in range(length):
+                if before is not None:
+                    before(None if every else rows, part)
                 self._step_(part, rest, phase.step)
                 if kept:
                     states = part if every else _put(states, rows, part)
@@ -967,18 +985,14 @@ class PredictiveCoding(nn.Module):
         fixed: Fixed,
         targets: Tensors,
         how: How,
-        turned: Callable[[Tensors, Tensors], tuple[Tensors, Tensors]] | None = None,
     ) -> Gradients:
-        """Nudged phases at +beta and -beta in lockstep, and their contrast; ``turned`` is taken from their forces."""
+        """Nudged phases at +beta and -beta in lockstep, and their contrast."""
         beta, nudge = self._beta(free, fixed, targets, how.nudge, how.beta), how.nudge
         plus, minus = [x.clone() for x in free.states], [x.clone() for x in free.states]
         watch, shots = _Watch(nudge, self.dtype), _Snapshots(self.snapshots)
         for k in watch.steps():
             up = _less(self._force(plus, fixed), self._cost_force(plus, fixed, targets), beta)
             down = _less(self._force(minus, fixed), self._cost_force(minus, fixed, targets), -beta)
-            if turned is not None:
-                left, right = turned(plus, minus)
-                up, down = _less(up, left, 1.0), _less(down, right, 1.0)
             if watch.looks(k):
                 change = torch.maximum(self._change(plus, up, nudge.step), self._change(minus, down, nudge.step))
                 if watch.settled(change):
@@ -1054,84 +1068,16 @@ class PredictiveCoding(nn.Module):
         """(dE/dtheta(z(+beta)) - dE/dtheta(z(-beta))) / (2 beta): bias O(beta^2)."""
         return self._pair(self._settle(begin, fixed, how.free), fixed, targets, how)
 
-    def _pulled(
-        self, states: Tensors, fixed: Fixed, seeds: Tensors, step: Sequence[float]
-    ) -> tuple[list[Tensor], list[Tensor]]:
-        """P^T seeds and step P^T seeds, P the derivative of the projection at z + step F(z)."""
-        if self.constrained:
-            moved = [x + h * f for x, f, h in zip(states, self._force(states, fixed), step)]
-            seeds = self._project_adjoint(moved, seeds)
-        return list(seeds), [h * u for u, h in zip(seeds, step)]
+    # ---------------------------------------------------------------- the path of a free phase, and back
 
-    # ---------------------------------------------------------------- backpropagation through the steps
-
-    def _bptt(self, begin: list[Tensor], fixed: Fixed, targets: Tensors, how: How) -> Gradients:
-        """Through all steps, the start included."""
-        free, path = self._walked(begin, fixed, how.free, None)
-        slopes = _filled(self._cost_force(free.states, fixed, targets), free.states)
-        seeds, sums = self._walked_back(path, slopes, fixed, how.free)
-        seeds = self._project_adjoint(self._start(fixed), seeds)
-        start = self._start_gradient(fixed, seeds)
-        direct = self._cost_gradient(free.states, fixed, targets)
-        return self._gradients([sums, start, direct], free, fixed, targets, how)
-
-    def _tbptt(self, begin: list[Tensor], fixed: Fixed, targets: Tensors, how: How) -> Gradients:
-        """Through the last steps alone, as many as a nudged phase has."""
-        free, path = self._walked(begin, fixed, how.free, how.nudge.steps)
-        slopes = _filled(self._cost_force(free.states, fixed, targets), free.states)
-        _, sums = self._walked_back(path, slopes, fixed, how.free)
-        return self._gradients([sums, self._cost_gradient(free.states, fixed, targets)], free, fixed, targets, how)
-
-    def _walked(
-        self, states: list[Tensor], fixed: Fixed, phase: Phase, last: int | None
-    ) -> tuple[Free, Path]:
-        """The free phase with the path of each sample's ``last`` steps (all: None)."""
+    def _walked(self, states: list[Tensor], fixed: Fixed, phase: Phase) -> tuple[Free, Path]:
+        """The free phase with the path that it took."""
         path: Path = []
-        scale = max(1.0, *(float(x.abs().max()) for x in states))
-        count = torch.zeros(len(states[0]), dtype=torch.int64, device=self.device)
-        rows, length = None, phase.steps or 0
-        while True:
-            part, rest = (states, fixed) if rows is None else ([x[rows] for x in states], fixed.rows(rows))
-            for _ in range(length):
-                path.append((rows, [x.clone() for x in part]))
-                self._advance_(part, self._force(part, rest), phase.step)
-                if last is not None and rows is None and len(path) > last:
-                    path.pop(0)
-            states = part if rows is None else _put(states, rows, part)
-            count += length if rows is None else length * torch.zeros_like(count).index_fill_(0, rows, 1)
-            residual = self._residual(states, fixed, phase.step)
-            goal = float("inf") if phase.tolerance is None else phase.tolerance
-            rows = ((residual > goal) & (count < phase.max_steps)).nonzero()[:, 0]
-            if len(rows) == 0:
-                residual = residual.masked_fill(self._absorbed(states, fixed, phase.step, scale), float("inf"))
-                return Free(states, residual, count), path if last is None else self._last_of(path, len(count), last)
-            rows = None if len(rows) == len(count) else rows
-            length = min(phase.chunk, phase.max_steps - int(count.max()))
 
-    def _last_of(self, path: Path, batch: int, last: int) -> Path:
-        """For each sample its own last steps."""
-        every = torch.arange(batch, device=self.device)
-        left = torch.full_like(every, last)
-        kept: Path = []
-        for rows, states in reversed(path):
-            taken = left[every if rows is None else rows] > 0
-            left[every if rows is None else rows] -= 1
-            if bool(taken.all()):
-                kept.append((rows, states))
-            elif bool(taken.any()):
-                kept.append(((every if rows is None else rows)[taken], [x[taken] for x in states]))
-        return kept[::-1]
+        def keep(rows: Tensor | None, part: list[Tensor]) -> None:
+            path.append((rows, [x.clone() for x in part]))
 
-    def _walked_back(
-        self, path: Path, seeds: list[Tensor], fixed: Fixed, phase: Phase
-    ) -> tuple[list[Tensor], dict[str, Tensor]]:
-        """Adjoints of the steps in reverse: seeds on the states before them, and the sums for each param."""
-        sums: dict[str, Tensor] = {}
-        for back in self._steps_back(path, seeds, fixed, phase):
-            seeds = back.seeds
-            for name, slope in back.slopes.items():
-                sums[name] = sums[name].add_(slope) if name in sums else slope.clone()
-        return seeds, sums
+        return self._settle(states, fixed, phase, before=keep), path
 
     def _steps_back(self, path: Path, seeds: list[Tensor], fixed: Fixed, phase: Phase) -> Iterator[Back]:
         """The steps in reverse; what they give is valid until the next one."""
@@ -1146,6 +1092,12 @@ class PredictiveCoding(nn.Module):
             part = [u if b is None else u + b for u, b in zip(through, back)]
             seeds = part if rows is None else _put(seeds, rows, part)
             yield Back(rows, states, rest, pushed, slopes, seeds)
+
+    def _pulled(
+        self, states: Tensors, fixed: Fixed, seeds: Tensors, step: Sequence[float]
+    ) -> tuple[list[Tensor], list[Tensor]]:
+        """The seeds and step seeds: no state of this network is kept in a set."""
+        return list(seeds), [h * u for u, h in zip(seeds, step)]
 
     # ---------------------------------------------------------------- the implicit gradient
 
@@ -1168,7 +1120,6 @@ class PredictiveCoding(nn.Module):
         goal = 1e-12 if self.dtype == torch.float64 else 1e-5
         flat, residual = gmres(operator, _flat(seeds), tolerance=goal, restart=60, cycles=40)
         worst = float(residual.max())
-        self.last_solve = worst
         if not worst <= 1e3 * goal:
             finite = worst < float("inf")
             why = "there may be no isolated equilibrium here" if finite else "a derivative here is not finite"
@@ -1199,12 +1150,9 @@ class _Equilibrium(torch.autograd.Function):
         fixed = net._fixed(clamps)
         phase = net._phase(None, None, None)
         begin = net._begin(None, fixed)
-        if rule == "bptt":
-            free, path = net._walked(begin, fixed, phase, None)
-        else:
-            free, path = net._settle(begin, fixed, phase), []
-        ctx.net, ctx.rule, ctx.names = net, rule, names
-        ctx.fixed, ctx.phase, ctx.states, ctx.path = fixed, phase, free.states, path
+        free, path = net._walked(begin, fixed, phase) if rule == "bptt" else (net._settle(begin, fixed, phase), None)
+        ctx.net, ctx.names, ctx.path = net, names, path
+        ctx.fixed, ctx.phase, ctx.states = fixed, phase, free.states
         return tuple(net._readouts(free.states, fixed))
 
     @staticmethod
@@ -1215,7 +1163,7 @@ class _Equilibrium(torch.autograd.Function):
         params = [net._readout_gradient(states, fixed, seeds)]
         clamps = [net._readout_clamp_gradient(states, fixed, seeds)]
         back = _filled(net._readout_adjoint(states, fixed, seeds), states)
-        if ctx.rule == "implicit":
+        if ctx.path is None:
             pushed = net._solved(states, fixed, back, ctx.phase.step)
             params.append(net._force_pullback(states, fixed, pushed)[1])
             clamps.append(net._clamp_gradient(states, fixed, pushed))

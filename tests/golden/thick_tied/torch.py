@@ -107,17 +107,16 @@ class Fixed(NamedTuple):
     """The clamps, and what depends on clamps and params alone."""
 
     idx: Tensor
-    drive: Tensor
     x: Tensor
 
     def rows(self, rows: Tensor) -> Fixed:
         """The same for some of the samples."""
-        return self._replace(idx=self.idx[rows], drive=self.drive[rows], x=self.x[rows])
+        return self._replace(idx=self.idx[rows], x=self.x[rows])
 
 
-def normal(random: torch.Generator, shape: tuple[int, ...], mean: float, deviation: float) -> Tensor:
-    """Normal draws in float64."""
-    return mean + deviation * torch.randn(shape, generator=random, dtype=torch.float64)
+def normal(random: torch.Generator, shape: tuple[int, ...], deviation: float) -> Tensor:
+    """Normal draws of mean 0 in float64."""
+    return deviation * torch.randn(shape, generator=random, dtype=torch.float64)
 
 
 def gelu_tanh_core(u: Tensor) -> Tensor:
@@ -296,6 +295,18 @@ class ThickTied(nn.Module):
     """States z[T, D].
 
     Sizes: T = 64, D = 128, H = 4, A = 32, F = 512, V = 65.
+
+    Consts: c = 1.
+
+    let x[t,d] = tok[idx[t], d] + pos[t,d]
+    let n1[t,d]  = g1[d] * layernorm[d](z[t,d]) + h1[d]
+    let q[h,t,a] = sum[d](n1[t,d] * W_q[h,d,a])
+    let k[h,t,a] = sum[d](n1[t,d] * W_k[h,d,a])
+    let v[h,t,a] = sum[d](n1[t,d] * W_v[h,d,a])
+    let p[h,t,s] = softmax[s | s <= t](sum[a](q[h,t,a] * k[h,s,a]) / sqrt(A))
+    let n2[t,d] = g2[d] * layernorm[d](z[t,d]) + h2[d]
+
+    ``v_NAME`` is the change of the let NAME along a direction, ``pull_NAME`` its adjoint.
     """
 
     name = "thick_tied"
@@ -329,7 +340,6 @@ class ThickTied(nn.Module):
     relax_tolerance = 0.0001
     relax_chunk = 25
     relax_max_steps = 600
-    constrained = False
     biased = {}
     beta = "auto"
     last_beta = None
@@ -345,20 +355,20 @@ class ThickTied(nn.Module):
         dtype = dtype or torch.get_default_dtype()
         self.register_buffer("_anchor", torch.zeros((), device=device, dtype=dtype), persistent=False)
         random = torch.Generator().manual_seed(seed)
-        self.tok = nn.Parameter(normal(random, (65, 128), 0, 0.2).to(device, dtype))
-        self.pos = nn.Parameter(normal(random, (64, 128), 0, 0.2).to(device, dtype))
+        self.tok = nn.Parameter(normal(random, (65, 128), 0.2).to(device, dtype))
+        self.pos = nn.Parameter(normal(random, (64, 128), 0.2).to(device, dtype))
         self.g1 = nn.Parameter(torch.full((128,), 1.0, dtype=torch.float64).to(device, dtype))
         self.h1 = nn.Parameter(torch.full((128,), 0.0, dtype=torch.float64).to(device, dtype))
         self.g2 = nn.Parameter(torch.full((128,), 1.0, dtype=torch.float64).to(device, dtype))
         self.h2 = nn.Parameter(torch.full((128,), 0.0, dtype=torch.float64).to(device, dtype))
-        self.W_q = nn.Parameter(normal(random, (4, 128, 32), 0, 0.02).to(device, dtype))
-        self.W_k = nn.Parameter(normal(random, (4, 128, 32), 0, 0.02).to(device, dtype))
-        self.W_v = nn.Parameter(normal(random, (4, 128, 32), 0, 0.02).to(device, dtype))
-        self.W_o = nn.Parameter(normal(random, (4, 32, 128), 0, 0.02).to(device, dtype))
-        self.W1 = nn.Parameter(normal(random, (128, 512), 0, 0.02).to(device, dtype))
+        self.W_q = nn.Parameter(normal(random, (4, 128, 32), 0.02).to(device, dtype))
+        self.W_k = nn.Parameter(normal(random, (4, 128, 32), 0.02).to(device, dtype))
+        self.W_v = nn.Parameter(normal(random, (4, 128, 32), 0.02).to(device, dtype))
+        self.W_o = nn.Parameter(normal(random, (4, 32, 128), 0.02).to(device, dtype))
+        self.W1 = nn.Parameter(normal(random, (128, 512), 0.02).to(device, dtype))
         self.b1 = nn.Parameter(torch.full((512,), 0.0, dtype=torch.float64).to(device, dtype))
         self.b2 = nn.Parameter(torch.full((128,), 0.0, dtype=torch.float64).to(device, dtype))
-        self.W_head = nn.Parameter(normal(random, (128, 65), 0, 0.02).to(device, dtype))
+        self.W_head = nn.Parameter(normal(random, (128, 65), 0.02).to(device, dtype))
         self.register_buffer(
             "mask",
             positions(64, 0, 2, self.device) <= positions(64, 1, 2, self.device),
@@ -367,10 +377,9 @@ class ThickTied(nn.Module):
 
     def _prepare(self, idx: Tensor) -> Fixed:
         """What depends on clamps and params alone."""
-        drive = (positions(65, 0, 2, self.device) == idx[:, None, :]).to(self.dtype)
         x = self.tok[idx]
         x += self.pos
-        return Fixed(idx, drive, x)
+        return Fixed(idx, x)
 
     def _start(self, fixed: Fixed) -> list[Tensor]:
         """Where the states start."""
@@ -395,8 +404,8 @@ class ThickTied(nn.Module):
             * n2[t,e]) + b1[f])) + b2[d] - c * z[t,d] - (z[t,d] - x[t,d])
         """
         (z,) = states
-        total = z - 0.0078125 * z.sum(2)[:, :, None]
-        total_2 = 0.0078125 * (total * total).sum(2)
+        total = z - z.mean(2)[:, :, None]
+        total_2 = (total * total).mean(2)
         total_2 += 1e-05
         product = total * total_2.rsqrt()[:, :, None]
         n1 = product * self.g1
@@ -425,8 +434,8 @@ class ThickTied(nn.Module):
         readout logits[t,w] = sum[d](z[t,d] * W_head[d,w])
         """
         (z,) = states
-        logits_2 = z @ self.W_head
-        return [logits_2]
+        logits = z @ self.W_head
+        return [logits]
 
     def _cost(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor]:
         """The cost of each sample.
@@ -453,10 +462,10 @@ class ThickTied(nn.Module):
         """
         (z,) = states
         (label,) = targets
-        match_ = (positions(65, 0, 2, self.device) == label[:, None, :]).to(self.dtype)
+        hit = (positions(65, 0, 2, self.device) == label[:, None, :]).to(self.dtype)
         weights = (z @ self.W_head).softmax(2)
         total = 0.015625 * weights
-        total.add_(match_.transpose(1, 2), alpha=-0.015625)
+        total.add_(hit.transpose(1, 2), alpha=-0.015625)
         slope_z = total @ self.W_head.T
         return [slope_z]
 
@@ -468,18 +477,18 @@ class ThickTied(nn.Module):
         """
         (z,) = states
         (label,) = targets
-        match_ = (positions(65, 0, 2, self.device) == label[:, None, :]).to(self.dtype)
+        hit = (positions(65, 0, 2, self.device) == label[:, None, :]).to(self.dtype)
         weights = (z @ self.W_head).softmax(2)
         total = 0.015625 * weights
-        total.add_(match_.transpose(1, 2), alpha=-0.015625)
+        total.add_(hit.transpose(1, 2), alpha=-0.015625)
         return {"W_head": torch.einsum("Btd,Btw->dw", z, total)}
 
     def _force_adjoint(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> list[Tensor | None]:
         """J^T seeds, J = dF/dz."""
         (z,) = states
         (seed_z,) = seeds
-        total = z - 0.0078125 * z.sum(2)[:, :, None]
-        total_2 = 0.0078125 * (total * total).sum(2)
+        total = z - z.mean(2)[:, :, None]
+        total_2 = (total * total).mean(2)
         total_2 += 1e-05
         power = total_2.rsqrt()
         product = total * power[:, :, None]
@@ -487,7 +496,7 @@ class ThickTied(nn.Module):
         n2 += self.h2
         total_3 = n2 @ self.W1
         total_3 += self.b1
-        product_2 = seed_z @ self.W1 * gelu_tanh_slope(total_3) @ self.W1.T
+        pull_n2 = seed_z @ self.W1 * gelu_tanh_slope(total_3) @ self.W1.T
         n1 = product * self.g1
         n1 += self.h1
         q = torch.einsum("Btd,hda->Bhta", n1, self.W_q)
@@ -497,25 +506,27 @@ class ThickTied(nn.Module):
             float("-inf"),
         ).softmax(3)
         v = torch.einsum("Btd,hda->Bhta", n1, self.W_v)
-        W_o_z = torch.einsum("Btd,had->Btha", seed_z, self.W_o)
-        product_3 = p * torch.einsum("Bhsa,Btha->Bhts", v, W_o_z)
-        total_4 = product_3 - p * product_3.sum(3)[:, :, :, None]
-        total_5 = 0.1767766952966369 * torch.einsum(
+        W_o_seed_z = torch.einsum("Btd,had->Btha", seed_z, self.W_o)
+        pull_p = torch.einsum("Bhsa,Btha->Bhts", v, W_o_seed_z)
+        p_pull_p = p * pull_p
+        total_4 = p_pull_p - p * p_pull_p.sum(3)[:, :, :, None]
+        pull_v = torch.einsum("Bhst,Bsha->Bhta", p, W_o_seed_z)
+        pull_n1 = 0.1767766952966369 * torch.einsum(
             "Bhta,hda->Btd",
             torch.einsum("Bhsa,Bhst->Bhta", q, total_4),
             self.W_k,
         )
-        total_5.add_(
+        pull_n1.add_(
             torch.einsum("Bhta,hda->Btd", torch.einsum("Bhsa,Bhts->Bhta", k, total_4), self.W_q),
             alpha=0.1767766952966369,
         )
-        total_5 += torch.einsum("Bhta,hda->Btd", torch.einsum("Bhst,Bsha->Bhta", p, W_o_z), self.W_v)
-        total_6 = total * product_2 @ self.g2
-        total_6 += total * total_5 @ self.g1
-        total_7 = product_2 * power[:, :, None] * self.g2
-        total_7 += total_5 * power[:, :, None] * self.g1
-        total_7.add_(total * (total_2 ** (-1.5) * total_6)[:, :, None], alpha=-0.0078125)
-        back_z = total_7 - 2 * seed_z - 0.0078125 * total_7.sum(2)[:, :, None]
+        pull_n1 += torch.einsum("Bhta,hda->Btd", pull_v, self.W_v)
+        total_5 = total * pull_n2 @ self.g2
+        total_5 += total * pull_n1 @ self.g1
+        total_6 = pull_n2 * power[:, :, None] * self.g2
+        total_6 += pull_n1 * power[:, :, None] * self.g1
+        total_6.add_(total * (total_2 ** (-1.5) * total_5)[:, :, None], alpha=-0.0078125)
+        back_z = total_6 - 2 * seed_z - total_6.mean(2)[:, :, None]
         return [back_z]
 
     def _force_pullback(
@@ -527,8 +538,8 @@ class ThickTied(nn.Module):
         """J^T seeds, and <seeds, dF/dtheta> summed over the batch."""
         (z,) = states
         (seed_z,) = seeds
-        total = z - 0.0078125 * z.sum(2)[:, :, None]
-        total_2 = 0.0078125 * (total * total).sum(2)
+        total = z - z.mean(2)[:, :, None]
+        total_2 = (total * total).mean(2)
         total_2 += 1e-05
         power = total_2.rsqrt()
         product = total * power[:, :, None]
@@ -537,7 +548,7 @@ class ThickTied(nn.Module):
         total_3 = n2 @ self.W1
         total_3 += self.b1
         product_2 = seed_z @ self.W1 * gelu_tanh_slope(total_3)
-        product_3 = product_2 @ self.W1.T
+        pull_n2 = product_2 @ self.W1.T
         n1 = product * self.g1
         n1 += self.h1
         q = torch.einsum("Btd,hda->Bhta", n1, self.W_q)
@@ -547,31 +558,32 @@ class ThickTied(nn.Module):
             float("-inf"),
         ).softmax(3)
         v = torch.einsum("Btd,hda->Bhta", n1, self.W_v)
-        W_o_z = torch.einsum("Btd,had->Btha", seed_z, self.W_o)
-        product_4 = p * torch.einsum("Bhsa,Btha->Bhts", v, W_o_z)
-        total_4 = product_4 - p * product_4.sum(3)[:, :, :, None]
-        product_5 = torch.einsum("Bhsa,Bhst->Bhta", q, total_4)
-        product_6 = torch.einsum("Bhsa,Bhts->Bhta", k, total_4)
-        product_7 = torch.einsum("Bhst,Bsha->Bhta", p, W_o_z)
-        total_5 = 0.1767766952966369 * torch.einsum("Bhta,hda->Btd", product_5, self.W_k)
-        total_5.add_(torch.einsum("Bhta,hda->Btd", product_6, self.W_q), alpha=0.1767766952966369)
-        total_5 += torch.einsum("Bhta,hda->Btd", product_7, self.W_v)
-        total_6 = total * product_3 @ self.g2
-        total_6 += total * total_5 @ self.g1
-        total_7 = product_3 * power[:, :, None] * self.g2
-        total_7 += total_5 * power[:, :, None] * self.g1
-        total_7.add_(total * (total_2 ** (-1.5) * total_6)[:, :, None], alpha=-0.0078125)
-        back_z = total_7 - 2 * seed_z - 0.0078125 * total_7.sum(2)[:, :, None]
+        W_o_seed_z = torch.einsum("Btd,had->Btha", seed_z, self.W_o)
+        pull_p = torch.einsum("Bhsa,Btha->Bhts", v, W_o_seed_z)
+        p_pull_p = p * pull_p
+        total_4 = p_pull_p - p * p_pull_p.sum(3)[:, :, :, None]
+        product_3 = torch.einsum("Bhsa,Bhst->Bhta", q, total_4)
+        product_4 = torch.einsum("Bhsa,Bhts->Bhta", k, total_4)
+        pull_v = torch.einsum("Bhst,Bsha->Bhta", p, W_o_seed_z)
+        pull_n1 = 0.1767766952966369 * torch.einsum("Bhta,hda->Btd", product_3, self.W_k)
+        pull_n1.add_(torch.einsum("Bhta,hda->Btd", product_4, self.W_q), alpha=0.1767766952966369)
+        pull_n1 += torch.einsum("Bhta,hda->Btd", pull_v, self.W_v)
+        total_5 = total * pull_n2 @ self.g2
+        total_5 += total * pull_n1 @ self.g1
+        total_6 = pull_n2 * power[:, :, None] * self.g2
+        total_6 += pull_n1 * power[:, :, None] * self.g1
+        total_6.add_(total * (total_2 ** (-1.5) * total_5)[:, :, None], alpha=-0.0078125)
+        back_z = total_6 - 2 * seed_z - total_6.mean(2)[:, :, None]
         return [back_z], {
             "tok": scatter_add(seed_z, fixed.idx, 65),
             "pos": seed_z.sum(0),
-            "g1": (product * total_5).sum((0, 1)),
-            "h1": total_5.sum((0, 1)),
-            "g2": (product * product_3).sum((0, 1)),
-            "h2": product_3.sum((0, 1)),
-            "W_q": 0.1767766952966369 * torch.einsum("Bhta,Btd->hda", product_6, n1),
-            "W_k": 0.1767766952966369 * torch.einsum("Bhta,Btd->hda", product_5, n1),
-            "W_v": torch.einsum("Bhta,Btd->hda", product_7, n1),
+            "g1": (product * pull_n1).sum((0, 1)),
+            "h1": pull_n1.sum((0, 1)),
+            "g2": (product * pull_n2).sum((0, 1)),
+            "h2": pull_n2.sum((0, 1)),
+            "W_q": 0.1767766952966369 * torch.einsum("Bhta,Btd->hda", product_4, n1),
+            "W_k": 0.1767766952966369 * torch.einsum("Bhta,Btd->hda", product_3, n1),
+            "W_v": torch.einsum("Bhta,Btd->hda", pull_v, n1),
             "W_o": torch.einsum("Bhta,Btd->had", torch.einsum("Bhsa,Bhts->Bhta", v, p), seed_z),
             "W1": (
                 torch.einsum("Btd,Btf->df", seed_z, F.gelu(total_3, approximate="tanh"))
@@ -623,8 +635,8 @@ class ThickTied(nn.Module):
         """<seeds, dF/dtheta> of the terms that are no energy, summed over the batch."""
         (z,) = states
         (seed_z,) = seeds
-        total = z - 0.0078125 * z.sum(2)[:, :, None]
-        total_2 = 0.0078125 * (total * total).sum(2)
+        total = z - z.mean(2)[:, :, None]
+        total_2 = (total * total).mean(2)
         total_2 += 1e-05
         product = total * total_2.rsqrt()[:, :, None]
         n1 = product * self.g1
@@ -636,35 +648,36 @@ class ThickTied(nn.Module):
             float("-inf"),
         ).softmax(3)
         v = torch.einsum("Btd,hda->Bhta", n1, self.W_v)
-        W_o_z = torch.einsum("Btd,had->Btha", seed_z, self.W_o)
-        product_2 = p * torch.einsum("Bhsa,Btha->Bhts", v, W_o_z)
-        total_3 = product_2 - p * product_2.sum(3)[:, :, :, None]
-        product_3 = torch.einsum("Bhsa,Bhst->Bhta", q, total_3)
-        product_4 = torch.einsum("Bhsa,Bhts->Bhta", k, total_3)
-        product_5 = torch.einsum("Bhst,Bsha->Bhta", p, W_o_z)
-        total_4 = 0.1767766952966369 * torch.einsum("Bhta,hda->Btd", product_3, self.W_k)
-        total_4.add_(torch.einsum("Bhta,hda->Btd", product_4, self.W_q), alpha=0.1767766952966369)
-        total_4 += torch.einsum("Bhta,hda->Btd", product_5, self.W_v)
+        W_o_seed_z = torch.einsum("Btd,had->Btha", seed_z, self.W_o)
+        pull_p = torch.einsum("Bhsa,Btha->Bhts", v, W_o_seed_z)
+        p_pull_p = p * pull_p
+        total_3 = p_pull_p - p * p_pull_p.sum(3)[:, :, :, None]
+        product_2 = torch.einsum("Bhsa,Bhst->Bhta", q, total_3)
+        product_3 = torch.einsum("Bhsa,Bhts->Bhta", k, total_3)
+        pull_v = torch.einsum("Bhst,Bsha->Bhta", p, W_o_seed_z)
+        pull_n1 = 0.1767766952966369 * torch.einsum("Bhta,hda->Btd", product_2, self.W_k)
+        pull_n1.add_(torch.einsum("Bhta,hda->Btd", product_3, self.W_q), alpha=0.1767766952966369)
+        pull_n1 += torch.einsum("Bhta,hda->Btd", pull_v, self.W_v)
         n2 = product * self.g2
         n2 += self.h2
-        total_5 = n2 @ self.W1
-        total_5 += self.b1
-        product_6 = seed_z @ self.W1 * gelu_tanh_slope(total_5)
-        product_7 = product_6 @ self.W1.T
+        total_4 = n2 @ self.W1
+        total_4 += self.b1
+        product_4 = seed_z @ self.W1 * gelu_tanh_slope(total_4)
+        pull_n2 = product_4 @ self.W1.T
         return {
-            "g1": (product * total_4).sum((0, 1)),
-            "h1": total_4.sum((0, 1)),
-            "g2": (product * product_7).sum((0, 1)),
-            "h2": product_7.sum((0, 1)),
-            "W_q": 0.1767766952966369 * torch.einsum("Bhta,Btd->hda", product_4, n1),
-            "W_k": 0.1767766952966369 * torch.einsum("Bhta,Btd->hda", product_3, n1),
-            "W_v": torch.einsum("Bhta,Btd->hda", product_5, n1),
+            "g1": (product * pull_n1).sum((0, 1)),
+            "h1": pull_n1.sum((0, 1)),
+            "g2": (product * pull_n2).sum((0, 1)),
+            "h2": pull_n2.sum((0, 1)),
+            "W_q": 0.1767766952966369 * torch.einsum("Bhta,Btd->hda", product_3, n1),
+            "W_k": 0.1767766952966369 * torch.einsum("Bhta,Btd->hda", product_2, n1),
+            "W_v": torch.einsum("Bhta,Btd->hda", pull_v, n1),
             "W_o": torch.einsum("Bhta,Btd->had", torch.einsum("Bhsa,Bhts->Bhta", v, p), seed_z),
             "W1": (
-                torch.einsum("Btd,Btf->df", seed_z, F.gelu(total_5, approximate="tanh"))
-                + torch.einsum("Btd,Btf->df", n2, product_6)
+                torch.einsum("Btd,Btf->df", seed_z, F.gelu(total_4, approximate="tanh"))
+                + torch.einsum("Btd,Btf->df", n2, product_4)
             ),
-            "b1": product_6.sum((0, 1)),
+            "b1": product_4.sum((0, 1)),
             "b2": seed_z.sum((0, 1)),
         }
 
@@ -672,8 +685,8 @@ class ThickTied(nn.Module):
         """(J_nc - J_nc^T) directions."""
         (z,) = states
         (v_z,) = directions
-        total = z - 0.0078125 * z.sum(2)[:, :, None]
-        total_2 = 0.0078125 * (total * total).sum(2)
+        total = z - z.mean(2)[:, :, None]
+        total_2 = (total * total).mean(2)
         total_2 += 1e-05
         power = total_2.rsqrt()
         product = total * power[:, :, None]
@@ -685,60 +698,65 @@ class ThickTied(nn.Module):
             ~self.mask.T,
             float("-inf"),
         ).softmax(3)
-        total_3 = v_z - 0.0078125 * v_z.sum(2)[:, :, None]
+        total_3 = v_z - v_z.mean(2)[:, :, None]
         product_2 = total_3 * power[:, :, None]
         power_2 = total_2 ** (-1.5)
         product_3 = total * (power_2 * (total * total_3).sum(2))[:, :, None]
-        total_4 = product_2 * self.g1
-        total_4.add_(product_3 * self.g1, alpha=-0.0078125)
+        v_n1 = product_2 * self.g1
+        v_n1.add_(product_3 * self.g1, alpha=-0.0078125)
+        v_v = torch.einsum("Btd,hda->Bhta", v_n1, self.W_v)
         v = torch.einsum("Btd,hda->Bhta", n1, self.W_v)
-        total_5 = torch.einsum("Bhsa,Btha->Bhts", k, torch.einsum("Btd,hda->Btha", total_4, self.W_q))
-        total_5 += torch.einsum("Bhta,Bsha->Bhts", q, torch.einsum("Btd,hda->Btha", total_4, self.W_k))
-        product_4 = p * total_5
-        total_6 = 0.1767766952966369 * product_4
-        total_6.add_(p * product_4.sum(3)[:, :, :, None], alpha=-0.1767766952966369)
-        total_7 = torch.einsum("Bhts,Bsha->Bhta", p, torch.einsum("Btd,hda->Btha", total_4, self.W_v))
-        total_7 += torch.einsum("Bhsa,Bhts->Bhta", v, total_6)
+        v_q = torch.einsum("Btd,hda->Bhta", v_n1, self.W_q)
+        v_k = torch.einsum("Btd,hda->Bhta", v_n1, self.W_k)
+        total_4 = torch.einsum("Bhsa,Bhta->Bhts", k, v_q)
+        total_4 += torch.einsum("Bhta,Bhsa->Bhts", q, v_k)
+        product_4 = p * total_4
+        v_p = 0.1767766952966369 * product_4
+        v_p.add_(p * product_4.sum(3)[:, :, :, None], alpha=-0.1767766952966369)
+        total_5 = torch.einsum("Bhts,Bhsa->Bhta", p, v_v)
+        total_5 += torch.einsum("Bhsa,Bhts->Bhta", v, v_p)
         n2 = product * self.g2
         n2 += self.h2
-        total_8 = n2 @ self.W1
-        total_8 += self.b1
-        gelu_tanh_slope_2 = gelu_tanh_slope(total_8)
-        total_9 = product_2 * self.g2
-        total_9.add_(product_3 * self.g2, alpha=-0.0078125)
-        product_5 = v_z @ self.W1 * gelu_tanh_slope_2 @ self.W1.T
-        W_o_z = torch.einsum("Btd,had->Btha", v_z, self.W_o)
-        product_6 = p * torch.einsum("Bhsa,Btha->Bhts", v, W_o_z)
-        total_10 = product_6 - p * product_6.sum(3)[:, :, :, None]
-        total_11 = 0.1767766952966369 * torch.einsum(
+        total_6 = n2 @ self.W1
+        total_6 += self.b1
+        gelu_tanh_slope_2 = gelu_tanh_slope(total_6)
+        v_n2 = product_2 * self.g2
+        v_n2.add_(product_3 * self.g2, alpha=-0.0078125)
+        pull_n2 = v_z @ self.W1 * gelu_tanh_slope_2 @ self.W1.T
+        W_o_v_z = torch.einsum("Btd,had->Btha", v_z, self.W_o)
+        pull_p = torch.einsum("Bhsa,Btha->Bhts", v, W_o_v_z)
+        p_pull_p = p * pull_p
+        total_7 = p_pull_p - p * p_pull_p.sum(3)[:, :, :, None]
+        pull_v = torch.einsum("Bhst,Bsha->Bhta", p, W_o_v_z)
+        pull_n1 = 0.1767766952966369 * torch.einsum(
             "Bhta,hda->Btd",
-            torch.einsum("Bhsa,Bhst->Bhta", q, total_10),
+            torch.einsum("Bhsa,Bhst->Bhta", q, total_7),
             self.W_k,
         )
-        total_11.add_(
-            torch.einsum("Bhta,hda->Btd", torch.einsum("Bhsa,Bhts->Bhta", k, total_10), self.W_q),
+        pull_n1.add_(
+            torch.einsum("Bhta,hda->Btd", torch.einsum("Bhsa,Bhts->Bhta", k, total_7), self.W_q),
             alpha=0.1767766952966369,
         )
-        total_11 += torch.einsum("Bhta,hda->Btd", torch.einsum("Bhst,Bsha->Bhta", p, W_o_z), self.W_v)
-        total_12 = total * product_5 @ self.g2
-        total_12 += total * total_11 @ self.g1
-        total_13 = product_5 * power[:, :, None] * self.g2
-        total_13 += total_11 * power[:, :, None] * self.g1
-        total_13.add_(total * (power_2 * total_12)[:, :, None], alpha=-0.0078125)
-        turn_z = torch.einsum("Bhta,had->Btd", total_7, self.W_o)
-        turn_z += gelu_tanh_slope_2 * (total_9 @ self.W1) @ self.W1.T
-        turn_z -= total_13
-        turn_z.add_(total_13.sum(2)[:, :, None], alpha=0.0078125)
+        pull_n1 += torch.einsum("Bhta,hda->Btd", pull_v, self.W_v)
+        total_8 = total * pull_n2 @ self.g2
+        total_8 += total * pull_n1 @ self.g1
+        total_9 = pull_n2 * power[:, :, None] * self.g2
+        total_9 += pull_n1 * power[:, :, None] * self.g1
+        total_9.add_(total * (power_2 * total_8)[:, :, None], alpha=-0.0078125)
+        turn_z = torch.einsum("Bhta,had->Btd", total_5, self.W_o)
+        turn_z += gelu_tanh_slope_2 * (v_n2 @ self.W1) @ self.W1.T
+        turn_z -= total_9
+        turn_z += total_9.mean(2)[:, :, None]
         return [turn_z]
 
     def _penalty_gradient(self, states: Tensors, fixed: Fixed, directions: Tensors) -> dict[str, Tensor]:
         """d |J_nc directions|^2/dtheta, summed over the batch."""
         (z,) = states
         (v_z,) = directions
-        total = z - 0.0078125 * z.sum(2)[:, :, None]
-        total_2 = 0.0078125 * (total * total).sum(2)
+        total = z - z.mean(2)[:, :, None]
+        total_2 = (total * total).mean(2)
         total_2 += 1e-05
-        total_3 = v_z - 0.0078125 * v_z.sum(2)[:, :, None]
+        total_3 = v_z - v_z.mean(2)[:, :, None]
         product = total * (total_2 ** (-1.5) * (total * total_3).sum(2))[:, :, None]
         power = total_2.rsqrt()
         product_2 = total * power[:, :, None]
@@ -752,102 +770,102 @@ class ThickTied(nn.Module):
         ).softmax(3)
         v = torch.einsum("Btd,hda->Bhta", n1, self.W_v)
         product_3 = total_3 * power[:, :, None]
-        total_4 = product_3 * self.g1
-        total_4.add_(product * self.g1, alpha=-0.0078125)
-        product_4 = torch.einsum("Btd,hda->Btha", total_4, self.W_v)
-        product_5 = torch.einsum("Btd,hda->Btha", total_4, self.W_q)
-        product_6 = torch.einsum("Btd,hda->Btha", total_4, self.W_k)
-        total_5 = torch.einsum("Bhsa,Btha->Bhts", k, product_5)
-        total_5 += torch.einsum("Bhta,Bsha->Bhts", q, product_6)
-        product_7 = p * total_5
-        part = product_7.sum(3)
-        total_6 = 0.1767766952966369 * product_7
-        total_6.add_(p * part[:, :, :, None], alpha=-0.1767766952966369)
-        total_7 = torch.einsum("Bhts,Bsha->Bhta", p, product_4)
-        total_7 += torch.einsum("Bhsa,Bhts->Bhta", v, total_6)
+        v_n1 = product_3 * self.g1
+        v_n1.add_(product * self.g1, alpha=-0.0078125)
+        v_v = torch.einsum("Btd,hda->Bhta", v_n1, self.W_v)
+        v_q = torch.einsum("Btd,hda->Bhta", v_n1, self.W_q)
+        v_k = torch.einsum("Btd,hda->Bhta", v_n1, self.W_k)
+        total_4 = torch.einsum("Bhsa,Bhta->Bhts", k, v_q)
+        total_4 += torch.einsum("Bhta,Bhsa->Bhts", q, v_k)
+        product_4 = p * total_4
+        part = product_4.sum(3)
+        v_p = 0.1767766952966369 * product_4
+        v_p.add_(p * part[:, :, :, None], alpha=-0.1767766952966369)
+        total_5 = torch.einsum("Bhts,Bhsa->Bhta", p, v_v)
+        total_5 += torch.einsum("Bhsa,Bhts->Bhta", v, v_p)
         n2 = product_2 * self.g2
         n2 += self.h2
-        total_8 = n2 @ self.W1
-        total_8 += self.b1
-        gelu_tanh_slope_2 = gelu_tanh_slope(total_8)
-        total_9 = product_3 * self.g2
-        total_9.add_(product * self.g2, alpha=-0.0078125)
-        product_8 = total_9 @ self.W1
-        product_9 = gelu_tanh_slope_2 * product_8
-        total_10 = torch.einsum("Bhta,had->Btd", total_7, self.W_o)
-        total_10 += product_9 @ self.W1.T
-        product_10 = torch.einsum("Btd,had->Btha", total_10, self.W_o)
-        product_11 = torch.einsum("Bhsa,Btha->Bhts", v, product_10)
-        total_11 = 2 * product_11
-        total_11.add_((p * product_11).sum(3)[:, :, :, None], alpha=-2)
-        product_12 = p * total_11
-        product_13 = torch.einsum("Bhsa,Bhst->Bhta", q, product_12)
-        product_14 = torch.einsum("Bhsa,Bhts->Bhta", k, product_12)
-        product_15 = torch.einsum("Bhst,Bsha->Bhta", p, product_10)
-        total_12 = 0.1767766952966369 * torch.einsum("Bhta,hda->Btd", product_13, self.W_k)
-        total_12.add_(torch.einsum("Bhta,hda->Btd", product_14, self.W_q), alpha=0.1767766952966369)
-        total_12.add_(torch.einsum("Bhta,hda->Btd", product_15, self.W_v), alpha=2)
-        product_16 = torch.einsum("Bhst,Bsha->Bhta", total_6, product_10)
-        total_13 = 0.1767766952966369 * (total_5 * total_11)
-        total_13.add_(torch.einsum("Bsha,Btha->Bhts", product_4, product_10), alpha=2)
-        total_13.add_(product_11 * part[:, :, :, None], alpha=-0.3535533905932738)
-        product_17 = p * total_13
-        total_14 = product_17 - p * product_17.sum(3)[:, :, :, None]
-        total_15 = 0.1767766952966369 * torch.einsum("Bsha,Bhst->Bhta", product_5, product_12)
-        total_15.add_(torch.einsum("Bhsa,Bhst->Bhta", q, total_14), alpha=0.1767766952966369)
-        total_16 = 0.1767766952966369 * torch.einsum("Bsha,Bhts->Bhta", product_6, product_12)
-        total_16.add_(torch.einsum("Bhsa,Bhts->Bhta", k, total_14), alpha=0.1767766952966369)
-        total_17 = 2 * torch.einsum("Bhta,hda->Btd", product_16, self.W_v)
-        total_17 += torch.einsum("Bhta,hda->Btd", total_15, self.W_k)
-        total_17 += torch.einsum("Bhta,hda->Btd", total_16, self.W_q)
-        product_18 = total_10 @ self.W1
-        product_19 = gelu_tanh_slope_2 * product_18
-        product_20 = product_19 @ self.W1.T
-        gelu_tanh_scale = (math.sqrt(2 / math.pi) * torch.full((64, 512), 1, device=self.device, dtype=self.dtype))
-        product_21 = total_8 * total_8
-        total_18 = 0.134145 * product_21
-        total_18 += 1
-        product_22 = total_18 * gelu_tanh_scale
-        gelu_tanh_core_2 = gelu_tanh_core(total_8)
-        total_19 = 0.134145 * (product_21 * gelu_tanh_scale)
-        total_19 += product_22
-        total_19 -= total_8 * gelu_tanh_core_2 * (product_22 * product_22)
-        total_20 = -(gelu_tanh_core_2 * gelu_tanh_core_2)
-        total_20 += 1
-        product_23 = product_8 * product_18 * (total_19 * total_20)
-        product_24 = product_23 @ self.W1.T
+        total_6 = n2 @ self.W1
+        total_6 += self.b1
+        gelu_tanh_slope_2 = gelu_tanh_slope(total_6)
+        v_n2 = product_3 * self.g2
+        v_n2.add_(product * self.g2, alpha=-0.0078125)
+        W1_v_n2 = v_n2 @ self.W1
+        product_5 = gelu_tanh_slope_2 * W1_v_n2
+        total_7 = torch.einsum("Bhta,had->Btd", total_5, self.W_o)
+        total_7 += product_5 @ self.W1.T
+        product_6 = torch.einsum("Btd,had->Btha", total_7, self.W_o)
+        product_7 = torch.einsum("Bhsa,Btha->Bhts", v, product_6)
+        total_8 = 2 * product_7
+        total_8.add_((p * product_7).sum(3)[:, :, :, None], alpha=-2)
+        product_8 = p * total_8
+        product_9 = torch.einsum("Bhsa,Bhst->Bhta", q, product_8)
+        product_10 = torch.einsum("Bhsa,Bhts->Bhta", k, product_8)
+        product_11 = torch.einsum("Bhst,Bsha->Bhta", p, product_6)
+        total_9 = 0.1767766952966369 * torch.einsum("Bhta,hda->Btd", product_9, self.W_k)
+        total_9.add_(torch.einsum("Bhta,hda->Btd", product_10, self.W_q), alpha=0.1767766952966369)
+        total_9.add_(torch.einsum("Bhta,hda->Btd", product_11, self.W_v), alpha=2)
+        product_12 = torch.einsum("Bhst,Bsha->Bhta", v_p, product_6)
+        pull_p = 0.1767766952966369 * (total_4 * total_8)
+        pull_p.add_(torch.einsum("Bhsa,Btha->Bhts", v_v, product_6), alpha=2)
+        pull_p.add_(product_7 * part[:, :, :, None], alpha=-0.3535533905932738)
+        p_pull_p = p * pull_p
+        total_10 = p_pull_p - p * p_pull_p.sum(3)[:, :, :, None]
+        pull_k = 0.1767766952966369 * torch.einsum("Bhsa,Bhst->Bhta", v_q, product_8)
+        pull_k.add_(torch.einsum("Bhsa,Bhst->Bhta", q, total_10), alpha=0.1767766952966369)
+        pull_q = 0.1767766952966369 * torch.einsum("Bhsa,Bhts->Bhta", v_k, product_8)
+        pull_q.add_(torch.einsum("Bhsa,Bhts->Bhta", k, total_10), alpha=0.1767766952966369)
+        pull_n1 = 2 * torch.einsum("Bhta,hda->Btd", product_12, self.W_v)
+        pull_n1 += torch.einsum("Bhta,hda->Btd", pull_k, self.W_k)
+        pull_n1 += torch.einsum("Bhta,hda->Btd", pull_q, self.W_q)
+        product_13 = total_7 @ self.W1
+        product_14 = gelu_tanh_slope_2 * product_13
+        product_15 = product_14 @ self.W1.T
+        product_16 = total_6 * total_6
+        total_11 = 0.26829 * product_16
+        total_11 += 1
+        gelu_tanh_core_2 = gelu_tanh_core(total_6)
+        total_12 = 0.134145 * product_16
+        total_12 += 1
+        gelu_tanh_scale = math.sqrt(2 / math.pi) * total_12
+        total_13 = math.sqrt(2 / math.pi) * total_11
+        total_13 -= total_6 * gelu_tanh_core_2 * (gelu_tanh_scale * gelu_tanh_scale)
+        total_14 = -(gelu_tanh_core_2 * gelu_tanh_core_2)
+        total_14 += 1
+        product_17 = W1_v_n2 * product_13 * (total_13 * total_14)
+        product_18 = product_17 @ self.W1.T
         return {
             "g1": (
-                (product_3 * total_12).sum((0, 1))
-                + (product_2 * total_17).sum((0, 1))
-                - 0.0078125 * (product * total_12).sum((0, 1))
+                (product_3 * total_9).sum((0, 1))
+                + (product_2 * pull_n1).sum((0, 1))
+                - 0.0078125 * (product * total_9).sum((0, 1))
             ),
-            "h1": total_17.sum((0, 1)),
+            "h1": pull_n1.sum((0, 1)),
             "g2": (
-                2 * (product_3 * product_20).sum((0, 1))
-                + 2 * (product_2 * product_24).sum((0, 1))
-                - 0.015625 * (product * product_20).sum((0, 1))
+                2 * (product_3 * product_15).sum((0, 1))
+                + 2 * (product_2 * product_18).sum((0, 1))
+                - 0.015625 * (product * product_15).sum((0, 1))
             ),
-            "h2": 2 * product_24.sum((0, 1)),
+            "h2": 2 * product_18.sum((0, 1)),
             "W_q": (
-                0.1767766952966369 * torch.einsum("Bhta,Btd->hda", product_14, total_4)
-                + torch.einsum("Bhta,Btd->hda", total_16, n1)
+                0.1767766952966369 * torch.einsum("Bhta,Btd->hda", product_10, v_n1)
+                + torch.einsum("Bhta,Btd->hda", pull_q, n1)
             ),
             "W_k": (
-                0.1767766952966369 * torch.einsum("Bhta,Btd->hda", product_13, total_4)
-                + torch.einsum("Bhta,Btd->hda", total_15, n1)
+                0.1767766952966369 * torch.einsum("Bhta,Btd->hda", product_9, v_n1)
+                + torch.einsum("Bhta,Btd->hda", pull_k, n1)
             ),
             "W_v": (
-                2 * torch.einsum("Bhta,Btd->hda", product_16, n1)
-                + 2 * torch.einsum("Bhta,Btd->hda", product_15, total_4)
+                2 * torch.einsum("Bhta,Btd->hda", product_12, n1)
+                + 2 * torch.einsum("Bhta,Btd->hda", product_11, v_n1)
             ),
-            "W_o": 2 * torch.einsum("Bhta,Btd->had", total_7, total_10),
+            "W_o": 2 * torch.einsum("Bhta,Btd->had", total_5, total_7),
             "W1": (
-                2 * torch.einsum("Btf,Btd->df", product_9, total_10)
-                + 2 * torch.einsum("Btd,Btf->df", total_9, product_19)
-                + 2 * torch.einsum("Btd,Btf->df", n2, product_23)
+                2 * torch.einsum("Btf,Btd->df", product_5, total_7)
+                + 2 * torch.einsum("Btd,Btf->df", v_n2, product_14)
+                + 2 * torch.einsum("Btd,Btf->df", n2, product_17)
             ),
-            "b1": 2 * product_23.sum((0, 1)),
+            "b1": 2 * product_17.sum((0, 1)),
         }
 
     def _ties(self) -> dict[str, Tensor]:
@@ -1125,9 +1143,17 @@ class ThickTied(nn.Module):
                 raise ValueError(f"cannot record {name!r}; there are energy, residual, {', '.join(self.state_names)}")
 
     def _settle(
-        self, states: list[Tensor], fixed: Fixed, phase: Phase, kept: dict[str, list[Tensor]] | None = None
+        self,
+        states: list[Tensor],
+        fixed: Fixed,
+        phase: Phase,
+        kept: dict[str, list[Tensor]] | None = None,
+        before: Callable[[Tensor | None, list[Tensor]], None] | None = None,
     ) -> Free:
-        """The free phase: at least ``steps``, then chunks for the samples whose residual is above the tolerance."""
+        """The free phase: at least ``steps``, then chunks for the samples whose residual is above the tolerance.
+
+        ``before`` sees each step's samples (their rows; None: all) and their states before it.
+        """
         kept = kept or {}
         self._record(kept, states, fixed, phase.step)
         scale = max(1.0, *(float(x.abs().max()) for x in states))
@@ -1138,6 +1164,8 @@ class ThickTied(nn.Module):
             every = len(rows) == len(count)
             part, rest = (states, fixed) if every else ([x[rows] for x in states], fixed.rows(rows))
             for _ in range(length):
+                if before is not None:
+                    before(None if every else rows, part)
                 self._step_(part, rest, phase.step)
                 if kept:
                     states = part if every else _put(states, rows, part)
@@ -1325,84 +1353,16 @@ class ThickTied(nn.Module):
 
         return self._pair(self._settle(begin, fixed, how.free), fixed, targets, how, turned)
 
-    def _pulled(
-        self, states: Tensors, fixed: Fixed, seeds: Tensors, step: Sequence[float]
-    ) -> tuple[list[Tensor], list[Tensor]]:
-        """P^T seeds and step P^T seeds, P the derivative of the projection at z + step F(z)."""
-        if self.constrained:
-            moved = [x + h * f for x, f, h in zip(states, self._force(states, fixed), step)]
-            seeds = self._project_adjoint(moved, seeds)
-        return list(seeds), [h * u for u, h in zip(seeds, step)]
+    # ---------------------------------------------------------------- the path of a free phase, and back
 
-    # ---------------------------------------------------------------- backpropagation through the steps
-
-    def _bptt(self, begin: list[Tensor], fixed: Fixed, targets: Tensors, how: How) -> Gradients:
-        """Through all steps, the start included."""
-        free, path = self._walked(begin, fixed, how.free, None)
-        slopes = _filled(self._cost_force(free.states, fixed, targets), free.states)
-        seeds, sums = self._walked_back(path, slopes, fixed, how.free)
-        seeds = self._project_adjoint(self._start(fixed), seeds)
-        start = self._start_gradient(fixed, seeds)
-        direct = self._cost_gradient(free.states, fixed, targets)
-        return self._gradients([sums, start, direct], free, fixed, targets, how)
-
-    def _tbptt(self, begin: list[Tensor], fixed: Fixed, targets: Tensors, how: How) -> Gradients:
-        """Through the last steps alone, as many as a nudged phase has."""
-        free, path = self._walked(begin, fixed, how.free, how.nudge.steps)
-        slopes = _filled(self._cost_force(free.states, fixed, targets), free.states)
-        _, sums = self._walked_back(path, slopes, fixed, how.free)
-        return self._gradients([sums, self._cost_gradient(free.states, fixed, targets)], free, fixed, targets, how)
-
-    def _walked(
-        self, states: list[Tensor], fixed: Fixed, phase: Phase, last: int | None
-    ) -> tuple[Free, Path]:
-        """The free phase with the path of each sample's ``last`` steps (all: None)."""
+    def _walked(self, states: list[Tensor], fixed: Fixed, phase: Phase) -> tuple[Free, Path]:
+        """The free phase with the path that it took."""
         path: Path = []
-        scale = max(1.0, *(float(x.abs().max()) for x in states))
-        count = torch.zeros(len(states[0]), dtype=torch.int64, device=self.device)
-        rows, length = None, phase.steps or 0
-        while True:
-            part, rest = (states, fixed) if rows is None else ([x[rows] for x in states], fixed.rows(rows))
-            for _ in range(length):
-                path.append((rows, [x.clone() for x in part]))
-                self._advance_(part, self._force(part, rest), phase.step)
-                if last is not None and rows is None and len(path) > last:
-                    path.pop(0)
-            states = part if rows is None else _put(states, rows, part)
-            count += length if rows is None else length * torch.zeros_like(count).index_fill_(0, rows, 1)
-            residual = self._residual(states, fixed, phase.step)
-            goal = float("inf") if phase.tolerance is None else phase.tolerance
-            rows = ((residual > goal) & (count < phase.max_steps)).nonzero()[:, 0]
-            if len(rows) == 0:
-                residual = residual.masked_fill(self._absorbed(states, fixed, phase.step, scale), float("inf"))
-                return Free(states, residual, count), path if last is None else self._last_of(path, len(count), last)
-            rows = None if len(rows) == len(count) else rows
-            length = min(phase.chunk, phase.max_steps - int(count.max()))
 
-    def _last_of(self, path: Path, batch: int, last: int) -> Path:
-        """For each sample its own last steps."""
-        every = torch.arange(batch, device=self.device)
-        left = torch.full_like(every, last)
-        kept: Path = []
-        for rows, states in reversed(path):
-            taken = left[every if rows is None else rows] > 0
-            left[every if rows is None else rows] -= 1
-            if bool(taken.all()):
-                kept.append((rows, states))
-            elif bool(taken.any()):
-                kept.append(((every if rows is None else rows)[taken], [x[taken] for x in states]))
-        return kept[::-1]
+        def keep(rows: Tensor | None, part: list[Tensor]) -> None:
+            path.append((rows, [x.clone() for x in part]))
 
-    def _walked_back(
-        self, path: Path, seeds: list[Tensor], fixed: Fixed, phase: Phase
-    ) -> tuple[list[Tensor], dict[str, Tensor]]:
-        """Adjoints of the steps in reverse: seeds on the states before them, and the sums for each param."""
-        sums: dict[str, Tensor] = {}
-        for back in self._steps_back(path, seeds, fixed, phase):
-            seeds = back.seeds
-            for name, slope in back.slopes.items():
-                sums[name] = sums[name].add_(slope) if name in sums else slope.clone()
-        return seeds, sums
+        return self._settle(states, fixed, phase, before=keep), path
 
     def _steps_back(self, path: Path, seeds: list[Tensor], fixed: Fixed, phase: Phase) -> Iterator[Back]:
         """The steps in reverse; what they give is valid until the next one."""
@@ -1417,6 +1377,12 @@ class ThickTied(nn.Module):
             part = [u if b is None else u + b for u, b in zip(through, back)]
             seeds = part if rows is None else _put(seeds, rows, part)
             yield Back(rows, states, rest, pushed, slopes, seeds)
+
+    def _pulled(
+        self, states: Tensors, fixed: Fixed, seeds: Tensors, step: Sequence[float]
+    ) -> tuple[list[Tensor], list[Tensor]]:
+        """The seeds and step seeds: no state of this network is kept in a set."""
+        return list(seeds), [h * u for u, h in zip(seeds, step)]
 
     # ---------------------------------------------------------------- the implicit gradient
 
@@ -1439,7 +1405,6 @@ class ThickTied(nn.Module):
         goal = 1e-12 if self.dtype == torch.float64 else 1e-5
         flat, residual = gmres(operator, _flat(seeds), tolerance=goal, restart=60, cycles=40)
         worst = float(residual.max())
-        self.last_solve = worst
         if not worst <= 1e3 * goal:
             finite = worst < float("inf")
             why = "there may be no isolated equilibrium here" if finite else "a derivative here is not finite"
@@ -1470,12 +1435,9 @@ class _Equilibrium(torch.autograd.Function):
         fixed = net._fixed(clamps)
         phase = net._phase(None, None, None)
         begin = net._begin(None, fixed)
-        if rule == "bptt":
-            free, path = net._walked(begin, fixed, phase, None)
-        else:
-            free, path = net._settle(begin, fixed, phase), []
-        ctx.net, ctx.rule, ctx.names = net, rule, names
-        ctx.fixed, ctx.phase, ctx.states, ctx.path = fixed, phase, free.states, path
+        free, path = net._walked(begin, fixed, phase) if rule == "bptt" else (net._settle(begin, fixed, phase), None)
+        ctx.net, ctx.names, ctx.path = net, names, path
+        ctx.fixed, ctx.phase, ctx.states = fixed, phase, free.states
         return tuple(net._readouts(free.states, fixed))
 
     @staticmethod
@@ -1486,7 +1448,7 @@ class _Equilibrium(torch.autograd.Function):
         params = [net._readout_gradient(states, fixed, seeds)]
         clamps = [net._readout_clamp_gradient(states, fixed, seeds)]
         back = _filled(net._readout_adjoint(states, fixed, seeds), states)
-        if ctx.rule == "implicit":
+        if ctx.path is None:
             pushed = net._solved(states, fixed, back, ctx.phase.step)
             params.append(net._force_pullback(states, fixed, pushed)[1])
             clamps.append(net._clamp_gradient(states, fixed, pushed))
