@@ -58,6 +58,11 @@ class Features:
         return bool(PAIRED & set(self.rules))
 
     @property
+    def differs(self) -> bool:
+        """Whether a rule takes the difference of two phases."""
+        return self.paired or "ep" in self.rules
+
+    @property
     def turned(self) -> bool:
         """Whether a rule corrects both of them."""
         return bool(TURNED & set(self.rules))
