@@ -62,7 +62,7 @@ MODULE_ATTRIBUTES = frozenset(
     share_memory state_dict to to_empty train training type xpu zero_grad
     biased beta clamp_shapes correction cost device dtype energy first_bad_term force forward gradients
     last_beta last_leakage metric_names metrics name nudge_steps param_attributes param_bounds params points
-    project_params readout readout_names relax relax_chunk relax_max_steps relax_step relax_steps relax_tolerance rules
-    snapshots source start state_names state_shapes target_shapes term_names terms
+    project_params radius readout readout_names relax relax_chunk relax_max_steps relax_step relax_steps relax_tolerance
+    rules snapshots source start state_names state_shapes target_shapes term_names terms
     """.split()
 )

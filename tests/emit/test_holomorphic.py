@@ -95,3 +95,29 @@ def test_kinks_that_no_state_passes_are_no_obstacle() -> None:
     ]
     for name, value in gradients[1].items():
         assert float((gradients[0][name] - value).abs().max()) < 1e-3 * (1 + float(value.abs().max())), name
+
+
+RADIUS = """network circle
+dim N = 3
+clamp x[N]
+target y[N]
+state z[N]
+param W[N, N] ~ normal(0.3)
+energy pull = sum[n](z[n]^4/4 + z[n]^2/2 - z[n]*sum[m](W[n,m]*x[m]))
+cost c = sum[n]((z[n] - y[n])^2)/2
+relax { step = 1/4, steps = 100 }
+nudge { beta = 1/16, radius = 1/8 }
+"""
+
+
+def test_the_radius_of_the_spec_is_that_of_the_circle_alone() -> None:
+    network = resolved(RADIUS)
+    options = Options(rules=RULES, label="spec", version="test")
+    net = instantiate(torch_module(network, options), class_name(network.name), dtype=torch.float64)
+    x, y = torch.rand(2, 2, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+
+    def used(rule: str, **strength: float) -> float:
+        return net.gradients({"x": x}, {"y": y}, rule=rule, **strength).beta
+
+    assert used("holomorphic-ep") == 1 / 8 and used("centered-ep") == 1 / 16
+    assert used("holomorphic-ep", radius=1 / 2) == 1 / 2 and used("holomorphic-ep", beta=1 / 4) == 1 / 4
