@@ -4,6 +4,7 @@ from energyc.diagnostics.bug import CompilerBug, stage
 from energyc.diagnostics.model import Diagnostic, Label, SpecError, UserError
 from energyc.diagnostics.render import render_text, render_user_error, summary
 from energyc.diagnostics.render_json import to_json
+from energyc.diagnostics.render_line import escaped
 from energyc.diagnostics.source import Position, Source, Span
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "Span",
     "SpecError",
     "UserError",
+    "escaped",
     "render_text",
     "render_user_error",
     "stage",
