@@ -304,7 +304,7 @@ def _out_of_range(token: Token) -> Diagnostic:
 
 
 def _comment_above(text: str, offset: int) -> str:
-    """The comment lines directly above the line of ``offset``, without their signs; what would steer a terminal is escaped."""
+    """The comment lines directly above the line of ``offset``, without their signs, control characters escaped."""
     lines: list[str] = []
     for line in reversed(text[:offset].split("\n")[:-1]):
         if not line.lstrip().startswith("#"):
