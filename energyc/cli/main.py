@@ -14,7 +14,7 @@ from energyc.version import __version__
 #: Command -> what it does; its module is ``energyc.cli.COMMAND_command``.
 COMMANDS: Mapping[str, str] = MappingProxyType(
     {
-        "check": "Type a spec: classes with evidence, rules, claims, counts.",
+        "check": "Type a spec: classes with evidence, rules, counts.",
         "compile": "Write one self-contained module for each target.",
         "train": "Train a network into a run folder, or resume a run.",
         "eval": "Metrics of a run's best checkpoint.",
