@@ -240,6 +240,15 @@ def test_verify(tmp_path: Path, capfd: Capture) -> None:
     assert done.json["spectrum"]["step_radius"] < 1
 
 
+def test_a_run_is_verified_by_the_rule_that_trained_it(tmp_path: Path, capfd: Capture) -> None:
+    run = tmp_path / "run"
+    flags = ("--preset", "tiny", "--rule", "ep", "--steps", "1", "--out", run, "--quiet")
+    assert energyc(capfd, "train", written(tmp_path), *flags).status == 0
+    found = energyc(capfd, "verify", run, "--format", "json").json
+    assert "ep" in found["rules"] and "centered-ep" not in found["rules"]
+    assert found["float32"]
+
+
 def test_data_paths(tmp_path: Path, capfd: Capture) -> None:
     path = written(tmp_path)
     wrong = energyc(capfd, "train", path, "--data", "nowhere", "--out", tmp_path / "run")
