@@ -2,6 +2,7 @@
 
 from energyc.diagnostics.bug import CompilerBug, stage
 from energyc.diagnostics.model import Diagnostic, Label, SpecError, UserError
+from energyc.diagnostics.near import near
 from energyc.diagnostics.render import render_text, render_user_error, summary
 from energyc.diagnostics.render_json import to_json
 from energyc.diagnostics.render_line import escaped
@@ -17,6 +18,7 @@ __all__ = [
     "SpecError",
     "UserError",
     "escaped",
+    "near",
     "render_text",
     "render_user_error",
     "stage",

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 
 from energyc.analysis.classify import classify
 from energyc.analysis.rules import RULES as KNOWN_RULES
 from energyc.analysis.rules import admissible
 from energyc.analysis.verdict import Tie, Verdict
 from energyc.analysis.witness_data import witness_data
-from energyc.diagnostics import UserError
+from energyc.diagnostics import UserError, near
 from energyc.emit.features import RULES
 from energyc.ir import Map, Node, walk
 from energyc.notation import Notation, left_side, of_network
@@ -73,8 +72,8 @@ def check_rules(name: str, classes: Classes, asked: Sequence[str]) -> None:
     """Raise UserError for the first rule that does not exist, is not there yet, or is inadmissible on the network."""
     for rule in asked:
         if rule not in KNOWN_RULES:
-            near = get_close_matches(rule, KNOWN_RULES, n=1)
-            help_text = f"did you mean {near[0]}?" if near else f"rules: {', '.join(KNOWN_RULES)}"
+            meant = near(rule, KNOWN_RULES)
+            help_text = f"did you mean {meant[0]}?" if meant else f"rules: {', '.join(KNOWN_RULES)}"
             raise UserError(f"there is no rule {rule}", code="E0910", help=help_text)
         if rule not in RULES:
             raise UserError(f"the rule {rule} is not there yet", code="E0990", help=f"use one of {', '.join(RULES)}")
