@@ -216,11 +216,6 @@ def check_source(source: Source, choices: Choices = Choices()) -> CheckReport:
         return check_report(network, derivation, classes)
 
 
-def check_text(text: str, name: str = "<text>") -> CheckReport:
-    """The report of a spec's text under a name."""
-    return check_source(Source(name, text))
-
-
 def compile_spec(
     spec: str | Path,
     choices: Choices = Choices(),

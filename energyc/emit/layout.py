@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 WIDTH = 112
+TEXT_WIDTH = 110
 _OPENING, _CLOSING = "([{", ")]}"
 
 
@@ -16,9 +17,9 @@ def safe(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"""', "'''")
 
 
-def wrapped(text: str, width: int = 110) -> list[str]:
+def wrapped(text: str) -> list[str]:
     """Paragraphs wrapped."""
-    return [line for paragraph in text.split("\n") for line in (textwrap.wrap(paragraph, width) or [""])]
+    return [line for paragraph in text.split("\n") for line in (textwrap.wrap(paragraph, TEXT_WIDTH) or [""])]
 
 
 def fitted(lines: Sequence[str]) -> list[str]:

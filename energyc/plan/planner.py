@@ -16,7 +16,7 @@ from energyc.plan.statics import MOVING_KINDS, Statics
 
 @dataclass(frozen=True)
 class PlannedRoutine:
-    """A routine's statements in order, and its outputs; ``names`` are hints for those who write it."""
+    """A routine's statements in order, and its outputs."""
 
     name: str
     statements: tuple[Node, ...]
@@ -36,10 +36,6 @@ class Plan:
     fixed: tuple[Node, ...]
     names: Mapping[Node, str]
     passes: Passes
-
-    def count(self) -> dict[str, int]:
-        """Statements of each routine: the compile-time budget that goldens hold."""
-        return {routine.name: len(routine.statements) for routine in self.routines}
 
 
 def plan(
