@@ -76,11 +76,14 @@ class Compiled:
 
 
 def read(spec: str | Path) -> Source:
-    """The source of a spec: a path, ``-`` for standard input, or the text itself (which has more than one line)."""
-    from energyc.syntax import read_source
+    """The source of a spec: a path, ``-`` for standard input, or the text itself (which has more than one line).
+
+    Raises UserError: a file that cannot be read, what is no text.
+    """
+    from energyc.syntax import decode, read_source
 
     if isinstance(spec, str) and "\n" in spec:
-        return Source("<text>", spec)
+        return decode(spec.encode(errors="surrogatepass"), "<text>")
     with stage("read", str(spec)):
         return read_source(spec)
 
@@ -211,11 +214,6 @@ def check_source(source: Source, choices: Choices = Choices()) -> CheckReport:
     classes = classify(network)
     with stage("report", source.name):
         return check_report(network, derivation, classes)
-
-
-def check_text(text: str, name: str = "<text>") -> CheckReport:
-    """The report of a spec's text under a name."""
-    return check_source(Source(name, text))
 
 
 def compile_spec(

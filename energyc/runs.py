@@ -20,6 +20,8 @@ from energyc.version import __version__
 if TYPE_CHECKING:
     import torch
 
+    from energyc.train.feeds import Feeds
+    from energyc.train.run import SavedRun
     from energyc.train.session import Session
 
 
@@ -114,17 +116,20 @@ def reopen(run: Path, *, steps: int | None = None, data: Sequence[str] = (), dev
     from energyc.train.run import load_run
 
     saved = load_run(run)
-    source = Source(str(run / "spec.energy"), saved.spec)
-    network = resolve(source)
+    network = resolve(saved.source)
     options = saved.options if steps is None else saved.options.with_steps(steps)
-    rule = str(saved.info.get("rule", options.rule or "implicit"))
-    compiled = emit(network, [rule, "implicit"])
-    paths = _found(
-        {str(k): str(v) for k, v in dict(saved.info.get("data", {})).items()}, data_paths(network, data), run
-    )
+    compiled = emit(network, [saved.rule, "implicit"])
+    paths = _found(saved, data_paths(network, data))
     datasets = open_data(network, paths, options.seed)
     where = device or str(saved.info.get("device", "cpu"))
-    return Prepared(source, Choices(), network, compiled, options, datasets, paths, where)
+    return Prepared(saved.source, Choices(), network, compiled, options, datasets, paths, where)
+
+
+def feeds_of(saved: SavedRun, network: Network) -> Feeds:
+    """What feeds the network of a run from the run's own data. Raises UserError where they cannot be opened."""
+    from energyc.train.feeds import Feeds
+
+    return Feeds(open_data(network, _found(saved, {}), saved.options.seed), *_fields(network))
 
 
 def load(
@@ -163,7 +168,7 @@ def load_trained(run: Path, choices: Choices, *, device: Any = "cpu", dtype: tor
     from energyc.train.run import load_run
 
     saved = load_run(run)
-    network = resolve(Source(str(run / "spec.energy"), saved.spec), choices)
+    network = resolve(saved.source, choices)
     compiled = emit(network, ALL, choices)
     net = instantiate(compiled, device, dtype or dtype_of(network), saved.options.seed)
     saved.load_into(net)
@@ -216,11 +221,12 @@ def _only_binding(network: Network, text: str) -> str:
     return next(iter(network.bindings))
 
 
-def _found(recorded: Mapping[str, str], given: Mapping[str, str], run: Path) -> dict[str, str]:
+def _found(saved: SavedRun, given: Mapping[str, str]) -> dict[str, str]:
     """The paths of a run's data, those given now first. Raises UserError for one that is gone."""
+    recorded = {str(name): str(path) for name, path in dict(saved.info.get("data", {})).items()}
     for name, path in recorded.items():
         if name not in given and not Path(path).exists():
-            message = f"{run} was made with the data {name} from {path}, and nothing is there now"
+            message = f"{saved.folder.path} was made with the data {name} from {path}, and nothing is there now"
             raise UserError(message, code="E0913", help=f"say where they lie now: --data {name}=PATH")
     return {**recorded, **given}
 

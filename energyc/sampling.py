@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from energyc.data.characters import Characters
-from energyc.diagnostics import Source, UserError
+from energyc.diagnostics import UserError
 from energyc.pipeline import emit, for_data, instantiate, resolve
 from energyc.resolve import Network
 from energyc.runs import dtype_of
@@ -62,7 +62,7 @@ def _reopened(run: Path, device: str) -> tuple[Network, Any]:
     from energyc.train.run import load_run
 
     saved = load_run(run)
-    network = resolve(Source(str(run / "spec.energy"), saved.spec))
+    network = resolve(saved.source)
     LanguageModel.of(network)
     net = instantiate(emit(network, ["implicit"]), device, dtype_of(network), saved.options.seed)
     saved.load_into(net)

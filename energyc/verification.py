@@ -12,11 +12,12 @@ from energyc.diagnostics import Source, UserError, stage
 from energyc.ir import Stop, walk
 from energyc.pipeline import ALL, Choices, Compiled, emit, instantiate, read, resolve
 from energyc.resolve import Network
-from energyc.runs import dtype_of, is_run, reopen
+from energyc.runs import dtype_of, feeds_of, is_run
 from energyc.syntax import ast
 
 if TYPE_CHECKING:
     from energyc.rules import Fidelity, PrecisionTable, Probe
+    from energyc.train.run import SavedRun
 
 #: The preset that gives sizes small enough to solve exactly.
 PRESET = "verify"
@@ -58,32 +59,22 @@ def verify(
     samples where its data can be opened. With ``sweep_residual`` also from free phases that were cut off early.
     Raises SpecError, UserError.
     """
-    run = Path(spec_or_run) if is_run(spec_or_run) else None
-    source = read(spec_or_run) if run is None else _run_source(run)
-    choices = choices if run else _at_small_sizes(source, choices)
+    from energyc.train.run import load_run
+
+    saved = load_run(spec_or_run) if is_run(spec_or_run) else None
+    source = read(spec_or_run) if saved is None else saved.source
+    choices = _at_small_sizes(source, choices) if saved is None else choices
     network = resolve(source, choices)
-    compiled = emit(network, rules or (ALL if run is None else [_rule_of(run, network), "implicit"]), choices)
-    exact, configured = _twins(compiled, run, gain)
+    trained_by = str(network.train.get("rule", "implicit")) if saved is None else saved.rule
+    compiled = emit(network, rules or (ALL if saved is None else [trained_by, "implicit"]), choices)
+    exact, configured = _twins(compiled, saved, gain)
     with stage("verify", source.name):
-        probe = _probe_of(run) if run is not None else None
-        fidelity, precision = _measured(compiled, exact, configured, probe, sweep_residual)
-    return Verification(compiled.network.name, compiled.network.extents, choices.preset, gain, fidelity, precision)
+        probe = None if saved is None else _probe_of(saved, network)
+        fidelity, precision = _measured(compiled, exact, configured, probe, trained_by, sweep_residual)
+    return Verification(network.name, network.extents, choices.preset, gain, fidelity, precision)
 
 
-def _run_source(run: Path) -> Source:
-    from energyc.train.run import load_run
-
-    return Source(str(run / "spec.energy"), load_run(run).spec)
-
-
-def _rule_of(run: Path, network: Network) -> str:
-    """The rule that a run was trained by."""
-    from energyc.train.run import load_run
-
-    return str(load_run(run).info.get("rule") or network.train.get("rule", "implicit"))
-
-
-def _probe_of(run: Path) -> Probe | None:
+def _probe_of(saved: SavedRun, network: Network) -> Probe | None:
     """Test samples of a run; None where its data cannot be opened."""
     import torch
 
@@ -92,7 +83,7 @@ def _probe_of(run: Path) -> Probe | None:
     from energyc.train.order import spread
 
     try:
-        feed = Feed(reopen(run).session(run).feeds, "test", "cpu", torch.float64)
+        feed = Feed(feeds_of(saved, network), "test", "cpu", torch.float64)
     except UserError:
         return None
     batch = feed.batch(spread(len(feed), RUN_SAMPLES))
@@ -106,15 +97,13 @@ def _at_small_sizes(source: Source, choices: Choices) -> Choices:
     return replace(choices, preset=PRESET) if choices.preset is None and PRESET in presets else choices
 
 
-def _twins(compiled: Compiled, run: Path | None, gain: float) -> tuple[Any, Any]:
+def _twins(compiled: Compiled, saved: SavedRun | None, gain: float) -> tuple[Any, Any]:
     """The network in float64, and in the dtype that it trains in, with the same weights."""
     import torch
 
-    from energyc.train.run import load_run
-
     exact = instantiate(compiled, "cpu", torch.float64, 0)
-    if run is not None:
-        load_run(run).load_into(exact)
+    if saved is not None:
+        saved.load_into(exact)
     with torch.no_grad():
         for param in exact.parameters():
             param.mul_(gain)
@@ -124,7 +113,7 @@ def _twins(compiled: Compiled, run: Path | None, gain: float) -> tuple[Any, Any]
 
 
 def _measured(
-    compiled: Compiled, exact: Any, configured: Any, probe: Probe | None, sweep_residual: bool
+    compiled: Compiled, exact: Any, configured: Any, probe: Probe | None, trained_by: str, sweep_residual: bool
 ) -> tuple[Fidelity, PrecisionTable | None]:
     from energyc.rules import precision_table, random_probe, verify
 
@@ -142,7 +131,6 @@ def _measured(
         sweep_residual=sweep_residual,
         detaches=_detaches(network),
     )
-    trained_by = str(network.train.get("rule", "implicit"))
     contrast = trained_by in exact.rules and exact.beta is not None
     return fidelity, precision_table(configured, exact, probe, trained_by) if contrast else None
 

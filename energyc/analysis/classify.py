@@ -29,8 +29,8 @@ class Classification:
     though none of them is one (``whole`` has that proof, and ``unproved`` is then empty). ``forces`` holds each term's
     force on each state it moves, energies' too. ``detached`` names terms that cut a state out of training.
 
-    Nodes made here, in ``forces``, potentials and certificates, are of a fork of the network's graph: take them over
-    with :func:`energyc.analysis.problem.transplant`.
+    Nodes made here, in ``forces``, potentials and certificates, are of a fork of the network's graph, so none of that
+    graph is to be made of them; the text of :mod:`energyc.ir.text` takes them to another.
     """
 
     kind: Kind
@@ -52,15 +52,10 @@ class _Clock:
         return max(0.02, min(SECONDS, (self.seconds - (time.process_time() - self.started)) / 4))
 
 
-def classify(
-    network: Network, seconds: float = TOTAL_SECONDS, small: Mapping[str, int] | None = None
-) -> Classification:
-    """Classes of all terms; deterministic but for proofs that run out of time. Raises CertificateError: our bug.
-
-    ``small`` are sizes to look for witnesses at where the spec's own cannot be shrunk.
-    """
-    base = field_from(network, small)
-    clock = _Clock(seconds)
+def classify(network: Network) -> Classification:
+    """Classes of all terms; deterministic but for proofs that run out of time. Raises CertificateError: our bug."""
+    base = field_from(network)
+    clock = _Clock(TOTAL_SECONDS)
     terms: dict[str, Verdict] = {}
     forces: dict[str, Mapping[Input, Node]] = {}
     for name, term in network.terms.items():
@@ -74,7 +69,7 @@ def classify(
     return Classification(whole.kind, terms, unproved, whole, forces, detached)
 
 
-def field_from(network: Network, small: Mapping[str, int] | None = None) -> ForceField:
+def field_from(network: Network) -> ForceField:
     """The network's states and sizes, without a force yet, over a fork of its graph."""
     states = tuple(state.node for state in network.states.values())
     return ForceField(
@@ -83,8 +78,7 @@ def field_from(network: Network, small: Mapping[str, int] | None = None) -> Forc
         {},
         network.extents,
         network.values,
-        small,
-        _ranges(network),
+        ranges=_ranges(network),
         fractions=network.fractions,
     )
 

@@ -7,23 +7,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from energyc.calculus import substitute, tangent
-from energyc.ir import (
-    Add,
-    ArgMax,
-    Einsum,
-    Graph,
-    Indicator,
-    Input,
-    LogSumExp,
-    Map,
-    Max,
-    Node,
-    Position,
-    Softmax,
-    Stop,
-    walk,
-)
-from energyc.ir.nodes import Guard
+from energyc.ir import Graph, Input, Map, Node, Stop, walk
 
 Bounds = tuple[float | None, float | None]
 
@@ -33,9 +17,8 @@ class ForceField:
     """A force for each state; a state that ``force`` leaves out feels none.
 
     ``sizes`` and ``values`` are those of the spec (dims; and consts, as coefficients hold them), ``fractions`` the
-    exact ones among the values. ``small`` are sizes to search at where the spec has some of its own (its ``preset
-    verify``). ``ranges`` bound inputs that cannot take any real value. ``symmetric`` names params that are invariant
-    under a permutation of their axes.
+    exact ones among the values. ``ranges`` bound inputs that cannot take any real value. ``symmetric`` names params
+    that are invariant under a permutation of their axes.
     """
 
     graph: Graph
@@ -43,7 +26,6 @@ class ForceField:
     force: Mapping[Input, Node]
     sizes: Mapping[str, int]
     values: Mapping[str, float]
-    small: Mapping[str, int] | None = None
     ranges: Mapping[Input, Bounds] = field(default_factory=dict)
     symmetric: Mapping[Input, tuple[int, ...]] = field(default_factory=dict)
     fractions: Mapping[str, Fraction] = field(default_factory=dict)
@@ -101,51 +83,10 @@ class Linearised:
     moved: tuple[Node, ...]
 
 
-def linearise(field: ForceField, name: str = "w") -> Linearised:
+def linearise(field: ForceField) -> Linearised:
     """J w by forward mode; nothing is taken as constant, whatever the spec froze."""
     graph = field.graph
-    directions = tuple(graph.input(f"{name}.{state.name}", "direction", state.dims) for state in field.states)
+    directions = tuple(graph.input(f"w.{state.name}", "direction", state.dims) for state in field.states)
     roots = [transparent(graph, root) for root in field.roots]
     moved = tangent(graph, roots, dict(zip(field.states, directions, strict=True)))
     return Linearised(field, directions, tuple(moved))
-
-
-def transplant(graph: Graph, root: Node) -> Node:
-    """``root`` made again in another graph, whose own nodes it shares."""
-    new: dict[Node, Node] = {}
-    for node in walk([root]):
-        new[node] = _remade(graph, node, new)
-    return new[root]
-
-
-def _remade(graph: Graph, node: Node, new: Mapping[Node, Node]) -> Node:
-    match node:
-        case Input():
-            return graph.input(node.name, node.kind, node.dims, node.over)
-        case Indicator():
-            return graph.indicator(node.dims, node.condition)
-        case Position():
-            return graph.position(node.dims, node.value)
-        case Einsum():
-            return graph.einsum(
-                node.coefficient, [(new[o.node], o.axes) for o in node.operands], dict(enumerate(node.labels)), node.out
-            )
-        case Add():
-            return graph.add([(c, new[n]) for c, n in node.terms], node.dims)
-        case Map():
-            return graph.map(node.function, new[node.argument])
-        case Softmax() | ArgMax() | LogSumExp() | Max():
-            return _remade_reduction(graph, node, new)
-        case Stop():
-            return graph.stop(new[node.argument], node.mode)
-    raise TypeError(f"no rule to remake {node!r}")
-
-
-def _remade_reduction(graph: Graph, node: Softmax | ArgMax | LogSumExp | Max, new: Mapping[Node, Node]) -> Node:
-    guard = node.guard
-    if guard is not None:
-        indicator = new[guard.indicator]
-        assert isinstance(indicator, Indicator)
-        guard = Guard(indicator, guard.axes)
-    make = {Softmax: graph.softmax, ArgMax: graph.argmax, LogSumExp: graph.logsumexp, Max: graph.max}[type(node)]
-    return make(new[node.argument], node.axes, guard)

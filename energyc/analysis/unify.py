@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from energyc.ir import ONE, Add, ArgMax, Einsum, Graph, LogSumExp, Map, Max, Node, Softmax, Stop, walk
+from energyc.calculus.substitute import rebuilt
+from energyc.ir import ONE, Add, Einsum, Graph, Map, Node, Stop, walk
 
 
 def unified(graph: Graph, root: Node) -> Node:
@@ -24,23 +25,9 @@ def _rewritten(graph: Graph, node: Node, new: Mapping[Node, Node]) -> Node:
     match node:
         case Map():
             return _function(graph, node, new[node.argument])
-        case Einsum():
-            return graph.einsum(
-                node.coefficient, [(new[o.node], o.axes) for o in node.operands], dict(enumerate(node.labels)), node.out
-            )
-        case Add():
-            return graph.add([(c, new[n]) for c, n in node.terms], node.dims)
-        case Softmax():
-            return graph.softmax(new[node.argument], node.axes, node.guard)
-        case LogSumExp():
-            return graph.logsumexp(new[node.argument], node.axes, node.guard)
-        case Max():
-            return graph.max(new[node.argument], node.axes, node.guard)
-        case ArgMax():
-            return graph.argmax(new[node.argument], node.axes, node.guard)
         case Stop():
             return new[node.argument]
-    return node
+    return rebuilt(graph, node, new)
 
 
 def _function(graph: Graph, node: Map, u: Node) -> Node:

@@ -77,16 +77,11 @@ def samples(linear: Linearised, generator: np.random.Generator, draws: int) -> I
 
 
 def search_sizes(linear: Linearised) -> list[dict[str, int]]:
-    """The sizes worth trying: shrunk ones, the preset's, the spec's own; each within the budget of work."""
+    """The sizes worth trying: shrunk ones, the spec's own; each within the budget of work."""
     field = linear.field
-    candidates = [
-        small_sizes(linear.moved, field.sizes),
-        *([dict(field.small)] if field.small else []),
-        dict(field.sizes),
-    ]
-    cheap = [s for s in candidates if _columns(field, s) * work(linear.moved, s) <= WORK]
-    within = [s for k, s in enumerate(cheap) if s not in cheap[:k]]
-    return within[:2]
+    shrunk, own = small_sizes(linear.moved, field.sizes), dict(field.sizes)
+    candidates = [shrunk] if shrunk == own else [shrunk, own]
+    return [sizes for sizes in candidates if _columns(field, sizes) * work(linear.moved, sizes) <= WORK]
 
 
 def _columns(field: ForceField, sizes: Mapping[str, int]) -> int:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def command(spec: str, choices: Choices, console: Console) -> None:
     """Type SPEC, and say what is known of it.
 
-    Every term's class with its evidence, the rules' verdicts, checked claims, counts of params and operations a step.
+    Every term's class with its evidence, the rules' verdicts, counts of params and operations a step.
     """
     from energyc import pipeline
     from energyc.diagnostics import SpecError

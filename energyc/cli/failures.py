@@ -14,7 +14,9 @@ import click
 from energyc.cli.console import Console, Exit
 from energyc.diagnostics import CompilerBug, SpecError, UserError
 
-DONE, WRONG, USAGE, DIVERGED, UNFAITHFUL, BUG, INTERRUPTED = 0, 1, 2, 3, 4, 70, 130
+DONE, WRONG, DIVERGED, UNFAITHFUL, BUG, INTERRUPTED = 0, 1, 3, 4, 70, 130  # 2, wrong usage, is of click
+#: Of what is shown of an error of ours.
+LONGEST = 400
 REPORT = "Please report it with the spec and the output of the same command under --debug."
 
 
@@ -68,8 +70,8 @@ def _our_bug(error: Exception, console: Console) -> None:
     console.bug(stage, subject, f"{type(cause).__name__}: {_short(str(cause))}", REPORT)
 
 
-def _short(text: str, limit: int = 400) -> str:
-    return text if len(text) <= limit else text[:limit] + "..."
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST else text[:LONGEST] + "..."
 
 
 def _traceback(error: Exception) -> None:

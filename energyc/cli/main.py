@@ -9,12 +9,13 @@ from types import MappingProxyType
 import click
 
 from energyc.cli.failures import guarded
+from energyc.diagnostics import near
 from energyc.version import __version__
 
 #: Command -> what it does; its module is ``energyc.cli.COMMAND_command``.
 COMMANDS: Mapping[str, str] = MappingProxyType(
     {
-        "check": "Type a spec: classes with evidence, rules, claims, counts.",
+        "check": "Type a spec: classes with evidence, rules, counts.",
         "compile": "Write one self-contained module for each target.",
         "train": "Train a network into a run folder, or resume a run.",
         "eval": "Metrics of a run's best checkpoint.",
@@ -55,12 +56,10 @@ class Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """As click does, with the nearest name where there is no such command."""
-        from difflib import get_close_matches
-
         name = args[0] if args else ""
-        near = get_close_matches(name, COMMANDS, n=1)
-        if name not in COMMANDS and not name.startswith("-") and near:
-            ctx.fail(f"No such command '{name}'. Did you mean '{near[0]}'?")
+        meant = near(name, COMMANDS)
+        if name not in COMMANDS and not name.startswith("-") and meant:
+            ctx.fail(f"No such command '{name}'. Did you mean '{meant[0]}'?")
         return super().resolve_command(ctx, args)
 
 

@@ -18,10 +18,11 @@ def command(name: str, console: Console) -> None:
     """Write NAME.energy: a small network that checks and trains as it is, to be changed."""
     from energyc.cli.files import write_text
     from energyc.diagnostics import UserError
+    from energyc.syntax.scan import RESERVED
 
     path = Path(name if name.endswith(".energy") else f"{name}.energy")
     network = path.name.removesuffix(".energy")
-    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", network) or network in _reserved():
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", network) or network in RESERVED:
         help_text = "letters, digits and underscores, and no word of the language"
         raise UserError(f"{network!r} cannot name a network", code="E0908", help=help_text)
     if path.exists():
@@ -38,9 +39,3 @@ def _starting_spec() -> str:
     from energyc.resources import resource
 
     return resource("specs", "templates", "new.energy.txt").read_text(encoding="utf-8")
-
-
-def _reserved() -> frozenset[str]:
-    words = """network dim const data clamp target param noise state tie let start energy force flow next readout cost
-    metric fn layer repeat relax nudge train preset in on per and or not"""
-    return frozenset(words.split())

@@ -19,10 +19,10 @@ def command(run: str, data: tuple[str, ...], samples: int, console: Console) -> 
     """Draw the pictures of RUN into its folder, and print their paths."""
     from energyc import runs
     from energyc.report.plots import plot_run
+    from energyc.train.folder import RunFolder
 
     folder = Path(run)
-    of_seeds = (folder / "summary.json").exists() and not (folder / "run.json").exists()
-    session = None if of_seeds else runs.reopen(folder, data=data).session(folder)
+    session = None if RunFolder(folder).of_seeds else runs.reopen(folder, data=data).session(folder)
     paths = [str(path) for path in plot_run(folder, session, samples=samples, notify=console.note)]
     if console.is_json:
         console.write_json({"run": run, "pictures": paths})

@@ -72,11 +72,13 @@ def _resume(
     run: Path, console: Console, *, steps: int | None, data: tuple[str, ...], device: str | None, **_: Any
 ) -> None:
     from energyc import runs
-    from energyc.train.seeds import SUMMARY, read_summary
+    from energyc.train.folder import RunFolder
+    from energyc.train.seeds import read_summary
 
-    if (run / SUMMARY).exists() and not (run / "run.json").exists():
+    folder = RunFolder(run)
+    if folder.of_seeds:
         seeds = read_summary(run)["seeds"]
-        first = next(path for seed in seeds if (path := run / f"seed-{seed}").exists())
+        first = next(path for seed in seeds if (path := folder.run(seed)).exists())
         prepared = runs.reopen(first, steps=steps, data=data, device=device)
         _several(prepared, seeds, run, console, resume=True)
     else:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from energyc.cli.console import Console, Exit
 from energyc.cli.failures import UNFAITHFUL
-from energyc.cli.options import output_options, rule_option, spec_options
+from energyc.cli.options import Finite, output_options, rule_option, spec_options
 
 if TYPE_CHECKING:
     from energyc.pipeline import Choices
@@ -20,27 +19,13 @@ if TYPE_CHECKING:
 
 #: Weights beyond are no longer weights that a network could have.
 LARGEST_GAIN = 1e6
-
-
-class Gain(click.FloatRange):
-    """A number over 0 and up to a million."""
-
-    def __init__(self) -> None:
-        """The range that is shown in help and messages."""
-        super().__init__(min=0, min_open=True, max=LARGEST_GAIN)
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """The number; what is none fails as a number out of the range does."""
-        found = float(super().convert(value, param, ctx))
-        if math.isnan(found):
-            self.fail(f"{value} is not in the range {self._describe_range()}.", param, ctx)
-        return found
+GAIN = Finite(min=0, min_open=True, max=LARGEST_GAIN)
 
 
 @click.command("verify")
 @click.argument("spec", metavar="SPEC|RUN", type=click.Path(allow_dash=True))
 @rule_option
-@click.option("--gain", metavar="X", type=Gain(), default=1.0, help="The weights times this; at most 1e6.")
+@click.option("--gain", metavar="X", type=GAIN, default=1.0, help="The weights times this; at most 1e6.")
 @click.option("--sweep", type=click.Choice(["residual", "beta"]), help="Draw quality against this.")
 @spec_options
 @output_options

@@ -6,22 +6,16 @@ fit the spec's sizes.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 
-from energyc.diagnostics import UserError
-
-
-def close_to(word: str, names: Iterable[str]) -> str | None:
-    """The name that ``word`` was probably meant to be, if any is near."""
-    return next(iter(difflib.get_close_matches(word, list(names), n=1, cutoff=0.6)), None)
+from energyc.diagnostics import UserError, near
 
 
 def unknown_adapter(word: str, names: Iterable[str]) -> UserError:
     """No adapter has this name."""
     known = sorted(names)
-    near = close_to(word, known)
-    ask = f"did you mean {near}? " if near else ""
+    meant = near(word, known)
+    ask = f"did you mean {meant[0]}? " if meant else ""
     return UserError(f"there is no data adapter named {word}", code="E0911", help=f"{ask}Known: {', '.join(known)}")
 
 

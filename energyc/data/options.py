@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fractions import Fraction
 
-from energyc.data.errors import bad_option, close_to
+from energyc.data.errors import bad_option
 from energyc.data.schema import Options, OptionValue
-from energyc.diagnostics import UserError
+from energyc.diagnostics import UserError, near
 
 LARGEST = 1 << 20  # no size is above this unless its adapter says so
 
@@ -33,13 +33,11 @@ class OptionReader:
             raise bad_option(self.adapter, option, f"is {number}", allowed)
         return int(number)
 
-    def fraction(
-        self, option: str, default: Fraction, *, low: Fraction | int = 0, high: Fraction | int = 1
-    ) -> Fraction:
-        """A number in ``[low, high]``, exact."""
-        allowed = f"a number from {low} to {high}, written 1/2 or 0.5"
+    def fraction(self, option: str, default: Fraction) -> Fraction:
+        """A number from 0 to 1, exact."""
+        allowed = "a number from 0 to 1, written 1/2 or 0.5"
         value = self._number(option, default, allowed)
-        if not low <= value <= high:
+        if not 0 <= value <= 1:
             raise bad_option(self.adapter, option, f"is {self.options[option]}", allowed)
         return value
 
@@ -55,10 +53,9 @@ class OptionReader:
         names = tuple(choices)
         value = self.options.get(option, default)
         if not isinstance(value, str) or value.replace("_", "-") not in names:
-            near = close_to(str(value), names)
-            raise bad_option(
-                self.adapter, option, f"is {value}", _one_of(names) + (f"; did you mean {near}?" if near else "")
-            )
+            meant = near(str(value), names)
+            ask = f"; did you mean {meant[0]}?" if meant else ""
+            raise bad_option(self.adapter, option, f"is {value}", _one_of(names) + ask)
         return value.replace("_", "-")
 
     def given(self, option: str) -> bool:
@@ -77,9 +74,9 @@ class OptionReader:
             raise bad_option(self.adapter, option, f"is {value}", allowed) from None
 
     def _unknown(self, option: str, names: tuple[str, ...]) -> UserError:
-        near = close_to(option, names)
+        meant = near(option, names)
         takes = f"{self.adapter} takes {', '.join(names)}" if names else f"{self.adapter} takes no options"
-        ask = f"did you mean {near}? " if near else ""
+        ask = f"did you mean {meant[0]}? " if meant else ""
         return UserError(f"{self.adapter}: there is no option {option}", code="E0912", help=ask + takes)
 
 

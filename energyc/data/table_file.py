@@ -50,7 +50,6 @@ class Table:
 
     path: str
     columns: tuple[Column, ...]
-    first_line: int  # line of row 0, from 1
 
 
 def read_table(path: str) -> Table:
@@ -67,7 +66,7 @@ def read_table(path: str) -> Table:
     if not rows:
         raise malformed(path, "no row of numbers", EXPECTED, REMEDY)
     columns = tuple(Column(name, tuple(cells[at] for _, cells in rows), comma) for at, name in enumerate(names))
-    table = Table(path, columns, rows[0][0])
+    table = Table(path, columns)
     _check_strays(table, [number for number, _ in rows])
     return table
 

@@ -2,8 +2,10 @@
 
 from energyc.diagnostics.bug import CompilerBug, stage
 from energyc.diagnostics.model import Diagnostic, Label, SpecError, UserError
+from energyc.diagnostics.near import near
 from energyc.diagnostics.render import render_text, render_user_error, summary
 from energyc.diagnostics.render_json import to_json
+from energyc.diagnostics.render_line import escaped
 from energyc.diagnostics.source import Position, Source, Span
 
 __all__ = [
@@ -15,6 +17,8 @@ __all__ = [
     "Span",
     "SpecError",
     "UserError",
+    "escaped",
+    "near",
     "render_text",
     "render_user_error",
     "stage",

@@ -47,6 +47,11 @@ def shown(raw: str) -> ShownLine:
     return ShownLine("".join(pieces), tuple(accumulate(map(_width, pieces), initial=0)), pieces)
 
 
+def escaped(text: str) -> str:
+    """A text of several lines, each as :func:`shown` has it."""
+    return "\n".join(shown(line).text for line in text.split("\n"))
+
+
 def _piece(character: str) -> str:
     if character == "\t":
         return _TAB

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 WIDTH = 112
+TEXT_WIDTH = 110
 _OPENING, _CLOSING = "([{", ")]}"
 
 
@@ -22,7 +23,7 @@ def wrapped(text: str, indent: str = "") -> list[str]:
     return [
         line
         for paragraph in text.split("\n")
-        for line in textwrap.wrap(paragraph, 106, subsequent_indent=indent, break_long_words=False) or [""]
+        for line in textwrap.wrap(paragraph, TEXT_WIDTH, subsequent_indent=indent, break_long_words=False) or [""]
     ]
 
 

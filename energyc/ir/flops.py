@@ -1,4 +1,4 @@
-"""How much arithmetic a set of nodes is: the products contracted pairwise in the best order, each node once."""
+"""How much arithmetic products of tensors are, contracted pairwise in the best order."""
 
 from __future__ import annotations
 
@@ -7,28 +7,19 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 
 from energyc.ir.indexing import IndexExpr
-from energyc.ir.nodes import Add, Einsum, Indicator, Map, Node, Operand, Reduction, walk
+from energyc.ir.nodes import Einsum, Indicator, Node, Operand
 
 Labels = frozenset[int]
 
-#: An elementary function is counted as this many operations, a reduction of exponentials as one more.
-FUNCTION_FLOPS = 4
 #: The order of contraction is searched exhaustively up to so many operands.
 SEARCHED = 8
-
-
-def flops(roots: Iterable[Node], sizes: Mapping[str, int], batch: int = 1) -> int:
-    """Multiplications and additions that the roots take, for ``batch`` samples.
-
-    Indicators are structure: a label that one fixes (the pixel under a window, a gathered row) costs nothing.
-    """
-    return sum(_node(node, sizes) * (batch if node.batched else 1) for node in walk(roots))
 
 
 def product_flops(nodes: Iterable[Node], sizes: Mapping[str, int]) -> int:
     """The arithmetic of those among the nodes that contract tensors of different axes: the products of matrices.
 
     Nothing below a node is counted. This is the figure that is usual for networks: two for each multiply-add.
+    Indicators are structure: a label that one fixes (the pixel under a window, a gathered row) costs nothing.
     """
     return sum(_einsum(node, sizes) for node in nodes if isinstance(node, Einsum) and _is_product(node))
 
@@ -36,20 +27,6 @@ def product_flops(nodes: Iterable[Node], sizes: Mapping[str, int]) -> int:
 def _is_product(node: Einsum) -> bool:
     axes = {frozenset(o.axes) for o in node.operands if not isinstance(o.node, Indicator)}
     return bool(node.contracted) and len(axes) > 1
-
-
-def _node(node: Node, sizes: Mapping[str, int]) -> int:
-    count = math.prod(sizes[dim] for dim in node.dims)
-    match node:
-        case Einsum():
-            return _einsum(node, sizes)
-        case Add():
-            return (2 * len(node.terms) - 1) * count
-        case Map():
-            return FUNCTION_FLOPS * count
-        case Reduction():
-            return (FUNCTION_FLOPS + 1) * math.prod(sizes[dim] for dim in node.argument.dims)
-    return 0
 
 
 def _einsum(node: Einsum, sizes: Mapping[str, int]) -> int:

@@ -143,9 +143,6 @@ class Whole(Formula):
     value: IndexExpr
 
 
-NUMBER_ONE = Product()
-
-
 def name(text: str) -> IndexExpr:
     """An index by its name."""
     return IndexExpr("name", (text,))

@@ -23,6 +23,8 @@ from energyc.notation.formula import (
 )
 from energyc.notation.spelling import GREEK
 
+#: A sum whose source is longer has a line for each term.
+WIDTH = 160
 SUM, TERM, FACTOR, ATOM = range(4)
 _RELATIONS: Mapping[str, str] = MappingProxyType(
     {"<=": r"\le", ">=": r"\ge", "==": "=", "!=": r"\ne", "and": r"\land", "or": r"\lor", "<": "<", ">": ">"}
@@ -131,10 +133,10 @@ def _symbol(symbol: str, power: Fraction) -> str:
     return identifier(symbol) if power == 1 else rf"{{{identifier(symbol)}}}^{{{power}}}"
 
 
-def equation(left: Formula, right: Formula, width: int = 160) -> str:
+def equation(left: Formula, right: Formula) -> str:
     """``left = right`` for display; a long sum has a line for each term."""
     line = f"{write(left)} = {write(right)}"
-    if len(line) <= width or not isinstance(right, Total):
+    if len(line) <= WIDTH or not isinstance(right, Total):
         return line
     lines = r" \\" + "\n&\\quad "
     return rf"\begin{{aligned}} {write(left)} &= " + lines.join(_signed(right)) + r" \end{aligned}"

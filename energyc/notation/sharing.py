@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import count
 
 from energyc.ir import ArgMax, Einsum, Indicator, Input, LogSumExp, Map, Max, Node, Position, Softmax, walk
@@ -85,6 +85,3 @@ class _Namer:
         found = next(f"{stem}{k}" for k in count(1) if f"{stem}{k}" not in self._taken)
         self._taken.add(found)
         return found
-
-
-Names = Mapping[Node, tuple[str, tuple[str, ...]]]

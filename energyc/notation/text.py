@@ -19,6 +19,8 @@ from energyc.notation.formula import (
     Whole,
 )
 
+#: A sum that is longer has a line for each term.
+WIDTH = 100
 SUM, TERM, FACTOR, ATOM = range(4)
 _INDEX_LEVEL = {"or": -3, "and": -2, "not": -1, "+": SUM, "-": SUM, "*": TERM, "neg": TERM}
 
@@ -115,10 +117,10 @@ def _exponent(exponent: Fraction) -> str:
     return str(exponent) if exponent.denominator == 1 else f"({exponent})"
 
 
-def equation(left: Formula, right: Formula, width: int = 100) -> str:
+def equation(left: Formula, right: Formula) -> str:
     """``left = right``; a sum that is too long for a line has a line for each term."""
     line = f"{write(left)} = {write(right)}"
-    if len(line) <= width or not isinstance(right, Total):
+    if len(line) <= WIDTH or not isinstance(right, Total):
         return line
     first, *rest = _signed(right)
     return "\n".join([f"{write(left)} =", f"    {first}", *(f"    {term}" for term in rest)])

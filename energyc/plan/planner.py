@@ -37,10 +37,6 @@ class Plan:
     names: Mapping[Node, str]
     passes: Passes
 
-    def count(self) -> dict[str, int]:
-        """Statements of each routine: the compile-time budget that goldens hold."""
-        return {routine.name: len(routine.statements) for routine in self.routines}
-
 
 def plan(
     graph: Graph,

@@ -31,19 +31,6 @@ class StateReport:
 
 
 @dataclass(frozen=True)
-class Claim:
-    """Something a paper may claim of a network, and whether it holds: proved, refuted or undecided."""
-
-    about: str
-    claim: str
-    verdict: str
-
-    def to_json(self) -> dict[str, Any]:
-        """The entry of ``claims``."""
-        return {"about": self.about, "claim": self.claim, "verdict": self.verdict}
-
-
-@dataclass(frozen=True)
 class CheckReport:
     """The report. A spec with errors has ``diagnostics`` and little else.
 
@@ -60,7 +47,6 @@ class CheckReport:
     flops_per_step: int = 0
     dims: Mapping[str, int] = field(default_factory=dict)
     states: Mapping[str, StateReport] = field(default_factory=dict)
-    claims: tuple[Claim, ...] = ()
     notes: tuple[str, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
 
@@ -70,7 +56,7 @@ class CheckReport:
         return all(diagnostic.severity != "error" for diagnostic in self.diagnostics)
 
     def to_json(self) -> dict[str, Any]:
-        """The object of ``check --format json``."""
+        """The object of ``check --format json``; ``claims`` is kept for programs that read it, and empty."""
         classes = self.classes
         return {
             "network": self.network,
@@ -83,7 +69,7 @@ class CheckReport:
             "states": {name: state.to_json() for name, state in self.states.items()},
             "terms": [term.to_json() for term in classes.terms] if classes else [],
             "rules": {name: rule.to_json() for name, rule in classes.rules.items()} if classes else {},
-            "claims": [claim.to_json() for claim in self.claims],
+            "claims": [],
             "notes": list(self.notes),
             "diagnostics": [to_json(diagnostic, self.source) for diagnostic in self.diagnostics],
         }

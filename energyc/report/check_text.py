@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from energyc.report.check import CheckReport
@@ -12,7 +12,6 @@ Paint = Callable[[str], str]
 _STYLES = {
     "conservative": "32",
     "exact": "32",
-    "proved": "32",
     "metric-descent": "36",
     "undecided": "33",
     "unproved": "33",
@@ -27,13 +26,7 @@ def written(report: CheckReport, color: bool = False) -> str:
         style = _STYLES.get(word.strip(), _BAD)
         return f"\x1b[{style}m{word}\x1b[0m" if color else word
 
-    parts = [
-        _head(report, paint),
-        _states(report),
-        _terms(report, paint),
-        _rules(report, paint),
-        _claims(report, paint),
-    ]
+    parts = [_head(report, paint), _states(report), _terms(report, paint), _rules(report, paint)]
     return "\n\n".join("\n".join(part) for part in map(list, parts) if part) + "\n"
 
 
@@ -112,12 +105,6 @@ def _rules(report: CheckReport, paint: Paint) -> Iterator[str]:
         because = f"  because of {rule.why}" if rule.why else ""
         instead = f"; use {rule.use_instead}" if rule.use_instead else ""
         yield f"  {name:<{width}}  {paint(rule.verdict)}{because}{instead}"
-
-
-def _claims(report: CheckReport, paint: Paint) -> Iterable[str]:
-    if not report.claims:
-        return []
-    return ["claims", *(f"  {claim.about}: {claim.claim}: {paint(claim.verdict)}" for claim in report.claims)]
 
 
 def _columns(rows: Sequence[tuple[str, str]]) -> Iterator[str]:

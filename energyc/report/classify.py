@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 
 from energyc.analysis.classify import classify
 from energyc.analysis.rules import RULES, admissible
 from energyc.analysis.verdict import Tie, Verdict
 from energyc.analysis.witness_data import witness_data
-from energyc.diagnostics import UserError
+from energyc.diagnostics import UserError, near
 from energyc.ir import Map, Node, walk
 from energyc.notation import Notation, left_side, of_network
 from energyc.notation.spelling import DEFINITIONS
@@ -71,8 +70,8 @@ def check_rules(name: str, classes: Classes, asked: Sequence[str]) -> None:
     """Raise UserError for the first rule that does not exist or is inadmissible on the network."""
     for rule in asked:
         if rule not in RULES:
-            near = get_close_matches(rule, RULES, n=1)
-            help_text = f"did you mean {near[0]}?" if near else f"rules: {', '.join(RULES)}"
+            meant = near(rule, RULES)
+            help_text = f"did you mean {meant[0]}?" if meant else f"rules: {', '.join(RULES)}"
             raise UserError(f"there is no rule {rule}", code="E0910", help=help_text)
         verdict = classes.rules[rule]
         if verdict.verdict == "inadmissible":

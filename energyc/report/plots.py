@@ -10,6 +10,7 @@ from energyc.diagnostics import UserError
 from energyc.report.curves import health_curves, learning_curves, seed_curves
 
 if TYPE_CHECKING:
+    from energyc.train.folder import RunFolder
     from energyc.train.run import SavedRun
     from energyc.train.session import Session
 
@@ -26,13 +27,13 @@ def plot_run(
     ``growing.png``: the best weights on ``samples`` test samples. A folder of several seeds gets ``seeds.png``.
     Raises UserError E0511 (no run), E0530 (nothing recorded yet, or no matplotlib).
     """
+    from energyc.train.folder import RunFolder
     from energyc.train.run import load_run
-    from energyc.train.seeds import SUMMARY
 
-    folder = Path(path)
-    if (folder / SUMMARY).exists() and not (folder / "run.json").exists():
+    folder = RunFolder(Path(path))
+    if folder.of_seeds:
         return _plot_seeds(folder)
-    run = load_run(folder)
+    run = load_run(folder.path)
     drawn = _plot_curves(run)
     if session is not None:
         drawn += _plot_network(run, session, samples, notify)
@@ -83,12 +84,12 @@ def _plot_network(run: SavedRun, session: Session, samples: int, notify: Notify)
     return list(places.values())
 
 
-def _plot_seeds(folder: Path) -> list[Path]:
+def _plot_seeds(folder: RunFolder) -> list[Path]:
     from energyc.train.run import load_run
 
-    runs = {path.name: load_run(path).rows() for path in sorted(folder.glob("seed-*"))}
+    runs = {path.name: load_run(path).rows() for path in folder.runs}
     if not any(runs.values()):
-        raise UserError(f"the runs in {folder} have recorded nothing yet", code="E0530", help="train them first")
-    path = folder / "pictures" / "seeds.png"
-    seed_curves(runs, path, title=folder.name)
+        raise UserError(f"the runs in {folder.path} have recorded nothing yet", code="E0530", help="train them first")
+    path = folder.pictures / "seeds.png"
+    seed_curves(runs, path, title=folder.path.name)
     return [path]

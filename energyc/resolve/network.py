@@ -15,9 +15,6 @@ from energyc.diagnostics import Diagnostic, Source, Span
 from energyc.ir import Graph, Input, Node
 from energyc.syntax import ast
 
-#: A setting's value in plain Python: a number, a word, a list, or a call.
-SettingValue = "Fraction | str | list[SettingValue] | Call"
-
 
 @dataclass(frozen=True)
 class Call:

@@ -1,12 +1,11 @@
-"""Where the findings of one run gather, and the nearest name to a misspelt one."""
+"""Where the findings of one run gather, and the help for a misspelt name."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 
-from energyc.diagnostics import Diagnostic, Label, Source, Span
+from energyc.diagnostics import Diagnostic, Label, Source, Span, near
 
 
 @dataclass
@@ -58,20 +57,10 @@ class Reporter:
         return tuple(sorted(chosen, key=lambda d: (d.span is None, d.span.start if d.span else 0)))
 
 
-def nearest(word: str, among: Iterable[str]) -> str | None:
-    """The name in scope that was probably meant."""
-    names = list(dict.fromkeys(among))
-    for name in names:
-        if name.lower() == word.lower() and name != word:
-            return name
-    matches = get_close_matches(word, names, n=1, cutoff=0.7)
-    return matches[0] if matches else None
-
-
 def did_you_mean(word: str, among: Iterable[str], otherwise: str | None = None) -> str | None:
     """The help for an unknown name."""
-    match = nearest(word, among)
-    return f"did you mean `{match}`?" if match else otherwise
+    meant = near(word, among)
+    return f"did you mean `{meant[0]}`?" if meant else otherwise
 
 
 def listed(names: Iterable[str], last: str = "and") -> str:

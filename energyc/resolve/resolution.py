@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from energyc.diagnostics import Diagnostic, Source, SpecError
 from energyc.ir import Graph, Node
@@ -18,18 +18,11 @@ from energyc.resolve.names import collect
 from energyc.resolve.network import ConstraintSet, DataInput, Network, Param, Tie
 from energyc.resolve.read import read_real
 from energyc.resolve.reporter import Reporter
-from energyc.resolve.settings import (
-    TrainFaults,
-    check_presets,
-    layer_settings,
-    layer_symbols,
-    type_nudge,
-    type_relax,
-    type_train,
-)
+from energyc.resolve.settings import check_presets, layer_settings, layer_symbols
 from energyc.resolve.sizes import Sizes
 from energyc.resolve.statements import Statements
 from energyc.resolve.ties import read_tie
+from energyc.resolve.typed_settings import TrainFaults, type_nudge, type_relax, type_train
 from energyc.syntax import ast
 
 
@@ -107,7 +100,16 @@ class _Resolution:
         check_presets(self.spec, self.names, self.reporter)
         self.sizes.compute()
         self.bindings.compute()
-        declared = self._declarations()
+        network = self._typed(self._declarations())
+        if self._whole(network):
+            check_network(self.context, self.equations, self.bindings, network)
+            check_memory(self.context, network, self.memory)
+        if self.reporter.failed:
+            raise SpecError(self.reporter.source, self.reporter.in_order())
+        return replace(network, warnings=self.reporter.in_order("warning"))
+
+    def _typed(self, declared: _Declared) -> Network:
+        """The network of what could be read."""
         statements = Statements(self.context, self.equations, self.spec, declared.states)
         lets, terms, answers, states = statements.lets(), statements.terms(), statements.answers(), statements.states()
         settings = layer_settings(self.spec, self.names, self.bindings, self.reporter, self.preset, self.overrides)
@@ -115,7 +117,7 @@ class _Resolution:
         nudge = type_nudge(settings["nudge"], self.reporter)
         params = [param.name for param in self.names.of_kind("param")]
         train = type_train(settings["train"], params, answers["metric"], self.train_faults, self.reporter)
-        network = Network(
+        return Network(
             name=self.spec.name.text,
             description=self.spec.description,
             source=self.reporter.source,
@@ -141,13 +143,6 @@ class _Resolution:
             index_names=_index_names(lets, answers["readout"]),
             warnings=(),
         )
-        if self._whole(network):
-            check_network(self.context, self.equations, self.bindings, network)
-            check_memory(self.context, network, self.memory)
-        if self.reporter.failed:
-            raise SpecError(self.reporter.source, self.reporter.in_order())
-        object.__setattr__(network, "warnings", self.reporter.in_order("warning"))
-        return network
 
     def _whole(self, network: Network) -> bool:
         """Whether every equation and declaration gave what it declares, so that the whole can be judged."""

@@ -174,4 +174,3 @@ class Frame:
     unbound: dict[str, Index] = field(default_factory=dict)
     windows: list[Window] = field(default_factory=list)
     reads: dict[str, Span] = field(default_factory=dict)
-    leaks: list[tuple[Reduce, tuple[IndexExpr, ...]]] = field(default_factory=list)

@@ -354,7 +354,7 @@ class Preset(Statement):
 
 @dataclass(frozen=True)
 class Spec(Tree):
-    """A whole file; ``description`` is the comment above ``network``."""
+    """A whole file; ``description`` is the comment above ``network``, without control characters."""
 
     name: Name
     description: str

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from lark import Token, Transformer_NonRecursive, Tree, v_args
 from lark.tree import Meta
 
-from energyc.diagnostics import Diagnostic, Source, Span
+from energyc.diagnostics import Diagnostic, Source, Span, escaped
 from energyc.syntax import ast
 
 LONGEST_NUMBER = 64
@@ -304,10 +304,10 @@ def _out_of_range(token: Token) -> Diagnostic:
 
 
 def _comment_above(text: str, offset: int) -> str:
-    """The comment lines directly above the line of ``offset``, without their signs."""
+    """The comment lines directly above the line of ``offset``, without their signs, control characters escaped."""
     lines: list[str] = []
     for line in reversed(text[:offset].split("\n")[:-1]):
         if not line.lstrip().startswith("#"):
             break
         lines.append(line.lstrip().removeprefix("#").strip())
-    return "\n".join(reversed(lines)).strip()
+    return escaped("\n".join(reversed(lines)).strip())

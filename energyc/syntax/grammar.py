@@ -9,7 +9,7 @@ from lark import Lark
 from energyc.resources import resource
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=2)  # of each kind one: what is known of the states of a parser holds for that parser alone
 def grammar(strict: bool = False) -> Lark:
     """The LALR(1) parser of the language; ``strict`` also refuses terminals that could be confused (for the tests)."""
     text = resource("grammar", "energy.lark").read_text(encoding="utf-8")

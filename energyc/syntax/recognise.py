@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import unicodedata
 from collections.abc import Callable
 
-from energyc.diagnostics import Diagnostic, Label, Span
+from energyc.diagnostics import Diagnostic, Label, Span, near
 from energyc.syntax.failure import Failure
 from energyc.syntax.foreign import advice
 from energyc.syntax.scan import BRACKETS, CLOSERS, STATEMENT_WORDS, Scanned
@@ -121,12 +120,12 @@ def no_statement(failure: Failure) -> Diagnostic | None:
         return None
     if not found.first and {"NAME", "NUMBER"} & failure.expected:
         return None
-    near = difflib.get_close_matches(found.text, sorted(STATEMENT_WORDS), 1, 0.7)
+    meant = near(found.text, sorted(STATEMENT_WORDS))
     equation = _equals_on_line(failure)
-    if not (found.first and (near or equation or failure.before is None or failure.before.text in "{}")):
+    if not (found.first and (meant or equation or failure.before is None or failure.before.text in "{}")):
         return None
-    if near and failure.after is not None and failure.after.kind == "word":
-        help = f"did you mean `{near[0]}`?"
+    if meant and failure.after is not None and failure.after.kind == "word":
+        help = f"did you mean `{meant[0]}`?"
     elif equation:
         help = f"write `let {found.text}` for a quantity, or `energy`, `force`, `readout`, `cost`, ... for what it is"
     else:

@@ -15,7 +15,6 @@ from typing import Any
 
 from energyc.diagnostics import UserError
 from energyc.train.disk import replace_bytes
-from energyc.train.options import TrainOptions
 
 
 @dataclass(frozen=True)
@@ -49,6 +48,25 @@ class RunFolder:
         """Where pictures lie."""
         return self.path / "pictures"
 
+    @property
+    def summary(self) -> Path:
+        """``summary.json``, where this is the folder of several seeds."""
+        return self.path / "summary.json"
+
+    @property
+    def of_seeds(self) -> bool:
+        """Whether this holds the runs of several seeds, and is none itself."""
+        return self.summary.exists() and not self.info.exists()
+
+    @property
+    def runs(self) -> list[Path]:
+        """The folders of the seeds."""
+        return sorted(self.path.glob("seed-*"))
+
+    def run(self, seed: int) -> Path:
+        """The folder of one seed."""
+        return self.path / f"seed-{seed}"
+
     def read_info(self) -> dict[str, Any]:
         """What ``run.json`` says. Raises UserError E0511 where this is no run."""
         try:
@@ -58,10 +76,6 @@ class RunFolder:
         if not isinstance(info, dict):
             raise UserError(f"{self.path} is no run folder: run.json is no object", code="E0511", help=_EXPECTED)
         return info
-
-    def read_options(self) -> TrainOptions:
-        """The options that the run was started with."""
-        return TrainOptions.from_json(self.read_info().get("options", {}))
 
     def write_info(self, info: Mapping[str, Any]) -> None:
         """Replace ``run.json``. Raises OSError."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any
 
-from energyc.diagnostics import UserError
+from energyc.data.schema import Call
+from energyc.diagnostics import UserError, near
 from energyc.train.settings import (
     Reader,
     Unfit,
@@ -131,8 +131,8 @@ class TrainOptions:
         """
         known = (*_READERS, *_COMPOSED)
         settings = {key: value for key, value in saved.items() if key in known and value is not None}
-        if "penalty" in settings:
-            settings["penalty"] = ("jacobian", settings["penalty"])
+        if isinstance(penalty := settings.get("penalty"), Mapping):
+            settings["penalty"] = Call("jacobian", keywords=penalty)
         rates = saved.get("rates") or {}
         return TrainOptions.from_settings(settings | {f"lr.{name}": rate for name, rate in rates.items()})
 
@@ -187,8 +187,8 @@ def misnamed(options: TrainOptions, measured: Collection[str]) -> list[Fault]:
 
 def suggest(name: str, known: Collection[str]) -> str:
     """The help text for a misspelt name: near ones, or all of them."""
-    near = get_close_matches(name, known, n=3, cutoff=0.6)
-    return f"did you mean `{'` or `'.join(near)}`?" if near else "known: " + ", ".join(sorted(known))
+    meant = near(name, known, most=3)
+    return f"did you mean `{'` or `'.join(meant)}`?" if meant else "known: " + ", ".join(sorted(known))
 
 
 def _schedule(value: Any) -> dict[str, Any]:

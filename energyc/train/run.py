@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from energyc.diagnostics import UserError
+from energyc.diagnostics import Source, UserError
 from energyc.train.checkpoint import Checkpoint, load_best, load_last
 from energyc.train.folder import RunFolder
 from energyc.train.metrics_log import Row, read_rows
@@ -32,9 +32,15 @@ class SavedRun:
         return TrainOptions.from_json(self.info.get("options", {}))
 
     @property
-    def spec(self) -> str:
-        """The text of the resolved spec."""
-        return self.text("spec.energy")
+    def rule(self) -> str:
+        """The rule that it is trained by."""
+        return str(self.info.get("rule") or self.options.rule or "implicit")
+
+    @cached_property
+    def source(self) -> Source:
+        """The resolved spec."""
+        name = "spec.energy"
+        return Source(str(self.folder.path / name), self.text(name))
 
     def text(self, name: str) -> str:
         """A file that the run keeps. Raises UserError E0511 where it is gone."""
@@ -65,7 +71,7 @@ class SavedRun:
 def load_run(path: Path | str) -> SavedRun:
     """Open a run folder. Raises UserError E0511 where ``path`` is none, or holds the runs of several seeds."""
     folder = RunFolder(Path(path))
-    if (folder.path / "summary.json").exists() and not folder.info.exists():
-        names = ", ".join(sorted(str(run) for run in folder.path.glob("seed-*")))
+    if folder.of_seeds:
+        names = ", ".join(map(str, folder.runs))
         raise UserError(f"{path} holds the runs of several seeds", code="E0511", help=f"give one of them: {names}")
     return SavedRun(folder, folder.read_info())

@@ -24,7 +24,6 @@ from energyc.train.session import Session
 
 MakeSession = Callable[[int, Path], Session]
 Summary = dict[str, Any]
-SUMMARY = "summary.json"
 
 
 def train_seeds(
@@ -51,7 +50,7 @@ def train_seeds(
 def read_summary(out: Path) -> Summary:
     """The summary of a folder of seeds. Raises UserError E0511 where there is none."""
     try:
-        summary = json.loads((out / SUMMARY).read_bytes())
+        summary = json.loads(RunFolder(out).summary.read_bytes())
         return {**summary, "seeds": [int(seed) for seed in summary["seeds"]]}
     except (OSError, ValueError, KeyError, TypeError):
         message = f"{out} holds no runs of several seeds"
@@ -86,7 +85,7 @@ def summary_table(summary: Mapping[str, Any]) -> Table:
 
 
 def _train_one(make: MakeSession, seed: int, out: Path, reporter: Reporter | None) -> Outcome:
-    path = out / f"seed-{seed}"
+    path = RunFolder(out).run(seed)
     begun = bool(steps(RunFolder(path).checkpoints))
     if not begun and (path / "metrics.jsonl").exists():  # killed before its first checkpoint: nothing in it to keep
         shutil.rmtree(path, ignore_errors=True)
@@ -111,4 +110,4 @@ def _shown(name: str, entry: Mapping[str, Any]) -> str:
 
 
 def _write(out: Path, summary: Summary) -> None:
-    replace_bytes(out / SUMMARY, (json.dumps(summary, indent=2) + "\n").encode())
+    replace_bytes(RunFolder(out).summary, (json.dumps(summary, indent=2) + "\n").encode())

@@ -1,14 +1,14 @@
 """Readers of single training settings: each takes a plain value and gives a checked one, or says what it should be.
 
-A value is what the language knows: a number (int, float or Fraction), a word (str), a call (``(name, arguments)`` or
-a ``data.schema.Call``) or a list. A reader raises ``Unfit`` with what was expected; ``options`` turns that into a
+A value is what the language knows: a number (int, float or Fraction), a word (str), a call (a
+``data.schema.Call``) or a list. A reader raises ``Unfit`` with what was expected; ``options`` turns that into a
 ``Fault``.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -29,12 +29,11 @@ class Unfit(ValueError):
 
 def written(value: Any) -> str:
     """A value as a spec writes it: ``jacobian(target = 1e-4)``, ``[0.9, 0.999]``."""
-    if isinstance(value, list) or (isinstance(value, tuple) and not _is_call(value)):
+    if isinstance(value, list | tuple):
         return f"[{', '.join(map(written, value))}]"
     if isinstance(value, Call):
-        return _written_call(value.name, value.arguments, value.keywords)
-    if isinstance(value, tuple):
-        return _written_call(value[0], (), value[1])
+        keywords = (f"{key} = {written(item)}" for key, item in value.keywords.items())
+        return f"{value.name}({', '.join([*map(written, value.arguments), *keywords])})"
     if isinstance(value, Fraction) and math.isfinite(_float(value)) and Fraction(repr(_float(value))) == value:
         return f"{_float(value):.15g}"
     return str(value).lower() if isinstance(value, bool) else str(value)
@@ -111,13 +110,11 @@ def pair(value: Any) -> tuple[float, float]:
 
 
 def split_call(value: Any, example: str = "cosine(warmup = 100)") -> tuple[str, Mapping[str, Any]]:
-    """Take a word or a call ``(name, arguments)`` apart; a word is a call without arguments."""
+    """Take a word or a call of keyword arguments apart; a word is a call without arguments."""
     if isinstance(value, str):
         return value, {}
     if isinstance(value, Call) and not value.arguments:
         return value.name, value.keywords
-    if _is_call(value):
-        return value[0], value[1]
     raise Unfit(f"a word or a call, as {example}")
 
 
@@ -134,14 +131,6 @@ def _read_argument(name: str, read: Reader, value: Any) -> Any:
         return read(value)
     except Unfit as error:
         raise Unfit(f"{error.expected} for {name}", f"{name} = {written(value)}") from None
-
-
-def _written_call(name: str, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> str:
-    return f"{name}({', '.join([*map(written, arguments), *(f'{k} = {written(v)}' for k, v in keywords.items())])})"
-
-
-def _is_call(value: Any) -> bool:
-    return isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], str) and isinstance(value[1], Mapping)
 
 
 def _float(value: float | Fraction) -> float:

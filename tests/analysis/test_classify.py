@@ -12,12 +12,12 @@ import pytest
 
 from energyc.analysis.checker import check
 from energyc.analysis.classify import classify
-from energyc.analysis.problem import transplant
 from energyc.analysis.rules import RULES, admissible
 from energyc.analysis.witness_data import witness_data
 from energyc.calculus import gradient
 from energyc.diagnostics import Source
 from energyc.ir.interpreter import evaluate
+from energyc.ir.text import format_graph, parse_graph
 from energyc.resolve import resolve
 from energyc.resolve.network import Network
 from energyc.syntax import parse
@@ -66,8 +66,9 @@ def test_a_recovered_potential_is_one_of_the_network() -> None:
     net = network(TIED)
     verdict = classify(net).terms["ffn"]
     assert verdict.kind == "conservative" and verdict.potential is not None
-    state = net.states["z"].node
-    slope = gradient(net.graph, transplant(net.graph, verdict.potential), [state])[state]
+    graph, roots = parse_graph(format_graph({"potential": verdict.potential}))
+    state = graph.input("z", "state", ("T", "D"))
+    slope = gradient(graph, roots["potential"], [state])[state]
     generator = np.random.default_rng(0)
     inputs = {"z": generator.normal(size=(2, 16, 24)), "W1": generator.normal(size=(24, 96))}
     force, derived = evaluate([net.terms["ffn"].node, slope], inputs, sizes=net.extents, values=net.values)

@@ -195,6 +195,21 @@ def test_no_name_becomes_markup(tmp_path: Path, capfd: Capture) -> None:
         assert "\\input{x}" not in out.read_text() or ending != ".tex"
 
 
+def test_no_description_steers_what_shows_it(tmp_path: Path, capfd: Capture) -> None:
+    path = written(tmp_path, SMALL.replace("A small network.", "Red \x1b[31m, a bell \x07,\n# turned \u202e round"))
+    texts = [energyc(capfd, "check", path, "--color", "never").out]
+    for ending in (".md", ".tex", ".html"):
+        assert energyc(capfd, "explain", path, "-o", tmp_path / f"small{ending}").status == 0
+        texts.append((tmp_path / f"small{ending}").read_text())
+    assert energyc(capfd, "compile", path, "-o", tmp_path).status == 0
+    texts.append((tmp_path / "small_torch.py").read_text())
+    for text in texts:
+        assert "x1b" in text
+        assert {char for char in text if not char.isprintable()} == {"\n"}
+    description = energyc(capfd, "check", path, "--format", "json").json["description"]
+    assert description == "Red \\x1b[31m, a bell \\x07,\nturned \\u202e round"
+
+
 def test_fmt(tmp_path: Path, capfd: Capture) -> None:
     path = written(tmp_path, SMALL.replace("state s[J] in [0, 1],", "state    s[J] in [0,1]  ,"))
     assert energyc(capfd, "fmt", path, "--check").status == 1
@@ -223,6 +238,15 @@ def test_verify(tmp_path: Path, capfd: Capture) -> None:
     assert rules["centered-ep"]["limit"]["cosine"] > 0.9999
     assert "W" in rules["centered-ep"]["params"]
     assert done.json["spectrum"]["step_radius"] < 1
+
+
+def test_a_run_is_verified_by_the_rule_that_trained_it(tmp_path: Path, capfd: Capture) -> None:
+    run = tmp_path / "run"
+    flags = ("--preset", "tiny", "--rule", "ep", "--steps", "1", "--out", run, "--quiet")
+    assert energyc(capfd, "train", written(tmp_path), *flags).status == 0
+    found = energyc(capfd, "verify", run, "--format", "json").json
+    assert "ep" in found["rules"] and "centered-ep" not in found["rules"]
+    assert found["float32"]
 
 
 def test_data_paths(tmp_path: Path, capfd: Capture) -> None:

@@ -14,6 +14,7 @@ import pytest
 import torch
 
 import energyc
+from energyc.diagnostics import UserError
 
 DIMS = {"S": 12, "P": 4, "stride": 2, "D": 16, "H": 2, "A": 8, "M": 24}
 BATCH = 3
@@ -249,6 +250,22 @@ assert energyc.check({text!r}).to_json()["diagnostics"] == []
 
 def test_the_same_input_gives_the_same_bytes() -> None:
     assert energyc.load(TIED).source == energyc.load(TIED).source
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("# a\0b\nnetwork n\n", "<text> is not a text: byte 0x00 at 1:4 is a NUL"),
+        ("network n\n# \ud800\n", "<text> is not a text: byte 0xed at 2:3 is not UTF-8"),
+        ("#" * 2_000_000 + "\nnetwork n\n", "<text> is larger than 2 MB and cannot be a spec"),
+    ],
+    ids=["NUL", "half of a pair", "huge"],
+)
+def test_text_is_judged_as_a_file_is(text: str, said: str) -> None:
+    for takes in (energyc.load, energyc.check):
+        with pytest.raises(UserError) as caught:
+            takes(text)
+        assert caught.value.message == said
 
 
 def test_what_gradients_takes_is_documented(net: Any) -> None:

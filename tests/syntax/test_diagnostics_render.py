@@ -8,6 +8,7 @@ from energyc.diagnostics import (
     Source,
     Span,
     UserError,
+    near,
     render_text,
     render_user_error,
     summary,
@@ -138,3 +139,11 @@ def test_json_has_the_keys_of_the_contract() -> None:
             {"message": "D here", "file": "net.energy", "line": 2, "column": 12, "end_line": 2, "end_column": 13}
         ],
     }
+
+
+def test_the_names_that_were_probably_meant() -> None:
+    names = ["relax", "related", "nudge", "W1", "w2"]
+    assert near("relx", names) == ["relax"]
+    assert near("relaed", names, most=2) == ["related", "relax"]
+    assert near("W2", names) == ["w2"]
+    assert near("zzz", names) == []

@@ -60,7 +60,7 @@ def test_evaluation_of_the_best_checkpoint(tmp_path: Path) -> None:
     net = TinyNet(seed=9)
     assert load_run(out).load_into(net).step == outcome.best_step
     assert torch.equal(net.W, fresh.net.params["W"])
-    assert load_run(out).spec == "network tiny\n"
+    assert load_run(out).source.text == "network tiny\n"
     assert load_run(out).options == fresh.options
 
 

@@ -25,9 +25,9 @@ def test_reads_every_kind_of_value() -> None:
             "lr.W1": Fraction(1, 10),
             "final_lr": 1e-6,
             "betas": [Fraction(9, 10), Fraction(99, 100)],
-            "schedule": ("cosine", {"warmup": Fraction(100)}),
+            "schedule": Call("cosine", keywords={"warmup": Fraction(100)}),
             "metrics": ["accuracy", "top"],
-            "penalty": ("jacobian", {"target": 1e-4, "floor": 1e-5}),
+            "penalty": Call("jacobian", keywords={"target": 1e-4, "floor": 1e-5}),
             "batch": Fraction(20),
         }
     )
@@ -40,7 +40,7 @@ def test_reads_every_kind_of_value() -> None:
 
 
 def test_json_round_trip() -> None:
-    settings = {"lr.W": 0.5, "penalty": ("jacobian", {}), "optimizer": "adam", "betas": [0, 0.5], "metrics": ["a"]}
+    settings = {"lr.W": 0.5, "penalty": Call("jacobian"), "optimizer": "adam", "betas": [0, 0.5], "metrics": ["a"]}
     options = TrainOptions.from_settings(settings)
     assert TrainOptions.from_json(json.loads(json.dumps(options.to_json()))) == options
 
@@ -61,12 +61,12 @@ def test_json_round_trip() -> None:
         ({"batch": 0}, "E0502", ["batch = 0"]),
         ({"betas": [0.9]}, "E0502", ["two numbers"]),
         ({"betas": [0.9, 1]}, "E0502", ["under 1"]),
-        ({"schedule": ("cosine", {"warm": 3})}, "E0502", ["warmup"]),
-        ({"schedule": ("cosine", {"warmup": -3})}, "E0502", ["for warmup"]),
+        ({"schedule": Call("cosine", keywords={"warm": 3})}, "E0502", ["warmup"]),
+        ({"schedule": Call("cosine", keywords={"warmup": -3})}, "E0502", ["for warmup"]),
         ({"schedule": 3}, "E0502", ["cosine(warmup = 100)"]),
-        ({"penalty": ("hessian", {})}, "E0502", ["jacobian"]),
+        ({"penalty": Call("hessian")}, "E0502", ["jacobian"]),
         (
-            {"penalty": ("jacobian", {"target": 0})},
+            {"penalty": Call("jacobian", keywords={"target": 0})},
             "E0502",
             ["jacobian(target = 0) does not fit: target = 0", "above 0"],
         ),
@@ -80,7 +80,7 @@ def test_json_round_trip() -> None:
         ({"final_lr": 0.1}, "E0503", ["constant", "cosine"]),
         ({"optimizer": "adam", "momentum": 0.9}, "E0503", ["adam takes no momentum", "betas"]),
         ({"optimizer": "sgd", "nesterov": "true"}, "E0503", ["momentum"]),
-        ({"penalty": ("jacobian", {"floor": 20})}, "E0503", ["floor"]),
+        ({"penalty": Call("jacobian", keywords={"floor": 20})}, "E0503", ["floor"]),
     ],
 )
 def test_refuses(settings: dict[str, Any], code: str, parts: list[str]) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from energyc.data.schema import Call
 from energyc.diagnostics import UserError
 from energyc.train.feeds import Feed, Feeds
 from energyc.train.learner import Learner
@@ -53,7 +54,7 @@ def test_spread_covers_the_split() -> None:
 
 
 def test_schedules() -> None:
-    cosine = TrainOptions.from_settings({"lr": 1, "final_lr": 0.1, "schedule": ("cosine", {"warmup": 10})})
+    cosine = TrainOptions.from_settings({"lr": 1, "final_lr": 0.1, "schedule": Call("cosine", keywords={"warmup": 10})})
     assert [rate_factor(cosine, step, 111) for step in (0, 9, 10)] == pytest.approx([0.1, 1, 1])
     assert rate_factor(cosine, 60, 111) == pytest.approx(0.1 + 0.9 * (1 + math.cos(math.pi / 2)) / 2)
     assert rate_factor(cosine, 110, 111) == pytest.approx(0.1)

@@ -9,7 +9,7 @@ from energyc.ir import IndexExpr, Input
 from energyc.ir.indexing import integer
 from energyc.resolve.context import Context, Scope, Tensor, run_over, unbound
 from energyc.resolve.names import Entry
-from energyc.resolve.reporter import did_you_mean, nearest
+from energyc.resolve.reporter import did_you_mean
 from energyc.resolve.terms import Window, plain_index, position_of
 from energyc.resolve.trees import plain_name
 from energyc.syntax import ast
@@ -197,9 +197,9 @@ def _plain(context: Context, scope: Scope, name: ast.Name, tensor: Tensor, axis:
 def _report_declared(context: Context, scope: Scope, name: ast.Name, entry: Entry, tensor: Tensor) -> None:
     if entry.kind == "dim":
         help = f"an equation holds indices: write `{entry.name.lower()}`"
-        match = nearest(entry.name, scope.indices)
-        if match is not None and match.lower() == entry.name.lower():
-            help = f"an equation holds indices: did you mean `{match}`?"
+        meant = [name for name in scope.indices if name.lower() == entry.name.lower()]
+        if meant:
+            help = f"an equation holds indices: did you mean `{meant[0]}`?"
         said = f"`{name.text}` is a dim, and the bracket of an element holds indices"
     elif entry.kind in ("clamp", "target"):
         help = f"read its element: `{tensor.name}[{entry.name}[t]]`"

@@ -440,13 +440,13 @@ class Cet(nn.Module):
     def _force(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
         """The force on each state.
 
-        F_z[i,j,d] = b_pos[i,j,d] - z[i,j,d] + seen[i,j,d] + b_enc[d] + sum[h,a](W_k[h,a,d] *
-            sum[k,l](query[h,k,l,a] * softmax[i,j](gamma * sum[a2](query[h,k,l,a2] * key[h,i,j,a2])))) +
-            sum[h,a](W_q[h,a,d] * sum[k,l](key[h,k,l,a] * softmax[k,l](gamma * sum[a2](query[h,i,j,a2] *
-            key[h,k,l,a2])))) + 2 * sum[m](W_mem[d,m] * relu(sum[d2](W_mem[d2,m] * z[i,j,d2]))) +
-            sum[c,p,q](W_dec[d,c,p,q] * y[c, stride*i + p, stride*j + q])
-        F_y[c,u,v] = b_dec[c] - y[c,u,v] + sum[d,p,q,i,j | u == stride*i + p and v == stride*j + q](W_dec[d,c,p,q]
-            * z[i,j,d])
+        F_z[i,j,d] = b_pos[i,j,d] - z[i,j,d] + seen[i,j,d] + b_enc[d] + sum[h,a](W_k[h,a,d] * sum[k,l](query[h,k,l,a]
+            * softmax[i,j](gamma * sum[a2](query[h,k,l,a2] * key[h,i,j,a2])))) + sum[h,a](W_q[h,a,d] *
+            sum[k,l](key[h,k,l,a] * softmax[k,l](gamma * sum[a2](query[h,i,j,a2] * key[h,k,l,a2])))) + 2 *
+            sum[m](W_mem[d,m] * relu(sum[d2](W_mem[d2,m] * z[i,j,d2]))) + sum[c,p,q](W_dec[d,c,p,q] * y[c, stride*i +
+            p, stride*j + q])
+        F_y[c,u,v] = b_dec[c] - y[c,u,v] + sum[d,p,q,i,j | u == stride*i + p and v == stride*j + q](W_dec[d,c,p,q] *
+            z[i,j,d])
         """
         z, y = states
         query = torch.einsum("Bijd,had->Bhija", z, self.W_q)
@@ -703,10 +703,10 @@ class Cet(nn.Module):
         dE/dW_dec[d,c,p,q] = -sum[i,j](z[i,j,d] * y[c, stride*i + p, stride*j + q])
         dE/db_dec[c] = -sum[u,v](y[c,u,v])
         dE/db_pos[i,j,d] = -z[i,j,d]
-        dE/dW_q[h,a,d] = -sum[i,j](z[i,j,d] * sum[k,l](key[h,k,l,a] * softmax[k,l](gamma * sum[a2](query[h,i,j,a2]
-            * key[h,k,l,a2]))))
-        dE/dW_k[h,a,d] = -sum[i,j](z[i,j,d] * sum[k,l](query[h,k,l,a] * softmax[i,j](gamma *
-            sum[a2](query[h,k,l,a2] * key[h,i,j,a2]))))
+        dE/dW_q[h,a,d] = -sum[i,j](z[i,j,d] * sum[k,l](key[h,k,l,a] * softmax[k,l](gamma * sum[a2](query[h,i,j,a2] *
+            key[h,k,l,a2]))))
+        dE/dW_k[h,a,d] = -sum[i,j](z[i,j,d] * sum[k,l](query[h,k,l,a] * softmax[i,j](gamma * sum[a2](query[h,k,l,a2] *
+            key[h,i,j,a2]))))
         dE/dW_mem[d,m] = -2 * sum[i,j](z[i,j,d] * relu(sum[d2](W_mem[d2,m] * z[i,j,d2])))
         """
         z, y = states

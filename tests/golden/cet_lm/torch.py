@@ -383,10 +383,9 @@ class CetLm(nn.Module):
     def _force(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
         """The force on each state.
 
-        F_z[t,d] = 2 * sum[m](W_mem[d,m] * relu(sum[d2](W_mem[d2,m] * z[t,d2]))) - c * z[t,d] - (z[t,d] - x[t,d])
-            + sum[h,a](W_k[h,a,d] * sum[s](q[h,s,a] * softmax[t | t <= s](gamma * sum[a2](q[h,s,a2] *
-            k[h,t,a2])))) + sum[h,a](W_q[h,a,d] * sum[s](k[h,s,a] * softmax[s | s <= t](gamma * sum[a2](q[h,t,a2]
-            * k[h,s,a2]))))
+        F_z[t,d] = 2 * sum[m](W_mem[d,m] * relu(sum[d2](W_mem[d2,m] * z[t,d2]))) - c * z[t,d] - (z[t,d] - x[t,d]) +
+            sum[h,a](W_k[h,a,d] * sum[s](q[h,s,a] * softmax[t | t <= s](gamma * sum[a2](q[h,s,a2] * k[h,t,a2])))) +
+            sum[h,a](W_q[h,a,d] * sum[s](k[h,s,a] * softmax[s | s <= t](gamma * sum[a2](q[h,t,a2] * k[h,s,a2]))))
         """
         (z,) = states
         q = torch.einsum("Btd,had->Bhta", z, self.W_q)

@@ -1,5 +1,5 @@
-"""predictive_coding: A predictive-coding network (Rao and Ballard 1999; Whittington and Bogacz 2017): energy
-is squared prediction error.
+"""predictive_coding: A predictive-coding network (Rao and Ballard 1999; Whittington and Bogacz 2017): energy is
+squared prediction error.
 
 Made by energyc 0.1.0 from predictive_coding.energy
 SHA-256 of the spec: 88e6166f675494785034bcbfdea72e7370be9b7aa8e5da82196042c7ea39a7d5

@@ -1,5 +1,5 @@
-"""resistive: Nonlinear resistive network (Kendall et al. 2020): node voltages minimise the co-content;
-diodes bound them.
+"""resistive: Nonlinear resistive network (Kendall et al. 2020): node voltages minimise the co-content; diodes
+bound them.
 
 Made by energyc 0.1.0 from resistive.energy
 SHA-256 of the spec: 911b6a7aad96102b596bac99c83d9171c6da6ddb157b3ada012852343e780d5b

@@ -400,8 +400,8 @@ class ThickTied(nn.Module):
     def _force(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
         """The force on each state.
 
-        F_z[t,d] = sum[h,a](W_o[h,a,d] * sum[s](v[h,s,a] * p[h,t,s])) + sum[f](W1[d,f] * gelu_tanh(sum[e](W1[e,f]
-            * n2[t,e]) + b1[f])) + b2[d] - c * z[t,d] - (z[t,d] - x[t,d])
+        F_z[t,d] = sum[h,a](W_o[h,a,d] * sum[s](v[h,s,a] * p[h,t,s])) + sum[f](W1[d,f] * gelu_tanh(sum[e](W1[e,f] *
+            n2[t,e]) + b1[f])) + b2[d] - c * z[t,d] - (z[t,d] - x[t,d])
         """
         (z,) = states
         total = z - z.mean(2)[:, :, None]
@@ -457,8 +457,8 @@ class ThickTied(nn.Module):
     def _cost_force(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor | None]:
         """dC/dz of each sample; None where the cost does not read a state.
 
-        dC/dz[t,d] = sum[w](W_head[d,w] * (1/T * softmax[w](sum[e](W_head[e,w] * z[t,e])) - 1/T * where(w ==
-            label[t], 1, 0)))
+        dC/dz[t,d] = sum[w](W_head[d,w] * (1/T * softmax[w](sum[e](W_head[e,w] * z[t,e])) - 1/T * where(w == label[t],
+            1, 0)))
         """
         (z,) = states
         (label,) = targets
@@ -472,8 +472,8 @@ class ThickTied(nn.Module):
     def _cost_gradient(self, states: Tensors, fixed: Fixed, targets: Tensors) -> dict[str, Tensor]:
         """The direct dC/dtheta, summed over the batch.
 
-        dC/dW_head[d,w] = sum[t](z[t,d] * (1/T * softmax[w](sum[e](W_head[e,w] * z[t,e])) - 1/T * where(w ==
-            label[t], 1, 0)))
+        dC/dW_head[d,w] = sum[t](z[t,d] * (1/T * softmax[w](sum[e](W_head[e,w] * z[t,e])) - 1/T * where(w == label[t],
+            1, 0)))
         """
         (z,) = states
         (label,) = targets
