@@ -176,17 +176,17 @@ class Derivation:
         return found
 
     @cached_property
-    def penalty(self) -> Node | None:
+    def penalty(self) -> Node:
         """``|J_nc direction|^2`` of one sample, the directions being random: an estimate of the Jacobian's norm."""
         pushed = self.pushforward(self.unproved_force)
         squares = [self.graph.product(node, node) for node in pushed.values()]
         sums = [self.graph.sum(node, range(len(node.dims))) for node in squares]
-        return self.graph.plus(*sums) if sums else None
+        return self.graph.plus(*sums) if sums else self.graph.zero(())
 
     @cached_property
     def penalty_gradient(self) -> dict[str, Node]:
         """The slope of ``|J_nc direction|^2`` by the params, states held fixed."""
-        return self._by(self.params, {self.penalty: self.graph.constant(1)}) if self.penalty else {}
+        return self._by(self.params, {self.penalty: self.graph.constant(1)})
 
     @cached_property
     def start(self) -> dict[str, Node]:

@@ -78,7 +78,7 @@ class Features:
         found: dict[str, object] = {"points": int(str(options.get("points", 4)))}
         if self.contrast:
             found["snapshots"] = None if every is None else int(str(every))
-        return {**found, "radius": options.get("radius"), "last_leakage": None} if self.holomorphic else found
+        return {**found, "radius": options.get("radius")} if self.holomorphic else found
 
     @property
     def parts(self) -> tuple[str, ...]:

@@ -53,16 +53,16 @@ def class_name(network: str) -> str:
 #: Names that ``nn.Module`` and the generated class have for themselves: no param may take one.
 MODULE_ATTRIBUTES = frozenset(
     """
-    T_destination add_module apply bfloat16 buffers call_super_init children compile cpu cuda double dump_patches eval
-    extra_repr float get_buffer get_extra_state get_parameter get_submodule half ipu load_state_dict modules mtia
-    named_buffers named_children named_modules named_parameters parameters register_backward_hook register_buffer
-    register_forward_hook register_forward_pre_hook register_full_backward_hook register_full_backward_pre_hook
-    register_load_state_dict_post_hook register_load_state_dict_pre_hook register_module register_parameter
-    register_state_dict_post_hook register_state_dict_pre_hook requires_grad_ set_extra_state set_submodule
-    share_memory state_dict to to_empty train training type xpu zero_grad
-    biased beta clamp_shapes correction cost device dtype energy first_bad_term force forward gradients
-    last_beta last_leakage metric_names metrics name nudge_steps param_attributes param_bounds params points
-    project_params radius readout readout_names relax relax_chunk relax_max_steps relax_step relax_steps relax_tolerance
-    rules snapshots source start state_names state_shapes target_shapes term_names terms
+    T_destination add_module apply bfloat16 buffers call_super_init children compile cpu cuda double dump_patches
+    eval extra_repr float get_buffer get_extra_state get_parameter get_submodule half ipu load_state_dict modules
+    mtia named_buffers named_children named_modules named_parameters parameters register_backward_hook
+    register_buffer register_forward_hook register_forward_pre_hook register_full_backward_hook
+    register_full_backward_pre_hook register_load_state_dict_post_hook register_load_state_dict_pre_hook
+    register_module register_parameter register_state_dict_post_hook register_state_dict_pre_hook requires_grad_
+    set_extra_state set_submodule share_memory state_dict to to_empty train training type xpu zero_grad biased beta
+    clamp_shapes correction cost device dtype energy first_bad_term force forward gradients last_beta metric_names
+    metrics name nudge_steps param_attributes param_bounds params points project_params radius readout readout_names
+    relax relax_chunk relax_explosion relax_max_steps relax_step relax_steps relax_tolerance rules snapshots source
+    start state_names state_shapes target_shapes term_names terms
     """.split()
 )

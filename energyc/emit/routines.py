@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from energyc.derive import Derivation, Output, Routine
@@ -62,8 +62,9 @@ def prepare(d: Derivation, features: Features) -> list[Prepared]:
     if features.corrected:
         made.append(correction(d, held=False))
     if features.penalty:
-        doc = "d |J_nc directions|^2/dtheta, summed over the batch."
-        made.append(_by_param("_penalty_gradient", (*_AT, "directions"), doc, d.penalty_gradient))
+        doc = "|J_nc directions|^2 of each sample, and its slope by theta, summed over the batch."
+        square = {"square": ("square", d.penalty)}
+        made.append(_by_both(("square",), "_penalty", (*_AT, "directions"), doc, square, d.penalty_gradient))
     return made
 
 
@@ -102,7 +103,7 @@ def _pullbacks(d: Derivation) -> list[Prepared]:
     both = "J^T seeds, and <seeds, dF/dtheta> summed over the batch."
     return [
         _by_state(d, "_force_adjoint", _SEEDED, "J^T seeds, J = dF/dz.", back),
-        _by_both(d, "_force_pullback", _SEEDED, both, back, forces),
+        _by_both(d.states, "_force_pullback", _SEEDED, both, back, forces),
         _by_clamp("_clamp_gradient", _SEEDED, "<seeds, dF/dx> for each real clamp.", d.pullback(d.force, clamps)),
         _by_param("_start_gradient", start, "<seeds, d start/dtheta>, summed over the batch.", starts),
         _by_clamp("_start_clamp_gradient", start, "<seeds, d start/dx> for each real clamp.", from_start),
@@ -167,11 +168,17 @@ def _by_param(name: str, arguments: tuple[str, ...], doc: str, nodes: Mapping[st
 
 
 def _by_both(
-    d: Derivation, name: str, arguments: tuple[str, ...], doc: str, states: Outputs, params: Mapping[str, Node]
+    keys: Iterable[str],
+    name: str,
+    arguments: tuple[str, ...],
+    doc: str,
+    samples: Outputs,
+    params: Mapping[str, Node],
 ) -> Prepared:
-    first = tuple(Output(key, node, False, wish) for key, (wish, node) in states.items())
+    """A list with each sample's own under ``keys``, and sums by params."""
+    first = tuple(Output(key, node, False, wish) for key, (wish, node) in samples.items())
     second = tuple(Output(key, node, True, f"grad_{key}") for key, node in params.items())
-    return Prepared(Signature(name, arguments, "both", doc, tuple(d.states)), Routine(name, (*first, *second)))
+    return Prepared(Signature(name, arguments, "both", doc, tuple(keys)), Routine(name, (*first, *second)))
 
 
 def _by_clamp(name: str, arguments: tuple[str, ...], doc: str, nodes: Mapping[str, Node]) -> Prepared:

@@ -35,6 +35,7 @@ def settings(context: Context) -> str:
         "relax_tolerance": relax.tolerance,
         "relax_chunk": relax.chunk,
         "relax_max_steps": relax.max_steps,
+        **({} if relax.explosion is None else {"relax_explosion": relax.explosion}),
         "biased": dict(context.options.biased),
         "beta": ("auto" if nudge.beta is None else nudge.beta) if features.contrast else None,
         "last_beta": None,

@@ -78,11 +78,15 @@ def _rendered(
 ) -> str:
     loader = FileSystemLoader(resource("codegen"))
     environment = Environment(loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    features, constrained = context.features, any(s.constraint is not None for s in context.network.states.values())
+    features, network = context.features, context.network
+    facts = {
+        "features": features,
+        "constrained": any(state.constraint is not None for state in network.states.values()),
+        "explosion": network.relax.explosion is not None,
+    }
 
     def part(name: str) -> str:
-        template = environment.get_template(f"torch/parts/{name}.py.j2")
-        return template.render(features=features, constrained=constrained).rstrip("\n")
+        return environment.get_template(f"torch/parts/{name}.py.j2").render(facts).rstrip("\n")
 
     functions = [*(HELPERS[name] for name in _closure(needed)), *map(part, features.functions), *extensions]
     runtime = [part(name) for name in features.parts]

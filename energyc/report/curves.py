@@ -26,10 +26,17 @@ _HEALTH: Mapping[str, tuple[str, bool]] = MappingProxyType(
         "relax_steps": ("free steps, mean", False),
         "lr": ("learning rate", False),
         "gated": ("samples gated", False),
+        "dropped": ("samples whose nudge diverged", False),
+        "frozen": ("samples frozen by rounding", False),
+        "residual_ema": ("running mean of the residual", True),
         "penalty": ("weight of the Jacobian penalty", True),
+        "penalty_value": ("|J_nc w|^2 / dim", True),
+        "defence_value": ("|step F|^2 / |z|^2", True),
+        "snapshot": ("nudged step taken, mean", False),
+        "leakage": ("leakage of the circle", True),
     }
 )
-_COUNTED = ("gated",)
+_COUNTED = ("gated", "dropped", "frozen")
 _NO_METRIC = ("step", "kind", "split", "cost", "residual", "residual_max", "relax_steps", "samples")
 
 
@@ -51,9 +58,9 @@ def learning_curves(rows: Sequence[Row], path: Path, *, title: str = "", best: i
 
 
 def health_curves(rows: Sequence[Row], path: Path, *, title: str = "") -> None:
-    """Residual, beta, gradient norm, free steps, rate, and gated samples and penalty where the run has them."""
+    """Residual, beta, gradient norm, free steps, rate, samples left out, and what else of health the run has."""
     train = _kind(rows, "train")
-    shown = [key for key in _HEALTH if any(row.get(key) is not None for row in train)]
+    shown = [key for key in _HEALTH if any(_shows(key, row) for row in train)]
     columns = min(3, max(1, len(shown)))
     with picture(path, max(1, -(-len(shown) // columns)), columns, (3.8, 2.5)) as canvas:
         for panel, key in zip(canvas.panels, shown, strict=False):
@@ -85,6 +92,11 @@ def seed_curves(runs: Mapping[str, Sequence[Row]], path: Path, *, title: str = "
             panel.set(xlabel="update", ylabel=f"test {name}")
             panel.legend()
         canvas.figure.suptitle(title)
+
+
+def _shows(key: str, row: Row) -> bool:
+    """Whether a row is worth a panel; what seldom happens has one where it has happened."""
+    return bool(row.get(key)) if key in ("dropped", "frozen") else row.get(key) is not None
 
 
 def _cost(panel: Axes, train: Sequence[Row], test: Sequence[Row]) -> None:

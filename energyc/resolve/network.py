@@ -154,7 +154,10 @@ class Quantity:
 
 @dataclass(frozen=True)
 class Relax:
-    """The free phase (rules.md section 1). ``step_of``: steps of single states; ``max_steps`` None: 10 * steps."""
+    """The free phase (rules.md section 1). ``step_of``: steps of single states; ``max_steps`` None: 10 * steps.
+
+    ``explosion``: a state so many times as large as its start is suspected of being frozen by rounding; None: never.
+    """
 
     step: float = 1.0
     steps: int = 100
@@ -163,7 +166,7 @@ class Relax:
     max_steps: int | None = None
     step_of: Mapping[str, float] = field(default_factory=dict)
     solver: str = "gradient"
-    solver_options: Mapping[str, float] = field(default_factory=dict)
+    explosion: float | None = 1e4
 
 
 @dataclass(frozen=True)

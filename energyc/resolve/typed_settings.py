@@ -12,13 +12,11 @@ from energyc.resolve.reporter import Reporter, did_you_mean, listed
 from energyc.resolve.settings import Setting
 from energyc.resolve.written import written
 
-RELAX = ("step", "steps", "tolerance", "chunk", "max_steps", "solver", "measure", "patience", "exit")
+RELAX = ("step", "steps", "tolerance", "chunk", "max_steps", "solver", "explosion", "measure", "patience", "exit")
 NUDGE = ("beta", "steps", "snapshots", "points", "radius", "tolerance")
-SOLVERS: Mapping[str, tuple[str, ...]] = {
-    "gradient": (),
-    "newton": ("damping",),
-    "anderson": ("memory", "mixing", "regularisation", "start"),
-}
+SOLVERS = ("gradient", "newton")
+#: What the language has room for and the compiler cannot do yet.
+LATER = {"relax": ("measure", "patience", "exit"), "nudge": ("tolerance",)}
 
 
 @dataclass
@@ -56,6 +54,13 @@ class Typed:
     def _wrong(self, key: str, setting: Setting, wanted: str) -> None:
         self.reporter.error("E0542", f"`{self.block}.{key}` is {wanted}, not `{written(setting.value)}`", setting.span)
 
+    def refuse_later(self) -> None:
+        """Report what cannot be set yet."""
+        for key in LATER[self.block]:
+            if key in self.given:
+                said = f"`{self.block}.{key}` is not yet supported"
+                self.reporter.error("E0190", said, self.given[key].span, "not yet")
+
     def check(self, known: Iterable[str], dotted: str = "") -> None:
         """Report the keys that are not known; ``dotted`` is the one that may be of a single state or param."""
         names = list(known)
@@ -80,10 +85,7 @@ def type_relax(given: dict[str, Setting], states: Iterable[str], reporter: Repor
                 reporter.error("E0543", f"there is no state `{state}`", setting.span, help=help)
                 continue
             step_of[state] = typed.real(key, 1.0) or 1.0
-    for key in ("measure", "patience", "exit"):
-        if key in given:
-            reporter.error("E0190", f"`relax.{key}` is not yet supported", given[key].span, "not yet")
-    solver, options = _solver(given.get("solver"), reporter)
+    typed.refuse_later()
     return Relax(
         step=typed.real("step", 1.0) or 1.0,
         steps=typed.whole("steps", 100) or 100,
@@ -91,32 +93,26 @@ def type_relax(given: dict[str, Setting], states: Iterable[str], reporter: Repor
         chunk=typed.whole("chunk", 25) or 25,
         max_steps=typed.whole("max_steps", None),
         step_of=step_of,
-        solver=solver,
-        solver_options=options,
+        solver=_solver(given.get("solver"), reporter),
+        explosion=typed.real("explosion", 1e4, words={"none": None}),
     )
 
 
-def _solver(setting: Setting | None, reporter: Reporter) -> tuple[str, dict[str, float]]:
+def _solver(setting: Setting | None, reporter: Reporter) -> str:
     if setting is None:
-        return "gradient", {}
+        return "gradient"
     word = setting.value.word if isinstance(setting.value, Call) else setting.value
-    if not isinstance(word, str) or word not in SOLVERS:
-        reporter.error(
-            "E0542",
-            f"there is no solver `{written(word)}`",
-            setting.span,
-            help=did_you_mean(written(word), SOLVERS, f"the solvers are {listed(SOLVERS)}"),
-        )
-        return "gradient", {}
-    options: dict[str, float] = {}
-    for key, value in (setting.value.options if isinstance(setting.value, Call) else {}).items():
-        if key not in SOLVERS[word] or not isinstance(value, Fraction | float | int):
-            known = SOLVERS[word]
-            help = did_you_mean(key, known, f"it has {listed(known)}" if known else "it has none")
-            reporter.error("E0541", f"solver `{word}` has no option `{key}` of that kind", setting.span, help=help)
-        else:
-            options[key] = float(value)
-    return word, options
+    if word == "anderson":
+        reporter.error("E0190", "the solver `anderson` is not yet supported", setting.span, "not yet")
+    elif not isinstance(word, str) or word not in SOLVERS:
+        help = did_you_mean(written(word), SOLVERS, f"the solvers are {listed(SOLVERS)}")
+        reporter.error("E0542", f"there is no solver `{written(word)}`", setting.span, help=help)
+    elif isinstance(setting.value, Call):
+        said = f"options of the solver `{word}` are not yet supported"
+        reporter.error("E0190", said, setting.span, "not yet", help=f"write solver = {word}")
+    else:
+        return word
+    return "gradient"
 
 
 def type_nudge(given: dict[str, Setting], reporter: Reporter) -> Nudge:
@@ -127,9 +123,9 @@ def type_nudge(given: dict[str, Setting], reporter: Reporter) -> Nudge:
     for key in ("snapshots", "points"):
         if key in given and not _taken_back(given[key]):
             options[key] = typed.whole(key, None)
-    for key in ("radius", "tolerance"):
-        if key in given:
-            options[key] = typed.real(key, None)
+    typed.refuse_later()
+    if "radius" in given:
+        options["radius"] = typed.real("radius", None)
     return Nudge(typed.real("beta", None, words={"auto": None}), typed.whole("steps", 10) or 10, options)
 
 

@@ -46,6 +46,27 @@ def passes_gate(residual: Tensor, gate: float) -> Tensor:
     return residual <= gate
 
 
+def vitals(seen: Gradients, used: Gradients | None) -> dict[str, float | int | None]:
+    """What a row says of health: of all samples ``seen``, and of those whose contrast was ``used`` (None: of none).
+
+    Counts: ``frozen`` by rounding, ``dropped`` because their nudged phases diverged. Means over the samples where they
+    are finite, None where they nowhere are: ``penalty_value`` |J_nc w|^2 / dim, ``defence_value`` |step F|^2 / |z|^2,
+    ``snapshot`` the nudged step that was taken, ``leakage`` of a circle of nudges.
+    """
+    values = {f"{key}_value": seen.health[key] for key in ("penalty", "defence") if key in seen.health}
+    values |= {key: used.health[key] for key in ("snapshot", "leakage") if used is not None and key in used.health}
+    counts = {
+        "frozen": int(seen.health["frozen"].sum()),
+        "dropped": 0 if used is None else int((~used.kept).sum()),
+    }
+    return {**counts, **{name: _mean(value.double()) for name, value in values.items()}}
+
+
+def _mean(values: Tensor) -> float | None:
+    known = values[torch.isfinite(values)]
+    return float(known.mean()) if len(known) else None
+
+
 def _finite(values: Tensors) -> bool:
     return all(bool(torch.isfinite(value).all()) for value in values.values())
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from energyc.diagnostics import UserError
 from energyc.train.feeds import Batch, Feed
-from energyc.train.health import NotFinite, first_bad, passes_gate
+from energyc.train.health import NotFinite, first_bad, passes_gate, vitals
 from energyc.train.metrics_log import Row
 from energyc.train.network import Gradients, learnable
 from energyc.train.optimizers import make_optimizer, set_rates
@@ -21,6 +21,21 @@ from energyc.train.session import Session
 
 #: An automatic beta is found anew after so many updates: it costs a nudged phase, and changes slowly.
 BETA_EVERY = 50
+
+
+class Move(NamedTuple):
+    """Gradients that move the params, and the samples they are of."""
+
+    batch: Batch
+    gradients: Gradients
+
+
+class Part(NamedTuple):
+    """Who takes part in an update: whose contrast is used, what moves the params, how many the gate held back."""
+
+    used: Gradients | None
+    move: Move | None
+    gated: int
 
 
 class Learner:
@@ -44,11 +59,12 @@ class Learner:
         key_noise(self.options.seed, step)
         self.net.train(True)
         seen = self._gradients(batch, step)
-        used, kept = self._gated(batch, seen, step)
+        part = self._taking_part(batch, seen, step)
         factor = rate_factor(self.options, step, self.total)
-        norm = None if used is None else self._apply(kept, used, factor)
+        norm = None if part.move is None else self._apply(part.move, factor)
+        row = self._row(step, epoch, seen, part, norm, factor)
         self._steer(seen)
-        return self._row(step, epoch, seen, used, norm, factor, gated=len(batch) - len(kept))
+        return row if self.controller is None else {**row, "residual_ema": self.controller.average}
 
     def _gradients(self, batch: Batch, step: int, steadied: bool = True) -> Gradients:
         settings: dict[str, Any] = {"allow_biased": True} if self.options.allow_biased else {}
@@ -67,44 +83,47 @@ class Learner:
             weights["residual_defence"] = self.options.residual_defence
         return weights
 
-    def _gated(self, batch: Batch, seen: Gradients, step: int) -> tuple[Gradients | None, Batch]:
-        """The gradients of the samples that settled, computed anew only where some did not, and those samples.
+    def _taking_part(self, batch: Batch, seen: Gradients, step: int) -> Part:
+        """What moves the params: the gradients of the samples that settled, computed anew only where some did not.
 
         Penalty and defence are of all samples: those that did not settle need them most (Jacobian penalty and
         residual defence act off equilibrium too; the contrast means nothing there).
         """
-        if self.options.gate is None:
-            return seen, batch
-        keep = passes_gate(seen.residual, self.options.gate)
-        if bool(keep.all()):
-            return seen, batch
+        gate = float("inf") if self.options.gate is None else self.options.gate
+        keep = passes_gate(seen.residual, gate)
+        if self.options.gate is None or bool(keep.all()):
+            moves = bool(seen.kept.any()) or bool(self._weights())
+            return Part(seen, Move(batch, seen) if moves else None, gated=0)
         if not bool(torch.isfinite(seen.cost).any()):
             raise NotFinite(first_bad(self.net, batch, seen) or "the cost")
-        kept, steadying = batch.select(keep), self._steadying(batch, seen)
+        steadying, gated = self._steadying(batch, seen), int((~keep).sum())
         if not bool(keep.any()):
-            return steadying, kept
+            return Part(None, steadying, gated)
+        kept = batch.select(keep)
         used = self._gradients(kept, step, steadied=False)
-        for name, slope in steadying.params.items() if steadying is not None else ():
+        for name, slope in steadying.gradients.params.items() if steadying is not None else ():
             used.params[name] += slope
-        return used, kept
+        moves = steadying is not None or bool(used.kept.any())
+        return Part(used, Move(kept, used) if moves else None, gated)
 
-    def _steadying(self, batch: Batch, seen: Gradients) -> Gradients | None:
+    def _steadying(self, batch: Batch, seen: Gradients) -> Move | None:
         """Penalty and defence alone, where the free phase of all samples ended; None where neither is asked for."""
         weights, finite = self._weights(), torch.isfinite(seen.cost) & torch.isfinite(seen.residual)
         if not weights or not bool(finite.any()):
             return None
         some, states = batch.select(finite), {name: value[finite] for name, value in seen.states.items()}
-        return self.net.gradients(
+        gradients = self.net.gradients(
             some.clamps, some.targets, rule=self.rule, states=states, steps=0, contrast=False, **weights
         )
+        return Move(some, gradients)
 
-    def _apply(self, batch: Batch, gradients: Gradients, factor: float) -> Tensor:
+    def _apply(self, move: Move, factor: float) -> Tensor:
         """Move the params; gives the norm of the whole gradient before clipping."""
-        what = first_bad(self.net, batch, gradients)
+        what = first_bad(self.net, move.batch, move.gradients)
         if what is not None:
             raise NotFinite(what)
         self.optimizer.zero_grad(set_to_none=True)
-        gradients.assign()
+        move.gradients.assign()
         limit = float("inf") if self.options.clip is None else self.options.clip
         norm = torch.nn.utils.clip_grad_norm_(self.params.values(), limit)
         set_rates(self.optimizer, self.options, factor)
@@ -116,17 +135,8 @@ class Learner:
         if self.controller is not None and self.options.penalty is not None:
             self.controller = self.controller.after(float(seen.residual.mean()), self.options.penalty)
 
-    def _row(
-        self,
-        step: int,
-        epoch: int,
-        seen: Gradients,
-        used: Gradients | None,
-        norm: Tensor | None,
-        factor: float,
-        gated: int,
-    ) -> Row:
-        shown = seen if used is None else used
+    def _row(self, step: int, epoch: int, seen: Gradients, part: Part, norm: Tensor | None, factor: float) -> Row:
+        shown = seen if part.used is None else part.used
         row: Row = {
             "step": step + 1,
             "kind": "train",
@@ -137,9 +147,10 @@ class Learner:
             "beta": None if seen.beta is None else float(seen.beta),
             "gradient_norm": None if norm is None else float(norm),
             "lr": self.options.base_rate * factor,
+            **vitals(seen, part.used),
         }
         if self.options.gate is not None:
-            row["gated"] = gated
+            row["gated"] = part.gated
         if self.controller is not None:
             row["penalty"] = self.controller.weight
         return row

@@ -64,7 +64,8 @@ class Training:
         self.step = 0
         self.best: dict[str, Any] | None = None  # step, value, numbers
         self.evaluated: dict[str, Any] | None = None  # step, numbers: the last evaluation
-        self.idle = 0  # updates whose samples were all held back by the gate
+        self.idle = 0  # updates in which no sample took part
+        self.partial = 0  # updates that samples were left out of because their nudged phases diverged
         self.kept: int | None = None  # the step of the newest checkpoint
         self._held_out = Feed(session.feeds, "test", session.device, session.dtype)
         self._log = MetricsLog(self.folder.metrics)
@@ -103,7 +104,7 @@ class Training:
         if checkpoint.state.get("controller"):
             self.learner.controller = Controller(**checkpoint.state["controller"])
         self.step = self.kept = checkpoint.step
-        self.idle = checkpoint.state.get("idle", 0)
+        self.idle, self.partial = checkpoint.state.get("idle", 0), checkpoint.state.get("partial", 0)
         self.evaluated = checkpoint.state["evaluated"]
         best = checkpoint.state["best"]
         present = checkpoints.steps(self.folder.checkpoints)
@@ -121,7 +122,8 @@ class Training:
         while self.step < self.total:
             with self._finite():
                 row = self.learner.update(self.step)
-            self.idle += row.get("gated") == len(self.learner.order.indices(self.step))
+            self.idle += row.get("gated", 0) + row["dropped"] == len(self.learner.order.indices(self.step))
+            self.partial += row["dropped"] > 0
             self.step += 1
             self._record(row)
             self._finish_step()
@@ -199,6 +201,7 @@ class Training:
             "best": self.best,
             "evaluated": self.evaluated,
             "idle": self.idle,
+            "partial": self.partial,
             "controller": None if self.learner.controller is None else self.learner.controller.to_json(),
         }
 
@@ -234,8 +237,12 @@ class Training:
         """What the summary must not keep quiet."""
         why = f"energyc verify {self.session.out} says why the network does not settle"
         if self.idle:
-            where = f"below train.gate = {self.options.gate:g} in {self.idle} of {self.step} updates"
-            yield f"no sample settled {where}, and there the cost moved no param; {why}"
+            settled = "" if self.options.gate is None else f"none settled below train.gate = {self.options.gate:g}, or "
+            because = f"{settled}all nudged phases diverged"
+            where = f"no sample took part in {self.idle} of {self.step} updates"
+            yield f"{where}, and there the cost moved no param: {because}; {why}"
+        if self.partial:
+            yield f"nudged phases diverged in {self.partial} of {self.step} updates, whose samples were left out; {why}"
         bad = [name for name, value in final.items() if not math.isfinite(value)]
         if bad:
             yield f"not finite in the last evaluation: {', '.join(bad)}; {why}"

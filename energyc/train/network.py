@@ -23,7 +23,10 @@ class Relaxed(Protocol):
 
 
 class Gradients(Protocol):
-    """A rule's answer: ``params`` by name; ``cost``, ``residual``, ``steps`` [batch]; the free ``states``; ``beta``."""
+    """A rule's answer: ``params`` by name; ``cost``, ``residual``, ``steps`` [batch]; the free ``states``; ``beta``.
+
+    ``kept`` [batch]: the samples that took part; ``health``: what was seen of each, [batch].
+    """
 
     params: Tensors
     cost: Tensor
@@ -31,6 +34,8 @@ class Gradients(Protocol):
     residual: Tensor
     steps: Tensor
     beta: float
+    kept: Tensor
+    health: Tensors
 
     def assign(self) -> None:
         """Write the gradients into ``.grad``."""

@@ -16,7 +16,7 @@ const c = 1/3, r = sqrt(2)
 state z[N], y[M] in nonnegative
 param W[N, M] ~ uniform(c) in [0, 1]
 energy e = c*r/2 * sum[n](z[n]^2) + sum[m](y[m]^2) - sum[n,m](z[n]*W[n,m]*y[m])
-relax { step = 1/2, steps = 30, tolerance = 1e-4, step.y = 1/4, solver = anderson(memory = 5) }
+relax { step = 1/2, steps = 30, tolerance = 1e-4, step.y = 1/4, solver = newton, explosion = none }
 nudge { beta = auto, steps = N }
 train { rule = centered-ep, schedule = cosine(warmup = 100), lr.W = 0.1, metrics = [one, two] }
 preset small { N = 3, c = 1/2, relax.steps = 7 }
@@ -35,7 +35,7 @@ def test_the_spec_alone() -> None:
         1e-4,
         {"y": 0.25},
     )
-    assert (net.relax.solver, dict(net.relax.solver_options)) == ("anderson", {"memory": 5.0})
+    assert (net.relax.solver, net.relax.explosion) == ("newton", None)
     assert (net.nudge.beta, net.nudge.steps) == (None, 4)
     assert net.train["schedule"] == Call("cosine", {"warmup": Fraction(100)})
     assert net.train["lr.W"] == Fraction(1, 10) and net.train["metrics"] == ["one", "two"]
@@ -64,6 +64,10 @@ def test_a_preset_and_what_is_asked_for() -> None:
         ("relax.stops", 1, "E0541", "no setting"),
         ("relaxed.steps", 1, "E0541", "no settings"),
         ("relax.step.q", 1, "E0543", "no state"),
+        ("relax.solver", "anderson", "E0190", "`anderson` is not yet supported"),
+        ("relax.solver", "simplex", "E0542", "no solver"),
+        ("relax.explosion", -1, "E0542", "positive number or none"),
+        ("nudge.tolerance", 1e-3, "E0190", "`nudge.tolerance` is not yet supported"),
     ],
 )
 def test_what_cannot_be_set(key: str, given: object, code: str, said: str) -> None:

@@ -128,6 +128,67 @@ def test_samples_whose_nudged_phase_diverges_take_no_part() -> None:
     assert torch.isfinite(both.params["W"]).all() and both.params["W"].norm() > 0
 
 
+def test_so_it_is_on_a_circle_of_nudges() -> None:
+    net = energyc.load(HILL, dtype=torch.float64)
+    x = torch.ones(2, 3, dtype=torch.float64)
+    steep = torch.tensor([0.1, 30.0], dtype=torch.float64)[:, None].expand(2, 3)
+    settings = {"nudge_steps": 700, "radius": 0.5}
+    both = net.gradients({"x": x, "steep": steep}, {}, "holomorphic-ep", **settings)
+    alone = net.gradients({"x": x[:1], "steep": steep[:1]}, {}, "holomorphic-ep", **settings)
+    assert both.kept.tolist() == [True, False]
+    assert_close(both.params, alone.params, 1e-12)
+    assert_close({"leakage": both.health["leakage"][:1]}, {"leakage": alone.health["leakage"]}, 1e-9)
+
+
+RIDGE = """\
+network ridge
+dim D = 3
+clamp x[D], g[D]
+param W[D] = 1
+state z[D]
+energy pull = 1/2 * sum[d]((z[d] - W[d] * x[d])^2) - 1/2 * sum[d](g[d] * z[d]^2)
+cost c = 1/2 * sum[d](z[d]^2)
+relax { step = 0.5, steps = 40 }
+"""
+
+
+def test_so_it_is_for_an_adjoint_that_runs_away() -> None:
+    """At g = 3 the Jacobian is +2: the adjoint doubles with every step until it overflows."""
+    net = energyc.load(RIDGE, dtype=torch.float64)
+    x = torch.ones(2, 3, dtype=torch.float64)
+    g = torch.tensor([0.1, 3.0], dtype=torch.float64)[:, None].expand(2, 3)
+    settings = {"nudge_steps": 1100, "steps": 0}
+    both = net.gradients({"x": x, "g": g}, {}, "adjoint", states={"z": x}, **settings)
+    alone = net.gradients({"x": x[:1], "g": g[:1]}, {}, "adjoint", states={"z": x[:1]}, **settings)
+    assert both.kept.tolist() == [True, False]
+    assert_close(both.params, alone.params, 1e-12)
+    assert both.params["W"].norm() > 0
+
+
+def test_what_keeps_healthy_is_averaged_over_all_samples() -> None:
+    """A sample that its nudged phase threw out still counts in the defence."""
+    net = energyc.load(HILL, dtype=torch.float64)
+    x = torch.ones(2, 3, dtype=torch.float64)
+    steep = torch.tensor([0.1, 3.0], dtype=torch.float64)[:, None].expand(2, 3)
+    given = {"x": x, "steep": steep}, {}, "centered-ep"
+    plain = net.gradients(*given, steps=2)
+    defended = net.gradients(*given, steps=2, residual_defence=1.0)
+    apart = net.gradients(*given, steps=2, residual_defence=1.0, contrast=False)
+    assert plain.kept.tolist() == [True, False]
+    assert_close({"W": defended.params["W"] - plain.params["W"]}, apart.params, 1e-12)
+    force, z = net.force(plain.states, given[0])["z"], plain.states["z"]
+    ratio = (0.5 * force).square().sum(1) / (z.square().sum(1) + 1e-12)
+    torch.testing.assert_close(defended.health["defence"], ratio, rtol=1e-12, atol=0)
+
+
+def test_the_snapshot_that_was_taken_is_told() -> None:
+    shots = snapshots(side(THICK, 0).module, 1)
+    contrasts = torch.tensor([[0.0, 4.0, 6.0, 6.5, 9.0, 11.0], [0.0, 3.0, 3.1, 5.0, 8.0, 12.0]]).T
+    for step, contrast in enumerate(contrasts):
+        shots.offer(step + 1, [contrast[:, None] / 2], [-contrast[:, None] / 2])
+    assert shots.taken.tolist() == [4, 3]
+
+
 # ---------------------------------------------------------------- explosions that look converged
 
 ABSORBED = """\
@@ -148,6 +209,8 @@ def test_an_explosion_that_rounding_froze_is_not_convergence() -> None:
     """One step throws the first sample so far that its force no longer moves it; the second stays where it is."""
     net = energyc.load(ABSORBED, dtype=torch.float32)
     found = net.relax({"x": torch.tensor([[1e8, 1e8], [0.0, 0.0]])})
+    trusting = energyc.load(ABSORBED, dtype=torch.float32, settings={"relax.explosion": "none"})
+    assert trusting.relax({"x": torch.tensor([[1e8, 1e8], [0.0, 0.0]])}).residual.tolist() == [0.0, 0.0]
     assert found.states["z"][0].abs().min() > 1e7
     assert found.residual.tolist() == [float("inf"), 0.0]
 

@@ -263,13 +263,34 @@ def test_nothing_settled(tmp_path: Path) -> None:
     session.net.gradients = unsettled  # type: ignore[method-assign, assignment]
     before = session.net.params["W"].clone()
     (warning,) = train(session).warnings
-    assert warning.startswith("no sample settled below train.gate = 0.001 in 2 of 2 updates")
+    assert warning.startswith("no sample took part in 2 of 2 updates") and "below train.gate = 0.001" in warning
     assert f"energyc verify {tmp_path / 'run'}" in warning
     (again,) = train(make_session(tmp_path / "run", {"steps": 3, "batch": 10, "gate": 1e-3}), resume=True).warnings
     assert "in 2 of 3 updates" in again
     rows = load_run(tmp_path / "run").rows()
     assert [row["gated"] for row in rows if row["kind"] == "train"] == [10, 10, 0]
     assert torch.equal(before, session.net.params["W"])
+
+
+def test_diverged_nudges_are_counted_and_move_nothing(tmp_path: Path) -> None:
+    """Half of the first batch and all of the second are thrown out by their nudged phases."""
+    session = make_session(tmp_path / "run", {"steps": 3, "batch": 10, "optimizer": "adam"})
+    plain = session.net.gradients
+
+    def throwing_out(*given: object, **named: object) -> object:
+        result = plain(*given, **named)  # type: ignore[arg-type]
+        result.kept[: [5, 10, 0][session.net.calls - 1]] = False  # type: ignore[attr-defined]
+        seen.append(session.net.params["W"].detach().clone())
+        return result
+
+    seen: list[torch.Tensor] = []
+    session.net.gradients = throwing_out  # type: ignore[method-assign, assignment]
+    warnings = train(session).warnings
+    rows = [row for row in load_run(tmp_path / "run").rows() if row["kind"] == "train"]
+    assert [row["dropped"] for row in rows] == [5, 10, 0] and [row["frozen"] for row in rows] == [0, 0, 0]
+    assert rows[1]["gradient_norm"] is None and torch.equal(seen[1], seen[2]) and not torch.equal(seen[0], seen[1])
+    assert any("no sample took part in 1 of 3 updates" in warning for warning in warnings)
+    assert any("nudged phases diverged in 2 of 3 updates" in warning for warning in warnings)
 
 
 def test_a_last_evaluation_that_is_not_finite(tmp_path: Path) -> None:

@@ -43,6 +43,8 @@ class Gradients:
     states: Tensors
     residual: Tensor
     steps: Tensor
+    kept: Tensor
+    health: Tensors
     beta: float = 0.5
 
     def assign(self) -> None:
@@ -126,7 +128,9 @@ class TinyNet(nn.Module):
         cost = self.cost({"y": rest}, clamps, targets)
         pull = 2 * (rest - target).flatten(1) / rest[0].numel() / len(rest)
         params = {"W": pull.T @ x, "b": pull.sum(0)}
-        return Gradients(self, params, cost, {"y": rest}, torch.zeros(len(rest)), torch.full((len(rest),), 10))
+        residual, steps = torch.zeros(len(rest)), torch.full((len(rest),), 10)
+        frozen = torch.zeros(len(rest), dtype=torch.bool)
+        return Gradients(self, params, cost, {"y": rest}, residual, steps, ~frozen, {"frozen": frozen})
 
     def project_params(self) -> None:
         with torch.no_grad():

@@ -37,7 +37,10 @@ class Relaxed(NamedTuple):
 class Gradients(NamedTuple):
     """Gradients of the cost averaged over the batch, and the free phase they belong to.
 
-    ``kept`` [batch] says which samples took part: those whose nudged phases did not diverge.
+    ``kept`` [batch] says which samples took part: those whose nudged phases did not diverge. ``health`` [batch] holds
+    what was seen on the way: ``frozen`` (exploded until rounding held it still), and where they are asked for
+    ``penalty`` (|J_nc w|^2 / dim), ``defence`` (|step F|^2 / |z|^2), ``snapshot`` (the nudged step whose contrast was
+    taken), ``leakage`` (of a circle of nudges).
     """
 
     params: dict[str, Tensor]
@@ -48,6 +51,7 @@ class Gradients(NamedTuple):
     beta: float | None
     kept: Tensor
     owners: dict[str, nn.Parameter]
+    health: dict[str, Tensor]
 
     def assign(self) -> None:
         """Write the gradients into the params' ``grad``."""
@@ -80,11 +84,12 @@ class How(NamedTuple):
 
 
 class Free(NamedTuple):
-    """The end of a free phase."""
+    """The end of a free phase; the residual of a sample that is ``frozen`` by rounding is infinite."""
 
     states: list[Tensor]
     residual: Tensor
     steps: Tensor
+    frozen: Tensor
 
 
 #: Of a trajectory: the samples that took a step (their rows; None: all), and their states before it.
@@ -293,6 +298,11 @@ class _Watch:
         return not now > self.smallest or self.stalled == 20
 
 
+def _finite(parts: Tensors) -> Tensor:
+    """The samples all of whose parts are finite: [batch]."""
+    return torch.stack([torch.isfinite(x.reshape(len(x), -1)).all(1) for x in parts]).all(0)
+
+
 def _less(force: Tensors, parts: Sequence[Tensor | None], factor: float) -> list[Tensor]:
     """force - factor * parts, where there is a part."""
     return [f if p is None else f - factor * p for f, p in zip(force, parts)]
@@ -310,6 +320,7 @@ class _Snapshots:
         self.first: Tensor | None = None
         self.smallest: Tensor | None = None
         self.diverging: Tensor | None = None
+        self.taken: Tensor | None = None
         self.pair: tuple[list[Tensor], list[Tensor]] = ([], [])
 
     def offer(self, step: int, plus: Tensors, minus: Tensors) -> None:
@@ -321,10 +332,12 @@ class _Snapshots:
             change = torch.stack([_norm(c - b) for c, b in zip(contrast, self.last)]).amax(0)
             if self.first is None or self.smallest is None:
                 self.first, self.smallest = change, change
+                self.taken = torch.full_like(change, step, dtype=torch.int64)
                 self.pair = ([p.clone() for p in plus], [m.clone() for m in minus])
             self.diverging = ~(change <= 10 * self.first)
             better = (change < self.smallest).nonzero()[:, 0]
             self.smallest = torch.minimum(change, self.smallest)
+            self.taken[better] = step
             for kept, now in zip((*self.pair[0], *self.pair[1]), (*plus, *minus)):
                 kept[better] = now[better]
         self.last = contrast
@@ -361,6 +374,7 @@ class HopfieldConv(nn.Module):
     relax_tolerance = 0.0001
     relax_chunk = 25
     relax_max_steps = None
+    relax_explosion = 10000.0
     biased = {}
     beta = "auto"
     last_beta = None
@@ -969,11 +983,11 @@ class HopfieldConv(nn.Module):
     def _absorbed(self, states: Tensors, fixed: Fixed, step: Sequence[float], scale: float) -> Tensor:
         """Samples that exploded until rounding froze them, which would read as converged: [batch].
 
-        The states are 10,000 times as large as at the start and most coordinates move by less than an ulp, even where
-        they are displaced a little. At an equilibrium they would be pushed back: there the force is a small rest of
-        larger ones.
+        The states are ``relax_explosion`` times as large as at the start and most coordinates move by less than an
+        ulp, even where they are displaced a little. At an equilibrium they would be pushed back: there the force is a
+        small rest of larger ones.
         """
-        huge = torch.stack([x.reshape(len(x), -1).abs().amax(1) for x in states]).amax(0) > 1e4 * scale
+        huge = torch.stack([x.reshape(len(x), -1).abs().amax(1) for x in states]).amax(0) > self.relax_explosion * scale
         frozen = huge & self._still(states, fixed, step) if bool(huge.any()) else huge
         if not bool(frozen.any()):
             return frozen
@@ -1036,8 +1050,8 @@ class HopfieldConv(nn.Module):
             goal = float("inf") if phase.tolerance is None else phase.tolerance
             rows = ((residual > goal) & (count < phase.max_steps)).nonzero()[:, 0]
             if len(rows) == 0:
-                absorbed = self._absorbed(states, fixed, phase.step, scale)
-                return Free(states, residual.masked_fill(absorbed, float("inf")), count)
+                frozen = self._absorbed(states, fixed, phase.step, scale)
+                return Free(states, residual.masked_fill(frozen, float("inf")), count, frozen)
             length = min(phase.chunk, phase.max_steps - int(count.max()))
 
     def _step_(self, states: list[Tensor], fixed: Fixed, step: Sequence[float]) -> None:
@@ -1055,31 +1069,39 @@ class HopfieldConv(nn.Module):
         how: How,
         beta: float | None = None,
         kept: Tensor | None = None,
+        seen: dict[str, Tensor] | None = None,
     ) -> Gradients:
-        """Per-param sums over the batch, added up and averaged; a param that nothing reads gets zeros."""
-        kept = torch.ones_like(free.steps, dtype=torch.bool) if kept is None else kept
-        sums = [*sums, *self._health(free, fixed, how)]
+        """Per-param sums added up and averaged, of a rule over the samples ``kept``, of what keeps healthy over all.
+
+        A param that nothing reads gets zeros.
+        """
+        kept = torch.ones_like(free.frozen) if kept is None else kept
+        steadying, health = self._health(free, fixed, how)
         params, owners = {}, {}
         for name, attribute in self.param_attributes.items():
             owners[name] = getattr(self, attribute)
             zero = torch.zeros_like(owners[name], requires_grad=False)
             params[name] = sum((part[name] for part in sums if name in part), zero) / max(1, int(kept.sum()))
+            params[name] += sum((part[name] for part in steadying if name in part), zero) / len(kept)
         cost = self._cost(free.states, fixed, targets)[0]
-        return Gradients(params, cost, self._named(free.states), free.residual, free.steps, beta, kept, owners)
+        states, health = self._named(free.states), {**health, **(seen or {})}
+        return Gradients(params, cost, states, free.residual, free.steps, beta, kept, owners, health)
 
-    def _health(self, free: Free, fixed: Fixed, how: How) -> list[dict[str, Tensor]]:
-        """Slopes of the penalty and of the residual defence, states held fixed."""
-        sums = []
+    def _health(self, free: Free, fixed: Fixed, how: How) -> tuple[list[dict[str, Tensor]], dict[str, Tensor]]:
+        """Slopes of the penalty and of the residual defence, states held fixed; and what they are: [batch] each."""
+        sums, seen = [], {"frozen": free.frozen}
         if how.defence:
             force, step = self._force(free.states, fixed), how.free.step
-            scales = [how.defence / (_like(_norm(x), x).square() + 1e-12) for x in free.states]
-            seeds = [2 * h * h * c * f for f, h, c in zip(force, step, scales)]
+            sizes = [_norm(x).square() + 1e-12 for x in free.states]
+            seen["defence"] = sum((h * _norm(f)).square() / s for f, h, s in zip(force, step, sizes))
+            seeds = [2 * how.defence * h * h * f / _like(s, f) for f, h, s in zip(force, step, sizes)]
             sums.append(self._force_pullback(free.states, fixed, seeds)[1])
         if how.penalty:
-            sums.append(self._penalised(free.states, fixed, how.penalty))
-        return sums
+            seen["penalty"], slopes = self._penalised(free.states, fixed, how.penalty)
+            sums.append(slopes)
+        return sums, seen
 
-    def _penalised(self, states: Tensors, fixed: Fixed, weight: float) -> dict[str, Tensor]:
+    def _penalised(self, states: Tensors, fixed: Fixed, weight: float) -> tuple[Tensor, dict[str, Tensor]]:
         raise ValueError(f"there is no Jacobian penalty in this module: {self.name} was compiled without one")
 
     # ---------------------------------------------------------------- equilibrium propagation
@@ -1117,7 +1139,7 @@ class HopfieldConv(nn.Module):
             self._advance_(minus, down, nudge.step)
             shots.offer(k + 1, plus, minus)
         plus, minus = shots.best(plus, minus)
-        return self._contrast(free, plus, minus, fixed, targets, 2 * beta, beta, how, shots.diverging)
+        return self._contrast(free, plus, minus, fixed, targets, 2 * beta, beta, how, shots)
 
     def _beta(
         self, free: Free, fixed: Fixed, targets: Tensors, nudge: Phase, beta: float | str | None, order: int = 2
@@ -1159,15 +1181,15 @@ class HopfieldConv(nn.Module):
         width: float,
         beta: float,
         how: How,
-        diverging: Tensor | None = None,
+        shots: _Snapshots | None = None,
     ) -> Gradients:
         """Each param reads only the terms it is in; forces without an energy take <a, dF/dtheta> at z*.
 
         Samples whose nudged phases diverged take no part.
         """
-        kept = torch.stack([torch.isfinite(x.reshape(len(x), -1)).all(1) for x in (*plus, *minus)]).all(0)
-        if diverging is not None:
-            kept &= ~diverging
+        kept = _finite([*plus, *minus])
+        if shots is not None and shots.diverging is not None:
+            kept &= ~shots.diverging
         seen, fixed_seen, targets_seen = free.states, fixed, targets
         if not bool(kept.all()):
             rows = kept.nonzero()[:, 0]
@@ -1178,7 +1200,8 @@ class HopfieldConv(nn.Module):
         a = [(m - p) / width for m, p in zip(minus, plus)]
         forces = self._user_force_gradient(seen, fixed_seen, a)
         direct = self._cost_gradient(seen, fixed_seen, targets_seen)
-        return self._gradients([energy, forces, direct], free, fixed, targets, how, beta, kept)
+        shot = {} if shots is None or shots.taken is None else {"snapshot": shots.taken}
+        return self._gradients([energy, forces, direct], free, fixed, targets, how, beta, kept, shot)
 
     def _centered_ep(self, begin: list[Tensor], fixed: Fixed, targets: Tensors, how: How) -> Gradients:
         """(dE/dtheta(z(+beta)) - dE/dtheta(z(-beta))) / (2 beta): bias O(beta^2)."""

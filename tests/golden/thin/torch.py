@@ -35,7 +35,10 @@ class Relaxed(NamedTuple):
 class Gradients(NamedTuple):
     """Gradients of the cost averaged over the batch, and the free phase they belong to.
 
-    ``kept`` [batch] says which samples took part: those whose nudged phases did not diverge.
+    ``kept`` [batch] says which samples took part: those whose nudged phases did not diverge. ``health`` [batch] holds
+    what was seen on the way: ``frozen`` (exploded until rounding held it still), and where they are asked for
+    ``penalty`` (|J_nc w|^2 / dim), ``defence`` (|step F|^2 / |z|^2), ``snapshot`` (the nudged step whose contrast was
+    taken), ``leakage`` (of a circle of nudges).
     """
 
     params: dict[str, Tensor]
@@ -46,6 +49,7 @@ class Gradients(NamedTuple):
     beta: float | None
     kept: Tensor
     owners: dict[str, nn.Parameter]
+    health: dict[str, Tensor]
 
     def assign(self) -> None:
         """Write the gradients into the params' ``grad``."""
@@ -78,11 +82,12 @@ class How(NamedTuple):
 
 
 class Free(NamedTuple):
-    """The end of a free phase."""
+    """The end of a free phase; the residual of a sample that is ``frozen`` by rounding is infinite."""
 
     states: list[Tensor]
     residual: Tensor
     steps: Tensor
+    frozen: Tensor
 
 
 #: Of a trajectory: the samples that took a step (their rows; None: all), and their states before it.
@@ -245,6 +250,11 @@ class _Watch:
         return not now > self.smallest or self.stalled == 20
 
 
+def _finite(parts: Tensors) -> Tensor:
+    """The samples all of whose parts are finite: [batch]."""
+    return torch.stack([torch.isfinite(x.reshape(len(x), -1)).all(1) for x in parts]).all(0)
+
+
 def _less(force: Tensors, parts: Sequence[Tensor | None], factor: float) -> list[Tensor]:
     """force - factor * parts, where there is a part."""
     return [f if p is None else f - factor * p for f, p in zip(force, parts)]
@@ -262,6 +272,7 @@ class _Snapshots:
         self.first: Tensor | None = None
         self.smallest: Tensor | None = None
         self.diverging: Tensor | None = None
+        self.taken: Tensor | None = None
         self.pair: tuple[list[Tensor], list[Tensor]] = ([], [])
 
     def offer(self, step: int, plus: Tensors, minus: Tensors) -> None:
@@ -273,10 +284,12 @@ class _Snapshots:
             change = torch.stack([_norm(c - b) for c, b in zip(contrast, self.last)]).amax(0)
             if self.first is None or self.smallest is None:
                 self.first, self.smallest = change, change
+                self.taken = torch.full_like(change, step, dtype=torch.int64)
                 self.pair = ([p.clone() for p in plus], [m.clone() for m in minus])
             self.diverging = ~(change <= 10 * self.first)
             better = (change < self.smallest).nonzero()[:, 0]
             self.smallest = torch.minimum(change, self.smallest)
+            self.taken[better] = step
             for kept, now in zip((*self.pair[0], *self.pair[1]), (*plus, *minus)):
                 kept[better] = now[better]
         self.last = contrast
@@ -330,6 +343,7 @@ class Thin(nn.Module):
     relax_tolerance = 0.0001
     relax_chunk = 25
     relax_max_steps = 600
+    relax_explosion = 10000.0
     biased = {}
     beta = "auto"
     last_beta = None
@@ -695,18 +709,21 @@ class Thin(nn.Module):
         turn_z += total_7.mean(2)[:, :, None]
         return [turn_z]
 
-    def _penalty_gradient(self, states: Tensors, fixed: Fixed, directions: Tensors) -> dict[str, Tensor]:
-        """d |J_nc directions|^2/dtheta, summed over the batch."""
+    def _penalty(
+        self,
+        states: Tensors,
+        fixed: Fixed,
+        directions: Tensors,
+    ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
+        """|J_nc directions|^2 of each sample, and its slope by theta, summed over the batch."""
         (z,) = states
         (v_z,) = directions
         total = z - z.mean(2)[:, :, None]
         total_2 = (total * total).mean(2)
         total_2 += 1e-05
-        total_3 = v_z - v_z.mean(2)[:, :, None]
-        product = total * (total_2 ** (-1.5) * (total * total_3).sum(2))[:, :, None]
         power = total_2.rsqrt()
-        product_2 = total * power[:, :, None]
-        n1 = product_2 * self.g1
+        product = total * power[:, :, None]
+        n1 = product * self.g1
         n1 += self.h1
         q = torch.einsum("Btd,hda->Bhta", n1, self.W_q)
         k = torch.einsum("Btd,hda->Bhta", n1, self.W_k)
@@ -714,11 +731,13 @@ class Thin(nn.Module):
             ~self.mask.T,
             float("-inf"),
         ).softmax(3)
-        v = torch.einsum("Btd,hda->Bhta", n1, self.W_v)
-        product_3 = total_3 * power[:, :, None]
-        v_n1 = product_3 * self.g1
-        v_n1.add_(product * self.g1, alpha=-0.0078125)
+        total_3 = v_z - v_z.mean(2)[:, :, None]
+        product_2 = total_3 * power[:, :, None]
+        product_3 = total * (total_2 ** (-1.5) * (total * total_3).sum(2))[:, :, None]
+        v_n1 = product_2 * self.g1
+        v_n1.add_(product_3 * self.g1, alpha=-0.0078125)
         v_v = torch.einsum("Btd,hda->Bhta", v_n1, self.W_v)
+        v = torch.einsum("Btd,hda->Bhta", n1, self.W_v)
         v_q = torch.einsum("Btd,hda->Bhta", v_n1, self.W_q)
         v_k = torch.einsum("Btd,hda->Bhta", v_n1, self.W_k)
         total_4 = torch.einsum("Bhsa,Bhta->Bhts", k, v_q)
@@ -730,6 +749,7 @@ class Thin(nn.Module):
         total_5 = torch.einsum("Bhts,Bhsa->Bhta", p, v_v)
         total_5 += torch.einsum("Bhsa,Bhts->Bhta", v, v_p)
         product_5 = torch.einsum("Bhta,had->Btd", total_5, self.W_o)
+        square = (product_5 * product_5).sum((1, 2))
         product_6 = torch.einsum("Btd,had->Btha", product_5, self.W_o)
         product_7 = torch.einsum("Bhsa,Btha->Bhts", v, product_6)
         total_6 = 2 * product_7
@@ -754,11 +774,11 @@ class Thin(nn.Module):
         pull_n1 = 2 * torch.einsum("Bhta,hda->Btd", product_12, self.W_v)
         pull_n1 += torch.einsum("Bhta,hda->Btd", pull_k, self.W_k)
         pull_n1 += torch.einsum("Bhta,hda->Btd", pull_q, self.W_q)
-        return {
+        return [square], {
             "g1": (
-                (product_3 * total_7).sum((0, 1))
-                + (product_2 * pull_n1).sum((0, 1))
-                - 0.0078125 * (product * total_7).sum((0, 1))
+                (product_2 * total_7).sum((0, 1))
+                + (product * pull_n1).sum((0, 1))
+                - 0.0078125 * (product_3 * total_7).sum((0, 1))
             ),
             "h1": pull_n1.sum((0, 1)),
             "W_q": (
@@ -1017,11 +1037,11 @@ class Thin(nn.Module):
     def _absorbed(self, states: Tensors, fixed: Fixed, step: Sequence[float], scale: float) -> Tensor:
         """Samples that exploded until rounding froze them, which would read as converged: [batch].
 
-        The states are 10,000 times as large as at the start and most coordinates move by less than an ulp, even where
-        they are displaced a little. At an equilibrium they would be pushed back: there the force is a small rest of
-        larger ones.
+        The states are ``relax_explosion`` times as large as at the start and most coordinates move by less than an
+        ulp, even where they are displaced a little. At an equilibrium they would be pushed back: there the force is a
+        small rest of larger ones.
         """
-        huge = torch.stack([x.reshape(len(x), -1).abs().amax(1) for x in states]).amax(0) > 1e4 * scale
+        huge = torch.stack([x.reshape(len(x), -1).abs().amax(1) for x in states]).amax(0) > self.relax_explosion * scale
         frozen = huge & self._still(states, fixed, step) if bool(huge.any()) else huge
         if not bool(frozen.any()):
             return frozen
@@ -1084,8 +1104,8 @@ class Thin(nn.Module):
             goal = float("inf") if phase.tolerance is None else phase.tolerance
             rows = ((residual > goal) & (count < phase.max_steps)).nonzero()[:, 0]
             if len(rows) == 0:
-                absorbed = self._absorbed(states, fixed, phase.step, scale)
-                return Free(states, residual.masked_fill(absorbed, float("inf")), count)
+                frozen = self._absorbed(states, fixed, phase.step, scale)
+                return Free(states, residual.masked_fill(frozen, float("inf")), count, frozen)
             length = min(phase.chunk, phase.max_steps - int(count.max()))
 
     def _step_(self, states: list[Tensor], fixed: Fixed, step: Sequence[float]) -> None:
@@ -1103,36 +1123,44 @@ class Thin(nn.Module):
         how: How,
         beta: float | None = None,
         kept: Tensor | None = None,
+        seen: dict[str, Tensor] | None = None,
     ) -> Gradients:
-        """Per-param sums over the batch, added up and averaged; a param that nothing reads gets zeros."""
-        kept = torch.ones_like(free.steps, dtype=torch.bool) if kept is None else kept
-        sums = [*sums, *self._health(free, fixed, how)]
+        """Per-param sums added up and averaged, of a rule over the samples ``kept``, of what keeps healthy over all.
+
+        A param that nothing reads gets zeros.
+        """
+        kept = torch.ones_like(free.frozen) if kept is None else kept
+        steadying, health = self._health(free, fixed, how)
         params, owners = {}, {}
         for name, attribute in self.param_attributes.items():
             owners[name] = getattr(self, attribute)
             zero = torch.zeros_like(owners[name], requires_grad=False)
             params[name] = sum((part[name] for part in sums if name in part), zero) / max(1, int(kept.sum()))
+            params[name] += sum((part[name] for part in steadying if name in part), zero) / len(kept)
         cost = self._cost(free.states, fixed, targets)[0]
-        return Gradients(params, cost, self._named(free.states), free.residual, free.steps, beta, kept, owners)
+        states, health = self._named(free.states), {**health, **(seen or {})}
+        return Gradients(params, cost, states, free.residual, free.steps, beta, kept, owners, health)
 
-    def _health(self, free: Free, fixed: Fixed, how: How) -> list[dict[str, Tensor]]:
-        """Slopes of the penalty and of the residual defence, states held fixed."""
-        sums = []
+    def _health(self, free: Free, fixed: Fixed, how: How) -> tuple[list[dict[str, Tensor]], dict[str, Tensor]]:
+        """Slopes of the penalty and of the residual defence, states held fixed; and what they are: [batch] each."""
+        sums, seen = [], {"frozen": free.frozen}
         if how.defence:
             force, step = self._force(free.states, fixed), how.free.step
-            scales = [how.defence / (_like(_norm(x), x).square() + 1e-12) for x in free.states]
-            seeds = [2 * h * h * c * f for f, h, c in zip(force, step, scales)]
+            sizes = [_norm(x).square() + 1e-12 for x in free.states]
+            seen["defence"] = sum((h * _norm(f)).square() / s for f, h, s in zip(force, step, sizes))
+            seeds = [2 * how.defence * h * h * f / _like(s, f) for f, h, s in zip(force, step, sizes)]
             sums.append(self._force_pullback(free.states, fixed, seeds)[1])
         if how.penalty:
-            sums.append(self._penalised(free.states, fixed, how.penalty))
-        return sums
+            seen["penalty"], slopes = self._penalised(free.states, fixed, how.penalty)
+            sums.append(slopes)
+        return sums, seen
 
-    def _penalised(self, states: Tensors, fixed: Fixed, weight: float) -> dict[str, Tensor]:
-        """The slope of weight |J_nc w|^2 / dim for one random w a sample (Hutchinson 1989)."""
+    def _penalised(self, states: Tensors, fixed: Fixed, weight: float) -> tuple[Tensor, dict[str, Tensor]]:
+        """|J_nc w|^2 / dim for one random w a sample (Hutchinson 1989), and the slope of weight times it."""
         directions = [torch.randn_like(x) for x in states]
         size = sum(x[0].numel() for x in states)
-        slopes = self._penalty_gradient(states, fixed, directions)
-        return {name: weight / size * slope for name, slope in slopes.items()}
+        (square,), slopes = self._penalty(states, fixed, directions)
+        return square / size, {name: weight / size * slope for name, slope in slopes.items()}
 
     # ---------------------------------------------------------------- equilibrium propagation
 
@@ -1173,7 +1201,7 @@ class Thin(nn.Module):
             self._advance_(minus, down, nudge.step)
             shots.offer(k + 1, plus, minus)
         plus, minus = shots.best(plus, minus)
-        return self._contrast(free, plus, minus, fixed, targets, 2 * beta, beta, how, shots.diverging)
+        return self._contrast(free, plus, minus, fixed, targets, 2 * beta, beta, how, shots)
 
     def _beta(
         self, free: Free, fixed: Fixed, targets: Tensors, nudge: Phase, beta: float | str | None, order: int = 2
@@ -1215,15 +1243,15 @@ class Thin(nn.Module):
         width: float,
         beta: float,
         how: How,
-        diverging: Tensor | None = None,
+        shots: _Snapshots | None = None,
     ) -> Gradients:
         """Each param reads only the terms it is in; forces without an energy take <a, dF/dtheta> at z*.
 
         Samples whose nudged phases diverged take no part.
         """
-        kept = torch.stack([torch.isfinite(x.reshape(len(x), -1)).all(1) for x in (*plus, *minus)]).all(0)
-        if diverging is not None:
-            kept &= ~diverging
+        kept = _finite([*plus, *minus])
+        if shots is not None and shots.diverging is not None:
+            kept &= ~shots.diverging
         seen, fixed_seen, targets_seen = free.states, fixed, targets
         if not bool(kept.all()):
             rows = kept.nonzero()[:, 0]
@@ -1234,7 +1262,8 @@ class Thin(nn.Module):
         a = [(m - p) / width for m, p in zip(minus, plus)]
         forces = self._user_force_gradient(seen, fixed_seen, a)
         direct = self._cost_gradient(seen, fixed_seen, targets_seen)
-        return self._gradients([energy, forces, direct], free, fixed, targets, how, beta, kept)
+        shot = {} if shots is None or shots.taken is None else {"snapshot": shots.taken}
+        return self._gradients([energy, forces, direct], free, fixed, targets, how, beta, kept, shot)
 
     # ---------------------------------------------------------------- the antisymmetric correction
 
