@@ -6,7 +6,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, TextIO
@@ -92,9 +92,12 @@ class Console:
         else:
             click.echo(render_user_error(error, self.colors(sys.stderr)), err=True, color=True)
 
-    def stopped(self, message: str, help_text: str | None) -> None:
-        """A run that ended before its time."""
-        click.echo(message, err=True)
+    def stopped(self, data: Mapping[str, Any], help_text: str | None) -> None:
+        """A run that ended before its time; ``data`` has its ``message``."""
+        if self.is_json:
+            self.write_json({**data, "help": help_text})
+            return
+        click.echo(data["message"], err=True)
         if help_text:
             click.echo(f"  = help: {help_text}", err=True)
 

@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import click
 
@@ -55,9 +55,9 @@ def _told(error: Exception, console: Console) -> int:
         case UserError():
             console.user_error(error)
             return WRONG
-    name = type(error).__name__
+    name, stopped = type(error).__name__, cast(Any, error)
     if name in ("Interrupted", "Diverged"):  # of energyc.train, which is not imported for their sake
-        console.stopped(str(error), getattr(error, "help", None))
+        console.stopped(stopped.to_json(), stopped.help)
         return INTERRUPTED if name == "Interrupted" else DIVERGED
     _our_bug(error, console)
     return BUG

@@ -80,16 +80,23 @@ def _resume(
         seeds = read_summary(run)["seeds"]
         first = next(path for seed in seeds if (path := folder.run(seed)).exists())
         prepared = runs.reopen(first, steps=steps, data=data, device=device)
+        _caution(prepared, console)
         _several(prepared, seeds, run, console, resume=True)
     else:
-        _one(runs.reopen(run, steps=steps, data=data, device=device), run, console, resume=True)
+        prepared = runs.reopen(run, steps=steps, data=data, device=device)
+        _caution(prepared, console)
+        _one(prepared, run, console, resume=True)
+
+
+def _caution(prepared: Prepared, console: Console) -> None:
+    for warning in prepared.warnings:
+        console.note(f"warning: {warning}")
 
 
 def _describe(prepared: Prepared, console: Console) -> None:
     from energyc.data import describe
 
-    for warning in prepared.warnings:
-        console.note(f"warning: {warning}")
+    _caution(prepared, console)
     for note in prepared.notes:
         console.note(f"note: {note}")
     for name, dataset in prepared.datasets.items():
@@ -107,8 +114,10 @@ def _one(prepared: Prepared, folder: Path, console: Console, *, resume: bool) ->
     outcome = train(prepared.session(folder), resume=resume, reporter=make_reporter(quiet=quiet))
     _draw(prepared, folder, console)
     if console.is_json:
-        keys = ("steps", "final", "best", "best_step", "seconds", "warnings")
-        console.write_json({"run": str(outcome.out), **{key: getattr(outcome, key) for key in keys}})
+        keys = ("steps", "final", "best", "best_step", "seconds")
+        numbers = {key: getattr(outcome, key) for key in keys}
+        warnings = [*prepared.warnings, *outcome.warnings]
+        console.write_json({"run": str(outcome.out), **numbers, "warnings": warnings})
         return
     console.write(f"{outcome.out}: {outcome.steps} steps in {outcome.seconds:.0f} s")
     if outcome.final:
@@ -131,7 +140,7 @@ def _several(prepared: Prepared, seeds: Any, folder: Path, console: Console, *, 
         reporter=make_reporter(quiet=quiet),
     )
     if console.is_json:
-        console.write_json({"run": str(folder), **summary})
+        console.write_json({"run": str(folder), **summary, "warnings": [*prepared.warnings, *summary["warnings"]]})
         return
     from rich.console import Console as Terminal
 

@@ -26,14 +26,15 @@ def first_bad(net: Network, batch: Batch, gradients: Gradients) -> str | None:
 
 
 def bad_state(net: Network, batch: Batch, states: Tensors, cost: Tensor) -> str | None:
-    """The first of energy terms, states and cost that is not finite."""
-    bad_cost = not bool(torch.isfinite(cost).all())
-    if not bad_cost and _finite(states):
+    """What is not finite: an energy term where it is so from the start, a state that ran away, a term, the cost."""
+    settled, cost_known = _finite(states), bool(torch.isfinite(cost).all())
+    if settled and cost_known:
         return None
-    term = net.first_bad_term(states, batch.clamps)
+    before = states if settled else net.relax(batch.clamps, steps=0).states
+    term = net.first_bad_term(before, batch.clamps)
     if term is not None:
         return f"energy term {term}"
-    return _first(states, "state") or ("the cost" if bad_cost else None)
+    return "the cost" if settled else _first(states, "state")
 
 
 def bad_param(params: Tensors) -> str | None:

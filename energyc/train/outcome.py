@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 Numbers = dict[str, float]
 
@@ -33,6 +34,10 @@ class Interrupted(Exception):
         self.help = f"resume with: energyc train --resume {resume or out}"
         super().__init__(f"interrupted after step {step}; everything up to there is saved in {out}")
 
+    def to_json(self) -> dict[str, Any]:
+        """For programs."""
+        return {"run": str(self.out), "stopped": "interrupted", "steps": self.step, "message": str(self)}
+
 
 class Diverged(Exception):
     """A cost, state or gradient was not finite (exit status 3); ``what`` is the first that was not."""
@@ -42,6 +47,15 @@ class Diverged(Exception):
         self.step = step
         self.what = what
         self.kept = kept
-        saved = f"the checkpoint of step {kept} is kept" if kept is not None else "no checkpoint was written yet"
-        self.help = "a lower lr, clip = 1, a smaller relax.step or more relax.steps may help"
-        super().__init__(f"training diverged at step {step}: {what} is not finite; {saved} in {out}")
+        if kept is None:
+            saved = f"before any update: {what} is not finite"
+            self.help = "energyc verify SPEC shows why; a smaller relax.step, smaller weights or more damping may help"
+        else:
+            saved = f"at step {step}: {what} is not finite; the checkpoint of step {kept} is kept in {out}"
+            self.help = f"energyc verify {out} shows how that one settles; a lower lr, clip = 1 or a gate may help"
+        super().__init__(f"training diverged {saved}")
+
+    def to_json(self) -> dict[str, Any]:
+        """For programs."""
+        reached = {"run": str(self.out), "stopped": "diverged", "steps": self.step, "checkpoint": self.kept}
+        return {**reached, "not_finite": self.what, "message": str(self)}

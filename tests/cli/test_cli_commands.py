@@ -142,6 +142,17 @@ def test_a_network_of_forces_alone_trains_and_is_drawn(tmp_path: Path, capfd: Ca
     assert (tmp_path / "run" / "pictures" / "energy.png").exists()
 
 
+TURN = "param T[J, J] ~ normal(0.1)\nforce turn on s[j] = sum[i in J](T[j,i] * s[i])\nrelax {"
+
+
+def test_a_biased_rule_is_warned_of_wherever_it_trains(tmp_path: Path, capfd: Capture) -> None:
+    run, path = tmp_path / "run", written(tmp_path, SMALL.replace("relax {", TURN).replace("centered-ep", "vf"))
+    begun = energyc(capfd, "train", path, "--allow-biased", "--out", run, "--steps", "1", "--format", "json")
+    assert begun.status == 0, begun.err
+    assert "vf is biased" in begun.json["warnings"][0] and "turn" in begun.json["warnings"][0]
+    assert "vf is biased" in energyc(capfd, "train", "--resume", run, "--steps", "2").err
+
+
 def test_an_unproved_force_is_penalised(tmp_path: Path, capfd: Capture) -> None:
     path = written(tmp_path, UNTIED, "untied")
     report = energyc(capfd, "check", path, "--set", "train.penalty=jacobian", "--format", "json").json
