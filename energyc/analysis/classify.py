@@ -16,6 +16,7 @@ from energyc.analysis.verdict import Kind, Verdict
 from energyc.calculus import depends, gradient
 from energyc.ir import Input, Node, Stop, walk
 from energyc.resolve.network import Network, Term
+from energyc.resolve.resize import Resizing
 
 SEED = 20
 TOTAL_SECONDS = 6.0
@@ -80,6 +81,7 @@ def field_from(network: Network) -> ForceField:
         network.values,
         ranges=_ranges(network),
         fractions=network.fractions,
+        formulas=Resizing(network),
     )
 
 

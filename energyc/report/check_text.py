@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
 
 from energyc.report.check import CheckReport
 from energyc.report.classes import TermReport
+from energyc.report.witness_text import entries, point
 
 Paint = Callable[[str], str]
 _STYLES = {
@@ -64,10 +64,12 @@ def evidence(term: TermReport) -> str:
     """What speaks for a term's class, in words."""
     spoken = {"gradient": "written as an energy", "proof": "proved", "witness": "refuted by a witness", "none": ""}
     words = spoken.get(term.evidence, term.evidence)
-    return f"{words}: {_witness(term.witness)}" if term.witness is not None else words
+    return f"{words}: {entries(term.witness)}" if term.witness is not None else words
 
 
 def _details(term: TermReport) -> Iterator[str]:
+    if term.witness is not None:
+        yield point(term.witness)
     if term.potential is not None:
         yield f"{'= ' if term.kind == 'energy' else 'potential '}{term.potential}"
     yield from (f"  with {definition}" for definition in term.functions)
@@ -83,16 +85,6 @@ def _remedy(ties: str) -> str:
         same = left.split("[")[0] == right.split("[")[0]
         written.append(f"with 1/2 * ({left} + {right}) in the place of {left}" if same else f"with the tie {tie}")
     return " and ".join(written)
-
-
-def _witness(witness: Mapping[str, Any]) -> str:
-    row, column = (
-        f"{witness[f'{key}_state']}[{', '.join(map(str, witness[key]))}]" if witness[key] else witness[f"{key}_state"]
-        for key in ("row", "column")
-    )
-    certified = "certified" if witness.get("certified") else "in floats alone"
-    entry, mirror = f"{witness['entry']:.6g}", f"{witness['mirror']:.6g}"
-    return f"dF {row} / d {column} = {entry}, but dF {column} / d {row} = {mirror} ({certified})"
 
 
 def _rules(report: CheckReport, paint: Paint) -> Iterator[str]:

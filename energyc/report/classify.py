@@ -37,10 +37,14 @@ def _term(network: Network, name: str, verdict: Verdict, notation: Notation) -> 
         verdict.evidence,
         potential=None if verdict.potential is None else notation.text(verdict.potential),
         functions=() if verdict.potential is None else _functions(verdict.potential),
-        witness=None if verdict.witness is None else witness_data(verdict.witness),
+        witness=None if verdict.witness is None else witness_data(verdict.witness, _consts(network)),
         ties=tuple(" and ".join(_tie(network, notation, t) for t in suggested.ties) for suggested in verdict.ties),
         tried=tuple(verdict.tried),
     )
+
+
+def _consts(network: Network) -> dict[str, float]:
+    return {name: const.value for name, const in network.consts.items()}
 
 
 def _tie(network: Network, notation: Notation, tie: Tie) -> str:
