@@ -68,6 +68,7 @@ class CheckReport:
             "dims": dict(self.dims),
             "states": {name: state.to_json() for name, state in self.states.items()},
             "terms": [term.to_json() for term in classes.terms] if classes else [],
+            "together": classes.together.to_json() if classes and classes.together else None,
             "rules": {name: rule.to_json() for name, rule in classes.rules.items()} if classes else {},
             "claims": [],
             "notes": list(self.notes),

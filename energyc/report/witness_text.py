@@ -25,7 +25,7 @@ def point(witness: Mapping[str, Any], few: int = FEW) -> str:
     if count <= few:
         shown = ", ".join(f"{name} = {_written(value)}" for name, value in values.items())
     else:
-        shown = f"{_coordinates(witness)}; all {count:,} numbers: --format json"
+        shown = f"{_coordinates(witness)}; all {count:,} numbers: check --format json"
     return f"at {sizes}: {shown}" if sizes else f"at {shown}"
 
 

@@ -41,11 +41,12 @@ def _dtype() -> Iterator[None]:
     torch.set_default_dtype(before)
 
 
-def replayed(spec: str) -> tuple[Any, float, float]:
-    """The first witness of a spec, and its two entries by the code in the docs."""
+def replayed(spec: str, together: bool = False) -> tuple[Any, float, float]:
+    """The first witness of a spec, or that of its terms together, and its two entries by the code in the docs."""
     assert CODE is not None
     names: dict[str, Any] = {"spec": spec}
-    exec(CODE[1], names)
+    asked = 'witness = energyc.check(spec).to_json()["together"]["witness"]'
+    exec(re.sub("witness = .*", asked, CODE[1], count=1) if together else CODE[1], names)
     return names["witness"], float(names["slope"]("row", "column")), float(names["slope"]("column", "row"))
 
 
@@ -57,8 +58,9 @@ def test_the_entries_of_a_refuted_force_are_found_again(text: str) -> None:
     assert mirror == pytest.approx(witness["mirror"], rel=1e-6)
 
 
-def test_a_shipped_network_can_be_set_to_the_point_of_its_witness() -> None:
-    witness, entry, mirror = replayed(str(ROOT / "specs/thin.energy"))
+@pytest.mark.parametrize(("name", "together"), [("thin", False), ("thick", True), ("thick_tied", True)])
+def test_a_shipped_network_can_be_set_to_the_point_of_its_witness(name: str, together: bool) -> None:
+    witness, entry, mirror = replayed(str(ROOT / f"specs/{name}.energy"), together)
     assert entry - mirror == pytest.approx(witness["entry"] - witness["mirror"], rel=1e-6)
 
 
@@ -86,4 +88,4 @@ def test_the_text_has_a_small_point_whole_and_says_where_a_large_one_is(tmp_path
     values = energyc.check(small).to_json()["terms"][1]["witness"]["point"]
     assert f"    at D = 2, F = 1: z = {values['z']}, W2 = {values['W2']}, W1 = {values['W1']}\n" in told
     told = run(capfd, "check", written(tmp_path, UNTIED)).out
-    assert re.search(r"    at D = 3, F = 3: z\[\d\] = \S+, z\[\d\] = \S+; all 21 numbers: --format json\n", told)
+    assert re.search(r"    at D = 3, F = 3: z\[\d\] = \S+, z\[\d\] = \S+; all 21 numbers: check --format json\n", told)
