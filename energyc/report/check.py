@@ -12,6 +12,7 @@ from energyc.derive import Derivation
 from energyc.diagnostics import Diagnostic, Source, to_json
 from energyc.ir import walk
 from energyc.ir.flops import product_flops
+from energyc.report.chosen import chosen_rule
 from energyc.report.classes import Classes
 from energyc.report.idle import idle_settings
 from energyc.resolve.network import ConstraintSet, Network
@@ -95,7 +96,7 @@ def check_report(network: Network, derivation: Derivation, classes: Classes) -> 
         flops_per_step=step_flops(derivation),
         dims=sizes,
         states={name: _state(network, name) for name in network.states},
-        notes=(*_notes(network), *idle_settings(network, classes)),
+        notes=(*chosen_rule(network, classes), *_notes(network), *idle_settings(network, classes)),
         diagnostics=network.warnings,
     )
 
