@@ -11,12 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice, product
 
 from energyc.analysis.problem import ForceField, Formulas
-from energyc.analysis.sizes import Limits
+from energyc.analysis.sizes import SMALLEST, Limits
 from energyc.ir import Einsum, Node, walk
 
-TRIES = 2000
-COMBINATIONS = 20000
-ENOUGH = 12
+#: How many formulas are evaluated; of how many combinations the smallest are tried, and up to which size each dim is.
+FORMULAS, COMBINATIONS, ENOUGH = 6000, 20000, 12
 
 
 def used_dims(roots: Iterable[Node]) -> set[str]:
@@ -31,13 +30,18 @@ def instance(field: ForceField, moved: Iterable[Node], small: Mapping[str, int])
         return dict(small)
     moved = list(moved)
     used, limits = used_dims([*moved, *field.inputs]), Limits.of(moved, field.sizes)
-    for least in (limits.least, lambda d: min(2, limits.least(d))):
-        for sizes in islice(_instances(formulas, field.sizes, small, used, limits), TRIES):
-            if limits.hold(sizes, field.sizes) and all(
-                min(field.sizes[d], least(d)) <= sizes[d] <= field.sizes[d] for d in used
-            ):
+    passable = None
+    for sizes in _instances(formulas, field.sizes, small, used, limits):
+        if limits.hold(sizes, field.sizes) and all(sizes[d] <= field.sizes[d] for d in used):
+            if _reach(sizes, field.sizes, used, limits, SMALLEST):
                 return sizes
-    return dict(small)
+            if passable is None and _reach(sizes, field.sizes, used, limits, 2):
+                passable = sizes
+    return passable or dict(small)
+
+
+def _reach(sizes: Mapping[str, int], nominal: Mapping[str, int], used: set[str], limits: Limits, smallest: int) -> bool:
+    return all(sizes[d] >= min(nominal[d], limits.least(d, smallest)) for d in used)
 
 
 def settable(formulas: Formulas | None, sizes: Mapping[str, int]) -> dict[str, int] | None:
@@ -57,7 +61,7 @@ def _instances(
     searched = sorted(moving & set().union(*formulas.behind.values()))
     choices = [[nominal[d]] if d in kept else _choices(small[d], nominal[d]) for d in searched]
     combinations = sorted(islice(product(*choices), COMBINATIONS), key=math.prod)
-    for values in ([small[d] for d in searched], *combinations):
+    for values in ([small[d] for d in searched], *combinations[: FORMULAS // max(1, len(nominal))]):
         sizes = formulas({**fixed, **dict(zip(searched, values, strict=True))})
         if sizes is not None:
             yield dict(sizes)

@@ -77,12 +77,14 @@ def samples(linear: Linearised, generator: np.random.Generator, draws: int) -> I
 
 
 def search_sizes(linear: Linearised) -> list[dict[str, int]]:
-    """The sizes worth trying: shrunk ones, the spec's own; each within the budget of work."""
+    """Sizes worth trying: small ones that the spec can have, small ones, its own; each within the budget of work."""
     field = linear.field
-    shrunk = instance(field, linear.moved, small_sizes(linear.moved, field.sizes))
-    own = dict(field.sizes)
-    candidates = [shrunk] if shrunk == own else [shrunk, own]
-    return [sizes for sizes in candidates if _columns(field, sizes) * work(linear.moved, sizes) <= WORK]
+    small = small_sizes(linear.moved, field.sizes)
+    candidates: list[dict[str, int]] = []
+    for sizes in (instance(field, linear.moved, small), small, dict(field.sizes)):
+        if sizes not in candidates and _columns(field, sizes) * work(linear.moved, sizes) <= WORK:
+            candidates.append(sizes)
+    return candidates
 
 
 def _columns(field: ForceField, sizes: Mapping[str, int]) -> int:

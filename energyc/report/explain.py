@@ -17,8 +17,8 @@ from energyc.report.document import Block, Document, Equation, Heading, Paragrap
 from energyc.report.witness_text import entries, point
 from energyc.resolve.network import Network
 
-#: How many numbers of a witness' point are shown.
-POINT = 60
+#: How long a witness' point may be that is shown whole.
+POINT = 600
 
 
 def explanation(network: Network, derivation: Derivation, classes: Classes) -> Document:

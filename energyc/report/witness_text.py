@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-#: How many numbers a terminal's line has room for.
-FEW = 12
+#: How long a point may be that is shown on a line of a terminal.
+ROOM = 100
 
 
 def entries(witness: Mapping[str, Any]) -> str:
@@ -17,14 +17,13 @@ def entries(witness: Mapping[str, Any]) -> str:
     return f"dF {row} / d {column} = {entry}, but dF {column} / d {row} = {mirror} ({certified})"
 
 
-def point(witness: Mapping[str, Any], few: int = FEW) -> str:
+def point(witness: Mapping[str, Any], room: int = ROOM) -> str:
     """The sizes and the point: all of it where it is small, else the two coordinates and where the rest is found."""
     values = witness["point"]
     sizes = ", ".join(f"{dim} = {size}" for dim, size in witness["sizes"].items())
-    count = sum(_count(value) for value in values.values())
-    if count <= few:
-        shown = ", ".join(f"{name} = {_written(value)}" for name, value in values.items())
-    else:
+    shown = ", ".join(f"{name} = {value}" for name, value in values.items())
+    if len(shown) > room:
+        count = sum(_count(value) for value in values.values())
         shown = f"{_coordinates(witness)}; all {count:,} numbers: check --format json"
     return f"at {sizes}: {shown}" if sizes else f"at {shown}"
 
@@ -47,7 +46,3 @@ def _element(name: str, index: Sequence[int]) -> str:
 
 def _count(value: Any) -> int:
     return sum(map(_count, value)) if isinstance(value, list) else 1
-
-
-def _written(value: Any) -> str:
-    return f"[{', '.join(map(_written, value))}]" if isinstance(value, list) else str(value)

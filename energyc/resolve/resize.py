@@ -42,7 +42,10 @@ class Resizing:
         reporter = Reporter(self._network.source)
         overrides = {**self._consts, **{name: (Fraction(size), None) for name, size in dims.items()}}
         sizes = Sizes(self._names, reporter, overrides, self._data_size)
-        sizes.compute()
+        try:
+            sizes.compute()
+        except RecursionError:
+            return None
         found = {name: size.value for name, size in sizes.dims.items()}
         return found if not reporter.failed and len(found) == len(self._network.sizes) else None
 
