@@ -9,25 +9,27 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from energyc.analysis.decide import decide, is_gradient_by_construction
-from energyc.analysis.problem import Bounds, ForceField, field_of, fork
+from energyc.analysis.problem import Bounds, ForceField, fork
 from energyc.analysis.prover import SECONDS
 from energyc.analysis.ties import suggest
+from energyc.analysis.together import SEED, Sums, Together, judge_together
 from energyc.analysis.verdict import Kind, Verdict
 from energyc.calculus import depends, gradient
 from energyc.ir import Input, Node, Stop, walk
 from energyc.resolve.network import Network, Term
+from energyc.resolve.resize import Resizing
 
-SEED = 20
 TOTAL_SECONDS = 6.0
 
 
 @dataclass(frozen=True)
 class Classification:
-    """The verdict on each term, and on the sum of ``unproved``: those whose Jacobian makes up J_nc.
+    """The verdict on each term, and on the sum of those that are not proved alone (``together``; None: there are none).
 
-    ``kind`` is the network's: conservative where nothing is unproved, or where the unproved add up to a gradient
-    though none of them is one (``whole`` has that proof, and ``unproved`` is then empty). ``forces`` holds each term's
-    force on each state it moves, energies' too. ``detached`` names terms that cut a state out of training.
+    ``kind`` is the network's: conservative where all terms are proved, or where the rest add up to a gradient though
+    none of them is one. ``unproved`` are the terms whose Jacobian makes up J_nc: none of a conservative network, else
+    all that are not proved alone, whatever some of them are together. ``forces`` holds each term's force on each
+    state it moves, energies' too. ``detached`` names terms that cut a state out of training.
 
     Nodes made here, in ``forces``, potentials and certificates, are of a fork of the network's graph, so none of that
     graph is to be made of them; the text of :mod:`energyc.ir.text` takes them to another.
@@ -36,9 +38,14 @@ class Classification:
     kind: Kind
     terms: Mapping[str, Verdict]
     unproved: tuple[str, ...]
-    whole: Verdict | None
+    together: Together | None
     forces: Mapping[str, Mapping[Input, Node]]
     detached: tuple[str, ...] = ()
+
+    @property
+    def whole(self) -> Verdict | None:
+        """The verdict on the sum of the terms that are not proved alone."""
+        return self.together.verdict if self.together else None
 
 
 @dataclass
@@ -63,10 +70,10 @@ def classify(network: Network) -> Classification:
         terms[name] = _term(term, base.with_force(forces[name]), clock)
     unproved = tuple(name for name, verdict in terms.items() if verdict.kind != "conservative")
     detached = tuple(name for name, term in network.terms.items() if _stops(term.node, base, "detach"))
-    whole = _together(base, forces, terms, unproved, clock)
-    if whole is None or whole.kind == "conservative":
-        return Classification("conservative", terms, (), whole, forces, detached)
-    return Classification(whole.kind, terms, unproved, whole, forces, detached)
+    together = judge_together(Sums(base, forces, terms, clock.share), unproved)
+    if together is None or together.verdict.kind == "conservative":
+        return Classification("conservative", terms, (), together, forces, detached)
+    return Classification(together.verdict.kind, terms, unproved, together, forces, detached)
 
 
 def field_from(network: Network) -> ForceField:
@@ -80,6 +87,7 @@ def field_from(network: Network) -> ForceField:
         network.values,
         ranges=_ranges(network),
         fractions=network.fractions,
+        formulas=Resizing(network),
     )
 
 
@@ -120,18 +128,3 @@ def _term(term: Term, part: ForceField, clock: _Clock) -> Verdict:
     if verdict.kind == "not-conservative":
         return replace(verdict, ties=suggest(part, np.random.default_rng(SEED)))
     return verdict
-
-
-def _together(
-    base: ForceField,
-    forces: Mapping[str, Mapping[Input, Node]],
-    terms: Mapping[str, Verdict],
-    unproved: tuple[str, ...],
-    clock: _Clock,
-) -> Verdict | None:
-    if not unproved:
-        return None
-    if len(unproved) == 1:
-        return terms[unproved[0]]
-    parts = [(state, node) for name in unproved for state, node in forces[name].items()]
-    return decide(field_of(base, parts), np.random.default_rng(SEED), clock.share())

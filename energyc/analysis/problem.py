@@ -5,11 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import Protocol
 
 from energyc.calculus import substitute, tangent
 from energyc.ir import Graph, Input, Map, Node, Stop, walk
 
 Bounds = tuple[float | None, float | None]
+
+
+class Formulas(Protocol):
+    """How the dims of a spec follow one another.
+
+    Called with sizes of the ``free`` ones, it gives those of all, or None; ``behind`` are the free ones that each
+    derived dim follows.
+    """
+
+    free: tuple[str, ...]
+    behind: Mapping[str, frozenset[str]]
+
+    def __call__(self, dims: Mapping[str, int]) -> Mapping[str, int] | None: ...
 
 
 @dataclass(frozen=True)
@@ -18,7 +32,7 @@ class ForceField:
 
     ``sizes`` and ``values`` are those of the spec (dims; and consts, as coefficients hold them), ``fractions`` the
     exact ones among the values. ``ranges`` bound inputs that cannot take any real value. ``symmetric`` names params
-    that are invariant under a permutation of their axes.
+    that are invariant under a permutation of their axes. ``formulas`` say which sizes the spec can have; None: any.
     """
 
     graph: Graph
@@ -29,6 +43,7 @@ class ForceField:
     ranges: Mapping[Input, Bounds] = field(default_factory=dict)
     symmetric: Mapping[Input, tuple[int, ...]] = field(default_factory=dict)
     fractions: Mapping[str, Fraction] = field(default_factory=dict)
+    formulas: Formulas | None = None
 
     @property
     def roots(self) -> list[Node]:

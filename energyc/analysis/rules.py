@@ -63,17 +63,11 @@ def _verdict(rule: str, classification: Classification, reasons: list[str]) -> R
 
 
 def _on_unproved(rule: str, classification: Classification) -> RuleVerdict:
-    names = _deciding(classification)
+    names = classification.together.deciding if classification.together else ()
     instead = "holomorphic-aep" if rule == "holomorphic-ep" else "tracking-aep"
     if classification.kind == "undecided":
         return RuleVerdict("unproved", ", ".join(names), instead, names)
     return RuleVerdict("biased", ", ".join(names), instead, names)
-
-
-def _deciding(classification: Classification) -> tuple[str, ...]:
-    """The refuted terms where some are, else all that are not proved."""
-    refuted = tuple(n for n in classification.unproved if classification.terms[n].kind == "not-conservative")
-    return refuted or classification.unproved
 
 
 def _best(classification: Classification) -> str:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from energyc.analysis.problem import Bounds, ForceField
+from energyc.analysis.problem import Bounds, ForceField, Linearised
 from energyc.ir import Input
+from energyc.ir.interpreter import evaluate
 
 Array = NDArray[Any]
 Point = Mapping[Input, Array]
@@ -67,3 +68,19 @@ def batched(point: Point, count: int = 1) -> dict[str | tuple[str, str], Any]:
         array = np.broadcast_to(value, (count, *value.shape)) if node.batched else value
         repeated[node.kind, node.name] = array
     return repeated
+
+
+def directions(field: ForceField, sizes: Mapping[str, int], generator: np.random.Generator) -> list[Array]:
+    """Two random directions, a and b: ``[2, *shape]`` for each state."""
+    return [generator.standard_normal((2, *(sizes[d] for d in state.dims))) for state in field.states]
+
+
+def both_ways(linear: Linearised, point: Point, ways: Sequence[Array], sizes: Mapping[str, int]) -> tuple[float, float]:
+    """``a . J b`` and ``b . J a`` at a point, which may hold more than the force reads."""
+    inputs = batched(point, 2)
+    for node, value in zip(linear.directions, ways, strict=True):
+        inputs[node.kind, node.name] = value
+    with np.errstate(all="ignore"):
+        moved = evaluate(linear.moved, inputs, sizes=sizes, values=linear.field.values)
+    pairs = [(d, np.broadcast_to(m, d.shape)) for d, m in zip(ways, moved, strict=True)]
+    return sum(float(np.sum(d[0] * m[1])) for d, m in pairs), sum(float(np.sum(d[1] * m[0])) for d, m in pairs)

@@ -34,18 +34,49 @@ class Window:
         return self.form.offset + sum(min(e) for e in ends), self.form.offset + sum(max(e) for e in ends)
 
 
+@dataclass(frozen=True)
+class Limits:
+    """What keeps the dims of a force from shrinking: its windows, dims that must stay whole, and those with a span.
+
+    ``rigid`` are ``kept`` and all that windows name, ``pinned`` those that have positions of their own.
+    """
+
+    windows: tuple[Window, ...]
+    rigid: frozenset[str]
+    pinned: frozenset[str]
+    spans: Mapping[str, int]
+
+    @staticmethod
+    def of(roots: Iterable[Node], sizes: Mapping[str, int]) -> Limits:
+        """Those of nodes."""
+        indicators = [n for n in walk(list(roots)) if isinstance(n, Indicator)]
+        windows = tuple(w for n in indicators for w in _windows(n, sizes))
+        rigid, pinned = (frozenset(_joined(map(kind, indicators))) for kind in (_rigid, _pinned))
+        return Limits(windows, rigid, pinned, _spans(indicators))
+
+    @property
+    def kept(self) -> frozenset[str]:
+        """The dims that must stay whole whatever becomes of the windows."""
+        in_windows = {w.target for w in self.windows} | {w.dims[k] for w in self.windows for k, _ in w.form.strides}
+        return self.pinned | (self.rigid - in_windows)
+
+    def least(self, dim: str, smallest: int = SMALLEST) -> int:
+        """The smallest size of a dim that is no window's."""
+        return max(smallest, self.spans.get(dim, 0))
+
+    def hold(self, small: Mapping[str, int], sizes: Mapping[str, int]) -> bool:
+        """Whether what is seen at small sizes is what is seen at the given ones."""
+        windows = all(_same_reach(w, small, sizes) for w in self.windows)
+        return windows and all(small[d] == sizes[d] for d in self.pinned)
+
+
 def small_sizes(roots: Iterable[Node], sizes: Mapping[str, int], smallest: int = SMALLEST) -> dict[str, int]:
     """Sizes to search for a witness at, none above the given ones; the ones given where nothing can be shrunk."""
-    indicators = [n for n in walk(list(roots)) if isinstance(n, Indicator)]
-    windows = [w for n in indicators for w in _windows(n, sizes)]
-    rigid = _joined(_rigid(n) for n in indicators)
-    pinned = _joined(_pinned(n) for n in indicators)
-    spans = _spans(indicators)
-    free = {d: min(size, max(smallest, spans.get(d, 0))) for d, size in sizes.items()}
-    in_windows = {w.target for w in windows} | {w.dims[k] for w in windows for k, _ in w.form.strides}
-    kept = pinned | (rigid - in_windows)
+    limits = Limits.of(roots, sizes)
+    free = {d: min(size, limits.least(d, smallest)) for d, size in sizes.items()}
+    kept = limits.kept
     small = {d: sizes[d] if d in kept else n for d, n in free.items()}
-    return _settled(small, windows, sizes, pinned) or {d: sizes[d] if d in rigid else n for d, n in free.items()}
+    return _settled(small, limits, sizes) or {d: sizes[d] if d in limits.rigid else n for d, n in free.items()}
 
 
 def work(roots: Iterable[Node], sizes: Mapping[str, int]) -> float:
@@ -58,17 +89,14 @@ def _joined(sets: Iterable[set[str]]) -> set[str]:
     return set().union(*sets)
 
 
-def _settled(
-    small: dict[str, int], windows: list[Window], sizes: Mapping[str, int], pinned: set[str]
-) -> dict[str, int] | None:
+def _settled(small: dict[str, int], limits: Limits, sizes: Mapping[str, int]) -> dict[str, int] | None:
     """Sizes at which every window reaches as far outside of its target as at the nominal ones, or None."""
     for _ in range(4):
-        for window in windows:
+        for window in limits.windows:
             _, top = window.reach(small)
             over = window.reach(sizes)[1] - (sizes[window.target] - 1)
             small[window.target] = max(1, min(sizes[window.target], top - over + 1))
-    coherent = all(_same_reach(w, small, sizes) for w in windows) and all(small[d] == sizes[d] for d in pinned)
-    return small if coherent else None
+    return small if limits.hold(small, sizes) else None
 
 
 def _same_reach(window: Window, small: Mapping[str, int], sizes: Mapping[str, int]) -> bool:

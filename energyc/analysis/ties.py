@@ -13,12 +13,11 @@ from energyc.analysis.checker import check
 from energyc.analysis.decide import doubts_of
 from energyc.analysis.problem import ForceField, Linearised, fork, linearise
 from energyc.analysis.prover import prove
-from energyc.analysis.sampling import Array, batched, draw
+from energyc.analysis.sampling import Array, both_ways, directions, draw
 from energyc.analysis.sizes import WORK, small_sizes, work
 from energyc.analysis.verdict import SuggestedTie, Tie
 from energyc.calculus import substitute
 from energyc.ir import ONE, Input, Node
-from energyc.ir.interpreter import evaluate
 
 SECONDS = 0.25
 MOST = 3
@@ -87,14 +86,7 @@ def _gap(linear: Linearised, sizes: dict[str, int], ties: Sequence[Tie], generat
     by_name = {node.name: node for node in point if node.kind == "param"}
     for tie in ties:
         point[by_name[tie.target]] = _tied(point[by_name[tie.source]], tie)
-    inputs = batched(point, 2)
-    directions = [generator.standard_normal((2, *(sizes[d] for d in s.dims))) for s in field.states]
-    for node, value in zip(linear.directions, directions, strict=True):
-        inputs[node.kind, node.name] = value
-    with np.errstate(all="ignore"):
-        moved = evaluate(linear.moved, inputs, sizes=sizes, values=field.values)
-    forward = sum(float(np.sum(d[0] * np.broadcast_to(m, d.shape)[1])) for d, m in zip(directions, moved, strict=True))
-    backward = sum(float(np.sum(d[1] * np.broadcast_to(m, d.shape)[0])) for d, m in zip(directions, moved, strict=True))
+    forward, backward = both_ways(linear, point, directions(field, sizes, generator), sizes)
     scale = max(abs(forward), abs(backward), 1e-12)
     return abs(forward - backward) / scale if np.isfinite(forward - backward) else np.inf
 

@@ -49,7 +49,8 @@ class Witness:
     """Two mirrored entries of the Jacobian that differ: ``d F[row] / d z[column]`` and ``d F[column] / d z[row]``.
 
     ``sizes`` are the dims they were computed at, ``point`` the value of every input there, as exact numbers in
-    nested lists. ``certified``: the enclosures are disjoint; otherwise floats alone differ, by far more than rounding.
+    nested lists. ``dims``: what to set the dims of the spec to for these sizes; None where their formulas do not allow
+    them. ``certified``: the enclosures are disjoint; otherwise floats alone differ, by far more than rounding.
     """
 
     row: Place
@@ -60,6 +61,7 @@ class Witness:
     arithmetic: Literal["fractions", "intervals", "floats"]
     sizes: tuple[tuple[str, int], ...]
     point: tuple[tuple[str, object], ...]
+    dims: tuple[tuple[str, int], ...] | None = None
 
 
 @dataclass(frozen=True)

@@ -12,15 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from energyc.analysis.exact import Evaluation, Fractions, Intervals
+from energyc.analysis.instances import instance, settable, used_dims
 from energyc.analysis.intervals import Interval, NoEnclosure
 from energyc.analysis.problem import ForceField, Linearised, linearise
 from energyc.analysis.sampling import Point, batched, draw
 from energyc.analysis.sizes import WORK, small_sizes, work
 from energyc.analysis.verdict import Enclosure, Place, Witness
 from energyc.calculus import depends
-from energyc.ir import Input, Node, walk
+from energyc.ir import Node
 from energyc.ir.interpreter import evaluate
-from energyc.ir.nodes import Einsum
 
 Array = NDArray[Any]
 DRAWS = 3
@@ -77,11 +77,14 @@ def samples(linear: Linearised, generator: np.random.Generator, draws: int) -> I
 
 
 def search_sizes(linear: Linearised) -> list[dict[str, int]]:
-    """The sizes worth trying: shrunk ones, the spec's own; each within the budget of work."""
+    """Sizes worth trying: small ones that the spec can have, small ones, its own; each within the budget of work."""
     field = linear.field
-    shrunk, own = small_sizes(linear.moved, field.sizes), dict(field.sizes)
-    candidates = [shrunk] if shrunk == own else [shrunk, own]
-    return [sizes for sizes in candidates if _columns(field, sizes) * work(linear.moved, sizes) <= WORK]
+    small = small_sizes(linear.moved, field.sizes)
+    candidates: list[dict[str, int]] = []
+    for sizes in (instance(field, linear.moved, small), small, dict(field.sizes)):
+        if sizes not in candidates and _columns(field, sizes) * work(linear.moved, sizes) <= WORK:
+            candidates.append(sizes)
+    return candidates
 
 
 def _columns(field: ForceField, sizes: Mapping[str, int]) -> int:
@@ -186,7 +189,8 @@ def _witness(
     states = linear.field.states
     shapes = [tuple(sample.sizes[d] for d in s.dims) for s in states]
     (a, row), (b, column) = place(shapes, i), place(shapes, j)
-    used = {d for node in walk(linear.moved) for d in (node.labels if isinstance(node, Einsum) else node.dims)}
+    used = used_dims([*linear.moved, *linear.field.inputs])
+    dims = settable(linear.field.formulas, sample.sizes)
     return Witness(
         Place(states[a].name, row),
         Place(states[b].name, column),
@@ -195,9 +199,6 @@ def _witness(
         arithmetic != "floats",
         arithmetic,
         tuple((d, n) for d, n in sample.sizes.items() if d in used),
-        tuple((_label(node), np.asarray(value).tolist()) for node, value in sample.point.items()),
+        tuple((node.name, np.asarray(value).tolist()) for node, value in sample.point.items()),
+        None if dims is None else tuple(dims.items()),
     )
-
-
-def _label(node: Input) -> str:
-    return node.name

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from energyc.analysis.verdict import Witness
 
+NONE: Mapping[str, float] = MappingProxyType({})
 
-def witness_data(witness: Witness) -> dict[str, Any]:
-    """The two entries, where they stand, and the enclosures that tell them apart."""
+
+def witness_data(witness: Witness, consts: Mapping[str, float] = NONE) -> dict[str, Any]:
+    """The two entries, where they stand, the enclosures that tell them apart, and the point.
+
+    ``load`` is what ``energyc.load`` is to be called with for a network of these sizes, None where there is none.
+    """
     entries = {"entry": witness.entry, "mirror": witness.mirror}
+    load = None if witness.dims is None else {"dims": dict(witness.dims), "consts": dict(consts)}
     return {
         "row": list(witness.row.index),
         "column": list(witness.column.index),
@@ -20,4 +28,6 @@ def witness_data(witness: Witness) -> dict[str, Any]:
         "certified": witness.certified,
         "arithmetic": witness.arithmetic,
         "sizes": dict(witness.sizes),
+        "load": load,
+        "point": dict(witness.point),
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,9 @@ from typing import Any, TextIO
 import click
 
 from energyc.diagnostics import SpecError, UserError, render_text, render_user_error, summary, to_json
+
+#: An array of numbers over several lines; no string of JSON has a line's end in it.
+_ROW = re.compile(r"\[\n([-+.,\deE\s]+)\]")
 
 
 class Exit(Exception):
@@ -61,8 +65,9 @@ class Console:
         click.echo(text, nl=not text.endswith("\n"), color=True)
 
     def write_json(self, value: Any) -> None:
-        """A result as JSON."""
-        click.echo(json.dumps(_finite(value), indent=2, default=str, allow_nan=False))
+        """A result as JSON, a row of numbers on a line."""
+        text = json.dumps(_finite(value), indent=2, default=str, allow_nan=False)
+        click.echo(_ROW.sub(lambda row: f"[{' '.join(row[1].split())}]", text))
 
     # ------------------------------------------------------------ beside them
 

@@ -12,6 +12,7 @@ from energyc.derive import Derivation
 from energyc.diagnostics import Diagnostic, Source, to_json
 from energyc.ir import walk
 from energyc.ir.flops import product_flops
+from energyc.report.chosen import chosen_rule
 from energyc.report.classes import Classes
 from energyc.report.idle import idle_settings
 from energyc.resolve.network import ConstraintSet, Network
@@ -68,6 +69,7 @@ class CheckReport:
             "dims": dict(self.dims),
             "states": {name: state.to_json() for name, state in self.states.items()},
             "terms": [term.to_json() for term in classes.terms] if classes else [],
+            "together": classes.together.to_json() if classes and classes.together else None,
             "rules": {name: rule.to_json() for name, rule in classes.rules.items()} if classes else {},
             "claims": [],
             "notes": list(self.notes),
@@ -94,7 +96,7 @@ def check_report(network: Network, derivation: Derivation, classes: Classes) -> 
         flops_per_step=step_flops(derivation),
         dims=sizes,
         states={name: _state(network, name) for name in network.states},
-        notes=(*_notes(network), *idle_settings(network, classes)),
+        notes=(*chosen_rule(network, classes), *_notes(network), *idle_settings(network, classes)),
         diagnostics=network.warnings,
     )
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from energyc.report.check import CheckReport
-from energyc.report.classes import TermReport
+from energyc.report.classes import SumReport, TermReport
+from energyc.report.witness_text import entries, point
 
 Paint = Callable[[str], str]
 _STYLES = {
@@ -57,21 +58,38 @@ def _terms(report: CheckReport, paint: Paint) -> Iterator[str]:
     for term in report.classes.terms:
         label = f"  {term.name:<{width}}  {term.kind:<6}  {paint(f'{term.verdict:<{verdicts}}')}"
         yield f"{label}  {evidence(term)}".rstrip()
-        yield from (f"    {line}" for line in _details(term))
+        yield from (f"    {line}" for line in _details(term, "= " if term.kind == "energy" else "potential "))
+        yield from (f"    would be conservative {_remedy(tie)}" for tie in term.ties)
+    together = report.classes.together
+    for found in (together, *together.parts) if together else ():
+        yield f"  {summed(found, paint)}"
+        yield from (f"    {line}" for line in (*_entries(found), *_details(found, "potential ")))
 
 
-def evidence(term: TermReport) -> str:
-    """What speaks for a term's class, in words."""
+def evidence(term: TermReport | SumReport) -> str:
+    """What speaks for a class, in words."""
     spoken = {"gradient": "written as an energy", "proof": "proved", "witness": "refuted by a witness", "none": ""}
     words = spoken.get(term.evidence, term.evidence)
-    return f"{words}: {_witness(term.witness)}" if term.witness is not None else words
+    return f"{words}: {entries(term.witness)}" if term.witness is not None else words
 
 
-def _details(term: TermReport) -> Iterator[str]:
+def summed(found: SumReport, paint: Paint = str) -> str:
+    """What the sum of some terms is, and what speaks for it, without a witness' entries."""
+    words = evidence(replace(found, witness=None))
+    return f"{', '.join(found.terms)} together: {paint(found.verdict)}" + (f" ({words})" if words else "")
+
+
+def _entries(found: SumReport) -> Iterator[str]:
+    if found.witness is not None:
+        yield entries(found.witness)
+
+
+def _details(term: TermReport | SumReport, potential: str) -> Iterator[str]:
+    if term.witness is not None:
+        yield point(term.witness)
     if term.potential is not None:
-        yield f"{'= ' if term.kind == 'energy' else 'potential '}{term.potential}"
+        yield f"{potential}{term.potential}"
     yield from (f"  with {definition}" for definition in term.functions)
-    yield from (f"would be conservative {_remedy(tie)}" for tie in term.ties)
     yield from (f"tried: {step}" for step in term.tried if term.verdict == "undecided")
 
 
@@ -83,16 +101,6 @@ def _remedy(ties: str) -> str:
         same = left.split("[")[0] == right.split("[")[0]
         written.append(f"with 1/2 * ({left} + {right}) in the place of {left}" if same else f"with the tie {tie}")
     return " and ".join(written)
-
-
-def _witness(witness: Mapping[str, Any]) -> str:
-    row, column = (
-        f"{witness[f'{key}_state']}[{', '.join(map(str, witness[key]))}]" if witness[key] else witness[f"{key}_state"]
-        for key in ("row", "column")
-    )
-    certified = "certified" if witness.get("certified") else "in floats alone"
-    entry, mirror = f"{witness['entry']:.6g}", f"{witness['mirror']:.6g}"
-    return f"dF {row} / d {column} = {entry}, but dF {column} / d {row} = {mirror} ({certified})"
 
 
 def _rules(report: CheckReport, paint: Paint) -> Iterator[str]:

@@ -27,18 +27,43 @@ class TermReport:
 
     def to_json(self) -> dict[str, Any]:
         """The entry of ``terms``."""
-        entry: dict[str, Any] = {"name": self.name, "kind": self.kind, "class": self.verdict, "evidence": self.evidence}
-        if self.potential is not None:
-            entry["potential"] = self.potential
-        if self.functions:
-            entry["functions"] = list(self.functions)
-        if self.witness is not None:
-            entry |= {"witness": dict(self.witness), "ties": list(self.ties)}
-        elif self.verdict != "conservative":
-            entry["ties"] = list(self.ties)
-        if self.tried:
-            entry["tried"] = list(self.tried)
+        ties = {} if self.verdict == "conservative" else {"ties": list(self.ties)}
+        return {"name": self.name, "kind": self.kind, **_judged(self), **ties}
+
+
+@dataclass(frozen=True)
+class SumReport:
+    """The sum of some terms, none of them proved alone: its class and the evidence, as of a term.
+
+    ``parts`` are sums of some of them that are proved, ``deciding`` the terms on which the class rests.
+    """
+
+    terms: tuple[str, ...]
+    verdict: str
+    evidence: str
+    potential: str | None = None
+    functions: tuple[str, ...] = ()
+    witness: Mapping[str, Any] | None = None
+    tried: tuple[str, ...] = ()
+    parts: tuple[SumReport, ...] = ()
+    deciding: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """The object ``together``, and an entry of its ``parts``."""
+        entry = {"terms": list(self.terms), **_judged(self)}
+        if self.parts:
+            entry["parts"] = [part.to_json() for part in self.parts]
+        if self.deciding:
+            entry["deciding"] = list(self.deciding)
         return entry
+
+
+def _judged(report: TermReport | SumReport) -> dict[str, Any]:
+    """Class and evidence, and what there is of the rest."""
+    found: dict[str, Any] = {"potential": report.potential, "functions": list(report.functions)}
+    found |= {"witness": report.witness and dict(report.witness), "tried": list(report.tried)}
+    there = {key: value for key, value in found.items() if value}
+    return {"class": report.verdict, "evidence": report.evidence, **there}
 
 
 @dataclass(frozen=True)
@@ -57,9 +82,13 @@ class RuleReport:
 
 @dataclass(frozen=True)
 class Classes:
-    """The whole: its class, its terms, its rules; ``unproved`` names the terms whose Jacobian makes up J_nc."""
+    """The whole: its class, its terms, its rules; ``unproved`` names the terms whose Jacobian makes up J_nc.
+
+    ``together`` is the sum of the terms that are not proved alone, None where there are not two of them.
+    """
 
     verdict: str
     terms: tuple[TermReport, ...]
     rules: Mapping[str, RuleReport] = field(default_factory=dict)
     unproved: tuple[str, ...] = ()
+    together: SumReport | None = None

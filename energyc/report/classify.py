@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from energyc.analysis.classify import classify
 from energyc.analysis.rules import RULES, admissible
+from energyc.analysis.together import Together
 from energyc.analysis.verdict import Tie, Verdict
 from energyc.analysis.witness_data import witness_data
 from energyc.diagnostics import UserError, near
 from energyc.ir import Map, Node, walk
 from energyc.notation import Notation, left_side, of_network
 from energyc.notation.spelling import DEFINITIONS
-from energyc.report.classes import Classes, RuleReport, TermReport
+from energyc.report.classes import Classes, RuleReport, SumReport, TermReport
 from energyc.resolve.network import Network
 
 
@@ -25,22 +27,38 @@ def classes_of(network: Network) -> Classes:
         name: RuleReport(rule.verdict, rule.why or None, rule.use_instead)
         for name, rule in admissible(network, found).items()
     }
-    return Classes(found.kind, terms, rules, found.unproved)
+    together = _together(network, found.together, notation)
+    return Classes(found.kind, terms, rules, found.unproved, together)
 
 
 def _term(network: Network, name: str, verdict: Verdict, notation: Notation) -> TermReport:
     term = network.terms[name]
-    return TermReport(
-        term.name,
-        term.kind,
-        verdict.kind,
-        verdict.evidence,
-        potential=None if verdict.potential is None else notation.text(verdict.potential),
-        functions=() if verdict.potential is None else _functions(verdict.potential),
-        witness=None if verdict.witness is None else witness_data(verdict.witness),
-        ties=tuple(" and ".join(_tie(network, notation, t) for t in suggested.ties) for suggested in verdict.ties),
-        tried=tuple(verdict.tried),
-    )
+    ties = tuple(" and ".join(_tie(network, notation, t) for t in suggested.ties) for suggested in verdict.ties)
+    return TermReport(term.name, term.kind, ties=ties, **_judged(network, verdict, notation))
+
+
+def _together(network: Network, together: Together | None, notation: Notation) -> SumReport | None:
+    if together is None or len(together.terms) < 2:
+        return None
+    parts = tuple(SumReport(part.terms, **_judged(network, part.verdict, notation)) for part in together.parts)
+    judged = _judged(network, together.verdict, notation)
+    return SumReport(together.terms, parts=parts, deciding=together.deciding, **judged)
+
+
+def _judged(network: Network, verdict: Verdict, notation: Notation) -> dict[str, Any]:
+    """What the reports of a term and of a sum have in common."""
+    return {
+        "verdict": verdict.kind,
+        "evidence": verdict.evidence,
+        "potential": None if verdict.potential is None else notation.text(verdict.potential),
+        "functions": () if verdict.potential is None else _functions(verdict.potential),
+        "witness": None if verdict.witness is None else witness_data(verdict.witness, _consts(network)),
+        "tried": tuple(verdict.tried),
+    }
+
+
+def _consts(network: Network) -> dict[str, float]:
+    return {name: const.value for name, const in network.consts.items()}
 
 
 def _tie(network: Network, notation: Notation, tie: Tie) -> str:

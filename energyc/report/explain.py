@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from energyc.derive import Derivation
 from energyc.ir import Node
 from energyc.notation import Derivative, Notation, Reference, Total, of_network
 from energyc.notation import name as index
 from energyc.report.check import StateReport, check_report
-from energyc.report.check_text import evidence
-from energyc.report.classes import Classes
+from energyc.report.check_text import evidence, summed
+from energyc.report.classes import Classes, SumReport, TermReport
 from energyc.report.document import Block, Document, Equation, Heading, Paragraph, Table
+from energyc.report.witness_text import entries, point
 from energyc.resolve.network import Network
+
+#: How long a witness' point may be that is shown whole.
+POINT = 600
 
 
 def explanation(network: Network, derivation: Derivation, classes: Classes) -> Document:
@@ -168,8 +173,23 @@ def _correction(derivation: Derivation, notation: Notation) -> Iterator[Block]:
 
 def _evidence(classes: Classes) -> Iterator[Block]:
     yield Heading("What is a gradient")
-    rows = tuple((term.name, term.kind, term.verdict, evidence(term)) for term in classes.terms)
-    yield Table(("term", "written as", "class", "evidence"), rows)
+    rows = [(t.name, t.kind, t.verdict, evidence(replace(t, witness=None))) for t in classes.terms]
+    yield Table(("term", "written as", "class", "evidence"), tuple(rows))
+    for term in classes.terms:
+        yield from _shown(term.name, term, written=term.kind == "energy")
+    together = classes.together
+    for found in (together, *together.parts) if together else ():
+        yield Paragraph(summed(found) + ".")
+        yield from _shown(", ".join(found.terms), found)
+
+
+def _shown(name: str, found: TermReport | SumReport, written: bool = False) -> Iterator[Block]:
+    """A witness with its point, or the potential that was found; not what is ``written`` as an energy."""
+    if found.witness is not None:
+        yield Paragraph(f"Witness against {name}: {entries(found.witness)}, {point(found.witness, POINT)}.")
+    if found.potential is not None and not written:
+        defined = "".join(f", with {definition}" for definition in found.functions)
+        yield Paragraph(f"Potential of {name}: {found.potential}{defined}.")
 
 
 def _pieces(notation: Notation, roots: Sequence[Node]) -> Iterator[Block]:

@@ -12,7 +12,10 @@ import pytest
 
 from energyc.analysis.checker import check
 from energyc.analysis.classify import classify
+from energyc.analysis.decide import decide
+from energyc.analysis.problem import ForceField
 from energyc.analysis.rules import RULES, admissible
+from energyc.analysis.verdict import Verdict
 from energyc.analysis.witness_data import witness_data
 from energyc.calculus import gradient
 from energyc.diagnostics import Source
@@ -75,19 +78,76 @@ def test_a_recovered_potential_is_one_of_the_network() -> None:
     np.testing.assert_allclose(force, -derived, atol=1e-12)
 
 
-def test_halves_of_an_attention_are_a_gradient_together() -> None:
-    halves = """
-let s[i in T, j in T] = sum[d,e](z[i,d] * A[d,e] * z[j,e])
-let p[i,j] = softmax[j | j <= i](s[i,j])
-force query on z[i,d] = sum[j,e](p[i,j] * A[d,e] * z[j,e])
-force key on z[j,e] = sum[i,d](p[i,j] * A[d,e] * z[i,d])
+def halves(matrix: str = "A", first: str = "query", second: str = "key", softmax: str = "p") -> str:
+    return f"""
+let {softmax}_s[i in T, j in T] = sum[d,e](z[i,d] * {matrix}[d,e] * z[j,e])
+let {softmax}[i,j] = softmax[j | j <= i]({softmax}_s[i,j])
+force {first} on z[i,d] = sum[j,e]({softmax}[i,j] * {matrix}[d,e] * z[j,e])
+force {second} on z[j,e] = sum[i,d]({softmax}[i,j] * {matrix}[d,e] * z[i,d])
 """
-    found = classify(network(halves))
+
+
+def test_halves_of_an_attention_are_a_gradient_together() -> None:
+    found = classify(network(halves()))
     assert found.terms["query"].kind == found.terms["key"].kind == "not-conservative"
     assert found.kind == "conservative" and found.unproved == ()
     assert found.whole is not None and found.whole.certificate is not None
     assert check(found.whole.certificate, np.random.default_rng(5)) == 3
     assert found.whole.potential is not None
+
+
+def test_terms_that_are_a_gradient_together_do_not_decide() -> None:
+    net = network(UNTIED + halves())
+    found = classify(net)
+    assert found.kind == "not-conservative" and found.unproved == ("ffn", "query", "key")
+    assert found.together is not None and found.together.deciding == ("ffn",)
+    (part,) = found.together.parts
+    assert part.terms == ("query", "key") and part.verdict.kind == "conservative"
+    assert part.verdict.potential is not None and part.verdict.certificate is not None
+    verdict = admissible(net, found)["vf"]
+    assert (verdict.verdict, verdict.why, verdict.terms) == ("biased", "ffn", ("ffn",))
+
+
+def test_each_set_of_terms_that_is_a_gradient_is_found() -> None:
+    found = classify(network(halves() + UNTIED + halves("B", "ask", "answer", "q")))
+    assert found.together is not None and found.together.deciding == ("ffn",)
+    assert [part.terms for part in found.together.parts] == [("query", "key"), ("ask", "answer")]
+
+
+def test_terms_of_which_none_cancels_another_all_decide() -> None:
+    found = classify(network(UNTIED + "force turn on z[t,d] = sum[c](A[d,c] * z[t,c])\n" + halves()))
+    assert found.together is not None and found.together.deciding == ("ffn", "turn")
+
+
+JUMP = "force odd on z[t,d] = sum[c](B[d,c] * relu'(z[t,c]))\n"
+
+
+def test_a_refuted_term_decides_beside_an_undecided_one() -> None:
+    net = network(JUMP + UNTIED)
+    found = classify(net)
+    assert found.kind == "not-conservative" and found.terms["odd"].kind == "undecided"
+    assert admissible(net, found)["vf"].why == "ffn"
+
+
+def test_an_undecided_term_decides_beside_two_that_are_a_gradient() -> None:
+    net = network(halves() + JUMP)
+    found = classify(net)
+    assert found.kind == "undecided" and found.unproved == ("query", "key", "odd")
+    verdict = admissible(net, found)["vf"]
+    assert (verdict.verdict, verdict.why) == ("unproved", "odd")
+
+
+def test_what_is_proved_in_parts_is_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+    def short(field: ForceField, generator: np.random.Generator, seconds: float) -> Verdict:
+        found = decide(field, generator, seconds)
+        whole = {"A", "B"} <= {node.name for node in field.inputs}
+        return Verdict("undecided", "none", tried=("too little time",)) if whole else found
+
+    monkeypatch.setattr("energyc.analysis.together.decide", short)
+    found = classify(network(halves() + halves("B", "ask", "answer", "q")))
+    assert found.kind == "conservative" and found.unproved == ()
+    assert found.whole is not None and found.whole.evidence == "proof" and found.whole.potential is not None
+    assert found.together is not None and len(found.together.parts) == 2
 
 
 def test_an_energy_that_freezes_a_state_is_judged_by_its_force() -> None:

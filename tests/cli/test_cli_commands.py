@@ -133,6 +133,32 @@ def test_settings_that_do_nothing(settings: tuple[str, ...], said: str | None, t
         assert any(note.startswith(said) for note in told) and f"note: {said}" in shown
 
 
+BIASED = "train.rule = vf is biased on untied, because of ffn: "
+INADMISSIBLE = "train.rule = bptt is inadmissible on untied (the states relax by Newton's method, "
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (("train.rule=vf",), f"{BIASED}train refuses it unless --allow-biased (use tracking-aep)"),
+        (("train.rule=vf", "train.allow_biased=true"), f"{BIASED}train.allow_biased insists on it (use tracking-aep)"),
+        (("relax.solver=newton",), f"{INADMISSIBLE}whose steps are not taken back): train refuses it (use implicit)"),
+        ((), "relax has no tolerance: exactly 50 steps, converged or not"),
+    ],
+)
+def test_a_rule_that_is_not_exact(settings: tuple[str, ...], said: str, tmp_path: Path, capfd: Capture) -> None:
+    flags = [word for setting in settings for word in ("--set", setting)]
+    path = written(tmp_path, UNTIED)
+    assert energyc(capfd, "check", path, *flags, "--format", "json").json["notes"][0] == said
+    assert f"  note            {said}\n" in energyc(capfd, "check", path, *flags).out
+
+
+def test_a_rule_that_hangs_on_what_is_undecided(tmp_path: Path, capfd: Capture) -> None:
+    text = UNTIED.replace("tanh(sum[e](z[e] * W1[e,f]))", "relu'(z[0] + z[1]) * W1[0,f]").replace("bptt", "vf")
+    (first, *_) = energyc(capfd, "check", written(tmp_path, text), "--format", "json").json["notes"]
+    assert first.startswith("train.rule = vf is unproved on untied: exact only if ffn is conservative (use tracking")
+
+
 def test_a_network_of_forces_alone_trains_and_is_drawn(tmp_path: Path, capfd: Capture) -> None:
     energies = [line for line in SMALL.splitlines() if line.startswith("energy")]
     forces = "force fs on s[j] = sum[i](x[i] * W[i,j]) - s[j]\nforce fy on y[k] = b[k] + sum[j](s[j] * V[j,k]) - y[k]"

@@ -1,0 +1,79 @@
+"""Small sizes that a spec can really have, so that whoever doubts a witness can look at it in a network of the spec.
+
+Where ``A = D / H``, sizes of three for all of them are sizes of the equations and of no spec. Dims that can be set are
+tried from the smallest until those that follow them are whole, and large enough to show an asymmetry.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice, product
+
+from energyc.analysis.problem import ForceField, Formulas
+from energyc.analysis.sizes import SMALLEST, Limits
+from energyc.ir import Einsum, Node, walk
+
+#: How many formulas are evaluated; of how many combinations the smallest are tried, and up to which size each dim is.
+FORMULAS, COMBINATIONS, ENOUGH = 6000, 20000, 12
+
+
+def used_dims(roots: Iterable[Node]) -> set[str]:
+    """The dims along which anything below some nodes ranges."""
+    return {d for node in walk(list(roots)) for d in (node.labels if isinstance(node, Einsum) else node.dims)}
+
+
+def instance(field: ForceField, moved: Iterable[Node], small: Mapping[str, int]) -> dict[str, int]:
+    """Sizes of the spec close to small ones; the small ones themselves where none are found or any will do."""
+    formulas = field.formulas
+    if formulas is None:
+        return dict(small)
+    moved = list(moved)
+    used, limits = used_dims([*moved, *field.inputs]), Limits.of(moved, field.sizes)
+    passable = None
+    for sizes in _instances(formulas, field.sizes, small, used, limits):
+        if limits.hold(sizes, field.sizes) and all(sizes[d] <= field.sizes[d] for d in used):
+            if _reach(sizes, field.sizes, used, limits, SMALLEST):
+                return sizes
+            if passable is None and _reach(sizes, field.sizes, used, limits, 2):
+                passable = sizes
+    return passable or dict(small)
+
+
+def _reach(sizes: Mapping[str, int], nominal: Mapping[str, int], used: set[str], limits: Limits, smallest: int) -> bool:
+    return all(sizes[d] >= min(nominal[d], limits.least(d, smallest)) for d in used)
+
+
+def settable(formulas: Formulas | None, sizes: Mapping[str, int]) -> dict[str, int] | None:
+    """What to set the dims of the spec to for it to have these sizes; None where it cannot."""
+    if formulas is None:
+        return dict(sizes)
+    free = {name: sizes[name] for name in formulas.free}
+    return free if formulas(free) == dict(sizes) else None
+
+
+def _instances(
+    formulas: Formulas, nominal: Mapping[str, int], small: Mapping[str, int], used: set[str], limits: Limits
+) -> Iterator[dict[str, int]]:
+    """Sizes that follow from small ones of the dims that can be set, then others in the order of their product."""
+    moving, kept = _related(used, formulas.behind), limits.kept
+    fixed = {d: small[d] if d in used else nominal[d] for d in formulas.free}
+    searched = sorted(moving & set().union(*formulas.behind.values()))
+    choices = [[nominal[d]] if d in kept else _choices(small[d], nominal[d]) for d in searched]
+    combinations = sorted(islice(product(*choices), COMBINATIONS), key=math.prod)
+    for values in ([small[d] for d in searched], *combinations[: FORMULAS // max(1, len(nominal))]):
+        sizes = formulas({**fixed, **dict(zip(searched, values, strict=True))})
+        if sizes is not None:
+            yield dict(sizes)
+
+
+def _choices(small: int, nominal: int) -> list[int]:
+    return sorted({n for n in (*range(1, ENOUGH + 1), small, nominal) if n <= nominal})
+
+
+def _related(used: set[str], behind: Mapping[str, frozenset[str]]) -> set[str]:
+    """The dims that are used, and all that formulas tie to them."""
+    found, families = set(used), [{name, *sources} for name, sources in behind.items()]
+    while grown := [family for family in families if family & found and not family <= found]:
+        found.update(*grown)
+    return found

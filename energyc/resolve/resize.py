@@ -1,0 +1,55 @@
+"""What the dims of a spec become where some are set anew, without resolving the whole of it again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+
+from energyc.resolve.names import collect
+from energyc.resolve.network import Network
+from energyc.resolve.reporter import Reporter
+from energyc.resolve.sizes import Sizes
+from energyc.syntax import ast
+
+
+class Resizing:
+    """The formulas of a network's dims; consts and sizes of data stay what they are.
+
+    ``free`` are the dims that can be set, ``behind`` the free ones that each derived dim follows.
+    """
+
+    def __init__(self, network: Network) -> None:
+        self._network = network
+        self._names = collect(network.tree, Reporter(network.source))
+        self._consts = {n: (c.value if c.exact is None else c.exact, None) for n, c in network.consts.items()}
+        self.free = tuple(name for name, size in network.sizes.items() if not size.derived_from)
+        self.behind: Mapping[str, frozenset[str]] = {
+            name: self._behind(name) for name in network.sizes if name not in self.free
+        }
+
+    def _behind(self, name: str) -> frozenset[str]:
+        found, pending = set(), [name]
+        while pending:
+            size = self._network.sizes.get(pending.pop())
+            for source in size.derived_from if size else ():
+                if source not in found:
+                    found.add(source)
+                    pending.append(source)
+        return frozenset(found & set(self.free))
+
+    def __call__(self, dims: Mapping[str, int]) -> dict[str, int] | None:
+        """Every dim's size where the free ones have these; None where a formula then gives no size."""
+        reporter = Reporter(self._network.source)
+        overrides = {**self._consts, **{name: (Fraction(size), None) for name, size in dims.items()}}
+        sizes = Sizes(self._names, reporter, overrides, self._data_size)
+        try:
+            sizes.compute()
+        except RecursionError:
+            return None
+        found = {name: size.value for name, size in sizes.dims.items()}
+        return found if not reporter.failed and len(found) == len(self._network.sizes) else None
+
+    def _data_size(self, field: ast.Field) -> int | None:
+        """A size of data is known where it is a dim's whole formula."""
+        sizes = self._network.sizes.values()
+        return next((size.value for size in sizes if size.tree is not None and size.tree.value is field), None)
