@@ -107,7 +107,10 @@ class Learner:
         return Part(used, Move(kept, used) if moves else None, gated)
 
     def _steadying(self, batch: Batch, seen: Gradients) -> Move | None:
-        """Penalty and defence alone, where the free phase of all samples ended; None where neither is asked for."""
+        """Penalty and defence alone, where the free phase of all samples ended.
+
+        None where neither is asked for, and where samples have run so far that their slopes overflow.
+        """
         weights, finite = self._weights(), torch.isfinite(seen.cost) & torch.isfinite(seen.residual)
         if not weights or not bool(finite.any()):
             return None
@@ -115,7 +118,7 @@ class Learner:
         gradients = self.net.gradients(
             some.clamps, some.targets, rule=self.rule, states=states, steps=0, contrast=False, **weights
         )
-        return Move(some, gradients)
+        return Move(some, gradients) if first_bad(self.net, some, gradients) is None else None
 
     def _apply(self, move: Move, factor: float) -> Tensor:
         """Move the params; gives the norm of the whole gradient before clipping."""

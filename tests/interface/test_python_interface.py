@@ -290,6 +290,7 @@ AMISS = {
     "beta 0": (lambda n, s, c, t: n.gradients(c, t, "centered-ep", beta=0), "the strength of a nudge"),
     "beta nan": (lambda n, s, c, t: n.gradients(c, t, "centered-ep", beta=float("nan")), "the strength of a nudge"),
     "beta auto misspelt": (lambda n, s, c, t: n.gradients(c, t, "centered-ep", beta="atuo"), "the strength of a nudge"),
+    "no nudged step": (lambda n, s, c, t: n.gradients(c, t, "centered-ep", nudge_steps=0), "nudge_steps is 1 or more"),
     "steps": (lambda n, s, c, t: n.relax(c, steps=-1), "steps is 0 or more"),
     "step": (lambda n, s, c, t: n.relax(c, step=-1.0), "step is a number above 0"),
 }

@@ -1,7 +1,7 @@
-"""cet_lm: Conservative causal language model: attention as an energy, confinement, memory.
+"""cet_lm: Conservative language model: attention as an energy under a causal mask, confinement, memory.
 
 Made by energyc 0.1.0 from cet_lm.energy
-SHA-256 of the spec: 889980cd1383a6eeca98043870f0b5bb7289edb293d17397c004c8bdf3ca1631
+SHA-256 of the spec: c2e5c100932a29bd75bcca4db5b16ad983f45b30730cc1be489acf5ddfc5c8ec
 Rules: centered-ep, implicit
 Passes: hoist, share, inplace
 """
@@ -728,7 +728,7 @@ class CetLm(nn.Module):
         self._admit(rule, allow_biased)
         with torch.no_grad():
             phase = self._phase(steps, step, tolerance)
-            nudge = phase._replace(steps=self.nudge_steps if nudge_steps == "spec" else nudge_steps)
+            nudge = phase._replace(steps=self._nudge_steps(nudge_steps))
             fixed = self._fixed(clamps)
             aims = self._aims(targets, fixed)
             begin = self._begin(states, fixed)
@@ -789,6 +789,13 @@ class CetLm(nn.Module):
             seen = f"{int(value.min())} to {int(value.max())}"
             raise ValueError(f"{name} runs from {seen}; its dim has 0 to {classes - 1}")
         return value
+
+    def _nudge_steps(self, steps: int | str | None) -> int | None:
+        if steps == "spec":
+            return self.nudge_steps
+        if steps is None or (not isinstance(steps, str) and steps >= 1):
+            return steps
+        raise ValueError(f"nudge_steps is 1 or more, None (to convergence) or 'spec', not {steps!r}")
 
     def _strength(self, beta: float | str | None) -> float | str | None:
         if beta is None or beta == "auto" or (not isinstance(beta, str) and 0 < abs(beta) < float("inf")):

@@ -878,7 +878,7 @@ class HopfieldConv(nn.Module):
         self._admit(rule, allow_biased)
         with torch.no_grad():
             phase = self._phase(steps, step, tolerance)
-            nudge = phase._replace(steps=self.nudge_steps if nudge_steps == "spec" else nudge_steps)
+            nudge = phase._replace(steps=self._nudge_steps(nudge_steps))
             fixed = self._fixed(clamps)
             aims = self._aims(targets, fixed)
             begin = self._begin(states, fixed)
@@ -939,6 +939,13 @@ class HopfieldConv(nn.Module):
             seen = f"{int(value.min())} to {int(value.max())}"
             raise ValueError(f"{name} runs from {seen}; its dim has 0 to {classes - 1}")
         return value
+
+    def _nudge_steps(self, steps: int | str | None) -> int | None:
+        if steps == "spec":
+            return self.nudge_steps
+        if steps is None or (not isinstance(steps, str) and steps >= 1):
+            return steps
+        raise ValueError(f"nudge_steps is 1 or more, None (to convergence) or 'spec', not {steps!r}")
 
     def _strength(self, beta: float | str | None) -> float | str | None:
         if beta is None or beta == "auto" or (not isinstance(beta, str) and 0 < abs(beta) < float("inf")):
