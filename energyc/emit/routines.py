@@ -135,7 +135,8 @@ def _contrasts(d: Derivation) -> list[Prepared]:
 def correction(d: Derivation, *, held: bool) -> Prepared:
     """The antisymmetric correction: at states, or (``held``) at what was held of them."""
     name, first = ("_held_correction", "held") if held else ("_correction", "states")
-    doc = "(J_nc - J_nc^T) directions" + (" at the states that were held." if held else ".")
+    where = " at the states that were held" if held else ""
+    doc = f"(J_nc - J_nc^T) directions{where}; J_nc is dF/dz of {' + '.join(d.unproved) or 'nothing'}."
     return _by_state(d, name, (first, "fixed", "directions"), doc, _named("turn", d.correction))
 
 

@@ -657,7 +657,7 @@ class Thin(nn.Module):
         }
 
     def _correction(self, states: Tensors, fixed: Fixed, directions: Tensors) -> list[Tensor | None]:
-        """(J_nc - J_nc^T) directions."""
+        """(J_nc - J_nc^T) directions; J_nc is dF/dz of attention."""
         (z,) = states
         (v_z,) = directions
         total = z - z.mean(2)[:, :, None]
