@@ -132,10 +132,11 @@ class MethodWriter:
 
 
 def _docstring(doc: str, formulas: Sequence[str]) -> list[str]:
-    if not formulas:
-        return [f'    """{safe(doc)}"""']
-    body = [f"    {safe(line)}".rstrip() for line in formulas]
-    return [f'    """{safe(doc)}', "", *body, '    """']
+    first, *rest = wrapped(safe(doc))
+    body = [*rest, *(["", *map(safe, formulas)] if formulas else [])]
+    if not body:
+        return [f'    """{first}"""']
+    return [f'    """{first}', *(f"    {line}".rstrip() for line in body), '    """']
 
 
 def _head(signature: Signature) -> str:
