@@ -1,7 +1,7 @@
 """cet_lm: Conservative language model: attention as an energy under a causal mask, confinement, memory.
 
 Made by energyc 0.1.0 from cet_lm.energy
-SHA-256 of the spec: c2e5c100932a29bd75bcca4db5b16ad983f45b30730cc1be489acf5ddfc5c8ec
+SHA-256 of the spec: 0fd1177e61798e50105e39ee2cc89de728594d607afdeef2ec829840703df61b
 Rules: centered-ep, implicit
 Passes: hoist, share, inplace
 """
@@ -342,7 +342,7 @@ class CetLm(nn.Module):
     last_beta = None
     nudge_steps = 20
     points = 4
-    snapshots = None
+    snapshots = 5
     _rule_methods = {"centered-ep": "_centered_ep", "implicit": "_implicit"}
 
     def __init__(
@@ -379,8 +379,8 @@ class CetLm(nn.Module):
 
         energy input   = 1/2 * sum[t,d]((z[t,d] - x[t,d])^2)
         energy confine = c/2 * sum[t,d](z[t,d]^2)
-        energy att     = -1/gamma * sum[h,t](logsumexp[s | s <= t](gamma * sum[a](q[h,t,a] * k[h,s,a])))
-        energy mem     = -sum[t,m](relu(sum[d](z[t,d] * W_mem[d,m]))^2)
+        energy att = -1/gamma * sum[h,t](logsumexp[s | s <= t](gamma * sum[a](q[h,t,a] * k[h,s,a])))
+        energy mem = -sum[t,m](relu(sum[d](z[t,d] * W_mem[d,m]))^2)
         """
         (z,) = states
         total = z - fixed.x

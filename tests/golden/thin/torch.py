@@ -1,7 +1,7 @@
 """thin: Equilibrium transformer block "thin": character language model, not conservative.
 
 Made by energyc 0.1.0 from thin.energy
-SHA-256 of the spec: 7f34152fadd662bf98999281742eefc61295145ada35100f72880996bc4a6f2f
+SHA-256 of the spec: bfdafa1fb28bb482183b670c24b218cb8246b10bde61458fd26ee523da220e1f
 Rules: tracking-aep, implicit
 Passes: hoist, share, inplace
 """
