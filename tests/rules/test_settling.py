@@ -381,6 +381,35 @@ def test_what_breaks_a_law_is_said() -> None:
     assert "falls no lower than 1.0e-06" in breach(sweep(1e-6, 1.1e-6), 2)
 
 
+@pytest.mark.parametrize(
+    "errors",
+    [(1.41e-3, 4.10e-4, 9.47e-13), (1.26e-3, 4.16e-4, 1.13e-4, 2.21e-12), (1e-3, 4e-4, 1e-4, 7e-8, 6.9e-8)],
+    ids=["cet_lm", "thin", "a higher floor"],
+)
+def test_kinks_at_larger_betas_are_no_breach(errors: tuple[float, ...]) -> None:
+    """The nudge carries units over kinks, until it is too short for that; then the error is rounding within a step."""
+    sweep = Sweep("beta", tuple((2 * 8.0**-k, error) for k, error in enumerate(errors)))
+    slope = sweep.slope()
+    assert slope is not None and slope < 1.5
+    assert not breach(sweep, 2)
+
+
+@pytest.mark.parametrize("floor", [1e-15, 1e-12, 1e-10, 1e-8])
+@pytest.mark.parametrize(("order", "law"), [(1, 2), (2, 4)])
+def test_an_order_too_low_is_a_breach_at_any_floor(order: int, law: int, floor: float) -> None:
+    """The step into rounding is as steep as the rule's own order at most, wherever the sweep begins."""
+    for first in (1e-2, 5e-3, 2e-3):
+        errors = [first * 8.0 ** (-k * order) + floor for k in range(16)]
+        sweep = Sweep("beta", tuple((8.0**-k, error) for k, error in enumerate(errors)))
+        assert "law not met: measured" in breach(sweep, law)
+
+
+def test_a_relu_in_the_way_of_the_nudge_is_said() -> None:
+    found = measure(SPECS / "cet_lm.energy", rules=["centered-ep"], gain=0.5).fidelity.rules["centered-ep"]
+    assert found.passed and found.limit is not None and found.limit.relative_error < 1e-11
+    assert found.law == "beta^2 (kinks at larger beta)"
+
+
 def test_an_error_keeps_to_its_order() -> None:
     def sweep(order: int, floor: float = 0.0) -> Sweep:
         return Sweep("beta", tuple((8.0**-k, 0.01 * 8.0 ** (-k * order) + floor) for k in range(1, 7)))
