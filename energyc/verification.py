@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from energyc.calculus import depends
 from energyc.diagnostics import Source, UserError, stage
+from energyc.emit.features import CONTRAST
 from energyc.ir import Stop, walk
 from energyc.pipeline import ALL, Choices, Compiled, emit, instantiate, read, resolve
 from energyc.resolve import Network
@@ -40,8 +41,15 @@ class Verification:
     def to_json(self) -> dict[str, Any]:
         """The object of ``verify --format json``."""
         head = {"network": self.network, "sizes": self.sizes, "preset": self.preset, "gain": self.gain}
-        rows = self.precision.rows if self.precision else ()
-        return {**head, **self.fidelity.to_json(), "float32": {row.param: row.error for row in rows}}
+        return {**head, **self.fidelity.to_json(), **self._rounding()}
+
+    def _rounding(self) -> dict[str, Any]:
+        """The errors of params and of which rule, the nudge in ulps a step, the states on which that is under one."""
+        if self.precision is None:
+            return {"float32": {}, "float32_rule": None, "nudge_ulps": {}, "faint": []}
+        errors = {row.param: row.error for row in self.precision.rows}
+        nudge = {"nudge_ulps": dict(self.precision.nudge_ulps), "faint": list(self.precision.faint)}
+        return {"float32": errors, "float32_rule": self.precision.rule, **nudge}
 
 
 def verify(
@@ -115,7 +123,7 @@ def _twins(compiled: Compiled, saved: SavedRun | None, gain: float) -> tuple[Any
 def _measured(
     compiled: Compiled, exact: Any, configured: Any, probe: Probe | None, trained_by: str, sweep_residual: bool
 ) -> tuple[Fidelity, PrecisionTable | None]:
-    from energyc.rules import precision_table, random_probe, verify
+    from energyc.rules import random_probe, verify
 
     network, verdicts = compiled.network, compiled.classes.rules
     if network.cost is None:
@@ -131,8 +139,23 @@ def _measured(
         sweep_residual=sweep_residual,
         detaches=_detaches(network),
     )
-    contrast = trained_by in exact.rules and exact.beta is not None
-    return fidelity, precision_table(configured, exact, probe, trained_by) if contrast else None
+    return fidelity, _rounded(exact, configured, probe, trained_by)
+
+
+def _rounded(exact: Any, configured: Any, probe: Probe, trained_by: str) -> PrecisionTable | None:
+    """What rounding does to the rule trained by, or where that is not measured to the first one with a nudge.
+
+    None where no rule has one, and where there is no gradient to compare.
+    """
+    from energyc.rules import precision_table
+
+    rule = trained_by if trained_by in exact.rules else next((rule for rule in exact.rules if rule in CONTRAST), None)
+    if rule is None or exact.beta is None:
+        return None
+    try:
+        return precision_table(configured, exact, probe, rule)
+    except RuntimeError:  # the implicit solve, where the free phase is far from rest
+        return None
 
 
 def _detaches(network: Network) -> bool:

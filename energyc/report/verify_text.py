@@ -44,7 +44,7 @@ def report(found: Verification, *, sweep: bool = False) -> list[RenderableType]:
         parts.append(Text("Lowest cosine of a param, the nudged phases starting from a free phase that was cut off"))
         parts += [_looseness(fidelity.looseness), Text("\n".join(_verdicts(fidelity.looseness)) + "\n")]
     if found.precision is not None:
-        parts += [Text(_rounding(found.precision)), _precision(found.precision)]
+        parts += _rounding(found.precision, fidelity.settling)
     return parts
 
 
@@ -231,15 +231,36 @@ def _do(names: Sequence[str]) -> str:
 # ------------------------------------------------------------------ rounding
 
 
-def _rounding(found: PrecisionTable) -> str:
-    nudges = "".join(f", the nudge on {name} {ulps:.3g} ulps a step" for name, ulps in found.nudge_ulps.items())
+def _rounding(found: PrecisionTable, settling: Settling) -> Iterator[RenderableType]:
+    """What the dtype does to a rule: the nudge in ulps, a warning where that is too faint, each param's error."""
+    yield Text(_nudges(found))
+    if found.faint:
+        yield Text(_faint(found), "bold red")
+    if not math.isfinite(found.residual):
+        yield Text(f"  not compared: the states exploded in {found.dtype}\n")
+        return
+    if settling.tolerance is not None and found.residual > settling.tolerance:
+        yield Text(f"  from states that have not settled: residual {found.residual:.1e}")
+    if found.rows:
+        yield _precision(found)
+
+
+def _nudges(found: PrecisionTable) -> str:
+    ulps = {name: value for name, value in found.nudge_ulps.items() if math.isfinite(value)}
+    nudges = "".join(f", the nudge on {name} {value:.3g} ulps a step" for name, value in ulps.items())
     beta = "" if found.beta is None else f", beta {found.beta:.3g}"
-    return f"{found.rule} in float32 against float64{beta}{nudges}"
+    against = "" if found.dtype == "float64" else " against float64"
+    return f"{found.rule} in {found.dtype}{against}{beta}{nudges}"
+
+
+def _faint(found: PrecisionTable) -> str:
+    states = _listed([f"{name} ({found.nudge_ulps[name]:.2g} ulps a step)" for name in found.faint])
+    return f"warning: the nudge is lost in rounding on {states}: a larger nudge.beta, or train.dtype = float64"
 
 
 def _precision(found: PrecisionTable) -> Table:
-    """What float32 does to the rule that the network trains by."""
+    """What rounding does to each param's gradient; one of zero is not listed."""
     table = _table("param", "error", "share")
     for row in found.rows:
-        table.add_row(row.param, f"{row.error:.1e}", f"{row.share:.1e}")
+        table.add_row(row.param, _number(row.error, ".1e"), _number(row.share, ".1e"))
     return table

@@ -14,7 +14,7 @@ import pytest
 from energyc.diagnostics import UserError
 from energyc.report import verify_plots
 from energyc.report.verify_text import print_report
-from energyc.rules import Fidelity, Loose, Looseness, Measure, RuleFidelity, Settling, Spectrum, Sweep
+from energyc.rules import Fidelity, Loose, Looseness, Measure, PrecisionTable, RuleFidelity, Settling, Spectrum, Sweep
 from energyc.verification import Verification
 from tests.cli.run import UNTIED, energyc, written
 
@@ -57,6 +57,34 @@ def test_no_rule_and_no_reason_is_cut_off(capfd: Capture) -> None:
     assert "holomorphic-aep: law not met: measured beta^0.33 of beta^4" in said
     assert f"tracking-aep, adjoint: {LONG}" in " ".join(said.split())
     assert said.count("no fixed point was found") == 1
+
+
+def faint(folder: Path) -> Path:
+    """A state that is nudged by hardly anything."""
+    return written(folder, UNTIED.replace("rule = bptt }", "rule = vf }\nnudge { beta = 1e-12 }"), "faint")
+
+
+def test_a_nudge_that_rounding_swallows_is_a_warning(tmp_path: Path, capfd: Capture) -> None:
+    spec = faint(tmp_path)
+    for rule in ("vf", "aep"):
+        said = energyc(capfd, "verify", spec, "--rule", rule)
+        assert f"{rule} in float32 against float64, beta 1e-12, the nudge on z " in said.out
+        assert "warning: the nudge is lost in rounding on z (" in said.out
+        found = energyc(capfd, "verify", spec, "--rule", rule, "--format", "json").json
+        assert found["faint"] == ["z"] and found["nudge_ulps"]["z"] < 1 and found["float32_rule"] == rule
+    enough = energyc(capfd, "verify", spec, "--rule", "vf", "--set", "nudge.beta=1/10")
+    assert "the nudge on z" in enough.out and "warning" not in enough.out
+    found = energyc(capfd, "verify", spec, "--rule", "vf", "--set", "nudge.beta=1/10", "--format", "json").json
+    assert found["faint"] == [] and found["nudge_ulps"]["z"] > 1
+
+
+def test_float64_is_not_compared_with_itself(tmp_path: Path, capfd: Capture) -> None:
+    said = energyc(capfd, "verify", faint(tmp_path), "--rule", "vf", "--set", "train.dtype=float64").out
+    assert "vf in float64, beta 1e-12" in said and "float32" not in said and "share" not in said
+
+
+def test_without_a_slope_of_the_cost_no_nudge_is_missed() -> None:
+    assert PrecisionTable("ep", 1.0, 0.0, {"z": 0.0, "y": 0.5}, ()).faint == ("y",)
 
 
 def test_steps_are_counted_in_words_that_fit(capfd: Capture) -> None:
