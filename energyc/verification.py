@@ -129,13 +129,12 @@ def _measured(
     if network.cost is None:
         raise UserError(f"{network.name} has no cost, so no rule has a gradient", code="E0922", help="add a cost line")
     probe = probe or random_probe(exact, batch=SAMPLES)
-    inexact = [rule for rule in exact.rules if verdicts[rule].verdict != "exact"]
     fidelity = verify(
         exact,
         configured,
         probe,
         exact.rules,
-        biased=inexact,
+        verdicts={rule: verdicts[rule].verdict for rule in exact.rules},
         sweep_residual=sweep_residual,
         detaches=_detaches(network),
     )

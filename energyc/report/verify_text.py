@@ -111,14 +111,15 @@ def _table(*columns: str) -> Table:
 
 
 def _rules(fidelity: Fidelity) -> Table:
-    columns = ("rule", "cosine", "error", "law", "configured", "error", "beta", "")
+    columns = ("rule", "verdict", "cosine", "error", "law", "configured", "error", "beta", "")
     table = _table(*columns)
     for name, rule in fidelity.rules.items():
-        table.add_row(name, *_limit(rule), *_configured(rule), Text(_verdict(rule), "bold red"))
+        verdict = Text(rule.verdict, "" if rule.verdict == "exact" else "yellow")
+        table.add_row(name, verdict, *_limit(rule), *_configured(rule), Text(_failure(rule), "bold red"))
     return table
 
 
-def _verdict(rule: RuleFidelity) -> str:
+def _failure(rule: RuleFidelity) -> str:
     if rule.limit is None:
         return "NOT MEASURED"
     return "" if rule.passed else "NOT FAITHFUL"

@@ -25,8 +25,10 @@ class Sweep:
         return list(map(_order, falling, falling[1:]))
 
     def into_floor(self) -> float | None:
-        """The order of the step from the last point above the floor to the next: at least so fast the error falls there,
-        since rounding only adds to it. None where no point lies above."""
+        """The order of the step from the last point above the floor to the next; None where no point lies above.
+
+        The error falls at least so fast there, since rounding only adds to it.
+        """
         kept = self._above_floor()
         if not kept:
             return None

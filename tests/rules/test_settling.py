@@ -270,8 +270,9 @@ def test_without_a_fixed_point_verify_says_so() -> None:
 def test_verify_tells_biased_rules_from_exact_ones() -> None:
     net = turning([[0.5, -1.5], [0.7, 0.1]])
     probe = Probe({"x": torch.tensor([[0.5, -0.2], [0.1, 0.9]], dtype=torch.float64)}, {})
-    found = verify(net, net, probe, ["vf", "aep", "tracking-aep"], biased=["vf"])
+    found = verify(net, net, probe, ["vf", "aep", "tracking-aep"], verdicts={"vf": "biased"})
     assert found.passed
+    assert [rule.verdict for rule in found.rules.values()] == ["biased", "exact", "exact"]
     for rule in ("aep", "tracking-aep"):
         limit, sweep = found.rules[rule].limit, found.rules[rule].sweep
         assert limit is not None and limit.relative_error < 1e-6

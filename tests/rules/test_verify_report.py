@@ -59,6 +59,17 @@ def test_no_rule_and_no_reason_is_cut_off(capfd: Capture) -> None:
     assert said.count("no fixed point was found") == 1
 
 
+def test_each_rule_has_its_verdict(tmp_path: Path, capfd: Capture) -> None:
+    """A biased rule is marked, and is no reason to fail."""
+    spec = written(tmp_path, UNTIED, "untied")
+    done = energyc(capfd, "verify", spec, "--rule", "vf", "--rule", "aep", "--gain", "4")
+    rows = {line.split()[0]: line.split()[1] for line in done.out.splitlines() if line.startswith((" vf ", " aep "))}
+    assert done.status == 0 and rows == {"vf": "biased", "aep": "exact"}
+    rules = energyc(capfd, "verify", spec, "--rule", "vf", "--gain", "4", "--format", "json").json["rules"]
+    assert {name: rule["verdict"] for name, rule in rules.items()} == {"vf": "biased", "implicit": "exact"}
+    assert rules["vf"]["limit"]["relative_error"] > 0.1 and rules["vf"]["passed"]
+
+
 def faint(folder: Path) -> Path:
     """A state that is nudged by hardly anything."""
     return written(folder, UNTIED.replace("rule = bptt }", "rule = vf }\nnudge { beta = 1e-12 }"), "faint")
