@@ -28,23 +28,23 @@ def print_report(found: Verification, *, sweep: bool = False, color: bool = Fals
     least = terminal.width if terminal.is_terminal else WIDTH
     roomy = terminal.options.update(width=10_000)
     needed = (terminal.measure(part, options=roomy).maximum for part in parts if isinstance(part, Table))
-    Console(width=max(least, *needed), no_color=not color, highlight=False).print(*parts, sep="\n", soft_wrap=False)
+    Console(width=max([least, *needed]), no_color=not color, highlight=False).print(*parts, sep="\n", soft_wrap=False)
 
 
 def report(found: Verification, *, sweep: bool = False) -> list[RenderableType]:
     """What was measured, how the network settles, the rules, the params, the sweeps, what rounding does."""
     fidelity = found.fidelity
     parts: list[RenderableType] = [Text("\n".join([_head(found), *_free_phase(fidelity), *_spectrum(fidelity)]))]
-    parts += [Text("\nEach rule in the limit (float64, converged, beta swept), and as configured"), _rules(fidelity)]
+    parts += _rules(fidelity)
     parts += _remarks(fidelity)
-    parts += [Text("Cosine of each param: in the limit, as configured"), *_params(fidelity)]
+    parts += _params(fidelity)
     if sweep:
-        parts.append(_sweeps(fidelity))
+        parts += _sweeps(fidelity)
     if fidelity.looseness is not None:
         parts.append(Text("Lowest cosine of a param, the nudged phases starting from a free phase that was cut off"))
         parts += [_looseness(fidelity.looseness), Text("\n".join(_verdicts(fidelity.looseness)) + "\n")]
     if found.precision is not None:
-        parts += _rounding(found.precision, fidelity.settling)
+        parts += _rounding(found.precision, fidelity)
     return parts
 
 
@@ -110,13 +110,18 @@ def _table(*columns: str) -> Table:
     return table
 
 
-def _rules(fidelity: Fidelity) -> Table:
+def _rules(fidelity: Fidelity) -> Iterator[RenderableType]:
+    """The table of the rules; a line where none could be measured."""
+    if all(rule.limit is None for rule in fidelity.rules.values()):
+        yield Text("\nNOT MEASURED, neither in the limit nor as configured:", "bold red")
+        return
+    yield Text("\nEach rule in the limit (float64, converged, beta swept), and as configured")
     columns = ("rule", "verdict", "cosine", "error", "law", "configured", "error", "beta", "")
     table = _table(*columns)
     for name, rule in fidelity.rules.items():
         verdict = Text(rule.verdict, "" if rule.verdict == "exact" else "yellow")
         table.add_row(name, verdict, *_limit(rule), *_configured(rule), Text(_failure(rule), "bold red"))
-    return table
+    yield table
 
 
 def _failure(rule: RuleFidelity) -> str:
@@ -154,15 +159,22 @@ def _number(value: float, form: str) -> str:
     return "-" if math.isnan(value) else format(value, form)
 
 
-def _params(fidelity: Fidelity) -> Iterator[Table]:
-    """Tables of the cosine of each param, a few rules side by side."""
-    rules = [name for name, rule in fidelity.rules.items() if rule.limit_params]
+def _params(fidelity: Fidelity) -> Iterator[RenderableType]:
+    """Tables of the cosine of each param, a few rules side by side; nothing where there is no cosine."""
+    rules = [name for name, rule in fidelity.rules.items() if _has_cosines(rule)]
+    if rules:
+        yield Text("Cosine of each param: in the limit, as configured")
     for first in range(0, len(rules), SIDE_BY_SIDE):
         chosen = rules[first : first + SIDE_BY_SIDE]
         table = _table("param", *chosen)
         for param in fidelity.rules[chosen[0]].limit_params:
             table.add_row(param, *(_cell(fidelity.rules[rule], param) for rule in chosen))
         yield table
+
+
+def _has_cosines(rule: RuleFidelity) -> bool:
+    found = (*rule.limit_params.values(), *rule.configured_params.values())
+    return any(math.isfinite(measure.cosine) for measure in found)
 
 
 def _cell(rule: RuleFidelity, param: str) -> Text:
@@ -179,13 +191,14 @@ def _cosine(value: float) -> tuple[str, str]:
 # ------------------------------------------------------------------ sweeps
 
 
-def _sweeps(fidelity: Fidelity) -> RenderableType:
+def _sweeps(fidelity: Fidelity) -> Iterator[RenderableType]:
     lines = []
     for name, rule in fidelity.rules.items():
         if rule.sweep is not None and rule.sweep.points:
             lines.append(f"{name}: error against {rule.sweep.name}")
             lines += [f"  {x:<12.4g} {error:.2e}" for x, error in rule.sweep.points]
-    return Text("\n".join(lines) + "\n")
+    if lines:
+        yield Text("\n".join(lines) + "\n")
 
 
 def _looseness(found: Looseness) -> Table:
@@ -232,7 +245,7 @@ def _do(names: Sequence[str]) -> str:
 # ------------------------------------------------------------------ rounding
 
 
-def _rounding(found: PrecisionTable, settling: Settling) -> Iterator[RenderableType]:
+def _rounding(found: PrecisionTable, fidelity: Fidelity) -> Iterator[RenderableType]:
     """What the dtype does to a rule: the nudge in ulps, a warning where that is too faint, each param's error."""
     yield Text(_nudges(found))
     if found.faint:
@@ -240,7 +253,8 @@ def _rounding(found: PrecisionTable, settling: Settling) -> Iterator[RenderableT
     if not math.isfinite(found.residual):
         yield Text(f"  not compared: the states exploded in {found.dtype}\n")
         return
-    if settling.tolerance is not None and found.residual > settling.tolerance:
+    aim = fidelity.settling.tolerance
+    if not fidelity.settled if aim is None else found.residual > aim:
         yield Text(f"  from states that have not settled: residual {found.residual:.1e}")
     if found.rows:
         yield _precision(found)

@@ -169,7 +169,8 @@ def _measured(lab: Laboratory, configured: Any, rule: str, verdict: str) -> Rule
     except RuntimeError as error:  # the implicit solve, where the free phase as configured is far from rest
         real, note = None, str(error)
     else:
-        note = ""
+        note = _lost(real)
+        real = real if bool(real.kept.any()) else None
     return RuleFidelity(
         rule,
         whole,
@@ -183,6 +184,15 @@ def _measured(lab: Laboratory, configured: Any, rule: str, verdict: str) -> Rule
         note,
         verdict,
     )
+
+
+def _lost(real: Any) -> str:
+    """In words, that samples as configured have no contrast; empty where all have."""
+    count, kept = len(real.kept), int(real.kept.sum())
+    if kept:
+        return f"as configured the nudged phases of {count - kept} of {count} samples diverged" if kept < count else ""
+    phases = "nudged phases" if bool(real.residual.isfinite().any()) else "free phase and so the nudged phases"
+    return f"as configured the {phases} of all {count} samples diverged"
 
 
 def _fault(whole: Measure, limit: Limit) -> str:

@@ -93,20 +93,26 @@ class Laboratory:
 
 
 def contrast(lab: Laboratory, rule: str, order: int) -> Limit:
-    """Beta swept down over powers of 8 until the error is near nothing or falls no more; the lowest is the limit."""
+    """Beta swept down over powers of 8 until the error is near nothing or falls no more; the lowest is the limit.
+
+    Where nudged phases diverge the gradient is of other samples than the exact one, or of none: that is no point.
+    """
     points, best, limit = [], math.inf, {name: torch.full_like(t, math.nan) for name, t in lab.reference.items()}
+    diverged = False
     top = _top(lab, rule)
     for k in range(18):
         beta = top / 8**k
-        found = lab.at_rest(rule, beta=beta, nudge_steps=lab.nudge_steps).params
-        error = lab.error(found)
-        if math.isfinite(error):
+        found = lab.at_rest(rule, beta=beta, nudge_steps=lab.nudge_steps)
+        diverged, error = not bool(found.kept.all()), lab.error(found.params)
+        if math.isfinite(error) and not diverged:
             points.append((beta, error))
             if error < best:
-                best, limit = error, found
+                best, limit = error, found.params
         if error < NEAR or error > 1e3 * best or _flat(points):
             break
     sweep = Sweep("beta", tuple(points))
+    if not points and diverged:
+        return Limit(limit, sweep, "diverged", "its nudged phases diverge at every beta")
     if not points:
         return Limit(limit, sweep, "not finite", "not finite at any beta")
     if _flat(points):
