@@ -13,10 +13,13 @@ from rich.text import Text
 
 if TYPE_CHECKING:
     from energyc.rules import Fidelity, Looseness, Measure, PrecisionTable, RuleFidelity, Settling, Spectrum
-    from energyc.verification import Verification
+    from energyc.rules.record import Record
+    from energyc.verification import Measured, Verification
 
 #: Rules side by side in one table of params.
 SIDE_BY_SIDE = 4
+#: So many stretches of steps are told apart.
+RANGES = 5
 #: Where the output goes to no terminal; tables that need more are wider, there and on a terminal.
 WIDTH = 110
 
@@ -34,7 +37,7 @@ def print_report(found: Verification, *, sweep: bool = False, color: bool = Fals
 def report(found: Verification, *, sweep: bool = False) -> list[RenderableType]:
     """What was measured, how the network settles, the rules, the params, the sweeps, what rounding does."""
     fidelity = found.fidelity
-    parts: list[RenderableType] = [Text("\n".join([_head(found), *_free_phase(fidelity), *_spectrum(fidelity)]))]
+    parts: list[RenderableType] = [Text("\n".join([*_head(found), *_free_phase(fidelity), *_spectrum(fidelity)]))]
     parts += _rules(fidelity)
     parts += _remarks(fidelity)
     parts += _params(fidelity)
@@ -51,11 +54,53 @@ def report(found: Verification, *, sweep: bool = False) -> list[RenderableType]:
 # ------------------------------------------------------------------ the network
 
 
-def _head(found: Verification) -> str:
+def _head(found: Verification) -> Iterator[str]:
     sizes = ", ".join(f"{name} = {size}" for name, size in found.sizes.items())
     preset = f" (preset {found.preset})" if found.preset else ""
     gain = f", weights times {found.gain:g}" if found.gain != 1 else ""
-    return f"network {found.network} at {sizes}{preset}{gain}"
+    yield f"network {found.network} at {sizes}{preset}{gain}"
+    if found.checkpoint is not None:
+        yield from _run(found.checkpoint)
+
+
+def _run(at: Measured) -> Iterator[str]:
+    """Which checkpoint of a run it is, and what the log says of how the run settled."""
+    yield f"checkpoint of step {at.step}, {_which(at)}; measured on {at.samples}"
+    yield from (f"  log: {line}" for line in _log(at.log))
+    if at.log.last > at.newest:
+        yield f"  log: it goes on to step {at.log.last}, which no checkpoint holds (train.save_every makes more)"
+
+
+def _which(at: Measured) -> str:
+    if at.step == at.best:
+        return "the best and the newest" if at.step == at.newest else f"the best (newest: step {at.newest})"
+    if at.step < at.newest:
+        return f"not the newest (step {at.newest})"
+    return "the newest" if at.best is None else f"the newest (--checkpoint best: step {at.best})"
+
+
+def _log(log: Record) -> Iterator[str]:
+    """Where the free phase ended above a limit, and whether it did with the weights that are measured."""
+    crossed = [found for found in log.crossings if found.evaluations.count + found.updates.count]
+    for found in crossed:
+        for above, where in ((found.evaluations, "evaluations"), (found.updates, "updates")):
+            if above.count:
+                over = f"above the {found.name} {found.limit:.0e} (residual up to {above.worst:.1e})"
+                yield f"{above.count} of {above.rows} {where} ended {over}: {_steps(above.ranges)}"
+    if log.crossings and not crossed:
+        limits = _listed([f"the {found.name} {found.limit:.0e}" for found in log.crossings])
+        yield f"the free phase always ended within {limits}"
+    if crossed and log.residual is None:
+        yield f"it has no residual of the weights of step {log.step}"
+    elif crossed:
+        yield f"step {log.step} is {'' if log.loose else 'not '}one of these: residual {log.residual:.1e}"
+
+
+def _steps(ranges: Sequence[tuple[int, int]]) -> str:
+    """The first few ranges of steps in words."""
+    shown = [f"{first}" if first == last else f"{first} to {last}" for first, last in ranges[:RANGES]]
+    more = f", and {len(ranges) - RANGES} more stretches" if len(ranges) > RANGES else ""
+    return f"step{'s' * (ranges != ((ranges[0][0],) * 2,))} {', '.join(shown)}{more}"
 
 
 def _free_phase(fidelity: Fidelity) -> Iterator[str]:

@@ -16,8 +16,8 @@ from energyc.rules.compare import Measure, measure_all, measure_each
 from energyc.rules.limits import Laboratory, Limit
 from energyc.rules.looseness import Looseness, looseness
 from energyc.rules.probe import Probe
-from energyc.rules.rest import Rest, rest
-from energyc.rules.settling import Settling, settling
+from energyc.rules.rest import rest
+from energyc.rules.settling import Settling, at_the_end, settling
 from energyc.rules.spectrum import Spectrum, slowest
 from energyc.rules.sweep import Sweep
 
@@ -129,11 +129,8 @@ def verify(
         detaches: whether the network cuts derivatives by ``detach``, so that differences of the cost are no measure.
     """
     found = rest(exact, probe, most_steps)
-    at = (
-        slowest(exact, found.states, found.probe.clamps, exact.relax_step)
-        if found.settled
-        else _at_the_end(exact, probe, found)
-    )
+    settled = (found.states, found.probe.clamps)
+    at = slowest(exact, *settled, exact.relax_step) if found.settled else at_the_end(exact, probe, found)
     judged = settling(exact, configured, probe, found, at)
     try:
         lab = Laboratory(exact, found, at, detaches) if found.settled else None
@@ -146,13 +143,6 @@ def verify(
     measured = {rule: _measured(lab, configured, rule, verdicts.get(rule, EXACT)) for rule in rules}
     loose = looseness(lab, rules) if sweep_residual else None
     return Fidelity(measured, at, found.worst, found.samples, found.settled, judged, loose)
-
-
-def _at_the_end(net: Any, probe: Probe, found: Rest) -> Spectrum | None:
-    """The spectrum where a free phase that did not settle ended; None where that is not finite."""
-    if not all(bool(value.isfinite().all()) for value in found.last.values()):
-        return None
-    return slowest(net, found.last, probe.clamps, net.relax_step)
 
 
 def _unmeasured(rule: str, verdict: str, note: str) -> RuleFidelity:

@@ -257,6 +257,35 @@ def test_an_explosion_as_configured_is_not_called_slow() -> None:
         assert "froze" in said if math.isfinite(states) else "no longer finite in torch.float32" in said
 
 
+#: Each clamp scales the Jacobian of its own sample.
+SCALED = TURNING.replace("clamp x[D]", "clamp x[D], a[D]").replace("= tanh(", "= a[d] * tanh(")
+
+
+def scaled(matrix: list[list[float]], step: float) -> Settling:
+    """The first sample settles at any step; the second has the matrix whole."""
+    net = energyc.load(SCALED, settings={"relax.step": step}, rules=RULES, dtype=torch.float64)
+    with torch.no_grad():
+        net.params["R"].copy_(torch.tensor(matrix))
+    factors = torch.tensor([[0.1, 0.1], [1.0, 1.0]], dtype=torch.float64)
+    return judged(net, Probe({**zero().clamps, "a": factors}, {}))
+
+
+def test_samples_that_do_not_settle_are_not_judged_by_one_that_does() -> None:
+    """Eigenvalues 2 +- 3i: more steps help none of them."""
+    found = scaled([[3.0, -3.0], [3.0, 3.0]], 0.1)
+    assert found.why[0] == "1 of 2 samples do not settle"
+    assert "no fixed point was found" in found.why[1]
+    assert not any("about" in remedy for remedy in found.helps)
+    assert "a lower gain: it settles with 0.25 times" in found.helps[-1]
+
+
+def test_a_step_too_large_for_some_samples() -> None:
+    """Eigenvalues -1 +- 3i are stable for steps under 1/5, and 1/8 is tried."""
+    found = scaled([[0.0, -3.0], [3.0, 0.0]], 0.5)
+    assert found.why[0] == "1 of 2 samples do not settle" and "the step is too large" in found.why[1]
+    assert found.helps == ("a smaller step: --set relax.step=0.125",)
+
+
 def test_without_a_fixed_point_verify_says_so() -> None:
     net = turning([[3.0, -3.0], [3.0, 3.0]])
     found = verify(net, net, zero(), ["tracking-aep"], most_steps=2000)
