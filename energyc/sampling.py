@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,29 +44,46 @@ class LanguageModel:
         raise UserError(f"{network.name} is no language model", code="E0923", help=help_text)
 
 
-def sample(run: Path, prompt: str, *, length: int, temperature: float, seed: int, device: str = "cpu") -> Iterator[str]:
-    """The characters that follow a prompt, drawn one by one; temperature 0 takes the likeliest.
+@dataclass(frozen=True)
+class Sample:
+    """Characters, drawn as they are asked for, by the network at the checkpoint of ``step``."""
+
+    step: int
+    characters: Iterator[str]
+
+
+def sample(
+    run: Path,
+    prompt: str,
+    *,
+    length: int,
+    temperature: float,
+    seed: int,
+    device: str = "cpu",
+    notify: Callable[[str], None] = lambda text: None,
+) -> Sample:
+    """The characters that follow a prompt, by the best checkpoint; temperature 0 takes the likeliest.
 
     The network sees the last characters that fit its context. A text that is shorter stands at its beginning, newlines
-    after it, which a causal network does not see. An empty prompt counts as a newline. Raises UserError (a run of
-    something else, a network that is not causal), SpecError.
+    after it, which a causal network does not see. An empty prompt counts as a newline. A damaged checkpoint is told to
+    ``notify``. Raises UserError (a run of something else, a network that is not causal), SpecError.
     """
-    network, net = _reopened(run, device)
+    network, net, step = _reopened(run, device, notify)
     model = LanguageModel.of(network)
     _refuse_looking_ahead(net, model, network.name)
-    return _drawn_after(net, model, prompt or FILLER, length, temperature, seed)
+    return Sample(step, _drawn_after(net, model, prompt or FILLER, length, temperature, seed))
 
 
-def _reopened(run: Path, device: str) -> tuple[Network, Any]:
-    """The network of a run with its best weights, compiled for nothing but relaxing; no data is opened."""
+def _reopened(run: Path, device: str, notify: Callable[[str], None]) -> tuple[Network, Any, int]:
+    """The network of a run with its best weights, and their step; compiled for nothing but relaxing, without data."""
     from energyc.train.run import load_run
 
     saved = load_run(run)
     network = resolve(saved.source)
     LanguageModel.of(network)
     net = instantiate(emit(network, ["implicit"]), device, dtype_of(network), saved.options.seed)
-    saved.load_into(net)
-    return network, net.eval()
+    step = saved.load_into(net, "best", notify).step
+    return network, net.eval(), step
 
 
 def _refuse_looking_ahead(net: Any, model: LanguageModel, name: str) -> None:
@@ -112,7 +129,7 @@ def _drawn(logits: torch.Tensor, temperature: float, random: torch.Generator) ->
     import torch
 
     if not bool(torch.isfinite(logits).all()):
-        help_text = "energyc verify RUN says whether and why the network does not settle"
+        help_text = "energyc verify RUN --checkpoint best says whether and why the network does not settle"
         raise UserError("the answers are not finite: the relaxation exploded", code="E0923", help=help_text)
     if temperature == 0:
         return int(logits.argmax())

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from energyc.calculus import depends
 from energyc.diagnostics import Source, UserError, stage
+from energyc.emit.features import CONTRAST
 from energyc.ir import Stop, walk
 from energyc.pipeline import ALL, Choices, Compiled, emit, instantiate, read, resolve
 from energyc.resolve import Network
@@ -16,14 +20,37 @@ from energyc.runs import dtype_of, feeds_of, is_run
 from energyc.syntax import ast
 
 if TYPE_CHECKING:
-    from energyc.rules import Fidelity, PrecisionTable, Probe
-    from energyc.train.run import SavedRun
+    from energyc.rules import Fidelity, PrecisionTable, Probe, Record
+    from energyc.train.checkpoint import Checkpoint
+    from energyc.train.feeds import Feed
+    from energyc.train.run import SavedRun, Which
 
 #: The preset that gives sizes small enough to solve exactly.
 PRESET = "verify"
 SAMPLES = 4
 #: A run is measured at its own sizes, on fewer samples.
 RUN_SAMPLES = 2
+#: Among so many that do not settle the worst are looked for.
+LOOSE = 16
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A checkpoint of a run, beside the newest and the best one (None: not known).
+
+    ``samples`` says on what it is measured, ``log`` how the run settled.
+    """
+
+    step: int
+    newest: int
+    best: int | None
+    samples: str
+    log: Record
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain values."""
+        steps = {"step": self.step, "newest": self.newest, "best": self.best}
+        return {**steps, "samples": self.samples, "log": self.log.to_json()}
 
 
 @dataclass(frozen=True)
@@ -36,12 +63,21 @@ class Verification:
     gain: float
     fidelity: Fidelity
     precision: PrecisionTable | None
+    checkpoint: Measured | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The object of ``verify --format json``."""
         head = {"network": self.network, "sizes": self.sizes, "preset": self.preset, "gain": self.gain}
-        rows = self.precision.rows if self.precision else ()
-        return {**head, **self.fidelity.to_json(), "float32": {row.param: row.error for row in rows}}
+        head["checkpoint"] = self.checkpoint.to_json() if self.checkpoint else None
+        return {**head, **self.fidelity.to_json(), **self._rounding()}
+
+    def _rounding(self) -> dict[str, Any]:
+        """The errors of params and of which rule, the nudge in ulps a step, the states on which that is under one."""
+        if self.precision is None:
+            return {"float32": {}, "float32_rule": None, "nudge_ulps": {}, "faint": []}
+        errors = {row.param: row.error for row in self.precision.rows}
+        nudge = {"nudge_ulps": dict(self.precision.nudge_ulps), "faint": list(self.precision.faint)}
+        return {"float32": errors, "float32_rule": self.precision.rule, **nudge}
 
 
 def verify(
@@ -51,31 +87,65 @@ def verify(
     rules: Sequence[str] | None = None,
     gain: float = 1.0,
     sweep_residual: bool = False,
+    checkpoint: Which = "last",
+    notify: Callable[[str], None] = lambda text: None,
 ) -> Verification:
     """Measure rules on a network at initialisation, its weights times ``gain``, or with a run's trained weights.
 
+    Of a run the newest checkpoint is measured, or the ``best``; what is damaged is told to ``notify``.
     Sizes: those of the spec's preset ``verify`` where no other preset is chosen. Rules: of a spec all that it admits,
     of a run the one that it was trained by, where none are asked for. Inputs are drawn; a run's are its own test
-    samples where its data can be opened. With ``sweep_residual`` also from free phases that were cut off early.
+    samples where its data can be opened, and such as do not settle where its log says that some do not. With
+    ``sweep_residual`` also from free phases that were cut off early.
     Raises SpecError, UserError.
     """
+    import torch
+
     from energyc.train.run import load_run
 
     saved = load_run(spec_or_run) if is_run(spec_or_run) else None
-    source = read(spec_or_run) if saved is None else saved.source
+    source = _spec(spec_or_run) if saved is None else saved.source
     choices = _at_small_sizes(source, choices) if saved is None else choices
     network = resolve(source, choices)
     trained_by = str(network.train.get("rule", "implicit")) if saved is None else saved.rule
     compiled = emit(network, rules or (ALL if saved is None else [trained_by, "implicit"]), choices)
-    exact, configured = _twins(compiled, saved, gain)
+    exact = instantiate(compiled, "cpu", torch.float64, 0)
+    weights = None if saved is None else saved.load_into(exact, checkpoint, notify)
+    configured = _twin(compiled, exact, gain)
     with stage("verify", source.name):
-        probe = None if saved is None else _probe_of(saved, network)
+        probe, measured = None, None
+        if saved is not None and weights is not None:
+            probe, measured = _on_run(saved, weights, configured, network)
         fidelity, precision = _measured(compiled, exact, configured, probe, trained_by, sweep_residual)
-    return Verification(network.name, network.extents, choices.preset, gain, fidelity, precision)
+    return Verification(network.name, network.extents, choices.preset, gain, fidelity, precision, measured)
 
 
-def _probe_of(saved: SavedRun, network: Network) -> Probe | None:
-    """Test samples of a run; None where its data cannot be opened."""
+def _spec(spec: str | Path) -> Source:
+    """The source of a spec. Raises UserError, which names both of what ``verify`` takes."""
+    try:
+        return read(spec)
+    except UserError as error:
+        if error.code == "E0901" and not Path(spec).exists():
+            help_text = "give the path of a .energy file, `-` for standard input, or the folder of a run"
+            raise UserError(f"there is no file or folder {spec}", code=error.code, help=help_text) from None
+        raise
+
+
+def _on_run(saved: SavedRun, weights: Checkpoint, configured: Any, network: Network) -> tuple[Probe | None, Measured]:
+    """Samples to measure the checkpoint of a run on (None where its data cannot be opened), and what is known of it."""
+    from energyc.rules import record
+    from energyc.train.checkpoint import steps
+
+    limits = {"tolerance": configured.relax_tolerance, "gate": saved.options.gate}
+    log = record(saved.rows(), weights.step, limits)
+    probe, samples = _samples_of(saved, network, configured, log)
+    best = (weights.state.get("best") or {}).get("step")
+    newest = max([weights.step, *steps(saved.folder.checkpoints)])
+    return probe, Measured(weights.step, newest, best, samples, log)
+
+
+def _samples_of(saved: SavedRun, network: Network, configured: Any, log: Record) -> tuple[Probe | None, str]:
+    """Test samples, and in words which."""
     import torch
 
     from energyc.rules import Probe
@@ -85,9 +155,28 @@ def _probe_of(saved: SavedRun, network: Network) -> Probe | None:
     try:
         feed = Feed(feeds_of(saved, network), "test", "cpu", torch.float64)
     except UserError:
-        return None
-    batch = feed.batch(spread(len(feed), RUN_SAMPLES))
-    return Probe(batch.clamps, batch.targets)
+        return None, "drawn inputs: the data of the run cannot be opened"
+    limit = min((found.limit for found in log.crossings), default=math.inf)
+    loose = _loose(saved, feed, configured, limit) if log.loose else []
+    chosen = np.array(loose) if loose else spread(len(feed), RUN_SAMPLES)
+    batch = feed.batch(chosen)
+    words = f"{len(chosen)} test sample{'s' * (len(chosen) > 1)}"
+    return Probe(batch.clamps, batch.targets), f"{words} that did not settle" if loose else words
+
+
+def _loose(saved: SavedRun, feed: Feed, configured: Any, limit: float) -> list[int]:
+    """The samples of an evaluation whose free phase ends furthest above a limit, of the first few that do."""
+    from energyc.train.order import spread
+
+    found: list[tuple[float, int]] = []
+    indices = spread(len(feed), saved.options.eval_samples)
+    for first in range(0, len(indices), saved.options.batch):
+        rows = indices[first : first + saved.options.batch]
+        residual = configured.relax(feed.batch(rows).clamps).residual.nan_to_num(math.inf, math.inf)
+        found += [(value, int(k)) for k, value in zip(rows, residual.tolist(), strict=True) if value > limit]
+        if len(found) >= LOOSE:
+            break
+    return [k for _, k in sorted(found, key=lambda pair: -pair[0])[:RUN_SAMPLES]]
 
 
 def _at_small_sizes(source: Source, choices: Choices) -> Choices:
@@ -97,42 +186,53 @@ def _at_small_sizes(source: Source, choices: Choices) -> Choices:
     return replace(choices, preset=PRESET) if choices.preset is None and PRESET in presets else choices
 
 
-def _twins(compiled: Compiled, saved: SavedRun | None, gain: float) -> tuple[Any, Any]:
-    """The network in float64, and in the dtype that it trains in, with the same weights."""
+def _twin(compiled: Compiled, exact: Any, gain: float) -> Any:
+    """The network in the dtype that it trains in, with the weights of the exact one, which are first multiplied."""
     import torch
 
-    exact = instantiate(compiled, "cpu", torch.float64, 0)
-    if saved is not None:
-        saved.load_into(exact)
     with torch.no_grad():
         for param in exact.parameters():
             param.mul_(gain)
     configured = instantiate(compiled, "cpu", dtype_of(compiled.network), 0)
     configured.load_state_dict(exact.state_dict())
-    return exact, configured
+    return configured
 
 
 def _measured(
     compiled: Compiled, exact: Any, configured: Any, probe: Probe | None, trained_by: str, sweep_residual: bool
 ) -> tuple[Fidelity, PrecisionTable | None]:
-    from energyc.rules import precision_table, random_probe, verify
+    from energyc.rules import random_probe, verify
 
     network, verdicts = compiled.network, compiled.classes.rules
     if network.cost is None:
         raise UserError(f"{network.name} has no cost, so no rule has a gradient", code="E0922", help="add a cost line")
     probe = probe or random_probe(exact, batch=SAMPLES)
-    inexact = [rule for rule in exact.rules if verdicts[rule].verdict != "exact"]
     fidelity = verify(
         exact,
         configured,
         probe,
         exact.rules,
-        biased=inexact,
+        verdicts={rule: verdicts[rule].verdict for rule in exact.rules},
         sweep_residual=sweep_residual,
         detaches=_detaches(network),
     )
-    contrast = trained_by in exact.rules and exact.beta is not None
-    return fidelity, precision_table(configured, exact, probe, trained_by) if contrast else None
+    return fidelity, _rounded(exact, configured, probe, trained_by)
+
+
+def _rounded(exact: Any, configured: Any, probe: Probe, trained_by: str) -> PrecisionTable | None:
+    """What rounding does to the rule trained by, or where that is not measured to the first one with a nudge.
+
+    None where no rule has one, and where there is no gradient to compare.
+    """
+    from energyc.rules import precision_table
+
+    rule = trained_by if trained_by in exact.rules else next((rule for rule in exact.rules if rule in CONTRAST), None)
+    if rule is None or exact.beta is None:
+        return None
+    try:
+        return precision_table(configured, exact, probe, rule)
+    except RuntimeError:  # the implicit solve, where the free phase is far from rest
+        return None
 
 
 def _detaches(network: Network) -> bool:

@@ -19,14 +19,17 @@ from energyc.cli.options import SEED, Finite, device_option, output_options, run
 @device_option
 @output_options
 def command(run: str, prompt: str, length: int, temperature: float, seed: int, device: str, console: Console) -> None:
-    """Text from the language model that RUN trained."""
+    """Text from the language model that RUN trained, by its best checkpoint."""
     from energyc.sampling import sample
 
-    drawn = sample(Path(run), prompt, length=length, temperature=temperature, seed=seed, device=device)
+    drawn = sample(
+        Path(run), prompt, length=length, temperature=temperature, seed=seed, device=device, notify=console.note
+    )
     if console.is_json:
-        console.write_json({"run": run, "prompt": prompt, "text": "".join(drawn)})
+        console.write_json({"run": run, "step": drawn.step, "prompt": prompt, "text": "".join(drawn.characters)})
         return
+    console.note(f"the best checkpoint, of step {drawn.step}")
     click.echo(prompt, nl=False)
-    for character in drawn:
+    for character in drawn.characters:
         click.echo(character, nl=False)
     click.echo()

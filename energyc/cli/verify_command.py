@@ -14,6 +14,7 @@ from energyc.cli.options import Finite, output_options, rule_option, spec_option
 
 if TYPE_CHECKING:
     from energyc.pipeline import Choices
+    from energyc.train.run import Which
     from energyc.verification import Verification
 
 
@@ -27,16 +28,34 @@ GAIN = Finite(min=0, min_open=True, max=LARGEST_GAIN)
 @rule_option
 @click.option("--gain", metavar="X", type=GAIN, default=1.0, help="The weights times this; at most 1e6.")
 @click.option("--sweep", type=click.Choice(["residual", "beta"]), help="Draw quality against this.")
+@click.option("--checkpoint", type=click.Choice(["last", "best"]), help="Of RUN; last, the newest, if left out.")
 @spec_options
 @output_options
 def command(
-    spec: str, rules: tuple[str, ...], gain: float, sweep: str | None, choices: Choices, console: Console
+    spec: str,
+    rules: tuple[str, ...],
+    gain: float,
+    sweep: str | None,
+    checkpoint: Which | None,
+    choices: Choices,
+    console: Console,
 ) -> None:
-    """Fidelity of each rule's gradient on SPEC or RUN: in the limit, and as configured."""
+    """Fidelity of each rule's gradient on SPEC or RUN, in the limit and as configured; why it does not settle."""
     from energyc.report.verify_text import print_report
+    from energyc.runs import is_run
     from energyc.verification import verify
 
-    found = verify(spec, choices, rules=rules or None, gain=gain, sweep_residual=sweep == "residual")
+    if checkpoint is not None and not is_run(spec):
+        raise click.UsageError("--checkpoint is of a RUN: a SPEC has none")
+    found = verify(
+        spec,
+        choices,
+        rules=rules or None,
+        gain=gain,
+        sweep_residual=sweep == "residual",
+        checkpoint=checkpoint or "last",
+        notify=console.note,
+    )
     drawn = _drawn(found, spec, sweep, console) if sweep else None
     if console.is_json:
         console.write_json(found.to_json() | ({"picture": str(drawn)} if drawn else {}))

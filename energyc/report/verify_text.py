@@ -13,10 +13,13 @@ from rich.text import Text
 
 if TYPE_CHECKING:
     from energyc.rules import Fidelity, Looseness, Measure, PrecisionTable, RuleFidelity, Settling, Spectrum
-    from energyc.verification import Verification
+    from energyc.rules.record import Record
+    from energyc.verification import Measured, Verification
 
 #: Rules side by side in one table of params.
 SIDE_BY_SIDE = 4
+#: So many stretches of steps are told apart.
+RANGES = 5
 #: Where the output goes to no terminal; tables that need more are wider, there and on a terminal.
 WIDTH = 110
 
@@ -28,34 +31,76 @@ def print_report(found: Verification, *, sweep: bool = False, color: bool = Fals
     least = terminal.width if terminal.is_terminal else WIDTH
     roomy = terminal.options.update(width=10_000)
     needed = (terminal.measure(part, options=roomy).maximum for part in parts if isinstance(part, Table))
-    Console(width=max(least, *needed), no_color=not color, highlight=False).print(*parts, sep="\n", soft_wrap=False)
+    Console(width=max([least, *needed]), no_color=not color, highlight=False).print(*parts, sep="\n", soft_wrap=False)
 
 
 def report(found: Verification, *, sweep: bool = False) -> list[RenderableType]:
     """What was measured, how the network settles, the rules, the params, the sweeps, what rounding does."""
     fidelity = found.fidelity
-    parts: list[RenderableType] = [Text("\n".join([_head(found), *_free_phase(fidelity), *_spectrum(fidelity)]))]
-    parts += [Text("\nEach rule in the limit (float64, converged, beta swept), and as configured"), _rules(fidelity)]
+    parts: list[RenderableType] = [Text("\n".join([*_head(found), *_free_phase(fidelity), *_spectrum(fidelity)]))]
+    parts += _rules(fidelity)
     parts += _remarks(fidelity)
-    parts += [Text("Cosine of each param: in the limit, as configured"), *_params(fidelity)]
+    parts += _params(fidelity)
     if sweep:
-        parts.append(_sweeps(fidelity))
+        parts += _sweeps(fidelity)
     if fidelity.looseness is not None:
         parts.append(Text("Lowest cosine of a param, the nudged phases starting from a free phase that was cut off"))
         parts += [_looseness(fidelity.looseness), Text("\n".join(_verdicts(fidelity.looseness)) + "\n")]
     if found.precision is not None:
-        parts += [Text(_rounding(found.precision)), _precision(found.precision)]
+        parts += _rounding(found.precision, fidelity)
     return parts
 
 
 # ------------------------------------------------------------------ the network
 
 
-def _head(found: Verification) -> str:
+def _head(found: Verification) -> Iterator[str]:
     sizes = ", ".join(f"{name} = {size}" for name, size in found.sizes.items())
     preset = f" (preset {found.preset})" if found.preset else ""
     gain = f", weights times {found.gain:g}" if found.gain != 1 else ""
-    return f"network {found.network} at {sizes}{preset}{gain}"
+    yield f"network {found.network} at {sizes}{preset}{gain}"
+    if found.checkpoint is not None:
+        yield from _run(found.checkpoint)
+
+
+def _run(at: Measured) -> Iterator[str]:
+    """Which checkpoint of a run it is, and what the log says of how the run settled."""
+    yield f"checkpoint of step {at.step}, {_which(at)}; measured on {at.samples}"
+    yield from (f"  log: {line}" for line in _log(at.log))
+    if at.log.last > at.newest:
+        yield f"  log: it goes on to step {at.log.last}, which no checkpoint holds (train.save_every makes more)"
+
+
+def _which(at: Measured) -> str:
+    if at.step == at.best:
+        return "the best and the newest" if at.step == at.newest else f"the best (newest: step {at.newest})"
+    if at.step < at.newest:
+        return f"not the newest (step {at.newest})"
+    return "the newest" if at.best is None else f"the newest (--checkpoint best: step {at.best})"
+
+
+def _log(log: Record) -> Iterator[str]:
+    """Where the free phase ended above a limit, and whether it did with the weights that are measured."""
+    crossed = [found for found in log.crossings if found.evaluations.count + found.updates.count]
+    for found in crossed:
+        for above, where in ((found.evaluations, "evaluations"), (found.updates, "updates")):
+            if above.count:
+                over = f"above the {found.name} {found.limit:.0e} (residual up to {above.worst:.1e})"
+                yield f"{above.count} of {above.rows} {where} ended {over}: {_steps(above.ranges)}"
+    if log.crossings and not crossed:
+        limits = _listed([f"the {found.name} {found.limit:.0e}" for found in log.crossings])
+        yield f"the free phase always ended within {limits}"
+    if crossed and log.residual is None:
+        yield f"it has no residual of the weights of step {log.step}"
+    elif crossed:
+        yield f"step {log.step} is {'' if log.loose else 'not '}one of these: residual {log.residual:.1e}"
+
+
+def _steps(ranges: Sequence[tuple[int, int]]) -> str:
+    """The first few ranges of steps in words."""
+    shown = [f"{first}" if first == last else f"{first} to {last}" for first, last in ranges[:RANGES]]
+    more = f", and {len(ranges) - RANGES} more stretches" if len(ranges) > RANGES else ""
+    return f"step{'s' * (ranges != ((ranges[0][0],) * 2,))} {', '.join(shown)}{more}"
 
 
 def _free_phase(fidelity: Fidelity) -> Iterator[str]:
@@ -110,15 +155,21 @@ def _table(*columns: str) -> Table:
     return table
 
 
-def _rules(fidelity: Fidelity) -> Table:
-    columns = ("rule", "cosine", "error", "law", "configured", "error", "beta", "")
+def _rules(fidelity: Fidelity) -> Iterator[RenderableType]:
+    """The table of the rules; a line where none could be measured."""
+    if all(rule.limit is None for rule in fidelity.rules.values()):
+        yield Text("\nNOT MEASURED, neither in the limit nor as configured:", "bold red")
+        return
+    yield Text("\nEach rule in the limit (float64, converged, beta swept), and as configured")
+    columns = ("rule", "verdict", "cosine", "error", "law", "configured", "error", "beta", "")
     table = _table(*columns)
     for name, rule in fidelity.rules.items():
-        table.add_row(name, *_limit(rule), *_configured(rule), Text(_verdict(rule), "bold red"))
-    return table
+        verdict = Text(rule.verdict, "" if rule.verdict == "exact" else "yellow")
+        table.add_row(name, verdict, *_limit(rule), *_configured(rule), Text(_failure(rule), "bold red"))
+    yield table
 
 
-def _verdict(rule: RuleFidelity) -> str:
+def _failure(rule: RuleFidelity) -> str:
     if rule.limit is None:
         return "NOT MEASURED"
     return "" if rule.passed else "NOT FAITHFUL"
@@ -153,15 +204,22 @@ def _number(value: float, form: str) -> str:
     return "-" if math.isnan(value) else format(value, form)
 
 
-def _params(fidelity: Fidelity) -> Iterator[Table]:
-    """Tables of the cosine of each param, a few rules side by side."""
-    rules = [name for name, rule in fidelity.rules.items() if rule.limit_params]
+def _params(fidelity: Fidelity) -> Iterator[RenderableType]:
+    """Tables of the cosine of each param, a few rules side by side; nothing where there is no cosine."""
+    rules = [name for name, rule in fidelity.rules.items() if _has_cosines(rule)]
+    if rules:
+        yield Text("Cosine of each param: in the limit, as configured")
     for first in range(0, len(rules), SIDE_BY_SIDE):
         chosen = rules[first : first + SIDE_BY_SIDE]
         table = _table("param", *chosen)
         for param in fidelity.rules[chosen[0]].limit_params:
             table.add_row(param, *(_cell(fidelity.rules[rule], param) for rule in chosen))
         yield table
+
+
+def _has_cosines(rule: RuleFidelity) -> bool:
+    found = (*rule.limit_params.values(), *rule.configured_params.values())
+    return any(math.isfinite(measure.cosine) for measure in found)
 
 
 def _cell(rule: RuleFidelity, param: str) -> Text:
@@ -178,13 +236,14 @@ def _cosine(value: float) -> tuple[str, str]:
 # ------------------------------------------------------------------ sweeps
 
 
-def _sweeps(fidelity: Fidelity) -> RenderableType:
+def _sweeps(fidelity: Fidelity) -> Iterator[RenderableType]:
     lines = []
     for name, rule in fidelity.rules.items():
         if rule.sweep is not None and rule.sweep.points:
             lines.append(f"{name}: error against {rule.sweep.name}")
             lines += [f"  {x:<12.4g} {error:.2e}" for x, error in rule.sweep.points]
-    return Text("\n".join(lines) + "\n")
+    if lines:
+        yield Text("\n".join(lines) + "\n")
 
 
 def _looseness(found: Looseness) -> Table:
@@ -231,15 +290,37 @@ def _do(names: Sequence[str]) -> str:
 # ------------------------------------------------------------------ rounding
 
 
-def _rounding(found: PrecisionTable) -> str:
-    nudges = "".join(f", the nudge on {name} {ulps:.3g} ulps a step" for name, ulps in found.nudge_ulps.items())
+def _rounding(found: PrecisionTable, fidelity: Fidelity) -> Iterator[RenderableType]:
+    """What the dtype does to a rule: the nudge in ulps, a warning where that is too faint, each param's error."""
+    yield Text(_nudges(found))
+    if found.faint:
+        yield Text(_faint(found), "bold red")
+    if not math.isfinite(found.residual):
+        yield Text(f"  not compared: the states exploded in {found.dtype}\n")
+        return
+    aim = fidelity.settling.tolerance
+    if not fidelity.settled if aim is None else found.residual > aim:
+        yield Text(f"  from states that have not settled: residual {found.residual:.1e}")
+    if found.rows:
+        yield _precision(found)
+
+
+def _nudges(found: PrecisionTable) -> str:
+    ulps = {name: value for name, value in found.nudge_ulps.items() if math.isfinite(value)}
+    nudges = "".join(f", the nudge on {name} {value:.3g} ulps a step" for name, value in ulps.items())
     beta = "" if found.beta is None else f", beta {found.beta:.3g}"
-    return f"{found.rule} in float32 against float64{beta}{nudges}"
+    against = "" if found.dtype == "float64" else " against float64"
+    return f"{found.rule} in {found.dtype}{against}{beta}{nudges}"
+
+
+def _faint(found: PrecisionTable) -> str:
+    states = _listed([f"{name} ({found.nudge_ulps[name]:.2g} ulps a step)" for name in found.faint])
+    return f"warning: the nudge is lost in rounding on {states}: a larger nudge.beta, or train.dtype = float64"
 
 
 def _precision(found: PrecisionTable) -> Table:
-    """What float32 does to the rule that the network trains by."""
+    """What rounding does to each param's gradient; one of zero is not listed."""
     table = _table("param", "error", "share")
     for row in found.rows:
-        table.add_row(row.param, f"{row.error:.1e}", f"{row.share:.1e}")
+        table.add_row(row.param, _number(row.error, ".1e"), _number(row.share, ".1e"))
     return table

@@ -5,11 +5,14 @@ from energyc.rules.fidelity import Fidelity, RuleFidelity, verify
 from energyc.rules.looseness import Loose, Looseness
 from energyc.rules.precision import PrecisionRow, PrecisionTable, precision_table
 from energyc.rules.probe import Probe, random_probe
+from energyc.rules.record import Above, Crossing, Record, record
 from energyc.rules.settling import Settling
 from energyc.rules.spectrum import Spectrum, spectrum
 from energyc.rules.sweep import Sweep
 
 __all__ = [
+    "Above",
+    "Crossing",
     "Fidelity",
     "Loose",
     "Looseness",
@@ -17,12 +20,14 @@ __all__ = [
     "PrecisionRow",
     "PrecisionTable",
     "Probe",
+    "Record",
     "RuleFidelity",
     "Settling",
     "Spectrum",
     "Sweep",
     "precision_table",
     "random_probe",
+    "record",
     "spectrum",
     "verify",
 ]

@@ -9,26 +9,30 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from energyc.rules.compare import Measure, measure_all, measure_each
 from energyc.rules.limits import Laboratory, Limit
 from energyc.rules.looseness import Looseness, looseness
 from energyc.rules.probe import Probe
-from energyc.rules.rest import Rest, rest
-from energyc.rules.settling import Settling, settling
+from energyc.rules.rest import rest
+from energyc.rules.settling import Settling, at_the_end, settling
 from energyc.rules.spectrum import Spectrum, slowest
 from energyc.rules.sweep import Sweep
 
 #: A faithful rule's cosine in the limit.
 FAITHFUL = 0.9999
+#: The verdict on a rule of which faithfulness is expected.
+EXACT = "exact"
 
 
 @dataclass(frozen=True)
 class RuleFidelity:
     """One rule: both columns over all params and for each, and the law that its error follows.
 
-    ``fault`` says why a rule that should be faithful is not; ``note`` why a column is empty.
+    ``verdict`` is what the analysis says of it: ``exact``, ``biased`` or ``unproved``. ``fault`` says why
+    a rule that should be faithful is not, ``note`` why a column is empty.
     """
 
     rule: str
@@ -41,6 +45,7 @@ class RuleFidelity:
     sweep: Sweep | None = None
     beta: float | None = None
     note: str = ""
+    verdict: str = EXACT
 
     @property
     def passed(self) -> bool:
@@ -60,6 +65,7 @@ class RuleFidelity:
         configured = {**self.configured.to_json(), "beta": self.beta} if self.configured else None
         sweep = self.sweep.to_json() if self.sweep else None
         return {
+            "verdict": self.verdict,
             "limit": limit,
             "configured": configured,
             "passed": self.passed,
@@ -105,7 +111,7 @@ def verify(
     probe: Probe,
     rules: Sequence[str],
     *,
-    biased: Sequence[str] = (),
+    verdicts: Mapping[str, str] = MappingProxyType({}),
     most_steps: int = 20_000,
     sweep_residual: bool = False,
     detaches: bool = False,
@@ -117,17 +123,14 @@ def verify(
         configured: the same network with the same weights in the dtype that it trains in.
         probe: clamps and targets; samples that find no fixed point are left out and counted.
         rules: the rules to measure.
-        biased: those among them of which no faithfulness is expected.
+        verdicts: what the analysis says of them, ``exact`` where it is left out; of others no faithfulness is expected.
         most_steps: the budget of the free phase.
         sweep_residual: whether to cut the free phase off at a row of residuals too.
         detaches: whether the network cuts derivatives by ``detach``, so that differences of the cost are no measure.
     """
     found = rest(exact, probe, most_steps)
-    at = (
-        slowest(exact, found.states, found.probe.clamps, exact.relax_step)
-        if found.settled
-        else _at_the_end(exact, probe, found)
-    )
+    settled = (found.states, found.probe.clamps)
+    at = slowest(exact, *settled, exact.relax_step) if found.settled else at_the_end(exact, probe, found)
     judged = settling(exact, configured, probe, found, at)
     try:
         lab = Laboratory(exact, found, at, detaches) if found.settled else None
@@ -135,21 +138,19 @@ def verify(
     except RuntimeError as error:
         lab, note = None, str(error)
     if lab is None:
-        lost = {rule: RuleFidelity(rule, None, None, "", "" if rule in biased else note, note=note) for rule in rules}
+        lost = {rule: _unmeasured(rule, verdicts.get(rule, EXACT), note) for rule in rules}
         return Fidelity(lost, at, found.worst, found.samples, found.settled, judged)
-    measured = {rule: _measured(lab, configured, rule, rule not in biased) for rule in rules}
+    measured = {rule: _measured(lab, configured, rule, verdicts.get(rule, EXACT)) for rule in rules}
     loose = looseness(lab, rules) if sweep_residual else None
     return Fidelity(measured, at, found.worst, found.samples, found.settled, judged, loose)
 
 
-def _at_the_end(net: Any, probe: Probe, found: Rest) -> Spectrum | None:
-    """The spectrum where a free phase that did not settle ended; None where that is not finite."""
-    if not all(bool(value.isfinite().all()) for value in found.last.values()):
-        return None
-    return slowest(net, found.last, probe.clamps, net.relax_step)
+def _unmeasured(rule: str, verdict: str, note: str) -> RuleFidelity:
+    """A rule where there is nothing to measure it at."""
+    return RuleFidelity(rule, None, None, "", note if verdict == EXACT else "", note=note, verdict=verdict)
 
 
-def _measured(lab: Laboratory, configured: Any, rule: str, faithful: bool) -> RuleFidelity:
+def _measured(lab: Laboratory, configured: Any, rule: str, verdict: str) -> RuleFidelity:
     """Both columns of a rule."""
     limit = lab.limit(rule)
     whole = measure_all(limit.gradient, lab.reference)
@@ -158,19 +159,30 @@ def _measured(lab: Laboratory, configured: Any, rule: str, faithful: bool) -> Ru
     except RuntimeError as error:  # the implicit solve, where the free phase as configured is far from rest
         real, note = None, str(error)
     else:
-        note = ""
+        note = _lost(real)
+        real = real if bool(real.kept.any()) else None
     return RuleFidelity(
         rule,
         whole,
         None if real is None else measure_all(real.params, lab.reference),
         limit.law,
-        _fault(whole, limit) if faithful else "",
+        _fault(whole, limit) if verdict == EXACT else "",
         measure_each(limit.gradient, lab.reference),
         {} if real is None else measure_each(real.params, lab.reference),
         limit.sweep,
         None if real is None else real.beta,
         note,
+        verdict,
     )
+
+
+def _lost(real: Any) -> str:
+    """In words, that samples as configured have no contrast; empty where all have."""
+    count, kept = len(real.kept), int(real.kept.sum())
+    if kept:
+        return f"as configured the nudged phases of {count - kept} of {count} samples diverged" if kept < count else ""
+    phases = "nudged phases" if bool(real.residual.isfinite().any()) else "free phase and so the nudged phases"
+    return f"as configured the {phases} of all {count} samples diverged"
 
 
 def _fault(whole: Measure, limit: Limit) -> str:

@@ -29,6 +29,8 @@ SETTLED = 1e12
 TRIAL = 20
 #: An error must fall to LEVEL to obey a law, and to ROUNDING where no order can be seen on its way.
 LEVEL, ROUNDING = 1e-5, 1e-7
+#: By how much a measured order may be off.
+HALF = 0.5
 
 
 @dataclass(frozen=True)
@@ -91,45 +93,54 @@ class Laboratory:
 
 
 def contrast(lab: Laboratory, rule: str, order: int) -> Limit:
-    """Beta swept down over powers of 8 until the error is near nothing or falls no more; the lowest is the limit."""
+    """Beta swept down over powers of 8 until the error is near nothing or falls no more; the lowest is the limit.
+
+    Where nudged phases diverge the gradient is of other samples than the exact one, or of none: that is no point.
+    """
     points, best, limit = [], math.inf, {name: torch.full_like(t, math.nan) for name, t in lab.reference.items()}
+    diverged = False
     top = _top(lab, rule)
     for k in range(18):
         beta = top / 8**k
-        found = lab.at_rest(rule, beta=beta, nudge_steps=lab.nudge_steps).params
-        error = lab.error(found)
-        if math.isfinite(error):
+        found = lab.at_rest(rule, beta=beta, nudge_steps=lab.nudge_steps)
+        diverged, error = not bool(found.kept.all()), lab.error(found.params)
+        if math.isfinite(error) and not diverged:
             points.append((beta, error))
             if error < best:
-                best, limit = error, found
+                best, limit = error, found.params
         if error < NEAR or error > 1e3 * best or _flat(points):
             break
     sweep = Sweep("beta", tuple(points))
+    if not points and diverged:
+        return Limit(limit, sweep, "diverged", "its nudged phases diverge at every beta")
     if not points:
         return Limit(limit, sweep, "not finite", "not finite at any beta")
     if _flat(points):
         return Limit(limit, sweep, f"stays at {best:.1e}", f"its error stays at {best:.1e} however small beta is")
-    return Limit(limit, sweep, f"beta^{order} ({_seen(sweep)})", breach(sweep, order))
+    return Limit(limit, sweep, f"beta^{order} ({_seen(sweep, order)})", breach(sweep, order))
 
 
-def _seen(sweep: Sweep) -> str:
-    """The order that was measured."""
+def _seen(sweep: Sweep, order: int) -> str:
+    """The order that was measured, on the whole."""
     slope = sweep.slope()
     if slope is not None:
-        return f"measured {slope:.2f}"
+        kinked = slope <= order - HALF and not breach(sweep, order)
+        return "kinks at larger beta" if kinked else f"measured {slope:.2f}"
     return "below rounding" if min(error for _, error in sweep.points) < ROUNDING else "no order seen"
 
 
 def breach(sweep: Sweep, order: int) -> str:
-    """How an error fails to fall with its order, within a half: on the whole, or at the smallest betas above rounding.
+    """How an error fails to fall with its order, within a half: on the whole, or at the smallest betas.
 
-    Empty where it does. Where every error is rounding there is no order to see, and the least of them must be small.
+    Empty where it does. A nudge that carries units over kinks has an error of a lower order, and one that is too short
+    to reach them the order of the law: what counts then is the last step above rounding, or that into rounding. Where
+    every error is rounding there is no order to see, and the least of them must be small.
     """
     lowest = min(error for _, error in sweep.points)
     orders = sweep.orders()
     if lowest > (LEVEL if orders else ROUNDING):
         return f"law not met: the error of beta^{order} falls no lower than {lowest:.1e}"
-    if orders and (measured := max(median(orders), orders[-1])) <= order - 0.5:
+    if orders and max(measured := max(median(orders), orders[-1]), sweep.into_floor() or 0.0) <= order - HALF:
         return f"law not met: measured beta^{measured:.2f} of beta^{order}"
     return ""
 

@@ -26,13 +26,17 @@ class PrecisionRow:
 
 @dataclass(frozen=True)
 class PrecisionTable:
-    """The table of a network: the residual, the nudge of each state in ulps, beta, and each param's error."""
+    """The table of a network: the residual, the nudge of each state in ulps, beta, and each param's error.
+
+    ``dtype`` is the one compared with float64; float64 itself has no rows.
+    """
 
     rule: str
     beta: float | None
     residual: float
     nudge_ulps: Mapping[str, float]
     rows: tuple[PrecisionRow, ...]
+    dtype: str = "float32"
 
     @property
     def worst(self) -> PrecisionRow:
@@ -41,8 +45,8 @@ class PrecisionTable:
 
     @property
     def faint(self) -> tuple[str, ...]:
-        """The states whose nudge is under an ulp of them."""
-        return tuple(name for name, ulps in self.nudge_ulps.items() if ulps < 1)
+        """The states whose nudge is under an ulp of them, a step; where the cost has no slope there is no nudge."""
+        return tuple(name for name, ulps in self.nudge_ulps.items() if 0 < ulps < 1)
 
     def text(self) -> str:
         """The table for people."""
@@ -67,7 +71,9 @@ def precision_table(single: Any, double: Any, probe: Probe, rule: str = "centere
         for n, g in high.params.items()
         if float(g.norm()) > 0
     )
-    return PrecisionTable(rule, low.beta, float(low.residual.max()), _ulps(single, low, probe), rows)
+    dtype = str(single.dtype).removeprefix("torch.")
+    rows = () if single.dtype is double.dtype else rows
+    return PrecisionTable(rule, low.beta, float(low.residual.max()), _ulps(single, low, probe), rows, dtype)
 
 
 def _ulps(net: Any, gradients: Any, probe: Probe) -> dict[str, float]:

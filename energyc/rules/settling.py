@@ -10,8 +10,8 @@ from typing import Any
 import torch
 
 from energyc.rules.probe import Probe
-from energyc.rules.rest import Rest, rest
-from energyc.rules.spectrum import Spectrum
+from energyc.rules.rest import CONVERGED, Rest, rest, rows_of
+from energyc.rules.spectrum import Spectrum, slowest
 
 #: Multiples of the weights that are tried in search of a fixed point, and the budget of each try.
 GENTLER = (0.9, 0.75, 0.5, 0.25)
@@ -52,14 +52,28 @@ def settling(exact: Any, configured: Any, probe: Probe, found: Rest, spectrum: S
         reasons = _without_rest(exact, probe, found, spectrum)
     elif spectrum is not None and spectrum.step_radius >= 1:
         reasons = _too_large_a_step(seen, spectrum)
+    elif found.settled < found.samples and not _within(seen):
+        reasons = _some_without_rest(exact, probe, found)
     elif not math.isfinite(residual):
         reasons = _not_finite(configured, all(bool(x.isfinite().all()) for x in free.states.values()))
-    elif seen.tolerance is not None and not residual <= seen.tolerance:
+    elif seen.tolerance is not None and not _within(seen):
         reasons = _too_few_steps(seen, spectrum, configured)
     else:
         return seen
     why, helps = zip(*reasons, strict=True)
     return Settling(residual, steps, seen.tolerance, seen.step, _said(why), _said(helps))
+
+
+def _within(seen: Settling) -> bool:
+    """Whether it was to reach a tolerance and does."""
+    return seen.tolerance is not None and seen.residual <= seen.tolerance
+
+
+def at_the_end(net: Any, probe: Probe, found: Rest) -> Spectrum | None:
+    """The spectrum where a free phase that did not settle ended; None where that is not finite."""
+    if not all(bool(value.isfinite().all()) for value in found.last.values()):
+        return None
+    return slowest(net, found.last, probe.clamps, net.relax_step)
 
 
 def _said(texts: tuple[str, ...]) -> tuple[str, ...]:
@@ -84,6 +98,19 @@ def _without_rest(exact: Any, probe: Probe, found: Rest, spectrum: Spectrum | No
         yield "", f"a lower gain: it settles with {calmer:g} times these weights (start smaller, or raise the penalty)"
     else:
         yield "", "a lower gain, or more damping in the energy"
+
+
+def _some_without_rest(exact: Any, probe: Probe, found: Rest) -> Reasons:
+    """Some samples settled: the others are judged alone, since the equilibria of those say nothing of them."""
+    rows = (~(found.residual <= CONVERGED)).nonzero()[:, 0]
+    lost = Probe(rows_of(probe.clamps, rows), rows_of(probe.targets, rows))
+    yield f"{len(rows)} of {found.samples} samples do not settle", ""
+    again = rest(exact, lost, GENTLER_STEPS)
+    if again.settled and again.factor < 1:
+        why = f"with steps of {again.step[0]:.3g} {again.settled} of these settle: the step is too large"
+        yield why, f"a smaller step: --set relax.step={again.step[0]:.3g}"
+    else:
+        yield from _without_rest(exact, lost, again, at_the_end(exact, lost, again))
 
 
 def _pushed(spectrum: Spectrum) -> str:

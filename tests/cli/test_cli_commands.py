@@ -311,6 +311,8 @@ def test_sample(tmp_path: Path, capfd: Capture) -> None:
     assert len(first.out) == len("To be") + 12 + 1
     cold = energyc(capfd, "sample", run, "--temperature", "0", "--length", "3", "--format", "json").json
     assert len(cold["text"]) == 3
+    step = energyc(capfd, "eval", run, "--format", "json").json["step"]
+    assert cold["step"] == step and first.err == f"the best checkpoint, of step {step}\n"
     other = tmp_path / "other"
     assert energyc(capfd, "train", written(tmp_path), "--steps", "0", "--out", other, "--quiet").status == 0
     assert "error[E0923]" in energyc(capfd, "sample", other).err

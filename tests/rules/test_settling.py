@@ -257,6 +257,35 @@ def test_an_explosion_as_configured_is_not_called_slow() -> None:
         assert "froze" in said if math.isfinite(states) else "no longer finite in torch.float32" in said
 
 
+#: Each clamp scales the Jacobian of its own sample.
+SCALED = TURNING.replace("clamp x[D]", "clamp x[D], a[D]").replace("= tanh(", "= a[d] * tanh(")
+
+
+def scaled(matrix: list[list[float]], step: float) -> Settling:
+    """The first sample settles at any step; the second has the matrix whole."""
+    net = energyc.load(SCALED, settings={"relax.step": step}, rules=RULES, dtype=torch.float64)
+    with torch.no_grad():
+        net.params["R"].copy_(torch.tensor(matrix))
+    factors = torch.tensor([[0.1, 0.1], [1.0, 1.0]], dtype=torch.float64)
+    return judged(net, Probe({**zero().clamps, "a": factors}, {}))
+
+
+def test_samples_that_do_not_settle_are_not_judged_by_one_that_does() -> None:
+    """Eigenvalues 2 +- 3i: more steps help none of them."""
+    found = scaled([[3.0, -3.0], [3.0, 3.0]], 0.1)
+    assert found.why[0] == "1 of 2 samples do not settle"
+    assert "no fixed point was found" in found.why[1]
+    assert not any("about" in remedy for remedy in found.helps)
+    assert "a lower gain: it settles with 0.25 times" in found.helps[-1]
+
+
+def test_a_step_too_large_for_some_samples() -> None:
+    """Eigenvalues -1 +- 3i are stable for steps under 1/5, and 1/8 is tried."""
+    found = scaled([[0.0, -3.0], [3.0, 0.0]], 0.5)
+    assert found.why[0] == "1 of 2 samples do not settle" and "the step is too large" in found.why[1]
+    assert found.helps == ("a smaller step: --set relax.step=0.125",)
+
+
 def test_without_a_fixed_point_verify_says_so() -> None:
     net = turning([[3.0, -3.0], [3.0, 3.0]])
     found = verify(net, net, zero(), ["tracking-aep"], most_steps=2000)
@@ -270,8 +299,9 @@ def test_without_a_fixed_point_verify_says_so() -> None:
 def test_verify_tells_biased_rules_from_exact_ones() -> None:
     net = turning([[0.5, -1.5], [0.7, 0.1]])
     probe = Probe({"x": torch.tensor([[0.5, -0.2], [0.1, 0.9]], dtype=torch.float64)}, {})
-    found = verify(net, net, probe, ["vf", "aep", "tracking-aep"], biased=["vf"])
+    found = verify(net, net, probe, ["vf", "aep", "tracking-aep"], verdicts={"vf": "biased"})
     assert found.passed
+    assert [rule.verdict for rule in found.rules.values()] == ["biased", "exact", "exact"]
     for rule in ("aep", "tracking-aep"):
         limit, sweep = found.rules[rule].limit, found.rules[rule].sweep
         assert limit is not None and limit.relative_error < 1e-6
@@ -379,6 +409,35 @@ def test_what_breaks_a_law_is_said() -> None:
     assert "measured beta^1.00 of beta^2" in breach(sweep(*(8.0 ** -(k + 3) for k in range(6))), 2)
     assert "falls no lower than 2.0e-05" in breach(sweep(9e-3, 1.4e-4, 2.2e-5, 2e-5, 2e-5), 2)
     assert "falls no lower than 1.0e-06" in breach(sweep(1e-6, 1.1e-6), 2)
+
+
+@pytest.mark.parametrize(
+    "errors",
+    [(1.41e-3, 4.10e-4, 9.47e-13), (1.26e-3, 4.16e-4, 1.13e-4, 2.21e-12), (1e-3, 4e-4, 1e-4, 7e-8, 6.9e-8)],
+    ids=["cet_lm", "thin", "a higher floor"],
+)
+def test_kinks_at_larger_betas_are_no_breach(errors: tuple[float, ...]) -> None:
+    """The nudge carries units over kinks, until it is too short for that; then the error is rounding within a step."""
+    sweep = Sweep("beta", tuple((2 * 8.0**-k, error) for k, error in enumerate(errors)))
+    slope = sweep.slope()
+    assert slope is not None and slope < 1.5
+    assert not breach(sweep, 2)
+
+
+@pytest.mark.parametrize("floor", [1e-15, 1e-12, 1e-10, 1e-8])
+@pytest.mark.parametrize(("order", "law"), [(1, 2), (2, 4)])
+def test_an_order_too_low_is_a_breach_at_any_floor(order: int, law: int, floor: float) -> None:
+    """The step into rounding is as steep as the rule's own order at most, wherever the sweep begins."""
+    for first in (1e-2, 5e-3, 2e-3):
+        errors = [first * 8.0 ** (-k * order) + floor for k in range(16)]
+        sweep = Sweep("beta", tuple((8.0**-k, error) for k, error in enumerate(errors)))
+        assert "law not met: measured" in breach(sweep, law)
+
+
+def test_a_relu_in_the_way_of_the_nudge_is_said() -> None:
+    found = measure(SPECS / "cet_lm.energy", rules=["centered-ep"], gain=0.5).fidelity.rules["centered-ep"]
+    assert found.passed and found.limit is not None and found.limit.relative_error < 1e-11
+    assert found.law == "beta^2 (kinks at larger beta)"
 
 
 def test_an_error_keeps_to_its_order() -> None:

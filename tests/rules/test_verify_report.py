@@ -10,13 +10,28 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
+from energyc import load as energyc_load
 from energyc.diagnostics import UserError
 from energyc.report import verify_plots
 from energyc.report.verify_text import print_report
-from energyc.rules import Fidelity, Loose, Looseness, Measure, RuleFidelity, Settling, Spectrum, Sweep
+from energyc.rules import (
+    Fidelity,
+    Loose,
+    Looseness,
+    Measure,
+    PrecisionTable,
+    Probe,
+    RuleFidelity,
+    Settling,
+    Spectrum,
+    Sweep,
+    verify,
+)
 from energyc.verification import Verification
 from tests.cli.run import UNTIED, energyc, written
+from tests.rules.test_health import HILL
 
 Capture = pytest.CaptureFixture[str]
 GOOD = Measure(1.0, 1e-9)
@@ -57,6 +72,107 @@ def test_no_rule_and_no_reason_is_cut_off(capfd: Capture) -> None:
     assert "holomorphic-aep: law not met: measured beta^0.33 of beta^4" in said
     assert f"tracking-aep, adjoint: {LONG}" in " ".join(said.split())
     assert said.count("no fixed point was found") == 1
+
+
+def test_each_rule_has_its_verdict(tmp_path: Path, capfd: Capture) -> None:
+    """A biased rule is marked, and is no reason to fail."""
+    spec = written(tmp_path, UNTIED, "untied")
+    done = energyc(capfd, "verify", spec, "--rule", "vf", "--rule", "aep", "--gain", "4")
+    rows = {line.split()[0]: line.split()[1] for line in done.out.splitlines() if line.startswith((" vf ", " aep "))}
+    assert done.status == 0 and rows == {"vf": "biased", "aep": "exact"}
+    rules = energyc(capfd, "verify", spec, "--rule", "vf", "--gain", "4", "--format", "json").json["rules"]
+    assert {name: rule["verdict"] for name, rule in rules.items()} == {"vf": "biased", "implicit": "exact"}
+    assert rules["vf"]["limit"]["relative_error"] > 0.1 and rules["vf"]["passed"]
+
+
+EXPLODING = {"relax.step": 3, "relax.steps": 200}
+
+
+def test_of_a_network_that_explodes_no_empty_section_is_shown(tmp_path: Path, capfd: Capture) -> None:
+    """There is a fixed point, so that the limit can be measured; as configured there is not one finite state."""
+    spec = written(tmp_path, UNTIED.replace("bptt", "tracking-aep"), "untied")
+    flags = [part for name, value in EXPLODING.items() for part in ("--set", f"{name}={value}")]
+    said = energyc(capfd, "verify", spec, "--rule", "tracking-aep", *flags)
+    assert said.status == 0 and "nan" not in said.out.split("Each rule")[1]
+    assert "the free phase and so the nudged phases of all 4 samples diverged" in " ".join(said.out.split())
+    row = next(line for line in said.out.splitlines() if line.startswith(" tracking-aep "))
+    assert row.count("1.000000") == 1 and "0.000000" not in row
+    assert "not compared: the states exploded in float32" in said.out and "share" not in said.out
+    found = energyc(capfd, "verify", spec, "--rule", "tracking-aep", *flags, "--format", "json").json
+    assert found["rules"]["tracking-aep"]["configured"] is None and found["rules"]["tracking-aep"]["passed"]
+
+
+def test_a_trained_implicit_rule_that_cannot_be_solved_is_no_bug(tmp_path: Path, capfd: Capture) -> None:
+    spec = written(tmp_path, UNTIED.replace("bptt", "implicit"), "untied")
+    done = energyc(capfd, "verify", spec, "--set", "relax.step=3", "--set", "relax.steps=200")
+    assert done.status == 0 and "a derivative here is not finite" in done.out
+
+
+def test_without_a_fixed_point_there_is_no_table(tmp_path: Path, capfd: Capture) -> None:
+    spec = written(tmp_path, UNTIED.replace("(z[d] - x[d])^2", "(x[d] - z[d] / 2) * z[d]"), "pushed")
+    for sweep in ([], ["--sweep", "beta"]):
+        done = energyc(capfd, "verify", spec, "--rule", "aep", *sweep)
+        assert done.status == 4
+        assert "NOT MEASURED" in done.out and "aep, implicit: no fixed point was found" in done.out
+        assert "Each rule" not in done.out and "Cosine of each param" not in done.out
+        assert (
+            "aep in float32 against float64" in done.out and "from states that have not settled: residual" in done.out
+        )
+
+
+def test_nudged_phases_that_all_diverge_are_said() -> None:
+    """Under -beta the state obeys -(z - x) + beta steep z, which runs away at the spec's beta and not in the limit."""
+    net = energyc_load(HILL, rules=["centered-ep", "implicit"], dtype=torch.float64)
+    x = torch.ones(2, 3, dtype=torch.float64)
+
+    def found(steep: list[float]) -> RuleFidelity:
+        rows = torch.tensor(steep, dtype=torch.float64)[:, None].expand(2, 3)
+        return verify(net, net, Probe({"x": x, "steep": rows}, {}), ["centered-ep"]).rules["centered-ep"]
+
+    both, one = found([3.0, 3.0]), found([0.1, 3.0])
+    assert both.passed and both.configured is None
+    assert both.note == "as configured the nudged phases of all 2 samples diverged"
+    assert one.passed and one.configured is not None
+    assert one.note == "as configured the nudged phases of 1 of 2 samples diverged"
+
+
+def test_nudged_phases_that_diverge_in_the_limit_give_no_gradient_of_zero() -> None:
+    """As it would be were every sample lost at every beta."""
+    net = energyc_load(HILL, rules=["centered-ep", "implicit"], dtype=torch.float64)
+    probe = Probe({name: torch.ones(2, 3, dtype=torch.float64) for name in ("x", "steep")}, {})
+    plain = net.gradients
+    net.gradients = lambda *given, **more: plain(*given, **more)._replace(kept=torch.zeros(2, dtype=torch.bool))
+    found = verify(net, net, probe, ["centered-ep"]).rules["centered-ep"]
+    assert found.fault == "its nudged phases diverge at every beta"
+    assert found.limit is not None and math.isnan(found.limit.relative_error)
+
+
+def faint(folder: Path) -> Path:
+    """A state that is nudged by hardly anything."""
+    return written(folder, UNTIED.replace("rule = bptt }", "rule = vf }\nnudge { beta = 1e-12 }"), "faint")
+
+
+def test_a_nudge_that_rounding_swallows_is_a_warning(tmp_path: Path, capfd: Capture) -> None:
+    spec = faint(tmp_path)
+    for rule in ("vf", "aep"):
+        said = energyc(capfd, "verify", spec, "--rule", rule)
+        assert f"{rule} in float32 against float64, beta 1e-12, the nudge on z " in said.out
+        assert "warning: the nudge is lost in rounding on z (" in said.out
+        found = energyc(capfd, "verify", spec, "--rule", rule, "--format", "json").json
+        assert found["faint"] == ["z"] and found["nudge_ulps"]["z"] < 1 and found["float32_rule"] == rule
+    enough = energyc(capfd, "verify", spec, "--rule", "vf", "--set", "nudge.beta=1/10")
+    assert "the nudge on z" in enough.out and "warning" not in enough.out
+    found = energyc(capfd, "verify", spec, "--rule", "vf", "--set", "nudge.beta=1/10", "--format", "json").json
+    assert found["faint"] == [] and found["nudge_ulps"]["z"] > 1
+
+
+def test_float64_is_not_compared_with_itself(tmp_path: Path, capfd: Capture) -> None:
+    said = energyc(capfd, "verify", faint(tmp_path), "--rule", "vf", "--set", "train.dtype=float64").out
+    assert "vf in float64, beta 1e-12" in said and "float32" not in said and "share" not in said
+
+
+def test_without_a_slope_of_the_cost_no_nudge_is_missed() -> None:
+    assert PrecisionTable("ep", 1.0, 0.0, {"z": 0.0, "y": 0.5}, ()).faint == ("y",)
 
 
 def test_steps_are_counted_in_words_that_fit(capfd: Capture) -> None:
