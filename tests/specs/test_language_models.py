@@ -137,3 +137,17 @@ def test_verify_draws_its_sweeps(run: Path, capfd: Capture) -> None:
     assert "Lowest cosine of a param" in done.out
     assert (run / "pictures" / "verify-residual.png").exists()
     assert "verify-residual.png" in done.out
+
+
+# ---------------------------------------------------------------- training
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["thick", "thick_tied", "thin", "cet_lm"])
+def test_the_small_preset_learns(name: str, tmp_path: Path, capfd: Capture) -> None:
+    """The first sixty updates of the shipped run: all settle, and the cost falls by more than a tenth."""
+    options = ("--preset", "small", "--steps", "60", "--set", "train.eval_samples=128", "--format", "json", "--quiet")
+    done = energyc(capfd, "train", SPECS / f"{name}.energy", *options, "--out", tmp_path / "run")
+    assert done.status == 0, done.err
+    assert done.json["final"]["cost"] < 0.9 * 4.17
+    assert done.json["final"]["residual_max"] < 1e-2 and done.json["warnings"] == []
