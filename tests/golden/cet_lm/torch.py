@@ -1,7 +1,7 @@
 """cet_lm: Conservative language model: attention as an energy under a causal mask, confinement, memory.
 
 Made by energyc 0.1.0 from cet_lm.energy
-SHA-256 of the spec: 0fd1177e61798e50105e39ee2cc89de728594d607afdeef2ec829840703df61b
+SHA-256 of the spec: 2bca88a0556d1b664f578a8847bbba06ada2c1706f82f18770ee99473675523b
 Rules: centered-ep, implicit
 Passes: hoist, share, inplace
 """
