@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 SUM, PRODUCT, UNARY, ATOM = 1, 2, 3, 4
 
@@ -12,8 +12,9 @@ SUM, PRODUCT, UNARY, ATOM = 1, 2, 3, 4
 class Code:
     """An expression's text; ``level`` is its outermost operator, ``fresh`` whether its tensor is nobody else's.
 
-    ``permuted`` tells what this is a permutation of, so that another one on top of it can take its place. A sum over
-    dims (``over``) has its ``mean`` beside it, for whoever divides by their sizes.
+    ``permuted`` tells what this is a permutation of, so that another one on top of it can take its place. A sum
+    has its ``mean`` beside it, for whoever divides by the sizes of what it is ``over``: labels of the product it
+    belongs to, and once that is written, dims.
     """
 
     text: str
@@ -21,11 +22,16 @@ class Code:
     fresh: bool = False
     permuted: tuple[Code, tuple[int, ...]] | None = field(default=None, compare=False)
     mean: Code | None = field(default=None, compare=False)
-    over: tuple[str, ...] = field(default=(), compare=False)
+    over: tuple[int | str, ...] = field(default=(), compare=False)
 
     def at(self, level: int) -> str:
         """The text, in parentheses where it binds less tightly than ``level``."""
         return self.text if self.level >= level else f"({self.text})"
+
+    @property
+    def plain(self) -> Code:
+        """The same without its mean."""
+        return replace(self, mean=None, over=())
 
     def method(self, call: str, *, fresh: bool = False) -> Code:
         """``self.call``."""

@@ -10,7 +10,7 @@ from energyc.derive import Derivation, derive
 from energyc.emit.features import Features
 from energyc.emit.names import MODULE_ATTRIBUTES, Identifiers, class_name
 from energyc.emit.routines import REPEATED, Prepared, prepare
-from energyc.ir import Einsum, Indicator, Node
+from energyc.ir import Einsum, Indicator, Input, Node, walk
 from energyc.notation import Notation, of_network
 from energyc.plan import Passes, Plan, plan
 from energyc.plan.stack import Stack
@@ -54,7 +54,7 @@ class Context:
         self.directions = {name: self.globals.new(f"v_{name}") for name in network.states}
         self.constants = {node: attributes.new(self._constant_wish(node)) for node in self.plan.constants}
         chosen, wishes = self.globals.child(), self.fixed_names(self.plan.fixed)
-        self.fields = {node: chosen.new(wishes.get(node, "part")) for node in self.plan.fixed}
+        self.fields = {node: chosen.new(wishes[node]) for node in self.plan.fixed}
 
     def _constant_wish(self, node: Node) -> str:
         return self.plan.names.get(node, "mask" if isinstance(node, Indicator) else "position")
@@ -68,14 +68,8 @@ class Context:
         return names, masks
 
     def fixed_names(self, fixed: Iterable[Node]) -> dict[Node, str]:
-        """Wishes for hoisted nodes: the let's own name, or what they are for."""
-        names = dict(self.plan.names)
-        for node in fixed:
-            if isinstance(node, Indicator):
-                names[node] = "hit"
-            elif node not in names and not isinstance(node, Einsum | Stack):
-                names[node] = "drive" if node.dims else "offset"
-        return names
+        """Wishes for hoisted nodes: the let's own name, or what they are made of or for."""
+        return {**{node: _wish(node) for node in fixed}, **self.plan.names}
 
     def drop_unread(self, text: str) -> None:
         """Keep of the hoisted nodes those that the text of the methods reads."""
@@ -86,6 +80,15 @@ class Context:
         names: dict[Node, str] = {c.node: f"fixed.{self.local[n]}" for n, c in self.network.clamps.items()}
         names.update({node: f"fixed.{name}" for node, name in self.fields.items()})
         return names
+
+
+def _wish(node: Node) -> str:
+    if isinstance(node, Indicator):
+        return "hit"
+    if not isinstance(node, Einsum | Stack):
+        return "drive" if node.dims else "offset"
+    made_of = [part.name for part in walk([node]) if isinstance(part, Input)]
+    return "_".join([*made_of, "part"]) if len(made_of) < 3 else "part"
 
 
 def features_of(network: Network, rules: Sequence[str]) -> Features:

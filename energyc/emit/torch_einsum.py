@@ -17,8 +17,7 @@ BATCH = "B"
 def arranged(code: Code, labels: Sequence[Label], out: Sequence[Label]) -> Code:
     """A tensor with axes ``labels`` viewed so that it broadcasts to ``out``; every label occurs in ``out``."""
     if code.mean is not None:
-        mean = arranged(code.mean, labels, out)
-        return replace(arranged(replace(code, mean=None), labels, out), mean=mean, over=code.over)
+        return replace(arranged(code.plain, labels, out), mean=arranged(code.mean, labels, out), over=code.over)
     order = sorted(labels, key=list(out).index)
     if list(order) != list(labels):
         code = _permuted(code, [list(labels).index(a) for a in order])
@@ -34,6 +33,8 @@ def arranged(code: Code, labels: Sequence[Label], out: Sequence[Label]) -> Code:
 
 
 def _permuted(code: Code, order: Sequence[int]) -> Code:
+    if code.mean is not None:
+        return replace(_permuted(code.plain, order), mean=_permuted(code.mean, order), over=code.over)
     if code.permuted is not None:
         code, before = code.permuted
         order = [before[k] for k in order]
@@ -77,7 +78,8 @@ def reduction(code: Code, labels: Sequence[Label], out: Sequence[Label]) -> Code
     if gone:
         axes = str(gone[0]) if len(gone) == 1 else f"({', '.join(map(str, gone))})"
         over = "" if len(gone) == len(labels) else axes
-        code = replace(code.method(f"sum({over})", fresh=True), mean=code.method(f"mean({over})", fresh=True))
+        mean = code.method(f"mean({over})", fresh=True)
+        code = replace(code.method(f"sum({over})", fresh=True), mean=mean, over=tuple(labels[k] for k in gone))
     kept = [a for a in labels if a in out]
     order = [kept.index(a) for a in out if a in kept]
     return code if order == sorted(order) else _permuted(code, order)

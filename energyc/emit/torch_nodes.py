@@ -172,7 +172,7 @@ class TorchWriter:
     def product(self, coefficient: Coefficient, node: Einsum) -> tuple[float, Code]:
         """A number times an einsum, which may have one of its own; a sum divided by its dims' sizes is a mean."""
         bare, coefficient = self.bare(node), coefficient * node.coefficient
-        sizes = math.prod((Coefficient.symbol(dim) for dim in bare.over), start=ONE)
+        sizes = math.prod((Coefficient.symbol(str(dim)) for dim in bare.over), start=ONE)
         left = {name: -power for name, power in coefficient.powers}
         if bare.mean is not None and all(left.get(dim, 0) >= count for dim, count in sizes.powers):
             return self.factor(coefficient * sizes), bare.mean
@@ -183,12 +183,12 @@ class TorchWriter:
         if len(node.operands) == 1:
             return self._unary(node)
         access = access_of(node)
-        convolution = self._convolution.write(node)
-        return convolution or (access and self._access.write(access)) or self._pair(node)
+        special = self._convolution.write(node) or (access and self._access.write(access))
+        return special.plain if special else self._pair(node)
 
     def _over(self, node: Einsum, code: Code) -> Code:
-        """Tells a sum which dims it is over."""
-        return replace(code, over=tuple(node.labels[k] for k in node.contracted)) if node.contracted else code
+        """Tells a sum which dims its labels have; one of another product knows them already."""
+        return replace(code, over=tuple(node.labels[k] if isinstance(k, int) else k for k in code.over))
 
     def _pair(self, node: Einsum) -> Code:
         a, b = sorted(node.operands, key=lambda o: (not o.node.batched, -len(o.axes)))

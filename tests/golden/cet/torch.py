@@ -113,12 +113,12 @@ class Fixed(NamedTuple):
     """The clamps, and what depends on clamps and params alone."""
 
     x: Tensor
-    part: Tensor
+    x_part: Tensor
     drive: Tensor
 
     def rows(self, rows: Tensor) -> Fixed:
         """The same for some of the samples."""
-        return self._replace(x=self.x[rows], part=self.part[rows], drive=self.drive[rows])
+        return self._replace(x=self.x[rows], x_part=self.x_part[rows], drive=self.drive[rows])
 
 
 def normal(random: torch.Generator, shape: tuple[int, ...], deviation: float) -> Tensor:
@@ -410,11 +410,11 @@ class Cet(nn.Module):
 
     def _prepare(self, x: Tensor) -> Fixed:
         """What depends on clamps and params alone."""
-        part = windows(windows(x, 2, 0, (11, 20), (10, 1)), 4, 0, (11, 20), (10, 1))
-        drive = torch.einsum("Bcipjq,dcpq->Bijd", part, self.W_enc)
+        x_part = windows(windows(x, 2, 0, (11, 20), (10, 1)), 4, 0, (11, 20), (10, 1))
+        drive = torch.einsum("Bcipjq,dcpq->Bijd", x_part, self.W_enc)
         drive += self.b_pos
         drive += self.b_enc
-        return Fixed(x, part, drive)
+        return Fixed(x, x_part, drive)
 
     def _start(self, fixed: Fixed) -> list[Tensor]:
         """Where the states start."""
@@ -434,7 +434,7 @@ class Cet(nn.Module):
         energy att = -1/gamma * sum[h,i,j](logsumexp[k,l](gamma * sum[a](query[h,i,j,a] * key[h,k,l,a])))
         """
         z, y = states
-        seen = torch.einsum("Bcipjq,dcpq->Bijd", fixed.part, self.W_enc)
+        seen = torch.einsum("Bcipjq,dcpq->Bijd", fixed.x_part, self.W_enc)
         energy_enc = 0.5 * (z * z).sum((1, 2, 3)) - z.sum((1, 2)) @ self.b_enc - (z * seen).sum((1, 2, 3))
         product = torch.einsum(
             "Bcipjq,dcpq->Bijd",
@@ -629,7 +629,7 @@ class Cet(nn.Module):
         pull_query_2 = torch.einsum("Bhijkl,Bhkla->Bhija", weights, key)
         pull_key_2 = torch.einsum("Bhklij,Bhkla->Bhija", weights, query)
         return [back_z, back_y], {
-            "W_enc": torch.einsum("Bcipjq,Bijd->dcpq", fixed.part, seed_z),
+            "W_enc": torch.einsum("Bcipjq,Bijd->dcpq", fixed.x_part, seed_z),
             "b_enc": seed_z.sum((0, 1, 2)),
             "W_dec": (
                 torch.einsum("Bcipjq,Bijd->dcpq", product, z)
@@ -675,7 +675,7 @@ class Cet(nn.Module):
         """<seeds, d start/dtheta>, summed over the batch."""
         seed_z, _ = seeds
         return {
-            "W_enc": torch.einsum("Bcipjq,Bijd->dcpq", fixed.part, seed_z),
+            "W_enc": torch.einsum("Bcipjq,Bijd->dcpq", fixed.x_part, seed_z),
             "b_enc": seed_z.sum((0, 1, 2)),
             "b_pos": seed_z.sum(0),
         }
@@ -734,7 +734,7 @@ class Cet(nn.Module):
         pull_query = torch.einsum("Bhijkl,Bhkla->Bhija", weights, key)
         pull_key = torch.einsum("Bhklij,Bhkla->Bhija", weights, query)
         return {
-            "W_enc": -torch.einsum("Bcipjq,Bijd->dcpq", fixed.part, z),
+            "W_enc": -torch.einsum("Bcipjq,Bijd->dcpq", fixed.x_part, z),
             "b_enc": -z.sum((0, 1, 2)),
             "W_dec": -torch.einsum(
                 "Bcipjq,Bijd->dcpq",

@@ -114,7 +114,7 @@ class Fixed(NamedTuple):
     """The clamps, and what depends on clamps and params alone."""
 
     x: Tensor
-    part: Tensor
+    x_part: Tensor
     drive: Tensor
     drive_2: Tensor
 
@@ -122,7 +122,7 @@ class Fixed(NamedTuple):
         """The same for some of the samples."""
         return self._replace(
             x=self.x[rows],
-            part=self.part[rows],
+            x_part=self.x_part[rows],
             drive=self.drive[rows],
             drive_2=self.drive_2[rows],
         )
@@ -399,10 +399,10 @@ class HopfieldConv(nn.Module):
 
     def _prepare(self, x: Tensor) -> Fixed:
         """What depends on clamps and params alone."""
-        part = windows(windows(x, 2, 0, (30, 3), (1, 1)), 4, 0, (30, 3), (1, 1))
+        x_part = windows(windows(x, 2, 0, (30, 3), (1, 1)), 4, 0, (30, 3), (1, 1))
         drive = windows(
             windows(
-                torch.einsum("Bcupaq,ocpq->Buao", part, self.W1).permute(0, 3, 1, 2) + self.b1[:, None, None],
+                torch.einsum("Bcupaq,ocpq->Buao", x_part, self.W1).permute(0, 3, 1, 2) + self.b1[:, None, None],
                 2,
                 0,
                 (15, 2),
@@ -416,7 +416,7 @@ class HopfieldConv(nn.Module):
         drive_2 = first_largest(
             windows(
                 windows(
-                    torch.einsum("Bcupaq,ocpq->Buao", part, self.W1).permute(0, 3, 1, 2) + self.b1[:, None, None],
+                    torch.einsum("Bcupaq,ocpq->Buao", x_part, self.W1).permute(0, 3, 1, 2) + self.b1[:, None, None],
                     2,
                     0,
                     (15, 2),
@@ -429,7 +429,7 @@ class HopfieldConv(nn.Module):
             ),
             (3, 5),
         )
-        return Fixed(x, part, drive, drive_2)
+        return Fixed(x, x_part, drive, drive_2)
 
     def _start(self, fixed: Fixed) -> list[Tensor]:
         """Where the states start."""
@@ -633,7 +633,7 @@ class HopfieldConv(nn.Module):
             (2, 1),
         )
         return [back_s1, back_s2, back_y], {
-            "W1": torch.einsum("Bcupaq,Boua->ocpq", fixed.part, pull_a1),
+            "W1": torch.einsum("Bcupaq,Boua->ocpq", fixed.x_part, pull_a1),
             "b1": pull_a1.sum((0, 2, 3)),
             "W2": (
                 torch.einsum("Bcvpaq,Bova->ocpq", product_2, pull_a2_2)
@@ -723,7 +723,7 @@ class HopfieldConv(nn.Module):
             (2, 1),
         )
         return {
-            "W1": -torch.einsum("Bcupaq,Boua->ocpq", fixed.part, product),
+            "W1": -torch.einsum("Bcupaq,Boua->ocpq", fixed.x_part, product),
             "b1": -product.sum((0, 2, 3)),
             "W2": -torch.einsum("Bcvpaq,Bova->ocpq", product_2, pull_a2),
             "b2": -pull_a2.sum((0, 2, 3)),
