@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -154,13 +155,24 @@ def load(
     choices = Choices.of(preset, dims, consts, settings)
     if is_run(spec_or_run):
         return load_trained(Path(spec_or_run), choices, device=device, dtype=dtype)
-    compiled = emit(resolve(read(spec_or_run), choices), rules or ALL, choices, target)
+    compiled = emit(resolve(spec_beside_runs(spec_or_run), choices), rules or ALL, choices, target)
     return instantiate(compiled, device, dtype, seed)
+
+
+def spec_beside_runs(spec: str | Path) -> Source:
+    """The source of a spec where a run could stand too. Raises UserError, which names both."""
+    try:
+        return read(spec)
+    except UserError as error:
+        if error.code == "E0901" and "\n" not in str(spec) and not os.path.exists(spec):
+            help_text = "give the path of a .energy file, `-` for standard input, or the folder of a run"
+            raise UserError(f"there is no file or folder {spec}", code=error.code, help=help_text) from None
+        raise
 
 
 def is_run(path: str | Path) -> bool:
     """Whether a path is a run folder."""
-    return "\n" not in str(path) and Path(path).is_dir()
+    return "\n" not in str(path) and os.path.isdir(path)
 
 
 def load_trained(run: Path, choices: Choices, *, device: Any = "cpu", dtype: torch.dtype | None = None) -> Any:

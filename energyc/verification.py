@@ -14,9 +14,9 @@ from energyc.calculus import depends
 from energyc.diagnostics import Source, UserError, stage
 from energyc.emit.features import CONTRAST
 from energyc.ir import Stop, walk
-from energyc.pipeline import ALL, Choices, Compiled, emit, instantiate, read, resolve
+from energyc.pipeline import ALL, Choices, Compiled, emit, instantiate, resolve
 from energyc.resolve import Network
-from energyc.runs import dtype_of, feeds_of, is_run
+from energyc.runs import dtype_of, feeds_of, is_run, spec_beside_runs
 from energyc.syntax import ast
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def verify(
     from energyc.train.run import load_run
 
     saved = load_run(spec_or_run) if is_run(spec_or_run) else None
-    source = _spec(spec_or_run) if saved is None else saved.source
+    source = spec_beside_runs(spec_or_run) if saved is None else saved.source
     choices = _at_small_sizes(source, choices) if saved is None else choices
     network = resolve(source, choices)
     trained_by = str(network.train.get("rule", "implicit")) if saved is None else saved.rule
@@ -118,17 +118,6 @@ def verify(
             probe, measured = _on_run(saved, weights, configured, network)
         fidelity, precision = _measured(compiled, exact, configured, probe, trained_by, sweep_residual)
     return Verification(network.name, network.extents, choices.preset, gain, fidelity, precision, measured)
-
-
-def _spec(spec: str | Path) -> Source:
-    """The source of a spec. Raises UserError, which names both of what ``verify`` takes."""
-    try:
-        return read(spec)
-    except UserError as error:
-        if error.code == "E0901" and not Path(spec).exists():
-            help_text = "give the path of a .energy file, `-` for standard input, or the folder of a run"
-            raise UserError(f"there is no file or folder {spec}", code=error.code, help=help_text) from None
-        raise
 
 
 def _on_run(saved: SavedRun, weights: Checkpoint, configured: Any, network: Network) -> tuple[Probe | None, Measured]:
