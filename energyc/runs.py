@@ -261,12 +261,15 @@ Fields = dict[str, tuple[str, str]]
 
 
 def _fields(network: Network) -> tuple[Fields, Fields]:
-    """Which field feeds each clamp and target. Raises UserError for one that nothing feeds."""
+    """Which field feeds each clamp and target. Raises UserError where nothing does, or data of another size."""
     for kind, inputs in (("clamp", network.clamps), ("target", network.targets)):
         for name, item in inputs.items():
             if item.source is None:
                 help_text = f"bind it: {kind} {name} = BINDING.FIELD"
                 raise UserError(f"nothing feeds the {kind} {name}", code="E0904", help=help_text)
+            if not item.fits:
+                message = f"the sizes that were set do not fit {'.'.join(item.source)}, which feeds the {kind} {name}"
+                raise UserError(message, code="E0603", help="set the options of the data too, or leave the sizes")
     clamps = {name: item.source for name, item in network.clamps.items() if item.source is not None}
     targets = {name: item.source for name, item in network.targets.items() if item.source is not None}
     return clamps, targets
