@@ -102,6 +102,14 @@ def test_a_divergence_is_3(tmp_path: Path, capfd: Capture) -> None:
     assert told.json["stopped"] == "diverged" and told.json["checkpoint"] == 0 and told.json["help"]
 
 
+def test_sizes_that_do_not_fit_the_data_are_refused_by_train(tmp_path: Path, capfd: Capture) -> None:
+    path, run = written(tmp_path), tmp_path / "run"
+    assert energyc(capfd, "check", path, "--set", "I=100").status == 0
+    done = energyc(capfd, "train", path, "--set", "I=100", "--out", run)
+    assert done.status == 1 and "error[E0603]" in done.err and "digits.image" in done.err
+    assert not run.exists()
+
+
 def test_what_is_not_there_yet_says_so(tmp_path: Path, capfd: Capture) -> None:
     for arguments in (["lsp"], ["compile", written(tmp_path), "--target", "triton"]):
         done = energyc(capfd, *arguments)
