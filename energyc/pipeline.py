@@ -9,7 +9,7 @@
 | classify | `analysis`            | forces -> classes with evidence; admissible rules |
 | plan     | `plan`                | graphs -> ordered statements: once a relaxation, once a step, once an update |
 | emit     | `emit`, codegen/      | plan -> the text of a module |
-| run      | `rules`, `train`      | module -> equilibria, gradients, trained networks |
+| run      | `verify`, `train`     | module -> equilibria, gradients, trained networks |
 | report   | `notation`, `report`  | any of these -> what people and programs read |
 
 Nothing here prints: every function returns an object or text. Torch is imported only by what runs a network.

@@ -1,4 +1,4 @@
-"""``energyc verify``: a spec or a run put on the scales of :mod:`energyc.rules`."""
+"""``energyc verify``: a spec or a run put on the scales of :mod:`energyc.verify`."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from energyc.runs import dtype_of, feeds_of, is_run, spec_beside_runs
 from energyc.syntax import ast
 
 if TYPE_CHECKING:
-    from energyc.rules import Fidelity, PrecisionTable, Probe, Record
     from energyc.train.checkpoint import Checkpoint
     from energyc.train.feeds import Feed
     from energyc.train.run import SavedRun, Which
+    from energyc.verify import Fidelity, PrecisionTable, Probe, Record
 
 #: The preset that gives sizes small enough to solve exactly.
 PRESET = "verify"
@@ -122,8 +122,8 @@ def verify(
 
 def _on_run(saved: SavedRun, weights: Checkpoint, configured: Any, network: Network) -> tuple[Probe | None, Measured]:
     """Samples to measure the checkpoint of a run on (None where its data cannot be opened), and what is known of it."""
-    from energyc.rules import record
     from energyc.train.checkpoint import steps
+    from energyc.verify import record
 
     limits = {"tolerance": configured.relax_tolerance, "gate": saved.options.gate}
     log = record(saved.rows(), weights.step, limits)
@@ -137,9 +137,9 @@ def _samples_of(saved: SavedRun, network: Network, configured: Any, log: Record)
     """Test samples, and in words which."""
     import torch
 
-    from energyc.rules import Probe
     from energyc.train.feeds import Feed
     from energyc.train.order import spread
+    from energyc.verify import Probe
 
     try:
         feed = Feed(feeds_of(saved, network), "test", "cpu", torch.float64)
@@ -190,7 +190,7 @@ def _twin(compiled: Compiled, exact: Any, gain: float) -> Any:
 def _measured(
     compiled: Compiled, exact: Any, configured: Any, probe: Probe | None, trained_by: str, sweep_residual: bool
 ) -> tuple[Fidelity, PrecisionTable | None]:
-    from energyc.rules import random_probe, verify
+    from energyc.verify import random_probe, verify
 
     network, verdicts = compiled.network, compiled.classes.rules
     if network.cost is None:
@@ -213,7 +213,7 @@ def _rounded(exact: Any, configured: Any, probe: Probe, trained_by: str) -> Prec
 
     None where no rule has one, and where there is no gradient to compare.
     """
-    from energyc.rules import precision_table
+    from energyc.verify import precision_table
 
     rule = trained_by if trained_by in exact.rules else next((rule for rule in exact.rules if rule in CONTRAST), None)
     if rule is None or exact.beta is None:

@@ -14,7 +14,7 @@ from torch import Tensor
 from energyc.emit import Options, class_name, instantiate, torch_module
 from energyc.plan import Passes
 from energyc.resolve import Network
-from energyc.rules import random_probe
+from energyc.verify import random_probe
 
 Way = Callable[[], list[Tensor]]
 

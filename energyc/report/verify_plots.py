@@ -12,7 +12,7 @@ from energyc.report.canvas import COLOURS, FAINT, picture
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from energyc.rules import Fidelity, Loose, Looseness, Sweep
+    from energyc.verify import Fidelity, Loose, Looseness, Sweep
 
 MARKS = "os^Dv<>Px*h"
 #: From the foot of a panel to the first row of crosses and between them, as a share of its height.

@@ -12,9 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from energyc.rules import Fidelity, Looseness, Measure, PrecisionTable, RuleFidelity, Settling, Spectrum
-    from energyc.rules.record import Record
     from energyc.verification import Measured, Verification
+    from energyc.verify import Fidelity, Looseness, Measure, PrecisionTable, RuleFidelity, Settling, Spectrum
+    from energyc.verify.record import Record
 
 #: Rules side by side in one table of params.
 SIDE_BY_SIDE = 4

@@ -26,7 +26,7 @@ ORDER = (
     "analysis",
     "plan",
     "emit",
-    "rules",
+    "verify",
     "data",
     "train",
     "report",

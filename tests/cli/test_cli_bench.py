@@ -10,7 +10,7 @@ import pytest
 from energyc import pipeline
 from energyc.plan import Passes
 from energyc.report.bench import _by_autograd, _module, _step, bench
-from energyc.rules import random_probe
+from energyc.verify import random_probe
 from tests.cli.run import energyc
 
 ROOT = Path(__file__).parents[2]

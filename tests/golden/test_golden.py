@@ -20,7 +20,7 @@ from energyc import pipeline
 from energyc.diagnostics import Source
 from energyc.report.check_text import written
 from energyc.resources import folder
-from energyc.rules import random_probe
+from energyc.verify import random_probe
 
 HERE = Path(__file__).resolve().parent
 SPECS = sorted(path.stem for path in folder("specs").glob("*.energy"))

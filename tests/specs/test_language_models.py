@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from energyc.pipeline import Choices, Compiled, compile_spec, instantiate
-from energyc.rules import precision_table, random_probe
+from energyc.verify import precision_table, random_probe
 from tests.cli.run import energyc
 from tests.specs.judging import SPECS
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 import torch
+from tests.rules.networks import THICK, TIED, error, side
 from torch.autograd.functional import jacobian
 
-from energyc.rules import spectrum
+from energyc.verify import spectrum
 from tests.independent import NOT_CONSERVATIVE, Network, rules
-from tests.rules.networks import THICK, TIED, error, side
 from tests.specs.judging import assert_close, named
 
 ALL_OF_THEM = named(NOT_CONSERVATIVE)

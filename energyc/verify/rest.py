@@ -9,7 +9,7 @@ from typing import Any
 
 from torch import Tensor
 
-from energyc.rules.probe import Probe
+from energyc.verify.probe import Probe
 
 #: A residual at the network's own step below which a free phase counts as converged.
 CONVERGED = 1e-9

@@ -15,9 +15,9 @@ from typing import Any
 from torch import Tensor
 
 from energyc.analysis.rules import UNROLL
-from energyc.rules.compare import Measure, measure_all, measure_each
-from energyc.rules.limits import Laboratory
-from energyc.rules.rest import copied
+from energyc.verify.compare import Measure, measure_all, measure_each
+from energyc.verify.limits import Laboratory
+from energyc.verify.rest import copied
 
 RESIDUALS = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 1e-4, 1e-6)
 #: A gradient counts as good while the cosine of every param is at least this.

@@ -9,9 +9,9 @@ from typing import Any
 
 import torch
 
-from energyc.rules.probe import Probe
-from energyc.rules.rest import CONVERGED, Rest, rest, rows_of
-from energyc.rules.spectrum import Spectrum, slowest
+from energyc.verify.probe import Probe
+from energyc.verify.rest import CONVERGED, Rest, rest, rows_of
+from energyc.verify.spectrum import Spectrum, slowest
 
 #: Multiples of the weights that are tried in search of a fixed point, and the budget of each try.
 GENTLER = (0.9, 0.75, 0.5, 0.25)

@@ -11,12 +11,14 @@ from typing import Any
 
 import pytest
 import torch
+from tests.rules.test_health import HILL
 
 from energyc import load as energyc_load
 from energyc.diagnostics import UserError
 from energyc.report import verify_plots
 from energyc.report.verify_text import print_report
-from energyc.rules import (
+from energyc.verification import Verification
+from energyc.verify import (
     Fidelity,
     Loose,
     Looseness,
@@ -29,9 +31,7 @@ from energyc.rules import (
     Sweep,
     verify,
 )
-from energyc.verification import Verification
 from tests.cli.run import UNTIED, energyc, written
-from tests.rules.test_health import HILL
 
 Capture = pytest.CaptureFixture[str]
 GOOD = Measure(1.0, 1e-9)

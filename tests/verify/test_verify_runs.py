@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from energyc.rules import record
+from energyc.verify import record
 from tests.cli.run import SMALL, energyc, written
 
 Capture = pytest.CaptureFixture[str]

@@ -11,13 +11,13 @@ import torch
 from torch import Tensor
 
 import energyc
-from energyc.rules import Probe, Sweep, random_probe, verify
-from energyc.rules.limits import Laboratory, breach
-from energyc.rules.looseness import looseness
-from energyc.rules.rest import rest
-from energyc.rules.settling import Settling, settling
-from energyc.rules.spectrum import Spectrum, slowest, spectrum
 from energyc.verification import verify as measure
+from energyc.verify import Probe, Sweep, random_probe, verify
+from energyc.verify.limits import Laboratory, breach
+from energyc.verify.looseness import looseness
+from energyc.verify.rest import rest
+from energyc.verify.settling import Settling, settling
+from energyc.verify.spectrum import Spectrum, slowest, spectrum
 from tests.specs.judging import SPECS
 
 #: The Jacobian at 0 is R - 1.

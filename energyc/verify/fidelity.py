@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from energyc.rules.compare import Measure, measure_all, measure_each
-from energyc.rules.limits import Laboratory, Limit
-from energyc.rules.looseness import Looseness, looseness
-from energyc.rules.probe import Probe
-from energyc.rules.rest import rest
-from energyc.rules.settling import Settling, at_the_end, settling
-from energyc.rules.spectrum import Spectrum, slowest
-from energyc.rules.sweep import Sweep
+from energyc.verify.compare import Measure, measure_all, measure_each
+from energyc.verify.limits import Laboratory, Limit
+from energyc.verify.looseness import Looseness, looseness
+from energyc.verify.probe import Probe
+from energyc.verify.rest import rest
+from energyc.verify.settling import Settling, at_the_end, settling
+from energyc.verify.spectrum import Spectrum, slowest
+from energyc.verify.sweep import Sweep
 
 #: A faithful rule's cosine in the limit.
 FAITHFUL = 0.9999

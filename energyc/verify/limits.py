@@ -12,11 +12,11 @@ import torch
 from torch import Tensor
 
 from energyc.emit.features import CONTRAST
-from energyc.rules.compare import measure_all
-from energyc.rules.probe import Probe
-from energyc.rules.rest import Rest, copied
-from energyc.rules.spectrum import Spectrum
-from energyc.rules.sweep import Sweep
+from energyc.verify.compare import measure_all
+from energyc.verify.probe import Probe
+from energyc.verify.rest import Rest, copied
+from energyc.verify.spectrum import Spectrum
+from energyc.verify.sweep import Sweep
 
 Gradient = Mapping[str, Tensor]
 #: States times steps beyond which no longer path is stored.

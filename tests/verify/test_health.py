@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 import torch
+from tests.rules.networks import THICK, Side, side
 from torch.autograd.functional import jvp
 
 import energyc
 from tests.independent import NOT_CONSERVATIVE, Network, Tensors, rules
-from tests.rules.networks import THICK, Side, side
 from tests.specs.judging import assert_close, named
 
 ALL_OF_THEM = named(NOT_CONSERVATIVE)

@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
-from energyc.rules.compare import measure_each
-from energyc.rules.probe import Probe
+from energyc.verify.compare import measure_each
+from energyc.verify.probe import Probe
 
 #: An error of a param above this fails.
 LIMIT = 0.05

@@ -1,0 +1,33 @@
+"""How faithful the learning rules are: measured against the implicit gradient on a living network."""
+
+from energyc.verify.compare import Measure
+from energyc.verify.fidelity import Fidelity, RuleFidelity, verify
+from energyc.verify.looseness import Loose, Looseness
+from energyc.verify.precision import PrecisionRow, PrecisionTable, precision_table
+from energyc.verify.probe import Probe, random_probe
+from energyc.verify.record import Above, Crossing, Record, record
+from energyc.verify.settling import Settling
+from energyc.verify.spectrum import Spectrum, spectrum
+from energyc.verify.sweep import Sweep
+
+__all__ = [
+    "Above",
+    "Crossing",
+    "Fidelity",
+    "Loose",
+    "Looseness",
+    "Measure",
+    "PrecisionRow",
+    "PrecisionTable",
+    "Probe",
+    "Record",
+    "RuleFidelity",
+    "Settling",
+    "Spectrum",
+    "Sweep",
+    "precision_table",
+    "random_probe",
+    "record",
+    "spectrum",
+    "verify",
+]
