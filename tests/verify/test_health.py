@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 import torch
-from tests.rules.networks import THICK, Side, side
 from torch.autograd.functional import jvp
 
 import energyc
 from tests.independent import NOT_CONSERVATIVE, Network, Tensors, rules
 from tests.specs.judging import assert_close, named
+from tests.verify.networks import THICK, Side, side
 
 ALL_OF_THEM = named(NOT_CONSERVATIVE)
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 import torch
-from tests.rules.networks import THICK, TIED, error, side
 from torch.autograd.functional import jacobian
 
 from energyc.verify import spectrum
 from tests.independent import NOT_CONSERVATIVE, Network, rules
 from tests.specs.judging import assert_close, named
+from tests.verify.networks import THICK, TIED, error, side
 
 ALL_OF_THEM = named(NOT_CONSERVATIVE)
 

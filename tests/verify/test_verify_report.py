@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 import torch
-from tests.rules.test_health import HILL
 
 from energyc import load as energyc_load
 from energyc.diagnostics import UserError
@@ -32,6 +31,7 @@ from energyc.verify import (
     verify,
 )
 from tests.cli.run import UNTIED, energyc, written
+from tests.verify.test_health import HILL
 
 Capture = pytest.CaptureFixture[str]
 GOOD = Measure(1.0, 1e-9)
