@@ -98,9 +98,9 @@ def parse(source: Source) -> ast.Spec:
 
 def resolve(source: Source, choices: Choices = Choices()) -> Network:
     """The typed network. Raises SpecError with every error of the file."""
-    from energyc.analysis.rules import RULES as KNOWN_RULES
     from energyc.data import find_adapter
     from energyc.resolve import resolve as resolve_tree
+    from energyc.rules import RULES as KNOWN_RULES
     from energyc.train.options import faults
 
     tree = parse(source)

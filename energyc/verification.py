@@ -12,10 +12,10 @@ import numpy as np
 
 from energyc.calculus import depends
 from energyc.diagnostics import Source, UserError, stage
-from energyc.emit.features import CONTRAST
 from energyc.ir import Stop, walk
 from energyc.pipeline import ALL, Choices, Compiled, emit, instantiate, resolve
 from energyc.resolve import Network
+from energyc.rules import RULES
 from energyc.runs import dtype_of, feeds_of, is_run, spec_beside_runs
 from energyc.syntax import ast
 
@@ -215,7 +215,8 @@ def _rounded(exact: Any, configured: Any, probe: Probe, trained_by: str) -> Prec
     """
     from energyc.verify import precision_table
 
-    rule = trained_by if trained_by in exact.rules else next((rule for rule in exact.rules if rule in CONTRAST), None)
+    nudging = (rule for rule in exact.rules if RULES[rule].contrasts)
+    rule = trained_by if trained_by in exact.rules else next(nudging, None)
     if rule is None or exact.beta is None:
         return None
     try:

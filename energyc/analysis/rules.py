@@ -8,24 +8,9 @@ from typing import Literal
 from energyc.analysis.classify import Classification
 from energyc.analysis.holomorphy import obstacles
 from energyc.resolve.network import Network
+from energyc.rules import RULES, Declaration
 
 Worth = Literal["exact", "biased", "unproved", "inadmissible"]
-SYMMETRIC = ("ep", "centered-ep", "vf", "holomorphic-ep")
-CORRECTED = ("aep", "tracking-aep", "adjoint", "holomorphic-aep")
-UNROLL = ("tbptt", "bptt")
-RULES = (
-    "ep",
-    "centered-ep",
-    "vf",
-    "aep",
-    "tracking-aep",
-    "adjoint",
-    "holomorphic-ep",
-    "holomorphic-aep",
-    "tbptt",
-    "bptt",
-    "implicit",
-)
 
 
 @dataclass(frozen=True)
@@ -42,33 +27,36 @@ class RuleVerdict:
 
 
 def admissible(network: Network, classification: Classification) -> dict[str, RuleVerdict]:
-    """The verdict on every rule, in the order of ``RULES``."""
-    reasons = obstacles(network, classification)
-    verdicts = {rule: _verdict(rule, classification, reasons) for rule in RULES}
-    if network.relax.solver == "newton":
-        why = "the states relax by Newton's method, whose steps are not taken back"
-        verdicts |= dict.fromkeys(UNROLL, RuleVerdict("inadmissible", why, "implicit"))
-    return verdicts
+    """The verdict on every rule, in the order of the catalogue."""
+    facts = Facts(classification, obstacles(network, classification), network.relax.solver == "newton")
+    return {name: facts.verdict(rule) for name, rule in RULES.items()}
 
 
-def _verdict(rule: str, classification: Classification, reasons: list[str]) -> RuleVerdict:
-    if rule.startswith("holomorphic") and reasons:
-        return RuleVerdict("inadmissible", "not holomorphic: " + ", ".join(reasons), _best(classification))
-    if classification.detached and rule not in (*UNROLL, "implicit", "adjoint"):
-        why = "detach(...) of a state in " + ", ".join(classification.detached)
-        return RuleVerdict("biased", why, "implicit", classification.detached)
-    if rule not in SYMMETRIC or classification.kind == "conservative":
-        return RuleVerdict("exact")
-    return _on_unproved(rule, classification)
+@dataclass(frozen=True)
+class Facts:
+    """What the verdicts rest on: the classes, why the force is not holomorphic, whether states relax by Newton."""
 
+    classification: Classification
+    not_holomorphic: list[str]
+    newton: bool
 
-def _on_unproved(rule: str, classification: Classification) -> RuleVerdict:
-    names = classification.together.deciding if classification.together else ()
-    instead = "holomorphic-aep" if rule == "holomorphic-ep" else "tracking-aep"
-    if classification.kind == "undecided":
-        return RuleVerdict("unproved", ", ".join(names), instead, names)
-    return RuleVerdict("biased", ", ".join(names), instead, names)
+    def verdict(self, rule: Declaration) -> RuleVerdict:
+        """What a rule is worth."""
+        classification = self.classification
+        if "trajectory" in rule.needs and self.newton:
+            why = "the states relax by Newton's method, whose steps are not taken back"
+            return RuleVerdict("inadmissible", why, "implicit")
+        if "holomorphic" in rule.needs and self.not_holomorphic:
+            why = "not holomorphic: " + ", ".join(self.not_holomorphic)
+            return RuleVerdict("inadmissible", why, self._real_rule())
+        if rule.contrasts and classification.detached:
+            why = "detach(...) of a state in " + ", ".join(classification.detached)
+            return RuleVerdict("biased", why, "implicit", classification.detached)
+        if rule.exact == "any" or classification.kind == "conservative":
+            return RuleVerdict("exact")
+        terms = classification.together.deciding if classification.together else ()
+        worth: Worth = "unproved" if classification.kind == "undecided" else "biased"
+        return RuleVerdict(worth, ", ".join(terms), rule.instead, terms)
 
-
-def _best(classification: Classification) -> str:
-    return "centered-ep" if classification.kind == "conservative" else "tracking-aep"
+    def _real_rule(self) -> str:
+        return "centered-ep" if self.classification.kind == "conservative" else "tracking-aep"

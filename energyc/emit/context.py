@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from energyc.derive import Derivation, derive
 from energyc.emit.features import Features
-from energyc.emit.names import MODULE_ATTRIBUTES, Identifiers, class_name
+from energyc.emit.library import library
+from energyc.emit.names import Identifiers, attribute_names, class_name
 from energyc.emit.routines import REPEATED, Prepared, prepare
 from energyc.ir import Einsum, Indicator, Input, Node, walk
 from energyc.notation import Notation, of_network
@@ -22,7 +24,8 @@ class Options:
     """What a module is made with; its head tells.
 
     ``biased`` gives the rules that are biased on this network their reasons, ``unproved`` the terms that are not
-    known to be gradients (None: all that are written as forces).
+    known to be gradients (None: all that are written as forces). With ``runtime`` ``copy`` the module carries the
+    source of the runtime that it uses, with ``import`` it imports it.
     """
 
     rules: tuple[str, ...]
@@ -32,23 +35,25 @@ class Options:
     biased: Mapping[str, str] = field(default_factory=dict)
     settings: str = ""
     unproved: tuple[str, ...] | None = None
+    runtime: Literal["copy", "import"] = "copy"
 
 
 class Context:
     """One module while it is being written."""
 
-    def __init__(self, network: Network, options: Options, helpers: Iterable[str]) -> None:
+    def __init__(self, network: Network, options: Options) -> None:
         self.network = network
         self.options = options
         self.features = features_of(network, options.rules)
         planned = module_plan(network, options.rules, options.passes, options.unproved)
         self.plan, self.prepared, self.derivation = planned
         self.class_name = class_name(network.name)
+        self.equations_name = f"{self.class_name}Equations"
         self.notation: Notation = of_network(network)
         self.letters = _letters(self.notation.habits, network.extents)
-        attributes = Identifiers({*MODULE_ATTRIBUTES, *(p.signature.name for p in self.prepared)})
+        attributes = Identifiers({*attribute_names(), *(p.signature.name for p in self.prepared)})
         self.params = {name: attributes.new(name) for name in network.params}
-        self.globals = Identifiers({self.class_name, *helpers})
+        self.globals = Identifiers({self.class_name, self.equations_name, *library().helpers()})
         self.local = {name: self.globals.new(name) for name in (*network.states, *network.clamps, *network.targets)}
         self.seeds = {name: self.globals.new(f"seed_{name}") for name in (*network.states, *network.readouts)}
         self.directions = {name: self.globals.new(f"v_{name}") for name in network.states}

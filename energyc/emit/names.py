@@ -7,13 +7,14 @@ import keyword
 import re
 from collections.abc import Iterable
 
+from energyc.emit.library import library
+
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
-#: What a module has at its head or in its methods, whatever the network: no name of a spec may take its place.
-MODULE_NAMES = frozenset(
+#: What the methods of a module read or are given, whatever the network: no name of a spec may take its place.
+METHOD_NAMES = frozenset(
     """
-    torch nn F math cmath itertools Tensor NamedTuple Callable Iterable Iterator Mapping Sequence once_differentiable
-    Back Fixed Free Gradients Held Holomorphic How Path Phase Relaxed Tensors gmres
-    self states fixed held targets seeds directions clamps batch
+    torch nn F math cmath itertools Tensor NamedTuple Fixed Held Holomorphic Tensors
+    self states fixed held targets seeds directions clamps batch params random device dtype seed net
     """.split()
 )
 #: What a NamedTuple has of its own, and so cannot be a field of one.
@@ -24,7 +25,7 @@ class Identifiers:
     """Gives each wish a Python identifier that is free in its scope; the same wish never twice."""
 
     def __init__(self, taken: Iterable[str] = ()) -> None:
-        self._taken = {*taken, *MODULE_NAMES, *_RECORD_NAMES}
+        self._taken = {*taken, *METHOD_NAMES, *_RECORD_NAMES}
 
     def new(self, wish: str) -> str:
         """The wish itself where it is a free public ASCII identifier, else a near one."""
@@ -44,13 +45,19 @@ class Identifiers:
 
 
 def class_name(network: str) -> str:
-    """``thick_tied`` -> ``ThickTied``; always an identifier that is no keyword."""
+    """``thick_tied`` -> ``ThickTied``; always an identifier that is no keyword and no name of the runtime."""
     words = [w for w in re.split(r"[^A-Za-z0-9]+", network) if w]
     name = "".join(w[0].upper() + w[1:] for w in words) or "Network"
-    return f"N{name}" if name[0].isdigit() or keyword.iskeyword(name) or name in MODULE_NAMES else name
+    taken = {*METHOD_NAMES, *library().definitions, *library().imports}
+    return f"N{name}" if name[0].isdigit() or keyword.iskeyword(name) or name in taken else name
 
 
-#: Names that ``nn.Module`` and the generated class have for themselves: no param may take one.
+def attribute_names() -> frozenset[str]:
+    """What ``nn.Module`` and the classes of the runtime have for themselves: no param may take one."""
+    return MODULE_ATTRIBUTES.union(*(library().members(name) for name in ("Equations", "EnergyNetwork")))
+
+
+#: The public attributes of ``nn.Module``; ``source`` is what a loaded network has beside them.
 MODULE_ATTRIBUTES = frozenset(
     """
     T_destination add_module apply bfloat16 buffers call_super_init children compile cpu cuda double dump_patches
@@ -59,10 +66,6 @@ MODULE_ATTRIBUTES = frozenset(
     register_buffer register_forward_hook register_forward_pre_hook register_full_backward_hook
     register_full_backward_pre_hook register_load_state_dict_post_hook register_load_state_dict_pre_hook
     register_module register_parameter register_state_dict_post_hook register_state_dict_pre_hook requires_grad_
-    set_extra_state set_submodule share_memory state_dict to to_empty train training type xpu zero_grad biased beta
-    clamp_shapes correction cost device dtype energy first_bad_term force forward gradients last_beta metric_names
-    metrics name nudge_steps param_attributes param_bounds params points project_params radius readout readout_names
-    relax relax_chunk relax_explosion relax_max_steps relax_step relax_steps relax_tolerance rules snapshots source
-    start state_names state_shapes target_shapes term_names terms
+    set_extra_state set_submodule share_memory state_dict to to_empty train training type xpu zero_grad source
     """.split()
 )

@@ -16,7 +16,8 @@ class Signature:
 
     ``arguments`` are of states, fixed, targets, seeds, directions; ``gives``: ``list`` (a list in the order of the
     keys), ``states`` (one entry a state, None where nothing is), ``dict`` (by key), ``both`` (states, and the others
-    by key).
+    by key). One that is ``split`` gives the others only if its argument ``params`` is true. One that is ``complex`` is
+    of the holomorphic extension alone.
     """
 
     name: str
@@ -24,6 +25,8 @@ class Signature:
     gives: str
     doc: str
     keys: tuple[str, ...]
+    split: bool = False
+    complex: bool = False
 
     @property
     def seeds_readouts(self) -> bool:
@@ -40,7 +43,7 @@ class Prepared:
 
 
 #: Routines that run at every step: what they can share is worth hoisting.
-REPEATED = ("_force", "_force_adjoint", "_force_pullback", "_force_tangent", "_correction")
+REPEATED = ("_force", "_force_pullback", "_force_tangent", "_correction")
 
 _AT = ("states", "fixed")
 _SEEDED = (*_AT, "seeds")
@@ -51,85 +54,96 @@ Outputs = Mapping[str, tuple[str, Node]]
 
 
 def prepare(d: Derivation, features: Features) -> list[Prepared]:
-    """Every routine of a module."""
-    made = [*_equations(d), *_slopes_of_cost(d), *_pullbacks(d), *_readout_pullbacks(d)]
-    if features.contrast:
-        made += _contrasts(d)
+    """Every routine of a module; what the runtime gives by default is left out."""
+    routines = [*_equations(d), *_pullbacks(d)]
+    if features.needs("contrast"):
+        routines += _contrasts(d)
     if features.newton:
         pushed = _named("push", d.pushforward(d.force))
         doc = "J directions, J = dF/dz."
-        made.append(_by_state(d, "_force_tangent", (*_AT, "directions"), doc, pushed, gives="list"))
-    if features.corrected:
-        made.append(correction(d, held=False))
+        routines.append(_by_state(d, "_force_tangent", (*_AT, "directions"), doc, pushed, gives="list"))
+    if features.needs("correction"):
+        routines.append(correction(d, held=False))
     if features.penalty:
-        doc = "|J_nc directions|^2 of each sample, and its slope by theta, summed over the batch."
-        square = {"square": ("square", d.penalty)}
-        made.append(_by_both(("square",), "_penalty", (*_AT, "directions"), doc, square, d.penalty_gradient))
-    return made
+        routines.append(_penalty(d))
+    if features.needs("holomorphic"):
+        signature = Signature("_cost_force", _AIMED, "states", "dC/dz of each sample.", tuple(d.states), complex=True)
+        routines.append(_prepared(signature, _named("slope", d.cost_force)))
+    return routines
 
 
 def _equations(d: Derivation) -> list[Prepared]:
     """What the spec says, and the force."""
     network = d.network
-    energies = {name: term.node for name, term in network.energies.items()}
-    readouts = {name: quantity.node for name, quantity in network.readouts.items()}
-    metrics = {name: quantity.node for name, quantity in network.metrics.items()}
-    cost = {"cost": network.cost.node} if network.cost else {}
-    return [
-        _by_state(d, "_start", ("fixed",), "Where the states start.", _named("start", d.start), gives="list"),
-        _listed("_terms", _AT, "Each energy term of each sample.", _named("energy", energies)),
+    energies = _named("energy", {name: term.node for name, term in network.energies.items()})
+    readouts = _plain({name: quantity.node for name, quantity in network.readouts.items()})
+    metrics = _plain({name: quantity.node for name, quantity in network.metrics.items()})
+    cost = _plain({"cost": network.cost.node} if network.cost else {})
+    starts = d.start if any(state.start is not None for state in network.states.values()) else {}
+    routines = [
+        _by_state(d, "_start", ("fixed",), "Where the states start.", _named("start", starts), gives="list"),
+        _listed("_terms", _AT, "Each energy term of each sample.", energies),
         _by_state(d, "_force", _AT, "The force on each state.", _named("force", d.force), gives="list"),
-        _listed("_readouts", _AT, "The answers.", _plain(readouts)),
-        _listed("_cost", _AIMED, "The cost of each sample.", _plain(cost)),
-        _listed("_metrics", _AIMED, "What is only reported.", _plain(metrics)),
+        _listed("_readouts", _AT, "The answers.", readouts),
+        _listed("_cost", _AIMED, "The cost of each sample.", cost),
+        _listed("_metrics", _AIMED, "What is only reported.", metrics),
     ]
-
-
-def _slopes_of_cost(d: Derivation) -> list[Prepared]:
-    doc = "dC/dz of each sample; None where the cost does not read a state."
-    return [
-        _by_state(d, "_cost_force", _AIMED, doc, _named("slope", d.cost_force)),
-        _by_param("_cost_gradient", _AIMED, "The direct dC/dtheta, summed over the batch.", d.cost_gradient),
-    ]
+    return [routine for routine in routines if routine.routine.outputs]
 
 
 def _pullbacks(d: Derivation) -> list[Prepared]:
-    """Transposed derivatives of the force and of the start."""
-    clamps = d.real_clamps
-    start = ("fixed", "seeds")
-    back = _named("back", d.pullback(d.force, d.states))
-    forces, starts = d.pullback(d.force, d.params), d.pullback(d.start, d.params)
-    from_start = d.pullback(d.start, clamps)
-    both = "J^T seeds, and <seeds, dF/dtheta> summed over the batch."
-    return [
-        _by_state(d, "_force_adjoint", _SEEDED, "J^T seeds, J = dF/dz.", back),
-        _by_both(d.states, "_force_pullback", _SEEDED, both, back, forces),
-        _by_clamp("_clamp_gradient", _SEEDED, "<seeds, dF/dx> for each real clamp.", d.pullback(d.force, clamps)),
-        _by_param("_start_gradient", start, "<seeds, d start/dtheta>, summed over the batch.", starts),
-        _by_clamp("_start_clamp_gradient", start, "<seeds, d start/dx> for each real clamp.", from_start),
+    """Transposed derivatives of cost, force, start and readouts."""
+    clamps, inputs = d.real_clamps, {**d.params, **d.real_clamps}
+    force = _named("back", d.pullback(d.force, d.states))
+    readouts = _named("back", d.readout_pullback(d.states))
+    doc = "dC/dz of each sample, None where the cost does not read a state; and the direct dC/dtheta."
+    routines = [
+        _by_both(d.states, "_cost_pullback", _AIMED, doc, _named("slope", d.cost_force), d.cost_gradient, split=True),
+        _by_both(
+            d.states,
+            "_force_pullback",
+            _SEEDED,
+            "J^T seeds, J = dF/dz; and <seeds, dF/dtheta> summed over the batch.",
+            force,
+            d.pullback(d.force, d.params),
+            split=True,
+        ),
+        _by_input(d, "_clamp_gradient", _SEEDED, "<seeds, dF/dx> for each real clamp.", d.pullback(d.force, clamps)),
+        _by_input(
+            d,
+            "_start_pullback",
+            ("fixed", "seeds"),
+            "<seeds, d start> by params and clamps.",
+            d.pullback(d.start, inputs),
+        ),
+        _by_both(
+            d.states,
+            "_readout_pullback",
+            _SEEDED,
+            "<seeds, d readouts> by states, and by params and clamps.",
+            readouts,
+            d.readout_pullback(inputs),
+            clamps,
+        ),
     ]
-
-
-def _readout_pullbacks(d: Derivation) -> list[Prepared]:
-    """Transposed derivatives of the readouts, for a host network."""
-    back = _named("back", d.readout_pullback(d.states))
-    params, clamps = d.readout_pullback(d.params), d.readout_pullback(d.real_clamps)
-    return [
-        _by_state(d, "_readout_adjoint", _SEEDED, "<seeds, d readouts/dz>.", back),
-        _by_param("_readout_gradient", _SEEDED, "<seeds, d readouts/dtheta>, summed over the batch.", params),
-        _by_clamp("_readout_clamp_gradient", _SEEDED, "<seeds, d readouts/dx> for each real clamp.", clamps),
-    ]
+    return [routine for routine in routines if routine.routine.outputs]
 
 
 def _contrasts(d: Derivation) -> list[Prepared]:
     """What contrasts of two phases read."""
-    forces = d.pullback(d.user_forces, d.params)
-    kind = "no energy, or hold a state fixed in it" if d.stopped else "no energy"
-    doc = f"<seeds, dF/dtheta> of the terms that are {kind}, summed over the batch."
-    return [
-        _by_param("_energy_gradient", _AT, "dE/dtheta, summed over the batch.", d.energy_gradient),
-        _by_param("_user_force_gradient", _SEEDED, doc, forces),
-    ]
+    routines = [_by_input(d, "_energy_gradient", _AT, "dE/dtheta, summed over the batch.", d.energy_gradient)]
+    if force_params(d) is None:
+        kind = "no energy, or hold a state fixed in it" if d.stopped else "no energy"
+        doc = f"<seeds, dF/dtheta> of the terms that are {kind}, summed over the batch."
+        forces = d.pullback(d.user_forces, d.params)
+        routines.append(_by_input(d, "_user_force_gradient", _SEEDED, doc, forces))
+    return [routine for routine in routines if routine.routine.outputs]
+
+
+def force_params(d: Derivation) -> tuple[str, ...] | None:
+    """The params that only terms without an energy read; None where another one is read by both kinds of terms."""
+    whole, forces = d.pullback(d.force, d.params), d.pullback(d.user_forces, d.params)
+    return tuple(forces) if all(whole.get(name) is node for name, node in forces.items()) else None
 
 
 def correction(d: Derivation, *, held: bool) -> Prepared:
@@ -138,6 +152,13 @@ def correction(d: Derivation, *, held: bool) -> Prepared:
     where = " at the states that were held" if held else ""
     doc = f"(J_nc - J_nc^T) directions{where}; J_nc is dF/dz of {' + '.join(d.unproved) or 'nothing'}."
     return _by_state(d, name, (first, "fixed", "directions"), doc, _named("turn", d.correction))
+
+
+def _penalty(d: Derivation) -> Prepared:
+    doc = "|J_nc directions|^2 of each sample, and its slope by theta, summed over the batch."
+    return _by_both(
+        ("square",), "_penalty", (*_AT, "directions"), doc, {"square": ("square", d.penalty)}, d.penalty_gradient
+    )
 
 
 def _named(prefix: str, nodes: Mapping[str, Node]) -> Outputs:
@@ -164,28 +185,30 @@ def _by_state(
     return _prepared(Signature(name, arguments, gives, doc, tuple(d.states)), outputs)
 
 
-def _by_param(name: str, arguments: tuple[str, ...], doc: str, nodes: Mapping[str, Node]) -> Prepared:
-    return _prepared(Signature(name, arguments, "dict", doc, tuple(nodes)), _named("grad", nodes), summed=True)
-
-
 def _by_both(
     keys: Iterable[str],
     name: str,
     arguments: tuple[str, ...],
     doc: str,
     samples: Outputs,
-    params: Mapping[str, Node],
+    sums: Mapping[str, Node],
+    unsummed: Iterable[str] = (),
+    *,
+    split: bool = False,
 ) -> Prepared:
-    """A list with each sample's own under ``keys``, and sums by params."""
+    """A list with each sample's own under ``keys``, and by key the others, summed but for ``unsummed``."""
     first = tuple(Output(key, node, False, wish) for key, (wish, node) in samples.items())
-    second = tuple(Output(key, node, True, f"grad_{key}") for key, node in params.items())
-    return Prepared(Signature(name, arguments, "both", doc, tuple(keys)), Routine(name, (*first, *second)))
+    second = tuple(Output(key, node, key not in set(unsummed), f"grad_{key}") for key, node in sums.items())
+    signature = Signature(name, arguments, "both", doc, tuple(keys), split)
+    return Prepared(signature, Routine(name, (*first, *second)))
 
 
-def _by_clamp(name: str, arguments: tuple[str, ...], doc: str, nodes: Mapping[str, Node]) -> Prepared:
-    return _prepared(Signature(name, arguments, "dict", doc, tuple(nodes)), _named("grad", nodes))
+def _by_input(d: Derivation, name: str, arguments: tuple[str, ...], doc: str, nodes: Mapping[str, Node]) -> Prepared:
+    """By param, summed over the batch, and by real clamp."""
+    outputs = tuple(Output(key, node, key in d.params, f"grad_{key}") for key, node in nodes.items())
+    return Prepared(Signature(name, arguments, "dict", doc, tuple(nodes)), Routine(name, outputs))
 
 
-def _prepared(signature: Signature, nodes: Outputs, *, summed: bool = False) -> Prepared:
-    outputs = tuple(Output(key, node, summed, wish) for key, (wish, node) in nodes.items())
+def _prepared(signature: Signature, nodes: Outputs) -> Prepared:
+    outputs = tuple(Output(key, node, False, wish) for key, (wish, node) in nodes.items())
     return Prepared(signature, Routine(signature.name, outputs))

@@ -56,12 +56,11 @@ def access_of(node: Einsum) -> Access | None:
 
 
 class AccessWriter:
-    """Writes accesses; ``need`` records which helper functions the module must define."""
+    """Writes accesses."""
 
-    def __init__(self, sizes: Mapping[str, int], code: Callable[[Node], Code], need: Callable[[str], None]) -> None:
+    def __init__(self, sizes: Mapping[str, int], code: Callable[[Node], Code]) -> None:
         self.sizes = sizes
         self.code = code
-        self.need = need
 
     def write(self, access: Access) -> Code | None:
         """The access, or None where only the dense form is right."""
@@ -107,7 +106,6 @@ class AccessWriter:
             step = f":{strides[0]}" if strides[0] != 1 else ""
             code = Code(f"{code.at(4)}[{':, ' * (at + batched)}{affine.offset}:{last + 1}{step}]")
         else:
-            self.need("windows")
             code = Code(f"windows({code.text}, {at + batched}, {affine.offset}, {_many(counts)}, {_many(strides)})")
         return self._finished(access, code, labels)
 
@@ -125,7 +123,6 @@ class AccessWriter:
         )
         if not access.rest:
             return self._placed(access, affine.offset, code, others)
-        self.need("overlap_add")
         strides = [
             dict(affine.strides)[axis] for axis, label in sorted(access.axis_label.items()) if label != access.head
         ]
@@ -185,41 +182,3 @@ def _laid_out(code: Code, labels: Sequence[Label], out: Sequence[Label]) -> Code
 
 def _many(values: Sequence[int]) -> str:
     return f"({values[0]},)" if len(values) == 1 else f"({', '.join(map(str, values))})"
-
-
-HELPERS: Mapping[str, str] = {
-    "windows": '''def windows(
-    x: Tensor, axis: int, offset: int, counts: tuple[int, ...], strides: tuple[int, ...]
-) -> Tensor:
-    """``x[..., offset + sum(stride * i), ...]`` as a view with an axis for each i; 0 outside x."""
-    reach = [s * (n - 1) for s, n in zip(strides, counts)]
-    low = offset + sum(min(0, r) for r in reach)
-    high = offset + sum(max(0, r) for r in reach)
-    if low < 0 or high >= x.shape[axis]:
-        before, after = max(0, -low), max(0, high + 1 - x.shape[axis])
-        x = F.pad(x, [0, 0] * (x.dim() - axis - 1) + [before, after])
-        offset += before
-    first = offset + sum(min(0, r) for r in reach)
-    shape = (*x.shape[:axis], *counts, *x.shape[axis + 1 :])
-    steps = (*x.stride()[:axis], *(abs(s) * x.stride(axis) for s in strides), *x.stride()[axis + 1 :])
-    view = x.as_strided(shape, steps, x.storage_offset() + first * x.stride(axis))
-    backward = [axis + k for k, s in enumerate(strides) if s < 0]
-    return view.flip(backward) if backward else view''',
-    "overlap_add": '''def overlap_add(t: Tensor, size: int, offset: int, strides: tuple[int, ...]) -> Tensor:
-    """The adjoint of :func:`windows`: the window axes come last, one axis of ``size`` takes their place."""
-    k = len(strides)
-    counts = t.shape[t.dim() - k :]
-    reach = [s * (n - 1) for s, n in zip(strides, counts)]
-    before = max(0, -offset - sum(min(0, r) for r in reach))
-    after = max(0, offset + sum(max(0, r) for r in reach) + 1 - size)
-    total = t.new_zeros((*t.shape[: t.dim() - k], before + size + after))
-    along = max(range(k), key=lambda j: counts[j])
-    others = [j for j in range(k) if j != along]
-    for others_at in itertools.product(*(range(counts[j]) for j in others)):
-        start = before + offset + sum(strides[j] * i for j, i in zip(others, others_at))
-        entry = t.permute(*(t.dim() - k + j for j in others), *range(t.dim() - k), t.dim() - k + along)[others_at]
-        first = start + min(0, reach[along])
-        place = slice(first, first + abs(reach[along]) + 1, abs(strides[along]))
-        total[..., place] += entry.flip(-1) if strides[along] < 0 else entry
-    return total[..., before : before + size]''',
-}

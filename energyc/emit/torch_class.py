@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from energyc.emit import torch_sets
 from energyc.emit.context import Context
 from energyc.emit.layout import fitted
+from energyc.emit.library import library
+from energyc.emit.routines import force_params
 from energyc.emit.torch_initial import initial_values
 from energyc.emit.torch_nodes import TorchWriter
 from energyc.ir import Einsum, Indicator, Node
 from energyc.resolve.network import DataInput
+
+#: Settings of the nudged phase beside its strength and its steps.
+OPTIONS = ("points", "radius", "snapshots")
 
 
 def settings(context: Context) -> str:
@@ -20,30 +25,38 @@ def settings(context: Context) -> str:
     relax, nudge = network.relax, network.nudge
     values: dict[str, Any] = {
         "name": network.name,
-        "rules": features.rules,
-        "state_names": tuple(network.states),
         "state_shapes": {n: _shape(context, s.node) for n, s in network.states.items()},
         "clamp_shapes": _input_shapes(context, network.clamps),
         "target_shapes": _input_shapes(context, network.targets),
-        "param_attributes": context.params,
+        "param_attributes": {name: attribute for name, attribute in context.params.items() if name != attribute},
         "param_bounds": {n: (p.low, p.high) for n, p in network.params.items() if (p.low, p.high) != (None, None)},
         "term_names": tuple(network.energies),
         "readout_names": tuple(network.readouts),
         "metric_names": tuple(network.metrics),
+        "constrained": any(state.constraint is not None for state in network.states.values()),
+        "biased": dict(context.options.biased),
+        "relax_solver": relax.solver,
         "relax_steps": relax.steps,
         "relax_step": tuple(float(relax.step_of.get(n, relax.step)) for n in network.states),
         "relax_tolerance": relax.tolerance,
         "relax_chunk": relax.chunk,
         "relax_max_steps": relax.max_steps,
-        **({} if relax.explosion is None else {"relax_explosion": relax.explosion}),
-        "biased": dict(context.options.biased),
-        "beta": ("auto" if nudge.beta is None else nudge.beta) if features.contrast else None,
-        "last_beta": None,
+        "relax_explosion": relax.explosion,
+        "beta": ("auto" if nudge.beta is None else nudge.beta) if features.needs("contrast") else None,
         "nudge_steps": nudge.steps,
-        **features.settings(nudge.options),
-        "_rule_methods": features.methods,
+        **_options(nudge.options, features.settings),
     }
-    return "\n".join(fitted([f"    {name} = {literal(value)}" for name, value in values.items()]))
+    if features.needs("contrast"):
+        values["force_params"] = force_params(context.derivation) or ()
+    defaults = library().defaults("Equations")
+    chosen = {name: value for name, value in values.items() if name not in defaults or value != defaults[name]}
+    return "\n".join(fitted([f"    {name} = {literal(value)}" for name, value in chosen.items()]))
+
+
+def _options(options: Mapping[str, object], settings: Collection[str]) -> dict[str, object]:
+    """Further settings of the nudged phase, as far as a rule of the module reads them."""
+    numbers = {name: int(str(options[name])) for name in ("points", "snapshots") if options.get(name) is not None}
+    return {name: value for name, value in {**options, **numbers}.items() if name in settings and name in OPTIONS}
 
 
 def _shape(context: Context, node: Node) -> tuple[int, ...]:
@@ -61,9 +74,7 @@ def init(context: Context, writer: TorchWriter, constants: Mapping[Node, str]) -
         "def __init__(",
         "    self, device: torch.device | str | None = None, dtype: torch.dtype | None = None, seed: int = 0",
         ") -> None:",
-        "    super().__init__()",
-        "    dtype = dtype or torch.get_default_dtype()",
-        '    self.register_buffer("_anchor", torch.zeros((), device=device, dtype=dtype), persistent=False)',
+        "    super().__init__(device, dtype)",
     ]
     params = initial_values(context.network, writer, context.params)
     if any("(random, " in line for line in params):
@@ -71,7 +82,7 @@ def init(context: Context, writer: TorchWriter, constants: Mapping[Node, str]) -
     lines += [f"    {line}" for line in params]
     for node, name in constants.items():
         code = writer.define_mask(node) if isinstance(node, Indicator) else writer.define(node)
-        lines.append(f'    self.register_buffer("{name}", {code.text}, persistent=False)')
+        lines.append(f'    self._constant("{name}", {code.text})')
     return fitted(lines)
 
 
@@ -85,7 +96,13 @@ def record(name: str, doc: str, fields: Sequence[tuple[str, bool]], *, rows: boo
     return "\n".join(fitted(lines))
 
 
-def ties(context: Context, writer: TorchWriter) -> list[str]:
+def extended() -> str:
+    """The method that gives the holomorphic extension."""
+    doc = '    """The equations on complex states."""'
+    return "\n".join(["def _extended(self) -> Holomorphic:", doc, "    return Holomorphic(self)"])
+
+
+def ties(context: Context, writer: TorchWriter) -> str:
     """The read-only views that tied names are."""
     names, masks = context.own_names()
     writer.masks.update(masks)
@@ -94,21 +111,18 @@ def ties(context: Context, writer: TorchWriter) -> list[str]:
         codes = {n: writer.define(t) if isinstance(t, Einsum) else writer.code(t) for n, t in tied.items()}
         views = [f'"{n}": {code.method("detach()").text}' for n, code in codes.items()]
     lines = ["def _ties(self) -> dict[str, Tensor]:", '    """The tied names, each a view of its source."""']
-    return fitted([*lines, f"    return {{{', '.join(views)}}}"])
+    return "\n".join(fitted([*lines, f"    return {{{', '.join(views)}}}"]))
 
 
-def projections(context: Context, writer: TorchWriter) -> list[str]:
+def projections(context: Context) -> str:
     """The projection on the constraint sets, and its adjoint."""
     body, parts = [], []
     for k, state in enumerate(context.network.states.values()):
         if state.constraint is None:
             parts.append(f"seeds[{k}]")
             continue
-        line, helper = torch_sets.projection(f"states[{k}]", state.constraint)
-        back, adjoint_helper = torch_sets.adjoint(f"at[{k}]", f"seeds[{k}]", state.constraint)
-        body.append(f"    {line}")
-        parts.append(back)
-        writer.needed.update(filter(None, (helper, adjoint_helper)))
+        body.append(f"    {torch_sets.projection(f'states[{k}]', state.constraint)}")
+        parts.append(torch_sets.adjoint(f"at[{k}]", f"seeds[{k}]", state.constraint))
     head = ["def _project_(self, states: list[Tensor]) -> None:"]
     head.append('    """Each state onto its constraint set, in place."""')
     adjoint = [
@@ -116,7 +130,7 @@ def projections(context: Context, writer: TorchWriter) -> list[str]:
         '    """P^T seeds, P the derivative of the projection at a point."""',
         f"    return [{', '.join(parts)}]",
     ]
-    return fitted([*head, *body, "", *adjoint])
+    return "\n".join(fitted([*head, *body, "", *adjoint]))
 
 
 def literal(value: object) -> str:

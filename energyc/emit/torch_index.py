@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from energyc.emit.code import ATOM, PRODUCT, SUM, UNARY, Code
 from energyc.ir import IndexExpr, Node
@@ -22,12 +22,10 @@ class IndexWriter:
         extents: Sequence[int],
         size_of: Callable[[str], int],
         read: Callable[[Node], str],
-        need: Callable[[str], None],
     ) -> None:
         self.extents = extents
         self.size_of = size_of
         self.read = read
-        self.need = need
 
     def write(self, expr: IndexExpr) -> Code:
         """The expression; its tensor has the node's axes (some of size 1) behind a batch axis if it reads a sample.
@@ -71,7 +69,6 @@ class IndexWriter:
             slots = [":" if k in plain else "None" for k in range(rank)]
             return Code(name) if len(plain) == rank else Code(f"{name}[{', '.join([':', *slots])}]")
         if not all(self._inside(part, size) for part, size in zip(expr.parts, self._sizes(node), strict=True)):
-            self.need("element")
             return Code(f"element({', '.join([name, *(p.text for p in parts)])})")
         slots = [":", *(p.text for p in parts)]
         if not any(part.axes() for part in expr.parts) and not any(inputs_of(part) for part in expr.parts):
@@ -141,14 +138,3 @@ def number_of(expr: IndexExpr) -> int:
 def axes_missing(expr: IndexExpr, rank: int) -> bool:
     """Whether some axis of the node does not occur, so that the result must be expanded."""
     return expr.axes() != set(range(rank))
-
-
-HELPERS: Mapping[str, str] = {
-    "element": '''def element(table: Tensor, *places: Tensor | int) -> Tensor:
-    """Each sample's integers at places; -1 outside of the table."""
-    at = torch.broadcast_tensors(*(torch.as_tensor(p, device=table.device) for p in places))
-    sizes = table.shape[1:]
-    inside = torch.stack([(p >= 0) & (p < n) for p, n in zip(at, sizes)]).all(0)
-    found = table[:, *(p.clamp(0, n - 1) for p, n in zip(at, sizes))]
-    return torch.where(inside, found, -1)''',
-}

@@ -20,7 +20,7 @@ def initial_values(network: Network, writer: TorchWriter, attributes: Mapping[st
         if param.low is not None or param.high is not None:
             bounds = [f"{k}={number(v)}" for k, v in (("min", param.low), ("max", param.high)) if v is not None]
             value = f"{value}.clamp({', '.join(bounds)})"
-        lines.append(f"self.{attributes[name]} = nn.Parameter({value}.to(device, dtype))")
+        lines.append(f"self.{attributes[name]} = self._param({value})")
     return lines
 
 
@@ -55,12 +55,10 @@ def _drawn(law: StartLaw, shape: tuple[int, ...], writer: TorchWriter) -> str:
 
 
 def _normal(shape: tuple[int, ...], deviation: float, writer: TorchWriter) -> str:
-    writer.needed.add("normal")
     return f"normal(random, {_tuple(shape)}, {number(deviation)})"
 
 
 def _uniform(shape: tuple[int, ...], low: float, high: float, writer: TorchWriter) -> str:
-    writer.needed.add("uniform")
     return f"uniform(random, {_tuple(shape)}, {number(low)}, {number(high)})"
 
 
@@ -73,13 +71,3 @@ def fans(shape: tuple[int, ...]) -> tuple[int, int]:
 
 def _tuple(shape: tuple[int, ...]) -> str:
     return f"({shape[0]},)" if len(shape) == 1 else f"({', '.join(map(str, shape))})"
-
-
-HELPERS: Mapping[str, str] = {
-    "normal": '''def normal(random: torch.Generator, shape: tuple[int, ...], deviation: float) -> Tensor:
-    """Normal draws of mean 0 in float64."""
-    return deviation * torch.randn(shape, generator=random, dtype=torch.float64)''',
-    "uniform": '''def uniform(random: torch.Generator, shape: tuple[int, ...], low: float, high: float) -> Tensor:
-    """Uniform draws in float64."""
-    return low + (high - low) * torch.rand(shape, generator=random, dtype=torch.float64)''',
-}

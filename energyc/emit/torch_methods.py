@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from energyc.emit.code import Code
 from energyc.emit.context import Context
-from energyc.emit.layout import fitted, safe, wrapped
+from energyc.emit.layout import WIDTH, fitted, safe, wrapped
 from energyc.emit.routines import Prepared, Signature
 from energyc.emit.torch_nodes import TorchWriter
-from energyc.emit.torch_routines import RoutineWriter
+from energyc.emit.torch_routines import Codes, RoutineWriter
 from energyc.ir import Node
 from energyc.notation import left_side
 from energyc.plan import PlannedRoutine
+
+#: The lines of an early return, from the expressions of what is not summed.
+EarlyReturn = Callable[[Mapping[str, Code]], list[str]]
 
 _KINDS = {"fixed": "Fixed", "held": "Held"}
 _RESULTS = {
@@ -64,20 +67,27 @@ class MethodWriter:
         signature = prepared.signature
         names, loads = self._inputs(signature)
         batch = f"len({next(c for c in ('states', 'seeds', 'directions', 'fixed') if c in signature.arguments)}[0])"
-        body, codes = self._body(planned, {**names, **(given or {})}, self.context.plan.names, batch)
-        body.prune(codes)
-        returned = _returned(signature, {o.key: code for o, code in zip(planned.outputs, codes, strict=True)})
-        head = [*fitted([_head(signature)]), *_docstring(signature.doc, self._formulas(signature.name))]
+        split = signature.split and any(output.summed for output in planned.outputs)
+        early = _early_return(signature) if split else None
+        body, codes = self._body(planned, {**names, **(given or {})}, self.context.plan.names, batch, early)
+        body.prune([*codes[0].values(), *codes[1].values()])
+        returned = _returned(signature, *codes)
+        head = [*_head(signature), *_docstring(signature.doc, self._formulas(signature.name))]
         return "\n".join([*head, *fitted(self._lines(loads, [*body.lines, returned]))])
 
     def _body(
-        self, routine: PlannedRoutine, names: Mapping[Node, str], wishes: Mapping[Node, str], batch: str
-    ) -> tuple[RoutineWriter, list[Code]]:
+        self,
+        routine: PlannedRoutine,
+        names: Mapping[Node, str],
+        wishes: Mapping[Node, str],
+        batch: str,
+        early: EarlyReturn | None = None,
+    ) -> tuple[RoutineWriter, Codes]:
         own, masks = self.context.own_names()
         self.writer.masks.update(masks)
         with self.writer.scope({**own, **names}):
             body = RoutineWriter(self.writer, self.context.globals.child(), wishes, self.context.options.passes, batch)
-            return body, body.write(routine)
+            return body, body.write(routine, early)
 
     def _lines(self, loads: Sequence[str], body: Sequence[str]) -> list[str]:
         text = "\n".join(body)
@@ -119,7 +129,7 @@ class MethodWriter:
         derived = {
             "_force": ("F_{}", d.force),
             "_cost_force": ("dC/d{}", d.cost_force),
-            "_cost_gradient": ("dC/d{}", d.cost_gradient),
+            "_cost_pullback": ("dC/d{}", {**d.cost_force, **d.cost_gradient}),
             "_energy_gradient": ("dE/d{}", d.energy_gradient),
         }
         label, nodes = derived.get(name, ("", {}))
@@ -139,19 +149,26 @@ def _docstring(doc: str, formulas: Sequence[str]) -> list[str]:
     return [f'    """{first}', *(f"    {line}".rstrip() for line in body), '    """']
 
 
-def _head(signature: Signature) -> str:
+def _head(signature: Signature) -> list[str]:
     arguments = "".join(f", {a}: {_KINDS.get(a, 'Tensors')}" for a in signature.arguments)
-    return f"def {signature.name}(self{arguments}) -> {_RESULTS[signature.gives]}:"
+    arguments += ", params: bool = True" * signature.split
+    line = f"def {signature.name}(self{arguments}) -> {_RESULTS[signature.gives]}:"
+    before, after = f"def {signature.name}(", f") -> {_RESULTS[signature.gives]}:"
+    return [line] if len(line) <= WIDTH else [before, f"    self{arguments}", after]
 
 
-def _returned(signature: Signature, codes: Mapping[str, Code]) -> str:
+def _early_return(signature: Signature) -> EarlyReturn:
+    """Where the caller wants no slopes by params."""
+    return lambda codes: ["if not params:", f"    {_returned(signature, codes, {})}"]
+
+
+def _returned(signature: Signature, codes: Mapping[str, Code], summed: Mapping[str, Code]) -> str:
     listed = f"[{', '.join(codes[key].text if key in codes else 'None' for key in signature.keys)}]"
     if signature.gives in ("list", "states"):
         return f"return {listed}"
     keyed = codes if signature.gives == "dict" else {k: c for k, c in codes.items() if k not in signature.keys}
-    items = ", ".join(f'"{key}": {code.text}' for key, code in keyed.items())
-    entries = f"{{{items}}}"
-    return f"return {entries}" if signature.gives == "dict" else f"return {listed}, {entries}"
+    items = ", ".join(f'"{key}": {code.text}' for key, code in {**keyed, **summed}.items())
+    return f"return {{{items}}}" if signature.gives == "dict" else f"return {listed}, {{{items}}}"
 
 
 def _unpack(names: Sequence[str], container: str) -> str:

@@ -1,69 +1,90 @@
-"""A network as one PyTorch module that needs nothing but torch."""
+"""A network as one PyTorch module: its own part, and below one line the runtime that it uses, or an import of it."""
 
 from __future__ import annotations
 
 import hashlib
 import re
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Collection
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from energyc.emit import (
-    torch_access,
-    torch_class,
-    torch_complex,
-    torch_functions,
-    torch_index,
-    torch_initial,
-    torch_nodes,
-    torch_routines,
-    torch_sets,
-)
+from energyc.emit import torch_class, torch_complex
 from energyc.emit.context import Context, Options
-from energyc.emit.layout import safe, wrapped
+from energyc.emit.imports import import_lines
+from energyc.emit.layout import fitted, safe, wrapped
+from energyc.emit.library import free_names, library
 from energyc.emit.torch_held import held_methods
 from energyc.emit.torch_methods import MethodWriter
 from energyc.emit.torch_nodes import TorchWriter
 from energyc.resolve.network import Network
 from energyc.resources import resource
 
-HELPERS = {
-    **torch_initial.HELPERS,
-    **torch_functions.HELPERS,
-    **torch_nodes.HELPERS,
-    **torch_access.HELPERS,
-    **torch_index.HELPERS,
-    **torch_routines.HELPERS,
-    **torch_sets.HELPERS,
-    **torch_complex.HELPERS,
-}
-REQUIRES = {**torch_sets.REQUIRES, **torch_complex.REQUIRES}
-
 
 def torch_module(network: Network, options: Options) -> str:
     """The text of the module: the same network and options give the same bytes."""
-    context = Context(network, options, HELPERS)
+    context = Context(network, options)
+    own, learning = _own_part(context), _learning(context)
+    called = {*free_names(own), *free_names(learning), "EnergyNetwork"}
+    definitions = library().closure(called, without=["Fixed"]) if options.runtime == "copy" else []
+    read = called.union(*(definition.reads for definition in definitions))
+    about = f"{network.name}: {network.description}" if network.description else network.name
+    loader = FileSystemLoader(resource("codegen"))
+    environment = Environment(loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    return environment.get_template("torch/module.py.j2").render(
+        title=safe("\n".join(wrapped(about))),
+        head=_head(context),
+        imports=import_lines(read, _imported(context, called)),
+        network=own,
+        runtime="\n\n\n".join(definition.text for definition in definitions),
+        class_name=context.class_name,
+        equations_name=context.equations_name,
+        learning=_indented(learning).strip(),
+    ) + "\n"
+
+
+def _imported(context: Context, called: Collection[str]) -> Collection[str]:
+    """What is imported from energyc: nothing where the module carries its runtime."""
+    return () if context.options.runtime == "copy" else [name for name in called if name != "Fixed"]
+
+
+def _own_part(context: Context) -> str:
+    """The records and classes that are the network's own."""
+    network = context.network
     writer = TorchWriter(network.extents, network.values, context.letters)
     methods = MethodWriter(context, writer)
-    equations = [methods.method(p, r) for p, r in zip(context.prepared, context.plan.routines, strict=True)]
-    records = []
-    if context.features.held:
+    planned = zip(context.prepared, context.plan.routines, strict=True)
+    equations = [methods.method(p, routine) for p, routine in planned if not p.signature.complex]
+    records, classes = [], []
+    if context.features.needs("held-correction"):
         held, record = held_methods(methods)
         equations += held
         records.append(record)
     context.drop_unread("\n\n".join(equations))
-    equations, records = [methods.prepare(context.fields), *equations], [_fixed(context), *records]
-    extensions = []
-    if context.features.holomorphic:
-        extended, needed = torch_complex.extension(context)
-        extensions.append(extended)
-        writer.needed |= needed
-    equations += ["\n".join(torch_class.ties(context, writer)), "\n".join(torch_class.projections(context, writer))]
-    text = "\n\n".join([*equations, *extensions])
-    used = {node: name for node, name in context.constants.items() if re.search(rf"self\.{name}\b", text)}
-    init = "\n".join(torch_class.init(context, writer, used))
-    return _rendered(context, records, writer.needed, extensions, _indented(init), _indented("\n\n".join(equations)))
+    equations.insert(0, methods.prepare(context.fields))
+    if context.features.needs("holomorphic"):
+        equations.append(torch_class.extended())
+        classes.append(torch_complex.extension(context))
+    if network.ties:
+        equations.append(torch_class.ties(context, writer))
+    if any(state.constraint is not None for state in network.states.values()):
+        equations.append(torch_class.projections(context))
+    return "\n\n\n".join([_fixed(context), *records, *classes, _equations_class(context, writer, equations)])
+
+
+def _equations_class(context: Context, writer: TorchWriter, methods: list[str]) -> str:
+    text = "\n\n".join(methods)
+    constants = {node: name for node, name in context.constants.items() if re.search(rf"self\.{name}\b", text)}
+    init = "\n".join(torch_class.init(context, writer, constants))
+    head = f'class {context.equations_name}:\n    """{_class_doc(context)}"""\n\n{torch_class.settings(context)}'
+    return "\n\n".join([head, _indented(init), _indented(text)])
+
+
+def _learning(context: Context) -> str:
+    """What the network's class says beside its equations."""
+    rules = [rule.module for rule in context.features.rules]
+    lines = fitted([f"learning_rules = ({', '.join(rules)}{',' * (len(rules) == 1)})"])
+    return "\n".join([*lines, "_step_ = newton_step"] if context.features.newton else lines)
 
 
 def _fixed(context: Context) -> str:
@@ -73,49 +94,6 @@ def _fixed(context: Context) -> str:
     return torch_class.record("Fixed", "The clamps, and what depends on clamps and params alone.", fields, rows=True)
 
 
-def _rendered(
-    context: Context, records: list[str], needed: Iterable[str], extensions: list[str], init: str, equations: str
-) -> str:
-    loader = FileSystemLoader(resource("codegen"))
-    environment = Environment(loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    features, network = context.features, context.network
-    facts = {
-        "features": features,
-        "constrained": any(state.constraint is not None for state in network.states.values()),
-        "explosion": network.relax.explosion is not None,
-    }
-
-    def part(name: str) -> str:
-        return environment.get_template(f"torch/parts/{name}.py.j2").render(facts).rstrip("\n")
-
-    functions = [*(HELPERS[name] for name in _closure(needed)), *map(part, features.functions), *extensions]
-    runtime = [part(name) for name in features.parts]
-    about = context.network.description
-    module = environment.get_template("torch/module.py.j2").render(
-        title=safe("\n".join(wrapped(f"{context.network.name}: {about}" if about else context.network.name))),
-        head=_head(context),
-        imports=_imports("\n".join([*functions, *runtime, equations, init])),
-        records="\n\n\n".join([part("records"), *records]),
-        functions="\n\n\n".join(functions),
-        class_name=context.class_name,
-        class_doc=_class_doc(context),
-        constants=torch_class.settings(context),
-        init=init,
-        equations=equations,
-        runtime="\n\n".join(runtime),
-    )
-    return module.rstrip() + "\n"
-
-
-def _closure(needed: Iterable[str]) -> list[str]:
-    """Helper functions with those they call, in a fixed order."""
-    needed = sorted(needed)
-    wanted = {*needed}
-    for name in needed:
-        wanted.update(REQUIRES.get(name, ()))
-    return [name for name in HELPERS if name in wanted]
-
-
 def _head(context: Context) -> str:
     """Where the module comes from."""
     options = context.options
@@ -123,30 +101,14 @@ def _head(context: Context) -> str:
     lines = [
         f"Made by energyc {options.version} from {options.label}",
         f"SHA-256 of the spec: {digest}",
-        f"Rules: {', '.join(context.features.rules)}",
+        f"Rules: {', '.join(rule.name for rule in context.features.rules)}",
         f"Passes: {options.passes}",
     ]
     return safe("\n".join([*lines, f"Options: {options.settings}"] if options.settings else lines))
 
 
-def _imports(text: str) -> str:
-    """The imports that a text needs."""
-
-    def used(pattern: str) -> bool:
-        return re.search(pattern, text) is not None
-
-    names = [name for name in ("Callable", "Iterable", "Iterator", "Mapping", "Sequence") if used(rf"\b{name}\b")]
-    lines = [f"import {name}" for name in ("cmath", "itertools", "math") if used(rf"\b{name}\.")]
-    lines += [f"from collections.abc import {', '.join(sorted({*names, 'Sequence'}))}", "from typing import NamedTuple"]
-    lines += ["", "import torch", *(["import torch.nn.functional as F"] if used(r"\bF\.") else [])]
-    lines += ["from torch import Tensor, nn"]
-    if used(r"\bonce_differentiable\b"):
-        lines.append("from torch.autograd.function import once_differentiable")
-    return "\n".join(lines)
-
-
 def _class_doc(context: Context) -> str:
-    """The states, what the equations below are written with, and how what is derived from it is called."""
+    """The states, what the equations below are written with, and the names of what is derived from it."""
     network = context.network
     shapes = ", ".join(f"{name}[{', '.join(s.node.dims)}]" for name, s in network.states.items())
     sizes = ", ".join(f"{name} = {size.value}" for name, size in network.sizes.items())
@@ -162,6 +124,3 @@ def _class_doc(context: Context) -> str:
 
 def _indented(text: str) -> str:
     return textwrap.indent(text, "    ")
-
-
-__all__ = ["HELPERS", "Options", "torch_module"]

@@ -42,19 +42,17 @@ class TorchWriter:
     """Writes nodes as expressions of what is already named.
 
     ``sizes`` and ``values`` give dims and consts; ``letters`` the wished letters of each dim in an einsum.
-    ``needed`` collects the helper functions that the module has to define.
     """
 
     def __init__(self, sizes: Mapping[str, int], values: Mapping[str, float], letters: Mapping[str, str]) -> None:
         self.sizes = sizes
         self.values = values
         self.letters = letters
-        self.needed: set[str] = set()
         self.names: dict[Node, str] = {}
         self.masks: dict[Node, str] = {}
         self.dying: set[Node] = set()
         self._in_place = False
-        self._access = AccessWriter(sizes, self.code, self.needed.add)
+        self._access = AccessWriter(sizes, self.code)
         self._convolution = ConvolutionWriter(sizes, self.code, lambda: self.names)
         self._rules: tuple[tuple[type[Node], Callable[..., Code]], ...] = (
             (Input, self._input),
@@ -113,9 +111,8 @@ class TorchWriter:
         raise KeyError(f"the input {node.name!r} has no name here")
 
     def _index_writer(self, node: Node) -> IndexWriter:
-        self.needed.add("positions")
         extents = [self.sizes[d] for d in node.dims]
-        return IndexWriter(extents, self.sizes.__getitem__, lambda n: self.code(n).at(ATOM), self.needed.add)
+        return IndexWriter(extents, self.sizes.__getitem__, lambda n: self.code(n).at(ATOM))
 
     def mask(self, node: Indicator) -> Code:
         """An indicator as truth values."""
@@ -267,8 +264,6 @@ class TorchWriter:
             return functions.power(argument, node.function.parameter)
         if self._in_place and (argument.fresh or node.argument in self.dying) and name in functions.IN_PLACE:
             return Code(functions.IN_PLACE[name].format(u=argument.text), 4, True)
-        if name in functions.HELPERS:
-            self.needed.add(name)
         return functions.apply(name, argument)
 
     def _axes(self, node: Reduction) -> list[int]:
@@ -324,7 +319,6 @@ class TorchWriter:
             sizes = ", ".join(str(self.sizes[node.argument.dims[a]]) for a in node.axes)
             flat = argument.method(f"flatten({axes[0]}, {axes[-1]})").method(f"softmax({axes[0]})", fresh=True)
             return flat.method(f"unflatten({axes[0]}, ({sizes}))", fresh=True)
-        self.needed.add("softmax")
         return Code(f"softmax({argument.text}, {_axes_text(axes)})", 4, True)
 
     def _logsumexp(self, node: LogSumExp) -> Code:
@@ -335,7 +329,6 @@ class TorchWriter:
 
     def _or_zero(self, code: Code) -> Code:
         """An empty reduction gives 0."""
-        self.needed.add("or_zero")
         return Code(f"or_zero({code.text})", 4, True)
 
     def _max(self, node: Max) -> Code:
@@ -343,7 +336,6 @@ class TorchWriter:
         return code if self._never_empty(node) else self._or_zero(code)
 
     def _argmax(self, node: ArgMax) -> Code:
-        self.needed.add("first_largest")
         return Code(f"first_largest({self._masked(node).text}, {_axes_text(self._axes(node))})", 4, True)
 
 
@@ -355,31 +347,3 @@ def _present(node: Einsum) -> set[int]:
 
 def _axes_text(axes: Sequence[int]) -> str:
     return str(axes[0]) if len(axes) == 1 else f"({', '.join(map(str, axes))})"
-
-
-HELPERS: Mapping[str, str] = {
-    "positions": '''def positions(size: int, axis: int, rank: int, device: torch.device) -> Tensor:
-    """``0 ... size - 1`` along one of ``rank`` axes."""
-    return torch.arange(size, device=device).view([size if k == axis else 1 for k in range(rank)])''',
-    "softmax": '''def softmax(x: Tensor, axes: int | tuple[int, ...]) -> Tensor:
-    """Softmax along several axes; 0 where every entry is -inf."""
-    top = x.amax(axes, keepdim=True)
-    weights = torch.exp(x - top.masked_fill(top == float("-inf"), 0.0))
-    total = weights.sum(axes, keepdim=True)
-    return weights / total.masked_fill(total == 0, 1.0)''',
-    "or_zero": '''def or_zero(x: Tensor) -> Tensor:
-    """0 in the place of -inf, which is what a reduction of nothing gives."""
-    return x.masked_fill(x == float("-inf"), 0.0)''',
-    "first_largest": '''def first_largest(x: Tensor, axes: int | tuple[int, ...]) -> Tensor:
-    """1 at the first largest entry along the axes, else 0; 0 where every entry is -inf."""
-    axes = (axes,) if isinstance(axes, int) else axes
-    kept = [k for k in range(x.dim()) if k not in axes]
-    flat = x.permute(*kept, *axes).flatten(len(kept))
-    best = flat.max(-1, keepdim=True)
-    hot = torch.zeros_like(flat).scatter_(-1, best.indices, 1.0) * (best.values > float("-inf"))
-    shape = [x.shape[k] for k in (*kept, *axes)]
-    order = [(*kept, *axes).index(k) for k in range(x.dim())]
-    return hot.view(shape).permute(order)''',
-}
-
-__all__ = ["HELPERS", "TorchWriter"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from energyc.emit.code import Code, number, product
 from energyc.emit.names import Identifiers
@@ -16,6 +16,9 @@ from energyc.ir import ONE, Add, Coefficient, Einsum, Indicator, Map, Node, Soft
 from energyc.ir.nodes import LogSumExp
 from energyc.plan import Passes, PlannedRoutine
 from energyc.plan.stack import Stack
+
+#: Expressions of outputs: of each sample, and those summed over the batch.
+Codes = tuple[dict[str, Code], dict[str, Code]]
 
 
 class RoutineWriter:
@@ -34,27 +37,35 @@ class RoutineWriter:
         self.reads: Counter[Node] = Counter()
         writer.dying = set()
 
-    def write(self, routine: PlannedRoutine) -> list[Code]:
-        """The statements go to ``lines``; returns the expressions of the outputs."""
+    def write(self, routine: PlannedRoutine, early: Callable[[Mapping[str, Code]], list[str]] | None = None) -> Codes:
+        """The statements go to ``lines``; returns the expressions of the outputs by key.
+
+        ``early`` gives the lines of an early return, for which only what is not summed is computed.
+        """
         late = _summed_late(routine)
         self.reads = _reads(routine, late)
         wishes = {o.node: o.wish for o in routine.outputs}
-        results: list[Code] = []
+        statements = [node for node in routine.statements if node not in late]
+        plain = [output for output in routine.outputs if not output.summed]
+        before = set(walk([output.node for output in plain])) if early else set(statements)
         with self.writer.scope({}, in_place=self.passes.inplace):
-            for node in routine.statements:
-                if node not in late:
-                    self._state(node, self.names.get(node) or wishes.get(node) or self._wish(node))
-            for output in routine.outputs:
-                results.append(self._summed(output.node) if output.summed else self._full(output.node))
-        return results
+            for node in (node for node in statements if node in before):
+                self._state(node, self.names.get(node) or wishes.get(node) or self._wish(node))
+            codes = {output.key: self._full(output.node) for output in plain}
+            self.lines += early(codes) if early else []
+            for node in (node for node in statements if node not in before):
+                self._state(node, self.names.get(node) or wishes.get(node) or self._wish(node))
+            return codes, {output.key: self._summed(output.node) for output in routine.outputs if output.summed}
 
-    def prune(self, outputs: Sequence[Code]) -> None:
+    def prune(self, outputs: Iterable[Code]) -> None:
         """Drop assignments that nothing after them reads: the product that held them was written another way."""
         text = " ".join(code.text for code in outputs)
         kept: list[str] = []
         for line in reversed(self.lines):
             name = re.match(r"\w+", line)
-            if name and re.search(rf"(?<![\w.\"]){name.group()}\b", text):
+            if line.startswith(("if ", "    ")):
+                kept.append(line)
+            elif name and re.search(rf"(?<![\w.\"]){name.group()}\b", text):
                 kept.append(line)
                 text += " " + (line.split("=", 1)[1] if re.match(r"\w+ = ", line) else line)
         self.lines = kept[::-1]
@@ -180,7 +191,6 @@ class RoutineWriter:
             return None
         reading = access.index.args[0]
         assert isinstance(reading, Node)
-        self.writer.needed.add("scatter_add")
         source = reduction(self.writer.code(access.source.node), [BATCH, *axes], [BATCH, *read, *others])
         size = self.writer.sizes[node.labels[access.head]]
         code = Code(f"scatter_add({source.text}, {self.writer.code(reading).text}, {size})", fresh=True)
@@ -224,13 +234,3 @@ def _entered(routine: PlannedRoutine, late: set[Node]) -> set[Node]:
             read.update(node.children)
     read.update(o.node for o in routine.outputs if not o.summed)
     return read & late
-
-
-HELPERS: Mapping[str, str] = {
-    "scatter_add": '''def scatter_add(t: Tensor, index: Tensor, size: int) -> Tensor:
-    """The adjoint of ``table[index]``: rows of t are added up where they were read from."""
-    rows = t.reshape(index.numel(), *t.shape[index.dim() :])
-    return t.new_zeros((size, *rows.shape[1:])).index_add_(0, index.reshape(-1), rows)''',
-}
-
-__all__ = ["HELPERS", "RoutineWriter"]

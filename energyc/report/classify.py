@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from energyc.analysis.classify import classify
-from energyc.analysis.rules import RULES, admissible
+from energyc.analysis.rules import admissible
 from energyc.analysis.together import Together
 from energyc.analysis.verdict import Tie, Verdict
 from energyc.analysis.witness_data import witness_data
@@ -16,6 +16,7 @@ from energyc.notation import Notation, left_side, of_network
 from energyc.notation.spelling import DEFINITIONS
 from energyc.report.classes import Classes, RuleReport, SumReport, TermReport
 from energyc.resolve.network import Network
+from energyc.rules import RULES
 
 
 def classes_of(network: Network) -> Classes:

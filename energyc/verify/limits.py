@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from energyc.emit.features import CONTRAST
+from energyc.rules import RULES
 from energyc.verify.compare import measure_all
 from energyc.verify.probe import Probe
 from energyc.verify.rest import Rest, copied
@@ -19,6 +19,8 @@ from energyc.verify.spectrum import Spectrum
 from energyc.verify.sweep import Sweep
 
 Gradient = Mapping[str, Tensor]
+#: The rule that all others are judged by.
+REFERENCE = "implicit"
 #: States times steps beyond which no longer path is stored.
 LONGEST = 4e7
 #: A sweep may stop once it is this near, and starts no nearer than that.
@@ -58,7 +60,7 @@ class Laboratory:
         self.step = None if found.factor == 1.0 else found.step[0]
         self.spectrum = spectrum if found.factor == 1.0 else None
         self.nudge_steps = self.steps_for(SETTLED)
-        self.reference: Gradient = self.at_rest("implicit").params
+        self.reference: Gradient = self.at_rest(REFERENCE).params
 
     def at_rest(self, rule: str, **settings: Any) -> Any:
         """A rule's gradients from the equilibrium."""
@@ -80,12 +82,17 @@ class Laboratory:
         return measure_all(gradient, self.reference).relative_error
 
     def limit(self, rule: str) -> Limit:
-        """The limit of a rule."""
-        return _LIMITS[rule](self)
+        """The limit of a rule: by its nudge, by its steps, by itself, or against differences of the cost."""
+        declared = RULES[rule]
+        if declared.order is not None:
+            return contrast(self, rule, declared.order or self.net.points)
+        if "trajectory" in declared.needs:
+            return unrolled(self, rule, last_steps="steps" in declared.settings)
+        return differences(self) if rule == REFERENCE else converged(self, rule)
 
     def beta(self, rule: str) -> float | None:
         """What ``beta = auto`` is in float64 at rest; None for a rule without one."""
-        found: float | None = self.at_rest(rule, nudge_steps=TRIAL, beta="auto").beta if rule in CONTRAST else None
+        found: float | None = self.at_rest(rule, nudge_steps=TRIAL, beta="auto").beta if RULES[rule].contrasts else None
         return found
 
 
@@ -168,22 +175,19 @@ def _top(lab: Laboratory, rule: str) -> float:
 # ---------------------------------------------------------------- the others
 
 
-def adjoint(lab: Laboratory) -> Limit:
-    """The adjoint's own iteration, converged: it has no small number."""
-    found = lab.at_rest("adjoint", nudge_steps=None).params
+def converged(lab: Laboratory, rule: str) -> Limit:
+    """A rule's own iteration, converged: it has no small number."""
+    found = lab.at_rest(rule, nudge_steps=None).params
     error = lab.error(found)
     off = "" if error < 1e-6 else f"its error is {error:.1e}, not under 1e-6"
     return Limit(found, Sweep("steps", ((math.inf, error),)), "exact", off)
 
 
-def truncated(lab: Laboratory) -> Limit:
-    """Backpropagation through more and more steps from the equilibrium."""
-    return _longer(lab, 1, lambda k: lab.gradients("tbptt", steps=k, states=copied(lab.states), nudge_steps=k))
-
-
-def unrolled(lab: Laboratory) -> Limit:
-    """Backpropagation through more and more steps from the start."""
-    return _longer(lab, 8, lambda k: lab.gradients("bptt", steps=k))
+def unrolled(lab: Laboratory, rule: str, *, last_steps: bool) -> Limit:
+    """Backpropagation through more and more steps: the last ones at the equilibrium, or all from the start."""
+    if last_steps:
+        return _longer(lab, 1, lambda k: lab.gradients(rule, steps=k, states=copied(lab.states), nudge_steps=k))
+    return _longer(lab, 8, lambda k: lab.gradients(rule, steps=k))
 
 
 def _longer(lab: Laboratory, first: int, gradients: Callable[[int], Any]) -> Limit:
@@ -253,18 +257,3 @@ def _settled_again(lab: Laboratory) -> dict[str, Tensor]:
             break
         before = now
     return states
-
-
-_LIMITS: Mapping[str, Callable[[Laboratory], Limit]] = {
-    "ep": lambda lab: contrast(lab, "ep", 1),
-    "centered-ep": lambda lab: contrast(lab, "centered-ep", 2),
-    "vf": lambda lab: contrast(lab, "vf", 2),
-    "aep": lambda lab: contrast(lab, "aep", 2),
-    "tracking-aep": lambda lab: contrast(lab, "tracking-aep", 2),
-    "adjoint": adjoint,
-    "holomorphic-ep": lambda lab: contrast(lab, "holomorphic-ep", lab.net.points),
-    "holomorphic-aep": lambda lab: contrast(lab, "holomorphic-aep", lab.net.points),
-    "tbptt": truncated,
-    "bptt": unrolled,
-    "implicit": differences,
-}

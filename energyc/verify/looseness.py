@@ -14,7 +14,7 @@ from typing import Any
 
 from torch import Tensor
 
-from energyc.analysis.rules import UNROLL
+from energyc.rules import RULES
 from energyc.verify.compare import Measure, measure_all, measure_each
 from energyc.verify.limits import Laboratory
 from energyc.verify.rest import copied
@@ -121,7 +121,7 @@ def _tried(
 
 
 def _gradients(lab: Laboratory, rule: str, beta: float | None, steps: int, states: dict[str, Tensor]) -> Any:
-    if rule in UNROLL:
+    if "trajectory" in RULES[rule].needs:
         return lab.gradients(rule, steps=steps)
     nudge_steps = lab.steps_for(SETTLED) or LONG
     return lab.gradients(rule, steps=0, states=copied(states), nudge_steps=nudge_steps, beta=beta)

@@ -14,7 +14,7 @@ from energyc.analysis.checker import check
 from energyc.analysis.classify import classify
 from energyc.analysis.decide import decide
 from energyc.analysis.problem import ForceField
-from energyc.analysis.rules import RULES, admissible
+from energyc.analysis.rules import admissible
 from energyc.analysis.verdict import Verdict
 from energyc.analysis.witness_data import witness_data
 from energyc.calculus import gradient
@@ -23,6 +23,7 @@ from energyc.ir.interpreter import evaluate
 from energyc.ir.text import format_graph, parse_graph
 from energyc.resolve import resolve
 from energyc.resolve.network import Network
+from energyc.rules import RULES
 from energyc.syntax import parse
 
 HEAD = """network tried

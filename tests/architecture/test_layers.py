@@ -26,6 +26,8 @@ ORDER = (
     "analysis",
     "plan",
     "emit",
+    "runtime",
+    "rules",
     "verify",
     "data",
     "train",

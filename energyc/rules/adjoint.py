@@ -1,0 +1,45 @@
+"""The adjoint equation, relaxed beside the states."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from energyc.runtime.equations import Equations
+from energyc.runtime.gradients import averaged
+from energyc.runtime.phases import NudgeMonitor, advance_, settle
+from energyc.runtime.records import Fixed, Gradients, RuleSettings, Tensors
+from energyc.runtime.rule import rule
+from energyc.runtime.states import filled, finite, relative_change, take
+
+
+@rule("adjoint", exact="any", settings=("steps",))
+def adjoint(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, settings: RuleSettings) -> Gradients:
+    """The limit of ``tracking-aep`` as beta -> 0.
+
+        a <- P^T (a + step (J^T a + dC/dz))  while the states go on,    dC/dtheta = <a, dF/dtheta>
+
+    Its fixed point is the exact adjoint whatever the force; it is no local rule. Samples whose adjoint diverged take no
+    part.
+    """
+    free = settle(net, start, fixed, settings.free)
+    states, step = [x.clone() for x in free.states], settings.nudge.step
+    a = [torch.zeros_like(x) for x in states]
+    monitor = NudgeMonitor(settings.nudge, net.dtype)
+    for k in monitor.steps():
+        slopes = filled(net._cost_force(states, fixed, targets), states)
+        back = filled(net._force_adjoint(states, fixed, a), states)
+        moved = [x + h * (b + c) for x, b, c, h in zip(a, back, slopes, step)]
+        force = net._force(states, fixed)
+        moved = net._project_adjoint([x + h * f for x, f, h in zip(states, force, step)], moved)
+        if monitor.is_due(k) and monitor.settled(relative_change(moved, a)):
+            break
+        a = moved
+        advance_(net, states, force, step)
+    kept = finite(a)
+    at, ends, aims = fixed, free.states, targets
+    if not bool(kept.all()):
+        rows = kept.nonzero()[:, 0]
+        at, ends, a, aims = fixed.rows(rows), take(ends, rows), take(a, rows), take(targets, rows)
+    slopes_by_param = [net._force_pullback(ends, at, a)[1], net._cost_gradient(ends, at, aims)]
+    return averaged(net, slopes_by_param, free, fixed, targets, settings, None, kept)

@@ -1,0 +1,34 @@
+"""One-sided equilibrium propagation."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from energyc.runtime.contrast import contrast, nudging_strength
+from energyc.runtime.equations import Equations
+from energyc.runtime.phases import nudged, settle
+from energyc.runtime.records import Fixed, Gradients, RuleSettings, Tensors
+from energyc.runtime.rule import rule
+
+
+@rule(
+    "ep",
+    exact="gradient",
+    needs=("contrast",),
+    settings=("beta", "steps"),
+    order=1,
+    instead="tracking-aep",
+)
+def ep(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, settings: RuleSettings) -> Gradients:
+    """Equilibrium propagation with one nudged phase (Scellier and Bengio 2017).
+
+    The nudged phase starts at the equilibrium z* and follows F - beta dC/dz; then
+
+        dC/dtheta = (dE/dtheta(z(+beta)) - dE/dtheta(z*)) / beta + O(beta).
+
+    Where F is a gradient, J = J^T, so that the displacement dz/dbeta = J^-1 dC/dz is the adjoint state.
+    """
+    free = settle(net, start, fixed, settings.free)
+    beta = nudging_strength(net, free, fixed, targets, settings)
+    plus = nudged(net, free.states, fixed, targets, beta, settings.nudge)
+    return contrast(net, free, plus, free.states, fixed, targets, settings, beta, beta)

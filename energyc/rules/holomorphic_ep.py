@@ -1,0 +1,32 @@
+"""Holomorphic equilibrium propagation."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from energyc.runtime.circle import circled
+from energyc.runtime.equations import Equations
+from energyc.runtime.phases import settle
+from energyc.runtime.records import Fixed, Gradients, RuleSettings, Tensors
+from energyc.runtime.rule import rule
+
+
+@rule(
+    "holomorphic-ep",
+    exact="gradient",
+    needs=("contrast", "holomorphic"),
+    settings=("radius", "points", "steps"),
+    order=0,
+    instead="holomorphic-aep",
+)
+def holomorphic_ep(
+    net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, settings: RuleSettings
+) -> Gradients:
+    """Nudges on a circle of radius r in the complex plane (Laborieux and Zenke 2022).
+
+        dC/dtheta = Re (1 / (N r)) sum_k exp(-2 pi i k / N) dE/dtheta(z(r exp(2 pi i k / N))) + O(r^N)
+
+    A Cauchy sum for the derivative at beta = 0, which exists where the force is analytic; F must be a gradient, as in
+    ``ep``.
+    """
+    return circled(net, settle(net, start, fixed, settings.free), fixed, targets, settings)

@@ -1,0 +1,40 @@
+"""Equilibrium propagation with the antisymmetric correction at the midpoint of both nudged phases."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from energyc.runtime.contrast import Corrections, centred
+from energyc.runtime.equations import Equations
+from energyc.runtime.phases import settle
+from energyc.runtime.records import Fixed, Gradients, RuleSettings, Tensors
+from energyc.runtime.rule import rule
+
+
+@rule(
+    "tracking-aep",
+    exact="any",
+    needs=("contrast", "correction"),
+    settings=("beta", "steps", "snapshots"),
+    order=2,
+)
+def tracking_aep(
+    net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, settings: RuleSettings
+) -> Gradients:
+    """Centred equilibrium propagation for any force, by a correction that tracks the free network.
+
+    With the midpoint m and half the difference v of both phases, they follow
+
+        F(z) -+ beta dC/dz -+ (J_nc - J_nc^T)(m) v.
+
+    m moves as a free network does and goes on settling; v moves by J^T(m) v - beta dC/dz(m) + O(v^3). So the contrast
+    tends to -J^-T dC/dz with a bias of O(beta^2), and no tight free phase is needed. One product serves both phases.
+    """
+
+    def correction(plus: Tensors, minus: Tensors) -> Corrections:
+        midpoint = [(p + m) / 2 for p, m in zip(plus, minus)]
+        half = [(p - m) / 2 for p, m in zip(plus, minus)]
+        up = net._correction(midpoint, fixed, half)
+        return up, [None if part is None else -part for part in up]
+
+    return centred(net, settle(net, start, fixed, settings.free), fixed, targets, settings, correction)

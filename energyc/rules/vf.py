@@ -1,0 +1,29 @@
+"""Equilibrium propagation for vector fields."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from energyc.runtime.contrast import centred
+from energyc.runtime.equations import Equations
+from energyc.runtime.phases import settle
+from energyc.runtime.records import Fixed, Gradients, RuleSettings, Tensors
+from energyc.runtime.rule import rule
+
+
+@rule(
+    "vf",
+    exact="gradient",
+    needs=("contrast",),
+    settings=("beta", "steps", "snapshots"),
+    order=2,
+    instead="tracking-aep",
+)
+def vf(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, settings: RuleSettings) -> Gradients:
+    """The centred contrast under any force (Scellier et al. 2018).
+
+        dC/dtheta ~ <(z(-beta) - z(+beta)) / (2 beta), dF/dtheta(z*)>
+
+    The contrast tends to -J^-1 dC/dz where the gradient needs -J^-T dC/dz: biased unless J = J^T, whatever beta.
+    """
+    return centred(net, settle(net, start, fixed, settings.free), fixed, targets, settings)

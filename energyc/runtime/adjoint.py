@@ -1,0 +1,44 @@
+"""The adjoint of a projected step, and of the equilibrium that it leaves in place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from energyc.runtime.equations import Equations
+from energyc.runtime.records import Fixed, Tensors
+from energyc.runtime.solvers import gmres
+from energyc.runtime.states import flatten, unflatten
+
+
+def project_back(
+    net: Equations, states: Tensors, fixed: Fixed, seeds: Tensors, step: Sequence[float]
+) -> tuple[list[Tensor], list[Tensor]]:
+    """P^T seeds and step P^T seeds, P the derivative of the projection at z + step F(z)."""
+    if net.constrained:
+        moved = [x + h * f for x, f, h in zip(states, net._force(states, fixed), step)]
+        seeds = net._project_adjoint(moved, seeds)
+    return list(seeds), [h * u for u, h in zip(seeds, step)]
+
+
+def solve_adjoint(net: Equations, states: Tensors, fixed: Fixed, seeds: Tensors, step: Sequence[float]) -> list[Tensor]:
+    """step P^T lambda, where lambda = seeds + (I + step J)^T P^T lambda, by GMRES.
+
+    Raises RuntimeError where the system is singular or the solve stalls.
+    """
+
+    def operator(flat: Tensor) -> Tensor:
+        projected, pushed = project_back(net, states, fixed, unflatten(flat, states), step)
+        back = net._force_adjoint(states, fixed, pushed)
+        return flat - flatten([u if b is None else u + b for u, b in zip(projected, back)])
+
+    goal = 1e-12 if net.dtype == torch.float64 else 1e-5
+    flat, residual = gmres(operator, flatten(seeds), tolerance=goal, restart=60, cycles=40)
+    worst = float(residual.max())
+    if not worst <= 1e3 * goal:
+        finite = worst < float("inf")
+        why = "there may be no isolated equilibrium here" if finite else "a derivative here is not finite"
+        raise RuntimeError(f"the implicit solve stopped at a relative residual of {worst:.1e}; {why}")
+    return project_back(net, states, fixed, unflatten(flat, states), step)[1]

@@ -1,0 +1,217 @@
+"""What a generated module says about one network: its sizes, its settings, its equations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from energyc.runtime.records import Fixed, Tensors
+
+
+class Equations(nn.Module):
+    """The equations of a network, on lists of tensors in the order of its states, targets and readouts.
+
+    Notation: states z, params theta, force F, cost C, J = dF/dz; J_nc is the Jacobian of the terms that are not proved
+    conservative. A generated class overrides what is not trivial for its network. Results by params are summed over the
+    batch; all others are [batch, ...].
+    """
+
+    name: str
+    state_shapes: Mapping[str, tuple[int, ...]]
+    #: The shape of each input without the batch, and the size of the dim that an integer input indexes.
+    clamp_shapes: Mapping[str, tuple[tuple[int, ...], int | None]] = {}
+    target_shapes: Mapping[str, tuple[tuple[int, ...], int | None]] = {}
+    #: Attributes of the params that Python does not let keep their names.
+    param_attributes: Mapping[str, str] = {}
+    param_bounds: Mapping[str, tuple[float | None, float | None]] = {}
+    #: Params that only terms without an energy read.
+    force_params: tuple[str, ...] = ()
+    term_names: tuple[str, ...] = ()
+    readout_names: tuple[str, ...] = ()
+    metric_names: tuple[str, ...] = ()
+    #: Whether a state is kept in a set.
+    constrained = False
+    #: Rules that are biased on this network, each with the reason.
+    biased: Mapping[str, str] = {}
+
+    relax_solver = "gradient"
+    relax_steps: int
+    relax_step: tuple[float, ...]
+    relax_tolerance: float | None = None
+    relax_chunk = 25
+    relax_max_steps: int | None = None
+    relax_explosion: float | None = 1e4
+    beta: float | str | None = None
+    #: The strength that ``auto`` last chose.
+    last_beta: float | None = None
+    nudge_steps: int | None = None
+    points = 4
+    radius: float | str | None = None
+    snapshots: int | None = None
+
+    def __init__(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> None:
+        super().__init__()
+        anchor = torch.zeros((), device=device, dtype=dtype or torch.get_default_dtype())
+        self.register_buffer("_anchor", anchor, persistent=False)
+        self._anchor: Tensor
+
+    @property
+    def device(self) -> torch.device:
+        """Where the network lives."""
+        return self._anchor.device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The dtype of params and states."""
+        return self._anchor.dtype
+
+    @property
+    def state_names(self) -> tuple[str, ...]:
+        """The states in the order of the spec."""
+        return tuple(self.state_shapes)
+
+    @property
+    def params(self) -> dict[str, Tensor]:
+        """Untied params by the spec's names; a tie's name gives a read-only view of its source."""
+        return {**self._owners(), **self._ties()}
+
+    def _owners(self) -> dict[str, nn.Parameter]:
+        """Untied params by the spec's names."""
+        names = {attribute: name for name, attribute in self.param_attributes.items()}
+        return {
+            names.get(attribute, attribute): param for attribute, param in self._parameters.items() if param is not None
+        }
+
+    def _param(self, start: Tensor) -> nn.Parameter:
+        """A param with its starting value, which is made in float64 on the CPU."""
+        return nn.Parameter(start.to(self.device, self.dtype))
+
+    def _constant(self, name: str, value: Tensor) -> None:
+        """A tensor that depends on sizes alone; it moves with the network and is no part of its state dict."""
+        self.register_buffer(name, value, persistent=False)
+
+    def _ties(self) -> dict[str, Tensor]:
+        """The tied names, each a view of its source."""
+        return {}
+
+    # ---------------------------------------------------------------- equations
+
+    def _prepare(self, *clamps: Tensor) -> Fixed:
+        """What depends on clamps and params alone."""
+        raise NotImplementedError
+
+    def _start(self, fixed: Fixed) -> list[Tensor]:
+        """Where the states start: at zero."""
+        batch = len(fixed[:1][0])
+        return [
+            torch.zeros((batch, *shape), device=self.device, dtype=self.dtype) for shape in self.state_shapes.values()
+        ]
+
+    def _terms(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
+        """Each energy term: [batch]."""
+        return []
+
+    def _force(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
+        """The force on each state, of energies and forces together."""
+        raise NotImplementedError
+
+    def _readouts(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
+        """The answers."""
+        return []
+
+    def _cost(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor]:
+        """The cost: one entry [batch]."""
+        raise ValueError(f"{self.name} has no cost")
+
+    def _metrics(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor]:
+        """What is reported and not trained on: [batch] each."""
+        return []
+
+    def _project_(self, states: list[Tensor]) -> None:
+        """Each state onto its constraint set, in place."""
+
+    def _step_(self, states: list[Tensor], fixed: Fixed, step: Sequence[float]) -> None:
+        """One step of the relaxation, in place; ``step`` is the step size of each state."""
+        raise NotImplementedError
+
+    # ---------------------------------------------------------------- derivatives
+
+    def _force_pullback(
+        self, states: Tensors, fixed: Fixed, seeds: Tensors, params: bool = True
+    ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
+        """J^T seeds, and with ``params`` <seeds, dF/dtheta>."""
+        raise NotImplementedError
+
+    def _force_adjoint(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> list[Tensor | None]:
+        """J^T seeds."""
+        return self._force_pullback(states, fixed, seeds, params=False)[0]
+
+    def _force_tangent(self, states: Tensors, fixed: Fixed, directions: Tensors) -> list[Tensor]:
+        """J directions."""
+        raise NotImplementedError
+
+    def _clamp_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
+        """<seeds, dF/dx> for each real clamp x."""
+        return {}
+
+    def _cost_pullback(
+        self, states: Tensors, fixed: Fixed, targets: Tensors, params: bool = True
+    ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
+        """dC/dz, None where the cost does not read a state, and with ``params`` the direct dC/dtheta."""
+        raise ValueError(f"{self.name} has no cost")
+
+    def _cost_force(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor | None]:
+        """dC/dz, None where the cost does not read a state."""
+        return self._cost_pullback(states, fixed, targets, params=False)[0]
+
+    def _cost_gradient(self, states: Tensors, fixed: Fixed, targets: Tensors) -> dict[str, Tensor]:
+        """The direct dC/dtheta."""
+        return self._cost_pullback(states, fixed, targets)[1]
+
+    def _readout_pullback(
+        self, states: Tensors, fixed: Fixed, seeds: Tensors
+    ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
+        """<seeds, d readouts/dz>, and the same by params and real clamps."""
+        return [None for _ in states], {}
+
+    def _start_pullback(self, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
+        """<seeds, d start> by params and real clamps."""
+        return {}
+
+    def _project_adjoint(self, at: Tensors, seeds: Tensors) -> list[Tensor]:
+        """P^T seeds, P the derivative of the projection at a point."""
+        return list(seeds)
+
+    def _energy_gradient(self, states: Tensors, fixed: Fixed) -> dict[str, Tensor]:
+        """dE/dtheta."""
+        return {}
+
+    def _user_force_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
+        """<seeds, dF/dtheta> of the terms without an energy, or that hold a state fixed in theirs."""
+        if not self.force_params:
+            return {}
+        slopes = self._force_pullback(states, fixed, seeds)[1]
+        return {name: slopes[name] for name in self.force_params}
+
+    def _correction(self, states: Tensors, fixed: Fixed, directions: Tensors) -> list[Tensor | None]:
+        """(J_nc - J_nc^T) directions."""
+        raise ValueError(f"{self.name} was compiled without a rule that corrects for a force that is no gradient")
+
+    def _hold(self, states: Tensors, fixed: Fixed) -> Any:
+        """What the correction at these states needs, whatever the direction."""
+        raise ValueError(f"{self.name} was compiled without a rule that corrects at the equilibrium")
+
+    def _held_correction(self, held: Any, fixed: Fixed, directions: Tensors) -> list[Tensor | None]:
+        """(J_nc - J_nc^T) directions at the states that were held."""
+        raise ValueError(f"{self.name} was compiled without a rule that corrects at the equilibrium")
+
+    def _extended(self) -> Any:
+        """The holomorphic extension: the equations on complex states."""
+        raise ValueError(f"{self.name} was compiled without a holomorphic rule")
+
+    def _penalty(self, states: Tensors, fixed: Fixed, directions: Tensors) -> tuple[list[Tensor], dict[str, Tensor]]:
+        """|J_nc directions|^2, and its slope by theta."""
+        raise ValueError(f"there is no Jacobian penalty in this module: {self.name} was compiled without one")

@@ -1,0 +1,76 @@
+"""From what a learning rule measured to the gradients that a user gets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from energyc.runtime.equations import Equations
+from energyc.runtime.records import Fixed, FreePhase, Gradients, RuleSettings, Tensors
+from energyc.runtime.states import norm, per_sample
+
+#: Slopes by param, summed over the batch.
+Slopes = dict[str, Tensor]
+
+
+def averaged(
+    net: Equations,
+    slopes: Sequence[Slopes],
+    free: FreePhase,
+    fixed: Fixed,
+    targets: Tensors,
+    settings: RuleSettings,
+    beta: float | None = None,
+    kept: Tensor | None = None,
+    health: dict[str, Tensor] | None = None,
+) -> Gradients:
+    """A rule's slopes averaged over the samples ``kept``, those of penalty and defence over all.
+
+    A param that nothing reads gets zeros.
+    """
+    kept = torch.ones_like(free.frozen) if kept is None else kept
+    steadying, measured = penalised(net, free, fixed, settings)
+    owners = net._owners()
+    params = {}
+    for name, owner in owners.items():
+        zero = torch.zeros_like(owner, requires_grad=False)
+        params[name] = sum((part[name] for part in slopes if name in part), zero) / max(1, int(kept.sum()))
+        params[name] += sum((part[name] for part in steadying if name in part), zero) / len(kept)
+    cost = net._cost(free.states, fixed, targets)[0]
+    states = dict(zip(net.state_names, free.states))
+    return Gradients(
+        params, cost, states, free.residual, free.steps, beta, kept, owners, {**measured, **(health or {})}
+    )
+
+
+def penalised(
+    net: Equations, free: FreePhase, fixed: Fixed, settings: RuleSettings
+) -> tuple[list[Slopes], dict[str, Tensor]]:
+    """Slopes of the residual defence and of the Jacobian penalty, states held fixed, and both: [batch] each."""
+    slopes, measured = [], {"frozen": free.frozen}
+    if settings.defence:
+        measured["defence"], slope = residual_defence(net, free, fixed, settings)
+        slopes.append(slope)
+    if settings.penalty:
+        measured["penalty"], slope = jacobian_penalty(net, free.states, fixed, settings.penalty)
+        slopes.append(slope)
+    return slopes, measured
+
+
+def residual_defence(net: Equations, free: FreePhase, fixed: Fixed, settings: RuleSettings) -> tuple[Tensor, Slopes]:
+    """|step F|^2 / |z|^2 of each sample, and the slope of ``settings.defence`` times it."""
+    force, step = net._force(free.states, fixed), settings.free.step
+    sizes = [norm(x).square() + 1e-12 for x in free.states]
+    value = sum((h * norm(f)).square() / s for f, h, s in zip(force, step, sizes))
+    seeds = [2 * settings.defence * h * h * f / per_sample(s, f) for f, h, s in zip(force, step, sizes)]
+    return torch.as_tensor(value), net._force_pullback(free.states, fixed, seeds)[1]
+
+
+def jacobian_penalty(net: Equations, states: Tensors, fixed: Fixed, weight: float) -> tuple[Tensor, Slopes]:
+    """|J_nc w|^2 / dim for one random w a sample (Hutchinson 1989), and the slope of ``weight`` times it."""
+    directions = [torch.randn_like(x) for x in states]
+    size = sum(x[0].numel() for x in states)
+    (square,), slopes = net._penalty(states, fixed, directions)
+    return square / size, {name: weight / size * slope for name, slope in slopes.items()}

@@ -1,0 +1,79 @@
+"""A network inside a host network: its readouts at equilibrium as one operation of autograd."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from torch import Tensor
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
+
+from energyc.runtime.adjoint import solve_adjoint
+from energyc.runtime.equations import Equations
+from energyc.runtime.inputs import free_phase, prepared, starting_states
+from energyc.runtime.phases import settle
+from energyc.runtime.records import Tensors
+from energyc.runtime.states import filled
+from energyc.runtime.trajectory import settle_recorded, steps_back
+
+
+class EquilibriumFunction(Function):
+    """Readouts at equilibrium, differentiable in params and real clamps (no double backward)."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, net: Equations, clamps: dict[str, Tensor], rule: str, names: list[str], *tensors: Tensor
+    ) -> Any:
+        """Relax and read out."""
+        fixed, phase = prepared(net, clamps), free_phase(net, None, None, None)
+        states = starting_states(net, None, fixed)
+        ctx.trajectory = None
+        if rule == "bptt":
+            free, ctx.trajectory = settle_recorded(net, states, fixed, phase)
+        else:
+            free = settle(net, states, fixed, phase)
+        ctx.net, ctx.names, ctx.fixed, ctx.phase, ctx.states = net, names, fixed, phase, free.states
+        return tuple(net._readouts(free.states, fixed))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *seeds: Tensor) -> Any:
+        """The adjoint: the readouts' own slopes, then the equilibrium's or the steps'."""
+        net = ctx.net
+        back, direct = net._readout_pullback(ctx.states, ctx.fixed, seeds)
+        through = through_equilibrium if ctx.trajectory is None else through_steps
+        slopes = [direct, *through(ctx, filled(back, ctx.states))]
+        return (None, None, None, None, *totals(slopes, ctx.names), *totals(slopes, net._owners()))
+
+
+def through_equilibrium(ctx: Any, seeds: Tensors) -> list[dict[str, Tensor]]:
+    """Slopes by params and clamps of seeds on the equilibrium."""
+    net, states, fixed = ctx.net, ctx.states, ctx.fixed
+    pushed = solve_adjoint(net, states, fixed, seeds, ctx.phase.step)
+    return [net._force_pullback(states, fixed, pushed)[1], net._clamp_gradient(states, fixed, pushed)]
+
+
+def through_steps(ctx: Any, seeds: list[Tensor]) -> list[dict[str, Tensor]]:
+    """Slopes by params and clamps of seeds on the end of the recorded steps."""
+    net, fixed, slopes = ctx.net, ctx.fixed, []
+    for step in steps_back(net, ctx.trajectory, seeds, fixed, ctx.phase):
+        seeds = step.seeds
+        slopes.append(step.slopes)
+        part = net._clamp_gradient(step.states, step.fixed, step.pushed)
+        slopes.append(spread(part, step.rows, len(seeds[0])))
+    seeds = net._project_adjoint(net._start(fixed), seeds)
+    return [*slopes, net._start_pullback(fixed, seeds)]
+
+
+def spread(parts: dict[str, Tensor], rows: Tensor | None, batch: int) -> dict[str, Tensor]:
+    """What belongs to some samples as what belongs to all, zeros for the others."""
+    if rows is None:
+        return parts
+    return {name: part.new_zeros((batch, *part.shape[1:])).index_copy_(0, rows, part) for name, part in parts.items()}
+
+
+def totals(parts: list[dict[str, Tensor]], names: Iterable[str]) -> list[Tensor | None]:
+    """For each name the sum of the parts that have it, or None."""
+    values = ([part[name] for part in parts if name in part] for name in names)
+    return [sum(own[1:], own[0]) if own else None for own in values]

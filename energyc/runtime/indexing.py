@@ -1,0 +1,65 @@
+"""Positions, gathers, windows, and their adjoints."""
+
+from __future__ import annotations
+
+import itertools
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+
+def positions(size: int, axis: int, rank: int, device: torch.device) -> Tensor:
+    """``0 ... size - 1`` along one of ``rank`` axes."""
+    return torch.arange(size, device=device).view([size if k == axis else 1 for k in range(rank)])
+
+
+def element(table: Tensor, *places: Tensor | int) -> Tensor:
+    """Each sample's integers at places; -1 outside of the table."""
+    at = torch.broadcast_tensors(*(torch.as_tensor(p, device=table.device) for p in places))
+    sizes = table.shape[1:]
+    inside = torch.stack([(p >= 0) & (p < n) for p, n in zip(at, sizes)]).all(0)
+    found = table[:, *(p.clamp(0, n - 1) for p, n in zip(at, sizes))]
+    return torch.where(inside, found, -1)
+
+
+def windows(x: Tensor, axis: int, offset: int, counts: tuple[int, ...], strides: tuple[int, ...]) -> Tensor:
+    """``x[..., offset + sum(stride * i), ...]`` as a view with an axis for each i; 0 outside x."""
+    reach = [s * (n - 1) for s, n in zip(strides, counts)]
+    low = offset + sum(min(0, r) for r in reach)
+    high = offset + sum(max(0, r) for r in reach)
+    if low < 0 or high >= x.shape[axis]:
+        before, after = max(0, -low), max(0, high + 1 - x.shape[axis])
+        x = F.pad(x, [0, 0] * (x.dim() - axis - 1) + [before, after])
+        offset += before
+    first = offset + sum(min(0, r) for r in reach)
+    shape = (*x.shape[:axis], *counts, *x.shape[axis + 1 :])
+    steps = (*x.stride()[:axis], *(abs(s) * x.stride(axis) for s in strides), *x.stride()[axis + 1 :])
+    view = x.as_strided(shape, steps, x.storage_offset() + first * x.stride(axis))
+    backward = [axis + k for k, s in enumerate(strides) if s < 0]
+    return view.flip(backward) if backward else view
+
+
+def overlap_add(t: Tensor, size: int, offset: int, strides: tuple[int, ...]) -> Tensor:
+    """The adjoint of :func:`windows`: the window axes come last, one axis of ``size`` takes their place."""
+    k = len(strides)
+    counts = t.shape[t.dim() - k :]
+    reach = [s * (n - 1) for s, n in zip(strides, counts)]
+    before = max(0, -offset - sum(min(0, r) for r in reach))
+    after = max(0, offset + sum(max(0, r) for r in reach) + 1 - size)
+    total = t.new_zeros((*t.shape[: t.dim() - k], before + size + after))
+    along = max(range(k), key=lambda j: counts[j])
+    others = [j for j in range(k) if j != along]
+    for others_at in itertools.product(*(range(counts[j]) for j in others)):
+        start = before + offset + sum(strides[j] * i for j, i in zip(others, others_at))
+        entry = t.permute(*(t.dim() - k + j for j in others), *range(t.dim() - k), t.dim() - k + along)[others_at]
+        first = start + min(0, reach[along])
+        place = slice(first, first + abs(reach[along]) + 1, abs(strides[along]))
+        total[..., place] += entry.flip(-1) if strides[along] < 0 else entry
+    return total[..., before : before + size]
+
+
+def scatter_add(t: Tensor, index: Tensor, size: int) -> Tensor:
+    """The adjoint of ``table[index]``: rows of t are added up where they were read from."""
+    rows = t.reshape(index.numel(), *t.shape[index.dim() :])
+    return t.new_zeros((size, *rows.shape[1:])).index_add_(0, index.reshape(-1), rows)

@@ -1,0 +1,191 @@
+"""The class that users call: a network's equations, relaxed and differentiated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+from energyc.runtime.equations import Equations
+from energyc.runtime.gradients import averaged
+from energyc.runtime.host import EquilibriumFunction
+from energyc.runtime.inputs import (
+    checked_nudge_steps,
+    checked_strength,
+    free_phase,
+    ordered_states,
+    ordered_targets,
+    prepared,
+    starting_states,
+)
+from energyc.runtime.phases import PhaseTrace, energy, gradient_step, settle
+from energyc.runtime.records import Gradients, Relaxed, RuleSettings, Tensors
+from energyc.runtime.rule import LearningRule
+from energyc.runtime.states import filled
+
+
+class EnergyNetwork(Equations):
+    """A network: states relax under its force, params learn by the rules it was compiled for.
+
+    States, clamps and targets are dicts of tensors by the spec's names, each with a leading batch axis. Inputs that are
+    missing, unknown, of another shape or out of range raise ValueError.
+    """
+
+    #: The first one is the default.
+    learning_rules: tuple[LearningRule, ...] = ()
+    _step_ = gradient_step
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The names of the learning rules that this module holds."""
+        return tuple(rule.name for rule in self.learning_rules)
+
+    @torch.no_grad()
+    def terms(self, states: Mapping[str, Tensor], clamps: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Each energy term of each sample: [batch]."""
+        fixed = prepared(self, clamps)
+        return dict(zip(self.term_names, self._terms(ordered_states(self, states, fixed), fixed)))
+
+    @torch.no_grad()
+    def energy(self, states: Mapping[str, Tensor], clamps: Mapping[str, Tensor]) -> Tensor:
+        """The energy of each sample: [batch]."""
+        fixed = prepared(self, clamps)
+        return energy(self, ordered_states(self, states, fixed), fixed)
+
+    @torch.no_grad()
+    def force(self, states: Mapping[str, Tensor], clamps: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """The force on each state, of energies and forces together, before any projection."""
+        fixed = prepared(self, clamps)
+        return self._named(self._force(ordered_states(self, states, fixed), fixed))
+
+    @torch.no_grad()
+    def correction(
+        self, states: Mapping[str, Tensor], direction: Mapping[str, Tensor], clamps: Mapping[str, Tensor]
+    ) -> dict[str, Tensor]:
+        """(J_nc - J_nc^T) direction at the states, J_nc the Jacobian of all terms that are not proved conservative."""
+        fixed = prepared(self, clamps)
+        at, along = ordered_states(self, states, fixed), ordered_states(self, direction, fixed)
+        return self._named(filled(self._correction(at, fixed, along), at))
+
+    @torch.no_grad()
+    def readout(self, states: Mapping[str, Tensor], clamps: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """The answers at these states."""
+        fixed = prepared(self, clamps)
+        return dict(zip(self.readout_names, self._readouts(ordered_states(self, states, fixed), fixed)))
+
+    @torch.no_grad()
+    def cost(self, states: Mapping[str, Tensor], clamps: Mapping[str, Tensor], targets: Mapping[str, Tensor]) -> Tensor:
+        """The cost of each sample: [batch]."""
+        fixed = prepared(self, clamps)
+        return self._cost(ordered_states(self, states, fixed), fixed, ordered_targets(self, targets, fixed))[0]
+
+    @torch.no_grad()
+    def metrics(
+        self, states: Mapping[str, Tensor], clamps: Mapping[str, Tensor], targets: Mapping[str, Tensor]
+    ) -> dict[str, Tensor]:
+        """What is reported and not trained on: [batch] each."""
+        fixed = prepared(self, clamps)
+        values = self._metrics(ordered_states(self, states, fixed), fixed, ordered_targets(self, targets, fixed))
+        return dict(zip(self.metric_names, values))
+
+    def first_bad_term(self, states: Mapping[str, Tensor], clamps: Mapping[str, Tensor]) -> str | None:
+        """The first energy term that is not finite, or None."""
+        values = self.terms(states, clamps)
+        return next((name for name, value in values.items() if not bool(torch.isfinite(value).all())), None)
+
+    @torch.no_grad()
+    def project_params(self) -> None:
+        """Put bounded params back between their bounds."""
+        for name, (low, high) in self.param_bounds.items():
+            self.params[name].clamp_(low, high)
+
+    @torch.no_grad()
+    def start(self, clamps: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Where the states start, projected on their sets."""
+        return self._named(starting_states(self, None, prepared(self, clamps)))
+
+    @torch.no_grad()
+    def relax(
+        self,
+        clamps: Mapping[str, Tensor],
+        steps: int | None = None,
+        step: float | None = None,
+        tolerance: float | None = None,
+        states: Mapping[str, Tensor] | None = None,
+        record: tuple[str, ...] = (),
+    ) -> Relaxed:
+        """Let the states relax. Steps without a tolerance are exactly that many.
+
+        ``record`` names what is kept after each step, the start included: ``energy``, ``residual``, or a state.
+        """
+        fixed = prepared(self, clamps)
+        phase = free_phase(self, steps, step, tolerance)
+        trace = PhaseTrace(self, record) if record else None
+        free = settle(self, starting_states(self, states, fixed), fixed, phase, trace)
+        recorded = {} if trace is None else trace.stacked()
+        return Relaxed(self._named(free.states), free.residual, free.steps, recorded)
+
+    def gradients(
+        self,
+        clamps: Mapping[str, Tensor],
+        targets: Mapping[str, Tensor],
+        rule: str | None = None,
+        *,
+        steps: int | None = None,
+        step: float | None = None,
+        tolerance: float | None = None,
+        beta: float | str | None = None,
+        nudge_steps: int | str | None = "spec",
+        points: int | None = None,
+        radius: float | str | None = None,
+        states: Mapping[str, Tensor] | None = None,
+        allow_biased: bool = False,
+        penalty: float = 0.0,
+        residual_defence: float = 0.0,
+        contrast: bool = True,
+    ) -> Gradients:
+        """The gradient of the cost averaged over the batch, by a rule of this module.
+
+        ``nudge_steps`` None runs nudged phases to convergence; ``states`` is a warm start; ``points`` and ``radius``
+        are the circle of holomorphic rules. A rule that is biased on this network needs ``allow_biased``.
+        ``penalty`` and ``residual_defence`` weigh what keeps training healthy; their slopes are added. Without
+        ``contrast`` they are all there is, as for samples that did not settle.
+        """
+        learning = self._admitted(rule or self.rules[0], allow_biased)
+        with torch.no_grad():
+            phase = free_phase(self, steps, step, tolerance)
+            nudge = phase._replace(steps=checked_nudge_steps(self, nudge_steps))
+            own = self.radius if "radius" in learning.settings and self.radius is not None else self.beta
+            strength = checked_strength(next((b for b in (radius, beta) if b is not None), own))
+            settings = RuleSettings(phase, nudge, strength, points or self.points, penalty, residual_defence)
+            fixed = prepared(self, clamps)
+            aims = ordered_targets(self, targets, fixed)
+            start = starting_states(self, states, fixed)
+            if contrast:
+                return learning.gradients(self, start, fixed, aims, settings)
+            return averaged(self, [], settle(self, start, fixed, phase), fixed, aims, settings)
+
+    def forward(self, clamps: dict[str, Tensor], rule: str = "implicit") -> dict[str, Tensor]:
+        """Readouts at equilibrium, differentiable in params and real clamps (no double backward).
+
+        ``rule`` is ``implicit``, or ``bptt`` for the gradient through all steps.
+        """
+        if rule not in ("implicit", "bptt"):
+            raise ValueError(f"a network inside another is differentiated by implicit or bptt, not {rule}")
+        if rule == "bptt" and self.relax_solver == "newton":
+            raise ValueError(f"a network that relaxes by Newton's method is differentiated by implicit, not {rule}")
+        names = [name for name, (_, classes) in self.clamp_shapes.items() if classes is None]
+        inputs = [clamps[name] for name in names if name in clamps]
+        values = EquilibriumFunction.apply(self, clamps, rule, names, *inputs, *self._owners().values())
+        return dict(zip(self.readout_names, values))
+
+    def _admitted(self, name: str, allow_biased: bool) -> LearningRule:
+        if name not in self.rules:
+            raise ValueError(f"this module holds no rule {name!r}; it holds {', '.join(self.rules)}")
+        if name in self.biased and not allow_biased:
+            raise ValueError(f"{name} is biased on {self.name}: {self.biased[name]}; allow_biased=True insists")
+        return self.learning_rules[self.rules.index(name)]
+
+    def _named(self, states: Tensors) -> dict[str, Tensor]:
+        return dict(zip(self.state_names, states))

@@ -1,0 +1,181 @@
+"""Phases of a relaxation: a projected step, the free phase and how it settles, a nudged phase."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+from energyc.runtime.equations import Equations
+from energyc.runtime.records import Fixed, FreePhase, Phase, Tensors
+from energyc.runtime.states import put_, relative_change, subtract, take
+
+#: Called before each step of a free phase: the samples that take it (their rows; None: all), and their states.
+Observer = Callable[[Tensor | None, list[Tensor]], None]
+
+
+def advance_(net: Equations, states: list[Tensor], force: Tensors, step: Sequence[float]) -> None:
+    """One step, in place: every state moves by its step times its force, then onto its set."""
+    for x, f, h in zip(states, force, step):
+        x.add_(f, alpha=h)
+    net._project_(states)
+
+
+def gradient_step(net: Equations, states: list[Tensor], fixed: Fixed, step: Sequence[float]) -> None:
+    """One step of projected gradient descent, in place."""
+    advance_(net, states, net._force(states, fixed), step)
+
+
+def change(net: Equations, states: Tensors, force: Tensors, step: Sequence[float]) -> Tensor:
+    """The largest relative change of a state in one step: [batch]."""
+    moved = [x.clone() for x in states]
+    advance_(net, moved, force, step)
+    return relative_change(moved, states)
+
+
+def residual(net: Equations, states: Tensors, fixed: Fixed, step: Sequence[float]) -> Tensor:
+    """The largest relative change of a state in the next step: [batch]."""
+    return change(net, states, net._force(states, fixed), step)
+
+
+def energy(net: Equations, states: Tensors, fixed: Fixed) -> Tensor:
+    """The sum of the energy terms: [batch]."""
+    return sum(net._terms(states, fixed), states[0].new_zeros(len(states[0])))
+
+
+# -------------------------------------------------------------------- the free phase
+
+
+class PhaseTrace:
+    """Energy, residual or states after each step of a free phase, the start included."""
+
+    def __init__(self, net: Equations, names: Sequence[str]) -> None:
+        for name in names:
+            if name not in ("energy", "residual", *net.state_names):
+                known = ", ".join(net.state_names)
+                raise ValueError(f"cannot record {name!r}; there are energy, residual, {known}")
+        self.net = net
+        self.values: dict[str, list[Tensor]] = {name: [] for name in names}
+
+    def record(self, states: Tensors, fixed: Fixed, step: Sequence[float]) -> None:
+        """Append what the states are now."""
+        for name, values in self.values.items():
+            if name == "energy":
+                values.append(energy(self.net, states, fixed))
+            elif name == "residual":
+                values.append(residual(self.net, states, fixed, step))
+            else:
+                values.append(states[self.net.state_names.index(name)].clone())
+
+    def stacked(self) -> dict[str, Tensor]:
+        """[steps + 1, batch, ...] each."""
+        return {name: torch.stack(values) for name, values in self.values.items()}
+
+
+def settle(
+    net: Equations,
+    states: list[Tensor],
+    fixed: Fixed,
+    phase: Phase,
+    trace: PhaseTrace | None = None,
+    before: Observer | None = None,
+) -> FreePhase:
+    """The free phase: at least ``phase.steps``, then chunks for the samples whose residual is above the tolerance."""
+    if trace is not None:
+        trace.record(states, fixed, phase.step)
+    scale = max(1.0, *(float(x.abs().max()) for x in states))
+    count = torch.zeros(len(states[0]), dtype=torch.int64, device=net.device)
+    goal = float("inf") if phase.tolerance is None else phase.tolerance
+    rows, length = torch.arange(len(count), device=net.device), phase.steps or 0
+    while True:
+        everyone = len(rows) == len(count)
+        part, part_fixed = (states, fixed) if everyone else (take(states, rows), fixed.rows(rows))
+        for _ in range(length):
+            if before is not None:
+                before(None if everyone else rows, part)
+            net._step_(part, part_fixed, phase.step)
+            if trace is not None:
+                states = part if everyone else put_(states, rows, part)
+                trace.record(states, fixed, phase.step)
+        states = part if everyone else put_(states, rows, part)
+        count[rows] += length
+        left = residual(net, states, fixed, phase.step)
+        rows = ((left > goal) & (count < phase.max_steps)).nonzero()[:, 0]
+        if len(rows) == 0:
+            stuck = frozen(net, states, fixed, phase.step, scale)
+            return FreePhase(states, left.masked_fill(stuck, float("inf")), count, stuck)
+        length = min(phase.chunk, phase.max_steps - int(count.max()))
+
+
+def frozen(net: Equations, states: Tensors, fixed: Fixed, step: Sequence[float], scale: float) -> Tensor:
+    """Samples that exploded until rounding stopped them, which would read as converged: [batch].
+
+    The states are ``relax_explosion`` times as large as at the start and most coordinates move by less than an ulp,
+    even when they are displaced a little. At an equilibrium they would be pushed back: there the force is a small
+    remainder of larger ones.
+    """
+    if net.relax_explosion is None:
+        return torch.zeros(len(states[0]), dtype=torch.bool, device=net.device)
+    largest = torch.stack([x.reshape(len(x), -1).abs().amax(1) for x in states]).amax(0)
+    stuck = largest > net.relax_explosion * scale
+    if bool(stuck.any()):
+        stuck &= immobile(net, states, fixed, step)
+    if bool(stuck.any()):
+        stuck &= immobile(net, [displaced(x) for x in states], fixed, step)
+    return stuck
+
+
+def immobile(net: Equations, states: Tensors, fixed: Fixed, step: Sequence[float]) -> Tensor:
+    """Samples most of whose coordinates a step moves by less than an ulp: [batch]."""
+    force = net._force(states, fixed)
+    ulp = torch.finfo(net.dtype).eps / 2
+    still = [((h * f).abs() < ulp * x.abs()).reshape(len(x), -1) for x, f, h in zip(states, force, step)]
+    return torch.cat(still, 1).to(net.dtype).mean(1) > 0.5
+
+
+def displaced(x: Tensor) -> Tensor:
+    """The state with its coordinates a little larger and smaller in turn."""
+    width = torch.finfo(x.dtype).eps ** 0.25
+    turns = torch.arange(x[0].numel(), device=x.device).view(x.shape[1:]) % 2
+    return x * (1 + width - 2 * width * turns.to(x.dtype))
+
+
+# -------------------------------------------------------------------- a nudged phase
+
+
+class NudgeMonitor:
+    """Counts the steps of a nudged phase; one without a number of steps ends when nothing changes any more."""
+
+    def __init__(self, nudge: Phase, dtype: torch.dtype) -> None:
+        self.nudge = nudge
+        self.smallest = torch.finfo(dtype).eps / 8
+        self.best = float("inf")
+        self.stalled = 0
+
+    def steps(self) -> range:
+        """The steps to take at most."""
+        return range(100_000 if self.nudge.steps is None else self.nudge.steps)
+
+    def is_due(self, k: int) -> bool:
+        """Whether to measure the change at step k."""
+        return self.nudge.steps is None and k % self.nudge.chunk == 0
+
+    def settled(self, change: Tensor) -> bool:
+        """Whether the change has reached rounding, or falls no more."""
+        now = float(change.max())
+        self.stalled = 0 if now < self.best else self.stalled + 1
+        self.best = min(self.best, now)
+        return not now > self.smallest or self.stalled == 20
+
+
+def nudged(net: Equations, free: Tensors, fixed: Fixed, targets: Tensors, beta: float, nudge: Phase) -> list[Tensor]:
+    """The states after a nudged phase from the free ones, under F - beta dC/dz."""
+    states = [x.clone() for x in free]
+    monitor = NudgeMonitor(nudge, net.dtype)
+    for k in monitor.steps():
+        force = subtract(net._force(states, fixed), net._cost_force(states, fixed, targets), beta)
+        if monitor.is_due(k) and monitor.settled(change(net, states, force, nudge.step)):
+            break
+        advance_(net, states, force, nudge.step)
+    return states

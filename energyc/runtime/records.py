@@ -1,0 +1,95 @@
+"""What the parts of the runtime pass to each other, and what a user gets back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol, Self
+
+from torch import Tensor, nn
+
+Tensors = Sequence[Tensor]
+
+
+class Fixed(Protocol):
+    """The clamps, and what depends on clamps and params alone; every network has a record of its own."""
+
+    def rows(self, rows: Tensor) -> Self:
+        """The same for some of the samples."""
+        ...
+
+    def __getitem__(self, index: slice, /) -> tuple[Tensor, ...]:
+        """The clamps come first."""
+        ...
+
+
+class Relaxed(NamedTuple):
+    """Where a relaxation ended.
+
+    States by name, residual [batch], steps taken [batch], and what was recorded: [steps + 1, batch, ...] each.
+    """
+
+    states: dict[str, Tensor]
+    residual: Tensor
+    steps: Tensor
+    trace: dict[str, Tensor]
+
+
+class Gradients(NamedTuple):
+    """Gradients of the cost averaged over the batch, and the free phase they belong to.
+
+    ``kept`` [batch] marks the samples that took part: those whose nudged phases did not diverge. ``health`` [batch]
+    holds ``frozen`` (exploded until rounding stopped it) and, where they apply, ``penalty`` (|J_nc w|^2 / dim),
+    ``defence`` (|step F|^2 / |z|^2), ``snapshot`` (the nudged step whose contrast was taken) and ``leakage`` (of a
+    circle of nudges).
+    """
+
+    params: dict[str, Tensor]
+    cost: Tensor
+    states: dict[str, Tensor]
+    residual: Tensor
+    steps: Tensor
+    beta: float | None
+    kept: Tensor
+    owners: dict[str, nn.Parameter]
+    health: dict[str, Tensor]
+
+    def assign(self) -> None:
+        """Write the gradients into the params' ``grad``."""
+        for name, gradient in self.params.items():
+            self.owners[name].grad = gradient
+
+
+class Phase(NamedTuple):
+    """How a phase runs: its steps, the step size of each state, and when it may stop.
+
+    ``steps`` None runs to convergence.
+    """
+
+    steps: int | None
+    step: tuple[float, ...]
+    tolerance: float | None
+    chunk: int
+    max_steps: int
+
+
+class RuleSettings(NamedTuple):
+    """The settings of one gradient: both phases, the nudging strength, the points of a circle, two weights.
+
+    ``penalty`` weighs |J_nc w|^2 / dim at z*, ``defence`` weighs |step F|^2 / |z|^2 at the end of the free phase.
+    """
+
+    free: Phase
+    nudge: Phase
+    strength: float | str | None
+    points: int
+    penalty: float
+    defence: float
+
+
+class FreePhase(NamedTuple):
+    """The end of a free phase; a sample ``frozen`` by rounding has an infinite residual."""
+
+    states: list[Tensor]
+    residual: Tensor
+    steps: Tensor
+    frozen: Tensor

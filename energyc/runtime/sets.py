@@ -1,0 +1,61 @@
+"""Projections on constraint sets, and the adjoints of their derivatives."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def standardized_(x: Tensor, axes: tuple[int, ...]) -> None:
+    """To mean 0 and variance 1 along the axes, in place; what has no variance stays as it is."""
+    centred = x - x.mean(axes, keepdim=True)
+    deviation = centred.square().mean(axes, keepdim=True).sqrt_()
+    torch.where(deviation > 0, centred / deviation, x, out=x)
+
+
+def standardized_adjoint(x: Tensor, seed: Tensor, axes: tuple[int, ...]) -> Tensor:
+    """``(seed - mean(seed) - u mean(u seed)) / deviation`` with u the standardised x."""
+    centred = x - x.mean(axes, keepdim=True)
+    deviation = centred.square().mean(axes, keepdim=True).sqrt_()
+    u = centred / deviation
+    back = (seed - seed.mean(axes, keepdim=True) - u * (u * seed).mean(axes, keepdim=True)) / deviation
+    return torch.where(deviation > 0, back, seed)
+
+
+def sphere_(x: Tensor, axes: tuple[int, ...]) -> None:
+    """To norm 1 along the axes, in place; zero stays as it is."""
+    length = x.square().sum(axes, keepdim=True).sqrt_()
+    x.div_(length.masked_fill_(length == 0, 1.0))
+
+
+def sphere_adjoint(x: Tensor, seed: Tensor, axes: tuple[int, ...]) -> Tensor:
+    """``(seed - u <u, seed>) / |x|`` with u = x / |x|."""
+    length = x.square().sum(axes, keepdim=True).sqrt_()
+    u = x / length
+    back = (seed - u * (u * seed).sum(axes, keepdim=True)) / length
+    return torch.where(length > 0, back, seed)
+
+
+def simplex_(x: Tensor, axes: tuple[int, ...]) -> None:
+    """To the nearest nonnegative point of sum 1 along the axes, in place (Held, Wolfe and Crowder 1974)."""
+    x.sub_(simplex_threshold(x, axes)).clamp_(min=0)
+
+
+def simplex_adjoint(x: Tensor, seed: Tensor, axes: tuple[int, ...]) -> Tensor:
+    """The seed less its mean over the support, on the support."""
+    support = (x > simplex_threshold(x, axes)).to(x.dtype)
+    mean = (seed * support).sum(axes, keepdim=True) / support.sum(axes, keepdim=True)
+    return (seed - mean) * support
+
+
+def simplex_threshold(x: Tensor, axes: tuple[int, ...]) -> Tensor:
+    """What is taken from each entry before those below zero are cut off."""
+    kept = [k for k in range(x.dim()) if k not in axes]
+    flat = x.permute(*kept, *axes).flatten(len(kept))
+    falling = flat.sort(-1, descending=True).values
+    excess = falling.cumsum(-1) - 1
+    count = torch.arange(1, flat.shape[-1] + 1, device=x.device)
+    size = (falling * count > excess).sum(-1, keepdim=True)
+    threshold = excess.gather(-1, size - 1) / size
+    shape = [1 if k in axes else x.shape[k] for k in range(x.dim())]
+    return threshold.view(shape)

@@ -1,0 +1,74 @@
+"""Linear systems without a matrix, and Newton's method."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from energyc.runtime.equations import Equations
+from energyc.runtime.records import Fixed
+from energyc.runtime.states import flatten, norm, unflatten
+
+
+def gmres(
+    operator: Callable[[Tensor], Tensor], rhs: Tensor, tolerance: float, restart: int, cycles: int
+) -> tuple[Tensor, Tensor]:
+    """Solve ``operator(x) = rhs`` for each row by restarted GMRES (Saad and Schultz 1986).
+
+    Returns x [batch, entries] and the relative residual of each row [batch], infinite where a product is not finite.
+    """
+    x = torch.zeros_like(rhs)
+    scale = rhs.norm(dim=1).clamp_min(torch.finfo(rhs.dtype).tiny)
+    residual = rhs
+    for _ in range(cycles):
+        size = residual.norm(dim=1)
+        if bool((size <= tolerance * scale).all()):
+            break
+        basis = [residual / size.clamp_min(torch.finfo(rhs.dtype).tiny)[:, None]]
+        columns = []
+        for _ in range(min(restart, rhs.shape[1])):
+            w = operator(basis[-1])
+            heights = []
+            for _ in range(2):  # twice is enough (Kahan, in Parlett 1980)
+                h = torch.stack([(w * v).sum(1) for v in basis], 1)
+                w = w - torch.stack([h[:, k, None] * v for k, v in enumerate(basis)]).sum(0)
+                heights.append(h)
+            height = w.norm(dim=1)
+            columns.append(torch.cat([sum(heights[1:], heights[0]), height[:, None]], 1))
+            basis.append(w / torch.where(height > 1e-14 * size, height, torch.inf)[:, None])
+            if bool((height <= 1e-14 * size).all()):
+                break
+        n = len(columns)
+        hessenberg = torch.stack([F.pad(column, (0, n + 1 - column.shape[1])) for column in columns], 2)
+        if not bool(hessenberg.isfinite().all()):
+            return x, torch.full_like(size, torch.inf)
+        target = F.pad(size[:, None], (0, n))
+        weights = torch.linalg.pinv(hessenberg) @ target[:, :, None]
+        x = x + torch.stack([weights[:, k] * v for k, v in enumerate(basis[:n])]).sum(0)
+        residual = rhs - operator(x)
+    return x, residual.norm(dim=1) / scale
+
+
+def newton_step(net: Equations, states: list[Tensor], fixed: Fixed, step: Sequence[float]) -> None:
+    """One damped Newton step, in place: J d = -F by GMRES, halved until the force falls."""
+    force = net._force(states, fixed)
+
+    def jacobian(direction: Tensor) -> Tensor:
+        return flatten(net._force_tangent(states, fixed, unflatten(direction, states)))
+
+    delta, _ = gmres(jacobian, -flatten(force), tolerance=1e-10, restart=50, cycles=4)
+    here, size = flatten(states), norm(flatten(force))
+    damping = torch.ones_like(size)
+    for _ in range(30):
+        trial = unflatten(here + damping[:, None] * delta, states)
+        worse = ~(norm(flatten(net._force(trial, fixed))) <= (1 - 1e-4 * damping) * size)
+        if not bool(worse.any()):
+            break
+        damping = torch.where(worse, damping / 2, damping)
+    damping = torch.where(worse, 0.0, damping)
+    for x, moved in zip(states, unflatten(here + damping[:, None] * delta, states)):
+        x.copy_(moved)
+    net._project_(states)

@@ -1,0 +1,64 @@
+"""Arithmetic on lists of states, one tensor [batch, ...] a state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from energyc.runtime.records import Tensors
+
+
+def norm(x: Tensor) -> Tensor:
+    """The Euclidean norm of each sample: [batch]."""
+    return x.reshape(len(x), -1).norm(dim=1)
+
+
+def per_sample(values: Tensor, x: Tensor) -> Tensor:
+    """Values [batch] viewed so that they broadcast to x."""
+    return values.view(-1, *[1] * (x.dim() - 1))
+
+
+def take(states: Tensors, rows: Tensor) -> list[Tensor]:
+    """The states of some of the samples."""
+    return [x[rows] for x in states]
+
+
+def put_(states: Tensors, rows: Tensor, part: Tensors) -> list[Tensor]:
+    """The states with the given rows replaced, in place."""
+    for x, p in zip(states, part):
+        x[rows] = p
+    return list(states)
+
+
+def filled(parts: Sequence[Tensor | None], states: Tensors) -> list[Tensor]:
+    """One tensor a state, zeros where there is none."""
+    return [torch.zeros_like(x) if part is None else part for part, x in zip(parts, states)]
+
+
+def subtract(force: Tensors, parts: Sequence[Tensor | None], factor: complex = 1.0) -> list[Tensor]:
+    """``force - factor * parts``, where there is a part."""
+    return [f if p is None else f - factor * p for f, p in zip(force, parts)]
+
+
+def relative_change(moved: Tensors, states: Tensors) -> Tensor:
+    """The largest of |moved - x| / (|x| + 1e-12) over the states: [batch]."""
+    ratios = [norm(m - x) / (norm(x) + 1e-12) for m, x in zip(moved, states)]
+    return torch.stack(ratios).amax(0)
+
+
+def finite(parts: Tensors) -> Tensor:
+    """The samples all of whose parts are finite: [batch]."""
+    return torch.stack([torch.isfinite(x.reshape(len(x), -1)).all(1) for x in parts]).all(0)
+
+
+def flatten(states: Tensors) -> Tensor:
+    """All states of a sample in a row: [batch, entries]."""
+    return torch.cat([x.reshape(len(x), -1) for x in states], 1)
+
+
+def unflatten(flat: Tensor, states: Tensors) -> list[Tensor]:
+    """The inverse of :func:`flatten`."""
+    parts = flat.split([x[0].numel() for x in states], 1)
+    return [part.reshape(x.shape) for part, x in zip(parts, states)]
