@@ -26,10 +26,10 @@ from energyc.diagnostics import Source, SpecError, UserError, stage
 from energyc.version import __version__
 
 if TYPE_CHECKING:
+    from energyc.analysis.classes import Classes
     from energyc.derive import Derivation
     from energyc.report.bench import BenchReport
     from energyc.report.check import CheckReport
-    from energyc.report.classes import Classes
     from energyc.resolve import Network
     from energyc.syntax import ast
 
@@ -139,7 +139,7 @@ def derive(network: Network, classes: Classes | None = None) -> Derivation:
 
 def classify(network: Network) -> Classes:
     """What is conservative, with the evidence, and which rules are admissible."""
-    from energyc.report.classify import classes_of
+    from energyc.analysis.in_notation import classes_of
 
     with stage("classify", network.source.name):
         return classes_of(network)
@@ -153,8 +153,8 @@ def emit(
     The same input gives the same bytes. Raises UserError for a target or a rule that there is not, and for a rule that
     is inadmissible on this network.
     """
+    from energyc.analysis.admission import biased
     from energyc.emit import Options, class_name, torch_module
-    from energyc.report.classify import biased
 
     if target != "torch":
         raise UserError(f"the target {target} is not there yet", code="E0990", help="use --target torch")
@@ -175,7 +175,7 @@ def emit(
 
 def rules_of(network: Network, classes: Classes, rules: Sequence[str] | None) -> tuple[str, ...]:
     """The rules that a module is to hold. Raises UserError as ``emit``."""
-    from energyc.report.classify import available, check_rules
+    from energyc.analysis.admission import available, check_rules
 
     if rules is not None and tuple(rules) == ALL:
         return available(classes)

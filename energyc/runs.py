@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from energyc.analysis.admission import refuse_biased
 from energyc.data import Dataset, find_adapter
 from energyc.diagnostics import Source, UserError
 from energyc.pipeline import ALL, Choices, Compiled, emit, for_data, instantiate, parse, read, resolve
-from energyc.report.classify import refuse_biased
 from energyc.report.idle import idle_settings
 from energyc.report.resolved import resolved_text
 from energyc.resolve import Network

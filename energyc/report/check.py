@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from energyc.analysis.classes import Classes
 from energyc.calculus import depends
 from energyc.derive import Derivation
 from energyc.diagnostics import Diagnostic, Source, to_json
 from energyc.ir import walk
 from energyc.ir.flops import product_flops
 from energyc.report.chosen import chosen_rule
-from energyc.report.classes import Classes
 from energyc.report.idle import idle_settings
 from energyc.resolve.network import ConstraintSet, Network
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from energyc.report.classes import Classes
+from energyc.analysis.classes import Classes
 from energyc.resolve.network import Network
 from energyc.train.settings import flag
 

@@ -6,13 +6,13 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from energyc.analysis.classes import Classes, SumReport, TermReport
 from energyc.derive import Derivation
 from energyc.ir import Node
 from energyc.notation import Derivative, Notation, Reference, Total, of_network
 from energyc.notation import name as index
 from energyc.report.check import StateReport, check_report
 from energyc.report.check_text import evidence, summed
-from energyc.report.classes import Classes, SumReport, TermReport
 from energyc.report.document import Block, Document, Equation, Heading, Paragraph, Table
 from energyc.report.witness_text import entries, point
 from energyc.resolve.network import Network
