@@ -5,16 +5,20 @@
 | read     | `syntax`              | a path, or `-` -> source text |
 | parse    | `syntax`              | text -> tree with spans |
 | resolve  | `resolve`, on `ir`    | tree -> typed network (tensors are nodes of one graph), or all diagnostics |
-| derive   | `derive`, `calculus`  | energies -> forces; forces -> Jv, J^T v; energies and cost -> gradients |
+| derive   | `derive`              | energies -> forces; forces -> Jv, J^T v; energies and cost -> gradients |
 | classify | `analysis`            | forces -> classes with evidence; admissible rules |
 | plan     | `plan`                | graphs -> ordered statements: once a relaxation, once a step, once an update |
 | emit     | `emit`, codegen/      | plan -> the text of a module |
 | run      | `train`, `runs`       | module -> trained network; run folder -> its network, its text samples |
 | measure  | `verify`, `bench`     | module -> fidelity of each rule's gradient; time of a step |
-| report   | `notation`, `report`  | any of these -> what people and programs read |
+| report   | `report`              | any of these -> what people and programs read |
 
 The passes from read to emit are functions of this module; the packages of the last three rows build on them.
+Beside the rows: `calculus` differentiates nodes, `notation` writes them as the spec does.
 Nothing here prints: every function returns an object or text. Torch is imported only by what runs a network.
+
+Imports: ``analysis``, ``data``, ``derive``, ``diagnostics``, ``emit``, ``resolve``, ``syntax``, ``train``,
+``version``; libraries: ``torch``.
 """
 
 from __future__ import annotations

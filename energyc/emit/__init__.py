@@ -1,4 +1,10 @@
-"""Plans as text: PyTorch modules that a person can read."""
+"""Plans as text: PyTorch modules that a person can read.
+
+It prints code for torch and imports no torch: others run what it prints.
+
+Imports: ``analysis``, ``derive``, ``ir``, ``notation``, ``plan``, ``resolve``, ``resources``; libraries: ``jinja2``,
+``numpy``.
+"""
 
 from energyc.emit.context import Options, module_plan
 from energyc.emit.instantiate import instantiate

@@ -1,4 +1,10 @@
-"""How faithful the learning rules are: measured against the implicit gradient on a living network."""
+"""How faithful the learning rules are: measured against the implicit gradient on a living network.
+
+It measures and gives numbers; how they are shown is a matter for ``report``.
+
+Imports: ``analysis``, ``calculus``, ``diagnostics``, ``emit``, ``ir``, ``pipeline``, ``resolve``, ``runs``,
+``syntax``, ``train``; libraries: ``numpy``, ``scipy``, ``torch``.
+"""
 
 from energyc.verify.compare import Measure
 from energyc.verify.fidelity import Fidelity, RuleFidelity, measure_fidelity
