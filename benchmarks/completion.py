@@ -23,8 +23,8 @@ from scipy.sparse.linalg import spsolve
 
 from energyc.data import Dataset
 from energyc.pipeline import instantiate
-from energyc.runs import reopen
-from energyc.train.run import load_run
+from energyc.runs.prepare import reopen
+from energyc.runs.saved import load_run
 
 BATCH = 64
 

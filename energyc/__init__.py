@@ -12,8 +12,8 @@ from energyc.version import __version__
 
 if TYPE_CHECKING:
     from energyc.data import register_data
-    from energyc.pipeline import check
-    from energyc.runs import load
+    from energyc.report.check import check
+    from energyc.runs.load import load
 
 __all__ = ["__version__", "check", "load", "register_data"]
 
@@ -21,11 +21,11 @@ __all__ = ["__version__", "check", "load", "register_data"]
 def __getattr__(name: str) -> Any:
     """The public functions, imported when first asked for."""
     if name == "check":
-        from energyc.pipeline import check
+        from energyc.report.check import check
 
         return check
     if name == "load":
-        from energyc.runs import load
+        from energyc.runs.load import load
 
         return load
     if name == "register_data":

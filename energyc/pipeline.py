@@ -1,18 +1,24 @@
-"""The compiler, a line for each pass; below, the passes called in that order.
+"""The compiler, a line for each pass; below, the passes in that order.
 
 | pass     | package               | takes -> gives |
 |---|---|---|
 | read     | `syntax`              | a path, or `-` -> source text |
 | parse    | `syntax`              | text -> tree with spans |
 | resolve  | `resolve`, on `ir`    | tree -> typed network (tensors are nodes of one graph), or all diagnostics |
-| derive   | `derive`, `calculus`  | energies -> forces; forces -> Jv, J^T v; energies and cost -> gradients |
+| derive   | `derive`              | energies -> forces; forces -> Jv, J^T v; energies and cost -> gradients |
 | classify | `analysis`            | forces -> classes with evidence; admissible rules |
 | plan     | `plan`                | graphs -> ordered statements: once a relaxation, once a step, once an update |
 | emit     | `emit`, codegen/      | plan -> the text of a module |
-| run      | `verify`, `train`     | module -> equilibria, gradients, trained networks |
-| report   | `notation`, `report`  | any of these -> what people and programs read |
+| run      | `train`, `runs`       | module -> trained network; run folder -> its network, its text samples |
+| measure  | `verify`, `bench`     | module -> fidelity of each rule's gradient; time of a step |
+| report   | `report`              | any of these -> what people and programs read |
 
+The passes from read to emit are functions of this module; the packages of the last three rows build on them.
+Beside the rows: `calculus` differentiates nodes, `notation` writes them as the spec does.
 Nothing here prints: every function returns an object or text. Torch is imported only by what runs a network.
+
+Imports: ``analysis``, ``data``, ``derive``, ``diagnostics``, ``emit``, ``resolve``, ``rules``, ``syntax``, ``train``,
+``version``; libraries: ``torch``.
 """
 
 from __future__ import annotations
@@ -22,18 +28,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from energyc.diagnostics import Source, SpecError, UserError, stage
+from energyc.diagnostics import Source, UserError, stage
 from energyc.version import __version__
 
 if TYPE_CHECKING:
+    import torch
+
+    from energyc.analysis.classes import Classes
     from energyc.derive import Derivation
-    from energyc.report.bench import BenchReport
-    from energyc.report.check import CheckReport
-    from energyc.report.classes import Classes
+    from energyc.emit import Runtime
     from energyc.resolve import Network
     from energyc.syntax import ast
 
-TARGETS = ("torch", "triton")
 #: Stands for every rule that a network admits.
 ALL = ("all",)
 
@@ -139,22 +145,27 @@ def derive(network: Network, classes: Classes | None = None) -> Derivation:
 
 def classify(network: Network) -> Classes:
     """What is conservative, with the evidence, and which rules are admissible."""
-    from energyc.report.classify import classes_of
+    from energyc.analysis.in_notation import classes_of
 
     with stage("classify", network.source.name):
         return classes_of(network)
 
 
 def emit(
-    network: Network, rules: Sequence[str] | None = None, choices: Choices = Choices(), target: str = "torch"
+    network: Network,
+    rules: Sequence[str] | None = None,
+    choices: Choices = Choices(),
+    target: str = "torch",
+    runtime: Runtime = "copy",
 ) -> Compiled:
     """A module for some rules; by default the spec's ``train.rule`` and ``implicit``, with ``("all",)`` all there are.
 
+    It carries a ``copy`` of the runtime that it uses, so that it needs torch alone, or will ``import`` it from energyc.
     The same input gives the same bytes. Raises UserError for a target or a rule that there is not, and for a rule that
     is inadmissible on this network.
     """
+    from energyc.analysis.admission import biased
     from energyc.emit import Options, class_name, torch_module
-    from energyc.report.classify import biased
 
     if target != "torch":
         raise UserError(f"the target {target} is not there yet", code="E0990", help="use --target torch")
@@ -167,6 +178,7 @@ def emit(
         biased=biased(classes, asked),
         unproved=classes.unproved,
         settings=str(choices),
+        runtime=runtime,
     )
     with stage("emit", network.source.name):
         text = torch_module(network, options)
@@ -175,7 +187,7 @@ def emit(
 
 def rules_of(network: Network, classes: Classes, rules: Sequence[str] | None) -> tuple[str, ...]:
     """The rules that a module is to hold. Raises UserError as ``emit``."""
-    from energyc.report.classify import available, check_rules
+    from energyc.analysis.admission import available, check_rules
 
     if rules is not None and tuple(rules) == ALL:
         return available(classes)
@@ -184,48 +196,17 @@ def rules_of(network: Network, classes: Classes, rules: Sequence[str] | None) ->
     return tuple(dict.fromkeys(asked))
 
 
-# ------------------------------------------------------------------ what others call
-
-
-def check(
-    text_or_path: str | Path,
-    *,
-    preset: str | None = None,
-    dims: Mapping[str, int] | None = None,
-    consts: Mapping[str, object] | None = None,
-    settings: Mapping[str, object] | None = None,
-) -> CheckReport:
-    """The report of ``energyc check`` as an object; a spec with errors gives one whose ``diagnostics`` tell them.
-
-    Raises UserError where the file cannot be read.
-    """
-    return check_source(read(text_or_path), Choices.of(preset, dims, consts, settings))
-
-
-def check_source(source: Source, choices: Choices = Choices()) -> CheckReport:
-    """The report of a source."""
-    from energyc.report.check import check_report, failed
-
-    try:
-        network = resolve(source, choices)
-    except SpecError as error:
-        return failed(source, error.diagnostics)
-    derivation = derive(network)
-    classes = classify(network)
-    with stage("report", source.name):
-        return check_report(network, derivation, classes)
-
-
 def compile_spec(
     spec: str | Path,
     choices: Choices = Choices(),
     *,
     targets: Sequence[str] = ("torch",),
     rules: Sequence[str] | None = None,
+    runtime: Runtime = "copy",
 ) -> list[Compiled]:
     """The generated modules of a spec, one for each target. Raises SpecError, UserError."""
     network = resolve(read(spec), choices)
-    return [emit(network, rules, choices, target) for target in targets]
+    return [emit(network, rules, choices, target, runtime) for target in targets]
 
 
 def instantiate(compiled: Compiled, device: Any, dtype: Any, seed: int) -> Any:
@@ -237,6 +218,13 @@ def instantiate(compiled: Compiled, device: Any, dtype: Any, seed: int) -> Any:
     check_seed(seed)
     with stage("load", compiled.network.source.name):
         return instantiate_text(compiled.text, compiled.class_name, device=device, dtype=dtype, seed=seed)
+
+
+def training_dtype(network: Network) -> torch.dtype:
+    """The dtype that a network trains in: ``train.dtype``."""
+    import torch
+
+    return torch.float64 if network.train.get("dtype") == "float64" else torch.float32
 
 
 def check_device(device: str) -> None:
@@ -265,49 +253,3 @@ def check_seed(seed: Any) -> None:
     """Raise UserError for what torch takes for no seed."""
     if not isinstance(seed, int) or not -(2**63) <= seed < 2**63:
         raise UserError(f"the seed {seed!r} cannot be used", help="give a whole number below 2^63, as seed=0")
-
-
-def bench(network: Network, *, batch: int = 16, seconds: float = 5.0, threads: int = 1) -> BenchReport:
-    """How fast the step of a network is, beside other ways to take it."""
-    import torch
-
-    from energyc.report.bench import bench as measure
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads)
-    try:
-        with stage("bench", network.source.name):
-            return measure(network, batch=batch, seconds=seconds)
-    finally:
-        torch.set_num_threads(before)
-
-
-def explain(network: Network, form: str = "markdown") -> str:
-    """The derivations and the model table of a network, as ``markdown``, ``latex`` or ``html``."""
-    from energyc.report import document
-    from energyc.report.explain import explanation
-
-    classes = classify(network)
-    derivation = derive(network, classes)
-    with stage("explain", network.source.name):
-        layouts = {"markdown": document.to_markdown, "latex": document.to_latex, "html": document.to_html}
-        return layouts[form](explanation(network, derivation, classes))
-
-
-def show(source: Source, at: str, choices: Choices = Choices(), rules: Sequence[str] | None = None) -> str:
-    """One stage of the pipeline as text: tree, network, ir, forces, jacobian, plan, torch."""
-    from energyc.report import show as stages
-
-    if at == "tree":
-        return stages.tree(parse(source))
-    network = resolve(source, choices)
-    if at in TARGETS:
-        return emit(network, rules, choices, at).text
-    if at == "plan":
-        classes = classify(network)
-        asked = rules_of(network, classes, rules)
-        with stage("plan", source.name):
-            return stages.plan(network, asked, classes.unproved)
-    known = classify(network) if at == "jacobian" else None
-    with stage(f"show {at}", source.name):
-        return stages.STAGES[at](network, derive(network, known))

@@ -1,4 +1,7 @@
-"""Where the data folders of the project are: in the package of a wheel, or beside it in a checkout."""
+"""Where the data folders of the project are: in the package of a wheel, or beside it in a checkout.
+
+Imports: nothing.
+"""
 
 from __future__ import annotations
 

@@ -1,3 +1,6 @@
-"""The version, which generated modules carry in their heads."""
+"""The version, which generated modules carry in their heads.
+
+Imports: nothing.
+"""
 
 __version__ = "0.1.0"

@@ -1,1 +1,6 @@
-"""What the compiler can say of a network's forces before it runs them: whether they are gradients, and what follows."""
+"""What the compiler can say of a network's forces before it runs them: whether they are gradients, and what follows.
+
+It works on graphs, with exact fractions, intervals and NumPy; it neither generates nor runs a module.
+
+Imports: ``calculus``, ``diagnostics``, ``ir``, ``notation``, ``resolve``, ``rules``; libraries: ``numpy``.
+"""

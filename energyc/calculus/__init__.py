@@ -1,4 +1,9 @@
-"""Derivatives on the graph: forward mode, reverse mode, and the slopes of scalar functions."""
+"""Derivatives on the graph: forward mode, reverse mode, and the slopes of scalar functions.
+
+It knows nodes; whether one is an energy, a force or a cost is not its concern.
+
+Imports: ``ir``.
+"""
 
 from energyc.calculus.adjoint import adjoint, gradient
 from energyc.calculus.dependence import DoesNotOccur, depends

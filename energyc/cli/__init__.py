@@ -1,4 +1,10 @@
-"""The command line: ``main`` is what the ``energyc`` script calls."""
+"""The command line: ``main`` is what the ``energyc`` script calls.
+
+It reads arguments, writes to streams and chooses the exit status; what a command does is a function elsewhere.
+
+Imports: ``bench``, ``data``, ``diagnostics``, ``pipeline``, ``report``, ``resolve``, ``resources``, ``runs``,
+``syntax``, ``train``, ``verify``, ``version``; libraries: ``click``, ``rich``.
+"""
 
 from energyc.cli.main import main
 

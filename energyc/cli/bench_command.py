@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 def command(spec: str, batch: int, seconds: float, threads: int, choices: Choices, console: Console) -> None:
     """Time a step of SPEC: as generated, without passes, and by autograd of its energy."""
     from energyc import pipeline
+    from energyc.bench.step import bench
 
     network = pipeline.resolve(pipeline.read(spec), choices)
-    report = pipeline.bench(network, batch=batch, seconds=seconds, threads=threads)
+    report = bench(network, batch=batch, seconds=seconds, threads=threads)
     if console.is_json:
         console.write_json(report.to_json())
     else:

@@ -23,11 +23,12 @@ def command(spec: str, choices: Choices, console: Console) -> None:
 
     Every term's class with its evidence, the rules' verdicts, counts of params and operations a step.
     """
-    from energyc import pipeline
     from energyc.diagnostics import SpecError
+    from energyc.pipeline import read
+    from energyc.report.check import check_source
     from energyc.report.check_text import written
 
-    report = pipeline.check_source(pipeline.read(spec), choices)
+    report = check_source(read(spec), choices)
     if console.is_json:
         console.write_json(report.to_json())
     elif report.ok:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -25,16 +25,28 @@ if TYPE_CHECKING:
     default=("torch",),
     help="What to write.",
 )
+@click.option(
+    "--runtime",
+    type=click.Choice(["copy", "import"]),
+    default="copy",
+    help="Carry the runtime in the module (the default), or import it from energyc.",
+)
 @rule_option
 @spec_options
 @output_options
 def command(
-    spec: str, out: str, targets: tuple[str, ...], rules: tuple[str, ...], choices: Choices, console: Console
+    spec: str,
+    out: str,
+    targets: tuple[str, ...],
+    runtime: Literal["copy", "import"],
+    rules: tuple[str, ...],
+    choices: Choices,
+    console: Console,
 ) -> None:
     """Write one self-contained module of SPEC for each target, and print the paths."""
     from energyc import pipeline
 
-    modules = pipeline.compile_spec(spec, choices, targets=targets, rules=rules or None)
+    modules = pipeline.compile_spec(spec, choices, targets=targets, rules=rules or None, runtime=runtime)
     paths = [_written(Path(out), module.file_name, module.text) for module in modules]
     if console.is_json:
         files = [

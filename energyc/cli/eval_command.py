@@ -21,11 +21,11 @@ def command(
     run: str, data: tuple[str, ...], device: str | None, split: str, samples: int | None, console: Console
 ) -> None:
     """Metrics of the best checkpoint of RUN."""
-    from energyc import runs
+    from energyc.runs.prepare import reopen
     from energyc.train.evaluation import evaluate
     from energyc.train.numbers import written
 
-    prepared = runs.reopen(Path(run), data=data, device=device)
+    prepared = reopen(Path(run), data=data, device=device)
     numbers = evaluate(prepared.session(Path(run)), split=split, samples=samples, notify=console.note)  # type: ignore[arg-type]
     if console.is_json:
         console.write_json({"run": run, "split": split, **numbers})

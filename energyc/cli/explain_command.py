@@ -23,15 +23,17 @@ FORMS = {".md": "markdown", ".txt": "markdown", ".tex": "latex", ".html": "html"
 @output_options
 def command(spec: str, out: str | None, choices: Choices, console: Console) -> None:
     """The derivations and the model table of SPEC or RUN: Markdown, or what FILE's ending says."""
-    from energyc import pipeline, runs
+    from energyc import pipeline
     from energyc.cli.files import write_text
     from energyc.diagnostics import UserError
+    from energyc.report.explain import explain
+    from energyc.runs.locate import is_run, read_spec
 
     form = "markdown" if out is None else FORMS.get(Path(out).suffix)
     if form is None:
         raise UserError(f"{out} has no ending that is known", code="E0907", help=f"one of {', '.join(FORMS)}")
-    source = pipeline.read(Path(spec) / "spec.energy") if runs.is_run(spec) else runs.spec_beside_runs(spec)
-    text = pipeline.explain(pipeline.resolve(source, choices), form)
+    source = pipeline.read(Path(spec) / "spec.energy") if is_run(spec) else read_spec(spec)
+    text = explain(pipeline.resolve(source, choices), form)
     if out is not None:
         console.write(str(write_text(Path(out), text)))
     elif console.is_json:

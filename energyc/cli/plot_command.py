@@ -17,12 +17,12 @@ from energyc.cli.options import data_option, output_options, run_argument
 @output_options
 def command(run: str, data: tuple[str, ...], samples: int, console: Console) -> None:
     """Draw the pictures of RUN into its folder, and print their paths."""
-    from energyc import runs
     from energyc.report.plots import plot_run
+    from energyc.runs.prepare import reopen
     from energyc.train.folder import RunFolder
 
     folder = Path(run)
-    session = None if RunFolder(folder).of_seeds else runs.reopen(folder, data=data).session(folder)
+    session = None if RunFolder(folder).of_seeds else reopen(folder, data=data).session(folder)
     paths = [str(path) for path in plot_run(folder, session, samples=samples, notify=console.note)]
     if console.is_json:
         console.write_json({"run": run, "pictures": paths})

@@ -20,7 +20,7 @@ from energyc.cli.options import SEED, Finite, device_option, output_options, run
 @output_options
 def command(run: str, prompt: str, length: int, temperature: float, seed: int, device: str, console: Console) -> None:
     """Text from the language model that RUN trained, by its best checkpoint."""
-    from energyc.sampling import sample
+    from energyc.runs.sample import sample
 
     drawn = sample(
         Path(run), prompt, length=length, temperature=temperature, seed=seed, device=device, notify=console.note

@@ -23,9 +23,10 @@ STAGES = ("tree", "network", "ir", "forces", "jacobian", "plan", "torch", "trito
 @output_options
 def command(spec: str, stage: str, rules: tuple[str, ...], choices: Choices, console: Console) -> None:
     """Print a stage of the pipeline for SPEC."""
-    from energyc import pipeline
+    from energyc.pipeline import read
+    from energyc.report.show import show
 
-    text = pipeline.show(pipeline.read(spec), stage, choices, rules or None)
+    text = show(read(spec), stage, choices, rules or None)
     if console.is_json:
         console.write_json({"stage": stage, "text": text})
     else:

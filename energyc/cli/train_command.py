@@ -14,7 +14,7 @@ from energyc.cli.options import SEED, data_option, output_options, spec_options
 
 if TYPE_CHECKING:
     from energyc.pipeline import Choices
-    from energyc.runs import Prepared
+    from energyc.runs.prepare import Prepared
 
 
 @click.command("train")
@@ -54,11 +54,12 @@ def _refuse_changes(choices: Choices, seeds: int | None, **flags: Any) -> None:
 
 
 def _begin(spec: str, seeds: int | None, choices: Choices, console: Console, *, out: str | None, **flags: Any) -> None:
-    from energyc import pipeline, runs
+    from energyc.pipeline import read
+    from energyc.runs.prepare import Request, prepare
     from energyc.train.folder import default_out
 
-    request = runs.Request(**{**flags, "device": flags["device"] or "cpu"})
-    prepared = runs.prepare(pipeline.read(spec), choices, request)
+    request = Request(**{**flags, "device": flags["device"] or "cpu"})
+    prepared = prepare(read(spec), choices, request)
     folder = Path(out) if out else default_out(prepared.network.name)
     _describe(prepared, console)
     if seeds is None:
@@ -71,7 +72,7 @@ def _begin(spec: str, seeds: int | None, choices: Choices, console: Console, *, 
 def _resume(
     run: Path, console: Console, *, steps: int | None, data: tuple[str, ...], device: str | None, **_: Any
 ) -> None:
-    from energyc import runs
+    from energyc.runs.prepare import reopen
     from energyc.train.folder import RunFolder
     from energyc.train.seeds import read_summary
 
@@ -79,25 +80,32 @@ def _resume(
     if folder.of_seeds:
         seeds = read_summary(run)["seeds"]
         first = next(path for seed in seeds if (path := folder.run(seed)).exists())
-        prepared = runs.reopen(first, steps=steps, data=data, device=device)
+        prepared = reopen(first, steps=steps, data=data, device=device)
         _caution(prepared, console)
         _several(prepared, seeds, run, console, resume=True)
     else:
-        prepared = runs.reopen(run, steps=steps, data=data, device=device)
+        prepared = reopen(run, steps=steps, data=data, device=device)
         _caution(prepared, console)
         _one(prepared, run, console, resume=True)
 
 
+def _warnings(prepared: Prepared) -> list[str]:
+    from energyc.report.notes import rule_warnings
+
+    return list(rule_warnings(prepared.network, prepared.compiled.classes, prepared.options.rule or "implicit"))
+
+
 def _caution(prepared: Prepared, console: Console) -> None:
-    for warning in prepared.warnings:
+    for warning in _warnings(prepared):
         console.note(f"warning: {warning}")
 
 
 def _describe(prepared: Prepared, console: Console) -> None:
     from energyc.data import describe
+    from energyc.report.notes import idle_settings
 
     _caution(prepared, console)
-    for note in prepared.notes:
+    for note in idle_settings(prepared.network, prepared.compiled.classes):
         console.note(f"note: {note}")
     for name, dataset in prepared.datasets.items():
         console.note(f"{name}: {describe(dataset)}")
@@ -116,7 +124,7 @@ def _one(prepared: Prepared, folder: Path, console: Console, *, resume: bool) ->
     if console.is_json:
         keys = ("steps", "final", "best", "best_step", "seconds")
         numbers = {key: getattr(outcome, key) for key in keys}
-        warnings = [*prepared.warnings, *outcome.warnings]
+        warnings = [*_warnings(prepared), *outcome.warnings]
         console.write_json({"run": str(outcome.out), **numbers, "warnings": warnings})
         return
     console.write(f"{outcome.out}: {outcome.steps} steps in {outcome.seconds:.0f} s")
@@ -140,7 +148,7 @@ def _several(prepared: Prepared, seeds: Any, folder: Path, console: Console, *, 
         reporter=make_reporter(quiet=quiet),
     )
     if console.is_json:
-        console.write_json({"run": str(folder), **summary, "warnings": [*prepared.warnings, *summary["warnings"]]})
+        console.write_json({"run": str(folder), **summary, "warnings": [*_warnings(prepared), *summary["warnings"]]})
         return
     from rich.console import Console as Terminal
 

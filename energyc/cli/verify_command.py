@@ -14,9 +14,8 @@ from energyc.cli.options import Finite, output_options, rule_option, spec_option
 
 if TYPE_CHECKING:
     from energyc.pipeline import Choices
-    from energyc.train.run import Which
-    from energyc.verification import Verification
-
+    from energyc.runs.saved import Which
+    from energyc.verify import Verification
 
 #: Weights beyond are no longer weights that a network could have.
 LARGEST_GAIN = 1e6
@@ -42,8 +41,8 @@ def command(
 ) -> None:
     """Fidelity of each rule's gradient on SPEC or RUN, in the limit and as configured; why it does not settle."""
     from energyc.report.verify_text import print_report
-    from energyc.runs import is_run
-    from energyc.verification import verify
+    from energyc.runs.locate import is_run
+    from energyc.verify import verify
 
     if checkpoint is not None and not is_run(spec):
         raise click.UsageError("--checkpoint is of a RUN: a SPEC has none")

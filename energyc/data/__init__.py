@@ -1,4 +1,9 @@
-"""Data bindings: adapters with schemas that are known without opening data, and the registry that finds them."""
+"""Data bindings: adapters with schemas that are known without opening data, and the registry that finds them.
+
+It knows arrays and their fields; networks are unknown to it.
+
+Imports: ``diagnostics``; libraries: ``PIL``, ``numpy``, ``sklearn``.
+"""
 
 from energyc.data.describe import describe
 from energyc.data.registry import DATA, Registry, find_adapter, register_data

@@ -1,4 +1,9 @@
-"""One kind of diagnostic for every pass; rendering is apart (``render``)."""
+"""One kind of diagnostic for every pass; rendering is apart (``render``).
+
+It knows source text and positions in it, and nothing of the language.
+
+Imports: nothing.
+"""
 
 from energyc.diagnostics.bug import CompilerBug, stage
 from energyc.diagnostics.model import Diagnostic, Label, SpecError, UserError

@@ -18,6 +18,9 @@ from energyc.plan import Passes, Plan, plan
 from energyc.plan.stack import Stack
 from energyc.resolve.network import Network
 
+#: Whether a module carries the source of the runtime that it uses, or imports it.
+Runtime = Literal["copy", "import"]
+
 
 @dataclass(frozen=True)
 class Options:
@@ -35,7 +38,7 @@ class Options:
     biased: Mapping[str, str] = field(default_factory=dict)
     settings: str = ""
     unproved: tuple[str, ...] | None = None
-    runtime: Literal["copy", "import"] = "copy"
+    runtime: Runtime = "copy"
 
 
 class Context:

@@ -1,4 +1,9 @@
-"""The index-notation graph that carries every quantity of a network, from its energy to its updates."""
+"""The index-notation graph that carries every quantity of a network, from its energy to its updates.
+
+It knows tensors and operators; specs and networks are unknown to it.
+
+Imports: nothing; libraries: ``numpy``, ``scipy``.
+"""
 
 from energyc.ir.coefficient import ONE, Coefficient
 from energyc.ir.graph import Graph

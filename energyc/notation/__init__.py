@@ -1,4 +1,9 @@
-"""Nodes of the graph written in the notation of a spec: as text, as LaTeX, as MathML."""
+"""Nodes of the graph written in the notation of a spec: as text, as LaTeX, as MathML.
+
+It knows how a formula reads, not what is reported about it.
+
+Imports: ``ir``, ``resolve``, ``syntax``.
+"""
 
 from energyc.notation.formula import Derivative, Formula, Product, Reference, Total, name
 from energyc.notation.notation import Definition, Notation, left_side

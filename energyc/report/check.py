@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+from energyc import pipeline
+from energyc.analysis.classes import Classes
 from energyc.calculus import depends
 from energyc.derive import Derivation
-from energyc.diagnostics import Diagnostic, Source, to_json
+from energyc.diagnostics import Diagnostic, Source, SpecError, stage, to_json
 from energyc.ir import walk
 from energyc.ir.flops import product_flops
-from energyc.report.chosen import chosen_rule
-from energyc.report.classes import Classes
-from energyc.report.idle import idle_settings
+from energyc.pipeline import Choices
+from energyc.report.notes import chosen_rule, idle_settings
 from energyc.resolve.network import ConstraintSet, Network
 
 
@@ -77,9 +79,31 @@ class CheckReport:
         }
 
 
-def failed(source: Source, diagnostics: Sequence[Diagnostic]) -> CheckReport:
-    """The report of a spec with errors."""
-    return CheckReport(source, diagnostics=tuple(diagnostics))
+def check(
+    text_or_path: str | Path,
+    *,
+    preset: str | None = None,
+    dims: Mapping[str, int] | None = None,
+    consts: Mapping[str, object] | None = None,
+    settings: Mapping[str, object] | None = None,
+) -> CheckReport:
+    """The report of ``energyc check`` as an object; a spec with errors gives one whose ``diagnostics`` tell them.
+
+    Raises UserError where the file cannot be read.
+    """
+    return check_source(pipeline.read(text_or_path), Choices.of(preset, dims, consts, settings))
+
+
+def check_source(source: Source, choices: Choices = Choices()) -> CheckReport:
+    """The report of a source."""
+    try:
+        network = pipeline.resolve(source, choices)
+    except SpecError as error:
+        return CheckReport(source, diagnostics=tuple(error.diagnostics))
+    derivation = pipeline.derive(network)
+    classes = pipeline.classify(network)
+    with stage("report", source.name):
+        return check_report(network, derivation, classes)
 
 
 def check_report(network: Network, derivation: Derivation, classes: Classes) -> CheckReport:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
+from energyc.analysis.classes import SumReport, TermReport
 from energyc.report.check import CheckReport
-from energyc.report.classes import SumReport, TermReport
 from energyc.report.witness_text import entries, point
 
 Paint = Callable[[str], str]

@@ -3,22 +3,39 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
+from energyc.analysis.classes import Classes, SumReport, TermReport
 from energyc.derive import Derivation
+from energyc.diagnostics import stage
 from energyc.ir import Node
 from energyc.notation import Derivative, Notation, Reference, Total, of_network
 from energyc.notation import name as index
+from energyc.pipeline import classify, derive
 from energyc.report.check import StateReport, check_report
 from energyc.report.check_text import evidence, summed
-from energyc.report.classes import Classes, SumReport, TermReport
-from energyc.report.document import Block, Document, Equation, Heading, Paragraph, Table
+from energyc.report.document import Block, Document, Equation, Heading, Paragraph, Table, to_html, to_latex, to_markdown
 from energyc.report.witness_text import entries, point
 from energyc.resolve.network import Network
 
 #: How long a witness' point may be that is shown whole.
 POINT = 600
+
+
+#: Form -> how a document is laid out in it.
+LAYOUTS: Mapping[str, Callable[[Document], str]] = MappingProxyType(
+    {"markdown": to_markdown, "latex": to_latex, "html": to_html}
+)
+
+
+def explain(network: Network, form: str = "markdown") -> str:
+    """The derivations and the model table of a network, as ``markdown``, ``latex`` or ``html``."""
+    classes = classify(network)
+    derivation = derive(network, classes)
+    with stage("explain", network.source.name):
+        return LAYOUTS[form](explanation(network, derivation, classes))
 
 
 def explanation(network: Network, derivation: Derivation, classes: Classes) -> Document:

@@ -10,8 +10,8 @@ from energyc.diagnostics import UserError
 from energyc.report.curves import health_curves, learning_curves, seed_curves
 
 if TYPE_CHECKING:
+    from energyc.runs.saved import SavedRun
     from energyc.train.folder import RunFolder
-    from energyc.train.run import SavedRun
     from energyc.train.session import Session
 
 Notify = Callable[[str], None]
@@ -27,8 +27,8 @@ def plot_run(
     ``growing.png``: the best weights on ``samples`` test samples. A folder of several seeds gets ``seeds.png``.
     Raises UserError E0511 (no run), E0530 (nothing recorded yet, or no matplotlib).
     """
+    from energyc.runs.saved import load_run
     from energyc.train.folder import RunFolder
-    from energyc.train.run import load_run
 
     folder = RunFolder(Path(path))
     if folder.of_seeds:
@@ -85,7 +85,7 @@ def _plot_network(run: SavedRun, session: Session, samples: int, notify: Notify)
 
 
 def _plot_seeds(folder: RunFolder) -> list[Path]:
-    from energyc.train.run import load_run
+    from energyc.runs.saved import load_run
 
     runs = {path.name: load_run(path).rows() for path in folder.runs}
     if not any(runs.values()):

@@ -7,12 +7,15 @@ from dataclasses import fields
 from fractions import Fraction
 from types import MappingProxyType
 
+from energyc import pipeline
 from energyc.derive import Derivation
+from energyc.diagnostics import Source, stage
 from energyc.emit import module_plan
 from energyc.ir import Node
 from energyc.ir.text import format_graph
 from energyc.notation import Notation, Reference, left_side, of_network, text
 from energyc.notation import name as index
+from energyc.pipeline import Choices
 from energyc.plan import Passes
 from energyc.report.check import written_set
 from energyc.resolve.network import Network
@@ -20,6 +23,29 @@ from energyc.syntax import ast, unparse
 
 Label = tuple[str, tuple[str, ...]]
 Further = Mapping[Node, Label]
+
+TARGETS = ("torch", "triton")
+
+
+def show(source: Source, at: str, choices: Choices = Choices(), rules: Sequence[str] | None = None) -> str:
+    """One stage of the pipeline as text: tree, network, ir, forces, jacobian, plan, torch.
+
+    ``torch`` is the network's own part of the module, which imports the runtime.
+    """
+    if at == "tree":
+        return tree(pipeline.parse(source))
+    network = pipeline.resolve(source, choices)
+    if at in TARGETS:
+        return pipeline.emit(network, rules, choices, at, runtime="import").text
+    if at == "plan":
+        classes = pipeline.classify(network)
+        chosen = pipeline.rules_of(network, classes, rules)
+        with stage("plan", source.name):
+            return plan(network, chosen, classes.unproved)
+    known = pipeline.classify(network) if at == "jacobian" else None
+    with stage(f"show {at}", source.name):
+        return STAGES[at](network, pipeline.derive(network, known))
+
 
 # ------------------------------------------------------------------ tree
 

@@ -12,9 +12,18 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from energyc.verification import Measured, Verification
-    from energyc.verify import Fidelity, Looseness, Measure, PrecisionTable, RuleFidelity, Settling, Spectrum
-    from energyc.verify.record import Record
+    from energyc.verify import (
+        Fidelity,
+        Looseness,
+        Measure,
+        MeasuredCheckpoint,
+        PrecisionTable,
+        Record,
+        RuleFidelity,
+        Settling,
+        Spectrum,
+        Verification,
+    )
 
 #: Rules side by side in one table of params.
 SIDE_BY_SIDE = 4
@@ -63,7 +72,7 @@ def _head(found: Verification) -> Iterator[str]:
         yield from _run(found.checkpoint)
 
 
-def _run(at: Measured) -> Iterator[str]:
+def _run(at: MeasuredCheckpoint) -> Iterator[str]:
     """Which checkpoint of a run it is, and what the log says of how the run settled."""
     yield f"checkpoint of step {at.step}, {_which(at)}; measured on {at.samples}"
     yield from (f"  log: {line}" for line in _log(at.log))
@@ -71,7 +80,7 @@ def _run(at: Measured) -> Iterator[str]:
         yield f"  log: it goes on to step {at.log.last}, which no checkpoint holds (train.save_every makes more)"
 
 
-def _which(at: Measured) -> str:
+def _which(at: MeasuredCheckpoint) -> str:
     if at.step == at.best:
         return "the best and the newest" if at.step == at.newest else f"the best (newest: step {at.newest})"
     if at.step < at.newest:

@@ -1,4 +1,9 @@
-"""From the tree of a spec to the typed network: ``resolve``."""
+"""From the tree of a spec to the typed network: ``resolve``.
+
+It knows what a spec declares. It neither derives nor classifies, and is handed what data adapters accept.
+
+Imports: ``calculus``, ``diagnostics``, ``ir``, ``syntax``; libraries: ``numpy``.
+"""
 
 from energyc.resolve.network import Network
 from energyc.resolve.resolution import resolve

@@ -1,7 +1,9 @@
 """The learning rules, a file each: what it computes, what it needs of the module, where it is exact.
 
-Knows the runtime. This module is their catalogue; it reads what a rule declares without running it, so that neither it
-nor what is built on it needs torch.
+A rule knows the runtime and no network. This module is the catalogue: it reads what each file declares without running
+it, so that the compiler needs no torch.
+
+Imports: ``runtime``; libraries: ``torch``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""Text to tree: ``parse``; and back: ``unparse`` for an expression, ``format_spec`` for a whole file."""
+"""Text to tree: ``parse``; and back: ``unparse`` for an expression, ``format_spec`` for a whole file.
+
+It knows the grammar; what a name is bound to is unknown to it.
+
+Imports: ``diagnostics``, ``resources``; libraries: ``lark``.
+"""
 
 from energyc.syntax.layout import format_spec
 from energyc.syntax.parser import parse

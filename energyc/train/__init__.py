@@ -12,4 +12,8 @@
 | ``evaluation`` | held-out cost and metrics, of a live network or of a run's best checkpoint |
 | ``identity`` | what a run was made of, compared when it goes on |
 | ``checkpoint``, ``folder``, ``metrics_log`` | what a run leaves on disk |
+
+It trains whatever keeps these interfaces; specs and the compiler are unknown to it.
+
+Imports: ``data``, ``diagnostics``; libraries: ``numpy``, ``rich``, ``safetensors``, ``torch``.
 """

@@ -1,7 +1,13 @@
-"""How faithful the learning rules are: measured against the implicit gradient on a living network."""
+"""How faithful the learning rules are: measured against the implicit gradient on a living network.
+
+It measures and gives numbers; how they are shown is a matter for ``report``.
+
+Imports: ``calculus``, ``diagnostics``, ``ir``, ``pipeline``, ``resolve``, ``rules``, ``runs``,
+``syntax``, ``train``; libraries: ``numpy``, ``scipy``, ``torch``.
+"""
 
 from energyc.verify.compare import Measure
-from energyc.verify.fidelity import Fidelity, RuleFidelity, verify
+from energyc.verify.fidelity import Fidelity, RuleFidelity, measure_fidelity
 from energyc.verify.looseness import Loose, Looseness
 from energyc.verify.precision import PrecisionRow, PrecisionTable, precision_table
 from energyc.verify.probe import Probe, random_probe
@@ -9,6 +15,7 @@ from energyc.verify.record import Above, Crossing, Record, record
 from energyc.verify.settling import Settling
 from energyc.verify.spectrum import Spectrum, spectrum
 from energyc.verify.sweep import Sweep
+from energyc.verify.verification import MeasuredCheckpoint, Verification, verify
 
 __all__ = [
     "Above",
@@ -17,6 +24,7 @@ __all__ = [
     "Loose",
     "Looseness",
     "Measure",
+    "MeasuredCheckpoint",
     "PrecisionRow",
     "PrecisionTable",
     "Probe",
@@ -25,6 +33,8 @@ __all__ = [
     "Settling",
     "Spectrum",
     "Sweep",
+    "Verification",
+    "measure_fidelity",
     "precision_table",
     "random_probe",
     "record",

@@ -105,7 +105,7 @@ class Fidelity:
         }
 
 
-def verify(
+def measure_fidelity(
     exact: Any,
     configured: Any,
     probe: Probe,

@@ -8,6 +8,7 @@ import pytest
 
 import energyc
 from energyc import pipeline
+from energyc.report.explain import explain
 from tests.analysis.test_classify import HEAD, JUMP, TAIL, UNTIED, halves
 from tests.cli.run import energyc as run
 from tests.cli.run import written
@@ -21,7 +22,7 @@ def spec(body: str) -> str:
 
 
 def explained(body: str) -> str:
-    text = pipeline.explain(pipeline.resolve(pipeline.read(spec(body))))
+    text = explain(pipeline.resolve(pipeline.read(spec(body))))
     return text.replace("\\", "").replace("&lt;", "<")
 
 

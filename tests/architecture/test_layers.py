@@ -1,98 +1,78 @@
-"""Dependencies point one way along the pipeline."""
+"""Dependencies point one way: no module is in a cycle, and each part imports what its docstring names.
+
+A part is a package or a module at the top of energyc. Its docstring says what it knows, and ends with the parts and the
+libraries that it imports: ``Imports: ``ir``, ``resolve``; libraries: ``numpy``.``
+"""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from pathlib import Path
+import re
 
 import pytest
 
-import energyc
+from tests.architecture.imports import FACES, ROOT, Import, cycle, imports, module_graph, modules, part_graph, part_of
 
-ROOT = Path(energyc.__file__).resolve().parent
-
-#: From the first to the last: a part may import those before it and itself.
-ORDER = (
-    "version",
-    "resources",
-    "diagnostics",
-    "syntax",
-    "ir",
-    "calculus",
-    "resolve",
-    "notation",
-    "derive",
-    "analysis",
-    "plan",
-    "emit",
-    "runtime",
-    "rules",
-    "verify",
-    "data",
-    "train",
-    "report",
-    "pipeline",
-    "runs",
-    "verification",
-    "sampling",
-    "cli",
-)
-#: Parts that know even less than the order allows.
-NARROW = {
-    "ir": set(),
-    "calculus": {"ir"},
-    "data": {"diagnostics"},
-    "train": {"diagnostics", "data", "version"},
-    "plan": {"ir", "calculus", "resolve", "derive"},
-}
+PARTS = tuple(part_graph())
+#: The rows of the map in pipeline.py, in the order of the pipeline.
+PASSES = ("read", "parse", "resolve", "derive", "classify", "plan", "emit", "run", "measure", "report")
+#: Imports for the type checker alone that close a cycle, still to be mended.
+KNOWN = (("energyc.ir.indexing", "energyc.ir.nodes"), ("energyc.analysis.readings", "energyc.analysis.normal"))
 
 
-def _modules(part: str) -> list[Path]:
-    single = ROOT / f"{part}.py"
-    return [single] if single.exists() else sorted((ROOT / part).rglob("*.py"))
+def _docstring(part: str) -> str:
+    path = ROOT / f"{part}.py"
+    path = path if path.exists() else ROOT / part / "__init__.py"
+    return ast.get_docstring(ast.parse(path.read_text())) or ""
 
 
-def _imports(path: Path) -> Iterator[tuple[str, int]]:
-    """The parts of energyc that a module imports, wherever in it; not those for the type checker alone."""
-    tree = ast.parse(path.read_text())
-    hidden = {
-        id(inner)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-        for inner in ast.walk(node)
-    }
-    for node in ast.walk(tree):
-        if id(node) in hidden:
-            continue
-        names: list[str] = []
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module is not None and node.level == 0:
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
-        yield from ((name.split(".")[1], node.lineno) for name in names if name.startswith("energyc."))
+def _declared(part: str) -> tuple[set[str], set[str]]:
+    """The parts and the libraries that a docstring names as imported."""
+    line = re.search(r"^Imports: ([^.]*)\.$", _docstring(part), re.MULTILINE)
+    assert line, f"the docstring of {part} has no line `Imports: ``part``, ``part``; libraries: ``name``.`"
+    parts, _, libraries = " ".join(line[1].split()).partition("; libraries:")
+    return set(re.findall(r"``(\w+)``", parts)), set(re.findall(r"``(\w+)``", libraries))
 
 
-@pytest.mark.parametrize("part", ORDER)
-def test_a_part_imports_only_what_comes_before_it(part: str) -> None:
-    allowed = NARROW.get(part, set(ORDER[: ORDER.index(part)])) | {part}
-    modules = _modules(part)
-    assert modules, f"there is no part {part}"
-    wrong = [
-        f"{path.relative_to(ROOT)}:{line} imports {name}"
-        for path in modules
-        for name, line in _imports(path)
-        if name not in allowed
+def _imports_of(part: str) -> list[Import]:
+    own = {name: path for name, path in modules().items() if name not in FACES and part_of(name) == part}
+    return [found for name, path in own.items() for found in imports(name, path)]
+
+
+def test_no_module_is_in_a_cycle() -> None:
+    graph = module_graph()
+    for module, target in KNOWN:
+        graph[module].discard(target)
+    assert cycle(graph) == []
+
+
+def test_no_part_is_in_a_cycle() -> None:
+    assert cycle(part_graph()) == []
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_part_imports_what_its_docstring_names(part: str) -> None:
+    parts, libraries = _declared(part)
+    found = _imports_of(part)
+    undeclared = [
+        f"{each.module}:{each.line} imports {each.name}, which the docstring of {part} does not name"
+        for each in found
+        if each.part not in {None, part, *parts} or each.library not in {None, *libraries}
     ]
-    assert not wrong, "\n".join(wrong)
+    assert not undeclared, "\n".join(undeclared)
+    unused = {*parts, *libraries} - {each.part for each in found} - {each.library for each in found}
+    assert not unused, f"the docstring of {part} names {unused}, and nothing of it is imported"
 
 
-def test_every_part_has_its_place() -> None:
-    found = {path.stem for path in ROOT.glob("*.py")} | {path.parent.name for path in ROOT.glob("*/__init__.py")}
-    assert found - {"__init__", "__main__"} == set(ORDER)
-
-
-def test_the_driver_says_what_the_passes_are() -> None:
-    text = ast.get_docstring(ast.parse((ROOT / "pipeline.py").read_text())) or ""
-    for word in ("read", "parse", "resolve", "derive", "classify", "plan", "emit", "run", "report"):
-        assert f"| {word} " in text
+def test_the_map_lists_the_passes_in_the_order_of_the_imports() -> None:
+    """A package imports only packages of its own row and of those above it."""
+    rows = re.findall(r"^\| (\w+) +\| ([^|]*)\|", _docstring("pipeline"), re.MULTILINE)[1:]
+    assert tuple(word for word, _ in rows) == PASSES
+    place = {part: k for k, (_, cell) in enumerate(rows) for part in re.findall(r"`(\w+)`", cell)}
+    up = [
+        f"{part} -> {below}"
+        for part, targets in part_graph().items()
+        for below in targets
+        if place.get(below, -1) > place.get(part, len(rows))
+    ]
+    assert not up, "\n".join(up)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from energyc import pipeline
+from energyc.bench.step import _by_autograd, _module, _step, bench
 from energyc.plan import Passes
-from energyc.report.bench import _by_autograd, _module, _step, bench
 from energyc.verify import random_probe
 from tests.cli.run import energyc
 

@@ -12,9 +12,9 @@ import pytest
 import torch
 
 import energyc as package
-from energyc import pipeline
 from energyc.cli.main import COMMANDS
 from energyc.diagnostics import UserError
+from energyc.report import check
 from tests.cli.run import LANGUAGE, SMALL, UNTIED, energyc, written
 
 Capture = pytest.CaptureFixture[str]
@@ -86,7 +86,7 @@ def test_an_interruption_is_130(tmp_path: Path, capfd: Capture, monkeypatch: pyt
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(pipeline, "check_source", interrupted)
+    monkeypatch.setattr(check, "check_source", interrupted)
     done = energyc(capfd, "check", written(tmp_path))
     assert (done.status, done.err.strip()) == (130, "interrupted")
 

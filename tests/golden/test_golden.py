@@ -18,7 +18,9 @@ import torch
 
 from energyc import pipeline
 from energyc.diagnostics import Source
+from energyc.report.check import check_source
 from energyc.report.check_text import written
+from energyc.report.show import show
 from energyc.resources import folder
 from energyc.verify import random_probe
 
@@ -32,11 +34,11 @@ def _source(name: str) -> Source:
 
 ARTEFACTS: MappingProxyType[str, Callable[[Source], str]] = MappingProxyType(
     {
-        "check.txt": lambda source: written(pipeline.check_source(source)),
-        "forces.txt": lambda source: pipeline.show(source, "forces"),
-        "ir.txt": lambda source: pipeline.show(source, "ir"),
-        "plan.txt": lambda source: pipeline.show(source, "plan"),
-        "torch.py": lambda source: pipeline.show(source, "torch"),
+        "check.txt": lambda source: written(check_source(source)),
+        "forces.txt": lambda source: show(source, "forces"),
+        "ir.txt": lambda source: show(source, "ir"),
+        "plan.txt": lambda source: show(source, "plan"),
+        "torch.py": lambda source: show(source, "torch"),
     }
 )
 

@@ -18,12 +18,12 @@ import pytest
 import torch
 
 from energyc.diagnostics import UserError
+from energyc.runs.saved import load_run
 from energyc.train.checkpoint import load_last
 from energyc.train.feeds import Feeds
 from energyc.train.identity import files_digest
 from energyc.train.loop import train
 from energyc.train.outcome import Interrupted
-from energyc.train.run import load_run
 from energyc.train.session import Session
 from tests.train.tiny import TinyData, make_session
 

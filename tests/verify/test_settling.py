@@ -11,8 +11,7 @@ import torch
 from torch import Tensor
 
 import energyc
-from energyc.verification import verify as measure
-from energyc.verify import Probe, Sweep, random_probe, verify
+from energyc.verify import Probe, Sweep, measure_fidelity, random_probe, verify
 from energyc.verify.limits import Laboratory, breach
 from energyc.verify.looseness import looseness
 from energyc.verify.rest import rest
@@ -176,7 +175,7 @@ def test_nudged_phases_are_as_long_as_the_slowest_sample_needs() -> None:
     for first in order:
         rows = [first, *(k for k in order if k != first)]
         turned = Probe({n: v[rows] for n, v in probe.clamps.items()}, {n: v[rows] for n, v in probe.targets.items()})
-        found = verify(net, net, turned, rules)
+        found = measure_fidelity(net, net, turned, rules)
         assert found.passed and found.spectrum is not None
         paces.append(found.spectrum.step_radius)
         for rule in rules:
@@ -288,7 +287,7 @@ def test_a_step_too_large_for_some_samples() -> None:
 
 def test_without_a_fixed_point_verify_says_so() -> None:
     net = turning([[3.0, -3.0], [3.0, 3.0]])
-    found = verify(net, net, zero(), ["tracking-aep"], most_steps=2000)
+    found = measure_fidelity(net, net, zero(), ["tracking-aep"], most_steps=2000)
     assert not found.passed and found.settled == 0
     assert found.rules["tracking-aep"].note == "no fixed point was found"
 
@@ -299,7 +298,7 @@ def test_without_a_fixed_point_verify_says_so() -> None:
 def test_verify_tells_biased_rules_from_exact_ones() -> None:
     net = turning([[0.5, -1.5], [0.7, 0.1]])
     probe = Probe({"x": torch.tensor([[0.5, -0.2], [0.1, 0.9]], dtype=torch.float64)}, {})
-    found = verify(net, net, probe, ["vf", "aep", "tracking-aep"], verdicts={"vf": "biased"})
+    found = measure_fidelity(net, net, probe, ["vf", "aep", "tracking-aep"], verdicts={"vf": "biased"})
     assert found.passed
     assert [rule.verdict for rule in found.rules.values()] == ["biased", "exact", "exact"]
     for rule in ("aep", "tracking-aep"):
@@ -308,7 +307,7 @@ def test_verify_tells_biased_rules_from_exact_ones() -> None:
         assert sweep is not None and sweep.slope() == pytest.approx(2, abs=0.3)
     biased = found.rules["vf"].limit
     assert biased is not None and biased.relative_error > 0.05
-    failed = verify(net, net, probe, ["vf"])
+    failed = measure_fidelity(net, net, probe, ["vf"])
     assert not failed.passed
     fault = failed.rules["vf"].fault
     assert "its error stays at" in fault and "cosine too low: 0." in fault
@@ -345,7 +344,7 @@ def test_what_is_detached_is_not_compared_with_differences(tmp_path: Path, held:
     """Differences find the derivative that ``detach`` leaves out; backpropagation through steps leaves it out too."""
     path = tmp_path / "detached.energy"
     path.write_text(DETACHED.format(held, aim))
-    found = measure(path, rules=["implicit", "adjoint", "tbptt"]).fidelity
+    found = verify(path, rules=["implicit", "adjoint", "tbptt"]).fidelity
     assert found.passed
     implicit, adjoint, unrolled = (found.rules[rule] for rule in ("implicit", "adjoint", "tbptt"))
     assert ("detaches" in implicit.law) == cut
@@ -381,7 +380,7 @@ nudge {{ beta = 1/100, steps = 60 }}
 def test_an_energy_that_freezes_a_state_is_learned_by_its_force(held: str, weight: str, rules: list[str]) -> None:
     """d(dE/dW)/dz sees the frozen state move, -dF/dW does not: half of the gradient would be wrong by a factor."""
     net = energyc.load(FROZEN.format(held, weight), rules=[*rules, "implicit"], dtype=torch.float64)
-    found = verify(net, net, random_probe(net), rules)
+    found = measure_fidelity(net, net, random_probe(net), rules)
     assert found.passed
     for rule in rules:
         limit = found.rules[rule].limit
@@ -435,7 +434,7 @@ def test_an_order_too_low_is_a_breach_at_any_floor(order: int, law: int, floor: 
 
 
 def test_a_relu_in_the_way_of_the_nudge_is_said() -> None:
-    found = measure(SPECS / "cet_lm.energy", rules=["centered-ep"], gain=0.5).fidelity.rules["centered-ep"]
+    found = verify(SPECS / "cet_lm.energy", rules=["centered-ep"], gain=0.5).fidelity.rules["centered-ep"]
     assert found.passed and found.limit is not None and found.limit.relative_error < 1e-11
     assert found.law == "beta^2 (kinks at larger beta)"
 

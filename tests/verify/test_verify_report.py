@@ -16,7 +16,6 @@ from energyc import load as energyc_load
 from energyc.diagnostics import UserError
 from energyc.report import verify_plots
 from energyc.report.verify_text import print_report
-from energyc.verification import Verification
 from energyc.verify import (
     Fidelity,
     Loose,
@@ -28,7 +27,8 @@ from energyc.verify import (
     Settling,
     Spectrum,
     Sweep,
-    verify,
+    Verification,
+    measure_fidelity,
 )
 from tests.cli.run import UNTIED, energyc, written
 from tests.verify.test_health import HILL
@@ -127,7 +127,7 @@ def test_nudged_phases_that_all_diverge_are_said() -> None:
 
     def found(steep: list[float]) -> RuleFidelity:
         rows = torch.tensor(steep, dtype=torch.float64)[:, None].expand(2, 3)
-        return verify(net, net, Probe({"x": x, "steep": rows}, {}), ["centered-ep"]).rules["centered-ep"]
+        return measure_fidelity(net, net, Probe({"x": x, "steep": rows}, {}), ["centered-ep"]).rules["centered-ep"]
 
     both, one = found([3.0, 3.0]), found([0.1, 3.0])
     assert both.passed and both.configured is None
@@ -142,7 +142,7 @@ def test_nudged_phases_that_diverge_in_the_limit_give_no_gradient_of_zero() -> N
     probe = Probe({name: torch.ones(2, 3, dtype=torch.float64) for name in ("x", "steep")}, {})
     plain = net.gradients
     net.gradients = lambda *given, **more: plain(*given, **more)._replace(kept=torch.zeros(2, dtype=torch.bool))
-    found = verify(net, net, probe, ["centered-ep"]).rules["centered-ep"]
+    found = measure_fidelity(net, net, probe, ["centered-ep"]).rules["centered-ep"]
     assert found.fault == "its nudged phases diverge at every beta"
     assert found.limit is not None and math.isnan(found.limit.relative_error)
 

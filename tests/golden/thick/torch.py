@@ -9,103 +9,19 @@ Passes: hoist, share, inplace
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
+from torch import Tensor
 
-Tensors = Sequence[Tensor]
-
-
-class Relaxed(NamedTuple):
-    """Where a relaxation ended.
-
-    States by name, residual [batch], steps taken [batch], and what was recorded: [steps + 1, batch, ...] each.
-    """
-
-    states: dict[str, Tensor]
-    residual: Tensor
-    steps: Tensor
-    trace: dict[str, Tensor]
-
-
-class Gradients(NamedTuple):
-    """Gradients of the cost averaged over the batch, and the free phase they belong to.
-
-    ``kept`` [batch] says which samples took part: those whose nudged phases did not diverge. ``health`` [batch] holds
-    what was seen on the way: ``frozen`` (exploded until rounding held it still), and where they are asked for
-    ``penalty`` (|J_nc w|^2 / dim), ``defence`` (|step F|^2 / |z|^2), ``snapshot`` (the nudged step whose contrast was
-    taken), ``leakage`` (of a circle of nudges).
-    """
-
-    params: dict[str, Tensor]
-    cost: Tensor
-    states: dict[str, Tensor]
-    residual: Tensor
-    steps: Tensor
-    beta: float | None
-    kept: Tensor
-    owners: dict[str, nn.Parameter]
-    health: dict[str, Tensor]
-
-    def assign(self) -> None:
-        """Write the gradients into the params' ``grad``."""
-        for name, gradient in self.params.items():
-            self.owners[name].grad = gradient
-
-
-class Phase(NamedTuple):
-    """How a phase runs: its steps, the step of each state, and when it may stop; ``steps`` None: to convergence."""
-
-    steps: int | None
-    step: tuple[float, ...]
-    tolerance: float | None
-    chunk: int
-    max_steps: int
-
-
-class How(NamedTuple):
-    """The settings of a rule: both phases, the nudging strength, the points of a circle, two weights of health.
-
-    ``penalty`` weighs |J_nc w|^2 / dim at z*, ``defence`` weighs |step F|^2 / |z|^2 at the end of the free phase.
-    """
-
-    free: Phase
-    nudge: Phase
-    beta: float | str | None
-    points: int
-    penalty: float
-    defence: float
-
-
-class Free(NamedTuple):
-    """The end of a free phase; the residual of a sample that is ``frozen`` by rounding is infinite."""
-
-    states: list[Tensor]
-    residual: Tensor
-    steps: Tensor
-    frozen: Tensor
-
-
-#: Of a trajectory: the samples that took a step (their rows; None: all), and their states before it.
-Path = list[tuple[Tensor | None, list[Tensor]]]
-
-
-class Back(NamedTuple):
-    """A step in reverse: its samples with their states and ``fixed``, step P^T seeds, and what it gives.
-
-    ``slopes`` are <step P^T seeds, dF/dtheta>, ``seeds`` those of all samples on the states before the step.
-    """
-
-    rows: Tensor | None
-    states: list[Tensor]
-    fixed: Fixed
-    pushed: list[Tensor]
-    slopes: dict[str, Tensor]
-    seeds: list[Tensor]
+from energyc.rules.implicit import implicit
+from energyc.rules.tracking_aep import tracking_aep
+from energyc.runtime.draws import normal
+from energyc.runtime.functions import gelu_tanh_core, gelu_tanh_slope
+from energyc.runtime.indexing import positions, scatter_add
+from energyc.runtime.network import EnergyNetwork
+from energyc.runtime.records import Tensors
 
 
 class Fixed(NamedTuple):
@@ -119,192 +35,7 @@ class Fixed(NamedTuple):
         return self._replace(idx=self.idx[rows], x=self.x[rows])
 
 
-def normal(random: torch.Generator, shape: tuple[int, ...], deviation: float) -> Tensor:
-    """Normal draws of mean 0 in float64."""
-    return deviation * torch.randn(shape, generator=random, dtype=torch.float64)
-
-
-def gelu_tanh_core(u: Tensor) -> Tensor:
-    """``tanh(sqrt(2 / pi) (u + 0.044715 u^3))``."""
-    return torch.tanh(math.sqrt(2 / math.pi) * (u + 0.044715 * u**3))
-
-
-def gelu_tanh_slope(u: Tensor) -> Tensor:
-    """The slope of gelu in its tanh form."""
-    return torch.ops.aten.gelu_backward(torch.ones_like(u), u, approximate="tanh")
-
-
-def positions(size: int, axis: int, rank: int, device: torch.device) -> Tensor:
-    """``0 ... size - 1`` along one of ``rank`` axes."""
-    return torch.arange(size, device=device).view([size if k == axis else 1 for k in range(rank)])
-
-
-def scatter_add(t: Tensor, index: Tensor, size: int) -> Tensor:
-    """The adjoint of ``table[index]``: rows of t are added up where they were read from."""
-    rows = t.reshape(index.numel(), *t.shape[index.dim() :])
-    return t.new_zeros((size, *rows.shape[1:])).index_add_(0, index.reshape(-1), rows)
-
-
-def _norm(x: Tensor) -> Tensor:
-    """The Euclidean norm of each sample: [batch]."""
-    return x.reshape(len(x), -1).norm(dim=1)
-
-
-def _like(mask: Tensor, x: Tensor) -> Tensor:
-    """A mask [batch] viewed so that it broadcasts to x."""
-    return mask.view(-1, *[1] * (x.dim() - 1))
-
-
-def _put(states: Tensors, rows: Tensor, part: Tensors) -> list[Tensor]:
-    """The states with the given rows replaced, in place."""
-    for x, p in zip(states, part):
-        x[rows] = p
-    return list(states)
-
-
-def _filled(parts: Sequence[Tensor | None], states: Tensors) -> list[Tensor]:
-    """One tensor for each state, zeros where there is none."""
-    return [torch.zeros_like(x) if part is None else part for part, x in zip(parts, states)]
-
-
-def _relative_change(moved: Tensors, states: Tensors) -> Tensor:
-    """The largest of |moved - x| / (|x| + 1e-12) over the states: [batch]."""
-    ratios = [_norm(m - x) / (_norm(x) + 1e-12) for m, x in zip(moved, states)]
-    return torch.stack(ratios).amax(0)
-
-
-def _displaced(x: Tensor) -> Tensor:
-    """The state with its coordinates a little larger and smaller in turn."""
-    width = torch.finfo(x.dtype).eps ** 0.25
-    turns = torch.arange(x[0].numel(), device=x.device).view(x.shape[1:]) % 2
-    return x * (1 + width - 2 * width * turns.to(x.dtype))
-
-
-def _flat(states: Tensors) -> Tensor:
-    """All states of a sample in a row: [batch, entries]."""
-    return torch.cat([x.reshape(len(x), -1) for x in states], 1)
-
-
-def _shaped(flat: Tensor, states: Tensors) -> list[Tensor]:
-    """The opposite of :func:`_flat`."""
-    parts = flat.split([x[0].numel() for x in states], 1)
-    return [part.reshape(x.shape) for part, x in zip(parts, states)]
-
-
-def gmres(
-    operator: Callable[[Tensor], Tensor], rhs: Tensor, tolerance: float, restart: int, cycles: int
-) -> tuple[Tensor, Tensor]:
-    """Solve ``operator(x) = rhs`` for each row by restarted GMRES (Saad and Schultz 1986).
-
-    Returns x [batch, entries] and the relative residual of each row [batch], infinite where a product is not finite.
-    """
-    x = torch.zeros_like(rhs)
-    scale = rhs.norm(dim=1).clamp_min(torch.finfo(rhs.dtype).tiny)
-    residual = rhs
-    for _ in range(cycles):
-        size = residual.norm(dim=1)
-        if bool((size <= tolerance * scale).all()):
-            break
-        basis = [residual / size.clamp_min(torch.finfo(rhs.dtype).tiny)[:, None]]
-        columns = []
-        for _ in range(min(restart, rhs.shape[1])):
-            w = operator(basis[-1])
-            heights = []
-            for _ in range(2):  # twice is enough (Kahan, in Parlett 1980)
-                h = torch.stack([(w * v).sum(1) for v in basis], 1)
-                w = w - torch.stack([h[:, k, None] * v for k, v in enumerate(basis)]).sum(0)
-                heights.append(h)
-            height = w.norm(dim=1)
-            columns.append(torch.cat([sum(heights[1:], heights[0]), height[:, None]], 1))
-            basis.append(w / torch.where(height > 1e-14 * size, height, torch.inf)[:, None])
-            if bool((height <= 1e-14 * size).all()):
-                break
-        n = len(columns)
-        hessenberg = torch.stack([F.pad(column, (0, n + 1 - column.shape[1])) for column in columns], 2)
-        if not bool(hessenberg.isfinite().all()):
-            return x, torch.full_like(size, torch.inf)
-        target = F.pad(size[:, None], (0, n))
-        weights = torch.linalg.pinv(hessenberg) @ target[:, :, None]
-        x = x + torch.stack([weights[:, k] * v for k, v in enumerate(basis[:n])]).sum(0)
-        residual = rhs - operator(x)
-    return x, residual.norm(dim=1) / scale
-
-
-class _Watch:
-    """Counts the steps of a nudged phase; without a number of steps it tells when nothing changes any more."""
-
-    def __init__(self, nudge: Phase, dtype: torch.dtype) -> None:
-        self.nudge = nudge
-        self.smallest = torch.finfo(dtype).eps / 8
-        self.best = float("inf")
-        self.stalled = 0
-
-    def steps(self) -> range:
-        """The steps to be taken at most."""
-        return range(100_000 if self.nudge.steps is None else self.nudge.steps)
-
-    def looks(self, k: int) -> bool:
-        """Whether the change is to be measured at step k."""
-        return self.nudge.steps is None and k % self.nudge.chunk == 0
-
-    def settled(self, change: Tensor) -> bool:
-        """Whether the change has reached rounding, or falls no more."""
-        now = float(change.max())
-        self.stalled = 0 if now < self.best else self.stalled + 1
-        self.best = min(self.best, now)
-        return not now > self.smallest or self.stalled == 20
-
-
-def _finite(parts: Tensors) -> Tensor:
-    """The samples all of whose parts are finite: [batch]."""
-    return torch.stack([torch.isfinite(x.reshape(len(x), -1)).all(1) for x in parts]).all(0)
-
-
-def _less(force: Tensors, parts: Sequence[Tensor | None], factor: float) -> list[Tensor]:
-    """force - factor * parts, where there is a part."""
-    return [f if p is None else f - factor * p for f, p in zip(force, parts)]
-
-
-class _Snapshots:
-    """Every few steps the contrast of both phases is looked at; for each sample the most settled one is returned.
-
-    A sample whose contrast changes ten times as fast at the end as at first is ``diverging``.
-    """
-
-    def __init__(self, every: int | None) -> None:
-        self.every = every
-        self.last: Tensors | None = None
-        self.first: Tensor | None = None
-        self.smallest: Tensor | None = None
-        self.diverging: Tensor | None = None
-        self.taken: Tensor | None = None
-        self.pair: tuple[list[Tensor], list[Tensor]] = ([], [])
-
-    def offer(self, step: int, plus: Tensors, minus: Tensors) -> None:
-        """Look at both phases after a step."""
-        if self.every is None or step % self.every:
-            return
-        contrast = [p - m for p, m in zip(plus, minus)]
-        if self.last is not None:
-            change = torch.stack([_norm(c - b) for c, b in zip(contrast, self.last)]).amax(0)
-            if self.first is None or self.smallest is None:
-                self.first, self.smallest = change, change
-                self.taken = torch.full_like(change, step, dtype=torch.int64)
-                self.pair = ([p.clone() for p in plus], [m.clone() for m in minus])
-            self.diverging = ~(change <= 10 * self.first)
-            better = (change < self.smallest).nonzero()[:, 0]
-            self.smallest = torch.minimum(change, self.smallest)
-            self.taken[better] = step
-            for kept, now in zip((*self.pair[0], *self.pair[1]), (*plus, *minus)):
-                kept[better] = now[better]
-        self.last = contrast
-
-    def best(self, plus: list[Tensor], minus: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
-        """The most settled pair, or the last one where no two were looked at."""
-        return self.pair if self.smallest is not None else (plus, minus)
-
-
-class Thick(nn.Module):
+class ThickEquations:
     """States z[T, D].
 
     Sizes: T = 64, D = 128, H = 4, A = 32, F = 512, V = 65.
@@ -323,73 +54,41 @@ class Thick(nn.Module):
     """
 
     name = "thick"
-    rules = ("tracking-aep", "implicit")
-    state_names = ("z",)
     state_shapes = {"z": (64, 128)}
     clamp_shapes = {"idx": ((64,), 65)}
     target_shapes = {"label": ((64,), 65)}
-    param_attributes = {
-        "tok": "tok",
-        "pos": "pos",
-        "g1": "g1",
-        "h1": "h1",
-        "g2": "g2",
-        "h2": "h2",
-        "W_q": "W_q",
-        "W_k": "W_k",
-        "W_v": "W_v",
-        "W_o": "W_o",
-        "W1": "W1",
-        "b1": "b1",
-        "W2": "W2",
-        "b2": "b2",
-        "W_head": "W_head",
-    }
-    param_bounds = {}
     term_names = ("input", "damping")
     readout_names = ("logits",)
-    metric_names = ()
     relax_steps = 150
     relax_step = (0.1,)
     relax_tolerance = 0.0001
-    relax_chunk = 25
     relax_max_steps = 600
-    relax_explosion = 10000.0
-    biased = {}
     beta = "auto"
-    last_beta = None
     nudge_steps = 20
-    points = 4
     snapshots = 5
-    _rule_methods = {"tracking-aep": "_tracking_aep", "implicit": "_implicit"}
+    force_params = ("g1", "h1", "g2", "h2", "W_q", "W_k", "W_v", "W_o", "W1", "b1", "W2", "b2")
 
     def __init__(
         self, device: torch.device | str | None = None, dtype: torch.dtype | None = None, seed: int = 0
     ) -> None:
-        super().__init__()
-        dtype = dtype or torch.get_default_dtype()
-        self.register_buffer("_anchor", torch.zeros((), device=device, dtype=dtype), persistent=False)
+        super().__init__(device, dtype)
         random = torch.Generator().manual_seed(seed)
-        self.tok = nn.Parameter(normal(random, (65, 128), 0.2).to(device, dtype))
-        self.pos = nn.Parameter(normal(random, (64, 128), 0.2).to(device, dtype))
-        self.g1 = nn.Parameter(torch.full((128,), 1.0, dtype=torch.float64).to(device, dtype))
-        self.h1 = nn.Parameter(torch.full((128,), 0.0, dtype=torch.float64).to(device, dtype))
-        self.g2 = nn.Parameter(torch.full((128,), 1.0, dtype=torch.float64).to(device, dtype))
-        self.h2 = nn.Parameter(torch.full((128,), 0.0, dtype=torch.float64).to(device, dtype))
-        self.W_q = nn.Parameter(normal(random, (4, 128, 32), 0.02).to(device, dtype))
-        self.W_k = nn.Parameter(normal(random, (4, 128, 32), 0.02).to(device, dtype))
-        self.W_v = nn.Parameter(normal(random, (4, 128, 32), 0.02).to(device, dtype))
-        self.W_o = nn.Parameter(normal(random, (4, 32, 128), 0.02).to(device, dtype))
-        self.W1 = nn.Parameter(normal(random, (128, 512), 0.02).to(device, dtype))
-        self.b1 = nn.Parameter(torch.full((512,), 0.0, dtype=torch.float64).to(device, dtype))
-        self.W2 = nn.Parameter(normal(random, (512, 128), 0.02).to(device, dtype))
-        self.b2 = nn.Parameter(torch.full((128,), 0.0, dtype=torch.float64).to(device, dtype))
-        self.W_head = nn.Parameter(normal(random, (128, 65), 0.02).to(device, dtype))
-        self.register_buffer(
-            "mask",
-            positions(64, 0, 2, self.device) <= positions(64, 1, 2, self.device),
-            persistent=False,
-        )
+        self.tok = self._param(normal(random, (65, 128), 0.2))
+        self.pos = self._param(normal(random, (64, 128), 0.2))
+        self.g1 = self._param(torch.full((128,), 1.0, dtype=torch.float64))
+        self.h1 = self._param(torch.full((128,), 0.0, dtype=torch.float64))
+        self.g2 = self._param(torch.full((128,), 1.0, dtype=torch.float64))
+        self.h2 = self._param(torch.full((128,), 0.0, dtype=torch.float64))
+        self.W_q = self._param(normal(random, (4, 128, 32), 0.02))
+        self.W_k = self._param(normal(random, (4, 128, 32), 0.02))
+        self.W_v = self._param(normal(random, (4, 128, 32), 0.02))
+        self.W_o = self._param(normal(random, (4, 32, 128), 0.02))
+        self.W1 = self._param(normal(random, (128, 512), 0.02))
+        self.b1 = self._param(torch.full((512,), 0.0, dtype=torch.float64))
+        self.W2 = self._param(normal(random, (512, 128), 0.02))
+        self.b2 = self._param(torch.full((128,), 0.0, dtype=torch.float64))
+        self.W_head = self._param(normal(random, (128, 65), 0.02))
+        self._constant("mask", positions(64, 0, 2, self.device) <= positions(64, 1, 2, self.device))
 
     def _prepare(self, idx: Tensor) -> Fixed:
         """What depends on clamps and params alone."""
@@ -466,28 +165,13 @@ class Thick(nn.Module):
         cost = 0.015625 * total
         return [cost]
 
-    def _metrics(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor]:
-        """What is only reported."""
-        return []
-
-    def _cost_force(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor | None]:
-        """dC/dz of each sample; None where the cost does not read a state.
+    def _cost_pullback(
+        self, states: Tensors, fixed: Fixed, targets: Tensors, params: bool = True
+    ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
+        """dC/dz of each sample, None where the cost does not read a state; and the direct dC/dtheta.
 
         dC/dz[t,d] = sum[w](W_head[d,w] * (1/T * softmax[w](sum[e](W_head[e,w] * z[t,e])) - 1/T * where(w == label[t],
             1, 0)))
-        """
-        (z,) = states
-        (label,) = targets
-        hit = (positions(65, 0, 2, self.device) == label[:, None, :]).to(self.dtype)
-        weights = (z @ self.W_head).softmax(2)
-        total = 0.015625 * weights
-        total.add_(hit.transpose(1, 2), alpha=-0.015625)
-        slope_z = total @ self.W_head.T
-        return [slope_z]
-
-    def _cost_gradient(self, states: Tensors, fixed: Fixed, targets: Tensors) -> dict[str, Tensor]:
-        """The direct dC/dtheta, summed over the batch.
-
         dC/dW_head[d,w] = sum[t](z[t,d] * (1/T * softmax[w](sum[e](W_head[e,w] * z[t,e])) - 1/T * where(w == label[t],
             1, 0)))
         """
@@ -497,61 +181,15 @@ class Thick(nn.Module):
         weights = (z @ self.W_head).softmax(2)
         total = 0.015625 * weights
         total.add_(hit.transpose(1, 2), alpha=-0.015625)
-        return {"W_head": torch.einsum("Btd,Btw->dw", z, total)}
-
-    def _force_adjoint(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> list[Tensor | None]:
-        """J^T seeds, J = dF/dz."""
-        (z,) = states
-        (seed_z,) = seeds
-        total = z - z.mean(2)[:, :, None]
-        total_2 = (total * total).mean(2)
-        total_2 += 1e-05
-        power = total_2.rsqrt()
-        product = total * power[:, :, None]
-        n2 = product * self.g2
-        n2 += self.h2
-        total_3 = n2 @ self.W1
-        total_3 += self.b1
-        pull_n2 = seed_z @ self.W2.T * gelu_tanh_slope(total_3) @ self.W1.T
-        n1 = product * self.g1
-        n1 += self.h1
-        q = torch.einsum("Btd,hda->Bhta", n1, self.W_q)
-        k = torch.einsum("Btd,hda->Bhta", n1, self.W_k)
-        p = torch.einsum("Bhta,Bhsa->Bhts", q, k).mul_(0.1767766952966369).masked_fill_(
-            ~self.mask.T,
-            float("-inf"),
-        ).softmax(3)
-        v = torch.einsum("Btd,hda->Bhta", n1, self.W_v)
-        W_o_seed_z = torch.einsum("Btd,had->Btha", seed_z, self.W_o)
-        pull_p = torch.einsum("Bhsa,Btha->Bhts", v, W_o_seed_z)
-        p_pull_p = p * pull_p
-        total_4 = p_pull_p - p * p_pull_p.sum(3)[:, :, :, None]
-        pull_v = torch.einsum("Bhst,Bsha->Bhta", p, W_o_seed_z)
-        pull_n1 = 0.1767766952966369 * torch.einsum(
-            "Bhta,hda->Btd",
-            torch.einsum("Bhsa,Bhst->Bhta", q, total_4),
-            self.W_k,
-        )
-        pull_n1.add_(
-            torch.einsum("Bhta,hda->Btd", torch.einsum("Bhsa,Bhts->Bhta", k, total_4), self.W_q),
-            alpha=0.1767766952966369,
-        )
-        pull_n1 += torch.einsum("Bhta,hda->Btd", pull_v, self.W_v)
-        total_5 = total * pull_n2 @ self.g2
-        total_5 += total * pull_n1 @ self.g1
-        total_6 = pull_n2 * power[:, :, None] * self.g2
-        total_6 += pull_n1 * power[:, :, None] * self.g1
-        total_6.add_(total * (total_2 ** (-1.5) * total_5)[:, :, None], alpha=-0.0078125)
-        back_z = total_6 - 2 * seed_z - total_6.mean(2)[:, :, None]
-        return [back_z]
+        slope_z = total @ self.W_head.T
+        if not params:
+            return [slope_z], {}
+        return [slope_z], {"W_head": torch.einsum("Btd,Btw->dw", z, total)}
 
     def _force_pullback(
-        self,
-        states: Tensors,
-        fixed: Fixed,
-        seeds: Tensors,
+        self, states: Tensors, fixed: Fixed, seeds: Tensors, params: bool = True
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
-        """J^T seeds, and <seeds, dF/dtheta> summed over the batch."""
+        """J^T seeds, J = dF/dz; and <seeds, dF/dtheta> summed over the batch."""
         (z,) = states
         (seed_z,) = seeds
         total = z - z.mean(2)[:, :, None]
@@ -590,6 +228,8 @@ class Thick(nn.Module):
         total_6 += pull_n1 * power[:, :, None] * self.g1
         total_6.add_(total * (total_2 ** (-1.5) * total_5)[:, :, None], alpha=-0.0078125)
         back_z = total_6 - 2 * seed_z - total_6.mean(2)[:, :, None]
+        if not params:
+            return [back_z], {}
         return [back_z], {
             "tok": scatter_add(seed_z, fixed.idx, 65),
             "pos": seed_z.sum(0),
@@ -607,34 +247,19 @@ class Thick(nn.Module):
             "b2": seed_z.sum((0, 1)),
         }
 
-    def _clamp_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
-        """<seeds, dF/dx> for each real clamp."""
-        return {}
-
-    def _start_gradient(self, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
-        """<seeds, d start/dtheta>, summed over the batch."""
+    def _start_pullback(self, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
+        """<seeds, d start> by params and clamps."""
         (seed_z,) = seeds
         return {"tok": scatter_add(seed_z, fixed.idx, 65), "pos": seed_z.sum(0)}
 
-    def _start_clamp_gradient(self, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
-        """<seeds, d start/dx> for each real clamp."""
-        return {}
-
-    def _readout_adjoint(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> list[Tensor | None]:
-        """<seeds, d readouts/dz>."""
-        (seed_logits,) = seeds
-        back_z = seed_logits @ self.W_head.T
-        return [back_z]
-
-    def _readout_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
-        """<seeds, d readouts/dtheta>, summed over the batch."""
+    def _readout_pullback(
+        self, states: Tensors, fixed: Fixed, seeds: Tensors
+    ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
+        """<seeds, d readouts> by states, and by params and clamps."""
         (z,) = states
         (seed_logits,) = seeds
-        return {"W_head": torch.einsum("Btd,Btw->dw", z, seed_logits)}
-
-    def _readout_clamp_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
-        """<seeds, d readouts/dx> for each real clamp."""
-        return {}
+        back_z = seed_logits @ self.W_head.T
+        return [back_z], {"W_head": torch.einsum("Btd,Btw->dw", z, seed_logits)}
 
     def _energy_gradient(self, states: Tensors, fixed: Fixed) -> dict[str, Tensor]:
         """dE/dtheta, summed over the batch.
@@ -644,54 +269,6 @@ class Thick(nn.Module):
         """
         (z,) = states
         return {"tok": -scatter_add(z - fixed.x, fixed.idx, 65), "pos": -(z.sum(0) - fixed.x.sum(0))}
-
-    def _user_force_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
-        """<seeds, dF/dtheta> of the terms that are no energy, summed over the batch."""
-        (z,) = states
-        (seed_z,) = seeds
-        total = z - z.mean(2)[:, :, None]
-        total_2 = (total * total).mean(2)
-        total_2 += 1e-05
-        product = total * total_2.rsqrt()[:, :, None]
-        n1 = product * self.g1
-        n1 += self.h1
-        q = torch.einsum("Btd,hda->Bhta", n1, self.W_q)
-        k = torch.einsum("Btd,hda->Bhta", n1, self.W_k)
-        p = torch.einsum("Bhta,Bhsa->Bhts", q, k).mul_(0.1767766952966369).masked_fill_(
-            ~self.mask.T,
-            float("-inf"),
-        ).softmax(3)
-        v = torch.einsum("Btd,hda->Bhta", n1, self.W_v)
-        W_o_seed_z = torch.einsum("Btd,had->Btha", seed_z, self.W_o)
-        pull_p = torch.einsum("Bhsa,Btha->Bhts", v, W_o_seed_z)
-        p_pull_p = p * pull_p
-        total_3 = p_pull_p - p * p_pull_p.sum(3)[:, :, :, None]
-        product_2 = torch.einsum("Bhsa,Bhst->Bhta", q, total_3)
-        product_3 = torch.einsum("Bhsa,Bhts->Bhta", k, total_3)
-        pull_v = torch.einsum("Bhst,Bsha->Bhta", p, W_o_seed_z)
-        pull_n1 = 0.1767766952966369 * torch.einsum("Bhta,hda->Btd", product_2, self.W_k)
-        pull_n1.add_(torch.einsum("Bhta,hda->Btd", product_3, self.W_q), alpha=0.1767766952966369)
-        pull_n1 += torch.einsum("Bhta,hda->Btd", pull_v, self.W_v)
-        n2 = product * self.g2
-        n2 += self.h2
-        total_4 = n2 @ self.W1
-        total_4 += self.b1
-        product_4 = seed_z @ self.W2.T * gelu_tanh_slope(total_4)
-        pull_n2 = product_4 @ self.W1.T
-        return {
-            "g1": (product * pull_n1).sum((0, 1)),
-            "h1": pull_n1.sum((0, 1)),
-            "g2": (product * pull_n2).sum((0, 1)),
-            "h2": pull_n2.sum((0, 1)),
-            "W_q": 0.1767766952966369 * torch.einsum("Bhta,Btd->hda", product_3, n1),
-            "W_k": 0.1767766952966369 * torch.einsum("Bhta,Btd->hda", product_2, n1),
-            "W_v": torch.einsum("Bhta,Btd->hda", pull_v, n1),
-            "W_o": torch.einsum("Bhta,Btd->had", torch.einsum("Bhsa,Bhts->Bhta", v, p), seed_z),
-            "W1": torch.einsum("Btd,Btf->df", n2, product_4),
-            "b1": product_4.sum((0, 1)),
-            "W2": torch.einsum("Btd,Btf->fd", seed_z, F.gelu(total_4, approximate="tanh")),
-            "b2": seed_z.sum((0, 1)),
-        }
 
     def _correction(self, states: Tensors, fixed: Fixed, directions: Tensors) -> list[Tensor | None]:
         """(J_nc - J_nc^T) directions; J_nc is dF/dz of attention + ffn."""
@@ -762,10 +339,7 @@ class Thick(nn.Module):
         return [turn_z]
 
     def _penalty(
-        self,
-        states: Tensors,
-        fixed: Fixed,
-        directions: Tensors,
+        self, states: Tensors, fixed: Fixed, directions: Tensors
     ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
         """|J_nc directions|^2 of each sample, and its slope by theta, summed over the batch."""
         (z,) = states
@@ -886,627 +460,8 @@ class Thick(nn.Module):
             "W2": 2 * torch.einsum("Btf,Btd->fd", product_5, total_7),
         }
 
-    def _ties(self) -> dict[str, Tensor]:
-        """The tied names, each a view of its source."""
-        return {}
 
-    def _project_(self, states: list[Tensor]) -> None:
-        """Each state onto its constraint set, in place."""
+class Thick(ThickEquations, EnergyNetwork):
+    """The network: its equations, relaxed and learned."""
 
-    def _project_adjoint(self, at: Tensors, seeds: Tensors) -> list[Tensor]:
-        """P^T seeds, P the derivative of the projection at a point."""
-        return [seeds[0]]
-
-    # ---------------------------------------------------------------- what a user calls
-
-    @property
-    def device(self) -> torch.device:
-        """Where the network lives."""
-        return self._anchor.device
-
-    @property
-    def dtype(self) -> torch.dtype:
-        """The dtype of params and states."""
-        return self._anchor.dtype
-
-    @property
-    def params(self) -> dict[str, Tensor]:
-        """Untied params by the spec's names; a tie's name gives a read-only view of its source."""
-        own: dict[str, Tensor] = {name: getattr(self, attribute) for name, attribute in self.param_attributes.items()}
-        return own | self._ties()
-
-    @torch.no_grad()
-    def terms(self, states: dict[str, Tensor], clamps: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Each energy term of each sample: [batch]."""
-        fixed = self._fixed(clamps)
-        return dict(zip(self.term_names, self._terms(self._listed(states, fixed), fixed)))
-
-    @torch.no_grad()
-    def energy(self, states: dict[str, Tensor], clamps: dict[str, Tensor]) -> Tensor:
-        """The energy of each sample: [batch]."""
-        fixed = self._fixed(clamps)
-        return self._energy(self._listed(states, fixed), fixed)
-
-    @torch.no_grad()
-    def force(self, states: dict[str, Tensor], clamps: dict[str, Tensor]) -> dict[str, Tensor]:
-        """The force on each state, of energies and forces together, before any projection."""
-        fixed = self._fixed(clamps)
-        return self._named(self._force(self._listed(states, fixed), fixed))
-
-    @torch.no_grad()
-    def readout(self, states: dict[str, Tensor], clamps: dict[str, Tensor]) -> dict[str, Tensor]:
-        """The answers at these states."""
-        fixed = self._fixed(clamps)
-        return dict(zip(self.readout_names, self._readouts(self._listed(states, fixed), fixed)))
-
-    @torch.no_grad()
-    def cost(self, states: dict[str, Tensor], clamps: dict[str, Tensor], targets: dict[str, Tensor]) -> Tensor:
-        """The cost of each sample: [batch]."""
-        fixed = self._fixed(clamps)
-        return self._cost(self._listed(states, fixed), fixed, self._aims(targets, fixed))[0]
-
-    @torch.no_grad()
-    def metrics(
-        self, states: dict[str, Tensor], clamps: dict[str, Tensor], targets: dict[str, Tensor]
-    ) -> dict[str, Tensor]:
-        """What is reported and not trained on: [batch] each."""
-        fixed = self._fixed(clamps)
-        values = self._metrics(self._listed(states, fixed), fixed, self._aims(targets, fixed))
-        return dict(zip(self.metric_names, values))
-
-    def first_bad_term(self, states: dict[str, Tensor], clamps: dict[str, Tensor]) -> str | None:
-        """The first energy term that is not finite, or None."""
-        values = self.terms(states, clamps)
-        return next((name for name, value in values.items() if not bool(torch.isfinite(value).all())), None)
-
-    @torch.no_grad()
-    def project_params(self) -> None:
-        """Put bounded params back between their bounds."""
-        for name, (low, high) in self.param_bounds.items():
-            self.params[name].clamp_(low, high)
-
-    @torch.no_grad()
-    def start(self, clamps: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Where the states start, projected on their sets."""
-        return self._named(self._begin(None, self._fixed(clamps)))
-
-    @torch.no_grad()
-    def relax(
-        self,
-        clamps: dict[str, Tensor],
-        steps: int | None = None,
-        step: float | None = None,
-        tolerance: float | None = None,
-        states: dict[str, Tensor] | None = None,
-        record: tuple[str, ...] = (),
-    ) -> Relaxed:
-        """Let the states relax. Steps given without a tolerance are exactly that many.
-
-        ``record`` names what is kept after each step, the start included: ``energy``, ``residual``, or a state.
-        """
-        fixed = self._fixed(clamps)
-        phase = self._phase(steps, step, tolerance)
-        begin = self._begin(states, fixed)
-        kept: dict[str, list[Tensor]] = {name: [] for name in record}
-        free = self._settle(begin, fixed, phase, kept)
-        trace = {name: torch.stack(values) for name, values in kept.items()}
-        return Relaxed(self._named(free.states), free.residual, free.steps, trace)
-
-    def gradients(
-        self,
-        clamps: dict[str, Tensor],
-        targets: dict[str, Tensor],
-        rule: str | None = None,
-        *,
-        steps: int | None = None,
-        step: float | None = None,
-        tolerance: float | None = None,
-        beta: float | str | None = None,
-        nudge_steps: int | str | None = "spec",
-        points: int | None = None,
-        radius: float | str | None = None,
-        states: dict[str, Tensor] | None = None,
-        allow_biased: bool = False,
-        penalty: float = 0.0,
-        residual_defence: float = 0.0,
-        contrast: bool = True,
-    ) -> Gradients:
-        """The gradient of the cost averaged over the batch, by a rule of this module.
-
-        ``nudge_steps`` None runs nudged phases to convergence; ``states`` is a warm start; ``points`` and ``radius``
-        are the circle of holomorphic rules. A rule that is biased for this network needs ``allow_biased``.
-        ``penalty`` and ``residual_defence`` are weights of what keeps training healthy, whose slopes are added; without
-        ``contrast`` they are all there is, as for samples that did not settle.
-        """
-        rule = rule or self.rules[0]
-        self._admit(rule, allow_biased)
-        with torch.no_grad():
-            phase = self._phase(steps, step, tolerance)
-            nudge = phase._replace(steps=self._nudge_steps(nudge_steps))
-            fixed = self._fixed(clamps)
-            aims = self._aims(targets, fixed)
-            begin = self._begin(states, fixed)
-            strength = self._strength(next((b for b in (radius, beta) if b is not None), self.beta))
-            how = How(phase, nudge, strength, points or self.points, penalty, residual_defence)
-            if not contrast:
-                return self._gradients([], self._settle(begin, fixed, how.free), fixed, aims, how)
-            return getattr(self, self._rule_methods[rule])(begin, fixed, aims, how)
-
-    def _admit(self, rule: str, allow_biased: bool) -> None:
-        if rule not in self._rule_methods:
-            raise ValueError(f"this module holds no rule {rule!r}; it holds {', '.join(self._rule_methods)}")
-        if rule in self.biased and not allow_biased:
-            raise ValueError(f"{rule} is biased on {self.name}: {self.biased[rule]}; allow_biased=True insists")
-
-    # ---------------------------------------------------------------- between dictionaries and lists
-
-    def _named(self, states: Tensors) -> dict[str, Tensor]:
-        return dict(zip(self.state_names, states))
-
-    def _listed(self, states: dict[str, Tensor], fixed: Fixed) -> list[Tensor]:
-        return self._read("state", states, {name: (shape, None) for name, shape in self.state_shapes.items()}, fixed)
-
-    def _fixed(self, clamps: dict[str, Tensor]) -> Fixed:
-        return self._prepare(*self._read("clamp", clamps, self.clamp_shapes, None))
-
-    def _aims(self, targets: dict[str, Tensor], fixed: Fixed | None = None) -> list[Tensor]:
-        return self._read("target", targets, self.target_shapes, fixed)
-
-    def _read(
-        self, kind: str, given: dict[str, Tensor], wanted: dict[str, tuple], fixed: Fixed | None
-    ) -> list[Tensor]:
-        """The tensors of a kind in order. Raises ValueError where one is missing, unknown, or does not fit."""
-        amiss = [f"no value for {kind} {name!r}" for name in wanted if name not in given]
-        amiss += [f"there is no {kind} {name!r}" for name in given if name not in wanted]
-        if amiss:
-            raise ValueError(f"{amiss[0]}; the {kind}s are {', '.join(wanted) or 'none'}")
-        read = [self._checked(name, torch.as_tensor(given[name]), *wanted[name]) for name in wanted]
-        beside = [*zip(self.clamp_shapes, () if fixed is None else fixed), *zip(wanted, read)]
-        for name, value in beside:
-            if len(value) != len(beside[0][1]):
-                counts = f"{len(value)} in {name}, {len(beside[0][1])} in {beside[0][0]}"
-                raise ValueError(f"the inputs differ in their number of samples: {counts}")
-        return read
-
-    def _checked(self, name: str, value: Tensor, shape: tuple[int, ...], classes: int | None) -> Tensor:
-        if value.dim() == 0 or tuple(value.shape[1:]) != shape:
-            form = ", ".join(["batch", *map(str, shape)])
-            raise ValueError(f"{name} has shape {tuple(value.shape)}; it takes [{form}]")
-        if len(value) == 0:
-            raise ValueError(f"{name} holds no sample")
-        if classes is None:
-            return value.to(self.device, self.dtype)
-        if value.is_floating_point() or value.is_complex():
-            raise ValueError(f"{name} holds integers; {value.dtype} does not fit")
-        value = value.to(self.device, torch.int64)
-        if value.numel() and (int(value.min()) < 0 or int(value.max()) >= classes):
-            seen = f"{int(value.min())} to {int(value.max())}"
-            raise ValueError(f"{name} runs from {seen}; its dim has 0 to {classes - 1}")
-        return value
-
-    def _nudge_steps(self, steps: int | str | None) -> int | None:
-        if steps == "spec":
-            return self.nudge_steps
-        if steps is None or (not isinstance(steps, str) and steps >= 1):
-            return steps
-        raise ValueError(f"nudge_steps is 1 or more, None (to convergence) or 'spec', not {steps!r}")
-
-    def _strength(self, beta: float | str | None) -> float | str | None:
-        if beta is None or beta == "auto" or (not isinstance(beta, str) and 0 < abs(beta) < float("inf")):
-            return beta
-        raise ValueError(f"the strength of a nudge is a finite number other than 0, or 'auto', not {beta!r}")
-
-    # ---------------------------------------------------------------- the free phase
-
-    def _phase(self, steps: int | None, step: float | None, tolerance: float | None) -> Phase:
-        if steps is not None and steps < 0:
-            raise ValueError(f"steps is 0 or more, not {steps!r}")
-        if step is not None and not 0 < step < float("inf"):
-            raise ValueError(f"step is a number above 0, not {step!r}")
-        exact = steps is not None and tolerance is None
-        count = self.relax_steps if steps is None else steps
-        limit = self.relax_max_steps if steps is None and self.relax_max_steps else 10 * count
-        each = self.relax_step if step is None else (step,) * len(self.state_names)
-        goal = None if exact else (self.relax_tolerance if tolerance is None else tolerance)
-        return Phase(count, each, goal, self.relax_chunk, max(count, limit))
-
-    def _begin(self, states: dict[str, Tensor] | None, fixed: Fixed) -> list[Tensor]:
-        begin = self._start(fixed) if states is None else self._listed(states, fixed)
-        begin = [x.clone() for x in begin]
-        self._project_(begin)
-        return begin
-
-    def _advance_(self, states: list[Tensor], force: Tensors, step: Sequence[float]) -> None:
-        """One step, in place: every state moves by its step times its force, then onto its set."""
-        for x, f, h in zip(states, force, step):
-            x.add_(f, alpha=h)
-        self._project_(states)
-
-    def _change(self, states: Tensors, force: Tensors, step: Sequence[float]) -> Tensor:
-        """The largest relative change of a state in one step: [batch]."""
-        moved = [x.clone() for x in states]
-        self._advance_(moved, force, step)
-        return _relative_change(moved, states)
-
-    def _residual(self, states: Tensors, fixed: Fixed, step: Sequence[float]) -> Tensor:
-        return self._change(states, self._force(states, fixed), step)
-
-    def _absorbed(self, states: Tensors, fixed: Fixed, step: Sequence[float], scale: float) -> Tensor:
-        """Samples that exploded until rounding froze them, which would read as converged: [batch].
-
-        The states are ``relax_explosion`` times as large as at the start and most coordinates move by less than an
-        ulp, even where they are displaced a little. At an equilibrium they would be pushed back: there the force is a
-        small rest of larger ones.
-        """
-        huge = torch.stack([x.reshape(len(x), -1).abs().amax(1) for x in states]).amax(0) > self.relax_explosion * scale
-        frozen = huge & self._still(states, fixed, step) if bool(huge.any()) else huge
-        if not bool(frozen.any()):
-            return frozen
-        return frozen & self._still([_displaced(x) for x in states], fixed, step)
-
-    def _still(self, states: Tensors, fixed: Fixed, step: Sequence[float]) -> Tensor:
-        """Samples most of whose coordinates a step moves by less than an ulp: [batch]."""
-        force = self._force(states, fixed)
-        ulp = torch.finfo(self.dtype).eps / 2
-        still = [((h * f).abs() < ulp * x.abs()).reshape(len(x), -1) for x, f, h in zip(states, force, step)]
-        return torch.cat(still, 1).to(self.dtype).mean(1) > 0.5
-
-    def _energy(self, states: Tensors, fixed: Fixed) -> Tensor:
-        return sum(self._terms(states, fixed), states[0].new_zeros(len(states[0])))
-
-    def _record(
-        self, kept: dict[str, list[Tensor]], states: Tensors, fixed: Fixed, step: Sequence[float]
-    ) -> None:
-        for name, values in kept.items():
-            if name == "energy":
-                values.append(self._energy(states, fixed))
-            elif name == "residual":
-                values.append(self._residual(states, fixed, step))
-            elif name in self.state_names:
-                values.append(states[self.state_names.index(name)].clone())
-            else:
-                raise ValueError(f"cannot record {name!r}; there are energy, residual, {', '.join(self.state_names)}")
-
-    def _settle(
-        self,
-        states: list[Tensor],
-        fixed: Fixed,
-        phase: Phase,
-        kept: dict[str, list[Tensor]] | None = None,
-        before: Callable[[Tensor | None, list[Tensor]], None] | None = None,
-    ) -> Free:
-        """The free phase: at least ``steps``, then chunks for the samples whose residual is above the tolerance.
-
-        ``before`` sees each step's samples (their rows; None: all) and their states before it.
-        """
-        kept = kept or {}
-        self._record(kept, states, fixed, phase.step)
-        scale = max(1.0, *(float(x.abs().max()) for x in states))
-        count = torch.zeros(len(states[0]), dtype=torch.int64, device=self.device)
-        rows = torch.arange(len(count), device=self.device)
-        length = phase.steps or 0
-        while True:
-            every = len(rows) == len(count)
-            part, rest = (states, fixed) if every else ([x[rows] for x in states], fixed.rows(rows))
-            for _ in range(length):
-                if before is not None:
-                    before(None if every else rows, part)
-                self._step_(part, rest, phase.step)
-                if kept:
-                    states = part if every else _put(states, rows, part)
-                    self._record(kept, states, fixed, phase.step)
-            states = part if every else _put(states, rows, part)
-            count[rows] += length
-            residual = self._residual(states, fixed, phase.step)
-            goal = float("inf") if phase.tolerance is None else phase.tolerance
-            rows = ((residual > goal) & (count < phase.max_steps)).nonzero()[:, 0]
-            if len(rows) == 0:
-                frozen = self._absorbed(states, fixed, phase.step, scale)
-                return Free(states, residual.masked_fill(frozen, float("inf")), count, frozen)
-            length = min(phase.chunk, phase.max_steps - int(count.max()))
-
-    def _step_(self, states: list[Tensor], fixed: Fixed, step: Sequence[float]) -> None:
-        """One step of projected gradient descent, in place."""
-        self._advance_(states, self._force(states, fixed), step)
-
-    # ---------------------------------------------------------------- what all rules share
-
-    def _gradients(
-        self,
-        sums: Sequence[dict[str, Tensor]],
-        free: Free,
-        fixed: Fixed,
-        targets: Tensors,
-        how: How,
-        beta: float | None = None,
-        kept: Tensor | None = None,
-        seen: dict[str, Tensor] | None = None,
-    ) -> Gradients:
-        """Per-param sums added up and averaged, of a rule over the samples ``kept``, of what keeps healthy over all.
-
-        A param that nothing reads gets zeros.
-        """
-        kept = torch.ones_like(free.frozen) if kept is None else kept
-        steadying, health = self._health(free, fixed, how)
-        params, owners = {}, {}
-        for name, attribute in self.param_attributes.items():
-            owners[name] = getattr(self, attribute)
-            zero = torch.zeros_like(owners[name], requires_grad=False)
-            params[name] = sum((part[name] for part in sums if name in part), zero) / max(1, int(kept.sum()))
-            params[name] += sum((part[name] for part in steadying if name in part), zero) / len(kept)
-        cost = self._cost(free.states, fixed, targets)[0]
-        states, health = self._named(free.states), {**health, **(seen or {})}
-        return Gradients(params, cost, states, free.residual, free.steps, beta, kept, owners, health)
-
-    def _health(self, free: Free, fixed: Fixed, how: How) -> tuple[list[dict[str, Tensor]], dict[str, Tensor]]:
-        """Slopes of the penalty and of the residual defence, states held fixed; and what they are: [batch] each."""
-        sums, seen = [], {"frozen": free.frozen}
-        if how.defence:
-            force, step = self._force(free.states, fixed), how.free.step
-            sizes = [_norm(x).square() + 1e-12 for x in free.states]
-            seen["defence"] = sum((h * _norm(f)).square() / s for f, h, s in zip(force, step, sizes))
-            seeds = [2 * how.defence * h * h * f / _like(s, f) for f, h, s in zip(force, step, sizes)]
-            sums.append(self._force_pullback(free.states, fixed, seeds)[1])
-        if how.penalty:
-            seen["penalty"], slopes = self._penalised(free.states, fixed, how.penalty)
-            sums.append(slopes)
-        return sums, seen
-
-    def _penalised(self, states: Tensors, fixed: Fixed, weight: float) -> tuple[Tensor, dict[str, Tensor]]:
-        """|J_nc w|^2 / dim for one random w a sample (Hutchinson 1989), and the slope of weight times it."""
-        directions = [torch.randn_like(x) for x in states]
-        size = sum(x[0].numel() for x in states)
-        (square,), slopes = self._penalty(states, fixed, directions)
-        return square / size, {name: weight / size * slope for name, slope in slopes.items()}
-
-    # ---------------------------------------------------------------- equilibrium propagation
-
-    def _nudged(self, free: Tensors, fixed: Fixed, targets: Tensors, beta: float, nudge: Phase) -> list[Tensor]:
-        """The states after a nudged phase from the free ones, under F - beta dC/dz."""
-        states = [x.clone() for x in free]
-        watch = _Watch(nudge, self.dtype)
-        for k in watch.steps():
-            force = _less(self._force(states, fixed), self._cost_force(states, fixed, targets), beta)
-            if watch.looks(k) and watch.settled(self._change(states, force, nudge.step)):
-                break
-            self._advance_(states, force, nudge.step)
-        return states
-
-    def _pair(
-        self,
-        free: Free,
-        fixed: Fixed,
-        targets: Tensors,
-        how: How,
-        turned: Callable[[Tensors, Tensors], tuple[Tensors, Tensors]] | None = None,
-    ) -> Gradients:
-        """Nudged phases at +beta and -beta in lockstep, and their contrast; ``turned`` is taken from their forces."""
-        beta, nudge = self._beta(free, fixed, targets, how.nudge, how.beta), how.nudge
-        plus, minus = [x.clone() for x in free.states], [x.clone() for x in free.states]
-        watch, shots = _Watch(nudge, self.dtype), _Snapshots(self.snapshots)
-        for k in watch.steps():
-            up = _less(self._force(plus, fixed), self._cost_force(plus, fixed, targets), beta)
-            down = _less(self._force(minus, fixed), self._cost_force(minus, fixed, targets), -beta)
-            if turned is not None:
-                left, right = turned(plus, minus)
-                up, down = _less(up, left, 1.0), _less(down, right, 1.0)
-            if watch.looks(k):
-                change = torch.maximum(self._change(plus, up, nudge.step), self._change(minus, down, nudge.step))
-                if watch.settled(change):
-                    break
-            self._advance_(plus, up, nudge.step)
-            self._advance_(minus, down, nudge.step)
-            shots.offer(k + 1, plus, minus)
-        plus, minus = shots.best(plus, minus)
-        return self._contrast(free, plus, minus, fixed, targets, 2 * beta, beta, how, shots)
-
-    def _beta(
-        self, free: Free, fixed: Fixed, targets: Tensors, nudge: Phase, beta: float | str | None, order: int = 2
-    ) -> float:
-        """The nudging strength; ``auto`` balances rounding (eps / displacement) and bias (displacement ^ order).
-
-        The relative displacement of each state is measured under a trial nudge; with the largest r and the
-        smallest s for a unit beta, ``eps / (s beta) = (r beta)^n`` gives ``beta^(n + 1) = eps / (s r^n)``, rounded
-        to a power of two.
-        """
-        if beta is not None and beta != "auto":
-            return float(beta)
-        eps = torch.finfo(self.dtype).eps
-        slopes = [c for c in self._cost_force(free.states, fixed, targets) if c is not None]
-        drive = max((float(c.square().mean()) for c in slopes), default=0.0) ** 0.5
-        if drive == 0.0:
-            return 1.0
-        size = max(float(x.square().mean()) for x in free.states) ** 0.5
-        trial = eps ** (1 / 3) * (size or 1.0) / (drive * max(nudge.step) * min(nudge.steps or 20, 20))
-        moved = self._nudged(free.states, fixed, targets, trial, nudge._replace(steps=nudge.steps or 20))
-        ratios = []
-        for m, x in zip(moved, free.states):
-            scale = float(x.square().mean()) ** 0.5 or size or 1.0
-            ratios.append(float((m - x).square().mean()) ** 0.5 / (trial * scale))
-        ratios = [r for r in ratios if r > 0 and math.isfinite(r)]
-        if not ratios:
-            return 1.0
-        best = (eps / (min(ratios) * max(ratios) ** order)) ** (1 / (order + 1))
-        self.last_beta = 2.0 ** round(math.log2(best))
-        return self.last_beta
-
-    def _contrast(
-        self,
-        free: Free,
-        plus: Tensors,
-        minus: Tensors,
-        fixed: Fixed,
-        targets: Tensors,
-        width: float,
-        beta: float,
-        how: How,
-        shots: _Snapshots | None = None,
-    ) -> Gradients:
-        """Each param reads only the terms it is in; forces without an energy take <a, dF/dtheta> at z*.
-
-        Samples whose nudged phases diverged take no part.
-        """
-        kept = _finite([*plus, *minus])
-        if shots is not None and shots.diverging is not None:
-            kept &= ~shots.diverging
-        seen, fixed_seen, targets_seen = free.states, fixed, targets
-        if not bool(kept.all()):
-            rows = kept.nonzero()[:, 0]
-            seen, plus, minus, targets_seen = ([x[rows] for x in part] for part in (seen, plus, minus, targets))
-            fixed_seen = fixed.rows(rows)
-        upper, lower = self._energy_gradient(plus, fixed_seen), self._energy_gradient(minus, fixed_seen)
-        energy = {name: (upper[name] - lower[name]) / width for name in upper}
-        a = [(m - p) / width for m, p in zip(minus, plus)]
-        forces = self._user_force_gradient(seen, fixed_seen, a)
-        direct = self._cost_gradient(seen, fixed_seen, targets_seen)
-        shot = {} if shots is None or shots.taken is None else {"snapshot": shots.taken}
-        return self._gradients([energy, forces, direct], free, fixed, targets, how, beta, kept, shot)
-
-    # ---------------------------------------------------------------- the antisymmetric correction
-
-    @torch.no_grad()
-    def correction(
-        self, states: dict[str, Tensor], direction: dict[str, Tensor], clamps: dict[str, Tensor]
-    ) -> dict[str, Tensor]:
-        """(J_nc - J_nc^T) direction at the states, J_nc the Jacobian of all terms that are not proved conservative."""
-        fixed = self._fixed(clamps)
-        at = self._listed(states, fixed)
-        return self._named(_filled(self._correction(at, fixed, self._listed(direction, fixed)), at))
-
-    def _tracking_aep(self, begin: list[Tensor], fixed: Fixed, targets: Tensors, how: How) -> Gradients:
-        """The correction at the common mode m of both phases, to half their difference v: one serves both.
-
-        Bias O(beta^2), and no tight free phase is needed.
-        """
-
-        def turned(plus: Tensors, minus: Tensors) -> tuple[Tensors, Tensors]:
-            mean = [(p + m) / 2 for p, m in zip(plus, minus)]
-            half = [(p - m) / 2 for p, m in zip(plus, minus)]
-            left = self._correction(mean, fixed, half)
-            return left, [None if t is None else -t for t in left]
-
-        return self._pair(self._settle(begin, fixed, how.free), fixed, targets, how, turned)
-
-    # ---------------------------------------------------------------- the path of a free phase, and back
-
-    def _walked(self, states: list[Tensor], fixed: Fixed, phase: Phase) -> tuple[Free, Path]:
-        """The free phase with the path that it took."""
-        path: Path = []
-
-        def keep(rows: Tensor | None, part: list[Tensor]) -> None:
-            path.append((rows, [x.clone() for x in part]))
-
-        return self._settle(states, fixed, phase, before=keep), path
-
-    def _steps_back(self, path: Path, seeds: list[Tensor], fixed: Fixed, phase: Phase) -> Iterator[Back]:
-        """The steps in reverse; what they give is valid until the next one."""
-        seeds = [s.clone() for s in seeds]
-        last, rest = None, fixed
-        for rows, states in reversed(path):
-            if rows is not last:
-                last, rest = rows, fixed if rows is None else fixed.rows(rows)
-            part = seeds if rows is None else [s[rows] for s in seeds]
-            through, pushed = self._pulled(states, rest, part, phase.step)
-            back, slopes = self._force_pullback(states, rest, pushed)
-            part = [u if b is None else u + b for u, b in zip(through, back)]
-            seeds = part if rows is None else _put(seeds, rows, part)
-            yield Back(rows, states, rest, pushed, slopes, seeds)
-
-    def _pulled(
-        self, states: Tensors, fixed: Fixed, seeds: Tensors, step: Sequence[float]
-    ) -> tuple[list[Tensor], list[Tensor]]:
-        """The seeds and step seeds: no state of this network is kept in a set."""
-        return list(seeds), [h * u for u, h in zip(seeds, step)]
-
-    # ---------------------------------------------------------------- the implicit gradient
-
-    def _implicit(self, begin: list[Tensor], fixed: Fixed, targets: Tensors, how: How) -> Gradients:
-        """lambda = dC/dz + (I + step J)^T P^T lambda, then <step P^T lambda, dF/dtheta>."""
-        free = self._settle(begin, fixed, how.free)
-        seeds = _filled(self._cost_force(free.states, fixed, targets), free.states)
-        pushed = self._solved(free.states, fixed, seeds, how.free.step)
-        _, sums = self._force_pullback(free.states, fixed, pushed)
-        return self._gradients([sums, self._cost_gradient(free.states, fixed, targets)], free, fixed, targets, how)
-
-    def _solved(self, states: Tensors, fixed: Fixed, seeds: Tensors, step: Sequence[float]) -> list[Tensor]:
-        """step P^T lambda, by GMRES. Raises RuntimeError where the system is singular or the solve stalls."""
-
-        def operator(flat: Tensor) -> Tensor:
-            through, pushed = self._pulled(states, fixed, _shaped(flat, states), step)
-            back = self._force_adjoint(states, fixed, pushed)
-            return flat - _flat([u if b is None else u + b for u, b in zip(through, back)])
-
-        goal = 1e-12 if self.dtype == torch.float64 else 1e-5
-        flat, residual = gmres(operator, _flat(seeds), tolerance=goal, restart=60, cycles=40)
-        worst = float(residual.max())
-        if not worst <= 1e3 * goal:
-            finite = worst < float("inf")
-            why = "there may be no isolated equilibrium here" if finite else "a derivative here is not finite"
-            raise RuntimeError(f"the implicit solve stopped at a relative residual of {worst:.1e}; {why}")
-        return self._pulled(states, fixed, _shaped(flat, states), step)[1]
-
-    # ---------------------------------------------------------------- inside a host network
-
-    def forward(self, clamps: dict[str, Tensor], rule: str = "implicit") -> dict[str, Tensor]:
-        """Readouts at equilibrium, differentiable in params and real clamps (no double backward).
-
-        ``rule`` is ``implicit``, or ``bptt`` for the gradient through all steps.
-        """
-        if rule not in ("implicit", "bptt"):
-            raise ValueError(f"a network inside another is differentiated by implicit or bptt, not {rule}")
-        names = [name for name, (_, classes) in self.clamp_shapes.items() if classes is None]
-        owners = [getattr(self, attribute) for attribute in self.param_attributes.values()]
-        values = _Equilibrium.apply(self, clamps, rule, names, *(clamps[name] for name in names), *owners)
-        return dict(zip(self.readout_names, values))
-
-
-class _Equilibrium(torch.autograd.Function):
-    """Readouts at equilibrium as one operation of autograd."""
-
-    @staticmethod
-    def forward(ctx, net, clamps, rule, names, *tensors):
-        """Relax and read out."""
-        fixed = net._fixed(clamps)
-        phase = net._phase(None, None, None)
-        begin = net._begin(None, fixed)
-        free, path = net._walked(begin, fixed, phase) if rule == "bptt" else (net._settle(begin, fixed, phase), None)
-        ctx.net, ctx.names, ctx.path = net, names, path
-        ctx.fixed, ctx.phase, ctx.states = fixed, phase, free.states
-        return tuple(net._readouts(free.states, fixed))
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx, *seeds):
-        """The adjoint: the readouts' own slopes, then the equilibrium's or the steps'."""
-        net, fixed, states = ctx.net, ctx.fixed, ctx.states
-        params = [net._readout_gradient(states, fixed, seeds)]
-        clamps = [net._readout_clamp_gradient(states, fixed, seeds)]
-        back = _filled(net._readout_adjoint(states, fixed, seeds), states)
-        if ctx.path is None:
-            pushed = net._solved(states, fixed, back, ctx.phase.step)
-            params.append(net._force_pullback(states, fixed, pushed)[1])
-            clamps.append(net._clamp_gradient(states, fixed, pushed))
-        else:
-            begin = back
-            for step in net._steps_back(ctx.path, back, fixed, ctx.phase):
-                begin = step.seeds
-                params.append(step.slopes)
-                part = net._clamp_gradient(step.states, step.fixed, step.pushed)
-                clamps.append(_spread(part, step.rows, len(back[0])))
-            begin = net._project_adjoint(net._start(fixed), begin)
-            params.append(net._start_gradient(fixed, begin))
-            clamps.append(net._start_clamp_gradient(fixed, begin))
-        return (None, None, None, None, *_totals(clamps, ctx.names), *_totals(params, net.param_attributes))
-
-
-def _spread(parts: dict[str, Tensor], rows: Tensor | None, batch: int) -> dict[str, Tensor]:
-    """What belongs to some samples as what belongs to all, zeros for the others."""
-    if rows is None:
-        return parts
-    return {name: part.new_zeros((batch, *part.shape[1:])).index_copy_(0, rows, part) for name, part in parts.items()}
-
-
-def _totals(parts: list[dict[str, Tensor]], names: Iterable[str]) -> list[Tensor | None]:
-    """For each name the sum of the parts that have it, or None."""
-    found = ([part[name] for part in parts if name in part] for name in names)
-    return [sum(values[1:], values[0]) if values else None for values in found]
+    learning_rules = (tracking_aep, implicit)

@@ -5,22 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from energyc.diagnostics import Source
+from energyc.pipeline import Choices, parse
 from energyc.resolve.written import written
 from energyc.syntax import ast
 
 Edit = tuple[int, int, str]
 
 
-def resolved_text(spec: ast.Spec, source: Source, preset: str | None, overrides: Mapping[str, object]) -> str:
-    """The source in which everything that was set from outside stands where the spec says it; comments survive.
+def resolved_text(source: Source, choices: Choices) -> str:
+    """The source with the values of its preset and overrides in place of its own; comments survive.
 
     Reading it without preset and overrides gives the network that the source gives with them.
     """
+    spec = parse(source)
     wanted: dict[str, str] = {}
     for statement in spec.statements:
-        if isinstance(statement, ast.Preset) and statement.name.text == preset:
+        if isinstance(statement, ast.Preset) and statement.name.text == choices.preset:
             wanted |= {pair.path: source.slice(pair.value.span) for pair in statement.pairs}
-    wanted |= {key: written(value) for key, value in overrides.items()}
+    wanted |= {key: written(value) for key, value in choices.overrides.items()}
     edits = list(_replacements(spec, wanted))
     text = source.text
     for start, end, new in sorted(edits, reverse=True):

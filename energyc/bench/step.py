@@ -11,11 +11,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from energyc.diagnostics import stage
 from energyc.emit import Options, class_name, instantiate, torch_module
 from energyc.plan import Passes
 from energyc.resolve import Network
 from energyc.verify import random_probe
 
+#: One step of the free phase, which gives the states that it moved.
 Way = Callable[[], list[Tensor]]
 
 
@@ -50,11 +52,21 @@ class BenchReport:
         return "\n".join([head, "", *rows]) + "\n"
 
 
-def bench(network: Network, *, batch: int = 16, seconds: float = 5.0) -> BenchReport:
+def bench(network: Network, *, batch: int = 16, seconds: float = 5.0, threads: int = 1) -> BenchReport:
     """Time the step of a network at random clamps: as generated, without passes, and by autograd of the same energy.
 
     The last is left out where a term is a force that is no gradient, and for a solver of its own.
     """
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        with stage("bench", network.source.name):
+            return _timed(network, batch, seconds)
+    finally:
+        torch.set_num_threads(before)
+
+
+def _timed(network: Network, batch: int, seconds: float) -> BenchReport:
     net = _module(network, Passes())
     clamps = random_probe(net, batch=batch).clamps
     states = list(net.start(clamps).values())

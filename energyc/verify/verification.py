@@ -1,41 +1,38 @@
-"""``energyc verify``: a spec or a run put on the scales of :mod:`energyc.verify`."""
+"""``energyc verify``: the rules of a spec, or of the checkpoint of a run, measured."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
+import torch
 
 from energyc.calculus import depends
 from energyc.diagnostics import Source, UserError, stage
 from energyc.ir import Stop, walk
-from energyc.pipeline import ALL, Choices, Compiled, emit, instantiate, resolve
+from energyc.pipeline import ALL, Choices, Compiled, emit, instantiate, parse, resolve, training_dtype
 from energyc.resolve import Network
 from energyc.rules import RULES
-from energyc.runs import dtype_of, feeds_of, is_run, spec_beside_runs
+from energyc.runs.locate import is_run, read_spec
+from energyc.runs.saved import SavedRun, Which, load_run
 from energyc.syntax import ast
-
-if TYPE_CHECKING:
-    from energyc.train.checkpoint import Checkpoint
-    from energyc.train.feeds import Feed
-    from energyc.train.run import SavedRun, Which
-    from energyc.verify import Fidelity, PrecisionTable, Probe, Record
+from energyc.train.checkpoint import Checkpoint, steps
+from energyc.verify.fidelity import Fidelity, measure_fidelity
+from energyc.verify.precision import PrecisionTable, precision_table
+from energyc.verify.probe import Probe, random_probe
+from energyc.verify.record import Record, record
+from energyc.verify.samples import samples_of
 
 #: The preset that gives sizes small enough to solve exactly.
 PRESET = "verify"
+#: Drawn for a spec.
 SAMPLES = 4
-#: A run is measured at its own sizes, on fewer samples.
-RUN_SAMPLES = 2
-#: Among so many that do not settle the worst are looked for.
-LOOSE = 16
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredCheckpoint:
     """A checkpoint of a run, beside the newest and the best one (None: not known).
 
     ``samples`` says on what it is measured, ``log`` how the run settled.
@@ -49,8 +46,8 @@ class Measured:
 
     def to_json(self) -> dict[str, Any]:
         """As plain values."""
-        steps = {"step": self.step, "newest": self.newest, "best": self.best}
-        return {**steps, "samples": self.samples, "log": self.log.to_json()}
+        place = {"step": self.step, "newest": self.newest, "best": self.best}
+        return {**place, "samples": self.samples, "log": self.log.to_json()}
 
 
 @dataclass(frozen=True)
@@ -63,7 +60,7 @@ class Verification:
     gain: float
     fidelity: Fidelity
     precision: PrecisionTable | None
-    checkpoint: Measured | None = None
+    checkpoint: MeasuredCheckpoint | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The object of ``verify --format json``."""
@@ -99,12 +96,8 @@ def verify(
     ``sweep_residual`` also from free phases that were cut off early.
     Raises SpecError, UserError.
     """
-    import torch
-
-    from energyc.train.run import load_run
-
     saved = load_run(spec_or_run) if is_run(spec_or_run) else None
-    source = spec_beside_runs(spec_or_run) if saved is None else saved.source
+    source = read_spec(spec_or_run) if saved is None else saved.source
     choices = _at_small_sizes(source, choices) if saved is None else choices
     network = resolve(source, choices)
     trained_by = str(network.train.get("rule", "implicit")) if saved is None else saved.rule
@@ -120,69 +113,29 @@ def verify(
     return Verification(network.name, network.extents, choices.preset, gain, fidelity, precision, measured)
 
 
-def _on_run(saved: SavedRun, weights: Checkpoint, configured: Any, network: Network) -> tuple[Probe | None, Measured]:
+def _on_run(
+    saved: SavedRun, weights: Checkpoint, configured: Any, network: Network
+) -> tuple[Probe | None, MeasuredCheckpoint]:
     """Samples to measure the checkpoint of a run on (None where its data cannot be opened), and what is known of it."""
-    from energyc.train.checkpoint import steps
-    from energyc.verify import record
-
     limits = {"tolerance": configured.relax_tolerance, "gate": saved.options.gate}
     log = record(saved.rows(), weights.step, limits)
-    probe, samples = _samples_of(saved, network, configured, log)
+    probe, samples = samples_of(saved, network, configured, log)
     best = (weights.state.get("best") or {}).get("step")
     newest = max([weights.step, *steps(saved.folder.checkpoints)])
-    return probe, Measured(weights.step, newest, best, samples, log)
-
-
-def _samples_of(saved: SavedRun, network: Network, configured: Any, log: Record) -> tuple[Probe | None, str]:
-    """Test samples, and in words which."""
-    import torch
-
-    from energyc.train.feeds import Feed
-    from energyc.train.order import spread
-    from energyc.verify import Probe
-
-    try:
-        feed = Feed(feeds_of(saved, network), "test", "cpu", torch.float64)
-    except UserError:
-        return None, "drawn inputs: the data of the run cannot be opened"
-    limit = min((found.limit for found in log.crossings), default=math.inf)
-    loose = _loose(saved, feed, configured, limit) if log.loose else []
-    chosen = np.array(loose) if loose else spread(len(feed), RUN_SAMPLES)
-    batch = feed.batch(chosen)
-    words = f"{len(chosen)} test sample{'s' * (len(chosen) > 1)}"
-    return Probe(batch.clamps, batch.targets), f"{words} that did not settle" if loose else words
-
-
-def _loose(saved: SavedRun, feed: Feed, configured: Any, limit: float) -> list[int]:
-    """The samples of an evaluation whose free phase ends furthest above a limit, of the first few that do."""
-    from energyc.train.order import spread
-
-    found: list[tuple[float, int]] = []
-    indices = spread(len(feed), saved.options.eval_samples)
-    for first in range(0, len(indices), saved.options.batch):
-        rows = indices[first : first + saved.options.batch]
-        residual = configured.relax(feed.batch(rows).clamps).residual.nan_to_num(math.inf, math.inf)
-        found += [(value, int(k)) for k, value in zip(rows, residual.tolist(), strict=True) if value > limit]
-        if len(found) >= LOOSE:
-            break
-    return [k for _, k in sorted(found, key=lambda pair: -pair[0])[:RUN_SAMPLES]]
+    return probe, MeasuredCheckpoint(weights.step, newest, best, samples, log)
 
 
 def _at_small_sizes(source: Source, choices: Choices) -> Choices:
-    from energyc.pipeline import parse
-
     presets = {s.name.text for s in parse(source).statements if isinstance(s, ast.Preset)}
     return replace(choices, preset=PRESET) if choices.preset is None and PRESET in presets else choices
 
 
 def _twin(compiled: Compiled, exact: Any, gain: float) -> Any:
     """The network in the dtype that it trains in, with the weights of the exact one, which are first multiplied."""
-    import torch
-
     with torch.no_grad():
         for param in exact.parameters():
             param.mul_(gain)
-    configured = instantiate(compiled, "cpu", dtype_of(compiled.network), 0)
+    configured = instantiate(compiled, "cpu", training_dtype(compiled.network), 0)
     configured.load_state_dict(exact.state_dict())
     return configured
 
@@ -190,13 +143,11 @@ def _twin(compiled: Compiled, exact: Any, gain: float) -> Any:
 def _measured(
     compiled: Compiled, exact: Any, configured: Any, probe: Probe | None, trained_by: str, sweep_residual: bool
 ) -> tuple[Fidelity, PrecisionTable | None]:
-    from energyc.verify import random_probe, verify
-
     network, verdicts = compiled.network, compiled.classes.rules
     if network.cost is None:
         raise UserError(f"{network.name} has no cost, so no rule has a gradient", code="E0922", help="add a cost line")
     probe = probe or random_probe(exact, batch=SAMPLES)
-    fidelity = verify(
+    fidelity = measure_fidelity(
         exact,
         configured,
         probe,
@@ -213,8 +164,6 @@ def _rounded(exact: Any, configured: Any, probe: Probe, trained_by: str) -> Prec
 
     None where no rule has one, and where there is no gradient to compare.
     """
-    from energyc.verify import precision_table
-
     nudging = (rule for rule in exact.rules if RULES[rule].contrasts)
     rule = trained_by if trained_by in exact.rules else next(nudging, None)
     if rule is None or exact.beta is None:

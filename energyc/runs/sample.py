@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import torch
 
 from energyc.data.characters import Characters
 from energyc.diagnostics import UserError
-from energyc.pipeline import emit, for_data, instantiate, resolve
+from energyc.pipeline import emit, for_data, instantiate, resolve, training_dtype
 from energyc.resolve import Network
-from energyc.runs import dtype_of
-
-if TYPE_CHECKING:
-    import torch
+from energyc.runs.saved import load_run
 
 FILLER = "\n"
 #: After the same number of steps two fillers may change the answers by rounding, relative to the largest.
@@ -76,12 +75,10 @@ def sample(
 
 def _reopened(run: Path, device: str, notify: Callable[[str], None]) -> tuple[Network, Any, int]:
     """The network of a run with its best weights, and their step; compiled for nothing but relaxing, without data."""
-    from energyc.train.run import load_run
-
     saved = load_run(run)
     network = resolve(saved.source)
     LanguageModel.of(network)
-    net = instantiate(emit(network, ["implicit"]), device, dtype_of(network), saved.options.seed)
+    net = instantiate(emit(network, ["implicit"]), device, training_dtype(network), saved.options.seed)
     step = saved.load_into(net, "best", notify).step
     return network, net.eval(), step
 
@@ -98,8 +95,6 @@ def _refuse_looking_ahead(net: Any, model: LanguageModel, name: str) -> None:
 def _drawn_after(
     net: Any, model: LanguageModel, prompt: str, length: int, temperature: float, seed: int
 ) -> Iterator[str]:
-    import torch
-
     characters = Characters()
     ids = [int(k) for k in characters.encode(prompt, model.options)]
     filler = int(characters.encode(FILLER, model.options)[0])
@@ -113,8 +108,6 @@ def _drawn_after(
 def _next_logits(
     net: Any, model: LanguageModel, ids: Sequence[int], filler: int, steps: int | None = None
 ) -> torch.Tensor:
-    import torch
-
     seen = list(ids[-model.context :])
     window = seen + [filler] * (model.context - len(seen))
     clamps = {model.clamp: torch.tensor([window])}
@@ -126,8 +119,6 @@ def _next_logits(
 
 
 def _drawn(logits: torch.Tensor, temperature: float, random: torch.Generator) -> int:
-    import torch
-
     if not bool(torch.isfinite(logits).all()):
         help_text = "energyc verify RUN --checkpoint best says whether and why the network does not settle"
         raise UserError("the answers are not finite: the relaxation exploded", code="E0923", help=help_text)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 from energyc.diagnostics import Source, UserError
@@ -49,6 +50,15 @@ class SavedRun:
         except (OSError, UnicodeDecodeError):
             message = f"the run {self.folder.path} has no readable {name}"
             raise UserError(message, code="E0511", help="give a folder that energyc train made") from None
+
+    def data_paths(self, moved: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
+        """The paths of its data; ``moved`` are where bindings lie now. Raises UserError E0913 for one that is gone."""
+        recorded = {str(name): str(path) for name, path in dict(self.info.get("data", {})).items()}
+        for name, path in recorded.items():
+            if name not in moved and not Path(path).exists():
+                message = f"{self.folder.path} was made with the data {name} from {path}, and nothing is there now"
+                raise UserError(message, code="E0913", help=f"say where they lie now: --data {name}=PATH")
+        return {**recorded, **moved}
 
     def rows(self) -> list[Row]:
         """All rows of its metrics.jsonl."""

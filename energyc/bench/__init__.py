@@ -1,0 +1,6 @@
+"""How fast a compiled network is, beside other ways to compute the same.
+
+It times generated modules; whether what they compute is right is a matter for ``verify``.
+
+Imports: ``diagnostics``, ``emit``, ``plan``, ``resolve``, ``verify``; libraries: ``torch``.
+"""

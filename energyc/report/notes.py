@@ -1,0 +1,52 @@
+"""What a user should know of a network before training it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from energyc.analysis.classes import Classes
+from energyc.resolve.network import Network
+from energyc.train.settings import flag
+
+
+def rule_warnings(network: Network, classes: Classes, rule: str) -> Iterator[str]:
+    """A sentence where the rule that trains the network is not proved exact on it."""
+    verdict = classes.rules[rule]
+    if verdict.verdict == "unproved":
+        yield f"{rule} is unproved on {network.name}: it is exact only if {verdict.why} is conservative"
+    elif verdict.verdict == "biased":
+        yield f"{rule} is biased on {network.name}: {verdict.why}"
+
+
+def chosen_rule(network: Network, classes: Classes) -> Iterator[str]:
+    """A sentence where ``train.rule`` is anything but exact on the network."""
+    name = network.train.get("rule")
+    rule = classes.rules.get(str(name))
+    if rule is None:
+        return
+    asked = f"train.rule = {name}"
+    instead = f" (use {rule.use_instead})" if rule.use_instead else ""
+    allowed = flag(network.train.get("allow_biased", False))
+    match rule.verdict:
+        case "inadmissible":
+            yield f"{asked} is inadmissible on {network.name} ({rule.why}): train refuses it{instead}"
+        case "biased":
+            outcome = "train.allow_biased insists on it" if allowed else "train refuses it unless --allow-biased"
+            yield f"{asked} is biased on {network.name}, because of {rule.why}: {outcome}{instead}"
+        case "unproved":
+            yield f"{asked} is unproved on {network.name}: exact only if {rule.why} is conservative{instead}"
+
+
+def idle_settings(network: Network, classes: Classes) -> Iterator[str]:
+    """A sentence on each."""
+    relax, nudge, train = network.relax, network.nudge, network.train
+    if relax.max_steps is not None and relax.max_steps < relax.steps:
+        yield f"relax.max_steps = {relax.max_steps} does nothing: relax.steps = {relax.steps} are made in any case"
+    every = nudge.options.get("snapshots")
+    if isinstance(every, int) and 2 * every > nudge.steps:
+        reason = f"two snapshots are compared, and nudge.steps = {nudge.steps} has room for {nudge.steps // every}"
+        yield f"nudge.snapshots = {every} does nothing: {reason}"
+    if train.get("penalty") is not None and not classes.unproved:
+        yield "train.penalty does nothing: every term is conservative, so there is no J_nc to penalise"
+    if train.get("folds") is not None:
+        yield "train.folds does nothing: no data have folds yet"

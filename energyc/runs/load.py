@@ -1,0 +1,49 @@
+"""``energyc.load``: a network as a torch module, of a spec or of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from energyc.pipeline import ALL, Choices, emit, instantiate, resolve, training_dtype
+from energyc.runs.locate import is_run, read_spec
+from energyc.runs.saved import load_run
+
+
+def load(
+    spec_or_run: str | Path,
+    *,
+    dims: Mapping[str, int] | None = None,
+    consts: Mapping[str, object] | None = None,
+    preset: str | None = None,
+    settings: Mapping[str, object] | None = None,
+    target: str = "torch",
+    device: str | torch.device = "cpu",
+    dtype: torch.dtype | None = None,
+    seed: int = 0,
+    rules: Sequence[str] | None = None,
+) -> Any:
+    """A network as a ``torch.nn.Module``: of a spec (a path or text), or of a run folder with its trained weights.
+
+    ``dims``, ``consts`` and ``settings`` win over ``preset``, which wins over the spec; explicit dims never open data.
+    ``rules`` are those the module holds (by default all that this network admits), ``dtype`` torch's default one where
+    it is left out. Raises SpecError, UserError.
+    """
+    choices = Choices.of(preset, dims, consts, settings)
+    if is_run(spec_or_run):
+        return load_trained(Path(spec_or_run), choices, device=device, dtype=dtype)
+    compiled = emit(resolve(read_spec(spec_or_run), choices), rules or ALL, choices, target)
+    return instantiate(compiled, device, dtype, seed)
+
+
+def load_trained(run: Path, choices: Choices, *, device: Any = "cpu", dtype: torch.dtype | None = None) -> Any:
+    """The network of a run with the weights of its best checkpoint. Raises UserError, SpecError."""
+    saved = load_run(run)
+    network = resolve(saved.source, choices)
+    compiled = emit(network, ALL, choices)
+    net = instantiate(compiled, device, dtype or training_dtype(network), saved.options.seed)
+    saved.load_into(net)
+    return net

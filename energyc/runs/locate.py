@@ -1,0 +1,25 @@
+"""A path that may be that of a spec or that of a run."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from energyc.diagnostics import Source, UserError
+from energyc.pipeline import read
+
+
+def is_run(path: str | Path) -> bool:
+    """Whether a path is a run folder."""
+    return "\n" not in str(path) and os.path.isdir(path)
+
+
+def read_spec(spec: str | Path) -> Source:
+    """The source of a spec where the folder of a run would do as well. Raises UserError, which names both."""
+    try:
+        return read(spec)
+    except UserError as error:
+        if error.code == "E0901" and "\n" not in str(spec) and not os.path.exists(spec):
+            help_text = "give the path of a .energy file, `-` for standard input, or the folder of a run"
+            raise UserError(f"there is no file or folder {spec}", code=error.code, help=help_text) from None
+        raise

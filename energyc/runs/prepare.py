@@ -1,0 +1,109 @@
+"""A spec, or a run that goes on, ready to train, to evaluate and to draw."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from energyc.analysis.admission import refuse_biased
+from energyc.data import Dataset
+from energyc.diagnostics import Source
+from energyc.pipeline import Choices, Compiled, emit, for_data, instantiate, resolve, training_dtype
+from energyc.resolve import Network
+from energyc.runs.data import data_paths, feeds_of, open_data
+from energyc.runs.resolved import resolved_text
+from energyc.runs.saved import load_run
+from energyc.train.options import TrainOptions
+from energyc.train.session import Session
+from energyc.version import __version__
+
+
+@dataclass(frozen=True)
+class Request:
+    """The flags of ``energyc train``; None and empty where the spec decides."""
+
+    rule: str | None = None
+    data: tuple[str, ...] = ()
+    steps: int | None = None
+    device: str = "cpu"
+    seed: int | None = None
+    allow_biased: bool = False
+
+    def options(self, network: Network) -> TrainOptions:
+        """The settings of the spec's ``train`` block, the flags over them. Raises UserError."""
+        options = TrainOptions.from_settings(for_data(network.train))
+        if self.rule is not None:
+            options = replace(options, rule=self.rule)
+        if self.seed is not None:
+            options = options.with_seed(self.seed)
+        if self.steps is not None:
+            options = options.with_steps(self.steps)
+        return replace(options, allow_biased=options.allow_biased or self.allow_biased)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A spec ready to train: its network, its module, its options, its opened data."""
+
+    source: Source
+    choices: Choices
+    network: Network
+    compiled: Compiled
+    options: TrainOptions
+    datasets: Mapping[str, Dataset]
+    paths: Mapping[str, str]
+    device: str
+
+    def session(self, out: Path, seed: int | None = None) -> Session:
+        """The session of one seed in a folder. Raises UserError for a device that is not there."""
+        options = self.options if seed is None else replace(self.options, seed=seed)
+        dtype = training_dtype(self.network)
+        feeds = feeds_of(self.network, self.datasets)
+        net = instantiate(self.compiled, self.device, dtype, options.seed)
+        return Session(net, feeds, options, out, self._files(), self._info(), self.device, dtype, self.paths)
+
+    def _files(self) -> dict[str, str]:
+        return {"spec.energy": resolved_text(self.source, self.choices), self.compiled.file_name: self.compiled.text}
+
+    def _info(self) -> dict[str, Any]:
+        return {
+            "energyc": __version__,
+            "spec": self.source.name,
+            "preset": self.choices.preset,
+            "overrides": {key: str(value) for key, value in self.choices.overrides.items()},
+            "module": self.compiled.file_name,
+            "energies": list(self.network.energies),
+            "forces": list(self.network.forces),
+            "data": dict(self.paths),
+        }
+
+
+def prepare(source: Source, choices: Choices, request: Request) -> Prepared:
+    """Compile a spec for the rule it is to be trained by, and open its data.
+
+    Raises SpecError; UserError for a setting, a rule, a path or data that is not right, and for a rule that is biased
+    on this network unless that is allowed.
+    """
+    network = resolve(source, choices)
+    options = request.options(network)
+    rule = options.rule or "implicit"
+    compiled = emit(network, [rule, "implicit"], choices)
+    if not options.allow_biased:
+        refuse_biased(network.name, compiled.classes, rule)
+    paths = data_paths(network, request.data)
+    datasets = open_data(network, paths, options.seed)
+    return Prepared(source, choices, network, compiled, options, datasets, paths, request.device)
+
+
+def reopen(run: Path, *, steps: int | None = None, data: Sequence[str] = (), device: str | None = None) -> Prepared:
+    """A run's own spec, options and data, to go on with it or to look at it. Raises UserError, SpecError."""
+    saved = load_run(run)
+    network = resolve(saved.source)
+    options = saved.options if steps is None else saved.options.with_steps(steps)
+    compiled = emit(network, [saved.rule, "implicit"])
+    paths = saved.data_paths(data_paths(network, data))
+    datasets = open_data(network, paths, options.seed)
+    where = device or str(saved.info.get("device", "cpu"))
+    return Prepared(saved.source, Choices(), network, compiled, options, datasets, paths, where)

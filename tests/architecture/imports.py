@@ -1,0 +1,94 @@
+"""Which module imports which, read from the source: imports inside functions and for the type checker count too."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import energyc
+
+ROOT = Path(energyc.__file__).resolve().parent
+#: The faces of the package, which may import anything.
+FACES = ("energyc", "energyc.__main__")
+
+
+@dataclass(frozen=True)
+class Import:
+    """``module`` imports ``name``, the full name of a module or of what is taken from it, at ``line``."""
+
+    module: str
+    line: int
+    name: str
+
+    @property
+    def part(self) -> str | None:
+        """The part of energyc that is imported; None for a library."""
+        top, _, rest = self.name.partition(".")
+        return rest.partition(".")[0] or None if top == "energyc" else None
+
+    @property
+    def library(self) -> str | None:
+        """The library that is imported; None for the standard one and for energyc."""
+        top = self.name.partition(".")[0]
+        return None if top == "energyc" or top in sys.stdlib_module_names else top
+
+
+def modules() -> dict[str, Path]:
+    """Every module of energyc by its full name."""
+    return {_name(path): path for path in sorted(ROOT.rglob("*.py"))}
+
+
+def _name(path: Path) -> str:
+    parts = path.relative_to(ROOT.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def part_of(module: str) -> str:
+    """``energyc.ir.nodes`` is of the part ``ir``."""
+    return module.split(".")[1]
+
+
+def imports(module: str, path: Path) -> Iterator[Import]:
+    """All imports of a module, wherever in it."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (Import(module, node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno}: a relative import"
+            yield from (Import(module, node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
+
+
+def module_graph() -> dict[str, set[str]]:
+    """Each module and the modules of energyc that it imports from."""
+    known = modules()
+    return {module: set(_imported(module, path, known)) - {module} for module, path in known.items()}
+
+
+def _imported(module: str, path: Path, known: Mapping[str, Path]) -> Iterator[str]:
+    for found in imports(module, path):
+        owner = found.name if found.name in known else found.name.rpartition(".")[0]
+        if owner in known:
+            yield owner
+
+
+def part_graph() -> dict[str, set[str]]:
+    """Each part of energyc and the other parts that it imports from."""
+    graph: dict[str, set[str]] = {}
+    for module, targets in module_graph().items():
+        if module not in FACES:
+            part = part_of(module)
+            graph.setdefault(part, set()).update({part_of(t) for t in targets if t not in FACES} - {part})
+    return graph
+
+
+def cycle(graph: Mapping[str, Set[str]]) -> list[str]:
+    """A cycle of a graph, each node imported by the next; empty where there is none."""
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
