@@ -22,6 +22,7 @@ from torch import Tensor
 from torch.func import jvp, vjp
 
 import energyc
+from energyc.runtime.inputs import prepared
 
 SPEC = Path(__file__).parents[1] / "specs" / "thick.energy"
 Params = dict[str, Tensor]
@@ -63,7 +64,7 @@ def ways(batch: int, dims: dict[str, int]) -> dict[str, Callable[[], Tensor]]:
     shape = (batch, *net.state_shapes["z"])
     z, v = (0.5 * torch.randn(shape, generator=random) for _ in range(2))
     (length,), characters = net.clamp_shapes["idx"]
-    fixed = net._fixed({"idx": torch.randint(characters, (batch, length), generator=random)})
+    fixed = prepared(net, {"idx": torch.randint(characters, (batch, length), generator=random)})
     params = {name: value.detach() for name, value in net.params.items()}
     held = net._hold([z], fixed)
     found = {

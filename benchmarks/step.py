@@ -25,6 +25,7 @@ from by_hand import CONV, HOPFIELD, THICK, ByHand, Tensors, cet
 from energyc import pipeline
 from energyc.emit import Options, class_name, instantiate, torch_module
 from energyc.plan import Passes
+from energyc.runtime.inputs import prepared
 
 SPECS = Path(__file__).parents[1] / "specs"
 Way = Callable[[], object]
@@ -79,7 +80,7 @@ def module(case: Case, passes: Passes) -> Any:
 
 def generated(net: Any, states: Tensors, clamps: Tensors) -> Way:
     """A step of a generated module, with everything prepared that stays the same."""
-    fixed = net._fixed(clamps)
+    fixed = prepared(net, clamps)
 
     def step() -> Tensors:
         moved = [x.clone() for x in states.values()]
@@ -99,7 +100,7 @@ def ways(case: Case, compiled: bool) -> dict[str, Way]:
         other.load_state_dict(net.state_dict())
         found[f"generated, {title}"] = generated(other, states, clamps)
     params = {name: value.detach() for name, value in net.params.items()}
-    given = {**clamps, **net._fixed(clamps)._asdict()}
+    given = {**clamps, **prepared(net, clamps)._asdict()}
     if case.hand.autograd is not None:
         slope = case.hand.autograd
         found["by hand, autograd"] = lambda: slope(states, params, given)

@@ -15,6 +15,8 @@ from energyc.diagnostics import stage
 from energyc.emit import Options, class_name, instantiate, torch_module
 from energyc.plan import Passes
 from energyc.resolve import Network
+from energyc.runtime.inputs import prepared
+from energyc.runtime.phases import advance_
 from energyc.verify import random_probe
 
 #: One step of the free phase, which gives the states that it moved.
@@ -103,7 +105,7 @@ def _module(network: Network, passes: Passes) -> Any:
 
 
 def _step(net: Any, states: Sequence[Tensor], clamps: dict[str, Tensor]) -> Way:
-    fixed = net._fixed(clamps)
+    fixed = prepared(net, clamps)
 
     def step() -> list[Tensor]:
         moved = [x.clone() for x in states]
@@ -115,7 +117,7 @@ def _step(net: Any, states: Sequence[Tensor], clamps: dict[str, Tensor]) -> Way:
 
 def _by_autograd(net: Any, states: Sequence[Tensor], clamps: dict[str, Tensor]) -> Way:
     """A step as one takes it who has the energy alone."""
-    fixed = net._fixed(clamps)
+    fixed = prepared(net, clamps)
 
     def step() -> list[Tensor]:
         leaves = [x.detach().clone().requires_grad_() for x in states]
@@ -123,7 +125,7 @@ def _by_autograd(net: Any, states: Sequence[Tensor], clamps: dict[str, Tensor]) 
         slopes = torch.autograd.grad(energy, leaves, allow_unused=True, materialize_grads=True)
         moved = [x.detach() for x in leaves]
         with torch.no_grad():
-            net._advance_(moved, [-slope for slope in slopes], net.relax_step)
+            advance_(net, moved, [-slope for slope in slopes], net.relax_step)
         return moved
 
     return step

@@ -128,6 +128,8 @@ def _projection(context: Context, writer: ComplexWriter) -> str:
             name = f"complex_{state.constraint.kind}_"
             lines.append(f"    {name}(states[{k}], ({axes},))")
     return "\n".join(lines)
+
+
 REQUIRES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {"complex_silu": ("complex_sigmoid",), "complex_silu_slope": ("complex_sigmoid",)}
 )

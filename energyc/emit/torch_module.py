@@ -31,16 +31,19 @@ def torch_module(network: Network, options: Options) -> str:
     about = f"{network.name}: {network.description}" if network.description else network.name
     loader = FileSystemLoader(resource("codegen"))
     environment = Environment(loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    return environment.get_template("torch/module.py.j2").render(
-        title=safe("\n".join(wrapped(about))),
-        head=_head(context),
-        imports=import_lines(read, _imported(context, called)),
-        network=own,
-        runtime="\n\n\n".join(definition.text for definition in definitions),
-        class_name=context.class_name,
-        equations_name=context.equations_name,
-        learning=_indented(learning).strip(),
-    ) + "\n"
+    return (
+        environment.get_template("torch/module.py.j2").render(
+            title=safe("\n".join(wrapped(about))),
+            head=_head(context),
+            imports=import_lines(read, _imported(context, called)),
+            network=own,
+            runtime="\n\n\n".join(definition.text for definition in definitions),
+            class_name=context.class_name,
+            equations_name=context.equations_name,
+            learning=_indented(learning).strip(),
+        )
+        + "\n"
+    )
 
 
 def _imported(context: Context, called: Collection[str]) -> Collection[str]:

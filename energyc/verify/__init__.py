@@ -2,7 +2,7 @@
 
 It measures and gives numbers; how they are shown is a matter for ``report``.
 
-Imports: ``calculus``, ``diagnostics``, ``ir``, ``pipeline``, ``resolve``, ``rules``, ``runs``,
+Imports: ``calculus``, ``diagnostics``, ``ir``, ``pipeline``, ``resolve``, ``rules``, ``runs``, ``runtime``,
 ``syntax``, ``train``; libraries: ``numpy``, ``scipy``, ``torch``.
 """
 

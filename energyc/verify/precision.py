@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from energyc.runtime.inputs import ordered_targets, prepared
 from energyc.verify.compare import measure_each
 from energyc.verify.probe import Probe
 
@@ -82,7 +83,8 @@ def _ulps(net: Any, gradients: Any, probe: Probe) -> dict[str, float]:
         return {}
     states = [gradients.states[name] for name in net.state_names]
     with torch.no_grad():
-        slopes = net._cost_force(states, net._fixed(probe.clamps), net._aims(probe.targets))
+        fixed = prepared(net, probe.clamps)
+        slopes = net._cost_force(states, fixed, ordered_targets(net, probe.targets, fixed))
     found = {}
     for name, z, slope, step in zip(net.state_names, states, slopes, net.relax_step, strict=True):
         if slope is not None:

@@ -10,6 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from energyc.runtime.adjoint import project_back
+from energyc.runtime.inputs import prepared
+
 #: Above so many states the Jacobian is not made dense: its extreme eigenvalues are found by Arnoldi's method.
 LARGEST = 1500
 #: Step sizes tried, at most, in search of a stable one, and how far below the bound of the eigenvalues they stay.
@@ -174,13 +177,13 @@ class _Point:
     def stepped(self, rows: Tensor, step: tuple[float, ...]) -> Tensor:
         """Each row times the derivative of a projected step."""
         here, fixed, seeds = self._at(rows)
-        through, pushed = self.net._pulled(here, fixed, seeds, step)
+        through, pushed = project_back(self.net, here, fixed, seeds, step)
         return _flat(through, here) + _flat(self.net._force_adjoint(here, fixed, pushed), here)
 
     def _at(self, rows: Tensor) -> tuple[list[Tensor], Any, list[Tensor]]:
         count = len(rows)
         here = [x.expand(count, *x.shape[1:]) for x in self.states]
-        fixed = self.net._fixed({n: v.expand(count, *v.shape[1:]) for n, v in self.clamps.items()})
+        fixed = prepared(self.net, {n: v.expand(count, *v.shape[1:]) for n, v in self.clamps.items()})
         parts = torch.split(rows, [x.numel() for x in self.states], 1)
         return here, fixed, [part.reshape(x.shape) for part, x in zip(parts, here, strict=True)]
 

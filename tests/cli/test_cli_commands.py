@@ -205,7 +205,7 @@ def test_every_stage_can_be_shown(stage: str, tmp_path: Path, capfd: Capture) ->
         "forces": "force y[k] = b[k] - y[k] + sum[j](V[j,k] * s[j])",
         "jacobian": "J v y[k] = sum[j](V[j,k] * v_s[j]) - v_y[k]",
         "plan": "once a relaxation: 1",
-        "torch": "class Small(nn.Module)",
+        "torch": "class Small(SmallEquations, EnergyNetwork)",
     }
     assert expected[stage] in done.out
 

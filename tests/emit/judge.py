@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from energyc.ir import Input, Node
 from energyc.ir.interpreter import evaluate, key
 from energyc.plan import Passes
 from energyc.resolve import Network
+from energyc.runtime.inputs import ordered_targets, prepared
 
 Arrays = dict[str, np.ndarray]
 BATCH = 3
@@ -123,7 +124,8 @@ def disagreements(j: Judged, tolerance: float = TOLERANCE) -> dict[str, float]:
 def routines(j: Judged) -> dict[str, tuple[dict[str, Any], dict[str, Node]]]:
     """For each routine what the module gives, by name, and the nodes that say what is right."""
     d, n, m = j.derivation, j.network, j.module
-    fixed, aims = m._fixed(j.clamps), m._aims(j.targets)
+    fixed = prepared(m, j.clamps)
+    aims = ordered_targets(m, j.targets, fixed)
     seeds, readout_seeds = j.tensors("seed", list(n.states)), j.tensors("seed", list(n.readouts))
     along = j.tensors("direction", list(n.states))
     clamps = d.real_clamps
@@ -131,7 +133,12 @@ def routines(j: Judged) -> dict[str, tuple[dict[str, Any], dict[str, Node]]]:
     def by_state(values: Sequence[torch.Tensor | None]) -> dict[str, Any]:
         return {name: v for name, v in zip(n.states, values, strict=True) if v is not None}
 
+    def only(names: Iterable[str], values: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        return {name: values[name] for name in names if name in values}
+
     states = j.states
+    start_slopes = m._start_pullback(fixed, seeds)
+    readout_back, readout_slopes = m._readout_pullback(states, fixed, readout_seeds)
     found: dict[str, tuple[dict[str, Any], dict[str, Node]]] = {
         "terms": (
             m.terms(dict(zip(n.states, states, strict=True)), j.clamps),
@@ -147,11 +154,11 @@ def routines(j: Judged) -> dict[str, tuple[dict[str, Any], dict[str, Node]]]:
         "force_pullback": (by_state(m._force_pullback(states, fixed, seeds)[0]), d.pullback(d.force, d.states)),
         "force_gradient": (m._force_pullback(states, fixed, seeds)[1], Summed(d.pullback(d.force, d.params))),
         "clamp_gradient": (m._clamp_gradient(states, fixed, seeds), d.pullback(d.force, clamps)),
-        "start_gradient": (m._start_gradient(fixed, seeds), Summed(d.pullback(d.start, d.params))),
-        "start_clamp_gradient": (m._start_clamp_gradient(fixed, seeds), d.pullback(d.start, clamps)),
-        "readout_adjoint": (by_state(m._readout_adjoint(states, fixed, readout_seeds)), d.readout_pullback(d.states)),
-        "readout_gradient": (m._readout_gradient(states, fixed, readout_seeds), Summed(d.readout_pullback(d.params))),
-        "readout_clamp_gradient": (m._readout_clamp_gradient(states, fixed, readout_seeds), d.readout_pullback(clamps)),
+        "start_gradient": (only(d.params, start_slopes), Summed(d.pullback(d.start, d.params))),
+        "start_clamp_gradient": (only(clamps, start_slopes), d.pullback(d.start, clamps)),
+        "readout_adjoint": (by_state(readout_back), d.readout_pullback(d.states)),
+        "readout_gradient": (only(d.params, readout_slopes), Summed(d.readout_pullback(d.params))),
+        "readout_clamp_gradient": (only(clamps, readout_slopes), d.readout_pullback(clamps)),
         "energy_gradient": (m._energy_gradient(states, fixed), Summed(d.energy_gradient)),
         "user_force_gradient": (
             m._user_force_gradient(states, fixed, seeds),

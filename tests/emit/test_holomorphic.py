@@ -42,14 +42,15 @@ def test_every_routine_of_the_extension(seed: int) -> None:
     network = network_of(seed)
     random = np.random.default_rng(seed)
     j = judged(network, random)
-    net, complex_net = extension(network, j)
+    _, complex_net = extension(network, j)
     inputs = dict(j.inputs)
     for name in network.states:
         real = inputs["state", name]
         inputs["state", name] = real + 0.05j * random.normal(size=real.shape)
     states = [torch.from_numpy(inputs["state", name]) for name in network.states]
     clamps = [x if x.dtype == torch.int64 else x.to(torch.complex128) for x in j.clamps.values()]
-    aims = [x if x.dtype == torch.int64 else x.to(torch.complex128) for x in net._aims(j.targets)]  # type: ignore[attr-defined]
+    targets = j.tensors("target", list(j.network.targets))
+    aims = [x if x.dtype == torch.int64 else x.to(torch.complex128) for x in targets]
     fixed = complex_net._prepare(*clamps)  # type: ignore[attr-defined]
     d = j.derivation
     with torch.no_grad():

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 import pytest
 import torch
 
 from energyc import pipeline
 from energyc.emit import Options, class_name, instantiate, torch_module
-from energyc.emit.names import MODULE_NAMES
-from energyc.emit.torch_module import HELPERS
+from energyc.emit.library import library
 from tests.emit.judge import resolved
 
 RULES = ("ep", "centered-ep", "vf", "aep", "tracking-aep", "adjoint", "holomorphic-ep", "holomorphic-aep")
@@ -46,44 +46,46 @@ def gradients(text: str) -> dict[str, torch.Tensor]:
     return {rule: net.gradients({"x": x}, {"y": y}, rule=rule).params["W"] for rule in rules}
 
 
+NAMES = ["settings", "held", "holomorphic", "step", "free_phase", "norm", "torch", "gmres", "fixed", "normal", "params"]
+
+
 @pytest.mark.parametrize("where", ["name", "state", "let", "readout"])
-@pytest.mark.parametrize(
-    "name", ["back", "held", "holomorphic", "how", "free", "path", "torch", "gmres", "fixed", "normal"]
-)
+@pytest.mark.parametrize("name", NAMES)
 def test_names_of_the_module_can_be_used_in_a_spec(where: str, name: str) -> None:
     found, expected = gradients(spec(**{where: name})), gradients(spec())
     assert all(torch.equal(found[rule], expected[rule]) for rule in expected)
 
 
-@pytest.mark.parametrize("solver", ["gradient", "newton"])
-@pytest.mark.parametrize("rules", [RULES, (*RULES, *UNROLLED)], ids=["contrasts", "all"])
-def test_every_name_at_the_head_of_a_module_is_reserved(solver: str, rules: tuple[str, ...]) -> None:
-    network = resolved(spec().replace(" in nonnegative", ""), **{"relax.solver": solver})
-    kept = [rule for rule in rules if solver == "gradient" or rule not in ("bptt", "tbptt")]
-    tree = ast.parse(torch_module(network, Options(rules=tuple(kept), label="spec", version="test")))
-    named = {node.name for node in tree.body if isinstance(node, ast.ClassDef | ast.FunctionDef)}
-    named |= {name.id for node in tree.body if isinstance(node, ast.Assign) for name in node.targets}  # type: ignore[attr-defined]
-    free = {name for name in named if not name.startswith("_")} - MODULE_NAMES - HELPERS.keys()
-    assert free == {class_name(network.name)}
+@pytest.mark.parametrize("name", ["equations", "energy_network", "phase", "equilibrium_function", "fixed", "held"])
+def test_a_network_may_be_called_like_a_class_of_the_runtime(name: str) -> None:
+    found, expected = gradients(spec(name=name)), gradients(spec())
+    assert all(torch.equal(found[rule], expected[rule]) for rule in expected)
 
 
-def test_a_method_is_called_only_where_it_is_defined() -> None:
-    """Whatever rules a module holds, nothing private in it is missing or unused."""
-    network = resolved(spec().replace(" in nonnegative", ""))
-    for rules in [("ep",), ("vf",), ("aep",), ("adjoint",), ("holomorphic-ep",), ("bptt",), ("tbptt",), ("implicit",)]:
-        tree = ast.parse(torch_module(network, Options(rules=rules, label="spec", version="test")))
-        (made,) = (n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == class_name(network.name))
-        defined = {n.name for n in made.body if isinstance(n, ast.FunctionDef) and n.name.startswith("_")}
-        called = {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr.startswith("_")}
-        called |= {n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
-        assert defined - {"__init__"} <= called, rules
-        private = {name for name in called if name.startswith("_") and not name.startswith("__") and " " not in name}
-        known = {n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)} | {
-            "_anchor",
-            "_replace",
-            "_rule_methods",
-        }
-        assert private <= known, (rules, private - known)
+def every_module() -> Iterator[ast.Module]:
+    for solver in ("gradient", "newton"):
+        network = resolved(spec().replace(" in nonnegative", ""), **{"relax.solver": solver})
+        for rules in [*((rule,) for rule in RULES), (*RULES, *UNROLLED)]:
+            held = [rule for rule in rules if solver == "gradient" or rule not in ("bptt", "tbptt")]
+            yield ast.parse(torch_module(network, Options(rules=tuple(held), label="spec", version="test")))
+
+
+def test_every_name_at_the_head_of_a_module_is_one_of_the_runtime() -> None:
+    for tree in every_module():
+        named = {node.name for node in tree.body if isinstance(node, ast.ClassDef | ast.FunctionDef)}
+        named |= {name.id for node in tree.body if isinstance(node, ast.Assign) for name in node.targets}  # type: ignore[attr-defined]
+        assert named - library().definitions.keys() <= {"Held", "Holomorphic", "NEquations", "N"}
+
+
+def test_what_a_module_reads_is_defined_and_what_is_its_own_is_read() -> None:
+    """Whatever rules a module holds, nothing private in it is missing, and no equation is left over."""
+    for tree in every_module():
+        classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+        defined = {n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)}
+        read = {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr.startswith("_")}
+        assert {name for name in read if not name.startswith("__")} <= defined | {"_anchor", "_replace", "_parameters"}
+        own = {n.name for n in classes["NEquations"].body if isinstance(n, ast.FunctionDef)}
+        assert own - {"__init__"} <= read
 
 
 def test_unrolling_newton_is_refused() -> None:

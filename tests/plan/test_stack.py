@@ -26,7 +26,7 @@ cost c0 = 1/2 * sum[t,d](z[t,d]^2)
 
 def test_projections_of_one_form_are_one_product() -> None:
     j = judged(resolved(SPEC), np.random.default_rng(0), Passes(stack=True))
-    prepare = j.module.source.split("def _prepare(")[1].split("def _start(")[0]
+    prepare = j.module.source.split("def _prepare(")[1].split("def _terms(")[0]
     assert prepare.count("torch.stack([self.W_q, self.W_k])") == 1  # once a relaxation; the wide one has other dims
     assert "W_wide" not in prepare
     assert j.module.source.split("def _force(")[1].split("def _readouts(")[0].count("torch.stack") == 0

@@ -9,6 +9,7 @@ import torch
 from torch.autograd.functional import jvp
 
 import energyc
+from energyc.runtime.snapshots import ContrastSnapshots
 from tests.independent import NOT_CONSERVATIVE, Network, Tensors, rules
 from tests.specs.judging import assert_close, named
 from tests.verify.networks import THICK, Side, side
@@ -77,14 +78,9 @@ def test_without_the_contrast_there_is_nothing_else() -> None:
 # ---------------------------------------------------------------- snapshots
 
 
-def snapshots(net: Any, every: int) -> Any:
-    """The record of a nudged phase, as the generated module keeps it."""
-    return type(net)._pair.__globals__["_Snapshots"](every)
-
-
 def test_the_most_settled_contrast_is_kept_for_each_sample() -> None:
     """Contrasts that settle and then drift away: sample 0 is calmest at step 4, sample 1 at step 2."""
-    shots = snapshots(side(THICK, 0).module, 1)
+    shots = ContrastSnapshots(1)
     contrasts = torch.tensor([[0.0, 4.0, 6.0, 6.5, 9.0, 11.0], [0.0, 3.0, 3.1, 5.0, 8.0, 12.0]]).T
     for step, contrast in enumerate(contrasts):
         shots.offer(step + 1, [contrast[:, None] / 2], [-contrast[:, None] / 2])
@@ -94,7 +90,7 @@ def test_the_most_settled_contrast_is_kept_for_each_sample() -> None:
 
 
 def test_a_contrast_that_grows_tenfold_is_diverging() -> None:
-    shots = snapshots(side(THICK, 0).module, 1)
+    shots = ContrastSnapshots(1)
     for step, contrast in enumerate([[0.0, 0.0], [1.0, 1.0], [12.5, 1.5]]):
         half = torch.tensor(contrast)[:, None] / 2
         shots.offer(step + 1, [half], [-half])
@@ -182,7 +178,7 @@ def test_what_keeps_healthy_is_averaged_over_all_samples() -> None:
 
 
 def test_the_snapshot_that_was_taken_is_told() -> None:
-    shots = snapshots(side(THICK, 0).module, 1)
+    shots = ContrastSnapshots(1)
     contrasts = torch.tensor([[0.0, 4.0, 6.0, 6.5, 9.0, 11.0], [0.0, 3.0, 3.1, 5.0, 8.0, 12.0]]).T
     for step, contrast in enumerate(contrasts):
         shots.offer(step + 1, [contrast[:, None] / 2], [-contrast[:, None] / 2])
