@@ -22,18 +22,16 @@ from types import MappingProxyType
 
 from energyc.ir.coefficient import Coefficient
 from energyc.ir.indexing import IndexExpr
+from energyc.ir.node import Input, Node, NoRule, walk
 from energyc.ir.nodes import (
     Add,
     Einsum,
     Function,
     Indicator,
-    Input,
     Map,
-    Node,
     Position,
     Reduction,
     Stop,
-    walk,
 )
 from energyc.ir.text_parser import parse_graph
 
@@ -135,7 +133,7 @@ class _Writer:
                 return self.indexed("position", node, node.value)
             case Stop():
                 return f"stop {node.mode} {self.ref(node.argument)}"
-        raise TypeError(f"no text for {node!r}")
+        raise NoRule("text of a graph", node)
 
     def einsum(self, node: Einsum) -> str:
         names = self.indices(node.labels)
@@ -153,7 +151,7 @@ class _Writer:
 
     def reduction(self, node: Reduction) -> str:
         axes = ", ".join(map(str, node.axes))
-        line = f"{type(node).__name__.lower()}({axes}) {self.ref(node.argument)}"
+        line = f"{node.word}({axes}) {self.ref(node.argument)}"
         if node.guard is None:
             return line
         return f"{line} if {self.ref(node.guard.indicator)}({', '.join(map(str, node.guard.axes))})"

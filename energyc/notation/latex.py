@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from fractions import Fraction
 from types import MappingProxyType
 
+from energyc.functions import FUNCTIONS
 from energyc.ir import ONE, Coefficient, IndexExpr, Input
-from energyc.ir.functions import FUNCTIONS
 from energyc.notation.formula import (
     Bound,
     Call,
@@ -21,7 +21,7 @@ from energyc.notation.formula import (
     Total,
     Whole,
 )
-from energyc.notation.spelling import GREEK
+from energyc.notation.greek import GREEK
 
 #: A sum whose source is longer has a line for each term.
 WIDTH = 160
