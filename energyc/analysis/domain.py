@@ -51,7 +51,7 @@ def holes(roots: Iterable[Node], states: Collection[Node], signs: Signs) -> list
             and _restricted(node)
             and not _harmless(node.argument, moving, signs)
         ):
-            found.append(f"{_name(node)} of something that is not known to be positive")
+            found.append(f"{_name(node.function)} of something that is not known to be positive")
     return list(dict.fromkeys(found))
 
 
@@ -62,8 +62,8 @@ def _restricted(node: Map) -> bool:
     return function.entry.domain is not None
 
 
-def _name(node: Map) -> str:
-    return f"the power {node.function.parameter}" if node.function.name == "power" else node.function.name
+def _name(function: Function) -> str:
+    return function.name if function.exponent is None else f"the power {function.exponent}"
 
 
 def _harmless(node: Node, moving: Collection[Node], signs: Signs) -> bool:

@@ -69,7 +69,7 @@ def _map(normaliser: Normaliser, node: Map) -> Reading:
 def _function_key(normaliser: Normaliser, node: Map) -> Key:
     function = node.function
     if function.slope is None:
-        return (function.name, function.parameter)
+        return (function.name, function.exponent)
     primitive = function.primitive and normaliser.body(function.primitive)
     slope = normaliser.body(function.slope)
     return ("potential", slope.lead, slope.key, primitive and (primitive.lead, primitive.key))

@@ -17,5 +17,5 @@ FUNCTIONS: Mapping[str, ScalarFunction] = MappingProxyType(
 
 
 def scalar_function(name: str, exponent: Fraction | None = None) -> ScalarFunction:
-    """A function of the table, or ``power`` with its exponent. Raises KeyError for a name that is not there."""
-    return power(exponent or Fraction(0)) if name == "power" else FUNCTIONS[name]
+    """A function of the table, or the power of an exponent. Raises KeyError for a name that is not there."""
+    return FUNCTIONS[name] if exponent is None else power(exponent)

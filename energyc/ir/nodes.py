@@ -68,13 +68,13 @@ class Add(Node):
 class Function:
     """A scalar function: a name of the table in :mod:`energyc.functions`.
 
-    ``power`` has its exponent in ``parameter``. A potential declared by its slope (``fn phi'(u) = ...``) has its
+    ``power`` alone has an ``exponent``. A potential declared by its slope (``fn phi'(u) = ...``) has its
     slope, and its closed form ``primitive``, as nodes over the argument ``u``: an :class:`Input` of kind ``argument``
     and no dims.
     """
 
     name: str
-    parameter: Fraction | None = None
+    exponent: Fraction | None = None
     slope: Node | None = None
     primitive: Node | None = None
 
@@ -88,7 +88,7 @@ class Function:
         """The function's entry in the table. Raises KeyError for a potential, whatever its name, or an unknown name."""
         if self.slope is not None:
             raise KeyError(f"{self.name} is a potential of the spec")
-        return scalar_function(self.name, self.parameter)
+        return scalar_function(self.name, self.exponent)
 
     def named(self, name: str) -> bool:
         """Whether this is the table's function of that name; a spec may call a potential of its own the same."""

@@ -144,7 +144,7 @@ class _Writer:
         return " ".join(["einsum", coefficient, *sums, *factors, "->", _listed(names, node.out)])
 
     def function(self, function: Function) -> str:
-        fields = [] if function.parameter is None else [str(function.parameter)]
+        fields = [] if function.exponent is None else [str(function.exponent)]
         fields += [f"slope = {self.ref(function.slope)}"] if function.slope else []
         fields += [f"primitive = {self.ref(function.primitive)}"] if function.primitive else []
         return _word(function.name) + (f"({', '.join(fields)})" if fields else "")

@@ -186,7 +186,7 @@ class _Line:
 
     def field(self) -> tuple[str, Fraction | Node]:
         if self.kind != "name":
-            return "parameter", self.fraction()
+            return "exponent", self.fraction()
         name = self.word()
         self.expect("=")
         return name, self.node()

@@ -110,10 +110,9 @@ def _coefficient(node: Node, coefficient: Coefficient) -> None:
 
 
 def _function(node: Map, function: Function) -> None:
-    if function.name == "power":
-        _require(function.parameter is not None, node, "a power without its exponent")
-    elif not function.bodies:
-        _require(function.name in FUNCTIONS, node, f"the function {function.name} is not in the table")
+    if not function.bodies:
+        _require(function.name != "power" or function.exponent is not None, node, "a power without its exponent")
+        _require(function.name in {*FUNCTIONS, "power"}, node, f"the function {function.name} is not in the table")
     for body in function.bodies:
         _require(body.dims == (), node, f"the body of {function.name} has dims")
         _verify([body], body=True)

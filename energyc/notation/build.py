@@ -159,12 +159,11 @@ class Builder:
     def _map(self, node: Map, slots: Slots, scope: Scope) -> Formula:
         argument = self.formula(node.argument, slots, scope)
         function = node.function
-        if function.name == "power":
-            exponent = function.parameter or Fraction(0)
-            root = _power(argument, abs(exponent))
-            return root if exponent > 0 else Product(ONE, (), (root,))
+        if function.exponent is not None:
+            root = _power(argument, abs(function.exponent))
+            return root if function.exponent > 0 else Product(ONE, (), (root,))
         if function.slope is not None:
-            return Call(function.name, (argument,))
+            return Call(function.name, (argument,), declared=True)
         spelling, primes = function.entry.spelling
         return Call(spelling, (argument,), primes)
 

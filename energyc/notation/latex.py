@@ -163,7 +163,7 @@ def _bound(bound: Bound) -> tuple[str, int]:
 
 def _call(call: Call) -> str:
     arguments = ", ".join(map(write, call.arguments))
-    if call.function in FUNCTIONS and not call.primes:
+    if call.function in FUNCTIONS and not call.primes and not call.declared:
         return FUNCTIONS[call.function].latex.format(arguments)
     return rf"\operatorname{{{escape(call.function)}}}{chr(39) * call.primes}\left({arguments}\right)"
 

@@ -77,9 +77,7 @@ def _polynomial(graph: Graph, node: Node) -> Polynomial | None:
             for operand in operands:
                 total = _multiplied(graph, total, _polynomial(graph, operand.node))
             return total
-        case Map(function=Function(name="power", parameter=power), argument=argument) if (
-            power is not None and power.denominator == 1
-        ):
+        case Map(function=Function(exponent=power), argument=argument) if power is not None and power.denominator == 1:
             base = _polynomial(graph, argument)
             return None if power < 0 or base is None else _raised(graph, base, int(power))
     return None
