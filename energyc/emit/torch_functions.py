@@ -1,4 +1,4 @@
-"""Scalar functions in PyTorch: the forms of the table applied, and the few that need a function of their own."""
+"""Scalar functions in PyTorch: the forms of the table applied to an argument."""
 
 from __future__ import annotations
 
