@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from energyc.analysis.problem import ForceField
 from energyc.calculus import depends
-from energyc.ir import ONE, Add, ArgMax, Coefficient, Einsum, Graph, Input, Map, Max, Node, Softmax, Stop, walk
+from energyc.ir import ONE, Add, Coefficient, Einsum, Graph, Input, Map, Node, Stop, walk
 
 PIECES = 64
 #: What is left of a node without a degree.
@@ -57,20 +57,20 @@ def _split(graph: Graph, node: Node, parts: Mapping[Node, Split]) -> Split:
         case Stop():
             return parts[node.argument]
     degree = _only(parts[node.children[0]]) if node.children else None
-    match node:
-        case Map() if node.function.name in ("relu", "abs") and degree is not None:
-            return {degree: node}
-        case Map() if node.function.name in ("step", "sign") and degree is not None:
-            return {Fraction(0): node}
-        case Map() if node.function.name == "power" and degree is not None:
-            return {degree * (node.function.parameter or 0): node}
-        case Max() if degree is not None:
-            return {degree: node}
-        case ArgMax() if degree is not None:
-            return {Fraction(0): node}
-        case Softmax() | Map() if degree == 0:
-            return {Fraction(0): node}
+    grows = _grows(node)
+    if degree is not None and (grows is not None or degree == 0):
+        return {degree * (grows or 0): node}
     return {None: node}
+
+
+def _grows(node: Node) -> Fraction | int | None:
+    """k where a node grows as the k-th power of its argument, None where it does not grow as a power."""
+    if not isinstance(node, Map):
+        return node.facts.degree
+    if node.function.slope is not None:
+        return None
+    entry = node.function.entry
+    return entry.homogeneous.degree if entry.homogeneous else entry.exponent
 
 
 def _only(split: Split) -> Fraction | None:

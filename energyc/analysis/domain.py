@@ -9,14 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from fractions import Fraction
 
 from energyc.analysis.problem import Bounds
 from energyc.calculus import depends
-from energyc.ir import Add, ArgMax, Coefficient, Einsum, Indicator, Input, Map, Node, Softmax, Stop, walk
-from energyc.ir.functions import FUNCTIONS
-
-JUMPS = frozenset({"step", "sign"})
+from energyc.ir import Add, ArgMax, Coefficient, Einsum, Function, Input, Map, Node, Stop, walk
 
 
 def jumps(roots: Iterable[Node], states: Collection[Node]) -> list[str]:
@@ -25,17 +21,22 @@ def jumps(roots: Iterable[Node], states: Collection[Node]) -> list[str]:
     moving = depends(roots, set(states))
     found = []
     for node in walk(roots):
-        if node in moving and isinstance(node, ArgMax):
-            found.append("the place of a largest entry jumps")
-        if node in moving and isinstance(node, Map) and _jumping(node):
+        if node in moving and not node.facts.continuous:
+            found.append(_jump(node))
+        if node in moving and isinstance(node, Map) and _jumping(node.function):
             found.append(f"{node.function.name} jumps")
     return list(dict.fromkeys(found))
 
 
-def _jumping(node: Map) -> bool:
-    bodies = [body for body in (node.function.primitive,) if body is not None]
-    inner = (n for n in walk(bodies) if isinstance(n, Map))
-    return node.function.name in JUMPS or any(n.function.name in JUMPS for n in inner)
+def _jump(node: Node) -> str:
+    return "the place of a largest entry jumps" if isinstance(node, ArgMax) else f"{type(node).__name__} jumps"
+
+
+def _jumping(function: Function) -> bool:
+    if function.slope is None:
+        return not function.entry.continuous
+    bodies = [function.primitive] if function.primitive is not None else []
+    return any(_jumping(node.function) for node in walk(bodies) if isinstance(node, Map))
 
 
 def holes(roots: Iterable[Node], states: Collection[Node], signs: Signs) -> list[str]:
@@ -50,23 +51,19 @@ def holes(roots: Iterable[Node], states: Collection[Node], signs: Signs) -> list
             and _restricted(node)
             and not _harmless(node.argument, moving, signs)
         ):
-            found.append(f"{_name(node)} of something that is not known to be positive")
+            found.append(f"{_name(node.function)} of something that is not known to be positive")
     return list(dict.fromkeys(found))
 
 
 def _restricted(node: Map) -> bool:
     function = node.function
     if function.slope is not None:
-        bodies = [b for b in (function.slope, function.primitive) if b is not None]
-        return any(isinstance(n, Map) and _restricted(n) for n in walk(bodies))
-    if function.name == "power":
-        exponent = function.parameter or Fraction(0)
-        return exponent < 0 or exponent.denominator != 1
-    return function.name in ("log", "sqrt")
+        return any(isinstance(n, Map) and _restricted(n) for n in walk(function.bodies))
+    return function.entry.domain is not None
 
 
-def _name(node: Map) -> str:
-    return f"the power {node.function.parameter}" if node.function.name == "power" else node.function.name
+def _name(function: Function) -> str:
+    return function.name if function.exponent is None else f"the power {function.exponent}"
 
 
 def _harmless(node: Node, moving: Collection[Node], signs: Signs) -> bool:
@@ -112,10 +109,6 @@ class Signs:
             case Input():
                 low = self.ranges.get(node, (None, None))[0]
                 return 0 if low is None else 2 if low > 0 else 1 if low == 0 else 0
-            case Indicator() | ArgMax():
-                return 1
-            case Softmax():
-                return 1
             case Stop():
                 return self._known[node.argument]
             case Einsum():
@@ -125,7 +118,7 @@ class Signs:
                 return 0 if min(levels) == 0 else max(levels)
             case Map():
                 return self._map(node)
-        return 0
+        return int(node.facts.nonnegative)
 
     def _positive(self, coefficient: Coefficient) -> bool:
         if coefficient.value <= 0:
@@ -146,16 +139,10 @@ class Signs:
         return level
 
     def _map(self, node: Map) -> int:
-        function = node.function
-        if function.slope is not None:
+        if node.function.slope is not None:
             return 0
-        if function.name == "power":
-            exponent = function.parameter or Fraction(0)
-            if self._known[node.argument] == 2:
-                return 2
-            return 1 if exponent.denominator != 1 or exponent % 2 == 0 else self._known[node.argument]
-        if function.name in ("exp", "sigmoid", "softplus"):
+        entry = node.function.entry
+        if entry.positive == "everywhere":
             return 2
-        if function.name in ("sqrt", "abs", "relu") and self._known[node.argument] == 2:
-            return 2
-        return 1 if FUNCTIONS[function.name].low >= 0 else 0
+        least = int(entry.low >= 0)
+        return max(least, self._known[node.argument]) if entry.positive == "right" else least

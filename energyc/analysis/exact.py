@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from energyc.analysis.intervals import Interval, NoEnclosure, exp, log, mapped, number, reciprocal
 from energyc.calculus import lift
+from energyc.functions import Homogeneous, ScalarFunction
 from energyc.ir import (
     Add,
     ArgMax,
@@ -28,13 +29,14 @@ from energyc.ir import (
     Map,
     Max,
     Node,
+    NoRule,
     Position,
+    Reduction,
     Softmax,
     Stop,
     walk,
 )
 from energyc.ir.interpreter import evaluate
-from energyc.ir.nodes import Reduction
 
 Array = NDArray[Any]
 Numbers = Any  # an Interval, or an object array of Fractions
@@ -67,17 +69,13 @@ class Fractions:
     def sum(self, x: Array, axes: tuple[int, ...]) -> Array:
         return np.asarray(np.sum(x, axis=axes), dtype=object) if axes else x
 
-    def map(self, name: str, parameter: Fraction | None, u: Array) -> Array:
-        if name == "power" and parameter is not None and parameter.denominator == 1:
-            return _each(lambda x: _whole_power(x, int(parameter)), u)
-        if name == "relu":
-            return _each(lambda x: max(x, Fraction(0)), u)
-        if name == "abs":
-            return _each(abs, u)
-        if name in ("step", "sign"):
-            low = Fraction(0 if name == "step" else -1)
-            return _each(lambda x: _side(x, low), u)
-        raise NoEnclosure(name)
+    def map(self, function: ScalarFunction, u: Array) -> Array:
+        exponent, sides = function.exponent, function.homogeneous
+        if exponent is not None and exponent.denominator == 1:
+            return _each(lambda x: _integer_power(x, int(exponent)), u)
+        if sides is not None:
+            return _each(lambda x: _on_its_side(x, sides), u)
+        raise NoEnclosure(function.name)
 
     def reduction(self, node: Reduction, u: Array, mask: Array, axes: tuple[int, ...]) -> Array:
         if not isinstance(node, Max | ArgMax):
@@ -102,16 +100,16 @@ def _each(function: Any, u: Array) -> Array:
     return np.asarray(np.vectorize(function, otypes=[object])(u), dtype=object)
 
 
-def _whole_power(x: Fraction, exponent: int) -> Fraction:
+def _integer_power(x: Fraction, exponent: int) -> Fraction:
     if x == 0 and exponent < 0:
         raise NoEnclosure("a pole")
     return x**exponent
 
 
-def _side(x: Fraction, low: Fraction) -> Fraction:
-    if x == 0:
-        raise NoEnclosure("a kink")
-    return Fraction(1) if x > 0 else low
+def _on_its_side(x: Fraction, sides: Homogeneous) -> Fraction:
+    if x == 0 and sides.degree == 0:
+        raise NoEnclosure("a jump")
+    return (sides.right if x > 0 else sides.left) * x**sides.degree
 
 
 @dataclass(frozen=True)
@@ -139,8 +137,8 @@ class Intervals:
     def sum(self, x: Interval, axes: tuple[int, ...]) -> Interval:
         return x.sum(axes) if axes else x
 
-    def map(self, name: str, parameter: Fraction | None, u: Interval) -> Interval:
-        return mapped(name, parameter, u)
+    def map(self, function: ScalarFunction, u: Interval) -> Interval:
+        return mapped(function, u)
 
     def reduction(self, node: Reduction, u: Interval, mask: Array, axes: tuple[int, ...]) -> Interval:
         if isinstance(node, Max | ArgMax):
@@ -153,6 +151,8 @@ class Intervals:
         if isinstance(node, LogSumExp):
             ones = Interval(np.where(some, total.low, 1.0), np.where(some, total.high, 1.0))
             return (log(ones) + Interval.exactly(top.reshape(total.shape))).where(some)
+        if not isinstance(node, Softmax):
+            raise NoRule("intervals", node)
         spread = total.rearranged(lambda x: np.broadcast_to(np.expand_dims(x, axes), mask.shape))
         safe = Interval(np.where(mask, spread.low, 1.0), np.where(mask, spread.high, 1.0))
         return reciprocal(weights, safe).where(mask)
@@ -198,11 +198,11 @@ class Evaluation:
                 return self._add(node)
             case Map():
                 return self._map(node)
-            case Softmax() | LogSumExp() | Max() | ArgMax():
+            case Reduction():
                 return self.arithmetic.reduction(node, self.done[node.argument], self._mask(node), node.axes)
             case Stop():
                 return self.done[node.argument]
-        raise NoEnclosure(type(node).__name__)
+        raise NoRule("exact evaluation", node)
 
     def _indices(self, node: Indicator | Position) -> Array:
         inputs = {
@@ -240,7 +240,7 @@ class Evaluation:
 
     def _map(self, node: Map) -> Numbers:
         if node.function.slope is None:
-            return self.arithmetic.map(node.function.name, node.function.parameter, self.done[node.argument])
+            return self.arithmetic.map(node.function.entry, self.done[node.argument])
         if node.function.primitive is None:
             raise NoEnclosure("a potential without a closed form")
         return self(lift(self.graph, node.function.primitive, node.argument))

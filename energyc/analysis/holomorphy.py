@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from energyc.analysis.classify import Classification
 from energyc.analysis.problem import fork
 from energyc.calculus import depends, gradient
+from energyc.functions import ScalarFunction
 from energyc.ir import ArgMax, Input, Map, Max, Node, walk
-from energyc.ir.functions import FUNCTIONS
 from energyc.resolve.network import Network
 
-#: Entire functions whose complex values no target computes.
-UNSUPPORTED: Mapping[str, str] = {
-    "gelu": "gelu (write gelu_tanh)",
-    "gelu_slope": "gelu' (write gelu_tanh)",
-    "erf": "erf",
-    "silu_integral": "an integral of silu",
-}
 CORNERED = frozenset({"box", "nonnegative", "simplex"})
 
 
@@ -53,19 +46,23 @@ def _not_analytic(roots: Iterable[Node], states: Iterable[Node]) -> list[str]:
     for node in walk(roots):
         if node not in moving:
             continue
-        if isinstance(node, Max | ArgMax):
-            found.append("max")
+        if not node.facts.analytic:
+            found.append("max" if isinstance(node, Max | ArgMax) else type(node).__name__)
         if isinstance(node, Map):
             found += _functions(node)
     return list(dict.fromkeys(found))
 
 
 def _functions(node: Map) -> list[str]:
-    bodies = [b for b in (node.function.primitive,) if b is not None]
-    names = [n.function.name for n in walk(bodies) if isinstance(n, Map)] if bodies else [node.function.name]
-    kinked = [_written(n) for n in names if n in FUNCTIONS and not FUNCTIONS[n].holomorphic]
-    return kinked + [UNSUPPORTED[n] for n in names if n in UNSUPPORTED]
+    """The functions in a map that are not analytic, or whose complex values no target computes."""
+    if node.function.slope is None:
+        return _obstacle(node.function.entry)
+    bodies = [node.function.primitive] if node.function.primitive is not None else []
+    return [text for inner in walk(bodies) if isinstance(inner, Map) for text in _functions(inner)]
 
 
-def _written(name: str) -> str:
-    return {"step": "relu'", "sign": "abs'"}.get(name, name)
+def _obstacle(entry: ScalarFunction) -> list[str]:
+    if entry.holomorphic and any(form.takes_complex for form in entry.forms):
+        return []
+    instead = f" (write {entry.alternative})" if entry.alternative else ""
+    return [f"{entry.description or entry.text}{instead}"]

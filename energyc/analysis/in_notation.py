@@ -10,9 +10,9 @@ from energyc.analysis.rules import admissible
 from energyc.analysis.together import Together
 from energyc.analysis.verdict import Tie, Verdict
 from energyc.analysis.witness_data import witness_data
+from energyc.functions import FUNCTIONS
 from energyc.ir import Map, Node, walk
 from energyc.notation import Notation, left_side, of_network
-from energyc.notation.spelling import DEFINITIONS
 from energyc.resolve.network import Network
 
 
@@ -68,5 +68,6 @@ def _tie(network: Network, notation: Notation, tie: Tie) -> str:
 
 def _functions(potential: Node) -> tuple[str, ...]:
     """Definitions, in the spec's notation, of the functions in a potential that the language has no name for."""
-    used = {node.function.name for node in walk([potential]) if isinstance(node, Map)}
-    return tuple(text for name, text in DEFINITIONS.items() if name in used)
+    functions = [node.function for node in walk([potential]) if isinstance(node, Map)]
+    used = {function.entry for function in functions if function.slope is None}
+    return tuple(entry.definition for entry in FUNCTIONS.values() if entry.definition and entry in used)

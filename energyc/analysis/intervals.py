@@ -10,12 +10,25 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
+from operator import add, mul
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from energyc.ir.functions import FUNCTIONS
+from energyc.functions import (
+    Argument,
+    Call,
+    Expression,
+    Homogeneous,
+    Power,
+    Product,
+    Real,
+    ScalarFunction,
+    Sum,
+    scalar_function,
+)
 
 Array = NDArray[Any]
 SLACK = 1e-13
@@ -93,16 +106,47 @@ def number(value: float) -> Interval:
     return widened(np.asarray(value), np.asarray(value))
 
 
-def mapped(name: str, parameter: Fraction | None, u: Interval) -> Interval:
-    """A function of the table on intervals. Raises NoEnclosure where there is no rule or no value."""
+def mapped(function: ScalarFunction, u: Interval) -> Interval:
+    """A function on intervals. Raises NoEnclosure where nothing that is known of it gives one."""
     with np.errstate(all="ignore"):
-        if name == "power":
-            return power(u, parameter or Fraction(0))
-        if name in _RULES:
-            return _RULES[name](u)
-        if name in FUNCTIONS and FUNCTIONS[name].monotone == 1 and not FUNCTIONS[name].kinks:
-            return _increasing(FUNCTIONS[name].value, u)
-    raise NoEnclosure(name)
+        if function.exponent is not None:
+            return power(u, function.exponent)
+        if function.homogeneous is not None:
+            return _homogeneous(function.homogeneous, u)
+        if function.monotone == 1 and function.error is not None and not function.kinks:
+            return _increasing(function.value, u)
+        if function.lipschitz is not None:
+            return _around_the_middle(function, function.lipschitz, u)
+        if function.formula is not None:
+            return enclosed(function.formula, u)
+    raise NoEnclosure(function.name)
+
+
+def enclosed(expression: Expression, u: Interval) -> Interval:
+    """An expression of ``u``. Raises NoEnclosure."""
+    match expression:
+        case Argument():
+            return u
+        case Real(value):
+            return number(value)
+        case Call(name, argument):
+            return mapped(scalar_function(name), enclosed(argument, u))
+        case Power(base, exponent):
+            return power(enclosed(base, u), exponent)
+        case Product(factors):
+            return reduce(mul, (enclosed(factor, u) for factor in factors)) if factors else rational(1)
+        case Sum(terms):
+            return reduce(add, (_term(Fraction(factor), enclosed(term, u)) for factor, term in terms))
+    raise NoEnclosure(repr(expression))
+
+
+def _term(factor: Fraction, value: Interval) -> Interval:
+    return value if factor == 1 else -value if factor == -1 else rational(factor) * value
+
+
+def rational(value: Fraction | int) -> Interval:
+    """A fraction, exactly where it is a float."""
+    return Interval.exactly(float(value)) if Fraction(float(value)) == value else number(float(value))
 
 
 def _increasing(function: Callable[[Array], Array], u: Interval) -> Interval:
@@ -143,99 +187,23 @@ def log(u: Interval) -> Interval:
     return _increasing(np.log, u)
 
 
-def _steps(low_value: float, high_value: float) -> Callable[[Interval], Interval]:
-    """A jump at 0; an interval that holds 0 gives both sides, which also covers every generalised derivative."""
-
-    def rule(u: Interval) -> Interval:
-        return Interval(np.where(u.low > 0, high_value, low_value), np.where(u.high < 0, low_value, high_value))
-
-    return rule
-
-
-def _sigmoid(u: Interval) -> Interval:
-    return _increasing(FUNCTIONS["sigmoid"].value, u)
-
-
-def _exactly(u: Interval, value: float) -> Interval:
-    return Interval.exactly(np.full(u.shape, value))
+def _homogeneous(sides: Homogeneous, u: Interval) -> Interval:
+    """The hull of the sides that the interval reaches; at a jump both, which covers every generalised derivative."""
+    low, high = np.full(u.shape, np.inf), np.full(u.shape, -np.inf)
+    left = (sides.left, u.low <= 0, (u.low, np.minimum(u.high, 0.0)))
+    right = (sides.right, u.high >= 0, (np.maximum(u.low, 0.0), u.high))
+    for factor, reached, ends in (left, right):
+        for end in ends:
+            value = float(factor) * end**sides.degree if factor else np.zeros(u.shape)
+            low = np.minimum(low, np.where(reached, value, np.inf))
+            high = np.maximum(high, np.where(reached, value, -np.inf))
+    rounded = {sides.left, sides.right} - {-1, 0, 1}
+    return widened(low, high) if rounded else Interval(low, high)
 
 
-def _complement(u: Interval) -> Interval:
-    return _exactly(u, 1.0) - u
-
-
-def _silu_slope(u: Interval) -> Interval:
-    return _sigmoid(u) * (_exactly(u, 1.0) + u * _sigmoid(-u))
-
-
-def _gauss(u: Interval) -> Interval:
-    return exp(-(u * u) * _exactly(u, 0.5)) * number(1.0 / math.sqrt(2.0 * math.pi))
-
-
-def _erf(u: Interval) -> Interval:
-    """Of the C library's erf, right to a unit; widened in absolute terms."""
-    values = [np.vectorize(math.erf, otypes=[float])(bound) for bound in (u.low, u.high)]
-    return Interval(values[0] - SLACK, values[1] + SLACK)
-
-
-def _cumulative(u: Interval) -> Interval:
-    return (_erf(u * number(1.0 / math.sqrt(2.0))) + _exactly(u, 1.0)) * _exactly(u, 0.5)
-
-
-def _erf_slope(u: Interval) -> Interval:
-    return exp(-(u * u)) * number(2.0 / math.sqrt(math.pi))
-
-
-_SCALE = math.sqrt(2.0 / math.pi)
-
-
-def _core(u: Interval) -> Interval:
-    inner = number(_SCALE) * (u + number(0.044715) * u * u * u)
-    return _increasing(np.tanh, inner)
-
-
-def _gelu_tanh(u: Interval) -> Interval:
-    return _exactly(u, 0.5) * u * (_exactly(u, 1.0) + _core(u))
-
-
-def _gelu_tanh_slope(u: Interval) -> Interval:
-    t = _core(u)
-    inner_slope = number(_SCALE) * (_exactly(u, 1.0) + number(3 * 0.044715) * u * u)
-    bend = u * _complement(t * t) * inner_slope
-    return _exactly(u, 0.5) * (_exactly(u, 1.0) + t + bend)
-
-
-def _waves(function: Callable[[Array], Array]) -> Callable[[Interval], Interval]:
-    """A function of slope at most 1, by its value in the middle."""
-
-    def rule(u: Interval) -> Interval:
-        middle = (u.low + u.high) / 2
-        radius = np.maximum(u.high - middle, middle - u.low)
-        value = function(middle)
-        return widened(value - radius - SLACK, value + radius + SLACK)
-
-    return rule
-
-
-_RULES: dict[str, Callable[[Interval], Interval]] = {
-    "relu": lambda u: Interval(np.maximum(u.low, 0.0), np.maximum(u.high, 0.0)),
-    "abs": lambda u: Interval(
-        np.where((u.low <= 0) & (u.high >= 0), 0.0, np.minimum(np.abs(u.low), np.abs(u.high))),
-        np.maximum(np.abs(u.low), np.abs(u.high)),
-    ),
-    "step": _steps(0.0, 1.0),
-    "sign": _steps(-1.0, 1.0),
-    "silu": lambda u: u * _sigmoid(u),
-    "silu_slope": _silu_slope,
-    "gauss": _gauss,
-    "erf": _erf,
-    "erf_slope": _erf_slope,
-    "gelu": lambda u: u * _cumulative(u),
-    "gelu_slope": lambda u: _cumulative(u) + u * _gauss(u),
-    "gelu_tanh": _gelu_tanh,
-    "gelu_tanh_core": _core,
-    "gelu_tanh_slope": _gelu_tanh_slope,
-    "gelu_tanh_scale": lambda u: number(_SCALE) * u,
-    "sin": _waves(np.sin),
-    "cos": _waves(np.cos),
-}
+def _around_the_middle(function: ScalarFunction, slope: float, u: Interval) -> Interval:
+    """A function whose slope is nowhere larger than ``slope``, by its value in the middle."""
+    middle = (u.low + u.high) / 2
+    radius = slope * np.maximum(u.high - middle, middle - u.low)
+    value = function.value(middle)
+    return widened(value - radius - SLACK, value + radius + SLACK)

@@ -111,8 +111,8 @@ class Normaliser:
                 return self._einsum(node, labels)
             case Stop():
                 return self.expand(node.argument, labels)
-            case Map() if node.function.name == "power" and node.function.parameter is not None:
-                return [self._power(node, labels, node.function.parameter)]
+            case Map() if node.function.exponent is not None:
+                return [self._power(node, labels, node.function.exponent)]
         return [self.single(node, labels)]
 
     def _einsum(self, node: Einsum, labels: Sequence[int]) -> list[Monomial]:
@@ -163,7 +163,7 @@ class Normaliser:
 
     def _plain_base(self, node: Node, labels: Sequence[int]) -> Factor | None:
         """The base where it is a single atom with nothing before it."""
-        if isinstance(node, Add | Einsum) or (isinstance(node, Map) and node.function.name == "power"):
+        if isinstance(node, Add | Einsum) or (isinstance(node, Map) and node.function.exponent is not None):
             return None
         monomial = self.expand(node, labels)[0]
         return monomial.factors[0] if monomial.coefficient == ONE and len(monomial.factors) == 1 else None

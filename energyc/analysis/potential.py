@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from energyc.analysis.antiderivatives import antiderivative
 from energyc.analysis.budget import Budget, OverBudget
 from energyc.analysis.degree import Degrees
 from energyc.analysis.domain import jumps
@@ -25,7 +24,7 @@ from energyc.analysis.problem import ForceField, fork, transparent
 from energyc.analysis.sampling import batched, draw
 from energyc.analysis.sizes import WORK, small_sizes, work
 from energyc.analysis.unify import unified
-from energyc.calculus import depends, gradient
+from energyc.calculus import antiderivative, depends, gradient
 from energyc.ir import ONE, Add, ArgMax, Coefficient, Einsum, Graph, Input, Map, Node, Operand, Softmax, walk
 from energyc.ir.interpreter import evaluate
 

@@ -10,17 +10,13 @@ from typing import TYPE_CHECKING, Any
 from energyc.analysis.atoms import Body, Reading
 from energyc.analysis.canonical import Symmetry
 from energyc.analysis.conditions import condition_key, linear
-from energyc.ir import Add, ArgMax, Indicator, Input, LogSumExp, Map, Max, Node, Position, Softmax
-from energyc.ir.nodes import Reduction
+from energyc.ir import Add, Indicator, Input, Map, Node, NoRule, Position, Reduction
 
 if TYPE_CHECKING:
     from energyc.analysis.normal import Normaliser
 
 Key = tuple[Any, ...]
 PERMUTATIONS = 24
-#: ``f(-u) = f(u)`` and ``f(-u) = -f(u)``.
-EVEN = frozenset({"cos", "abs", "gauss", "erf_slope"})
-ODD = frozenset({"sin", "tanh", "sign", "erf", "gelu_tanh_core"})
 
 
 def read(normaliser: Normaliser, node: Node) -> Reading:
@@ -30,13 +26,13 @@ def read(normaliser: Normaliser, node: Node) -> Reading:
             return _input(normaliser, node)
         case Map():
             return _map(normaliser, node)
-        case Softmax() | ArgMax() | LogSumExp() | Max():
+        case Reduction():
             return _reduction(normaliser, node)
         case Indicator() | Position():
             return _condition(normaliser, node)
         case Add():
             return _sum(normaliser, node)
-    raise TypeError(f"no atom for {node!r}")
+    raise NoRule("normal form", node)
 
 
 def _input(normaliser: Normaliser, node: Input) -> Reading:
@@ -58,10 +54,11 @@ def _map(normaliser: Normaliser, node: Map) -> Reading:
     body = normaliser.body(node.argument)
     function = _function_key(normaliser, node)
     kind = str(function[0])
-    argument = (abs(body.lead) if kind in EVEN | ODD else body.lead, body.key)
-    scale = Fraction(-1 if kind in ODD and body.lead < 0 else 1)
-    symmetries = body.symmetries if kind in ODD else body.even
-    if kind in EVEN:
+    parity = node.function.entry.parity if node.function.slope is None else 0
+    argument = (abs(body.lead) if parity else body.lead, body.key)
+    scale = Fraction(-1 if parity == -1 and body.lead < 0 else 1)
+    symmetries = body.symmetries if parity == -1 else body.even
+    if parity == 1:
         symmetries = tuple((axes, 1) for axes, _ in body.symmetries)
     more = {"argument": argument}
     key = (function, argument)
@@ -72,7 +69,7 @@ def _map(normaliser: Normaliser, node: Map) -> Reading:
 def _function_key(normaliser: Normaliser, node: Map) -> Key:
     function = node.function
     if function.slope is None:
-        return (function.name, function.parameter)
+        return (function.name, function.exponent)
     primitive = function.primitive and normaliser.body(function.primitive)
     slope = normaliser.body(function.slope)
     return ("potential", slope.lead, slope.key, primitive and (primitive.lead, primitive.key))
@@ -86,9 +83,9 @@ def _reduction(normaliser: Normaliser, node: Reduction) -> Reading:
     guard = node.guard
     extra = normaliser.single(guard.indicator, [labels[a] for a in guard.axes]).factors if guard else ()
     body = normaliser.ordered(node.argument, roles, extra, labels)
-    kind = type(node).__name__.lower()
+    kind = node.word
     key = (kind, body.lead, body.key)
-    if isinstance(node, Softmax | ArgMax):
+    if node.keeps_axes:
         atom = normaliser.table.intern(key, kind, node, body.order, body.even, more=_weights_facts(node, body))
         return Reading(atom, body.order)
     kept = [k for k in range(len(dims)) if k not in node.axes]

@@ -1,7 +1,7 @@
-"""Scalar functions by fewer of their kind, so that derivatives of a potential meet the force they should equal.
+"""Scalar functions by simpler ones, so that derivatives of a potential meet the force they should equal.
 
-``tanh u = 2 s(2u) - 1``, ``silu u = u s(u)``, ``s(-u) = 1 - s(u)`` with s the logistic sigmoid; ``gelu u = u P(u)`` and
-``gelu' u = P(u) + u gauss(u)`` with P the normal distribution function; ``relu u = u step(u)``, ``abs u = u sign(u)``.
+The formulas are those of the table: ``tanh u = 2 s(2u) - 1`` and ``silu u = u s(u)`` with s the logistic sigmoid,
+``gelu u = u P(u)`` with P the normal distribution function, ``relu u = u step(u)``. Besides, ``s(-u) = 1 - s(u)``.
 For comparing only: these forms cancel.
 """
 
@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from energyc.calculus.scalar import expanded
 from energyc.calculus.substitute import rebuilt
-from energyc.ir import ONE, Add, Einsum, Graph, Map, Node, Stop, walk
+from energyc.ir import Add, Einsum, Function, Graph, Map, Node, Stop, walk
 
 
 def unified(graph: Graph, root: Node) -> Node:
-    """``root`` with the functions of the table above rewritten; equal to it everywhere."""
+    """``root`` with every function that has a formula rewritten; equal to it everywhere."""
     new: dict[Node, Node] = {}
     for node in walk([root]):
         new[node] = _rewritten(graph, node, new)
@@ -24,39 +25,21 @@ def unified(graph: Graph, root: Node) -> Node:
 def _rewritten(graph: Graph, node: Node, new: Mapping[Node, Node]) -> Node:
     match node:
         case Map():
-            return _function(graph, node, new[node.argument])
+            return _function(graph, node.function, new[node.argument])
         case Stop():
             return new[node.argument]
     return rebuilt(graph, node, new)
 
 
-def _function(graph: Graph, node: Map, u: Node) -> Node:
-    one = graph.constant(1, u.dims)
-    match node.function.name:
-        case "sigmoid":
-            return _sigmoid(graph, u)
-        case "tanh":
-            return graph.add([(ONE.scaled(2), _sigmoid(graph, graph.scale(2, u))), (-ONE, one)], u.dims)
-        case "silu":
-            return graph.product(u, _sigmoid(graph, u))
-        case "silu_slope":
-            s = _sigmoid(graph, u)
-            return graph.add([(ONE, s), (ONE, graph.product(u, s)), (-ONE, graph.product(u, s, s))], u.dims)
-        case "relu":
-            return graph.product(u, graph.map("step", u))
-        case "abs":
-            return graph.product(u, graph.map("sign", u))
-        case "gelu":
-            return graph.product(u, graph.map("cumulative", u))
-        case "gelu_slope":
-            return graph.plus(graph.map("cumulative", u), graph.product(u, graph.map("gauss", u)))
-    return graph.map(node.function, u)
-
-
-def _sigmoid(graph: Graph, u: Node) -> Node:
-    if not _negative(u):
-        return graph.map("sigmoid", u)
-    return graph.minus(graph.constant(1, u.dims), graph.map("sigmoid", graph.scale(-1, u)))
+def _function(graph: Graph, function: Function, u: Node) -> Node:
+    if function.slope is not None:
+        return graph.map(function, u)
+    if function.named("sigmoid") and _negative(u):
+        return graph.minus(graph.constant(1, u.dims), graph.map("sigmoid", graph.scale(-1, u)))
+    formula = function.entry.rational_formula
+    if formula is None:
+        return graph.map(function, u)
+    return expanded(graph, formula, u, lambda name, inner: _function(graph, Function(name), inner))
 
 
 def _negative(u: Node) -> bool:

@@ -1,14 +1,24 @@
-"""Derivatives on the graph: forward mode, reverse mode, and the slopes of scalar functions.
+"""Derivatives on the graph: forward mode, reverse mode, and the slopes and integrals of scalar functions.
 
 It knows nodes; whether one is an energy, a force or a cost is not its concern.
 
-Imports: ``ir``.
+Imports: ``functions``, ``ir``.
 """
 
 from energyc.calculus.adjoint import adjoint, gradient
 from energyc.calculus.dependence import DoesNotOccur, depends
-from energyc.calculus.scalar import derivative
+from energyc.calculus.scalar import antiderivative, derivative
 from energyc.calculus.substitute import lift, substitute
 from energyc.calculus.tangent import tangent
 
-__all__ = ["DoesNotOccur", "adjoint", "depends", "derivative", "gradient", "lift", "substitute", "tangent"]
+__all__ = [
+    "DoesNotOccur",
+    "adjoint",
+    "antiderivative",
+    "depends",
+    "derivative",
+    "gradient",
+    "lift",
+    "substitute",
+    "tangent",
+]

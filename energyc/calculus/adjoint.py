@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import singledispatch
 
 from energyc.calculus.dependence import DoesNotOccur, body_reads, depends
 from energyc.calculus.scalar import derivative
@@ -18,6 +19,7 @@ from energyc.ir import (
     Map,
     Max,
     Node,
+    NoRule,
     Operand,
     Softmax,
     Stop,
@@ -67,7 +69,7 @@ def adjoint(
         if node in wanted:
             result[node] = bar
             continue
-        for child, coefficient, share in _rule(node)(graph, node, bar, active):
+        for child, coefficient, share in node_adjoint(node, graph, bar, active):
             collected.setdefault(child, []).append((coefficient, share))
     for node in by:
         if strict and node not in result:
@@ -75,7 +77,17 @@ def adjoint(
     return {node: result[node] for node in by if node in result}
 
 
-def _einsum(graph: Graph, node: Einsum, bar: Node, active: set[Node]) -> Iterable[Contribution]:
+@singledispatch
+def node_adjoint(node: Node, graph: Graph, bar: Node, active: set[Node]) -> Iterable[Contribution]:
+    """What the adjoint ``bar`` of one node adds to those of its children in ``active``: (child, factor, share).
+
+    A kind of node registers its rule.
+    """
+    raise NoRule("adjoint", node)
+
+
+@node_adjoint.register
+def _einsum(node: Einsum, graph: Graph, bar: Node, active: set[Node]) -> Iterable[Contribution]:
     for k, operand in enumerate(node.operands):
         if operand.node in active:
             others = [(o.node, o.axes) for j, o in enumerate(node.operands) if j != k]
@@ -95,17 +107,20 @@ def _operand_adjoint(graph: Graph, node: Einsum, operand: Operand, factors: list
     return graph.einsum(node.coefficient, factors, labels, out)
 
 
-def _add(graph: Graph, node: Add, bar: Node, active: set[Node]) -> Iterable[Contribution]:
+@node_adjoint.register
+def _add(node: Add, graph: Graph, bar: Node, active: set[Node]) -> Iterable[Contribution]:
     return ((n, c, bar) for c, n in node.terms if n in active)
 
 
-def _map(graph: Graph, node: Map, bar: Node, active: set[Node]) -> Iterable[Contribution]:
+@node_adjoint.register
+def _map(node: Map, graph: Graph, bar: Node, active: set[Node]) -> Iterable[Contribution]:
     if node.argument not in active or body_reads(node.function, active):
         raise NotImplementedError("a potential whose slope holds what is differentiated by")
     yield node.argument, ONE, graph.product(derivative(graph, node.function, node.argument), bar)
 
 
-def _softmax(graph: Graph, node: Softmax, bar: Node, active: set[Node]) -> Iterable[Contribution]:
+@node_adjoint.register
+def _softmax(node: Softmax, graph: Graph, bar: Node, active: set[Node]) -> Iterable[Contribution]:
     weighted = graph.product(node, bar)
     yield node.argument, ONE, graph.minus(weighted, reduce_against(graph, node, weighted, node.axes))
 
@@ -116,38 +131,23 @@ def _weighted(graph: Graph, weights: Node, bar: Node, axes: Sequence[int]) -> No
     return graph.einsum(ONE, [(weights, range(n)), (bar, kept)], dict(enumerate(weights.dims)), range(n))
 
 
-def _logsumexp(graph: Graph, node: LogSumExp, bar: Node, active: set[Node]) -> Iterable[Contribution]:
+@node_adjoint.register
+def _logsumexp(node: LogSumExp, graph: Graph, bar: Node, active: set[Node]) -> Iterable[Contribution]:
     weights = graph.softmax(node.argument, node.axes, node.guard)
     yield node.argument, ONE, _weighted(graph, weights, bar, node.axes)
 
 
-def _max(graph: Graph, node: Max, bar: Node, active: set[Node]) -> Iterable[Contribution]:
+@node_adjoint.register
+def _max(node: Max, graph: Graph, bar: Node, active: set[Node]) -> Iterable[Contribution]:
     chosen = graph.argmax(node.argument, node.axes, node.guard)
     yield node.argument, ONE, _weighted(graph, chosen, bar, node.axes)
 
 
-def _argmax(graph: Graph, node: ArgMax, bar: Node, active: set[Node]) -> Iterable[Contribution]:
+@node_adjoint.register
+def _argmax(node: ArgMax, graph: Graph, bar: Node, active: set[Node]) -> Iterable[Contribution]:
     yield node.argument, ONE, graph.zero(node.argument.dims)
 
 
-def _stop(graph: Graph, node: Stop, bar: Node, active: set[Node]) -> Iterable[Contribution]:
+@node_adjoint.register
+def _stop(node: Stop, graph: Graph, bar: Node, active: set[Node]) -> Iterable[Contribution]:
     yield node.argument, ONE, bar
-
-
-_RULES: tuple[tuple[type[Node], Callable[..., Iterable[Contribution]]], ...] = (
-    (Einsum, _einsum),
-    (Add, _add),
-    (Map, _map),
-    (Softmax, _softmax),
-    (LogSumExp, _logsumexp),
-    (Max, _max),
-    (ArgMax, _argmax),
-    (Stop, _stop),
-)
-
-
-def _rule(node: Node) -> Callable[..., Iterable[Contribution]]:
-    for kind, rule in _RULES:
-        if isinstance(node, kind):
-            return rule
-    raise TypeError(f"no adjoint rule for {node!r}")

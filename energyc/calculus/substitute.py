@@ -6,21 +6,18 @@ from collections.abc import Mapping
 
 from energyc.ir import (
     Add,
-    ArgMax,
     Einsum,
     Graph,
     Guard,
     Indicator,
     Input,
-    LogSumExp,
     Map,
-    Max,
     Node,
-    Softmax,
+    NoRule,
+    Reduction,
     Stop,
     walk,
 )
-from energyc.ir.nodes import Reduction
 
 
 def substitute(graph: Graph, root: Node, replacement: Mapping[Node, Node]) -> Node:
@@ -43,17 +40,11 @@ def rebuilt(graph: Graph, node: Node, new: Mapping[Node, Node]) -> Node:
             return graph.add([(c, new[n]) for c, n in node.terms], node.dims)
         case Map():
             return graph.map(node.function, new[node.argument])
-        case Softmax():
-            return graph.softmax(new[node.argument], node.axes, _guard(node, new))
-        case ArgMax():
-            return graph.argmax(new[node.argument], node.axes, _guard(node, new))
-        case LogSumExp():
-            return graph.logsumexp(new[node.argument], node.axes, _guard(node, new))
-        case Max():
-            return graph.max(new[node.argument], node.axes, _guard(node, new))
+        case Reduction():
+            return graph.reduction(type(node), new[node.argument], node.axes, _guard(node, new))
         case Stop():
             return graph.stop(new[node.argument], node.mode)
-    raise TypeError(f"no rule to rebuild {node!r}")
+    raise NoRule("substitution", node)
 
 
 def _guard(node: Reduction, new: Mapping[Node, Node]) -> Guard | None:

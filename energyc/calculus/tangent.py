@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import singledispatch
 
 from energyc.calculus.dependence import body_reads, depends
 from energyc.calculus.scalar import derivative
-from energyc.ir import ONE, Add, ArgMax, Einsum, Graph, LogSumExp, Map, Max, Node, Softmax, Stop, walk
+from energyc.ir import ONE, Add, ArgMax, Einsum, Graph, LogSumExp, Map, Max, Node, NoRule, Softmax, Stop, walk
 
 Tangents = Mapping[Node, Node]
 
@@ -29,13 +30,20 @@ def tangent(
     moved = dict(directions)
     for node in walk(roots):
         if node in active and node not in directions:
-            moved[node] = _rule(node)(graph, node, moved)
+            moved[node] = node_tangent(node, graph, moved)
     if moves is not None:
         moves.update(moved)
     return [moved.get(root) or graph.zero(root.dims) for root in roots]
 
 
-def _einsum(graph: Graph, node: Einsum, moved: Tangents) -> Node:
+@singledispatch
+def node_tangent(node: Node, graph: Graph, moved: Tangents) -> Node:
+    """The tangent of one node by those of its children. A kind of node registers its rule."""
+    raise NoRule("tangent", node)
+
+
+@node_tangent.register
+def _einsum(node: Einsum, graph: Graph, moved: Tangents) -> Node:
     labels = dict(enumerate(node.labels))
     terms = []
     for k, operand in enumerate(node.operands):
@@ -45,36 +53,43 @@ def _einsum(graph: Graph, node: Einsum, moved: Tangents) -> Node:
     return graph.add(terms, node.dims)
 
 
-def _add(graph: Graph, node: Add, moved: Tangents) -> Node:
+@node_tangent.register
+def _add(node: Add, graph: Graph, moved: Tangents) -> Node:
     return graph.add([(c, moved[n]) for c, n in node.terms if n in moved], node.dims)
 
 
-def _map(graph: Graph, node: Map, moved: Tangents) -> Node:
+@node_tangent.register
+def _map(node: Map, graph: Graph, moved: Tangents) -> Node:
     if node.argument not in moved or body_reads(node.function, moved):
         raise NotImplementedError("a potential whose slope holds what moves")
     return graph.product(derivative(graph, node.function, node.argument), moved[node.argument])
 
 
-def _softmax(graph: Graph, node: Softmax, moved: Tangents) -> Node:
+@node_tangent.register
+def _softmax(node: Softmax, graph: Graph, moved: Tangents) -> Node:
     weighted = graph.product(node, moved[node.argument])
     return graph.minus(weighted, reduce_against(graph, node, weighted, node.axes))
 
 
-def _logsumexp(graph: Graph, node: LogSumExp, moved: Tangents) -> Node:
+@node_tangent.register
+def _logsumexp(node: LogSumExp, graph: Graph, moved: Tangents) -> Node:
     weights = graph.softmax(node.argument, node.axes, node.guard)
     return graph.sum(graph.product(weights, moved[node.argument]), node.axes)
 
 
-def _max(graph: Graph, node: Max, moved: Tangents) -> Node:
+@node_tangent.register
+def _max(node: Max, graph: Graph, moved: Tangents) -> Node:
     chosen = graph.argmax(node.argument, node.axes, node.guard)
     return graph.sum(graph.product(chosen, moved[node.argument]), node.axes)
 
 
-def _argmax(graph: Graph, node: ArgMax, moved: Tangents) -> Node:
+@node_tangent.register
+def _argmax(node: ArgMax, graph: Graph, moved: Tangents) -> Node:
     return graph.zero(node.dims)
 
 
-def _stop(graph: Graph, node: Stop, moved: Tangents) -> Node:
+@node_tangent.register
+def _stop(node: Stop, graph: Graph, moved: Tangents) -> Node:
     return moved[node.argument]
 
 
@@ -84,25 +99,3 @@ def reduce_against(graph: Graph, weights: Node, weighted: Node, axes: Sequence[i
     total = graph.sum(weighted, axes)
     kept = [k for k in range(n) if k not in axes]
     return graph.einsum(ONE, [(weights, range(n)), (total, kept)], dict(enumerate(weights.dims)), range(n))
-
-
-_RULES: tuple[tuple[type[Node], Callable[..., Node]], ...] = (
-    (Einsum, _einsum),
-    (Add, _add),
-    (Map, _map),
-    (Softmax, _softmax),
-    (LogSumExp, _logsumexp),
-    (Max, _max),
-    (ArgMax, _argmax),
-    (Stop, _stop),
-)
-
-
-def _rule(node: Node) -> Callable[..., Node]:
-    for kind, rule in _RULES:
-        if isinstance(node, kind):
-            return rule
-    raise TypeError(f"no tangent rule for {node!r}")
-
-
-__all__ = ["reduce_against", "tangent"]

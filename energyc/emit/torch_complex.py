@@ -23,20 +23,6 @@ from energyc.plan.statics import Statics
 #: Routines of the extension.
 ROUTINES = ("_force", "_cost_force", "_energy_gradient")
 
-EXPLICIT: Mapping[str, str] = MappingProxyType(
-    {
-        "sigmoid": "complex_sigmoid({u})",
-        "softplus": "complex_softplus({u})",
-        "logsigmoid": "-complex_softplus(-({u}))",
-        "silu": "complex_silu({u})",
-        "silu_slope": "complex_silu_slope({u})",
-        "gelu_tanh": "complex_gelu_tanh({u})",
-        "gelu_tanh_slope": "complex_gelu_tanh_slope({u})",
-        "gauss": "gauss({u})",
-    }
-)
-CLOSED = frozenset({"exp", "log", "sqrt", "sin", "cos", "tanh", "gelu_tanh_core", "gelu_tanh_scale", "power"})
-
 NO_ENERGY = '''def _energy_gradient(self, states: Tensors, fixed: Fixed) -> dict[str, Tensor]:
     """dE/dtheta: no param is in an energy."""
     return {}'''
@@ -65,16 +51,15 @@ class ComplexWriter(TorchWriter):
         return Code(f"{code.at(ATOM)}.real") if isinstance(node, Max | ArgMax) else code
 
     def _map(self, node: Map) -> Code:
-        name = node.function.name
-        if name in CLOSED:
+        form = node.function.entry.form("torch")
+        if form.extends:
             return super()._map(node)
-        if name not in EXPLICIT and self._statics.static(node):
-            argument = Code(f"{self.tensor(node.argument).at(ATOM)}.real")
-            return functions.apply(name, argument).method("to(self.dtype)")
-        if name not in EXPLICIT:
-            raise NotImplementedError(f"{name} has no holomorphic extension in torch")
-        form = EXPLICIT[name]
-        return Code(form.format(u=self.tensor(node.argument).text), 4, True)
+        if form.complex is not None:
+            return functions.apply(form.complex, self.tensor(node.argument))
+        if not self._statics.static(node):
+            raise NotImplementedError(f"{node.function.name} has no holomorphic extension in torch")
+        argument = Code(f"{self.tensor(node.argument).at(ATOM)}.real")
+        return functions.apply(form.text, argument, form.binds).method("to(self.dtype)")
 
     def _shifted(self, node: Reduction, name: str) -> Code:
         axes = self._axes(node)

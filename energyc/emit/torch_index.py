@@ -8,7 +8,6 @@ from energyc.emit.code import ATOM, PRODUCT, SUM, UNARY, Code
 from energyc.ir import IndexExpr, Node
 from energyc.ir.indexing import Affine
 from energyc.ir.interpreter import INDEX_OPERATIONS
-from energyc.ir.nodes import inputs_of
 
 #: How tightly ``&`` and comparisons bind in Python is no concern here: both sides are always atoms.
 _COMPARE = frozenset({"==", "!=", "<", "<=", ">", ">="})
@@ -71,7 +70,7 @@ class IndexWriter:
         if not all(self._inside(part, size) for part, size in zip(expr.parts, self._sizes(node), strict=True)):
             return Code(f"element({', '.join([name, *(p.text for p in parts)])})")
         slots = [":", *(p.text for p in parts)]
-        if not any(part.axes() for part in expr.parts) and not any(inputs_of(part) for part in expr.parts):
+        if not any(part.axes() for part in expr.parts) and not any(part.inputs for part in expr.parts):
             slots += ["None"] * rank
         return Code(f"{name}[{', '.join(slots)}]")
 

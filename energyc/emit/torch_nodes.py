@@ -30,6 +30,7 @@ from energyc.ir import (
     Map,
     Max,
     Node,
+    NoRule,
     Position,
     Softmax,
 )
@@ -91,7 +92,7 @@ class TorchWriter:
         for kind, rule in self._rules:
             if isinstance(node, kind):
                 return rule(node)
-        raise TypeError(f"no torch form of {node!r}")
+        raise NoRule("torch", node)
 
     def factor(self, coefficient: Coefficient) -> float:
         """An exact factor as a float."""
@@ -258,13 +259,10 @@ class TorchWriter:
 
     def _map(self, node: Map) -> Code:
         argument = self.tensor(node.argument)
-        name = node.function.name
-        if name == "power":
-            assert node.function.parameter is not None
-            return functions.power(argument, node.function.parameter)
-        if self._in_place and (argument.fresh or node.argument in self.dying) and name in functions.IN_PLACE:
-            return Code(functions.IN_PLACE[name].format(u=argument.text), 4, True)
-        return functions.apply(name, argument)
+        form = node.function.entry.form("torch")
+        if self._in_place and (argument.fresh or node.argument in self.dying) and form.in_place:
+            return functions.apply(form.in_place, argument)
+        return functions.apply(form.text, argument, form.binds)
 
     def _axes(self, node: Reduction) -> list[int]:
         return [axis + node.batched for axis in node.axes]

@@ -2,12 +2,13 @@
 
 It knows tensors and operators; specs and networks are unknown to it.
 
-Imports: nothing; libraries: ``numpy``, ``scipy``.
+Imports: ``functions``; libraries: ``numpy``.
 """
 
 from energyc.ir.coefficient import ONE, Coefficient
 from energyc.ir.graph import Graph
 from energyc.ir.indexing import IndexExpr, Value
+from energyc.ir.node import Facts, Input, Node, NoRule, walk
 from energyc.ir.nodes import (
     Add,
     ArgMax,
@@ -15,16 +16,14 @@ from energyc.ir.nodes import (
     Function,
     Guard,
     Indicator,
-    Input,
     LogSumExp,
     Map,
     Max,
-    Node,
     Operand,
     Position,
+    Reduction,
     Softmax,
     Stop,
-    walk,
 )
 
 __all__ = [
@@ -33,6 +32,7 @@ __all__ = [
     "ArgMax",
     "Coefficient",
     "Einsum",
+    "Facts",
     "Function",
     "Graph",
     "Guard",
@@ -42,9 +42,11 @@ __all__ = [
     "LogSumExp",
     "Map",
     "Max",
+    "NoRule",
     "Node",
     "Operand",
     "Position",
+    "Reduction",
     "Softmax",
     "Stop",
     "Value",

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 
 from energyc.ir.indexing import IndexExpr
-from energyc.ir.nodes import Einsum, Indicator, Node, Operand
+from energyc.ir.node import Node
+from energyc.ir.nodes import Einsum, Indicator, Operand
 
 Labels = frozenset[int]
 

@@ -11,27 +11,26 @@ from typing import Any, TypeGuard, TypeVar, cast
 
 from energyc.ir.coefficient import ONE, ZERO, Coefficient
 from energyc.ir.indexing import IndexExpr, axis, equal
+from energyc.ir.node import BATCHED_KINDS, Input, Node
 from energyc.ir.nodes import (
-    BATCHED_KINDS,
     Add,
     ArgMax,
     Einsum,
     Function,
     Guard,
     Indicator,
-    Input,
     LogSumExp,
     Map,
     Max,
-    Node,
     Operand,
     Position,
+    Reduction,
     Softmax,
     Stop,
-    inputs_of,
 )
 
 N = TypeVar("N", bound=Node)
+R = TypeVar("R", bound=Reduction)
 Term = tuple[Coefficient, Node]
 Factor = tuple[Node, Sequence[int]]
 
@@ -204,24 +203,24 @@ class Graph:
 
     def softmax(self, argument: Node, axes: Sequence[int], guard: Guard | None = None) -> Node:
         """Softmax along axes."""
-        return self._reduction(Softmax, argument, axes, guard, argument.dims)
+        return self.reduction(Softmax, argument, axes, guard)
 
     def argmax(self, argument: Node, axes: Sequence[int], guard: Guard | None = None) -> Node:
         """One-hot of the first largest entry along axes."""
-        return self._reduction(ArgMax, argument, axes, guard, argument.dims)
+        return self.reduction(ArgMax, argument, axes, guard)
 
     def logsumexp(self, argument: Node, axes: Sequence[int], guard: Guard | None = None) -> Node:
         """Log of the sum of exponentials along axes, which go."""
-        return self._reduction(LogSumExp, argument, axes, guard, _without(argument.dims, axes))
+        return self.reduction(LogSumExp, argument, axes, guard)
 
     def max(self, argument: Node, axes: Sequence[int], guard: Guard | None = None) -> Node:
         """Largest entry along axes, which go."""
-        return self._reduction(Max, argument, axes, guard, _without(argument.dims, axes))
+        return self.reduction(Max, argument, axes, guard)
 
-    def _reduction(
-        self, kind: type[N], argument: Node, axes: Sequence[int], guard: Guard | None, dims: tuple[str, ...]
-    ) -> N:
+    def reduction(self, kind: type[R], argument: Node, axes: Sequence[int], guard: Guard | None) -> R:
+        """An operation along axes, of any kind."""
         batched = argument.batched or (guard is not None and guard.indicator.batched)
+        dims = tuple(dim for k, dim in enumerate(argument.dims) if kind.keeps_axes or k not in axes)
         return self._share(kind, dims, batched, argument, tuple(sorted(axes)), guard)
 
     def stop(self, argument: Node, mode: str) -> Node:
@@ -233,12 +232,8 @@ class Graph:
         return len(self._nodes)
 
 
-def _without(dims: tuple[str, ...], axes: Sequence[int]) -> tuple[str, ...]:
-    return tuple(dim for k, dim in enumerate(dims) if k not in axes)
-
-
 def _reads_batch(expr: IndexExpr) -> bool:
-    return any(node.batched for node in inputs_of(expr))
+    return any(node.batched for node in expr.inputs)
 
 
 def _merged(coefficient: Coefficient, factors: Iterable[Factor]) -> tuple[Coefficient, list[Operand]]:
@@ -287,7 +282,7 @@ def _numbered(operands: Sequence[Operand], out: tuple[int, ...]) -> list[tuple[i
 
 def _simplified(operands: list[Operand]) -> list[Operand]:
     """``relu(u) * step(u) = relu(u)``, ``[c] * [c] = [c]``, and a softmax already has the zeros of its own guard."""
-    relus = {(o.node.argument, o.axes) for o in operands if isinstance(o.node, Map) and o.node.function.name == "relu"}
+    relus = {(o.node.argument, o.axes) for o in operands if isinstance(o.node, Map) and o.node.function.named("relu")}
     guards = {
         (o.node.guard.indicator, tuple(o.axes[a] for a in o.node.guard.axes))
         for o in operands
@@ -296,7 +291,7 @@ def _simplified(operands: list[Operand]) -> list[Operand]:
     kept: list[Operand] = []
     for operand in operands:
         node = operand.node
-        if isinstance(node, Map) and node.function.name == "step" and (node.argument, operand.axes) in relus:
+        if isinstance(node, Map) and node.function.named("step") and (node.argument, operand.axes) in relus:
             continue
         if isinstance(node, Indicator) and (operand in kept or (node, operand.axes) in guards):
             continue

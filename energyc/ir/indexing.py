@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-if TYPE_CHECKING:
-    from energyc.ir.nodes import Input
+from energyc.ir.node import Input
 
 Value: TypeAlias = "IndexExpr | int | str | Input"
 
@@ -58,6 +57,11 @@ class IndexExpr:
     def axes(self) -> set[int]:
         """The axes that occur."""
         return {e.args[0] for e in self.walk() if e.op == "axis"}  # type: ignore[misc]
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """The inputs that are read, each once, in order."""
+        return tuple(dict.fromkeys(a for e in self.walk() for a in e.args if isinstance(a, Input)))
 
     def renumbered(self, axes: Mapping[int, int]) -> IndexExpr:
         """The same with axis k called ``axes[k]``."""

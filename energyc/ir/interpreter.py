@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from energyc.ir.functions import value as function_value
 from energyc.ir.indexing import IndexExpr
+from energyc.ir.node import Input, Node, NoRule, walk
 from energyc.ir.nodes import (
     Add,
     ArgMax,
@@ -24,17 +24,14 @@ from energyc.ir.nodes import (
     Function,
     Guard,
     Indicator,
-    Input,
     LogSumExp,
     Map,
     Max,
-    Node,
     Operand,
     Position,
     Reduction,
     Softmax,
     Stop,
-    walk,
 )
 from energyc.ir.reductions import aligned, first_largest, logsumexp, softmax
 
@@ -98,7 +95,7 @@ class _Run:
                 return self.reduction(node)
             case Stop():
                 return self.done[node.argument]
-        raise TypeError(f"no meaning for {node!r}")
+        raise NoRule("interpreter", node)
 
     # ------------------------------------------------------------ leaves
 
@@ -223,7 +220,7 @@ class _Run:
 
     def map(self, function: Function, argument: Array) -> Array:
         if function.slope is None:
-            return function_value(function.name, function.parameter, argument)
+            return function.entry.value(argument)
         if function.primitive is None:
             raise ValueError(f"the potential {function.name} has no closed form")
         return np.broadcast_to(self.body(function.primitive, argument), argument.shape)
@@ -270,7 +267,7 @@ class _Run:
                 return first_largest(argument, mask, axes).astype(np.float64)
             case Max():
                 return np.where(first_largest(argument, mask, axes), argument, 0.0).sum(axes)
-        raise TypeError(f"no meaning for {node!r}")
+        raise NoRule("interpreter", node)
 
     def mask(self, node: Reduction, guard: Guard | None) -> Array:
         if guard is None:

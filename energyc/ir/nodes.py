@@ -8,48 +8,14 @@ The batch axis is no dim: a node is ``batched`` where something below it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
+from energyc.functions import ScalarFunction, scalar_function
 from energyc.ir.coefficient import Coefficient
 from energyc.ir.indexing import IndexExpr
-
-#: Inputs that have a value for each sample; ``direction`` and ``seed`` are the vectors of forward and reverse mode.
-BATCHED_KINDS = frozenset({"state", "clamp", "target", "direction", "seed", "value"})
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Node:
-    """A tensor of the graph; nodes are equal only where they are the same object (the graph shares them).
-
-    ``number`` counts nodes in the order of their making: an order fit for deterministic output.
-    """
-
-    dims: tuple[str, ...]
-    number: int = field(repr=False)
-    batched: bool = field(repr=False)
-
-    @property
-    def children(self) -> tuple[Node, ...]:
-        """The nodes this one is computed from."""
-        return ()
-
-    def __repr__(self) -> str:
-        """Kind, number and dims."""
-        return f"<{type(self).__name__} #{self.number}[{', '.join(self.dims)}]>"
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Input(Node):
-    """A named tensor from outside. ``kind``: state, clamp, target, param, direction, seed, value, flag, argument.
-
-    ``over`` is the dim an integer input takes its values in, ``relation`` for a set of index tuples, None for a real.
-    """
-
-    name: str
-    kind: str
-    over: str | None = None
+from energyc.ir.node import Facts, Node
 
 
 @dataclass(frozen=True)
@@ -68,6 +34,8 @@ class Einsum(Node):
     operand and not ``out`` have do not occur. Without operands it is a constant tensor.
     """
 
+    facts = Facts()
+
     coefficient: Coefficient
     operands: tuple[Operand, ...]
     labels: tuple[str, ...]
@@ -75,7 +43,6 @@ class Einsum(Node):
 
     @property
     def children(self) -> tuple[Node, ...]:
-        """The nodes this one is computed from."""
         return tuple(operand.node for operand in self.operands)
 
     @property
@@ -88,25 +55,26 @@ class Einsum(Node):
 class Add(Node):
     """``sum of coefficient * node``; all of the same dims."""
 
+    facts = Facts()
+
     terms: tuple[tuple[Coefficient, Node], ...]
 
     @property
     def children(self) -> tuple[Node, ...]:
-        """The nodes this one is computed from."""
         return tuple(node for _, node in self.terms)
 
 
 @dataclass(frozen=True)
 class Function:
-    """A scalar function: a name of the table in :mod:`energyc.ir.functions`.
+    """A scalar function: a name of the table in :mod:`energyc.functions`.
 
-    ``power`` has its exponent in ``parameter``. A potential declared by its slope (``fn phi'(u) = ...``) has its
+    ``power`` alone has an ``exponent``. A potential declared by its slope (``fn phi'(u) = ...``) has its
     slope, and its closed form ``primitive``, as nodes over the argument ``u``: an :class:`Input` of kind ``argument``
     and no dims.
     """
 
     name: str
-    parameter: Fraction | None = None
+    exponent: Fraction | None = None
     slope: Node | None = None
     primitive: Node | None = None
 
@@ -115,17 +83,29 @@ class Function:
         """What a potential is made of; empty for a function of the table."""
         return tuple(body for body in (self.slope, self.primitive) if body is not None)
 
+    @property
+    def entry(self) -> ScalarFunction:
+        """The function's entry in the table. Raises KeyError for a potential, whatever its name, or an unknown name."""
+        if self.slope is not None:
+            raise KeyError(f"{self.name} is a potential of the spec")
+        return scalar_function(self.name, self.exponent)
+
+    def named(self, name: str) -> bool:
+        """Whether this is the table's function of that name; a spec may call a potential of its own the same."""
+        return self.slope is None and self.name == name
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Map(Node):
     """A scalar function of each element."""
+
+    facts = Facts()
 
     function: Function
     argument: Node
 
     @property
     def children(self) -> tuple[Node, ...]:
-        """The nodes this one is computed from."""
         return (self.argument,)
 
 
@@ -138,8 +118,14 @@ class Guard:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Reduction(Node):
-    """An operation along axes of its argument, of the guarded entries alone."""
+class Reduction(Node, abstract=True):
+    """An operation along axes of its argument, of the guarded entries alone.
+
+    ``word`` is its name in every text form, ``keeps_axes`` whether the axes that it works along stay in the result.
+    """
+
+    word: ClassVar[str]
+    keeps_axes: ClassVar[bool]
 
     argument: Node
     axes: tuple[int, ...]
@@ -147,78 +133,81 @@ class Reduction(Node):
 
     @property
     def children(self) -> tuple[Node, ...]:
-        """The nodes this one is computed from."""
         return (self.argument, *((self.guard.indicator,) if self.guard else ()))
+
+    @property
+    def remaining(self) -> tuple[int, ...]:
+        """The axes of the argument that are axes of the result."""
+        return tuple(k for k in range(len(self.argument.dims)) if self.keeps_axes or k not in self.axes)
 
 
 class Softmax(Reduction):
     """``exp(a) / sum exp(a)`` along the axes; weight 0 where the guard is false, all of them if it is nowhere true."""
 
+    facts = Facts(nonnegative=True)
+    word = "softmax"
+    keeps_axes = True
+
 
 class LogSumExp(Reduction):
     """``log sum exp(a)`` along the axes, which go; 0 with no slope where the guard is nowhere true."""
+
+    facts = Facts()
+    word = "logsumexp"
+    keeps_axes = False
 
 
 class Max(Reduction):
     """The largest entry along the axes, which go; 0 with no slope where the guard is nowhere true."""
 
+    facts = Facts(analytic=False, degree=1)
+    word = "max"
+    keeps_axes = False
+
 
 class ArgMax(Reduction):
     """1 at the first largest entry along the axes, else 0."""
+
+    facts = Facts(analytic=False, continuous=False, nonnegative=True, degree=0)
+    word = "argmax"
+    keeps_axes = True
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Indicator(Node):
     """1 where the condition on the node's own axes holds, else 0."""
 
+    facts = Facts(nonnegative=True)
+
     condition: IndexExpr
 
     @property
     def children(self) -> tuple[Node, ...]:
-        """The nodes this one is computed from."""
-        return inputs_of(self.condition)
+        return self.condition.inputs
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Position(Node):
     """The integer value of an index expression on the node's own axes, as a real number."""
 
+    facts = Facts()
+
     value: IndexExpr
 
     @property
     def children(self) -> tuple[Node, ...]:
-        """The nodes this one is computed from."""
-        return inputs_of(self.value)
+        return self.value.inputs
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Stop(Node):
     """``frozen`` (constant in forces, trained through) or ``detach`` (constant in every derivative)."""
 
+    facts = Facts()
+
     argument: Node
     mode: str
 
     @property
     def children(self) -> tuple[Node, ...]:
-        """The nodes this one is computed from."""
         return (self.argument,)
-
-
-def inputs_of(expr: IndexExpr) -> tuple[Node, ...]:
-    """The inputs an index expression reads, each once, in order."""
-    found = (a for e in expr.walk() for a in e.args if isinstance(a, Input))
-    return tuple(dict.fromkeys(found))
-
-
-def walk(roots: Iterable[Node]) -> Iterator[Node]:
-    """Every node that the roots need, each once, children first; iterative, so that depth is no limit."""
-    seen: set[Node] = set()
-    stack: list[tuple[Node, bool]] = [(root, False) for root in reversed(list(roots))]
-    while stack:
-        node, ready = stack.pop()
-        if ready:
-            yield node
-        elif node not in seen:
-            seen.add(node)
-            stack.append((node, True))
-            stack.extend((child, False) for child in reversed(node.children))

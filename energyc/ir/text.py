@@ -22,18 +22,16 @@ from types import MappingProxyType
 
 from energyc.ir.coefficient import Coefficient
 from energyc.ir.indexing import IndexExpr
+from energyc.ir.node import Input, Node, NoRule, walk
 from energyc.ir.nodes import (
     Add,
     Einsum,
     Function,
     Indicator,
-    Input,
     Map,
-    Node,
     Position,
     Reduction,
     Stop,
-    walk,
 )
 from energyc.ir.text_parser import parse_graph
 
@@ -135,7 +133,7 @@ class _Writer:
                 return self.indexed("position", node, node.value)
             case Stop():
                 return f"stop {node.mode} {self.ref(node.argument)}"
-        raise TypeError(f"no text for {node!r}")
+        raise NoRule("text of a graph", node)
 
     def einsum(self, node: Einsum) -> str:
         names = self.indices(node.labels)
@@ -146,14 +144,14 @@ class _Writer:
         return " ".join(["einsum", coefficient, *sums, *factors, "->", _listed(names, node.out)])
 
     def function(self, function: Function) -> str:
-        fields = [] if function.parameter is None else [str(function.parameter)]
+        fields = [] if function.exponent is None else [str(function.exponent)]
         fields += [f"slope = {self.ref(function.slope)}"] if function.slope else []
         fields += [f"primitive = {self.ref(function.primitive)}"] if function.primitive else []
         return _word(function.name) + (f"({', '.join(fields)})" if fields else "")
 
     def reduction(self, node: Reduction) -> str:
         axes = ", ".join(map(str, node.axes))
-        line = f"{type(node).__name__.lower()}({axes}) {self.ref(node.argument)}"
+        line = f"{node.word}({axes}) {self.ref(node.argument)}"
         if node.guard is None:
             return line
         return f"{line} if {self.ref(node.guard.indicator)}({', '.join(map(str, node.guard.axes))})"

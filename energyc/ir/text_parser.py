@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 from energyc.ir.coefficient import Coefficient
 from energyc.ir.graph import Graph
 from energyc.ir.indexing import IndexExpr
-from energyc.ir.nodes import Function, Guard, Indicator, Input, Node
+from energyc.ir.node import Input, Node
+from energyc.ir.nodes import ArgMax, Function, Guard, Indicator, LogSumExp, Max, Reduction, Softmax
 
 TOKEN = re.compile(
     r"""\s*(?:(?P<string>"(?:[^"\\]|\\.)*")|(?P<ref>%[\w.']+)|(?P<number>\d+)|(?P<name>[A-Za-z_][\w.']*)"""
@@ -21,6 +22,9 @@ TOKEN = re.compile(
 )
 OPERATIONS: Mapping[str, str] = MappingProxyType(
     {"div": "floor_div"} | {op: op for op in ("mod", "and", "or", "+", "-", "*", "==", "!=", "<", "<=", ">", ">=")}
+)
+REDUCTIONS: Mapping[str, type[Reduction]] = MappingProxyType(
+    {kind.word: kind for kind in (Softmax, ArgMax, LogSumExp, Max)}
 )
 T = TypeVar("T")
 
@@ -134,8 +138,8 @@ class _Line:
                 return self.graph.indicator(dims, self.indexed())
             case "position":
                 return self.graph.position(dims, self.indexed())
-            case "softmax" | "argmax" | "logsumexp" | "max":
-                return self.reduction(getattr(self.graph, word))
+        if word in REDUCTIONS:
+            return self.reduction(REDUCTIONS[word])
         raise ValueError(f"no kind of node: {word}")
 
     def coefficient(self) -> Coefficient:
@@ -182,15 +186,15 @@ class _Line:
 
     def field(self) -> tuple[str, Fraction | Node]:
         if self.kind != "name":
-            return "parameter", self.fraction()
+            return "exponent", self.fraction()
         name = self.word()
         self.expect("=")
         return name, self.node()
 
-    def reduction(self, make: Callable[[Node, list[int], Guard | None], Node]) -> Node:
+    def reduction(self, kind: type[Reduction]) -> Node:
         axes = self.several("(", self.integer, ")")
         argument = self.node()
-        return make(argument, axes, self.guard() if self.accept("if") else None)
+        return self.graph.reduction(kind, argument, axes, self.guard() if self.accept("if") else None)
 
     def guard(self) -> Guard:
         indicator = self.node()

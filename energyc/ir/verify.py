@@ -4,24 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from energyc.functions import FUNCTIONS
 from energyc.ir.coefficient import Coefficient
-from energyc.ir.functions import FUNCTIONS
 from energyc.ir.indexing import BOOLEAN, NUMERIC, IndexExpr
+from energyc.ir.node import Input, Node, NoRule, walk
 from energyc.ir.nodes import (
     Add,
     Einsum,
     Function,
     Indicator,
-    Input,
-    LogSumExp,
     Map,
-    Max,
-    Node,
     Position,
     Reduction,
     Stop,
-    inputs_of,
-    walk,
 )
 
 
@@ -81,7 +76,7 @@ def _check(node: Node, *, body: bool) -> None:
             _require(node.mode in ("frozen", "detach"), node, f"the mode {node.mode}")
             _require(node.dims == node.argument.dims, node, "its dims are not its argument's")
         case _:
-            raise IRError(node, "no kind of node")
+            raise NoRule("verifier", node)
 
 
 def _einsum(node: Einsum) -> None:
@@ -115,10 +110,9 @@ def _coefficient(node: Node, coefficient: Coefficient) -> None:
 
 
 def _function(node: Map, function: Function) -> None:
-    if function.name == "power":
-        _require(function.parameter is not None, node, "a power without its exponent")
-    elif not function.bodies:
-        _require(function.name in FUNCTIONS, node, f"the function {function.name} is not in the table")
+    if not function.bodies:
+        _require(function.name != "power" or function.exponent is not None, node, "a power without its exponent")
+        _require(function.name in {*FUNCTIONS, "power"}, node, f"the function {function.name} is not in the table")
     for body in function.bodies:
         _require(body.dims == (), node, f"the body of {function.name} has dims")
         _verify([body], body=True)
@@ -128,8 +122,7 @@ def _reduction(node: Reduction) -> None:
     rank = range(len(node.argument.dims))
     _require(node.axes == tuple(sorted(set(node.axes))), node, f"the axes {node.axes} are not sorted")
     _require(bool(node.axes) and all(a in rank for a in node.axes), node, f"axes {node.axes} of {len(rank)}")
-    kept = [k for k in rank if not isinstance(node, LogSumExp | Max) or k not in node.axes]
-    _require(node.dims == tuple(node.argument.dims[k] for k in kept), node, "dims that do not fit its axes")
+    _require(node.dims == tuple(node.argument.dims[k] for k in node.remaining), node, "dims that do not fit its axes")
     if node.guard is not None:
         axes, dims = node.guard.axes, node.guard.indicator.dims
         _require(len(set(axes)) == len(axes) == len(dims), node, f"the guard's axes {axes}")
@@ -147,7 +140,6 @@ def _index(node: Indicator | Position, expr: IndexExpr) -> None:
         elif part.op not in ("int", "size"):
             truth = part.op in ("and", "or", "not")
             _require(all(p.is_condition == truth for p in part.parts), node, f"mixed operands of {part.op}")
-    _require(all(isinstance(source, Input) for source in inputs_of(expr)), node, "a read of what is no input")
 
 
 def _read(node: Node, expr: IndexExpr) -> None:

@@ -2,7 +2,7 @@
 
 It knows how a formula reads, not what is reported about it.
 
-Imports: ``ir``, ``resolve``, ``syntax``.
+Imports: ``functions``, ``ir``, ``resolve``, ``syntax``.
 """
 
 from energyc.notation.formula import Derivative, Formula, Product, Reference, Total, name

@@ -13,18 +13,17 @@ from energyc.ir import (
     ArgMax,
     Coefficient,
     Einsum,
+    Guard,
     IndexExpr,
     Indicator,
     Input,
-    LogSumExp,
     Map,
-    Max,
     Node,
+    NoRule,
     Position,
-    Softmax,
+    Reduction,
     Stop,
 )
-from energyc.ir.nodes import Guard, Reduction
 from energyc.notation.contraction import Contraction, at
 from energyc.notation.formula import (
     Bound,
@@ -45,13 +44,11 @@ from energyc.notation.formula import (
 )
 from energyc.notation.indices import IndexNames
 from energyc.notation.recognise import USUAL_EPSILON, Normaliser, normalisers
-from energyc.notation.spelling import spelled
 
 Slots = tuple[IndexExpr, ...]
 Scope = frozenset[str]
 #: Vectors on a state are called after it: ``a_z`` is pulled back through the force, ``v_z`` is a direction.
 VECTORS = {"seed": "a_", "direction": "v_"}
-REDUCTIONS = {LogSumExp: "logsumexp", Max: "max", Softmax: "softmax", ArgMax: "argmax"}
 
 
 @dataclass(frozen=True)
@@ -87,7 +84,7 @@ class Builder:
                 return Choice(at(node.condition, dict(enumerate(slots))), Product())
             case Position():
                 return Whole(at(node.value, dict(enumerate(slots))))
-        raise TypeError(f"no notation for {node!r}")
+        raise NoRule("notation", node)
 
     # ------------------------------------------------------------ sums of products
 
@@ -162,35 +159,33 @@ class Builder:
     def _map(self, node: Map, slots: Slots, scope: Scope) -> Formula:
         argument = self.formula(node.argument, slots, scope)
         function = node.function
-        if function.name == "power":
-            exponent = function.parameter or Fraction(0)
-            root = _power(argument, abs(exponent))
-            return root if exponent > 0 else Product(ONE, (), (root,))
+        if function.exponent is not None:
+            root = _power(argument, abs(function.exponent))
+            return root if function.exponent > 0 else Product(ONE, (), (root,))
         if function.slope is not None:
-            return Call(function.name, (argument,))
-        spelling, primes = spelled(function.name)
+            return Call(function.name, (argument,), declared=True)
+        spelling, primes = function.entry.spelling
         return Call(spelling, (argument,), primes)
 
     def _reduction(self, node: Reduction, slots: Slots, scope: Scope) -> Formula:
-        if isinstance(node, Softmax | ArgMax):
+        if node.keeps_axes:
             return self._kept(node, slots, scope)
         dims = tuple(node.argument.dims[a] for a in node.axes)
         chosen = self._reduced_names(node, dims, scope)
         places = iter(slots)
         named = dict(zip(node.axes, chosen, strict=True))
         inner = tuple(name(named[a]) if a in named else next(places) for a in range(len(node.argument.dims)))
-        return self._bound(REDUCTIONS[type(node)], node, chosen, inner, scope)
+        return self._bound(node.word, node, chosen, inner, scope)
 
     def _kept(self, node: Reduction, slots: Slots, scope: Scope) -> Formula:
         """Softmax and argmax keep the index they work along: it must be a plain one, that nothing else stands for."""
-        operator = REDUCTIONS[type(node)]
         plain = self._plain(slots, node.axes)
         if plain is not None:
-            return self._bound(operator, node, plain, slots, scope)
+            return self._bound(node.word, node, plain, slots, scope)
         dims = tuple(node.dims[a] for a in node.axes)
         chosen = self._reduced_names(node, dims, scope)
         inner = tuple(name(chosen[node.axes.index(a)]) if a in node.axes else slot for a, slot in enumerate(slots))
-        body = self._bound(operator, node, chosen, inner, scope)
+        body = self._bound(node.word, node, chosen, inner, scope)
         if isinstance(node, ArgMax) and len(node.axes) == 1 and isinstance(body, Bound):
             return Bound("correct", body.indices, body.dims, body.guard, (*body.bodies, Whole(slots[node.axes[0]])))
         equal = [IndexExpr("==", (name(index), slots[a])) for index, a in zip(chosen, node.axes, strict=True)]

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from energyc.ir import Einsum, IndexExpr, Indicator
+from energyc.ir import Einsum, IndexExpr, Indicator, Input
 from energyc.ir.indexing import Affine
-from energyc.ir.nodes import Input
 
 
 @dataclass(frozen=True)

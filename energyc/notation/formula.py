@@ -77,11 +77,12 @@ class Bound(Formula):
 
 @dataclass(frozen=True)
 class Call(Formula):
-    """``f''(arguments)``: a function and how often it is differentiated."""
+    """``f''(arguments)``: a function and how often it is differentiated; ``declared`` where it is the spec's own."""
 
     function: str
     arguments: tuple[Formula, ...]
     primes: int = 0
+    declared: bool = False
 
     @property
     def parts(self) -> tuple[Formula, ...]:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from fractions import Fraction
 from types import MappingProxyType
 
+from energyc.functions import FUNCTIONS
 from energyc.ir import ONE, Coefficient, IndexExpr, Input
-from energyc.ir.functions import FUNCTIONS
 from energyc.notation.formula import (
     Bound,
     Call,
@@ -21,7 +21,7 @@ from energyc.notation.formula import (
     Total,
     Whole,
 )
-from energyc.notation.spelling import GREEK
+from energyc.notation.greek import GREEK
 
 #: A sum whose source is longer has a line for each term.
 WIDTH = 160
@@ -163,7 +163,7 @@ def _bound(bound: Bound) -> tuple[str, int]:
 
 def _call(call: Call) -> str:
     arguments = ", ".join(map(write, call.arguments))
-    if call.function in FUNCTIONS and not call.primes:
+    if call.function in FUNCTIONS and not call.primes and not call.declared:
         return FUNCTIONS[call.function].latex.format(arguments)
     return rf"\operatorname{{{escape(call.function)}}}{chr(39) * call.primes}\left({arguments}\right)"
 

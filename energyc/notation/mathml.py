@@ -19,7 +19,7 @@ from energyc.notation.formula import (
     Total,
     Whole,
 )
-from energyc.notation.spelling import GREEK
+from energyc.notation.greek import GREEK
 
 SUM, TERM, FACTOR, ATOM = range(4)
 _OPERATORS = {"<=": "≤", ">=": "≥", "==": "=", "!=": "≠", "and": "∧", "or": "∨", "-": "−", "*": "\u2062"}

@@ -49,7 +49,7 @@ def _normaliser(centred: Operand, scale: Operand, axis: int) -> Normaliser | Non
 
 def _inverse_root_of_square(node: Node, vector: Node, axis: int) -> Fraction | None:
     """eps where a node is ``(mean(vector^2) + eps)^(-1/2)`` along the axis."""
-    if not isinstance(node, Map) or node.function.name != "power" or node.function.parameter != Fraction(-1, 2):
+    if not isinstance(node, Map) or node.function.exponent != Fraction(-1, 2):
         return None
     square, epsilon = _shifted(node.argument)
     if not isinstance(square, Einsum) or square.coefficient != _inverse(vector.dims[axis]) or len(square.operands) != 2:

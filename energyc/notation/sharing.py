@@ -69,7 +69,7 @@ def _stem(node: Node) -> str:
         if isinstance(node, kind):
             return stem
     if isinstance(node, Map):
-        return "root" if node.function.name == "power" else node.function.name.removesuffix("_slope")
+        return "root" if node.function.exponent is not None else node.function.name.removesuffix("_slope")
     if isinstance(node, Einsum):
         return "total" if node.contracted else "product"
     return "part"

@@ -12,13 +12,15 @@ from dataclasses import dataclass, replace
 
 from energyc.calculus.substitute import rebuilt
 from energyc.derive import Routine
-from energyc.ir import ONE, Einsum, Graph, Node, Operand, walk
+from energyc.ir import ONE, Einsum, Facts, Graph, Node, Operand, walk
 from energyc.plan.statics import Statics
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Stack(Node):
     """Tensors of equal dims, one behind the other along a first axis."""
+
+    facts = Facts()
 
     parts: tuple[Node, ...]
 
@@ -30,6 +32,8 @@ class Stack(Node):
 @dataclass(frozen=True, eq=False, repr=False)
 class Part(Node):
     """The k-th along the first axis."""
+
+    facts = Facts()
 
     argument: Node
     place: int

@@ -1,15 +1,14 @@
 """Functions given by their slope: the closed form of the integral, found by rule.
 
 A body is a node without dims over its argument u. Its integral is put together from sums, polynomials, and functions
-of the table below of a linear argument: the integral of ``f(a u + b)`` is ``F(a u + b) / a``.
+of a linear argument that have a known one: the integral of ``f(a u + b)`` is ``F(a u + b) / a``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from fractions import Fraction
-from types import MappingProxyType
 
+from energyc.calculus import antiderivative
 from energyc.ir import ONE, Add, Coefficient, Einsum, Function, Graph, Input, Map, Node, walk
 from energyc.resolve.context import Context
 from energyc.resolve.lower import Lowering
@@ -17,7 +16,6 @@ from energyc.syntax import ast
 
 Polynomial = dict[int, Node]
 LARGEST_DEGREE = 16
-HALF = Fraction(1, 2)
 
 
 def make_potential(context: Context, lowering: Lowering, tree: ast.Function, body: Node) -> Function | None:
@@ -79,9 +77,7 @@ def _polynomial(graph: Graph, node: Node) -> Polynomial | None:
             for operand in operands:
                 total = _multiplied(graph, total, _polynomial(graph, operand.node))
             return total
-        case Map(function=Function(name="power", parameter=power), argument=argument) if (
-            power is not None and power.denominator == 1
-        ):
+        case Map(function=Function(exponent=power), argument=argument) if power is not None and power.denominator == 1:
             base = _polynomial(graph, argument)
             return None if power < 0 or base is None else _raised(graph, base, int(power))
     return None
@@ -134,16 +130,10 @@ def _integrated_map(graph: Graph, node: Map) -> Node | None:
     if scale is None:
         return None
     u = node.argument
-    if node.function.name == "power":
-        return graph.product(scale, _integrated_power(graph, u, node.function.parameter or Fraction(0)))
-    rule = INTEGRALS.get(node.function.name)
-    return None if rule is None or node.function.slope is not None else graph.product(scale, rule(graph, u))
-
-
-def _integrated_power(graph: Graph, u: Node, exponent: Fraction) -> Node:
-    if exponent == -1:
-        return graph.map("log", graph.map("abs", u))
-    return graph.scale(1 / (exponent + 1), graph.power(u, exponent + 1))
+    if node.function == Function("power", Fraction(-1)):  # on both sides of its pole
+        u = graph.map("abs", u)
+    primitive = antiderivative(graph, node.function, u)
+    return None if primitive is None else graph.product(scale, primitive)
 
 
 def _integrated_product(graph: Graph, node: Einsum) -> Node | None:
@@ -188,67 +178,3 @@ def _by_parts(graph: Graph, polynomial: Polynomial, exponential: Node, scale: No
         polynomial = {d - 1: graph.scale(d, factor) for d, factor in polynomial.items() if d}
         sign, power = -sign, graph.product(power, scale)
     return graph.add(terms, ())
-
-
-# ---------------------------------------------------------------- the table
-
-Rule = Callable[[Graph, Node], Node]
-
-
-def _named(name: str, factor: int = 1) -> Rule:
-    return lambda g, u: g.scale(factor, g.map(name, u))
-
-
-def _log_cosh(g: Graph, u: Node) -> Node:
-    """``log cosh u = u + softplus(-2 u)`` up to a constant: stable where cosh overflows."""
-    return g.plus(u, g.map("softplus", g.scale(-2, u)))
-
-
-def _softplus(g: Graph, u: Node) -> Node:
-    """``u softplus(u) - the integral of silu``: both together are ``-Li2(-e^u)``."""
-    return g.minus(g.product(u, g.map("softplus", u)), g.map("silu_integral", u))
-
-
-def _logsigmoid(g: Graph, u: Node) -> Node:
-    return _softplus(g, g.scale(-1, u))
-
-
-def _log(g: Graph, u: Node) -> Node:
-    return g.minus(g.product(u, g.map("log", u)), u)
-
-
-def _normal(g: Graph, u: Node) -> Node:
-    """The normal distribution function: ``gelu'(u) - u gauss(u)``."""
-    return g.minus(g.map("gelu_slope", u), g.product(u, g.map("gauss", u)))
-
-
-def _gelu(g: Graph, u: Node) -> Node:
-    """``1/2 ((u^2 - 1) normal(u) + u gauss(u))``."""
-    normal = _normal(g, u)
-    terms = [(ONE, g.product(u, u, normal)), (-ONE, normal), (ONE, g.product(u, g.map("gauss", u)))]
-    return g.scale(HALF, g.add(terms, u.dims))
-
-
-INTEGRALS: Mapping[str, Rule] = MappingProxyType(
-    {
-        "exp": _named("exp"),
-        "log": _log,
-        "sqrt": lambda g, u: g.scale(Fraction(2, 3), g.power(u, Fraction(3, 2))),
-        "abs": lambda g, u: g.scale(HALF, g.product(u, g.map("abs", u))),
-        "sign": _named("abs"),
-        "step": _named("relu"),
-        "relu": lambda g, u: g.scale(HALF, g.power(g.map("relu", u), 2)),
-        "sin": _named("cos", -1),
-        "cos": _named("sin"),
-        "tanh": _log_cosh,
-        "sigmoid": _named("softplus"),
-        "softplus": _softplus,
-        "logsigmoid": _logsigmoid,
-        "silu": _named("silu_integral"),
-        "silu_slope": _named("silu"),
-        "gelu": _gelu,
-        "gelu_slope": _named("gelu"),
-        "gelu_tanh_slope": _named("gelu_tanh"),
-        "gauss": _normal,
-    }
-)

@@ -2,24 +2,10 @@
 
 from __future__ import annotations
 
-#: Scalar functions of one argument, under the names that the graph knows them by.
-SCALAR = (
-    "exp",
-    "log",
-    "sqrt",
-    "abs",
-    "sign",
-    "sin",
-    "cos",
-    "tanh",
-    "sigmoid",
-    "logsigmoid",
-    "relu",
-    "silu",
-    "softplus",
-    "gelu",
-    "gelu_tanh",
-)
+from energyc.functions import FUNCTIONS
+
+#: Scalar functions of one argument.
+SCALAR = tuple(name for name, function in FUNCTIONS.items() if function.nameable)
 #: Reductions whose indices go.
 REDUCTIONS = ("sum", "mean", "max", "variance", "logsumexp")
 #: What works along its index and keeps it.

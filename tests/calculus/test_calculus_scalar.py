@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 import sympy
 
-from energyc.calculus import derivative, tangent
-from energyc.calculus.scalar import SLOPES
+from energyc.calculus import antiderivative, derivative, tangent
+from energyc.calculus.scalar import expanded
+from energyc.functions import FUNCTIONS
 from energyc.ir import Function, Graph, Map, Node
-from energyc.ir.functions import FUNCTIONS
 from energyc.ir.interpreter import evaluate
-from tests.ir.definitions import DEFINITIONS
+from tests.functions.definitions import DEFINITIONS
 
 RANDOM = np.random.default_rng(20240607)
 POINTS = np.concatenate([RANDOM.uniform(-4, 4, 12), [0.01, -0.01, 7.5, -7.5]])
@@ -44,8 +44,24 @@ def test_slopes_equal_numerical_derivatives(name: str, order: int) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-11)
 
 
-def test_every_function_has_a_slope() -> None:
-    assert set(SLOPES) == set(FUNCTIONS)
+@pytest.mark.parametrize("name", [name for name, function in FUNCTIONS.items() if function.integral is not None])
+def test_slopes_of_integrals_are_the_functions(name: str) -> None:
+    points = np.abs(POINTS) if name in ("log", "sqrt") else POINTS
+    graph = Graph()
+    u = graph.input("u", "param", ("N",))
+    primitive = antiderivative(graph, Function(name), u)
+    assert primitive is not None
+    (slope,) = tangent(graph, [primitive], {u: graph.constant(1, u.dims)})
+    (found,) = evaluate([slope], {"u": points}, sizes={"N": len(points)})
+    np.testing.assert_allclose(found, [numerical(name, x, 0) for x in points], rtol=1e-9, atol=1e-11)
+
+
+def test_an_irrational_number_is_no_node() -> None:
+    graph = Graph()
+    formula = FUNCTIONS["gauss"].formula
+    assert formula is not None
+    with pytest.raises(TypeError, match="Real"):
+        expanded(graph, formula, graph.input("u", "param"))
 
 
 @pytest.mark.parametrize("exponent", ["5", "-1", "-2", "1/2", "-3/2", "7/3"])

@@ -146,3 +146,14 @@ def test_coefficients() -> None:
     assert n.number({"N": 9}) == 3.0
     assert np.isnan(n.number({"N": -9.0}))
     assert np.isinf(Coefficient.symbol("c", -1).number({"c": 0.0}))
+
+
+def test_a_potential_is_not_taken_for_the_function_of_its_name(graph: Graph) -> None:
+    """``relu(u) step(u) = relu(u)`` holds of the table's step alone: a spec may declare ``fn step'(u) = u``."""
+    z, u = graph.input("z", "state", ("N",)), graph.input("u", "argument")
+    potential = graph.map(Function("step", slope=u, primitive=graph.product(u, u)), z)
+    relu = graph.map("relu", z)
+    assert graph.product(relu, graph.map("step", z)) is relu
+    assert potential in graph.product(relu, potential).children
+    with pytest.raises(KeyError):
+        potential.function.entry  # noqa: B018

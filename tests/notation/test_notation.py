@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 from energyc.calculus import gradient
-from energyc.ir import ONE, Coefficient, Graph, Guard, IndexExpr, Node
+from energyc.ir import ONE, Coefficient, Function, Graph, Guard, IndexExpr, Node
 from energyc.ir.indexing import axis, equal, integer
 from energyc.notation import Notation, Product, Reference, Total, mathml
 
@@ -126,6 +126,15 @@ def test_powers_slopes_and_brackets() -> None:
     assert written(g.map("silu_slope", total)) == "silu'(u + v)"
     assert written(g.stop(g.map("relu", u), "frozen")) == "frozen(relu(u))"
     assert written(g.minus(u, total)) == "u - (u + v)"
+
+
+@pytest.mark.parametrize("name", ["power", "gauss", "step"])
+def test_a_potential_of_the_spec_is_written_by_its_own_name(name: str) -> None:
+    g = Graph()
+    z, u = g.input("z", "state", ("T",)), g.input("u", "argument")
+    node = g.map(Function(name, slope=u, primitive=g.product(u, u)), z)
+    assert written(node) == f"{name}(z[t])"
+    assert f"operatorname{{{name}}}" in Notation({}).latex(node)
 
 
 def test_repeated_pieces_get_names_that_are_defined_before_use() -> None:

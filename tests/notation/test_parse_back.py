@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from energyc.diagnostics import Source
-from energyc.ir import Node
+from energyc.ir import Input, Node, walk
 from energyc.ir.interpreter import evaluate
-from energyc.ir.nodes import Input, walk
 from energyc.notation import of_network
 from energyc.resolve import Network, resolve
 from energyc.resources import folder

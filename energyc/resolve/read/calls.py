@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from energyc.diagnostics import Label
+from energyc.functions import FUNCTIONS, Domain
 from energyc.ir import Function
 from energyc.resolve.algebra import add, is_zero, multiply
 from energyc.resolve.context import Context, Scope
@@ -87,8 +88,9 @@ def _scalar(context: Context, scope: Scope, expr: ast.Apply) -> Term:
     if isinstance(argument, Bad):
         return argument
     name = expr.name.text
-    if _outside(context, name, argument):
-        context.reporter.error("E0702", f"`{name}` of this number has no value", expr.span, help=_DOMAINS[name])
+    domain = FUNCTIONS[name].domain
+    if domain is not None and _outside(context, domain, argument):
+        context.reporter.error("E0702", f"`{name}` of this number has no value", expr.span, help=domain.rule)
         return Bad(expr.span)
     if name == "sqrt" and not expr.prime and isinstance(argument, Scalar) and is_positive(context, argument):
         root = argument.coefficient.power(HALF)
@@ -97,13 +99,10 @@ def _scalar(context: Context, scope: Scope, expr: ast.Apply) -> Term:
     return Apply(expr.span, Function(name), argument, expr.prime)
 
 
-def _outside(context: Context, name: str, argument: Term) -> bool:
+def _outside(context: Context, domain: Domain, argument: Term) -> bool:
     """Whether a number lies where a function has no value."""
     value = known_value(context, argument)
-    return name in _DOMAINS and value is not None and (value < 0 or (value == 0 and name == "log"))
-
-
-_DOMAINS = {"sqrt": "a root is of a number that is not negative", "log": "a logarithm is of a positive number"}
+    return value is not None and (value < 0 or (value == 0 and not domain.zero))
 
 
 def _where(context: Context, scope: Scope, expr: ast.Apply) -> Term:

@@ -58,6 +58,7 @@ DEFINITIONS: Mapping[str, Callable[[mp.mpc], mp.mpc]] = {
     "erf": mp.erf,
     "erf_slope": lambda u: 2 / mp.sqrt(mp.pi) * mp.exp(-(u**2)),
     "gauss": lambda u: mp.exp(-(u**2) / 2) / mp.sqrt(2 * mp.pi),
+    "cumulative": _normal,
     "gelu": lambda u: u * _normal(u),
     "gelu_slope": lambda u: _normal(u) + u * mp.exp(-(u**2) / 2) / mp.sqrt(2 * mp.pi),
     "gelu_tanh": _gelu_tanh,

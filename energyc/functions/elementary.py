@@ -1,0 +1,77 @@
+"""Exponential, logarithm, root, sine and cosine."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+
+from energyc.functions.entry import Domain, Form, ScalarFunction
+from energyc.functions.expression import U, call
+
+HALF = Fraction(1, 2)
+
+FUNCTIONS = (
+    ScalarFunction(
+        name="exp",
+        value=np.exp,
+        slope=call("exp"),
+        integral=call("exp"),
+        latex=r"\exp({0})",
+        forms=(Form("torch", "torch.exp({u})", in_place="torch.exp_({u})", extends=True),),
+        nameable=True,
+        low=0.0,
+        monotone=1,
+        positive="everywhere",
+    ),
+    ScalarFunction(
+        name="log",
+        value=np.log,
+        slope=U**-1,
+        integral=U * call("log") - U,
+        latex=r"\log({0})",
+        forms=(Form("torch", "torch.log({u})", extends=True),),
+        nameable=True,
+        monotone=1,
+        domain=Domain(zero=False, rule="a logarithm is of a positive number"),
+    ),
+    ScalarFunction(
+        name="sqrt",
+        value=np.sqrt,
+        slope=U**-HALF / 2,
+        integral=U ** Fraction(3, 2) * Fraction(2, 3),
+        latex=r"\sqrt{{{0}}}",
+        forms=(Form("torch", "torch.sqrt({u})", extends=True),),
+        nameable=True,
+        low=0.0,
+        monotone=1,
+        positive="right",
+        domain=Domain(zero=True, rule="a root is of a number that is not negative"),
+    ),
+    ScalarFunction(
+        name="sin",
+        value=np.sin,
+        slope=call("cos"),
+        integral=-call("cos"),
+        latex=r"\sin({0})",
+        forms=(Form("torch", "torch.sin({u})", extends=True),),
+        nameable=True,
+        low=-1.0,
+        high=1.0,
+        lipschitz=1.0,
+        parity=-1,
+    ),
+    ScalarFunction(
+        name="cos",
+        value=np.cos,
+        slope=-call("sin"),
+        integral=call("sin"),
+        latex=r"\cos({0})",
+        forms=(Form("torch", "torch.cos({u})", extends=True),),
+        nameable=True,
+        low=-1.0,
+        high=1.0,
+        lipschitz=1.0,
+        parity=1,
+    ),
+)

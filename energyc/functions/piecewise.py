@@ -1,0 +1,84 @@
+"""Functions made of two straight lines, or two constants, that meet at 0."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from energyc.functions.entry import Array, Form, Homogeneous, ScalarFunction
+from energyc.functions.expression import ZERO, U, call
+
+
+def _abs(u: Array) -> Array:
+    return u * np.sign(u.real)
+
+
+FUNCTIONS = (
+    ScalarFunction(
+        name="relu",
+        value=lambda u: np.where(u.real > 0, u, 0.0),
+        slope=call("step"),
+        integral=call("relu") ** 2 / 2,
+        formula=U * call("step"),
+        latex=r"\operatorname{{relu}}({0})",
+        forms=(Form("torch", "torch.relu({u})", in_place="torch.relu_({u})"),),
+        nameable=True,
+        low=0.0,
+        monotone=1,
+        positive="right",
+        kinks=(0.0,),
+        homogeneous=Homogeneous(left=0, right=1, degree=1),
+        holomorphic=False,
+    ),
+    ScalarFunction(
+        name="step",
+        value=lambda u: np.where(u.real > 0, 1.0, 0.0),
+        slope=ZERO,
+        integral=call("relu"),
+        latex=r"\operatorname{{step}}({0})",
+        forms=(Form("torch", "step({u})"),),
+        slope_of="relu",
+        low=0.0,
+        high=1.0,
+        monotone=1,
+        positive="right",
+        kinks=(0.0,),
+        homogeneous=Homogeneous(left=0, right=1, degree=0),
+        continuous=False,
+        holomorphic=False,
+    ),
+    ScalarFunction(
+        name="abs",
+        value=_abs,
+        slope=call("sign"),
+        integral=U * call("abs") / 2,
+        formula=U * call("sign"),
+        latex=r"\left|{0}\right|",
+        forms=(Form("torch", "torch.abs({u})"),),
+        nameable=True,
+        low=0.0,
+        parity=1,
+        positive="right",
+        kinks=(0.0,),
+        homogeneous=Homogeneous(left=-1, right=1, degree=1),
+        holomorphic=False,
+    ),
+    ScalarFunction(
+        name="sign",
+        value=lambda u: np.sign(u.real),
+        slope=ZERO,
+        integral=call("abs"),
+        latex=r"\operatorname{{sign}}({0})",
+        forms=(Form("torch", "torch.sign({u})"),),
+        nameable=True,
+        slope_of="abs",
+        low=-1.0,
+        high=1.0,
+        monotone=1,
+        parity=-1,
+        positive="right",
+        kinks=(0.0,),
+        homogeneous=Homogeneous(left=-1, right=1, degree=0),
+        continuous=False,
+        holomorphic=False,
+    ),
+)

@@ -1,0 +1,69 @@
+"""Fixed powers: one function for each exponent."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from functools import cache
+from types import MappingProxyType
+
+import numpy as np
+
+from energyc.functions.entry import Array, Domain, Form, ScalarFunction
+from energyc.functions.expression import U, call
+
+TORCH_NAMES: Mapping[Fraction, str] = MappingProxyType(
+    {Fraction(-1): "reciprocal", Fraction(1, 2): "sqrt", Fraction(-1, 2): "rsqrt", Fraction(2): "square"}
+)
+
+
+@cache
+def power(exponent: Fraction) -> ScalarFunction:
+    """``u^exponent``: NaN for a fractional power of a negative real, infinite for a pole at 0.
+
+    Its integral for -1 is ``log u``, on the positive half line.
+    """
+    raised = exponent + 1
+    even = exponent.denominator == 1 and exponent % 2 == 0
+    return ScalarFunction(
+        name="power",
+        value=lambda u: power_value(u, exponent),
+        slope=U ** (exponent - 1) * exponent,
+        integral=U**raised / raised if raised else call("log"),
+        latex=rf"\left({{0}}\right)^{{{{{exponent}}}}}",
+        forms=(_torch_form(exponent),),
+        low=0.0 if even or exponent.denominator > 1 else -math.inf,
+        parity=0 if exponent.denominator > 1 else 1 if even else -1,
+        positive="right",
+        exponent=exponent,
+        domain=None if exponent >= 0 and exponent.denominator == 1 else _positive(exponent),
+    )
+
+
+def _positive(exponent: Fraction) -> Domain:
+    """A pole at 0 cuts the line too, so that a negative integer has the positive half line as its domain."""
+    return Domain(zero=exponent > 0, rule=f"the power {exponent} is of a positive number")
+
+
+def _torch_form(exponent: Fraction) -> Form:
+    if exponent in TORCH_NAMES:
+        return Form("torch", f"{{atom}}.{TORCH_NAMES[exponent]}()", extends=True)
+    number = str(exponent) if exponent.denominator == 1 else repr(float(exponent))
+    written = number if exponent > 0 else f"({number})"
+    return Form("torch", f"{{atom}} ** {written}", extends=True, binds="power")
+
+
+def power_value(u: Array, exponent: Fraction) -> Array:
+    """The value in NumPy."""
+    if exponent.denominator > 1:
+        return np.power(u, float(exponent))
+    return _integer_power(u, exponent.numerator) if np.iscomplexobj(u) else np.asarray(u) ** float(exponent)
+
+
+def _integer_power(u: Array, exponent: int) -> Array:
+    """By products: a complex logarithm would round the imaginary part of a real away from zero."""
+    result = np.ones_like(u)
+    for _ in range(abs(exponent)):
+        result = result * u
+    return result if exponent >= 0 else 1.0 / result

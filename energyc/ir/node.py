@@ -1,0 +1,93 @@
+"""What all nodes of the graph have in common, and the inputs, which are its leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+#: Inputs that have a value for each sample; ``direction`` and ``seed`` are the vectors of forward and reverse mode.
+BATCHED_KINDS = frozenset({"state", "clamp", "target", "direction", "seed", "value"})
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What holds of every node of a kind, as a function of its children.
+
+    ``analytic`` and ``continuous`` speak of that function; those of a :class:`Map` are its scalar function's. Values
+    are never below 0 where ``nonnegative``. ``degree`` is k where it grows as the k-th power of its argument.
+    """
+
+    analytic: bool = True
+    continuous: bool = True
+    nonnegative: bool = False
+    degree: int | None = None
+
+
+class NoRule(NotImplementedError):
+    """A pass met a kind of node that it has no rule for."""
+
+    def __init__(self, task: str, node: Node) -> None:
+        """``task`` is what the pass was doing."""
+        super().__init__(f"{task}: no rule for a node of kind {type(node).__name__}")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Node:
+    """A tensor of the graph; nodes are equal only where they are the same object (the graph shares them).
+
+    ``number`` counts nodes in the order of their making: an order fit for deterministic output. A kind states its
+    ``facts``; one that does not raises NotImplementedError when its class is made.
+    """
+
+    facts: ClassVar[Facts]
+
+    dims: tuple[str, ...]
+    number: int = field(repr=False)
+    batched: bool = field(repr=False)
+
+    def __init_subclass__(cls, *, abstract: bool = False) -> None:
+        """Require the facts of every kind that nodes are made of."""
+        if not abstract and "facts" not in vars(cls):
+            raise NotImplementedError(f"the kind {cls.__name__} states no facts")
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        """The nodes this one is computed from."""
+        raise NoRule("children", self)
+
+    def __repr__(self) -> str:
+        """Kind, number and dims."""
+        return f"<{type(self).__name__} #{self.number}[{', '.join(self.dims)}]>"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Input(Node):
+    """A named tensor from outside. ``kind``: state, clamp, target, param, direction, seed, value, flag, argument.
+
+    ``over`` is the dim an integer input takes its values in, ``relation`` for a set of index tuples, None for a real.
+    """
+
+    facts = Facts()
+
+    name: str
+    kind: str
+    over: str | None = None
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        return ()
+
+
+def walk(roots: Iterable[Node]) -> Iterator[Node]:
+    """Every node that the roots need, each once, children first; iterative, so that depth is no limit."""
+    seen: set[Node] = set()
+    stack: list[tuple[Node, bool]] = [(root, False) for root in reversed(list(roots))]
+    while stack:
+        node, ready = stack.pop()
+        if ready:
+            yield node
+        elif node not in seen:
+            seen.add(node)
+            stack.append((node, True))
+            stack.extend((child, False) for child in reversed(node.children))

@@ -1,0 +1,197 @@
+"""The table of scalar functions against definitions of its own in mpmath, on the whole line and off it."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+from energyc.functions import FUNCTIONS, Argument, Call, Expression, Power, Product, Real, Sum, scalar_function
+from tests.functions.definitions import DEFINITIONS
+
+LINE = np.array([-800.0, -200.0, -40.0, -30, -6, -3.5, -1, -0.3, -1e-9, 1e-9, 0.2, 1.1, 3.4, 6, 30, 200, 800])
+GRID = np.sort([*np.linspace(-12.0, 12.0, 4801), 1e-6])
+POSITIVE = {"log", "sqrt"}
+
+
+def points(name: str) -> np.ndarray:
+    return LINE[LINE > 0] if name in POSITIVE else LINE
+
+
+def value(name: str, parameter: Fraction | None, u: np.ndarray) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        return scalar_function(name, parameter).value(u)
+
+
+def in_mpmath(expression: Expression, u: mp.mpf) -> mp.mpf:
+    match expression:
+        case Argument():
+            return u
+        case Real(number):
+            return mp.mpf(number)
+        case Call(name, argument):
+            return DEFINITIONS[name](in_mpmath(argument, u))
+        case Power(base, exponent):
+            return in_mpmath(base, u) ** (mp.mpf(exponent.numerator) / exponent.denominator)
+        case Product(factors):
+            return mp.fprod(in_mpmath(factor, u) for factor in factors)
+        case Sum(terms):
+            return mp.fsum(mp.mpf(f.numerator) / f.denominator * in_mpmath(term, u) for f, term in terms)
+    raise TypeError(expression)
+
+
+def exact(name: str, u: complex) -> complex:
+    with mp.workdps(700):
+        return complex(DEFINITIONS[name](mp.mpmathify(u)))
+
+
+def test_every_function_has_a_definition_here() -> None:
+    assert set(FUNCTIONS) == set(DEFINITIONS)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_values_are_exact_on_the_whole_line(name: str) -> None:
+    for u in points(name):
+        if name == "exp" and u > 700:
+            continue
+        expected = exact(name, float(u)).real
+        tolerance = 1e-300 + 4e-14 * abs(expected)
+        if abs(u) > 25:  # where the value is a difference of huge numbers, or underflows
+            tolerance = 1e-12 * max(abs(expected), 1e-14)
+        assert abs(value(name, None, np.array([u]))[0] - expected) <= tolerance, (u, expected)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_values_continue_off_the_line(name: str) -> None:
+    for u in points(name)[np.abs(points(name)) < 40]:
+        z = complex(u, 0.05)
+        expected = exact(name, z)
+        assert abs(value(name, None, np.array([z]))[0] - expected) <= 1e-11 * (1e-3 + abs(expected)), (z, expected)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_complex_steps_keep_the_value(name: str) -> None:
+    real = value(name, None, points(name))
+    tiny = value(name, None, points(name) + 1e-30j)
+    np.testing.assert_allclose(tiny.real, real, rtol=1e-11, atol=1e-15)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_range_and_monotony_hold_and_are_tight(name: str) -> None:
+    function = FUNCTIONS[name]
+    grid = GRID[GRID > 0] if name in POSITIVE else GRID
+    values = value(name, None, grid)
+    assert values.min() >= function.low and values.max() <= function.high
+    if np.isfinite(function.low):
+        assert values.min() - function.low < 1e-2
+    if np.isfinite(function.high):
+        assert function.high - values.max() < 1e-2
+    steps = np.diff(values)
+    assert function.monotone == (1 if np.all(steps >= 0) else -1 if np.all(steps <= 0) else 0)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_kinks_are_where_value_or_slope_jumps(name: str) -> None:
+    function = FUNCTIONS[name]
+    for place in (0.0, 1.5) if name not in POSITIVE else (1.5,):
+        left2, left, right, right2 = value(name, None, place + 1e-6 * np.array([-2.0, -1.0, 1.0, 2.0]))
+        jumps = abs(right - left) > 1e-3 or abs((right2 - right) - (left - left2)) > 1e-7
+        assert jumps == (place in function.kinks)
+    assert function.holomorphic == (not function.kinks)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_continuity_holds_at_the_kinks(name: str) -> None:
+    function = FUNCTIONS[name]
+    jumps = [abs(np.diff(value(name, None, place + np.array([-1e-12, 1e-12])))[0]) > 0.5 for place in function.kinks]
+    assert function.continuous == (not any(jumps))
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_parity_and_sign_are_those_of_the_values(name: str) -> None:
+    function = FUNCTIONS[name]
+    left, right = (value(name, None, sign * GRID[GRID > 0]) for sign in (-1, 1))
+    assert (function.parity == 1) == np.allclose(left, right, rtol=1e-12)
+    assert (function.parity == -1) == np.allclose(left, -right, rtol=1e-12)
+    everywhere = np.all(left > 0) and np.all(right > 0) and value(name, None, np.zeros(1))[0] > 0
+    assert function.positive == ("everywhere" if everywhere else "right" if np.all(right > 0) else None)
+
+
+@pytest.mark.parametrize("name", [name for name, function in FUNCTIONS.items() if function.homogeneous])
+def test_homogeneous_sides_are_the_values(name: str) -> None:
+    sides = FUNCTIONS[name].homogeneous
+    assert sides is not None
+    expected = np.where(GRID > 0, float(sides.right), float(sides.left)) * GRID**sides.degree
+    np.testing.assert_array_equal(value(name, None, GRID[GRID != 0]), expected[GRID != 0])
+
+
+@pytest.mark.parametrize("name", [name for name, function in FUNCTIONS.items() if function.lipschitz])
+def test_slopes_stay_below_their_bound(name: str) -> None:
+    slopes = np.diff(value(name, None, GRID)) / np.diff(GRID)
+    assert 0.99 < np.abs(slopes).max() / FUNCTIONS[name].lipschitz < 1.0001
+
+
+@pytest.mark.parametrize("name", [name for name, function in FUNCTIONS.items() if function.formula is not None])
+def test_formulas_are_the_functions(name: str) -> None:
+    function = FUNCTIONS[name]
+    assert function.formula is not None
+    with mp.workdps(60):
+        for u in LINE[np.abs(LINE) < 10]:
+            expected = DEFINITIONS[name](mp.mpf(u))
+            assert abs(in_mpmath(function.formula, mp.mpf(u)) - expected) <= 1e-14 * (1 + abs(expected)), u
+
+
+def test_formulas_come_to_an_end() -> None:
+    def depth(name: str, above: tuple[str, ...] = ()) -> int:
+        assert name not in above, (*above, name)
+        formula = FUNCTIONS[name].formula
+        calls = [part.function for part in formula.walk() if isinstance(part, Call)] if formula else []
+        return 1 + max((depth(inner, (*above, name)) for inner in calls), default=0)
+
+    assert max(map(depth, FUNCTIONS)) > 1
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_what_an_entry_names_exists(name: str) -> None:
+    function = FUNCTIONS[name]
+    named = [
+        part.function
+        for e in (function.slope, function.integral, function.formula)
+        if e
+        for part in e.walk()
+        if isinstance(part, Call)
+    ]
+    assert {*named, *filter(None, [function.slope_of, function.alternative])} <= set(FUNCTIONS)
+    if function.slope_of is not None:
+        assert FUNCTIONS[function.slope_of].slope == Call(name, Argument())
+    assert function.form("torch").text
+    with pytest.raises(NotImplementedError, match=f"{name}.*abacus"):
+        function.form("abacus")
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_templates_take_one_argument(name: str) -> None:
+    latex = FUNCTIONS[name].latex.format("u_{i}")
+    assert "u_{i}" in latex and latex.count("{") == latex.count("}")
+
+
+@pytest.mark.parametrize("exponent", ["2", "5", "-1", "-2", "1/2", "-3/2", "7/3"])
+def test_powers(exponent: str) -> None:
+    u = np.array([0.3, 1.0, 2.5, 40.0])
+    for argument in (u, u + 0.1j):
+        expected = np.exp(float(Fraction(exponent)) * np.log(argument))
+        np.testing.assert_allclose(value("power", Fraction(exponent), argument), expected, rtol=1e-13)
+
+
+def test_powers_of_zero_and_of_negatives() -> None:
+    u = np.array([-2.0, 0.0])
+    np.testing.assert_array_equal(value("power", Fraction(-1), u), [-0.5, np.inf])
+    np.testing.assert_array_equal(value("power", Fraction(5), u), [-32.0, 0.0])
+    assert np.isnan(value("power", Fraction(1, 2), u)[0])
+
+
+def test_an_unknown_name_is_an_error() -> None:
+    with pytest.raises(KeyError):
+        value("mish", None, LINE)
