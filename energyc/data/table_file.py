@@ -10,7 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from energyc.data.errors import malformed, missing_file, no_folder
+from energyc.data.errors import malformed
+from energyc.data.files import read_text
 
 EXPECTED = "a table of numbers: one row a line, cells separated by comma, semicolon, tab or blanks"
 REMEDY = "give a csv or text file of numbers, with or without a head line"
@@ -72,17 +73,9 @@ def read_table(path: str) -> Table:
 
 
 def _lines(path: str) -> list[tuple[int, str]]:
-    """The lines that say something, with their numbers from 1."""
-    if Path(path).is_dir():
-        raise no_folder(path, EXPECTED, REMEDY)
-    try:
-        data = Path(path).read_bytes()
-    except OSError:
-        raise missing_file(path, EXPECTED, REMEDY) from None
-    if b"\0" in data:
-        raise malformed(path, "binary, not text", EXPECTED, REMEDY)
-    text = data.decode("utf-8-sig", errors="replace")
-    lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip(" \t,;")]
+    """The lines that are not blank, with their numbers from 1."""
+    text = read_text(Path(path), EXPECTED, REMEDY)
+    lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip(" \t,;")]
     if not lines:
         raise malformed(path, "empty", EXPECTED, REMEDY)
     return lines
