@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,10 +46,11 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """The columns of a file, all of one length."""
+    """The columns of a file, all of one length, and the line that each row stands on."""
 
     path: str
     columns: tuple[Column, ...]
+    lines: tuple[int, ...]
 
 
 def read_table(path: str) -> Table:
@@ -67,8 +67,8 @@ def read_table(path: str) -> Table:
     if not rows:
         raise malformed(path, "no row of numbers", EXPECTED, REMEDY)
     columns = tuple(Column(name, tuple(cells[at] for _, cells in rows), comma) for at, name in enumerate(names))
-    table = Table(path, columns)
-    _check_strays(table, [number for number, _ in rows])
+    table = Table(path, columns, tuple(number for number, _ in rows))
+    _check_strays(table)
     return table
 
 
@@ -108,11 +108,11 @@ def _head(rows: list[tuple[int, list[str]]], comma: bool) -> tuple[list[str], li
     return [cell or f"column {at}" for at, cell in enumerate(cells, 1)], rows[1:]
 
 
-def _check_strays(table: Table, lines: Sequence[int]) -> None:
+def _check_strays(table: Table) -> None:
     """A few words in a column of numbers are a mistake, not a column of words."""
     for column in table.columns:
         strays = [row for row in range(len(column.cells)) if column.number(row) is None]
         if 0 < len(strays) < TEXT_SHARE * len(column.cells):
             row = strays[0]
             problem = f"{column.cells[row][:40]!r} in {column.name} is not a number"
-            raise malformed(f"{table.path}:{lines[row]}", problem, "a number as in the other rows", REMEDY)
+            raise malformed(f"{table.path}:{table.lines[row]}", problem, "a number as in the other rows", REMEDY)
