@@ -105,7 +105,7 @@ def parse(source: Source) -> ast.Spec:
 
 def resolve(source: Source, choices: Choices = Choices()) -> Network:
     """The typed network. Raises SpecError with every error of the file."""
-    from energyc.data import find_adapter
+    from energyc.data import find_adapter, read_schema
     from energyc.resolve import resolve as resolve_tree
     from energyc.rules import RULES as KNOWN_RULES
     from energyc.train.options import faults
@@ -117,7 +117,7 @@ def resolve(source: Source, choices: Choices = Choices()) -> Network:
             source,
             preset=choices.preset,
             overrides=choices.overrides,
-            schemas=lambda adapter, options: find_adapter(adapter).schema(for_data(options)),
+            schemas=lambda adapter, options: read_schema(find_adapter(adapter), for_data(options)),
             train_faults=lambda settings, metrics: faults(for_data(settings), metrics, KNOWN_RULES),
         )
 

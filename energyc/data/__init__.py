@@ -8,7 +8,7 @@ Imports: ``diagnostics``; libraries: ``PIL``, ``numpy``, ``sklearn``.
 from energyc.data.describe import describe
 from energyc.data.registry import DATA, Registry, find_adapter, register_data
 from energyc.data.schema import Adapter, Call, Dataset, FieldSchema, Options, OptionValue, Schema, Split, SplitName
-from energyc.data.validate import check_batch
+from energyc.data.validate import check_batch, checked_split, open_dataset, read_schema
 
 __all__ = [
     "DATA",
@@ -23,7 +23,10 @@ __all__ = [
     "Split",
     "SplitName",
     "check_batch",
+    "checked_split",
     "describe",
     "find_adapter",
+    "open_dataset",
+    "read_schema",
     "register_data",
 ]

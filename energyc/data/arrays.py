@@ -12,9 +12,20 @@ from energyc.data.schema import Schema, Split, SplitName
 
 @dataclass(frozen=True)
 class ArraySplit:
-    """Samples as arrays with a leading sample axis; uint8 is kept small and scaled to [0, 1] when taken."""
+    """Samples as arrays with a leading sample axis; uint8 is kept small and scaled to [0, 1] when taken.
+
+    Raises ``ValueError`` for arrays of different lengths, and for one that does not hold numbers.
+    """
 
     fields: Mapping[str, np.ndarray]
+
+    def __post_init__(self) -> None:
+        lengths = {name: len(values) for name, values in self.fields.items()}
+        if len(set(lengths.values())) != 1:
+            raise ValueError(f"the fields have different numbers of samples: {lengths}")
+        for name, values in self.fields.items():
+            if values.dtype.kind not in "biuf":
+                raise ValueError(f"the field {name} is an array of {values.dtype}, not of numbers")
 
     def __len__(self) -> int:
         """The number of samples."""
@@ -24,7 +35,7 @@ class ArraySplit:
         self, indices: np.ndarray, *, seed: int = 0, epoch: int = 0, augment: bool = False
     ) -> dict[str, np.ndarray]:
         """The samples at ``indices``; nothing is drawn, so ``seed``, ``epoch`` and ``augment`` change nothing."""
-        return {name: _taken(values[indices]) for name, values in self.fields.items()}
+        return {name: _as_promised(values[indices]) for name, values in self.fields.items()}
 
 
 @dataclass(frozen=True)
@@ -44,10 +55,11 @@ class SplitDataset:
         return self.train if name == "train" else self.test
 
 
-def _taken(values: np.ndarray) -> np.ndarray:
+def _as_promised(values: np.ndarray) -> np.ndarray:
+    """Values as float32 or int64."""
     if values.dtype == np.uint8:
         return values.astype(np.float32) / np.float32(255)
-    return values.astype(np.int64 if values.dtype.kind in "iu" else np.float32)
+    return values.astype(np.int64 if values.dtype.kind in "biu" else np.float32)
 
 
 def check_range(indices: np.ndarray, count: int) -> None:

@@ -11,7 +11,8 @@ import numpy as np
 
 from energyc.data.alphabet import ALPHABETS, Alphabet
 from energyc.data.arrays import SplitDataset, check_range
-from energyc.data.errors import malformed, missing_file, no_folder
+from energyc.data.errors import malformed
+from energyc.data.files import read_text
 from energyc.data.options import OptionReader
 from energyc.data.schema import FieldSchema, Options, Schema
 from energyc.diagnostics import UserError
@@ -43,7 +44,7 @@ class Characters:
         Training windows start anywhere; the test's follow one another, so that each character counts once.
         """
         context, alphabet = self._context(options), self.alphabet(options)
-        text = shipped_text() if path is None else read_text(Path(path))
+        text = shipped_text() if path is None else read_text(Path(path), EXPECTED, REMEDY)
         origin = "Python's own documentation (pydoc_data.topics)" if path is None else path
         ids = alphabet.encode(text)
         cut = int(len(ids) * TRAIN_SHARE)
@@ -90,23 +91,6 @@ class Windows:
         check_range(indices, len(self))
         places = np.asarray(indices)[:, None] * self.stride + np.arange(self.context)
         return {"input": self.ids[places], "target": self.ids[places + 1]}
-
-
-def read_text(path: Path) -> str:
-    """A text file with its line ends made ``\\n``; UTF-8, or Latin-1 where it is not. Raises ``UserError``."""
-    if path.is_dir():
-        raise no_folder(str(path), EXPECTED, REMEDY)
-    try:
-        data = path.read_bytes()
-    except OSError:
-        raise missing_file(str(path), EXPECTED, REMEDY) from None
-    if not data or b"\0" in data:
-        raise malformed(str(path), "binary, not text" if data else "empty", EXPECTED, REMEDY)
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        text = data.decode("latin-1")
-    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def shipped_text() -> str:

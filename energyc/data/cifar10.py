@@ -1,26 +1,21 @@
-"""Small colour pictures in ten classes: ``cifar10()``, CIFAR-10 by path (python or binary version).
-
-The python version is made of pickles; they are read by an unpickler that knows NumPy arrays and nothing else.
-"""
+"""Small colour pictures in ten classes: ``cifar10()``, CIFAR-10 by path (python or binary version)."""
 
 from __future__ import annotations
 
-import io
-import pickle
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from energyc.data.arrays import ArraySplit, SplitDataset, fixed_split, resize_square
+from energyc.data.cifar10_batch import CLASSES, LARGEST_BATCH, Batch, read_binary, read_pickle
 from energyc.data.errors import malformed, missing_file
+from energyc.data.files import read_bytes
 from energyc.data.options import OptionReader
 from energyc.data.schema import FieldSchema, Options, Schema
 from energyc.data.shipped import load_digits
 
-SHAPE, CLASSES, TEST_SHARE = (3, 32, 32), 10, 0.2
-RECORD = 1 + 3 * 32 * 32  # a label and an image in the binary version
+SHAPE, TEST_SHARE = (3, 32, 32), 0.2
 EXPECTED = "a folder with data_batch_1 .. data_batch_5 and test_batch (python version), or the same with .bin"
 REMEDY = "unpack cifar-10-python.tar.gz or cifar-10-binary.tar.gz (cs.toronto.edu/~kriz/cifar.html) and pass its folder"
 TRAIN, TEST = tuple(f"data_batch_{number}" for number in range(1, 6)), ("test_batch",)
@@ -78,48 +73,15 @@ def read_batches(folder: str, names: tuple[str, ...]) -> ArraySplit:
     return ArraySplit({"image": images, "label": np.concatenate([labels for _, labels in parts])})
 
 
-def _read_batch(folder: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
-    for path, decode in ((folder / name, _decode_python), (folder / f"{name}.bin", _decode_binary)):
-        if path.is_file():
-            images, labels = decode(path, path.read_bytes())
-            if labels.min() < 0 or labels.max() >= CLASSES:
-                raise malformed(str(path), f"it has a label {labels.max()}", f"labels below {CLASSES}", REMEDY)
+def _read_batch(folder: Path, name: str) -> Batch:
+    for path, read in ((folder / name, read_pickle), (folder / f"{name}.bin", read_binary)):
+        if path.exists():
+            data = read_bytes(path, EXPECTED, REMEDY, most=LARGEST_BATCH)
+            try:
+                images, labels = read(data)
+            except ValueError as error:
+                raise malformed(str(path), f"not a batch of CIFAR-10 ({error})", EXPECTED, REMEDY) from None
+            if not len(labels) or len(images) != len(labels):
+                raise malformed(str(path), f"{len(labels)} labels for {len(images)} images", EXPECTED, REMEDY)
             return images.reshape(-1, *SHAPE), labels
     raise missing_file(str(folder / name), EXPECTED, REMEDY)
-
-
-def _decode_binary(path: Path, data: bytes) -> tuple[np.ndarray, np.ndarray]:
-    if not data or len(data) % RECORD:
-        raise malformed(str(path), f"{len(data)} bytes", f"records of {RECORD} bytes", REMEDY)
-    records = np.frombuffer(data, np.uint8).reshape(-1, RECORD)
-    return records[:, 1:], records[:, 0].astype(np.int64)
-
-
-def _decode_python(path: Path, data: bytes) -> tuple[np.ndarray, np.ndarray]:
-    try:
-        batch = ArrayUnpickler(io.BytesIO(data), encoding="bytes").load()
-        images, labels = np.asarray(batch[b"data"]), np.asarray(batch[b"labels"], np.int64)
-    except Exception as error:  # a hostile pickle can raise anything
-        raise malformed(str(path), f"not a batch of CIFAR-10 ({error})", EXPECTED, REMEDY) from None
-    if images.dtype != np.uint8 or images.shape != (len(labels), RECORD - 1) or labels.ndim != 1 or not len(labels):
-        raise malformed(str(path), f"its data are {images.dtype} {list(images.shape)}", EXPECTED, REMEDY)
-    return images, labels
-
-
-class ArrayUnpickler(pickle.Unpickler):
-    """An unpickler that builds NumPy arrays and plain containers; every other class or function is refused."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        """The three names that a pickled array needs (``numpy.core`` is the name before NumPy 2)."""
-        place = module.replace("numpy._core", "numpy.core")
-        if (place, name) == ("numpy.core.multiarray", "_reconstruct"):
-            return np.ndarray.__reduce__(np.zeros(0))[0]
-        if place == "numpy" and name in ("ndarray", "dtype"):
-            return getattr(np, name)
-        if (module, name) == ("_codecs", "encode"):  # how protocol 2 writes bytes
-            return _encode_latin1
-        raise pickle.UnpicklingError(f"it asks for {module}.{name}")
-
-
-def _encode_latin1(text: str, encoding: str = "latin1") -> bytes:
-    return text.encode("latin1")

@@ -6,15 +6,14 @@ the values in C order.
 
 from __future__ import annotations
 
-import gzip
 import struct
-import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from energyc.data.errors import malformed, missing_file
+from energyc.data.files import read_bytes
 
 EXPECTED = "a folder with MNIST's four idx files (train-images-idx3-ubyte[.gz] and so on)"
 REMEDY = (
@@ -40,8 +39,8 @@ def read_idx_folder(folder: str) -> tuple[LabelledImages, LabelledImages]:
 
 
 def read_idx(path: Path, axes: int) -> np.ndarray:
-    """The uint8 array in one idx file with that number of axes; raises ``UserError``."""
-    data = _bytes(path)
+    """The uint8 array in an idx file with ``axes`` axes; raises ``UserError``."""
+    data = read_bytes(path, EXPECTED, REMEDY)
     if len(data) < 4 or data[:2] != b"\0\0" or data[2] != UINT8 or data[3] != axes:
         raise malformed(str(path), "it does not start as such a file", f"an idx file of bytes with {axes} axes", REMEDY)
     head = 4 + 4 * axes
@@ -64,17 +63,7 @@ def _labelled(folder: Path, part: str) -> LabelledImages:
 
 def _find(folder: Path, stem: str) -> Path:
     names = (stem, stem + ".gz", stem.replace("-idx", ".idx"), stem.replace("-idx", ".idx") + ".gz")
-    found = next((folder / name for name in names if (folder / name).is_file()), None)
-    if found is None:
+    paths = [folder / name for name in names if (folder / name).exists()]
+    if not paths:
         raise missing_file(str(folder / stem), EXPECTED, REMEDY)
-    return found
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        data = path.read_bytes()
-        return gzip.decompress(data) if path.suffix == ".gz" else data
-    except (EOFError, zlib.error, gzip.BadGzipFile):
-        raise malformed(str(path), "the gzip stream is broken or cut off", "a whole gzipped idx file", REMEDY) from None
-    except OSError as error:
-        raise missing_file(str(path), f"an idx file ({error.strerror})", REMEDY) from None
+    return paths[0]

@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from energyc.data.arrays import SplitDataset, generator
-from energyc.data.errors import bad_option, malformed, missing_file
+from energyc.data.errors import bad_option, malformed
 from energyc.data.options import OptionReader
 from energyc.data.pictures import (
-    EXPECTED,
     REMEDY,
     Box,
     Files,
@@ -183,8 +182,6 @@ def _sources(path: str | None) -> tuple[Source, Source, str]:
         images = read_stack(place)
         cut = _cut(path, len(images))
         return Stack(images[:cut]), Stack(images[cut:]), "the last tenth of the images is the test"
-    if not place.exists():
-        raise missing_file(path, EXPECTED, REMEDY)
     return _single(place)
 
 

@@ -17,7 +17,8 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from energyc.data.errors import malformed, missing_file
+from energyc.data.errors import malformed
+from energyc.data.files import LARGEST_FILE, check_regular
 from energyc.data.shipped import sklearn_datasets
 from energyc.diagnostics import UserError
 
@@ -113,39 +114,35 @@ def centre_square(width: int, height: int) -> Box:
 
 def read_image(path: Path) -> Image:
     """One image file, decoded; raises ``UserError``."""
-    from PIL import Image
-
-    with _image_errors(path), Image.open(path) as image:
-        _check_size(path, image.size)
+    with _opened(path) as image:
         image.load()
         return image if image.mode in ("L", "RGB") else image.convert("RGB")
 
 
 def read_folder(folder: Path) -> list[Path]:
-    """The image files under a folder by name, each of whose heads is that of an image; raises ``UserError``."""
-    from PIL import Image
-
-    paths = sorted(path for path in folder.rglob("*") if path.suffix.lower() in SUFFIXES)
+    """The image files under a folder, sorted by name, each with a valid header; raises ``UserError``."""
+    paths = sorted(path for path in folder.rglob("*") if path.suffix.lower() in SUFFIXES and not path.is_dir())
     if not paths:
         raise malformed(str(folder), "no image in it", EXPECTED, REMEDY)
     for path in paths:
-        with _image_errors(path), Image.open(path) as image:
-            _check_size(path, image.size)
+        with _opened(path):
+            pass
     return paths
 
 
 def read_stack(path: Path) -> np.ndarray:
-    """The array ``images`` of an npz, or its only one; raises ``UserError``. Pickled objects are never loaded."""
+    """The array ``images`` of an npz, or its only array; raises ``UserError``. Pickled objects are never loaded."""
+    check_regular(path, EXPECTED, REMEDY)
     try:
         with np.load(path, allow_pickle=False) as arrays:
             names = arrays.files
             name = "images" if "images" in names else names[0] if len(names) == 1 else None
             if name is None:
-                found = ", ".join(names) or "nothing"
-                raise malformed(str(path), f"no array named images (it holds {found})", EXPECTED, REMEDY)
+                held = ", ".join(names) or "nothing"
+                raise malformed(str(path), f"no array named images (it holds {held})", EXPECTED, REMEDY)
+            if max(member.file_size for member in arrays.zip.infolist()) > LARGEST_FILE:
+                raise malformed(str(path), f"unpacks to more than {LARGEST_FILE >> 20:,} MiB", EXPECTED, REMEDY)
             return _checked_stack(path, arrays[name])
-    except FileNotFoundError:
-        raise missing_file(str(path), EXPECTED, REMEDY) from None
     except UNREADABLE as error:
         raise malformed(str(path), f"not a whole npz of numbers ({error})", EXPECTED, REMEDY) from None
 
@@ -173,16 +170,17 @@ def _check_size(path: Path, size: tuple[int, int]) -> None:
 
 
 @contextmanager
-def _image_errors(path: Path) -> Iterator[None]:
-    """Whatever Pillow raises on a bad file becomes one message."""
+def _opened(path: Path) -> Iterator[Image]:
+    """An image file whose header has been read; whatever Pillow raises on a bad one becomes one message."""
     from PIL import Image
 
+    check_regular(path, EXPECTED, REMEDY)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", Image.DecompressionBombWarning)
-            yield
-    except FileNotFoundError:
-        raise missing_file(str(path), EXPECTED, REMEDY) from None
+            with Image.open(path) as image:
+                _check_size(path, image.size)
+                yield image
     except UserError:
         raise
     except Exception as error:  # a decoder may raise anything

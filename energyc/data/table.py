@@ -12,6 +12,7 @@ from energyc.data.errors import bad_option, malformed, unfit
 from energyc.data.options import OptionReader
 from energyc.data.schema import FieldSchema, Options, Schema
 from energyc.data.shipped import sklearn_datasets
+from energyc.data.standardise import Standardised, standardise, swamping_value
 from energyc.data.table_file import EXPECTED, REMEDY, Column, Table, read_table
 
 TEST_SHARE = 0.2
@@ -48,6 +49,17 @@ class Layout:
 
 
 @dataclass(frozen=True)
+class Samples:
+    """x ``[rows, inputs]``, y ``[rows, targets]`` or classes ``[rows]``, and the place of each row for messages."""
+
+    origin: str
+    x: np.ndarray
+    y: np.ndarray
+    places: Sequence[str]
+    notes: Sequence[str]
+
+
+@dataclass(frozen=True)
 class Tables:
     """``x [inputs]`` and ``y``: a number, ``[targets]`` numbers where ``targets`` is written, or one of ``classes``.
 
@@ -68,8 +80,7 @@ class Tables:
         layout = self._read(options)
         if path is None:
             return _open_shipped(layout)
-        x, y, notes = _arrays(read_table(path), layout)
-        return _dataset(layout, path, x, y, notes)
+        return _dataset(layout, _samples(read_table(path), layout))
 
     def _read(self, options: Options) -> Layout:
         reader = OptionReader(self.name, options, OPTIONS)
@@ -102,7 +113,8 @@ def _open_shipped(layout: Layout) -> SplitDataset:
     shipped = SHIPPED[layout.name]
     if layout.inputs != shipped.inputs or layout.classes != shipped.classes or (layout.targets or 1) != 1:
         raise unfit(origin, f"it has {shipped.inputs} inputs and {_targets(1, shipped.classes)}", _remedy(shipped))
-    return _dataset(layout, origin, x, y if layout.classes else y.reshape(-1, 1), [])
+    places = [f"{origin}, row {row}" for row in range(len(x))]
+    return _dataset(layout, Samples(origin, x, y if layout.classes else y.reshape(-1, 1), places, []))
 
 
 def _remedy(shipped: Shipped) -> str:
@@ -117,8 +129,8 @@ def _targets(count: int, classes: int | None) -> str:
 # ------------------------------------------------------------------ a file
 
 
-def _arrays(table: Table, layout: Layout) -> tuple[np.ndarray, np.ndarray, list[str]]:
-    """x ``[rows, inputs]``, y ``[rows, targets]`` or classes ``[rows]``, and what was left out."""
+def _samples(table: Table, layout: Layout) -> Samples:
+    """The samples of a file, rows with absent cells left out; raises ``UserError``."""
     notes: list[str] = []
     columns = list(table.columns)
     label = columns.pop() if layout.classes else None
@@ -131,12 +143,14 @@ def _arrays(table: Table, layout: Layout) -> tuple[np.ndarray, np.ndarray, list[
     if x.shape[1] != layout.inputs or len(outputs) != targets:
         raise _misfit(table, layout, len(numeric), x.shape[1])
     y = np.column_stack(outputs) if not label else _classes(table, label, layout)
-    whole = np.isfinite(x).all(1) & np.isfinite(y.reshape(len(x), -1)).all(1)
-    if not whole.all():
-        notes.append(f"{int((~whole).sum())} of {len(whole)} rows left out: absent cells")
-    if whole.sum() < LEAST_ROWS:
-        raise malformed(table.path, f"{int(whole.sum())} whole rows", f"at least {LEAST_ROWS} rows", REMEDY)
-    return x[whole], y[whole], notes
+    complete = np.isfinite(x).all(1) & np.isfinite(y.reshape(len(x), -1)).all(1)
+    rows = np.flatnonzero(complete)
+    if len(rows) < len(x):
+        notes.append(f"{len(x) - len(rows)} of {len(x)} rows left out: absent cells")
+    if len(rows) < LEAST_ROWS:
+        raise malformed(table.path, f"{len(rows)} complete rows", f"at least {LEAST_ROWS} rows", REMEDY)
+    places = [f"{table.path}:{table.lines[row]}" for row in rows]
+    return Samples(table.path, x[rows], y[rows], places, notes)
 
 
 def _divide(columns: Sequence[Column]) -> tuple[list[np.ndarray], list[Column]]:
@@ -183,27 +197,31 @@ def _classes(table: Table, label: Column, layout: Layout) -> np.ndarray:
 # ------------------------------------------------------------------ both
 
 
-def _dataset(layout: Layout, origin: str, x: np.ndarray, y: np.ndarray, notes: Sequence[str]) -> SplitDataset:
-    train, test = fixed_split(len(x), TEST_SHARE)
-    x, _, _ = _standardised(x, train)
+def _dataset(layout: Layout, samples: Samples) -> SplitDataset:
+    train, test = fixed_split(len(samples.x), TEST_SHARE)
+    x, y = _standardised(samples, samples.x, train).values, samples.y
     units: list[str] = []
     if layout.classes:
         y = y.astype(np.int64)
     else:
-        y, mean, deviation = _standardised(y, train)
-        units = [f"y is standardised: mean {_row(mean)}, deviation {_row(deviation)} in the file's units"]
-        y = y.reshape(len(y), *_target_shape(layout))
-    first, second = (ArraySplit({"x": x[at], "y": y[at]}) for at in (train, test))
-    return SplitDataset(_schema(layout), origin, first, second, (*notes, "fixed random split, 80 / 20", *units))
+        targets = _standardised(samples, y, train)
+        y = targets.values.reshape(len(y), *_target_shape(layout))
+        mean, deviation = _row(targets.mean), _row(targets.deviation)
+        units = [f"y is standardised: mean {mean}, deviation {deviation} in the file's units"]
+    parts = [ArraySplit({"x": x[rows], "y": y[rows]}) for rows in (train, test)]
+    notes = (*samples.notes, "fixed random split, 80 / 20", *units)
+    return SplitDataset(_schema(layout), samples.origin, parts[0], parts[1], notes)
 
 
-def _standardised(values: np.ndarray, train: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Values with the training rows' mean 0 and deviation 1 by column (a constant column becomes 0)."""
-    mean, deviation = values[train].mean(0), values[train].std(0)
-    # a constant column has a deviation of rounding errors
-    spread = np.where(deviation > 1e-12 * np.maximum(1, np.abs(mean)), deviation, 1.0)
-    return (values - mean) / spread, mean, spread
+def _standardised(samples: Samples, columns: np.ndarray, train: np.ndarray) -> Standardised:
+    standard = standardise(columns, train)
+    place = swamping_value(columns, standard.values)
+    if place is not None:
+        row, column = place
+        problem = f"{columns[row, column]:g} is so far from the other values of its column that they become equal"
+        raise malformed(samples.places[row], problem, "values of one scale", "repair the value or remove its row")
+    return standard
 
 
 def _row(values: np.ndarray) -> str:
-    return ", ".join(f"{value:.6g}" for value in np.atleast_1d(values))
+    return ", ".join(f"{value:.6g}" for value in values)

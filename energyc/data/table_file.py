@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from energyc.data.errors import malformed, missing_file, no_folder
+from energyc.data.errors import malformed
+from energyc.data.files import read_text
 
 EXPECTED = "a table of numbers: one row a line, cells separated by comma, semicolon, tab or blanks"
 REMEDY = "give a csv or text file of numbers, with or without a head line"
@@ -46,10 +46,11 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """The columns of a file, all of one length."""
+    """The columns of a file, all of one length, and the line that each row stands on."""
 
     path: str
     columns: tuple[Column, ...]
+    lines: tuple[int, ...]
 
 
 def read_table(path: str) -> Table:
@@ -66,23 +67,15 @@ def read_table(path: str) -> Table:
     if not rows:
         raise malformed(path, "no row of numbers", EXPECTED, REMEDY)
     columns = tuple(Column(name, tuple(cells[at] for _, cells in rows), comma) for at, name in enumerate(names))
-    table = Table(path, columns)
-    _check_strays(table, [number for number, _ in rows])
+    table = Table(path, columns, tuple(number for number, _ in rows))
+    _check_strays(table)
     return table
 
 
 def _lines(path: str) -> list[tuple[int, str]]:
-    """The lines that say something, with their numbers from 1."""
-    if Path(path).is_dir():
-        raise no_folder(path, EXPECTED, REMEDY)
-    try:
-        data = Path(path).read_bytes()
-    except OSError:
-        raise missing_file(path, EXPECTED, REMEDY) from None
-    if b"\0" in data:
-        raise malformed(path, "binary, not text", EXPECTED, REMEDY)
-    text = data.decode("utf-8-sig", errors="replace")
-    lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip(" \t,;")]
+    """The lines that are not blank, with their numbers from 1."""
+    text = read_text(Path(path), EXPECTED, REMEDY)
+    lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip(" \t,;")]
     if not lines:
         raise malformed(path, "empty", EXPECTED, REMEDY)
     return lines
@@ -115,11 +108,11 @@ def _head(rows: list[tuple[int, list[str]]], comma: bool) -> tuple[list[str], li
     return [cell or f"column {at}" for at, cell in enumerate(cells, 1)], rows[1:]
 
 
-def _check_strays(table: Table, lines: Sequence[int]) -> None:
+def _check_strays(table: Table) -> None:
     """A few words in a column of numbers are a mistake, not a column of words."""
     for column in table.columns:
         strays = [row for row in range(len(column.cells)) if column.number(row) is None]
         if 0 < len(strays) < TEXT_SHARE * len(column.cells):
             row = strays[0]
             problem = f"{column.cells[row][:40]!r} in {column.name} is not a number"
-            raise malformed(f"{table.path}:{lines[row]}", problem, "a number as in the other rows", REMEDY)
+            raise malformed(f"{table.path}:{table.lines[row]}", problem, "a number as in the other rows", REMEDY)

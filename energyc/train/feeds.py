@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from energyc.data.validate import checked_split
 from energyc.diagnostics import UserError
 from energyc.train.network import Tensors
 
@@ -31,6 +32,16 @@ class Feeds:
     def bindings(self) -> tuple[str, ...]:
         """The bindings that some clamp or target reads, each once, in the order of reading."""
         return tuple(dict.fromkeys(binding for binding, _ in [*self.clamps.values(), *self.targets.values()]))
+
+    def readers(self, binding: str) -> dict[str, str]:
+        """What reads each field of a binding that is read: ``clamp x``, ``target label``."""
+        inputs = [("clamp", self.clamps), ("target", self.targets)]
+        return {
+            field: f"{kind} {name}"
+            for kind, fields in inputs
+            for name, (source, field) in fields.items()
+            if source == binding
+        }
 
 
 @dataclass(frozen=True)
@@ -60,7 +71,10 @@ class Feed:
 
     def __init__(self, feeds: Feeds, split: Literal["train", "test"], device: str, dtype: torch.dtype) -> None:
         self._feeds = feeds
-        self._splits = {binding: feeds.datasets[binding].split(split) for binding in feeds.bindings}
+        self._splits = {
+            binding: checked_split(binding, feeds.datasets[binding], split, feeds.readers(binding))
+            for binding in feeds.bindings
+        }
         self._device = device
         self._dtype = dtype
         self._length = _common_length(split, {name: len(part) for name, part in self._splits.items()})

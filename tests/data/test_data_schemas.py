@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from energyc.data import DATA, Call, FieldSchema, Registry, Schema, check_batch, describe, find_adapter
+from energyc.data import DATA, Call, Registry, check_batch, describe, find_adapter
 from energyc.data.digits import Digits
 from energyc.data.masked_images import MaskedImages
 from energyc.diagnostics import UserError
@@ -161,32 +161,6 @@ def test_a_registry_takes_a_users_adapter_and_no_nonsense() -> None:
         registry.register("my data", mine)
     with pytest.raises(UserError, match="has no method schema"):
         registry.register("other", object())  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        (np.zeros((2, 4), np.float32), "came as float32"),
-        (np.zeros((2, 3), np.int64), None),
-        (np.full((2, 3), 7, np.int64), "has values from 7 to 7"),
-        (np.full((2, 3), -1, np.int64), "has values from -1 to -1"),
-    ],
-)
-def test_a_users_batch_is_held_to_its_schema(values: np.ndarray, message: str | None) -> None:
-    schema = Schema({"x": FieldSchema((3,), "integer", 7)})
-    if message is None:
-        check_batch("mine", schema, {"x": values}, 2)
-        return
-    with pytest.raises(UserError, match=message):
-        check_batch("mine", schema, {"x": values}, 2)
-
-
-def test_a_users_batch_must_be_whole_and_finite() -> None:
-    schema = Schema({"x": FieldSchema(())})
-    with pytest.raises(UserError, match="field x is missing"):
-        check_batch("mine", schema, {}, 1)
-    with pytest.raises(UserError, match="not finite"):
-        check_batch("mine", schema, {"x": np.array([np.nan], np.float32)}, 1)
 
 
 def test_importing_the_adapters_imports_numpy_alone() -> None:

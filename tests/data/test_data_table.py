@@ -10,6 +10,7 @@ from sklearn.datasets import load_diabetes, load_wine
 
 from energyc.data import Dataset, find_adapter
 from energyc.data.arrays import fixed_split
+from energyc.data.standardise import standardise
 from energyc.diagnostics import UserError
 
 ROWS = np.round(np.random.RandomState(0).randn(40, 4) * [1, 10, 0.1, 5] + [0, 3, 7, -2], 3)
@@ -113,6 +114,47 @@ def test_a_constant_column_becomes_zero(tmp_path: Path) -> None:
     np.testing.assert_allclose(whole(table(path, inputs=2), "x")[:, 0], 0, atol=1e-6)
 
 
+@pytest.mark.parametrize("unit", [1e300, 1e150, 1e-13, 1e-150, 1e-300])
+def test_the_unit_of_a_column_does_not_matter(tmp_path: Path, unit: float) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("\n".join(",".join(repr(float(cell * unit)) for cell in row) for row in ROWS))
+    dataset = table(path, inputs=3)
+    np.testing.assert_allclose(whole(dataset, "x"), standard(ROWS[:, :3]), rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(whole(dataset, "y"), standard(ROWS[:, 3]), rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, -7e-320, 1.1e308])
+def test_a_constant_column_of_any_size_becomes_zero_and_a_test_row_shows_its_difference(value: float) -> None:
+    columns = np.full((10, 1), value)
+    np.testing.assert_array_equal(standardise(columns, np.arange(8)).values, 0)
+    columns[9] += 0.5
+    assert standardise(columns, np.arange(8)).values[9, 0] == columns[9, 0] - value
+
+
+@pytest.mark.parametrize("cell", ["1e308", "-1e308", "1e39", "1e12"])
+@pytest.mark.parametrize("row", range(0, 40, 9))
+@pytest.mark.parametrize("column", [0, 3])
+def test_a_value_that_swamps_its_column_is_named(tmp_path: Path, cell: str, row: int, column: int) -> None:
+    cells = [list(map(str, numbers)) for numbers in ROWS]
+    cells[row][column] = cell
+    path = tmp_path / "table.csv"
+    path.write_text("a,b,c,d\n\n" + "\n".join(map(",".join, cells)))
+    with pytest.raises(UserError) as raised:
+        table(path, inputs=3)
+    shown = f"{float(cell):g} is so far from the other values of its column that they become equal"
+    assert raised.value.message.startswith(f"{path}:{row + 3}: {shown}")
+    assert raised.value.code == "E0914"
+
+
+def test_a_skewed_column_and_a_column_with_few_values_are_no_mistake(tmp_path: Path) -> None:
+    skewed = np.exp(np.random.RandomState(2).randn(200) * 5)
+    few = np.where(np.arange(200) % 50 == 7, 1e6, 0)
+    path = tmp_path / "table.csv"
+    path.write_text("\n".join(f"{a!r},{b!r},{b!r}" for a, b in zip(skewed.tolist(), few.tolist(), strict=True)))
+    x = whole(table(path, inputs=2), "x")
+    np.testing.assert_allclose(x, standard(np.column_stack([skewed, few])), rtol=1e-4, atol=1e-6)
+
+
 def test_another_number_of_columns_says_what_to_write(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     path.write_text(FORMATS["comma"])
@@ -130,9 +172,9 @@ BAD = {
     "binary": (b"1,2\0,3", "binary, not text"),
     "a head alone": (b"a,b,c\n", "no row of numbers"),
     "words alone": (b"a,b,c\n" * 9, "no column of numbers"),
-    "few rows": (b"1,2,3\n4,5,6\n", "2 whole rows; expected at least 5 rows"),
+    "few rows": (b"1,2,3\n4,5,6\n", "2 complete rows; expected at least 5 rows"),
     "one column": (b"1\n2\n3\n4\n5\n6\n", "0 columns are left for x"),
-    "all absent": (b"a,b,c\n" + b"1,NA,3\n" * 9, "0 whole rows"),
+    "all absent": (b"a,b,c\n" + b"1,NA,3\n" * 9, "0 complete rows"),
 }
 
 

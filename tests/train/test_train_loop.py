@@ -120,9 +120,17 @@ def test_divergence_keeps_a_good_checkpoint(tmp_path: Path) -> None:
     assert 0 < caught.value.step < 200
 
 
-def test_bad_data_stops_the_run_and_the_term_is_named(tmp_path: Path) -> None:
-    with pytest.raises(Diverged, match="spring is not finite"):
+def test_data_that_are_not_finite_are_named_by_clamp_and_sample(tmp_path: Path) -> None:
+    with pytest.raises(UserError) as raised:
         train(make_session(tmp_path / "run", {"steps": 5}, bad=True))
+    assert raised.value.message == "pairs.x, which feeds the clamp x, is nan in train sample 3 at [0]"
+
+
+def test_an_energy_term_that_is_not_finite_is_named(tmp_path: Path) -> None:
+    session = make_session(tmp_path / "run", {"steps": 5})
+    session.net.W.data[0, 0] = float("nan")
+    with pytest.raises(Diverged, match="spring is not finite"):
+        train(session)
 
 
 def test_gradient_that_is_not_finite(tmp_path: Path) -> None:

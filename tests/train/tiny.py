@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -170,7 +170,10 @@ class TinyData:
     held_out: int = 20
     bad: bool = False
     factor: float = 0.5
-    schema: Schema = field(default_factory=lambda: Schema({"x": FieldSchema((6,)), "t": FieldSchema((6,))}))
+
+    @property
+    def schema(self) -> Schema:
+        return Schema(dict.fromkeys(("x", "t"), FieldSchema(self.shape)))
 
     def split(self, name: str) -> TinySplit:
         generator = np.random.default_rng(7 if name == "train" else 8)
