@@ -12,7 +12,6 @@ from types import MappingProxyType
 
 from energyc.ir import ONE, Add, Coefficient, Einsum, Function, Graph, Input, Map, Node, walk
 from energyc.resolve.context import Context
-from energyc.resolve.lower import Lowering
 from energyc.syntax import ast
 
 Polynomial = dict[int, Node]
@@ -20,7 +19,7 @@ LARGEST_DEGREE = 16
 HALF = Fraction(1, 2)
 
 
-def make_potential(context: Context, lowering: Lowering, tree: ast.Function, body: Node) -> Function | None:
+def make_potential(context: Context, tree: ast.Function, body: Node) -> Function | None:
     """The function whose slope is ``body``; one without a known closed form is reported."""
     primitive = integral(context.graph, body)
     if primitive is None:
