@@ -1,19 +1,19 @@
-"""Data bindings: their options in plain values, and the schemas that say what fields and sizes they have."""
+"""Data bindings: their options as plain values, and the schemas that list their fields and sizes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol, TypeVar
 
-from energyc.diagnostics import Label, UserError
+from energyc.diagnostics import UserError
 from energyc.resolve.names import Names
 from energyc.resolve.network import Binding, Call
-from energyc.resolve.reporter import Reporter, did_you_mean, listed
+from energyc.resolve.reporter import Reporter, did_you_mean, quoted
+from energyc.resolve.sizes import Sizes
 from energyc.syntax import ast
 
-if TYPE_CHECKING:
-    from energyc.resolve.sizes import Sizes
+T = TypeVar("T")
 
 
 class Field(Protocol):
@@ -54,13 +54,13 @@ Schemas = Callable[[str, Mapping[str, Any]], Schema]
 
 @dataclass
 class Bindings:
-    """The bindings of a file; a schema is asked for when it is first needed."""
+    """The data bindings of a file; each schema is looked up when it is first needed."""
 
     names: Names
     reporter: Reporter
     schemas: Schemas | None
-    sizes: Sizes | None = None
-    made: dict[str, Binding] = field(default_factory=dict)
+    sizes: Sizes = field(init=False)
+    bindings: dict[str, Binding] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
     _schemas: dict[str, Schema | None] = field(default_factory=dict)
 
@@ -72,14 +72,14 @@ class Bindings:
     def schema(self, name: str) -> Schema | None:
         """What a binding offers; None where that is wrong or not known."""
         if name not in self._schemas:
-            self._schemas[name] = self._find(name)
+            self._schemas[name] = self._schema(name)
         return self._schemas[name]
 
-    def _find(self, name: str) -> Schema | None:
+    def _schema(self, name: str) -> Schema | None:
         tree = self.names.entries[name].tree
         assert isinstance(tree, ast.Data)
         options = {pair.path: self.option(pair.value) for pair in tree.pairs}
-        self.made[name] = Binding(name, tree.adapter.text, options, tree.span)
+        self.bindings[name] = Binding(name, tree.adapter.text, options, tree.span)
         if self.schemas is None or None in options.values():
             return None
         try:
@@ -89,74 +89,57 @@ class Bindings:
             return None
 
     def option(self, value: ast.Value) -> object:
-        """A setting's value in plain Python; a word that names a dim or const is its number (None: a wrong one)."""
+        """A setting's value in plain Python; a dim or const is its number, or None where that is wrong."""
         match value:
             case ast.NumberValue(number=number):
                 return number
             case ast.WordValue(word=word):
-                return self._word(word)
+                return self._number_or_word(word)
             case ast.CallValue(word=word, pairs=pairs):
                 return Call(word, {pair.path: self.option(pair.value) for pair in pairs})
             case ast.ListValue(items=items):
                 return [self.option(item) for item in items]
         raise TypeError(f"no rule for {value!r}")
 
-    def _word(self, word: str) -> object:
+    def _number_or_word(self, word: str) -> object:
         entry = self.names.get(word)
-        assert self.sizes is not None
-        if entry is not None and entry.kind == "dim":
-            self.sizes.used.add(word)
-            size = self.sizes.size(word)
-            return size
-        if entry is not None and entry.kind == "const":
-            self.sizes.used.add(word)
-            const = self.sizes.const(word)
-            return None if const is None else (const.value if const.exact is None else const.exact)
-        return word
+        if entry is None or entry.kind not in ("dim", "const"):
+            return word
+        self.sizes.used.add(word)
+        if entry.kind == "dim":
+            return self.sizes.size(word)
+        const = self.sizes.const(word)
+        return None if const is None else (const.value if const.exact is None else const.exact)
 
-    # ------------------------------------------------------------ what a spec asks of a binding
+    # ------------------------------------------------------------ fields and sizes
 
     def size(self, expr: ast.Field) -> int | None:
         """``text.vocabulary`` in a dim; reported and None where there is no such size."""
-        schema = self._of(expr)
-        if schema is None:
-            return None
-        if expr.field.text in schema.sizes:
-            return schema.sizes[expr.field.text]
-        self._unknown(expr, "size", schema.sizes)
-        return None
+        schema = self._schema_of(expr)
+        return None if schema is None else self._item(expr, "size", schema.sizes)
 
     def field(self, expr: ast.Field) -> Field | None:
         """``digits.image`` of a clamp or target; reported and None where there is no such field."""
-        schema = self._of(expr)
-        if schema is None:
-            return None
-        if expr.field.text in schema.fields:
-            found: Field = schema.fields[expr.field.text]
-            return found
-        self._unknown(expr, "field", schema.fields)
-        return None
+        schema = self._schema_of(expr)
+        return None if schema is None else self._item(expr, "field", schema.fields)
 
-    def _of(self, expr: ast.Field) -> Schema | None:
-        entry = self.names.get(expr.owner.text)
-        if entry is None or entry.kind != "data":
-            known = [e.name for e in self.names.of_kind("data")]
-            said = (
-                f"`{expr.owner.text}` is {entry.spoken}, not a data binding"
-                if entry
-                else f"there is no data binding `{expr.owner.text}`"
-            )
-            self.reporter.error("E0602", said, expr.owner.span, help=did_you_mean(expr.owner.text, known))
+    def _schema_of(self, expr: ast.Field) -> Schema | None:
+        entry = self.names.find(expr.owner, ("data",), self.reporter, "E0602")
+        if entry is None:
             return None
         self.used.add(entry.name)
         return self.schema(entry.name)
 
-    def _unknown(self, expr: ast.Field, what: str, known: Mapping[str, object]) -> None:
+    def _item(self, expr: ast.Field, what: str, items: Mapping[str, T]) -> T | None:
+        name = expr.field.text
+        if name in items:
+            return items[name]
         entry = self.names.entries[expr.owner.text]
         self.reporter.error(
             "E0602",
-            f"`{entry.name}` has no {what} `{expr.field.text}`",
+            f"`{entry.name}` has no {what} `{name}`",
             expr.field.span,
-            labels=[Label(entry.span, "bound here")],
-            help=did_you_mean(expr.field.text, known, f"it has {listed(f'`{k}`' for k in known)}" if known else None),
+            labels=[entry.label("bound here")],
+            help=did_you_mean(name, items, f"it has {quoted(items)}" if items else None),
         )
+        return None

@@ -1,10 +1,11 @@
-"""What is true of a whole network: what is declared has a use, every state moves, every energy moves a state."""
+"""Checks of the whole network: every declaration is used, every state moves, every energy moves a state."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from energyc.calculus import depends
+from energyc.ir import Input, walk
 from energyc.resolve.bindings import Bindings
 from energyc.resolve.context import Context
 from energyc.resolve.equations import Equations
@@ -13,19 +14,19 @@ from energyc.resolve.network import Network
 from energyc.resolve.reporter import listed
 from energyc.resolve.words import RESERVED_FUNCTIONS
 
-ROOTS = ("energy", "force", "readout", "cost", "metric", "state")
-UNUSED = ("dim", "const", "data", "clamp", "target", "let", "fn", "tie")
+_ROOTS = ("energy", "force", "readout", "cost", "metric", "state")
+_MAY_BE_UNUSED = ("dim", "const", "data", "clamp", "target", "let", "fn", "tie")
 
 
 def check_network(context: Context, equations: Equations, bindings: Bindings, network: Network) -> None:
-    """Report what has no use and what does not move; only of a network whose equations are all well formed."""
+    """Report what is unused and what does not move, in a network whose equations are all well formed."""
     check_terms(context, network)
     used = used_names(context, equations) | context.sizes.used | bindings.used | RESERVED_FUNCTIONS
     for entry in context.names.entries.values():
         if entry.kind == "param" and entry.name not in used:
             _report_param(context, entry)
-        elif entry.kind in UNUSED and entry.name not in used:
-            context.reporter.warn("W0201", f"{entry.spoken}, `{entry.name}`, is never used", entry.span)
+        elif entry.kind in _MAY_BE_UNUSED and entry.name not in used:
+            context.reporter.warn("W0201", f"{entry.noun} `{entry.name}` is never used", entry.span)
 
 
 def _report_param(context: Context, entry: Entry) -> None:
@@ -41,7 +42,7 @@ def _report_param(context: Context, entry: Entry) -> None:
 def used_names(context: Context, equations: Equations) -> set[str]:
     """The names that terms, starts and answers read, directly or through lets, functions and ties."""
     starts = [name for name in equations.frames if name.startswith("start ")]
-    pending = [*starts, *(entry.name for entry in context.names.of_kind(*ROOTS))]
+    pending = [*starts, *(entry.name for entry in context.names.of_kind(*_ROOTS))]
     used: set[str] = set()
     while pending:
         name = pending.pop()
@@ -54,32 +55,29 @@ def used_names(context: Context, equations: Equations) -> set[str]:
 
 
 def _source_of(equations: Equations, name: str) -> Iterable[str]:
-    """The param that a tie is another name of."""
+    """The param that a tie renames."""
     tensor = equations.tensors.get(name)
     if tensor is None or tensor.kind != "tie":
         return ()
-    return [child.name for child in tensor.node.children if hasattr(child, "name")] or [
-        getattr(tensor.node, "name", name)
-    ]
+    return [node.name for node in walk([tensor.node]) if isinstance(node, Input)]
 
 
 def check_terms(context: Context, network: Network) -> None:
     """Report energies that depend on no state, and states that no term moves."""
     states = {name: state.node for name, state in network.states.items()}
     if not states:
-        context.reporter.error(
-            "E0444", "this network has no state, so that nothing relaxes", None, help="declare one: `state z[D]`"
-        )
+        message = "this network has no state, so nothing relaxes"
+        context.reporter.error("E0444", message, None, help="declare one: `state z[D]`")
         return
     moved = {term.state for term in network.forces.values()}
     for term in network.energies.values():
-        active = depends([term.node], set(states.values()), frozen=False)
-        found = {name for name, node in states.items() if node in active}
-        moved |= found
-        if not found:
+        dependent = depends([term.node], set(states.values()), frozen=False)
+        moved_by_term = {name for name, node in states.items() if node in dependent}
+        moved |= moved_by_term
+        if not moved_by_term:
             context.reporter.error(
                 "E0443",
-                f"energy `{term.name}` depends on no state, so that it moves nothing",
+                f"energy `{term.name}` depends on no state, so it moves nothing",
                 term.tree.left.span,
                 help=f"a term of the cost belongs in `cost`; the states are {listed(states)}",
             )
@@ -89,6 +87,6 @@ def check_terms(context: Context, network: Network) -> None:
                 "E0442",
                 f"nothing moves state `{name}`",
                 context.names.entries[name].span,
-                "in no energy, and no force is on it",
-                help=f"write an energy that holds `{name}`, or a force on it; what does not move is a clamp",
+                "in no energy, and no force acts on it",
+                help=f"write an energy of `{name}` or a force on it; an input that does not move is a clamp",
             )

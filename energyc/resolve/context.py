@@ -8,11 +8,14 @@ from typing import Protocol
 
 from energyc.diagnostics import Label, Span
 from energyc.ir import Function, Graph, IndexExpr, Node
-from energyc.resolve.names import Entry, Names
-from energyc.resolve.reporter import Reporter, did_you_mean
+from energyc.resolve.names import Names
+from energyc.resolve.reporter import Reporter
 from energyc.resolve.sizes import Sizes
 from energyc.resolve.terms import Frame, Index, Term
 from energyc.syntax import ast
+
+#: Functions of functions can grow without end.
+MOST_INLINED_CALLS = 5_000
 
 
 @dataclass(frozen=True)
@@ -29,71 +32,76 @@ class Tensor:
         """The dim of each axis."""
         return self.node.dims
 
+    @property
+    def over(self) -> str | None:
+        """The dim that the values of an integer input lie in; None for a real tensor."""
+        return getattr(self.node, "over", None)
+
+    def with_indices(self) -> str:
+        """An element of it in the notation of an equation: ``z[n, d]``."""
+        return f"{self.name}[{', '.join(dim.lower() for dim in self.dims)}]" if self.dims else self.name
+
 
 class Definitions(Protocol):
-    """How names that are defined by equations are looked up; each is resolved when it is first asked for."""
+    """Looks up names that are defined by equations; each is resolved when it is first needed.
+
+    The answer is None where the definition is wrong.
+    """
 
     def tensor(self, name: str) -> Tensor | None:
-        """A tensor; None where its definition is wrong."""
+        """A tensor."""
         ...
 
     def potential(self, name: str) -> Function | None:
-        """A function given by its slope; None where its definition is wrong."""
+        """A function given by its slope."""
         ...
 
     def body(self, name: str) -> Node | None:
-        """A function of one number as a node over its argument; None where its definition is wrong."""
+        """A function of one number as a node over its argument."""
         ...
 
 
-#: Functions of functions can grow without end.
-MOST_CALLS = 5_000
-Reader = Callable[["Context", "Scope", ast.Expr], Term]
+Reader = Callable[["Scope", ast.Expr], Term]
 
 
 @dataclass
 class Context:
-    """One file while it is resolved."""
+    """One file while it is resolved; ``reader`` reads an expression as a real number."""
 
     names: Names
     reporter: Reporter
     graph: Graph
     sizes: Sizes
-    definitions: Definitions
     reader: Reader
-    _calls: int = 0
+    definitions: Definitions = field(init=False)
+    _inlined_calls: int = 0
 
-    def calls_left(self) -> int:
-        """How many functions may still be put in their place; each call counts."""
-        self._calls += 1
-        return MOST_CALLS - self._calls
-
-    def real(self, scope: Scope, expr: ast.Expr) -> Term:
-        """An expression read as a real number."""
-        return self.reader(self, scope, expr)
+    def inlined_calls_left(self) -> int:
+        """How many calls may still be inlined after this one."""
+        self._inlined_calls += 1
+        return MOST_INLINED_CALLS - self._inlined_calls
 
     def dim(self, name: ast.Name) -> str | None:
-        """A dim where it is named; reported and None where there is none of that name."""
-        entry = self.names.get(name.text)
-        if entry is None or entry.kind != "dim":
-            dims = [e.name for e in self.names.of_kind("dim")]
-            said = f"`{name.text}` is {entry.spoken}, not a dim" if entry else f"there is no dim `{name.text}`"
-            self.reporter.error(
-                "E0210", said, name.span, help=did_you_mean(name.text, dims, f"declare it: `dim {name.text} = ...`")
-            )
+        """A dim by its name; reported and None where there is none."""
+        if self.names.find(name, ("dim",), self.reporter, "E0210", f"declare it: `dim {name.text} = ...`") is None:
             return None
         self.sizes.used.add(name.text)
         return name.text if self.sizes.size(name.text) is not None else None
+
+    def dim_sizes(self) -> dict[str, int]:
+        """The size of every dim; 1 for one that is wrong."""
+        return {entry.name: self.sizes.size(entry.name) or 1 for entry in self.names.of_kind("dim")}
 
 
 @dataclass(frozen=True)
 class Scope:
     """What names mean at one place of an equation.
 
-    ``along`` are the indices that a function works along: a reduction in its body that names one is over the
-    argument's own index.
+    ``calls`` are the functions being inlined around the place. ``along`` are the indices that such a function works
+    along: a reduction in its body that names one is over the argument's own index.
     """
 
+    context: Context
     frame: Frame
     indices: Mapping[str, Index] = field(default_factory=dict)
     arguments: Mapping[str, Term] = field(default_factory=dict)
@@ -101,7 +109,26 @@ class Scope:
     calls: tuple[str, ...] = ()
     along: frozenset[str] = frozenset()
 
-    def bound(self, indices: Sequence[Index]) -> Scope:
+    @property
+    def reporter(self) -> Reporter:
+        """Where mistakes are reported."""
+        return self.context.reporter
+
+    @property
+    def names(self) -> Names:
+        """The declarations of the file."""
+        return self.context.names
+
+    def real(self, expr: ast.Expr) -> Term:
+        """An expression read as a real number."""
+        return self.context.reader(self, expr)
+
+    def tensor(self, name: ast.Name) -> Tensor | None:
+        """A tensor by its name, noted as read here; None where its definition is wrong."""
+        self.frame.reads.setdefault(name.text, name.span)
+        return self.context.definitions.tensor(name.text)
+
+    def binding(self, indices: Sequence[Index]) -> Scope:
         """The scope inside a binder."""
         return replace(self, indices={**self.indices, **{index.name: index for index in indices}})
 
@@ -110,60 +137,52 @@ class Scope:
         return self if condition is None else replace(self, conditions=(*self.conditions, condition))
 
 
-def introduce(context: Context, scope: Scope, name: ast.Name, dim: ast.Name | None) -> Index:
+def introduce(scope: Scope, name: ast.Name, dim: ast.Name | None) -> Index:
     """A new index at its binder, with its dim where that is written."""
     index = Index(name.text, name.span)
-    if (entry := context.names.get(name.text)) is not None:
-        _report_introduced(context, name, entry)
+    if (entry := scope.names.get(name.text)) is not None:
         index.poisoned = True
+        if entry.kind == "dim":  # any other kind was reported as a name that is both (E0204)
+            scope.reporter.error(
+                "E0305",
+                f"`{name.text}` is a dim, and an equation holds indices",
+                name.span,
+                labels=[entry.label()],
+                help=f"name an index of it: `{name.text.lower()} in {name.text}`",
+            )
     if dim is not None:
-        found = context.dim(dim)
-        index.poisoned = index.poisoned or found is None
-        index.dim, index.reason = found, dim.span
+        index.dim, index.reason = scope.context.dim(dim), dim.span
+        index.poisoned = index.poisoned or index.dim is None
     scope.frame.introduced.append(index)
     return index
 
 
-def _report_introduced(context: Context, name: ast.Name, entry: Entry) -> None:
-    """A dim where an index belongs; any other kind was reported as a name that is both (E0204)."""
-    if entry.kind == "dim":
-        context.reporter.error(
-            "E0305",
-            f"`{name.text}` is a dim, and an equation holds indices",
-            name.span,
-            labels=[Label(entry.span, "declared here")],
-            help=f"name an index of it: `{name.text.lower()} in {name.text}`",
-        )
-
-
 def run_over(context: Context, index: Index, dim: str, span: Span, place: Span | None = None) -> None:
-    """Note that an index runs over a dim at a place; two dims for one index are reported with both places."""
-    if index.poisoned:
+    """Note that an index runs over a dim at a place; two dims for one index are reported with both places.
+
+    ``place`` is where that dim is declared.
+    """
+    if index.poisoned or index.dim == dim:
         return
     if index.dim is None:
         index.dim, index.reason = dim, span
         return
-    if index.dim == dim:
-        return
     index.poisoned = True
-    first = index.reason or index.span
-    sizes = context.sizes.size(index.dim), context.sizes.size(dim)
-    same = f"; both are {sizes[0]}, but dims are told apart by name" if sizes[0] == sizes[1] else ""
-    labels = [Label(first, f"`{index.name}` runs over {index.dim} here")]
+    size, other_size = context.sizes.size(index.dim), context.sizes.size(dim)
+    same_size = f"; both are {size}, but dims are told apart by name" if size == other_size else ""
+    labels = [Label(index.reason or index.span, f"`{index.name}` runs over {index.dim} here")]
     if place is not None:
         labels.append(Label(place, f"declared with {dim} here"))
     context.reporter.error(
         "E0301",
-        f"index `{index.name}` runs over two dims, {index.dim} and {dim}{same}",
+        f"index `{index.name}` runs over two dims, {index.dim} and {dim}{same_size}",
         span,
         f"and over {dim} here",
         labels=labels,
-        help="give each its own index, or declare both with one dim",
+        help="give each dim its own index, or declare both with one dim",
     )
 
 
 def unbound(scope: Scope, name: ast.Name) -> Index:
     """An index that nothing binds; it is noted for one message at the end of the equation."""
-    if name.text not in scope.frame.unbound:
-        scope.frame.unbound[name.text] = Index(name.text, name.span)
-    return scope.frame.unbound[name.text]
+    return scope.frame.unbound.setdefault(name.text, Index(name.text, name.span))

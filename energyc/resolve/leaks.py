@@ -1,4 +1,4 @@
-"""A softmax that looks where the sum around it does not: what the sum keeps out leaks in through the normaliser."""
+"""Leaks: a softmax without the guard of the sum around it, whose normaliser sees what the sum leaves out."""
 
 from __future__ import annotations
 
@@ -71,11 +71,11 @@ def _softmaxes(outer: Reduce) -> Iterator[tuple[Span, IndexExpr | None]]:
         for factor in body.factors if isinstance(body, Product) else (body,):
             if isinstance(factor, Reduce) and factor.kind == "softmax" and set(factor.indices) & set(outer.indices):
                 yield factor.span, factor.guard
-            if isinstance(factor, Element) and isinstance(factor.node, Softmax) and _along(factor, outer):
+            if isinstance(factor, Element) and isinstance(factor.node, Softmax) and _is_along(factor, outer):
                 yield factor.span, _guard_of(factor)
 
 
-def _along(factor: Element, outer: Reduce) -> bool:
+def _is_along(factor: Element, outer: Reduce) -> bool:
     assert isinstance(factor.node, Softmax)
     return any(plain_index(factor.places[k]) in outer.indices for k in factor.node.axes)
 
@@ -87,33 +87,31 @@ def _guard_of(factor: Element) -> IndexExpr | None:
     if guard is None:
         return None
     places = {k: factor.places[axis] for k, axis in enumerate(guard.axes)}
-    return _put(guard.indicator.condition, places)
+    return _substituted(guard.indicator.condition, places)
 
 
-def _put(expr: IndexExpr, places: Mapping[int, IndexExpr]) -> IndexExpr:
+def _substituted(expr: IndexExpr, places: Mapping[int, IndexExpr]) -> IndexExpr:
     if expr.op == "axis":
         return places[expr.args[0]]  # type: ignore[index]
-    return IndexExpr(expr.op, tuple(_put(a, places) if isinstance(a, IndexExpr) else a for a in expr.args))
+    return IndexExpr(expr.op, tuple(_substituted(a, places) if isinstance(a, IndexExpr) else a for a in expr.args))
 
 
 def _implies(context: Context, guard: IndexExpr | None, outer: Reduce) -> bool:
-    """Whether a softmax looks only where the sum does."""
+    """Whether a softmax includes only entries that the sum does."""
     assert outer.guard is not None
     known = conjuncts(guard) if guard is not None else []
     wanted = [part for part in conjuncts(outer.guard) if set(indices_of(part)) & set(outer.indices)]
-    return all(part in known or _tried(context, known, part) for part in wanted)
+    return all(part in known or _implied_at_small_sizes(context, known, part) for part in wanted)
 
 
-def _tried(context: Context, known: list[IndexExpr], part: IndexExpr) -> bool:
+def _implied_at_small_sizes(context: Context, known: list[IndexExpr], part: IndexExpr) -> bool:
     """Whether conditions imply another at every position of dims cut to a few entries."""
     conditions = [*known, part]
     if any(expr.op in ("read", "related") for condition in conditions for expr in condition.walk()):
         return False
     indices: list[Index] = list(dict.fromkeys(i for condition in conditions for i in indices_of(condition)))
-    dims = {
-        entry.name: min(context.sizes.size(entry.name) or 1, LARGEST_TRIED) for entry in context.names.of_kind("dim")
-    }
-    if prod(dims[index.known] for index in indices) > MOST_TRIED:
+    dims = {name: min(size, LARGEST_TRIED) for name, size in context.dim_sizes().items()}
+    if prod(dims[index.known_dim] for index in indices) > MOST_TRIED:
         return False
     return true_everywhere(part, known, indices, dims)
 
@@ -121,9 +119,9 @@ def _tried(context: Context, known: list[IndexExpr], part: IndexExpr) -> bool:
 def _report(context: Context, frame: Frame, outer: Reduce, weights: Span) -> None:
     context.reporter.warn(
         "W0701",
-        f"the softmax in `{frame.owner}` looks where the sum around it does not: what that leaves out leaks in",
+        f"the softmax in `{frame.owner}` lacks the guard of the sum around it: what the sum leaves out leaks in",
         weights,
-        "not guarded like the sum",
+        "its normaliser sees every entry",
         labels=[Label(outer.span, "this sum has a guard")],
-        help="its normaliser sees every entry: give the softmax the sum's guard as well",
+        help="give the softmax the same guard",
     )

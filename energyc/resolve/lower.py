@@ -14,11 +14,11 @@ from energyc.resolve.terms import (
     Element,
     Index,
     Integer,
+    InverseSize,
     Power,
     Product,
     Reduce,
     Scalar,
-    Share,
     Slope,
     Stopped,
     Sum,
@@ -52,7 +52,9 @@ class Lowering:
         if len(value.axes) == len(axes):
             return permuted(self.graph, value.node, [value.axes.index(index) for index in axes])
         place = {index: k for k, index in enumerate(axes)}
-        return self.graph.spread(value.node, [index.known for index in axes], [place[index] for index in value.axes])
+        return self.graph.spread(
+            value.node, [index.known_dim for index in axes], [place[index] for index in value.axes]
+        )
 
     def value(self, term: Term) -> Value:
         """A term with its free indices for axes, in the order of their first occurrence."""
@@ -84,7 +86,7 @@ class Lowering:
 
     def _sum(self, values: Sequence[Value]) -> Value:
         axes = tuple(dict.fromkeys(index for value in values for index in value.axes))
-        dims = [index.known for index in axes]
+        dims = [index.known_dim for index in axes]
         place = {index: k for k, index in enumerate(axes)}
         spread = [(ONE, self._spread(value, dims, [place[index] for index in value.axes])) for value in values]
         return Value(self.graph.add(spread, dims), axes)
@@ -110,8 +112,8 @@ class Lowering:
         match term:
             case Scalar(coefficient=coefficient):
                 factors.scale(coefficient)
-            case Share(index=index):
-                factors.scale(Coefficient.symbol(index.known, -1))
+            case InverseSize(index=index):
+                factors.scale(Coefficient.symbol(index.known_dim, -1))
             case Integer(value=value):
                 factors.position(self.graph, value)
             case Truth(condition=condition):
@@ -164,5 +166,5 @@ class Lowering:
     def _guard(self, condition: IndexExpr, axes: Sequence[Index]) -> Guard:
         indices = indices_of(condition)
         local = condition.renumbered({index: k for k, index in enumerate(indices)})  # type: ignore[misc]
-        indicator = self.graph.indicator([index.known for index in indices], local)
+        indicator = self.graph.indicator([index.known_dim for index in indices], local)
         return Guard(indicator, tuple(axes.index(index) for index in indices))

@@ -20,9 +20,9 @@ UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 def estimate(network: Network) -> int:
     """Bytes in float32 of the params, the states and the largest quantity between them, for one sample."""
     sizes = network.extents
-    kept = [param.node for param in network.params.values()] + [state.node for state in network.states.values()]
+    stored = [param.node for param in network.params.values()] + [state.node for state in network.states.values()]
     return BYTES * (
-        sum(_count(node, sizes) for node in kept) + max((_count(n, sizes) for n in _made(network)), default=0)
+        sum(_count(node, sizes) for node in stored) + max((_count(n, sizes) for n in _computed(network)), default=0)
     )
 
 
@@ -33,17 +33,17 @@ def check_memory(context: Context, network: Network, budget: int = BUDGET) -> No
         return
     largest, span = _largest(context, network)
     dims = [f"{dim} = {network.extents[dim]}" for dim in dict.fromkeys(largest.dims)]
-    size = spoken(BYTES * _count(largest, network.extents))
+    size = in_units(BYTES * _count(largest, network.extents))
     context.reporter.error(
         "E0801",
-        f"this network needs about {spoken(needed)} of memory, and the limit is {spoken(budget)}",
+        f"this network needs about {in_units(needed)} of memory, and the limit is {in_units(budget)}",
         span,
         f"this alone is {size}",
         help=f"make {listed(dims)} smaller",
     )
 
 
-def _made(network: Network) -> Iterable[Node]:
+def _computed(network: Network) -> Iterable[Node]:
     """Every tensor that is computed; indicators and positions are not stored."""
     roots = [term.node for term in network.terms.values()]
     roots += [quantity.node for group in (network.lets, network.readouts) for quantity in group.values()]
@@ -61,22 +61,22 @@ def _largest(context: Context, network: Network) -> tuple[Node, Span]:
     named |= {state.node: state.span for state in network.states.values()}
     named |= {q.node: q.tree.left.span for q in (*network.lets.values(), *network.readouts.values())}
     named |= {term.family: term.tree.left.span for term in network.terms.values()}
-    made = max(_made(network), key=lambda node: _count(node, network.extents))
+    unnamed = max(_computed(network), key=lambda node: _count(node, network.extents))
     largest = max(named, key=lambda node: _count(node, network.extents))
-    if _count(made, network.extents) > _count(largest, network.extents):
-        return made, _owner(network, made)
+    if _count(unnamed, network.extents) > _count(largest, network.extents):
+        return unnamed, _owner(network, unnamed)
     return largest, named[largest]
 
 
 def _owner(network: Network, node: Node) -> Span:
-    """The equation that a tensor without a name stands in."""
+    """The equation that computes a tensor without a name."""
     for quantity in (*network.lets.values(), *network.readouts.values()):
         if node in walk([quantity.node]):
             return quantity.tree.left.span
     return next(term.tree.left.span for term in network.terms.values() if node in walk([term.node]))
 
 
-def spoken(count: int) -> str:
+def in_units(count: int) -> str:
     """``3.2 GiB``."""
     value, unit = float(count), 0
     while value >= 1024 and unit < len(UNITS) - 1:

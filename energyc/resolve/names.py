@@ -1,4 +1,4 @@
-"""What a file declares: every name once, apart from indices."""
+"""The names that a file declares, and the indices that it binds."""
 
 from __future__ import annotations
 
@@ -7,47 +7,29 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from energyc.diagnostics import Label, Span
-from energyc.resolve.reporter import Reporter
-from energyc.resolve.trees import plain_name
+from energyc.resolve.reporter import Reporter, did_you_mean
 from energyc.resolve.words import RESERVED_FUNCTIONS
 from energyc.syntax import ast
 
-#: How a kind of declaration is spoken of.
-SPOKEN = MappingProxyType(
-    {
-        "dim": "a dim",
-        "const": "a const",
-        "data": "a data binding",
-        "clamp": "a clamp",
-        "target": "a target",
-        "param": "a param",
-        "tie": "a tied param",
-        "state": "a state",
-        "let": "a let",
-        "fn": "a function",
-        "energy": "an energy",
-        "force": "a force",
-        "readout": "a readout",
-        "cost": "a cost",
-        "metric": "a metric",
-        "noise": "a part of a postponed block",
-        "layer": "a layer",
-    }
+#: The kinds that messages do not call by the word of their statement.
+_NOUNS = MappingProxyType(
+    {"data": "data binding", "fn": "function", "tie": "tied param", "postponed": "part of an unsupported block"}
 )
-#: The kinds whose names have elements.
-TENSORS = frozenset({"clamp", "target", "param", "tie", "state", "let", "readout", "noise"})
-#: Statements of the full language that this version does not carry out.
-POSTPONED = MappingProxyType(
+#: The kinds whose names stand for tensors.
+TENSORS = frozenset({"clamp", "target", "param", "tie", "state", "let", "readout", "postponed"})
+#: Statements of the full language that this version does not support.
+_UNSUPPORTED_EQUATIONS = MappingProxyType(
     {
         "flow": "`flow` is not yet supported: a state moves by minus the gradient of its energies plus forces",
         "next": "`next` is not yet supported; a state moves by its energies and forces",
     }
 )
+_UNSUPPORTED_BLOCK = "`{}` is not yet supported; write the states of one network"
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One declared name, the kind of its statement, and the part of the tree that declares it."""
+    """A declared name, the word of its statement, and the part of the tree that declares it."""
 
     name: str
     kind: str
@@ -55,14 +37,23 @@ class Entry:
     tree: ast.Tree
 
     @property
-    def spoken(self) -> str:
-        """``a param``."""
-        return SPOKEN[self.kind]
+    def noun(self) -> str:
+        """Its kind in a sentence: ``data binding``."""
+        return _NOUNS.get(self.kind, self.kind)
+
+    @property
+    def with_article(self) -> str:
+        """``a param``, ``an energy``."""
+        return f"{'an' if self.noun[0] in 'aeiou' else 'a'} {self.noun}"
+
+    def label(self, text: str = "declared here") -> Label:
+        """A label at the declaration."""
+        return Label(self.span, text)
 
 
 @dataclass
 class Names:
-    """All declared names, and the places where indices are bound."""
+    """All declared names, and the first place where each index is bound."""
 
     entries: dict[str, Entry] = field(default_factory=dict)
     indices: dict[str, Span] = field(default_factory=dict)
@@ -75,127 +66,123 @@ class Names:
         """The declarations of some kinds, in the order of the file."""
         return [entry for entry in self.entries.values() if entry.kind in kinds]
 
+    def find(
+        self, name: ast.Name, kinds: tuple[str, ...], reporter: Reporter, code: str, otherwise: str | None = None
+    ) -> Entry | None:
+        """The declaration of a name that must be of one of these kinds; any other is reported, and None.
+
+        ``otherwise`` is the help where no name of these kinds is spelt alike.
+        """
+        entry = self.get(name.text)
+        if entry is not None and entry.kind in kinds:
+            return entry
+        kind = " or ".join(_NOUNS.get(kind, kind) for kind in kinds)
+        message = (
+            f"`{name.text}` is {entry.with_article}, not a {kind}" if entry else f"there is no {kind} `{name.text}`"
+        )
+        known = [known.name for known in self.of_kind(*kinds)]
+        labels = [entry.label()] if entry else []
+        help = otherwise if entry else did_you_mean(name.text, known, otherwise)
+        reporter.error(code, message, name.span, labels=labels, help=help)
+        return None
+
 
 def collect(spec: ast.Spec, reporter: Reporter) -> Names:
-    """Every declaration of a file; two of one name, and names that are taken, are reported."""
+    """Every declaration of a file; a name declared twice or already taken is reported."""
     names = Names()
     for statement in spec.statements:
-        for name, kind, tree in _declared(statement, reporter):
-            if kind != "noise" or name.text not in names.entries:
+        _report_unsupported(statement, reporter)
+        for name, kind, tree in _declared(statement):
+            if kind != "postponed" or name.text not in names.entries:
                 _declare(names, Entry(name.text, kind, name.span, tree), reporter)
-        for index in _binders(statement):
+        for index in _bound_indices(statement):
             names.indices.setdefault(index.text, index.span)
     for text in names.indices.keys() & names.entries.keys():
-        if names.entries[text].kind == "dim":
-            continue  # better said where the index is introduced
-        _report_double_use(text, names, reporter)
+        if names.entries[text].kind != "dim":  # a dim is reported where it stands for an index
+            _report_double_use(names.entries[text], names.indices[text], reporter)
     return names
 
 
 def _declare(names: Names, entry: Entry, reporter: Reporter) -> None:
-    first = names.entries.get(entry.name)
-    if first is not None:
+    first = names.entries.setdefault(entry.name, entry)
+    if first is not entry:
         reporter.error(
             "E0202",
             f"`{entry.name}` is declared twice",
             entry.span,
             "declared again here",
-            labels=[Label(first.span, f"{first.spoken} of that name is here")],
-            help="give one of them another name",
+            labels=[first.label(f"first declared here, as {first.with_article}")],
+            help="rename one of them",
         )
-        return
-    if entry.name in RESERVED_FUNCTIONS:
-        reporter.error(
-            "E0203",
-            f"`{entry.name}` is a function of the language",
-            entry.span,
-            "cannot be declared",
-            help="choose another name",
-        )
-    names.entries[entry.name] = entry
+    elif entry.name in RESERVED_FUNCTIONS:
+        message = f"`{entry.name}` is a function of the language and cannot be declared"
+        reporter.error("E0203", message, entry.span, help="choose another name")
 
 
-def _report_double_use(text: str, names: Names, reporter: Reporter) -> None:
-    entry = names.entries[text]
+def _report_double_use(entry: Entry, index: Span, reporter: Reporter) -> None:
     reporter.error(
         "E0204",
-        f"`{text}` is both {entry.spoken} and an index",
-        names.indices[text],
+        f"`{entry.name}` is both {entry.with_article} and an index",
+        index,
         "an index here",
-        labels=[Label(entry.span, f"{entry.spoken} here")],
+        labels=[entry.label(f"{entry.with_article} here")],
         help="a name is one or the other in the whole file: rename the index",
     )
 
 
-def _declared(statement: ast.Statement, reporter: Reporter | None) -> Iterator[tuple[ast.Name, str, ast.Tree]]:
+def _declared(statement: ast.Statement) -> Iterator[tuple[ast.Name, str, ast.Tree]]:
+    """The names that a statement declares, each with its kind and tree."""
     match statement:
-        case ast.Definitions(word=word, items=items):
-            yield from ((item.name, word, item) for item in items)
-        case ast.Data(name=name):
-            yield name, "data", statement
-        case ast.Inputs(word=word, items=items):
+        case ast.Definitions(word=word, items=items) | ast.Inputs(word=word, items=items):
             yield from ((item.name, word, item) for item in items)
         case ast.Params(items=params):
             yield from ((item.name, "param", item) for item in params)
         case ast.States(items=states):
             yield from ((item.name, "state", item) for item in states)
+        case ast.Data(name=name):
+            yield name, "data", statement
         case ast.Function(name=name):
             yield name, "fn", statement
         case ast.Equation(word="force", term=ast.Name() as term):
             yield term, "force", statement
-        case ast.Equation(word="start"):
-            return
-        case ast.Equation(word=word) if word in POSTPONED:
-            _postponed(POSTPONED[word], Span(statement.span.start, statement.span.start + len(word)), reporter)
-        case ast.Equation(word=word, left=left):
+        case ast.Equation(word=word, left=left) if word not in ("start", *_UNSUPPORTED_EQUATIONS):
             yield left.name, word, statement
         case ast.Noise(name=name):
-            _postponed("`noise` is not yet supported", name.span, reporter)
-            yield name, "noise", statement
+            yield name, "postponed", statement
         case ast.Layer(name=name, body=body):
-            _postponed("`layer` is not yet supported; write the states of one network", name.span, reporter)
-            yield name, "layer", statement
-            yield from _inside(body)
-        case ast.Repeat(count=count, body=body):
-            _postponed("`repeat` is not yet supported; write the states of one network", count.span, reporter)
-            yield from _inside(body)
+            yield name, "postponed", statement
+            yield from _declared_in(body)
+        case ast.Repeat(body=body):
+            yield from _declared_in(body)
 
 
-def _inside(body: tuple[ast.Statement, ...]) -> Iterator[tuple[ast.Name, str, ast.Tree]]:
-    """The names that a postponed block declares, so that they are known where they are used."""
+def _declared_in(body: tuple[ast.Statement, ...]) -> Iterator[tuple[ast.Name, str, ast.Tree]]:
+    """The names that an unsupported block declares, so that their uses are not reported as unknown."""
     for statement in body:
-        yield from ((name, "noise", tree) for name, _, tree in _declared(statement, None))
+        yield from ((name, "postponed", tree) for name, _, tree in _declared(statement))
 
 
-def _postponed(message: str, span: Span, reporter: Reporter | None) -> None:
-    if reporter is not None:
-        reporter.error("E0190", message, span, "not yet")
+def _report_unsupported(statement: ast.Statement, reporter: Reporter) -> None:
+    match statement:
+        case ast.Equation(word=word, span=span) if word in _UNSUPPORTED_EQUATIONS:
+            reporter.unsupported(_UNSUPPORTED_EQUATIONS[word], Span(span.start, span.start + len(word)))
+        case ast.Noise(name=name):
+            reporter.unsupported("`noise` is not yet supported", name.span)
+        case ast.Layer(name=name):
+            reporter.unsupported(_UNSUPPORTED_BLOCK.format("layer"), name.span)
+        case ast.Repeat(count=count):
+            reporter.unsupported(_UNSUPPORTED_BLOCK.format("repeat"), count.span)
 
 
-def _binders(statement: ast.Statement) -> Iterator[ast.Name]:
+def _bound_indices(statement: ast.Statement) -> Iterator[ast.Name]:
     """Each index where it is bound: on left sides and in the brackets of reductions."""
-    if isinstance(statement, ast.Function):
-        yield from statement.indices or ()
-        yield from _bound_in(statement.body)
-    elif isinstance(statement, ast.Equation):
-        yield from (binder.name for binder in statement.left.indices or ())
-        yield from _bound_in(statement.right)
-
-
-def _bound_in(expr: ast.Expr) -> Iterator[ast.Name]:
-    stack: list[ast.Expr] = [expr]
-    while stack:
-        match stack.pop():
-            case ast.Unary(operand=operand):
-                stack.append(operand)
-            case ast.Binary(left=left, right=right):
-                stack += [right, left]
-            case ast.Compare(operands=operands):
-                stack.extend(operands)
-            case ast.Apply(slots=slots, guard=guard, arguments=arguments):
-                if arguments is not None:
-                    yield from (name for slot in slots or () if (name := plain_name(slot.expr)) is not None)
-                else:
-                    stack.extend(slot.expr for slot in slots or ())
-                stack.extend([guard] if guard else [])
-                stack.extend(argument.value for argument in arguments or ())
+    match statement:
+        case ast.Function(indices=indices, body=expr):
+            yield from indices or ()
+        case ast.Equation(left=ast.Left(indices=binders), right=expr):
+            yield from (binder.name for binder in binders or ())
+        case _:
+            return
+    for tree in ast.walk(expr):
+        if isinstance(tree, ast.Apply) and tree.arguments is not None:
+            yield from (name for slot in tree.slots or () if (name := ast.plain_name(slot.expr)) is not None)

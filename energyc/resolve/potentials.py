@@ -11,14 +11,13 @@ from fractions import Fraction
 from energyc.calculus import antiderivative
 from energyc.ir import ONE, Add, Coefficient, Einsum, Function, Graph, Input, Map, Node, walk
 from energyc.resolve.context import Context
-from energyc.resolve.lower import Lowering
 from energyc.syntax import ast
 
 Polynomial = dict[int, Node]
 LARGEST_DEGREE = 16
 
 
-def make_potential(context: Context, lowering: Lowering, tree: ast.Function, body: Node) -> Function | None:
+def make_potential(context: Context, tree: ast.Function, body: Node) -> Function | None:
     """The function whose slope is ``body``; one without a known closed form is reported."""
     primitive = integral(context.graph, body)
     if primitive is None:

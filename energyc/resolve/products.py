@@ -33,7 +33,7 @@ class Factors:
     def label(self, index: Index) -> int:
         """The label of an index."""
         if index not in self._labels:
-            self._labels[index] = self._fresh(index.known)
+            self._labels[index] = self._fresh(index.known_dim)
         return self._labels[index]
 
     def _fresh(self, dim: str) -> int:
@@ -80,7 +80,7 @@ class Factors:
         indices = indices_of(expr)
         labels = tuple(self.label(index) for index in indices)
         local = expr.renumbered({index: k for k, index in enumerate(indices)})  # type: ignore[misc]
-        return [index.known for index in indices], labels, local
+        return [index.known_dim for index in indices], labels, local
 
     def einsum(self, graph: Graph, out: Sequence[Index]) -> Node:
         """The product, summed over what is not in ``out``."""

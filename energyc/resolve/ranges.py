@@ -35,7 +35,7 @@ def check_windows(context: Context, frame: Frame) -> bool:
 
 
 def _check(context: Context, window: Window) -> bool:
-    sizes = {entry.name: context.sizes.size(entry.name) or 1 for entry in context.names.of_kind("dim")}
+    sizes = context.dim_sizes()
     size = sizes[window.dim]
     if any(expr.op == "read" for expr in window.place.walk()):
         return _report_unknown(context, window, "a place that an integer input is part of cannot be checked")
@@ -58,12 +58,12 @@ def _report_unknown(context: Context, window: Window, said: str) -> bool:
 def _can_be_tried(window: Window, sizes: Mapping[str, int]) -> bool:
     """Whether the range of a place is known by its form, or can be found position by position."""
     affine = _free_extremes(window.place, sizes) is not None
-    return affine or prod(sizes[index.known] for index in indices_of(window.place)) <= MOST_TRIED
+    return affine or prod(sizes[index.known_dim] for index in indices_of(window.place)) <= MOST_TRIED
 
 
 def _report(context: Context, window: Window, outside: int, size: int) -> None:
     shown = context.reporter.source.slice(window.span)
-    bounds = [f"{i.name} < {i.known} = {context.sizes.size(i.known)}" for i in indices_of(window.place)]
+    bounds = [f"{i.name} < {i.known_dim} = {context.sizes.size(i.known_dim)}" for i in indices_of(window.place)]
     where = f"change the dims, or leave out what lies outside: `where(0 <= {shown} < {window.dim}, ..., 0)`"
     context.reporter.error(
         "E0308",
@@ -87,7 +87,7 @@ def _extremes(window: Window, sizes: Mapping[str, int]) -> Extremes | None:
     if bounded is not None and bounded.least >= 0 and bounded.largest < sizes[window.dim]:
         return bounded
     indices = _joined(window.place, conditions)
-    if prod(sizes[index.known] for index in indices) <= MOST_TRIED:
+    if prod(sizes[index.known_dim] for index in indices) <= MOST_TRIED:
         return _tried(window.place, conditions, indices, sizes)
     assert bounded is not None
     return bounded
@@ -101,7 +101,7 @@ def _free_extremes(place: IndexExpr, sizes: Mapping[str, int]) -> Extremes | Non
         return None
     least = largest = affine.offset
     for k, stride in affine.strides:
-        reach = stride * (sizes[indices[k].known] - 1)
+        reach = stride * (sizes[indices[k].known_dim] - 1)
         least, largest = least + min(reach, 0), largest + max(reach, 0)
     return Extremes(least, largest)
 
@@ -192,8 +192,8 @@ def _grid(indices: Sequence[Index], sizes: Mapping[str, int]) -> dict[Index, Any
     grid: dict[Index, Any] = {}
     for k, index in enumerate(indices):
         shape = [1] * len(indices)
-        shape[k] = sizes[index.known]
-        grid[index] = np.arange(sizes[index.known], dtype=np.int64).reshape(shape)
+        shape[k] = sizes[index.known_dim]
+        grid[index] = np.arange(sizes[index.known_dim], dtype=np.int64).reshape(shape)
     return grid
 
 
@@ -201,7 +201,7 @@ def _kept(
     conditions: Sequence[IndexExpr], grid: Mapping[Index, Any], indices: Sequence[Index], sizes: Mapping[str, int]
 ) -> Any:
     """Where all conditions hold."""
-    kept = np.ones(tuple(sizes[index.known] for index in indices), dtype=bool)
+    kept = np.ones(tuple(sizes[index.known_dim] for index in indices), dtype=bool)
     for condition in conditions:
         kept &= _value(condition, grid, sizes)
     return kept

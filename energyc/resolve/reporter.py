@@ -1,4 +1,4 @@
-"""Where the findings of one run gather, and the help for a misspelt name."""
+"""Collects the diagnostics of one run, and words the help that several passes give."""
 
 from __future__ import annotations
 
@@ -10,10 +10,13 @@ from energyc.diagnostics import Diagnostic, Label, Source, Span, near
 
 @dataclass
 class Reporter:
-    """Collects diagnostics, each once; what was reported is poisoned by its finder, so that it is not met again."""
+    """Collects diagnostics, each once.
+
+    Whoever reports a mistake marks its subject as bad, so that no later pass reports it again.
+    """
 
     source: Source
-    found: list[Diagnostic] = field(default_factory=list)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
 
     def error(
         self,
@@ -42,30 +45,44 @@ class Reporter:
         """Report what is legal and probably not meant."""
         self._add(Diagnostic(code, message, span, "warning", text, tuple(labels), (), help))
 
+    def unsupported(self, message: str, span: Span | None, *, help: str | None = None) -> None:
+        """Report what the language has and this version does not."""
+        self.error("E0190", message, span, help=help)
+
+    def cycle(self, names: Sequence[str], span: Span, *, labels: Sequence[Label] = ()) -> None:
+        """Report a definition that depends on itself; ``names`` lead from it back to it."""
+        path = " -> ".join(f"`{name}`" for name in names)
+        self.error("E0207", f"`{names[0]}` is defined in terms of itself: {path}", span, labels=labels)
+
     def _add(self, diagnostic: Diagnostic) -> None:
-        if diagnostic not in self.found:
-            self.found.append(diagnostic)
+        if diagnostic not in self.diagnostics:
+            self.diagnostics.append(diagnostic)
 
     @property
     def failed(self) -> bool:
-        """Whether there is an error among the findings."""
-        return any(d.severity == "error" for d in self.found)
+        """Whether an error was reported."""
+        return any(d.severity == "error" for d in self.diagnostics)
 
     def in_order(self, severity: str | None = None) -> tuple[Diagnostic, ...]:
-        """The findings in the order of the text."""
-        chosen = [d for d in self.found if severity in (None, d.severity)]
+        """The diagnostics, or those of one severity, in the order of the text."""
+        chosen = [d for d in self.diagnostics if severity in (None, d.severity)]
         return tuple(sorted(chosen, key=lambda d: (d.span is None, d.span.start if d.span else 0)))
 
 
-def did_you_mean(word: str, among: Iterable[str], otherwise: str | None = None) -> str | None:
-    """The help for an unknown name."""
-    meant = near(word, among)
-    return f"did you mean `{meant[0]}`?" if meant else otherwise
+def did_you_mean(name: str, known: Iterable[str], otherwise: str | None = None) -> str | None:
+    """The help for an unknown name: the known one that is spelt like it, or ``otherwise``."""
+    similar = near(name, known)
+    return f"did you mean `{similar[0]}`?" if similar else otherwise
 
 
-def listed(names: Iterable[str], last: str = "and") -> str:
+def listed(names: Iterable[str], conjunction: str = "and") -> str:
     """``a, b and c``."""
-    words = list(names)
-    if len(words) < 2:
-        return "".join(words)
-    return f"{', '.join(words[:-1])} {last} {words[-1]}"
+    items = list(names)
+    if len(items) < 2:
+        return "".join(items)
+    return f"{', '.join(items[:-1])} {conjunction} {items[-1]}"
+
+
+def quoted(names: Iterable[str], conjunction: str = "and") -> str:
+    """```a`, `b` and `c```."""
+    return listed((f"`{name}`" for name in names), conjunction)

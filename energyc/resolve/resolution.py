@@ -1,4 +1,4 @@
-"""The pass: names, then sizes, then declarations, then equations, then settings, then what is true of the whole."""
+"""The pass: names, then sizes, then declarations, then equations, then settings, then checks of the whole."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from energyc.resolve.equations import Equations
 from energyc.resolve.lower import Lowering
 from energyc.resolve.memory import BUDGET, check_memory
 from energyc.resolve.names import collect
-from energyc.resolve.network import ConstraintSet, DataInput, Network, Param, Tie
+from energyc.resolve.network import ConstraintSet, DataInput, Network, Param, Quantity, Tie
+from energyc.resolve.params import Params
 from energyc.resolve.read import read_real
 from energyc.resolve.reporter import Reporter
 from energyc.resolve.settings import check_presets, layer_settings, layer_symbols
@@ -49,19 +50,19 @@ def resolve(
     try:
         return resolution.network()
     except RecursionError:
-        raise SpecError(source, [TOO_LONG]) from None
+        raise SpecError(source, [CHAIN_TOO_LONG]) from None
 
 
-TOO_LONG = Diagnostic(
+CHAIN_TOO_LONG = Diagnostic(
     "E0802",
-    "definitions lead to one another in a chain that is too long to follow",
-    help="write each dim, const and let after those that it is made of",
+    "a chain of definitions is too long to follow",
+    help="write each dim, const and let after those it is made of",
 )
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Declared:
-    """What the declarations gave."""
+    """What the declarations define."""
 
     clamps: dict[str, DataInput]
     targets: dict[str, DataInput]
@@ -91,7 +92,7 @@ class _Resolution:
         self.sizes = Sizes(self.names, reporter, symbols, self.bindings.size)
         self.bindings.sizes = self.sizes
         self.graph = Graph()
-        self.context = Context(self.names, reporter, self.graph, self.sizes, None, read_real)  # type: ignore[arg-type]
+        self.context = Context(self.names, reporter, self.graph, self.sizes, read_real)
         self.equations = Equations(self.context, Lowering(self.graph))
         self.context.definitions = self.equations
 
@@ -101,22 +102,45 @@ class _Resolution:
         self.sizes.compute()
         self.bindings.compute()
         network = self._typed(self._declarations())
-        if self._whole(network):
+        if self._is_complete(network):
             check_network(self.context, self.equations, self.bindings, network)
             check_memory(self.context, network, self.memory)
         if self.reporter.failed:
             raise SpecError(self.reporter.source, self.reporter.in_order())
         return replace(network, warnings=self.reporter.in_order("warning"))
 
+    def _declarations(self) -> _Declared:
+        declarations = Declarations(self.context, self.equations, self.bindings)
+        params = Params(declarations)
+        declared = _Declared({}, {}, {}, {}, {})
+        for statement in self.spec.statements:
+            match statement:
+                case ast.Inputs(word=word, items=items):
+                    inputs = declared.clamps if word == "clamp" else declared.targets
+                    inputs |= {i.name.text: data for i in items if (data := declarations.input(i, word)) is not None}
+                case ast.Params():
+                    declared.params.update((param.node.name, param) for param in params.read(statement))
+                case ast.States(items=states):
+                    read = {item.name.text: declarations.state(item) for item in states}
+                    declared.states.update((name, state) for name, state in read.items() if state is not None)
+        for statement in self.spec.statements:
+            if isinstance(statement, ast.Equation) and statement.word == "tie":
+                tie = read_tie(self.context, self.equations, statement)
+                if tie is not None:
+                    declared.ties[tie.name] = tie
+        return declared
+
     def _typed(self, declared: _Declared) -> Network:
         """The network of what could be read."""
         statements = Statements(self.context, self.equations, self.spec, declared.states)
-        lets, terms, answers, states = statements.lets(), statements.terms(), statements.answers(), statements.states()
+        lets, terms = statements.quantities("let"), statements.terms()
+        readouts, cost, metrics = statements.readouts(), statements.cost(), statements.scalars("metric")
+        states = statements.states()
         settings = layer_settings(self.spec, self.names, self.bindings, self.reporter, self.preset, self.overrides)
         relax = type_relax(settings["relax"], [state.name for state in self.names.of_kind("state")], self.reporter)
         nudge = type_nudge(settings["nudge"], self.reporter)
         params = [param.name for param in self.names.of_kind("param")]
-        train = type_train(settings["train"], params, answers["metric"], self.train_faults, self.reporter)
+        train = type_train(settings["train"], params, metrics, self.train_faults, self.reporter)
         return Network(
             name=self.spec.name.text,
             description=self.spec.description,
@@ -125,7 +149,7 @@ class _Resolution:
             graph=self.graph,
             sizes=self.sizes.dims,
             consts=self.sizes.consts,
-            bindings=self.bindings.made,
+            bindings=self.bindings.bindings,
             clamps=declared.clamps,
             targets=declared.targets,
             params=declared.params,
@@ -133,20 +157,20 @@ class _Resolution:
             states=states,
             lets=lets,
             terms=terms,
-            readouts=answers["readout"],
-            cost=next(iter(answers["cost"].values()), None),
-            metrics=answers["metric"],
+            readouts=readouts,
+            cost=cost,
+            metrics=metrics,
             relax=relax,
             nudge=nudge,
             train=train,
             presets=tuple(s.name.text for s in self.spec.statements if isinstance(s, ast.Preset)),
-            index_names=_index_names(lets, answers["readout"]),
+            index_names=_index_names(lets, readouts),
             warnings=(),
         )
 
-    def _whole(self, network: Network) -> bool:
-        """Whether every equation and declaration gave what it declares, so that the whole can be judged."""
-        given = [
+    def _is_complete(self, network: Network) -> bool:
+        """Whether every declaration and equation was read, so that the whole can be judged."""
+        groups = (
             network.terms,
             network.lets,
             network.readouts,
@@ -154,42 +178,17 @@ class _Resolution:
             network.params,
             network.ties,
             network.states,
-        ]
-        made = {name for group in given for name in group} | ({network.cost.name} if network.cost else set())
-        wanted = self.names.of_kind("energy", "force", "let", "readout", "cost", "metric", "param", "tie", "state")
-        unfinished = any(entry.name not in made for entry in wanted)
-        return not unfinished and not any(d.code == "E0190" for d in self.reporter.found)
-
-    def _declarations(self) -> _Declared:
-        declarations = Declarations(self.context, self.equations, self.bindings)
-        found = _Declared({}, {}, {}, {}, {})
-        for statement in self.spec.statements:
-            match statement:
-                case ast.Inputs(word=word, items=items):
-                    for item in items:
-                        data = declarations.input(item, word)
-                        if data is not None:
-                            (found.clamps if word == "clamp" else found.targets).setdefault(item.name.text, data)
-                case ast.Params():
-                    for param in declarations.params(statement):
-                        found.params.setdefault(param.node.name, param)
-                case ast.States(items=states):
-                    for state in states:
-                        entered = declarations.state(state)
-                        if entered is not None:
-                            found.states.setdefault(state.name.text, entered)
-        for statement in self.spec.statements:
-            if isinstance(statement, ast.Equation) and statement.word == "tie":
-                tie = read_tie(self.context, self.equations, statement)
-                if tie is not None:
-                    found.ties[tie.name] = tie
-        return found
+        )
+        read = {name for group in groups for name in group} | ({network.cost.name} if network.cost else set())
+        declared = self.names.of_kind("energy", "force", "let", "readout", "cost", "metric", "param", "tie", "state")
+        unsupported = any(diagnostic.code == "E0190" for diagnostic in self.reporter.diagnostics)
+        return not unsupported and all(entry.name in read for entry in declared)
 
 
-def _index_names(*groups: Mapping[str, object]) -> dict[Node, tuple[str, ...]]:
-    """The names by which the spec speaks of the axes of its named quantities."""
-    found: dict[Node, tuple[str, ...]] = {}
+def _index_names(*groups: Mapping[str, Quantity]) -> dict[Node, tuple[str, ...]]:
+    """The names by which the spec refers to the axes of its named quantities; the first where several share a node."""
+    names: dict[Node, tuple[str, ...]] = {}
     for group in groups:
         for quantity in group.values():
-            found.setdefault(quantity.node, quantity.indices)  # type: ignore[attr-defined]
-    return found
+            names.setdefault(quantity.node, quantity.indices)
+    return names

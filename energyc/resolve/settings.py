@@ -8,9 +8,10 @@ from fractions import Fraction
 
 from energyc.diagnostics import Span
 from energyc.resolve.bindings import Bindings
+from energyc.resolve.formulas import Real
 from energyc.resolve.names import Names
 from energyc.resolve.reporter import Reporter, did_you_mean, listed
-from energyc.resolve.sizes import Real, settable
+from energyc.resolve.sizes import settable
 from energyc.resolve.written import written
 from energyc.syntax import ast
 
@@ -51,14 +52,18 @@ def _set_symbol(
     entry = names.get(key)
     known = settable(names)
     if entry is None or entry.kind not in ("dim", "const"):
-        said = f"`{key}` is {entry.spoken} and cannot be set" if entry else f"there is no dim or const `{key}` to set"
+        said = (
+            f"`{key}` is {entry.with_article} and cannot be set"
+            if entry
+            else f"there is no dim or const `{key}` to set"
+        )
         reporter.error(
             "E0215", said, span, help=did_you_mean(key, known, f"these can be set: {listed(known)}" if known else None)
         )
     elif isinstance(value, Fraction | float):
         found[key] = (value, span)
     else:
-        reporter.error("E0216", f"{entry.spoken} is a number, and `{key}` is set to `{written(value)}`", span)
+        reporter.error("E0216", f"{entry.with_article} is a number, and `{key}` is set to `{written(value)}`", span)
 
 
 def plain(given: object) -> object:
@@ -118,9 +123,7 @@ def layer_settings(
     for statement in spec.statements:
         if isinstance(statement, ast.Settings):
             if statement.index is not None:
-                reporter.error(
-                    "E0190", "numbered steps of `relax` are not yet supported", statement.index.span, "not yet"
-                )
+                reporter.unsupported("numbered steps of `relax` are not yet supported", statement.index.span)
             for pair in statement.pairs:
                 found[statement.word][pair.path] = Setting(bindings.option(pair.value), pair.span)
     for path, setting in _outer(spec, bindings, reporter, preset, overrides):

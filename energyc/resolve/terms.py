@@ -1,7 +1,7 @@
-"""Expressions once every name is resolved: what stands between the tree of the text and the graph.
+"""Expressions once every name is resolved: between the tree of the text and the graph.
 
-Indices are objects, not names, so that nothing can be captured when a function is put in its place. The dim of an
-index is found while an equation is read; the graph is made when all of them are known.
+Indices are objects, not names, so that nothing is captured when a function is inlined. The dim of an index is inferred
+while an equation is read; the graph is built when all of them are known.
 """
 
 from __future__ import annotations
@@ -15,7 +15,11 @@ from energyc.ir import Coefficient, Function, IndexExpr, Node
 
 @dataclass(eq=False)
 class Index:
-    """An index where it is bound; ``dim`` is filled in at the first place that tells it, ``reason`` is that place."""
+    """An index where it is bound.
+
+    ``dim`` is filled in at the first place that determines it, ``reason``; ``poisoned`` says that a mistake about it
+    was reported.
+    """
 
     name: str
     span: Span
@@ -24,9 +28,9 @@ class Index:
     poisoned: bool = False
 
     @property
-    def known(self) -> str:
-        """The dim, which has been found."""
-        assert self.dim is not None, f"the dim of index {self.name} was not found"
+    def known_dim(self) -> str:
+        """The dim, once it was inferred."""
+        assert self.dim is not None, f"the dim of index {self.name} was not inferred"
         return self.dim
 
 
@@ -56,12 +60,12 @@ class Term:
 
 @dataclass(frozen=True, eq=False)
 class Bad(Term):
-    """What a mistake was already reported in."""
+    """A term with a mistake in it, which was reported."""
 
 
 @dataclass(frozen=True, eq=False)
 class Scalar(Term):
-    """An exact number; ``integer`` is the same as an index expression, where it is made of integers and dims."""
+    """An exact number; ``integer`` is its index expression where it is made of integers and dims."""
 
     coefficient: Coefficient
     integer: IndexExpr | None = None
@@ -83,8 +87,8 @@ class Element(Term):
 
 
 @dataclass(frozen=True, eq=False)
-class Share(Term):
-    """``1 / D`` for the dim D of an index, which is found only when the equation was read whole."""
+class InverseSize(Term):
+    """``1 / D`` for the dim D of an index, which may be inferred only later in the equation."""
 
     index: Index
 
@@ -137,7 +141,7 @@ class Slope(Term):
 
 @dataclass(frozen=True, eq=False)
 class Reduce(Term):
-    """``sum``, ``logsumexp``, ``max`` (the indices go), ``softmax``, ``argmax`` (they stay) of the guarded entries."""
+    """``sum``, ``logsumexp``, ``max``, which drop the indices, ``softmax``, ``argmax``, which keep them."""
 
     kind: str
     indices: tuple[Index, ...]
@@ -155,7 +159,7 @@ class Stopped(Term):
 
 @dataclass(frozen=True)
 class Window:
-    """A place that must lie in its dim, and the conditions under which it is read: checked when all sizes are known."""
+    """A place that must lie in its dim wherever the conditions hold; checked when all sizes are known."""
 
     place: IndexExpr
     dim: str
@@ -166,7 +170,7 @@ class Window:
 
 @dataclass
 class Frame:
-    """What is gathered while one equation is read."""
+    """What is collected while one equation is read; ``reads`` is where each name is first read."""
 
     owner: str
     span: Span

@@ -58,8 +58,7 @@ class Typed:
         """Report what cannot be set yet."""
         for key in LATER[self.block]:
             if key in self.given:
-                said = f"`{self.block}.{key}` is not yet supported"
-                self.reporter.error("E0190", said, self.given[key].span, "not yet")
+                self.reporter.unsupported(f"`{self.block}.{key}` is not yet supported", self.given[key].span)
 
     def check(self, known: Iterable[str], dotted: str = "") -> None:
         """Report the keys that are not known; ``dotted`` is the one that may be of a single state or param."""
@@ -103,13 +102,13 @@ def _solver(setting: Setting | None, reporter: Reporter) -> str:
         return "gradient"
     word = setting.value.word if isinstance(setting.value, Call) else setting.value
     if word == "anderson":
-        reporter.error("E0190", "the solver `anderson` is not yet supported", setting.span, "not yet")
+        reporter.unsupported("the solver `anderson` is not yet supported", setting.span)
     elif not isinstance(word, str) or word not in SOLVERS:
         help = did_you_mean(written(word), SOLVERS, f"the solvers are {listed(SOLVERS)}")
         reporter.error("E0542", f"there is no solver `{written(word)}`", setting.span, help=help)
     elif isinstance(setting.value, Call):
-        said = f"options of the solver `{word}` are not yet supported"
-        reporter.error("E0190", said, setting.span, "not yet", help=f"write solver = {word}")
+        message = f"options of the solver `{word}` are not yet supported"
+        reporter.unsupported(message, setting.span, help=f"write solver = {word}")
     else:
         return word
     return "gradient"

@@ -9,14 +9,14 @@ SCALAR = tuple(name for name, function in FUNCTIONS.items() if function.nameable
 #: Reductions whose indices go.
 REDUCTIONS = ("sum", "mean", "max", "variance", "logsumexp")
 #: What works along its index and keeps it.
-KEEPERS = ("softmax", "layernorm", "rmsnorm", "standardize")
+NORMALISERS = ("softmax", "layernorm", "rmsnorm", "standardize")
 #: Answers compared with integer targets.
 SCORES = ("cross_entropy", "correct")
 OTHERS = ("where", "frozen", "detach", "grad")
 #: Every name that a spec cannot declare.
-RESERVED_FUNCTIONS = frozenset((*SCALAR, *REDUCTIONS, *KEEPERS, *SCORES, *OTHERS))
+RESERVED_FUNCTIONS = frozenset((*SCALAR, *REDUCTIONS, *NORMALISERS, *SCORES, *OTHERS))
 #: What works along an index.
-INDEXED = frozenset((*REDUCTIONS, *KEEPERS, *SCORES))
+INDEXED = frozenset((*REDUCTIONS, *NORMALISERS, *SCORES))
 
 SETS = ("standardized", "sphere", "simplex", "nonnegative")
 LAWS = {"normal": (0, 1), "uniform": (1, 2), "glorot": (0, 0), "kaiming": (0, 0), "zeros": (0, 0), "ones": (0, 0)}

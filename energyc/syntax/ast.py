@@ -5,7 +5,8 @@ Statements keep the order of the file. Numbers are exact fractions.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
 from fractions import Fraction
 
 from energyc.diagnostics import Span
@@ -359,3 +360,28 @@ class Spec(Tree):
     name: Name
     description: str
     statements: tuple[Statement, ...]
+
+
+# ------------------------------------------------------------------ traversal
+
+
+def children(tree: Tree) -> Iterator[Tree]:
+    """The trees directly inside a tree, in the order of its fields."""
+    for field in fields(tree):
+        value = getattr(tree, field.name)
+        yield from (child for child in (value if isinstance(value, tuple) else (value,)) if isinstance(child, Tree))
+
+
+def walk(tree: Tree) -> Iterator[Tree]:
+    """A tree and all trees inside it, each before those inside it, without recursion."""
+    pending = [tree]
+    while pending:
+        tree = pending.pop()
+        yield tree
+        pending.extend(reversed(list(children(tree))))
+
+
+def plain_name(expr: Expr) -> Name | None:
+    """The name that an expression consists of, or None where it is more than a name."""
+    plain = isinstance(expr, Apply) and not expr.prime and expr.slots is None and expr.arguments is None
+    return expr.name if isinstance(expr, Apply) and plain else None

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterator
-
 from energyc.diagnostics import Diagnostic, Span
 from energyc.syntax import ast
 from energyc.syntax.scan import CLOSERS, OPENERS, Scanned
@@ -31,18 +28,10 @@ def too_deep(spec: ast.Spec) -> list[Diagnostic]:
         if depth > DEEPEST:
             deep.setdefault(statement.span.start, _too_deep(tree.span, "this expression"))
             continue
-        for child in _children(tree):
+        for child in ast.children(tree):
             inner = isinstance(child, ast.Statement)
             stack.append((child, child if inner else statement, depth + isinstance(child, ast.Expr)))
     return [deep[start] for start in sorted(deep)]
-
-
-def _children(tree: ast.Tree) -> Iterator[ast.Tree]:
-    for field in dataclasses.fields(tree):
-        value = getattr(tree, field.name)
-        for child in value if isinstance(value, tuple) else (value,):
-            if isinstance(child, ast.Tree):
-                yield child
 
 
 def _too_deep(span: Span, what: str) -> Diagnostic:

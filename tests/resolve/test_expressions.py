@@ -176,5 +176,5 @@ def test_a_sum_of_five_thousand_terms() -> None:
     expr: ast.Expr = ast.Number(here, Fraction(1), "1")
     for _ in range(5000):
         expr = ast.Binary(here, "+", expr, ast.Number(here, Fraction(1), "1"))
-    total = read_real(None, Scope(Frame("test", here)), expr)  # type: ignore[arg-type]
+    total = read_real(Scope(None, Frame("test", here)), expr)  # type: ignore[arg-type]
     assert isinstance(total, Scalar) and total.coefficient.value == 5001

@@ -1,134 +1,131 @@
-"""Calls: who reads ``NAME[...](...)``."""
+"""Calls ``NAME[...](...)``: which reader each goes to."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from fractions import Fraction
+from types import MappingProxyType
 
-from energyc.diagnostics import Label
 from energyc.functions import FUNCTIONS, Domain
 from energyc.ir import Function
 from energyc.resolve.algebra import add, is_zero, multiply
-from energyc.resolve.context import Context, Scope
-from energyc.resolve.read import arguments, reductions, scores, userfns
+from energyc.resolve.context import Scope
+from energyc.resolve.read.arguments import read_arguments
 from energyc.resolve.read.conditions import negated, read_condition
 from energyc.resolve.read.exact import is_positive, known_value
+from energyc.resolve.read.reductions import read_normaliser, read_reduction
+from energyc.resolve.read.scores import read_score
+from energyc.resolve.read.userfns import read_user_call
 from energyc.resolve.reporter import did_you_mean
 from energyc.resolve.terms import Apply, Bad, Scalar, Stopped, Term, Truth
-from energyc.resolve.words import INDEXED, KEEPERS, REDUCTIONS, RESERVED_FUNCTIONS, SCALAR, SCORES
+from energyc.resolve.words import INDEXED, REDUCTIONS, RESERVED_FUNCTIONS, SCALAR, SCORES
 from energyc.syntax import ast
 
 HALF = Fraction(1, 2)
 
 
-def read_call(context: Context, scope: Scope, expr: ast.Apply) -> Term:
+def read_call(scope: Scope, expr: ast.Apply) -> Term:
     """A function of the language, or one of the file."""
     name = expr.name.text
-    if name in INDEXED:
-        return _indexed(context, scope, expr)
-    if name in SCALAR:
-        return _scalar(context, scope, expr)
-    if name == "where":
-        return _where(context, scope, expr)
-    if name in ("frozen", "detach"):
-        return _stopped(context, scope, expr)
-    if name == "grad":
-        context.reporter.error("E0190", "`grad` is not yet supported", expr.name.span, "not yet")
-        return Bad(expr.span)
-    entry = context.names.get(name)
+    entry = scope.names.get(name)
+    if name in _READERS:
+        return _READERS[name](scope, expr)
     if entry is not None and entry.kind == "fn":
-        return userfns.read_user_call(context, scope, expr, entry)
-    _report_unknown(context, expr)
+        return read_user_call(scope, expr, entry)
+    if entry is not None:
+        scope.reporter.error(
+            "E0205",
+            f"`{name}` is {entry.with_article} and cannot be called",
+            expr.name.span,
+            labels=[entry.label()],
+            help="write a product with `*`",
+        )
+    else:
+        _report_unknown(scope, expr.name)
     return Bad(expr.span)
 
 
-def _report_unknown(context: Context, expr: ast.Apply) -> None:
-    name = expr.name.text
-    entry = context.names.get(name)
-    if entry is not None:
-        context.reporter.error(
-            "E0205",
-            f"`{name}` is {entry.spoken} and cannot be applied",
-            expr.name.span,
-            labels=[Label(entry.span, "declared here")],
-            help="write a product with `*`",
-        )
-        return
-    known = [*RESERVED_FUNCTIONS, *(e.name for e in context.names.of_kind("fn"))]
-    context.reporter.error(
-        "E0206", f"there is no function `{name}`", expr.name.span, "unknown", help=did_you_mean(name, known)
-    )
+def _report_unknown(scope: Scope, name: ast.Name) -> None:
+    known = [*RESERVED_FUNCTIONS, *(entry.name for entry in scope.names.of_kind("fn"))]
+    scope.reporter.error("E0206", f"there is no function `{name.text}`", name.span, help=did_you_mean(name.text, known))
 
 
-def _indexed(context: Context, scope: Scope, expr: ast.Apply) -> Term:
+def _read_indexed(scope: Scope, expr: ast.Apply) -> Term:
     name = expr.name.text
     if expr.prime:
-        context.reporter.error("E0408", f"`{name}` works along an index and has no slope", expr.name.span)
+        scope.reporter.error("E0408", f"`{name}` works along an index and has no slope", expr.name.span)
         return Bad(expr.span)
     if not expr.slots:
-        context.reporter.error(
-            "E0405",
-            f"`{name}` needs the index it works along",
-            expr.name.span,
-            help=f"write `{name}[k](...)` with an index of yours",
-        )
+        help = f"write `{name}[k](...)` with an index of yours"
+        scope.reporter.error("E0405", f"`{name}` needs the index it works along", expr.name.span, help=help)
         return Bad(expr.span)
-    if name in REDUCTIONS:
-        return reductions.read_reduction(context, scope, expr)
-    if name in KEEPERS:
-        return reductions.read_keeper(context, scope, expr)
-    assert name in SCORES
-    return scores.read_score(context, scope, expr)
+    if name in SCORES:
+        return read_score(scope, expr)
+    return (read_reduction if name in REDUCTIONS else read_normaliser)(scope, expr)
 
 
-def _scalar(context: Context, scope: Scope, expr: ast.Apply) -> Term:
-    given = arguments.read(context, scope, expr, ("u",))
-    if given is None:
+def _read_scalar(scope: Scope, expr: ast.Apply) -> Term:
+    arguments = read_arguments(scope, expr, ("u",))
+    if arguments is None:
         return Bad(expr.span)
-    argument = given["u"]
+    argument, name = arguments["u"], expr.name.text
     if isinstance(argument, Bad):
         return argument
-    name = expr.name.text
     domain = FUNCTIONS[name].domain
-    if domain is not None and _outside(context, domain, argument):
-        context.reporter.error("E0702", f"`{name}` of this number has no value", expr.span, help=domain.rule)
+    if domain is not None and _is_outside(scope, domain, argument):
+        scope.reporter.error("E0702", f"`{name}` of this number is undefined", expr.span, help=domain.rule)
         return Bad(expr.span)
-    if name == "sqrt" and not expr.prime and isinstance(argument, Scalar) and is_positive(context, argument):
+    if name == "sqrt" and not expr.prime and isinstance(argument, Scalar) and is_positive(scope.context, argument):
         root = argument.coefficient.power(HALF)
         if root is not None:
             return Scalar(expr.span, root)
     return Apply(expr.span, Function(name), argument, expr.prime)
 
 
-def _outside(context: Context, domain: Domain, argument: Term) -> bool:
-    """Whether a number lies where a function has no value."""
-    value = known_value(context, argument)
+def _is_outside(scope: Scope, domain: Domain, argument: Term) -> bool:
+    """Whether a known number lies where a function is undefined."""
+    value = known_value(scope.context, argument)
     return value is not None and (value < 0 or (value == 0 and not domain.zero))
 
 
-def _where(context: Context, scope: Scope, expr: ast.Apply) -> Term:
+def _read_where(scope: Scope, expr: ast.Apply) -> Term:
     if expr.arguments is None or len(expr.arguments) != 3 or expr.slots or expr.prime:
-        context.reporter.error(
-            "E0405", "`where` takes a condition and two values", expr.span, help="write `where(k == label, 1, 0)`"
-        )
+        help = "write `where(k == label, 1, 0)`"
+        scope.reporter.error("E0405", "`where` takes a condition and two values", expr.span, help=help)
         return Bad(expr.span)
-    test, yes, no = (argument.value for argument in expr.arguments)
-    condition = read_condition(context, scope, test)
+    test, if_true, if_false = (argument.value for argument in expr.arguments)
+    condition = read_condition(scope, test)
     opposite = negated(condition)
-    a = context.real(scope.under(condition), yes)
-    b = context.real(scope.under(opposite), no)
-    if condition is None or opposite is None:
-        return Bad(expr.span)
-    branches = [(condition, a), (opposite, b)]
-    if any(isinstance(value, Bad) for value in (a, b)):
-        return Bad(expr.span)
-    parts = [
-        (1, multiply([Truth(test.span, when), value], expr.span)) for when, value in branches if not is_zero(value)
+    branches = [
+        (condition, scope.under(condition).real(if_true)),
+        (opposite, scope.under(opposite).real(if_false)),
     ]
-    return add(parts, expr.span)
+    terms = [
+        (1, multiply([Truth(test.span, when), value], expr.span))
+        for when, value in branches
+        if when is not None and not is_zero(value)
+    ]
+    return Bad(expr.span) if condition is None else add(terms, expr.span)
 
 
-def _stopped(context: Context, scope: Scope, expr: ast.Apply) -> Term:
-    given = arguments.read(context, scope, expr, ("e",))
-    if given is None or isinstance(given["e"], Bad):
+def _read_stopped(scope: Scope, expr: ast.Apply) -> Term:
+    arguments = read_arguments(scope, expr, ("e",))
+    if arguments is None or isinstance(arguments["e"], Bad):
         return Bad(expr.span)
-    return Stopped(expr.span, expr.name.text, given["e"])
+    return Stopped(expr.span, expr.name.text, arguments["e"])
+
+
+def _read_grad(scope: Scope, expr: ast.Apply) -> Term:
+    scope.reporter.unsupported("`grad` is not yet supported", expr.name.span)
+    return Bad(expr.span)
+
+
+_READERS: Mapping[str, Callable[[Scope, ast.Apply], Term]] = MappingProxyType(
+    {
+        **dict.fromkeys(INDEXED, _read_indexed),
+        **dict.fromkeys(SCALAR, _read_scalar),
+        **dict.fromkeys(("frozen", "detach"), _read_stopped),
+        "where": _read_where,
+        "grad": _read_grad,
+    }
+)

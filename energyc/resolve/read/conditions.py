@@ -3,78 +3,73 @@
 from __future__ import annotations
 
 from functools import reduce
+from itertools import pairwise
 
 from energyc.diagnostics import Span
 from energyc.ir import IndexExpr, Input
-from energyc.resolve.context import Context, Scope, run_over
+from energyc.resolve.context import Scope, run_over
 from energyc.resolve.names import TENSORS
-from energyc.resolve.read.places import combine, read_integer
+from energyc.resolve.read.places import combined, read_integer
 from energyc.resolve.terms import plain_index
 from energyc.syntax import ast
 
+_OPPOSITES = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
-def read_condition(context: Context, scope: Scope, expr: ast.Expr) -> IndexExpr | None:
-    """A guard: comparisons of index expressions with and, or, not; None where it is none."""
+
+def read_condition(scope: Scope, expr: ast.Expr) -> IndexExpr | None:
+    """Comparisons of index expressions, joined by and, or, not; None where it is none of these, which is reported."""
     match expr:
         case ast.Unary(op="not", operand=operand):
-            return negated(read_condition(context, scope, operand))
+            return negated(read_condition(scope, operand))
         case ast.Binary(op="and" | "or"):
-            return _logic(context, scope, expr)
+            return _read_connective(scope, expr)
         case ast.Compare():
-            return _comparison(context, scope, expr)
-        case ast.Apply(name=name) if (
-            name.text in context.names.entries and context.names.entries[name.text].kind in TENSORS
-        ):
-            if context.definitions.tensor(name.text) is None:
+            return _read_comparison(scope, expr)
+        case ast.Apply(name=name) if (entry := scope.names.get(name.text)) is not None and entry.kind in TENSORS:
+            if scope.context.definitions.tensor(name.text) is None:
                 return None
-    context.reporter.error(
-        "E0402",
-        "a number stands where a condition is expected",
-        expr.span,
-        help="compare it: `s <= t`, `n != m`, `k == label`",
-    )
+    help = "compare it: `s <= t`, `n != m`, `k == label`"
+    scope.reporter.error("E0402", "expected a condition, found a number", expr.span, help=help)
     return None
 
 
-def _logic(context: Context, scope: Scope, expr: ast.Binary) -> IndexExpr | None:
+def _read_connective(scope: Scope, expr: ast.Binary) -> IndexExpr | None:
+    """A chain of ``and`` or of ``or``, however long."""
     parts: list[ast.Expr] = []
     rest: ast.Expr = expr
     while isinstance(rest, ast.Binary) and rest.op == expr.op:
         parts.append(rest.right)
         rest = rest.left
-    conditions = [read_condition(context, scope, part) for part in [rest, *reversed(parts)]]
-    return reduce(lambda a, b: combine(expr.op, [a, b]), conditions)
+    conditions = [read_condition(scope, part) for part in [rest, *reversed(parts)]]
+    return reduce(lambda a, b: combined(expr.op, a, b), conditions)
 
 
-def _comparison(context: Context, scope: Scope, expr: ast.Compare) -> IndexExpr | None:
-    read = [read_integer(context, scope, operand) for operand in expr.operands]
-    sides = [side for side in read if side is not None]
-    if len(sides) < len(read):
+def _read_comparison(scope: Scope, expr: ast.Compare) -> IndexExpr | None:
+    sides = [side for operand in expr.operands if (side := read_integer(scope, operand)) is not None]
+    if len(sides) < len(expr.operands):
         return None
-    pairs = list(zip(expr.ops, sides, sides[1:], strict=False))
-    for (_, a, b), operand in zip(pairs, expr.operands[1:], strict=True):
-        _check_nominal(context, a, b, operand.span)
-        _check_nominal(context, b, a, operand.span)
-    return reduce(lambda a, b: IndexExpr("and", (a, b)), [IndexExpr(op, (a, b)) for op, a, b in pairs])
+    pairs = list(pairwise(sides))
+    for (a, b), operand in zip(pairs, expr.operands[1:], strict=True):
+        _run_over_values(scope, a, b, operand.span)
+        _run_over_values(scope, b, a, operand.span)
+    comparisons = [IndexExpr(op, pair) for op, pair in zip(expr.ops, pairs, strict=True)]
+    return reduce(lambda a, b: IndexExpr("and", (a, b)), comparisons)
 
 
-def _check_nominal(context: Context, index: IndexExpr, value: IndexExpr, span: Span) -> None:
+def _run_over_values(scope: Scope, side: IndexExpr, other: IndexExpr, span: Span) -> None:
     """An index compared with an integer input runs over the dim that the input takes its values in."""
-    plain = plain_index(index)
-    source = value.args[0] if value.op == "read" else None
-    if plain is not None and isinstance(source, Input) and source.over is not None:
-        run_over(context, plain, source.over, span, context.names.entries[source.name].span)
-
-
-OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+    index = plain_index(side)
+    source = other.args[0] if other.op == "read" else None
+    if index is not None and isinstance(source, Input) and source.over is not None:
+        run_over(scope.context, index, source.over, span, scope.names.entries[source.name].span)
 
 
 def negated(condition: IndexExpr | None) -> IndexExpr | None:
-    """The opposite of a condition."""
+    """The opposite of a condition; None stays None."""
     if condition is None:
         return None
-    if condition.op in OPPOSITE:
-        return IndexExpr(OPPOSITE[condition.op], condition.args)
+    if condition.op in _OPPOSITES:
+        return IndexExpr(_OPPOSITES[condition.op], condition.args)
     if condition.op == "not":
         return condition.parts[0]
     return IndexExpr("not", (condition,))

@@ -1,4 +1,4 @@
-"""What is known of exact numbers while an equation is read."""
+"""The values of exact numbers while an equation is read."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from energyc.resolve.terms import Product, Scalar, Term
 
 #: Bits of a numerator or denominator: exact numbers do not grow without end.
 LONGEST = 20_000
+#: Below the largest exponent of a float64.
+LARGEST_LOG2 = 1000
 
 
 def exact_value(context: Context, term: Term) -> Fraction | None:
-    """The value of a number made of literals, dims and exact consts."""
+    """The exact value of a number made of literals, dims and exact consts; None for any other term."""
     if not isinstance(term, Scalar):
         return None
     total = term.coefficient.value
@@ -46,21 +48,18 @@ def _positive_symbol(context: Context, name: str) -> bool:
     return const is not None and const.value > 0
 
 
-def in_range(term: Term) -> bool:
+def is_representable(term: Term) -> bool:
     """Whether the number of a term, or in front of its factors, is one that floating point can hold."""
     front = term.factors[0] if isinstance(term, Product) else term
     if not isinstance(front, Scalar):
         return True
     value = front.coefficient.value
-    return abs(value.numerator.bit_length() - value.denominator.bit_length()) < 1000 and _short(value)
-
-
-def _short(value: Fraction) -> bool:
-    return max(value.numerator.bit_length(), value.denominator.bit_length()) < LONGEST
+    bits = value.numerator.bit_length(), value.denominator.bit_length()
+    return abs(bits[0] - bits[1]) < LARGEST_LOG2 and max(bits) < LONGEST
 
 
 def known_value(context: Context, term: Term) -> float | None:
-    """The value of an exact number with the sizes and consts of today."""
+    """The value of a number made of literals, dims and consts, in floating point."""
     if not isinstance(term, Scalar):
         return None
     values: dict[str, float] = {}

@@ -1,4 +1,4 @@
-"""Real expressions: the arithmetic, and who reads what stands in it."""
+"""Real expressions: arithmetic, and which reader each name in it goes to."""
 
 from __future__ import annotations
 
@@ -6,107 +6,101 @@ from energyc.diagnostics import Span
 from energyc.ir import Coefficient, Function
 from energyc.ir.indexing import IndexExpr
 from energyc.resolve.algebra import add, divide, is_zero, multiply, negate, number, power
-from energyc.resolve.context import Context, Scope
+from energyc.resolve.context import Scope
 from energyc.resolve.read.access import read_element
 from energyc.resolve.read.calls import read_call
-from energyc.resolve.read.exact import exact_value, in_range, is_positive, known_value
+from energyc.resolve.read.exact import exact_value, is_positive, is_representable, known_value
 from energyc.resolve.terms import Apply, Bad, Integer, Scalar, Term, position_of
 from energyc.syntax import ast
 
+LARGEST_EXPONENT = 1024
 
-def read_real(context: Context, scope: Scope, expr: ast.Expr) -> Term:
+
+def read_real(scope: Scope, expr: ast.Expr) -> Term:
     """An expression as a real number for each position of its indices."""
-    term = _read(context, scope, expr)
-    if in_range(term):
+    term = _read(scope, expr)
+    if is_representable(term):
         return term
-    context.reporter.error("E0704", "a number here is outside the range of floating point", expr.span)
-    return Bad(expr.span)
+    return _bad(scope, "E0704", "a number here is outside the range of floating point", expr.span)
 
 
-def _read(context: Context, scope: Scope, expr: ast.Expr) -> Term:
+def _bad(scope: Scope, code: str, message: str, span: Span, *, help: str | None = None) -> Bad:
+    scope.reporter.error(code, message, span, help=help)
+    return Bad(span)
+
+
+def _read(scope: Scope, expr: ast.Expr) -> Term:
     match expr:
         case ast.Number(value=value):
             return number(value, expr.span)
         case ast.Unary(op="-", operand=operand):
-            return negate(read_real(context, scope, operand))
+            return negate(read_real(scope, operand))
         case ast.Binary(op="+" | "-"):
-            return _sum(context, scope, expr)
+            return _read_sum(scope, expr)
         case ast.Binary(op="*" | "/"):
-            return _product(context, scope, expr)
-        case ast.Binary(op="^", left=left, right=right):
-            return _power(context, scope, expr, read_real(context, scope, left), right)
+            return _read_product(scope, expr)
+        case ast.Binary(op="^"):
+            return _read_power(scope, expr)
         case ast.Apply(arguments=None):
-            return _named(context, scope, expr)
+            return _read_named(scope, expr)
         case ast.Apply():
-            return read_call(context, scope, expr)
+            return read_call(scope, expr)
         case ast.Field():
-            return _field(context, expr)
-    context.reporter.error(
-        "E0401",
-        "a condition stands where a number is expected",
-        expr.span,
-        help="write `where(CONDITION, a, b)` to make a number of it",
-    )
-    return Bad(expr.span)
+            return _read_field(scope, expr)
+    help = "write `where(CONDITION, a, b)` to make a number of it"
+    return _bad(scope, "E0401", "expected a number, found a condition", expr.span, help=help)
 
 
-def _sum(context: Context, scope: Scope, expr: ast.Binary) -> Term:
-    """A chain of + and -, however long."""
-    parts: list[tuple[int, ast.Expr]] = []
-    rest: ast.Expr = expr
-    while isinstance(rest, ast.Binary) and rest.op in ("+", "-"):
-        parts.append((1 if rest.op == "+" else -1, rest.right))
-        rest = rest.left
-    parts.append((1, rest))
-    return add([(sign, read_real(context, scope, part)) for sign, part in reversed(parts)], expr.span)
+def _operands(expr: ast.Expr, ops: tuple[str, str]) -> list[tuple[str, ast.Expr]]:
+    """The operands of a left-leaning chain, however long, each with the operator before it."""
+    operands: list[tuple[str, ast.Expr]] = []
+    while isinstance(expr, ast.Binary) and expr.op in ops:
+        operands.append((expr.op, expr.right))
+        expr = expr.left
+    return [(ops[0], expr), *reversed(operands)]
 
 
-def _product(context: Context, scope: Scope, expr: ast.Binary) -> Term:
-    """A chain of * and /, however long."""
-    parts: list[tuple[str, ast.Expr]] = []
-    rest: ast.Expr = expr
-    while isinstance(rest, ast.Binary) and rest.op in ("*", "/"):
-        parts.append((rest.op, rest.right))
-        rest = rest.left
-    factors = [read_real(context, scope, rest)]
-    for op, part in reversed(parts):
-        factor = read_real(context, scope, part)
-        factors.append(_reciprocal(context, factor, part) if op == "/" else factor)
+def _read_sum(scope: Scope, expr: ast.Binary) -> Term:
+    terms = [(1 if op == "+" else -1, read_real(scope, operand)) for op, operand in _operands(expr, ("+", "-"))]
+    return add(terms, expr.span)
+
+
+def _read_product(scope: Scope, expr: ast.Binary) -> Term:
+    factors = [
+        read_real(scope, operand) if op == "*" else _read_reciprocal(scope, operand)
+        for op, operand in _operands(expr, ("*", "/"))
+    ]
     return multiply(factors, expr.span)
 
 
-def _reciprocal(context: Context, factor: Term, part: ast.Expr) -> Term:
-    if is_zero(factor):
-        context.reporter.error("E0701", "this divides by 0", part.span)
-        return Bad(part.span)
-    return divide(number(1, part.span), factor, part.span)
+def _read_reciprocal(scope: Scope, expr: ast.Expr) -> Term:
+    divisor = read_real(scope, expr)
+    if is_zero(divisor):
+        return _bad(scope, "E0701", "division by 0", expr.span)
+    return divide(number(1, expr.span), divisor, expr.span)
 
 
-def _power(context: Context, scope: Scope, expr: ast.Binary, base: Term, right: ast.Expr) -> Term:
-    exponent = read_real(context, scope, right)
+def _read_power(scope: Scope, expr: ast.Binary) -> Term:
+    base, exponent = read_real(scope, expr.left), read_real(scope, expr.right)
     if isinstance(exponent, Bad) or isinstance(base, Bad):
         return Bad(expr.span)
-    exact = exact_value(context, exponent)
-    if exact is not None and abs(exact) <= 1024:
+    positive = is_positive(scope.context, base)
+    exact = exact_value(scope.context, exponent)
+    if exact is not None and abs(exact) <= LARGEST_EXPONENT:
         if is_zero(base) and exact < 0:
-            context.reporter.error("E0701", "this divides by 0", expr.span)
-            return Bad(expr.span)
-        if exact.denominator != 1 and (known_value(context, base) or 0) < 0:
-            context.reporter.error("E0702", "this root of a negative number has no value", expr.span)
-            return Bad(expr.span)
-        return power(base, exact, expr.span, positive=is_positive(context, base))
-    if not is_positive(context, base):
-        context.reporter.error(
-            "E0702",
-            "an exponent that is no exact number needs a base that is a positive number",
-            right.span,
-            help="write `exp(b * log(a))` where `a` is known to be positive",
-        )
-        return Bad(expr.span)
-    return Apply(expr.span, Function("exp"), multiply([exponent, Apply(expr.span, Function("log"), base)], expr.span))
+            return _bad(scope, "E0701", "division by 0", expr.span)
+        if exact.denominator != 1 and (known_value(scope.context, base) or 0) < 0:
+            return _bad(scope, "E0702", "this root of a negative number is undefined", expr.span)
+        return power(base, exact, expr.span, positive=positive)
+    if positive:
+        log = Apply(expr.span, Function("log"), base)
+        return Apply(expr.span, Function("exp"), multiply([exponent, log], expr.span))
+    message = "a variable exponent needs a base that is a positive number"
+    help = "write `exp(b * log(a))` where `a` is known to be positive"
+    return _bad(scope, "E0702", message, expr.right.span, help=help)
 
 
-def _named(context: Context, scope: Scope, expr: ast.Apply) -> Term:
+def _read_named(scope: Scope, expr: ast.Apply) -> Term:
     """A name without a call: an argument, an index, a dim or const, or an element of a tensor."""
     name = expr.name.text
     if expr.slots is None and not expr.prime:
@@ -114,31 +108,28 @@ def _named(context: Context, scope: Scope, expr: ast.Apply) -> Term:
             return scope.arguments[name]
         if name in scope.indices:
             return Integer(expr.span, position_of(scope.indices[name]))
-        entry = context.names.get(name)
+        entry = scope.names.get(name)
         if entry is not None and entry.kind in ("dim", "const"):
-            return _symbolic(context, name, entry.kind, expr.span)
-    return read_element(context, scope, expr)
+            return _read_symbol(scope, name, entry.kind, expr.span)
+    return read_element(scope, expr)
 
 
-def _symbolic(context: Context, name: str, kind: str, span: Span) -> Term:
-    context.sizes.used.add(name)
-    known = context.sizes.size(name) if kind == "dim" else context.sizes.const(name)
-    if known is None:
+def _read_symbol(scope: Scope, name: str, kind: str, span: Span) -> Term:
+    sizes = scope.context.sizes
+    sizes.used.add(name)
+    if kind == "dim":
+        symbol = Scalar(span, Coefficient.symbol(name), IndexExpr("size", (name,)))
+        return Bad(span) if sizes.size(name) is None else symbol
+    const = sizes.const(name)
+    if const is None:
         return Bad(span)
-    if kind == "const" and known.exact == 0:  # type: ignore[union-attr]
-        return number(0, span)
-    return Scalar(span, Coefficient.symbol(name), IndexExpr("size", (name,)) if kind == "dim" else None)
+    return number(0, span) if const.exact == 0 else Scalar(span, Coefficient.symbol(name))
 
 
-def _field(context: Context, expr: ast.Field) -> Term:
-    entry = context.names.get(expr.owner.text)
+def _read_field(scope: Scope, expr: ast.Field) -> Term:
+    entry = scope.names.get(expr.owner.text)
     if entry is not None and entry.kind == "data":
-        context.reporter.error(
-            "E0205",
-            "an equation cannot read data directly",
-            expr.span,
-            help=f"declare `clamp NAME[DIMS] = {expr.owner.text}.{expr.field.text}` and read that",
-        )
-    else:
-        context.reporter.error("E0190", "states of layers are not yet supported", expr.span, "not yet")
+        help = f"declare `clamp NAME[DIMS] = {expr.owner.text}.{expr.field.text}` and read that"
+        return _bad(scope, "E0205", "an equation cannot read data directly", expr.span, help=help)
+    scope.reporter.unsupported("states of layers are not yet supported", expr.span)
     return Bad(expr.span)

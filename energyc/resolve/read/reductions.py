@@ -4,144 +4,143 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from functools import partial
 from types import MappingProxyType
 
 from energyc.diagnostics import Span
 from energyc.ir import Function, IndexExpr
 from energyc.resolve.algebra import add, multiply, number, power
-from energyc.resolve.context import Context, Scope, introduce
-from energyc.resolve.read import arguments
+from energyc.resolve.context import Scope, introduce
+from energyc.resolve.read.arguments import match_arguments
 from energyc.resolve.read.conditions import read_condition
-from energyc.resolve.terms import Apply, Bad, Index, Reduce, Share, Term
-from energyc.resolve.trees import plain_name
+from energyc.resolve.terms import Apply, Bad, Index, InverseSize, Reduce, Term
 from energyc.syntax import ast
 
 EPSILON = Fraction(1, 100_000)
+HALF = Fraction(1, 2)
+
+Indices = tuple[Index, ...]
+Reduction = Callable[[Span, Indices, IndexExpr | None, Term], Term]
+Normaliser = Callable[[Span, Indices, Term, Term], Term]
 
 
-def read_reduction(context: Context, scope: Scope, expr: ast.Apply) -> Term:
-    """``sum[i, j | guard](body)`` and its kin: the indices are bound here and go."""
-    if _over_batch(context, expr):
+def read_reduction(scope: Scope, expr: ast.Apply) -> Term:
+    """``sum[i, j | guard](body)`` and its kin, which bind their indices."""
+    if _over_batch(scope, expr):
         return Bad(expr.span)
-    given = arguments.match(context, expr, ("body",), indexed=True)
-    indices = bind(context, scope, expr)
-    if given is None or indices is None:
+    arguments = match_arguments(scope, expr, ("body",), indexed=True)
+    indices = bind(scope, expr)
+    if arguments is None or indices is None:
         return Bad(expr.span)
-    inner = scope.bound(indices)
-    guard = read_condition(context, inner, expr.guard) if expr.guard is not None else None
-    body = context.real(inner.under(guard), given["body"])
+    inner = scope.binding(indices)
+    guard = read_condition(inner, expr.guard) if expr.guard is not None else None
+    body = inner.under(guard).real(arguments["body"])
     if isinstance(body, Bad) or (expr.guard is not None and guard is None):
         return Bad(expr.span)
     return _REDUCTIONS[expr.name.text](expr.span, indices, guard, body)
 
 
-def _over_batch(context: Context, expr: ast.Apply) -> bool:
-    names = [plain_name(slot.expr) for slot in expr.slots or ()]
-    batch = any(name is not None and name.text == "batch" for name in names)
-    if batch:
-        context.reporter.error("E0190", f"`{expr.name.text}[batch]` is not yet supported", expr.span, "not yet")
-    return batch
+def _over_batch(scope: Scope, expr: ast.Apply) -> bool:
+    names = [ast.plain_name(slot.expr) for slot in expr.slots or ()]
+    over_batch = any(name is not None and name.text == "batch" for name in names)
+    if over_batch:
+        scope.reporter.unsupported(f"`{expr.name.text}[batch]` is not yet supported", expr.span)
+    return over_batch
 
 
-def bind(context: Context, scope: Scope, expr: ast.Apply) -> tuple[Index, ...] | None:
-    """The indices that a bracket binds."""
-    found: dict[str, Index] = {}
+def bind(scope: Scope, expr: ast.Apply) -> Indices | None:
+    """The indices that a bracket binds; None where it holds anything else, which is reported."""
+    bound: dict[str, Index] = {}
     for slot in expr.slots or ():
-        name = plain_name(slot.expr)
+        name = ast.plain_name(slot.expr)
         if name is None:
-            context.reporter.error(
-                "E0302",
-                f"the bracket of `{expr.name.text}` holds the indices it runs over",
-                slot.span,
-                help="write names: `sum[i,j](...)`",
-            )
+            message = f"the bracket of `{expr.name.text}` holds the indices it runs over"
+            scope.reporter.error("E0302", message, slot.span, help="write names: `sum[i,j](...)`")
             return None
-        if name.text in found:
-            context.reporter.error("E0306", f"`{name.text}` is bound twice", name.span)
+        if name.text in bound:
+            scope.reporter.error("E0306", f"`{name.text}` is bound twice", name.span)
             return None
-        own = name.text in scope.along and slot.dim is None
-        found[name.text] = scope.indices[name.text] if own else introduce(context, scope, name, slot.dim)
-    return tuple(found.values())
+        along_argument = name.text in scope.along and slot.dim is None
+        bound[name.text] = scope.indices[name.text] if along_argument else introduce(scope, name, slot.dim)
+    return tuple(bound.values())
 
 
-def _sum(span: Span, indices: tuple[Index, ...], guard: IndexExpr | None, body: Term) -> Term:
-    return Reduce(span, "sum", indices, guard, body)
+def _reduce(kind: str, span: Span, indices: Indices, guard: IndexExpr | None, body: Term) -> Term:
+    return Reduce(span, kind, indices, guard, body)
 
 
-def _kind(name: str) -> Callable[[Span, tuple[Index, ...], IndexExpr | None, Term], Term]:
-    return lambda span, indices, guard, body: Reduce(span, name, indices, guard, body)
-
-
-def mean(span: Span, indices: tuple[Index, ...], guard: IndexExpr | None, body: Term) -> Term:
-    """The sum over the count; of nothing it is 0."""
-    total = _sum(span, indices, guard, body)
+def _mean(span: Span, indices: Indices, guard: IndexExpr | None, body: Term) -> Term:
+    """The sum divided by the number of entries; 0 where a guard leaves none."""
+    total = Reduce(span, "sum", indices, guard, body)
     if guard is None:
-        return multiply([*(Share(span, index) for index in indices), total], span)
-    count = _sum(span, indices, guard, number(1, span))
-    at_least_one = add(
-        [(1, number(1, span)), (1, Apply(span, Function("relu"), add([(1, count), (-1, number(1, span))], span)))], span
-    )
+        return multiply([*(InverseSize(span, index) for index in indices), total], span)
+    one = number(1, span)
+    count = Reduce(span, "sum", indices, guard, one)
+    at_least_one = add([(1, one), (1, Apply(span, Function("relu"), add([(1, count), (-1, one)], span)))], span)
     return multiply([total, power(at_least_one, Fraction(-1), span)], span)
 
 
-def variance(span: Span, indices: tuple[Index, ...], guard: IndexExpr | None, body: Term) -> Term:
+def _variance(span: Span, indices: Indices, guard: IndexExpr | None, body: Term) -> Term:
     """The biased variance."""
-    centred = add([(1, body), (-1, mean(span, indices, guard, body))], span)
-    return mean(span, indices, guard, power(centred, Fraction(2), span))
+    centred = add([(1, body), (-1, _mean(span, indices, guard, body))], span)
+    return _mean(span, indices, guard, power(centred, Fraction(2), span))
 
 
-def read_keeper(context: Context, scope: Scope, expr: ast.Apply) -> Term:
-    """``softmax[s | guard](body)``, ``layernorm[d](body, eps = ...)``: the index is bound already, and stays."""
-    normaliser = expr.name.text != "softmax"
-    given = arguments.match(context, expr, ("body",), ("eps",) if normaliser else (), indexed=True)
-    indices = kept_indices(context, scope, expr)
-    if given is None or indices is None:
+def read_normaliser(scope: Scope, expr: ast.Apply) -> Term:
+    """``softmax[s | guard](body)``, ``layernorm[d](body, eps = ...)``, along an index that is bound around them."""
+    name = expr.name.text
+    options = () if name == "softmax" else ("eps",)
+    arguments = match_arguments(scope, expr, ("body",), options, indexed=True)
+    indices = outer_indices(scope, expr)
+    if arguments is None or indices is None:
         return Bad(expr.span)
-    if normaliser and expr.guard is not None:
-        context.reporter.error("E0405", f"`{expr.name.text}` takes no guard", expr.guard.span)
+    if options and expr.guard is not None:
+        scope.reporter.error("E0405", f"`{name}` takes no guard", expr.guard.span)
         return Bad(expr.span)
-    guard = read_condition(context, scope, expr.guard) if expr.guard is not None else None
-    body = context.real(scope.under(guard), given["body"])
-    eps = context.real(scope, given["eps"]) if "eps" in given else number(EPSILON, expr.span)
+    guard = read_condition(scope, expr.guard) if expr.guard is not None else None
+    body = scope.under(guard).real(arguments["body"])
+    eps = scope.real(arguments["eps"]) if "eps" in arguments else number(EPSILON, expr.span)
     if isinstance(body, Bad) or isinstance(eps, Bad) or (expr.guard is not None and guard is None):
         return Bad(expr.span)
-    if not normaliser:
+    if name == "softmax":
         return Reduce(expr.span, "softmax", indices, guard, body)
-    return _NORMALISERS[expr.name.text](expr.span, indices, body, eps)
+    return _NORMALISERS[name](expr.span, indices, body, eps)
 
 
-def kept_indices(context: Context, scope: Scope, expr: ast.Apply) -> tuple[Index, ...] | None:
-    """The indices of a bracket, each of which is bound outside."""
-    found: list[Index] = []
+def outer_indices(scope: Scope, expr: ast.Apply) -> Indices | None:
+    """The indices of a bracket, each of which must be bound around it; None where one is not, which is reported."""
+    indices: list[Index] = []
     for slot in expr.slots or ():
-        name = plain_name(slot.expr)
+        name = ast.plain_name(slot.expr)
         if name is None or name.text not in scope.indices:
-            shown = f"`{name.text}` is not bound here, and" if name else "this is no index, and"
-            context.reporter.error(
+            unbound = f"`{name.text}` is not bound here" if name else "this is not an index"
+            scope.reporter.error(
                 "E0303",
-                f"{shown} `{expr.name.text}` keeps the index it works along",
+                f"{unbound}, and `{expr.name.text}` keeps the index it works along",
                 slot.span,
                 help="bind it on the left side or in a sum around",
             )
             return None
-        found.append(scope.indices[name.text])
-    return tuple(found)
+        indices.append(scope.indices[name.text])
+    return tuple(indices)
 
 
-def _layernorm(span: Span, indices: tuple[Index, ...], body: Term, eps: Term) -> Term:
-    centred = add([(1, body), (-1, mean(span, indices, None, body))], span)
+def _layernorm(span: Span, indices: Indices, body: Term, eps: Term) -> Term:
+    centred = add([(1, body), (-1, _mean(span, indices, None, body))], span)
     return _rmsnorm(span, indices, centred, eps)
 
 
-def _rmsnorm(span: Span, indices: tuple[Index, ...], body: Term, eps: Term) -> Term:
-    square = mean(span, indices, None, power(body, Fraction(2), span))
-    return multiply([body, power(add([(1, square), (1, eps)], span), Fraction(-1, 2), span)], span)
+def _rmsnorm(span: Span, indices: Indices, body: Term, eps: Term) -> Term:
+    mean_square = _mean(span, indices, None, power(body, Fraction(2), span))
+    return multiply([body, power(add([(1, mean_square), (1, eps)], span), -HALF, span)], span)
 
 
-Reduction = Callable[[Span, tuple[Index, ...], IndexExpr | None, Term], Term]
-Normaliser = Callable[[Span, tuple[Index, ...], Term, Term], Term]
 _REDUCTIONS: Mapping[str, Reduction] = MappingProxyType(
-    {"sum": _sum, "mean": mean, "variance": variance, "logsumexp": _kind("logsumexp"), "max": _kind("max")}
+    {
+        **{kind: partial(_reduce, kind) for kind in ("sum", "logsumexp", "max")},
+        "mean": _mean,
+        "variance": _variance,
+    }
 )
 _NORMALISERS: Mapping[str, Normaliser] = MappingProxyType(
     {"layernorm": _layernorm, "rmsnorm": _rmsnorm, "standardize": _layernorm}

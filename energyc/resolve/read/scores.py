@@ -5,38 +5,44 @@ from __future__ import annotations
 from energyc.ir import IndexExpr, Input
 from energyc.ir.indexing import equal
 from energyc.resolve.algebra import add, multiply
-from energyc.resolve.context import Context, Scope, run_over
-from energyc.resolve.read import arguments
+from energyc.resolve.context import Scope, run_over
+from energyc.resolve.read.arguments import match_arguments
 from energyc.resolve.read.places import read_integer
 from energyc.resolve.read.reductions import bind
 from energyc.resolve.terms import Bad, Index, Reduce, Term, Truth, position_of
 from energyc.syntax import ast
 
 
-def read_score(context: Context, scope: Scope, expr: ast.Apply) -> Term:
-    """``logsumexp_w(logits) - logits at the label``, or 1 where the largest answer is at the label."""
-    given = arguments.match(context, expr, ("answers", "label"), indexed=True)
-    indices = bind(context, scope, expr)
-    if given is None or indices is None:
+def read_score(scope: Scope, expr: ast.Apply) -> Term:
+    """``logsumexp_w(logits) - logits at the label``, or 1 where the largest answer is at the label, else 0."""
+    arguments = match_arguments(scope, expr, ("answers", "label"), indexed=True)
+    indices = bind(scope, expr)
+    if arguments is None or indices is None:
         return Bad(expr.span)
     if len(indices) != 1 or expr.guard is not None:
-        context.reporter.error("E0405", f"`{expr.name.text}` runs over one index, without a guard", expr.span)
+        message = f"`{expr.name.text}` runs over one index, without a guard"
+        scope.reporter.error("E0405", message, expr.span)
         return Bad(expr.span)
-    answers = context.real(scope.bound(indices), given["answers"])
-    label = read_integer(context, scope, given["label"])
+    answers = scope.binding(indices).real(arguments["answers"])
+    label = read_integer(scope, arguments["label"])
     if isinstance(answers, Bad) or label is None:
         return Bad(expr.span)
     source = label.args[0] if label.op == "read" else None
     if isinstance(source, Input) and source.over is not None:
-        run_over(context, indices[0], source.over, given["label"].span)
-    return _scored(expr, indices[0], answers, label)
+        run_over(scope.context, indices[0], source.over, arguments["label"].span)
+    return (_correct if expr.name.text == "correct" else _cross_entropy)(expr, indices[0], answers, label)
 
 
-def _scored(expr: ast.Apply, index: Index, answers: Term, label: IndexExpr) -> Term:
-    span = expr.span
-    hit = Truth(span, equal(position_of(index), label))
-    if expr.name.text == "correct":
-        best = Reduce(span, "argmax", (index,), None, answers)
-        return Reduce(span, "sum", (index,), None, multiply([best, hit], span))
-    chosen = Reduce(span, "sum", (index,), None, multiply([answers, hit], span))
-    return add([(1, Reduce(span, "logsumexp", (index,), None, answers)), (-1, chosen)], span)
+def _correct(expr: ast.Apply, index: Index, answers: Term, label: IndexExpr) -> Term:
+    return _at_label(expr, index, Reduce(expr.span, "argmax", (index,), None, answers), label)
+
+
+def _cross_entropy(expr: ast.Apply, index: Index, answers: Term, label: IndexExpr) -> Term:
+    log_normaliser = Reduce(expr.span, "logsumexp", (index,), None, answers)
+    return add([(1, log_normaliser), (-1, _at_label(expr, index, answers, label))], expr.span)
+
+
+def _at_label(expr: ast.Apply, index: Index, values: Term, label: IndexExpr) -> Term:
+    """The value at the position of the label."""
+    at_label = Truth(expr.span, equal(position_of(index), label))
+    return Reduce(expr.span, "sum", (index,), None, multiply([values, at_label], expr.span))

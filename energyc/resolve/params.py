@@ -1,0 +1,119 @@
+"""Params: their starting laws, starting values and bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import cast
+
+from energyc.diagnostics import Span
+from energyc.ir import Input, Node
+from energyc.resolve.context import Scope
+from energyc.resolve.declarations import Declarations
+from energyc.resolve.formulas import Unknown, names_in
+from energyc.resolve.names import TENSORS
+from energyc.resolve.network import Param, StartLaw
+from energyc.resolve.reporter import Reporter, did_you_mean, listed
+from energyc.resolve.terms import Bad, Frame
+from energyc.resolve.words import LAWS
+from energyc.syntax import ast
+
+_LAW_FORMS: Mapping[str, str] = MappingProxyType(
+    {"normal": "`normal(std)`", "uniform": "`uniform(a)` is from -a to a, `uniform(a, b)` from a to b"}
+)
+_ARGUMENT_COUNTS: Mapping[tuple[int, int], str] = MappingProxyType(
+    {(0, 0): "no argument", (0, 1): "at most one argument", (1, 2): "one or two arguments"}
+)
+
+
+@dataclass
+class Params:
+    """Reads ``param`` statements."""
+
+    declarations: Declarations
+
+    @property
+    def _reporter(self) -> Reporter:
+        return self.declarations.reporter
+
+    def read(self, statement: ast.Params) -> list[Param]:
+        """The params of a statement; a law covers the names before it that have neither law nor value."""
+        params: list[Param | None] = []
+        for k, item in enumerate(statement.items):
+            law = item.law
+            if law is None and item.value is None:
+                law = next((later.law for later in statement.items[k + 1 :] if later.law is not None), None)
+            params.append(self._param(item, law))
+        return [param for param in params if param is not None]
+
+    def _param(self, item: ast.ParamItem, law: ast.Law | None) -> Param | None:
+        tensor = self.declarations.enter(item, "param")
+        if law is None and item.value is None:
+            name = item.name.text
+            help = f"write `{name} ~ normal(0.02)` or `{name} = 0`"
+            self._reporter.error(
+                "E0423", f"`{name}` has no starting law and no starting value", item.name.span, help=help
+            )
+        start_law = self._law(law) if law is not None else None
+        start = self._start(item, item.value) if item.value is not None else None
+        low, high = self._bounds(item)
+        if tensor is None:
+            return None
+        spread = None if start is None else self.declarations.context.graph.spread(start, tensor.dims, ())
+        return Param(cast(Input, tensor.node), start_law, spread, low, high, item.span)
+
+    # ------------------------------------------------------------ laws
+
+    def _law(self, law: ast.Law) -> StartLaw | None:
+        name = law.name.text
+        if name not in LAWS:
+            help = did_you_mean(name, LAWS, f"the laws are {listed(LAWS)}")
+            self._reporter.error("E0421", f"there is no starting law `{name}`", law.name.span, help=help)
+            return None
+        fewest, most = LAWS[name]
+        if not fewest <= len(law.arguments) <= most:
+            message = f"`{name}` takes {_ARGUMENT_COUNTS[fewest, most]}"
+            self._reporter.error("E0422", message, law.span, help=_LAW_FORMS.get(name))
+            return None
+        try:
+            values = tuple(float(self.declarations.context.sizes.value(argument.value)) for argument in law.arguments)
+        except Unknown:
+            return None
+        return self._checked_law(name, values, law.span)
+
+    def _checked_law(self, name: str, values: tuple[float, ...], span: Span) -> StartLaw | None:
+        if name == "normal" and not values:
+            values = (1.0,)
+        if name == "normal" and values[0] < 0:
+            self._reporter.error("E0422", "a standard deviation cannot be negative", span)
+            return None
+        if name == "uniform" and (values[0] >= values[1] if len(values) == 2 else values[0] <= 0):
+            self._reporter.error("E0422", "this interval is empty", span, help=_LAW_FORMS["uniform"])
+            return None
+        return StartLaw(name, values)
+
+    # ------------------------------------------------------------ values and bounds
+
+    def _start(self, item: ast.ParamItem, value: ast.Expr) -> Node | None:
+        """A starting value: a number made of consts, the same for every element."""
+        names = self.declarations.context.names
+        tensors = [name for name in names_in(value) if (entry := names.get(name)) and entry.kind in TENSORS]
+        if tensors:
+            message = f"a starting value is made of numbers, dims and consts, and this reads `{tensors[0]}`"
+            self._reporter.error("E0424", message, value.span)
+            return None
+        term = Scope(self.declarations.context, Frame(item.name.text, item.span)).real(value)
+        return None if isinstance(term, Bad) else self.declarations.equations.lowering.node(term, ())
+
+    def _bounds(self, item: ast.ParamItem) -> tuple[float | None, float | None]:
+        match item.domain:
+            case None:
+                return None, None
+            case ast.Box():
+                return self.declarations.box(item.domain)
+            case ast.NamedSet(name=ast.Name(text="nonnegative"), dims=()):
+                return 0.0, None
+        message = "a param is bounded by `in [lo, hi]` or `in nonnegative`"
+        self._reporter.error("E0425", message, item.domain.span, help="sets along a dim are for states")
+        return None, None
