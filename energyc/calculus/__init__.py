@@ -1,4 +1,4 @@
-"""Derivatives on the graph: forward mode, reverse mode, and the slopes and integrals of scalar functions.
+"""Derivatives on the graph: forward mode, reverse mode, derivatives and antiderivatives of scalar functions.
 
 It knows nodes; whether one is an energy, a force or a cost is not its concern.
 

@@ -1,4 +1,4 @@
-"""Slopes and integrals of scalar functions as nodes, so that derivatives of every order exist."""
+"""Derivatives and antiderivatives of scalar functions as nodes, so that those of every order exist."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ def derivative(graph: Graph, function: Function, u: Node) -> Node:
     """``function'`` at each element of ``u``. Raises KeyError for a function that is not in the table."""
     if function.slope is not None:
         return lift(graph, function.slope, u)
-    return expanded(graph, function.entry.slope, u)
+    return expanded(graph, function.entry.derivative, u)
 
 
 def antiderivative(graph: Graph, function: Function, u: Node) -> Node | None:
-    """A function whose slope is ``function``, at each element of ``u``; None where no closed form is known."""
-    if function.slope is not None or function.entry.integral is None:
+    """A function whose derivative is ``function``, at each element of ``u``; None where no closed form is known."""
+    if function.slope is not None or function.entry.antiderivative is None:
         return None
-    return expanded(graph, function.entry.integral, u)
+    return expanded(graph, function.entry.antiderivative, u)
 
 
 def expanded(graph: Graph, expression: Expression, u: Node, call: Callable[[str, Node], Node] | None = None) -> Node:

@@ -1,7 +1,7 @@
 """The scalar functions of the language, each one entry: all that any pass needs to know of it.
 
-A family of functions is a file. It knows nothing of graphs, notations and generated modules: a slope is an
-:class:`Expression`, and what a target writes is a template of text.
+A family of functions is a file. It knows nothing of graphs, notations and generated modules: a derivative is
+an :class:`Expression`, and what a target writes is a template of text.
 
 Imports: nothing; libraries: ``numpy``, ``scipy``.
 """

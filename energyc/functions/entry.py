@@ -47,7 +47,7 @@ class Homogeneous:
 
 @dataclass(frozen=True)
 class Domain:
-    """Not the whole line: the positive reals are one piece of it, with 0 or without.
+    """The positive reals, and 0 if ``zero``; left of 0 there is a gap at least.
 
     ``rule`` tells a user whose argument is outside.
     """
@@ -64,40 +64,39 @@ class ScalarFunction:
     value           in NumPy: stable for every float64, and for a complex argument the analytic continuation
                     of the branch that its real part selects (``relu`` is ``u`` where ``Re u > 0``)
     error           bound on the relative rounding error of ``value``, None where it grows with the argument
-    slope           the derivative
-    integral        an antiderivative, None where no closed form is known
-    formula         the same by simpler functions, equal in exact arithmetic; it may cancel in floats
+    derivative      in terms of functions of the table
+    antiderivative  likewise, None where no closed form is known
+    formula         the function by simpler ones: equal in exact arithmetic, it may cancel in floats
     latex           ``{0}`` is the argument
     forms           how each target writes it
     nameable        whether a spec may use it by its name
-    slope_of        the function whose slope it is written as: ``relu'``, not ``step``
+    derivative_of   the function whose derivative it is written as: ``relu'``, not ``step``
     definition      how a spec would define a function that it cannot name
-    description     what messages call a function that a spec cannot name
-    alternative     a function to use where this one is refused
-    low, high       enclose its values on the real line
+    description     what messages call such a function
+    alternative     the function to use where this one is refused
+    low, high       bounds of its values on the real line
     monotone        1 where it never falls, -1 where it never rises, else 0
-    lipschitz       bound on the size of its slope, where a rule needs it
+    lipschitz       bound on its derivative; intervals need it of a function that is not monotone
     parity          1 for ``f(-u) = f(u)``, -1 for ``f(-u) = -f(u)``, else 0
-    positive        above 0 ``everywhere``, or ``right`` of 0
+    positive        whether it is above 0 ``everywhere``, or ``right`` of 0
     domain          where it is defined, None for the whole line
     kinks           where it is not differentiable
     homogeneous     its two sides, where each is a power
     continuous      whether it has no jump
-    holomorphic     whether it is one analytic function in a neighbourhood of its real domain
     exponent        of a fixed power
     ==============  =========================================================================================
     """
 
     name: str
     value: Callable[[Array], Array]
-    slope: Expression
+    derivative: Expression
     latex: str
     forms: tuple[Form, ...]
     error: float | None = 1e-13
-    integral: Expression | None = None
+    antiderivative: Expression | None = None
     formula: Expression | None = None
     nameable: bool = False
-    slope_of: str | None = None
+    derivative_of: str | None = None
     definition: str | None = None
     description: str | None = None
     alternative: str | None = None
@@ -111,13 +110,17 @@ class ScalarFunction:
     kinks: tuple[float, ...] = ()
     homogeneous: Homogeneous | None = None
     continuous: bool = True
-    holomorphic: bool = True
     exponent: Fraction | None = None
+
+    @property
+    def holomorphic(self) -> bool:
+        """Whether it is analytic in a neighbourhood of its real domain, as every function without kinks is."""
+        return not self.kinks
 
     @property
     def spelling(self) -> tuple[str, int]:
         """The name that formulas write it with, and the number of primes after it."""
-        return (self.slope_of, 1) if self.slope_of else (self.name, 0)
+        return (self.derivative_of, 1) if self.derivative_of else (self.name, 0)
 
     @property
     def text(self) -> str:

@@ -1,4 +1,4 @@
-"""Formulas of one real argument ``u``: how slopes and integrals are stated in terms of other functions.
+"""Formulas of one real argument ``u``: how derivatives are stated in terms of other functions.
 
 An expression is data. The calculus makes nodes of it, interval arithmetic encloses it.
 """

@@ -46,7 +46,7 @@ FUNCTIONS = (
     ScalarFunction(
         name="gelu_tanh",
         value=_gelu_tanh,
-        slope=call("gelu_tanh_slope"),
+        derivative=call("gelu_tanh_slope"),
         formula=U * (1 + T) / 2,
         latex=r"\operatorname{{gelu_{{\tanh}}}}({0})",
         forms=(
@@ -65,12 +65,12 @@ FUNCTIONS = (
         name="gelu_tanh_slope",
         value=_gelu_tanh_slope,
         # (1 - t^2) (a' + 1/2 u a'' - u t a'^2) with a = k (u + c u^3), so that a' + 1/2 u a'' = k (1 + 6 c u^2)
-        slope=(_core_slope(6) - U * T * _core_slope(3) * _core_slope(3)) * (1 - T * T),
-        integral=call("gelu_tanh"),
+        derivative=(_core_slope(6) - U * T * _core_slope(3) * _core_slope(3)) * (1 - T * T),
+        antiderivative=call("gelu_tanh"),
         formula=(1 + T + U * (1 - T * T) * _core_slope(3)) / 2,
         latex=r"\operatorname{{gelu_{{\tanh}}}}'({0})",
         forms=(Form("torch", "gelu_tanh_slope({u})", complex="complex_gelu_tanh_slope({u})"),),
-        slope_of="gelu_tanh",
+        derivative_of="gelu_tanh",
         low=-0.1292,
         high=1.1292,
         positive="right",
@@ -78,7 +78,7 @@ FUNCTIONS = (
     ScalarFunction(
         name="gelu_tanh_core",
         value=lambda u: np.tanh(_inner(u)),
-        slope=(1 - T * T) * _core_slope(3),
+        derivative=(1 - T * T) * _core_slope(3),
         latex=r"\tanh\bigl(\sqrt{{2/\pi}}\,({0} + 0.044715\,{0}^3)\bigr)",
         forms=(Form("torch", "gelu_tanh_core({u})", extends=True),),
         low=-1.0,
@@ -90,7 +90,7 @@ FUNCTIONS = (
     ScalarFunction(
         name="gelu_tanh_scale",
         value=lambda u: SCALE * u,
-        slope=call("gelu_tanh_scale", 1),
+        derivative=call("gelu_tanh_scale", 1),
         formula=Real(SCALE) * U,
         latex=r"\sqrt{{2/\pi}}\,{0}",
         forms=(Form("torch", "math.sqrt(2 / math.pi) * {atom}", extends=True, binds="product"),),

@@ -51,7 +51,7 @@ def _dilogarithm(x: Array) -> Array:
 
 S, TANH = call("sigmoid"), call("tanh")
 #: ``-Li2(-e^u)``.
-SOFTPLUS_INTEGRAL = U * call("softplus") - call("silu_integral")
+SOFTPLUS_PRIMITIVE = U * call("softplus") - call("silu_integral")
 #: The least value of u sigmoid(u), and the largest of its slope, rounded outward.
 SILU_LOW, SILU_SLOPE_HIGH = -0.27846455, 1.09984
 
@@ -59,8 +59,8 @@ FUNCTIONS = (
     ScalarFunction(
         name="sigmoid",
         value=sigmoid,
-        slope=S - S * S,
-        integral=call("softplus"),
+        derivative=S - S * S,
+        antiderivative=call("softplus"),
         latex=r"\sigma({0})",
         forms=(Form("torch", "torch.sigmoid({u})", in_place="torch.sigmoid_({u})", complex="complex_sigmoid({u})"),),
         nameable=True,
@@ -72,8 +72,8 @@ FUNCTIONS = (
     ScalarFunction(
         name="tanh",
         value=np.tanh,
-        slope=1 - TANH * TANH,
-        integral=U + call("softplus", -2 * U),  # log cosh u + log 2, without overflow
+        derivative=1 - TANH * TANH,
+        antiderivative=U + call("softplus", -2 * U),  # log cosh u + log 2, without overflow
         formula=2 * call("sigmoid", 2 * U) - 1,
         latex=r"\tanh({0})",
         forms=(Form("torch", "torch.tanh({u})", in_place="torch.tanh_({u})", extends=True),),
@@ -87,8 +87,8 @@ FUNCTIONS = (
     ScalarFunction(
         name="logsigmoid",
         value=lambda u: -_softplus(-u),
-        slope=call("sigmoid", -U),
-        integral=-U * call("softplus", -U) - call("silu_integral", -U),
+        derivative=call("sigmoid", -U),
+        antiderivative=-U * call("softplus", -U) - call("silu_integral", -U),
         latex=r"\log\sigma({0})",
         forms=(Form("torch", "F.logsigmoid({u})", complex="-complex_softplus(-({u}))"),),
         nameable=True,
@@ -98,8 +98,8 @@ FUNCTIONS = (
     ScalarFunction(
         name="softplus",
         value=_softplus,
-        slope=S,
-        integral=SOFTPLUS_INTEGRAL,
+        derivative=S,
+        antiderivative=SOFTPLUS_PRIMITIVE,
         latex=r"\operatorname{{softplus}}({0})",
         forms=(Form("torch", "softplus({u})", complex="complex_softplus({u})"),),
         nameable=True,
@@ -110,8 +110,8 @@ FUNCTIONS = (
     ScalarFunction(
         name="silu",
         value=lambda u: u * sigmoid(u),
-        slope=call("silu_slope"),
-        integral=call("silu_integral"),
+        derivative=call("silu_slope"),
+        antiderivative=call("silu_integral"),
         formula=U * S,
         latex=r"\operatorname{{silu}}({0})",
         forms=(Form("torch", "F.silu({u})", in_place="F.silu({u}, inplace=True)", complex="complex_silu({u})"),),
@@ -122,12 +122,12 @@ FUNCTIONS = (
     ScalarFunction(
         name="silu_slope",
         value=_silu_slope,
-        slope=(S - S * S) * (2 + U - 2 * (U * S)),
-        integral=call("silu"),
+        derivative=(S - S * S) * (2 + U - 2 * (U * S)),
+        antiderivative=call("silu"),
         formula=S * (1 + U * call("sigmoid", -U)),
         latex=r"\operatorname{{silu}}'({0})",
         forms=(Form("torch", "silu_slope({u})", complex="complex_silu_slope({u})"),),
-        slope_of="silu",
+        derivative_of="silu",
         low=1.0 - SILU_SLOPE_HIGH,
         high=SILU_SLOPE_HIGH,
         positive="right",
@@ -135,7 +135,7 @@ FUNCTIONS = (
     ScalarFunction(
         name="silu_integral",
         value=_silu_integral,
-        slope=call("silu"),
+        derivative=call("silu"),
         latex=r"\textstyle\int\operatorname{{silu}}({0})",
         forms=(Form("torch", "silu_integral({u})"),),
         description="an integral of silu",

@@ -22,15 +22,15 @@ TORCH_NAMES: Mapping[Fraction, str] = MappingProxyType(
 def power(exponent: Fraction) -> ScalarFunction:
     """``u^exponent``: NaN for a fractional power of a negative real, infinite for a pole at 0.
 
-    Its integral for -1 is ``log u``, on the positive half line.
+    The antiderivative of ``u^-1`` is ``log u``, on the positive half line.
     """
     raised = exponent + 1
     even = exponent.denominator == 1 and exponent % 2 == 0
     return ScalarFunction(
         name="power",
         value=lambda u: power_value(u, exponent),
-        slope=U ** (exponent - 1) * exponent,
-        integral=U**raised / raised if raised else call("log"),
+        derivative=U ** (exponent - 1) * exponent,
+        antiderivative=U**raised / raised if raised else call("log"),
         latex=rf"\left({{0}}\right)^{{{{{exponent}}}}}",
         forms=(_torch_form(exponent),),
         low=0.0 if even or exponent.denominator > 1 else -math.inf,

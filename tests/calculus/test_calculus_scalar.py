@@ -44,8 +44,8 @@ def test_slopes_equal_numerical_derivatives(name: str, order: int) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-11)
 
 
-@pytest.mark.parametrize("name", [name for name, function in FUNCTIONS.items() if function.integral is not None])
-def test_slopes_of_integrals_are_the_functions(name: str) -> None:
+@pytest.mark.parametrize("name", [name for name, function in FUNCTIONS.items() if function.antiderivative is not None])
+def test_antiderivatives_have_the_functions_as_derivatives(name: str) -> None:
     points = np.abs(POINTS) if name in ("log", "sqrt") else POINTS
     graph = Graph()
     u = graph.input("u", "param", ("N",))
