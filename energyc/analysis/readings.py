@@ -83,7 +83,7 @@ def _reduction(normaliser: Normaliser, node: Reduction) -> Reading:
     guard = node.guard
     extra = normaliser.single(guard.indicator, [labels[a] for a in guard.axes]).factors if guard else ()
     body = normaliser.ordered(node.argument, roles, extra, labels)
-    kind = node.word
+    kind = node.operator
     key = (kind, body.lead, body.key)
     if node.keeps_axes:
         atom = normaliser.table.intern(key, kind, node, body.order, body.even, more=_weights_facts(node, body))

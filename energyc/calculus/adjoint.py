@@ -33,7 +33,7 @@ Contribution = tuple[Node, Coefficient, Node]
 def gradient(
     graph: Graph, scalar: Node, by: Sequence[Node], *, frozen: bool = False, strict: bool = True
 ) -> dict[Node, Node]:
-    """``d scalar / d node`` for each node of ``by``; as in forces, a ``frozen(...)`` is constant unless asked for.
+    """``d scalar / d node`` for each node of ``by``; as in forces, a ``frozen(...)`` is constant by default.
 
     Raises DoesNotOccur for a node that the scalar does not depend on (with ``strict=False`` it is left out).
     """
@@ -54,7 +54,7 @@ def adjoint(
     ``seeds`` gives each root its seed, a node of the same dims. Nothing passes beyond a node of ``by``: each is
     taken as independent. Raises DoesNotOccur for one that no root depends on, or only through a stop or another node
     of ``by`` (with ``strict=False`` it is left out).
-    ``bars`` receives the adjoint of every node on the way, for whoever wants to name them.
+    ``bars`` collects the adjoints of all nodes in between.
     """
     wanted = set(by)
     active = depends(seeds, wanted, frozen=frozen)
@@ -115,7 +115,7 @@ def _add(node: Add, graph: Graph, bar: Node, active: set[Node]) -> Iterable[Cont
 @node_adjoint.register
 def _map(node: Map, graph: Graph, bar: Node, active: set[Node]) -> Iterable[Contribution]:
     if node.argument not in active or body_reads(node.function, active):
-        raise NotImplementedError("a potential whose slope holds what is differentiated by")
+        raise NotImplementedError("the derivative of a potential by an input of its slope")
     yield node.argument, ONE, graph.product(derivative(graph, node.function, node.argument), bar)
 
 
@@ -127,8 +127,8 @@ def _softmax(node: Softmax, graph: Graph, bar: Node, active: set[Node]) -> Itera
 
 def _weighted(graph: Graph, weights: Node, bar: Node, axes: Sequence[int]) -> Node:
     n = len(weights.dims)
-    kept = [k for k in range(n) if k not in axes]
-    return graph.einsum(ONE, [(weights, range(n)), (bar, kept)], dict(enumerate(weights.dims)), range(n))
+    remaining = [k for k in range(n) if k not in axes]
+    return graph.einsum(ONE, [(weights, range(n)), (bar, remaining)], dict(enumerate(weights.dims)), range(n))
 
 
 @node_adjoint.register

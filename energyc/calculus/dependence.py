@@ -1,4 +1,4 @@
-"""What a node is computed from."""
+"""Which nodes depend on which."""
 
 from __future__ import annotations
 

@@ -22,9 +22,8 @@ def tangent(
 ) -> list[Node]:
     """``d root`` for each root where each key of ``directions`` moves by its value, a node of the same dims.
 
-    A root that depends on no key has the tangent zero: the caller asked for the change of what it named, and
-    there is none. With ``frozen=False`` a ``frozen(...)`` is constant. ``moves`` receives the tangent of every node
-    on the way, for whoever wants to name them.
+    The tangent of a root that depends on no key is zero. With ``frozen=False`` a ``frozen(...)`` is constant.
+    ``moves`` collects the tangents of all nodes in between.
     """
     active = depends(roots, set(directions), frozen=frozen)
     moved = dict(directions)
@@ -61,7 +60,7 @@ def _add(node: Add, graph: Graph, moved: Tangents) -> Node:
 @node_tangent.register
 def _map(node: Map, graph: Graph, moved: Tangents) -> Node:
     if node.argument not in moved or body_reads(node.function, moved):
-        raise NotImplementedError("a potential whose slope holds what moves")
+        raise NotImplementedError("the tangent of a potential along an input of its slope")
     return graph.product(derivative(graph, node.function, node.argument), moved[node.argument])
 
 
@@ -97,5 +96,5 @@ def reduce_against(graph: Graph, weights: Node, weighted: Node, axes: Sequence[i
     """``weights * sum(weighted along the axes)``, the second half of a softmax's derivative."""
     n = len(weights.dims)
     total = graph.sum(weighted, axes)
-    kept = [k for k in range(n) if k not in axes]
-    return graph.einsum(ONE, [(weights, range(n)), (total, kept)], dict(enumerate(weights.dims)), range(n))
+    remaining = [k for k in range(n) if k not in axes]
+    return graph.einsum(ONE, [(weights, range(n)), (total, remaining)], dict(enumerate(weights.dims)), range(n))

@@ -28,7 +28,7 @@ class Coefficient:
         return Coefficient(self.value * other.value, tuple(sorted((n, p) for n, p in powers.items() if p)))
 
     def __neg__(self) -> Coefficient:
-        """The coefficient with its sign turned."""
+        """The negated coefficient."""
         return Coefficient(-self.value, self.powers)
 
     def scaled(self, value: Fraction | int) -> Coefficient:
@@ -43,7 +43,7 @@ class Coefficient:
         return Coefficient(root, tuple((name, power * exponent) for name, power in self.powers))
 
     def number(self, values: Mapping[str, float]) -> float:
-        """The value where each symbol has the value given."""
+        """The number at given values of the symbols."""
         result = float(self.value)
         for name, power in self.powers:
             result *= _real_power(float(values[name]), power)

@@ -1,4 +1,4 @@
-"""How much arithmetic products of tensors are, contracted pairwise in the best order."""
+"""The arithmetic of products of tensors, contracted pairwise in the best order."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from energyc.ir.nodes import Einsum, Indicator, Operand
 
 Labels = frozenset[int]
 
-#: The order of contraction is searched exhaustively up to so many operands.
+#: Largest number of operands whose order of contraction is searched exhaustively.
 SEARCHED = 8
 
 
@@ -66,8 +66,8 @@ def _circular(label: int, others: Labels, fixed: Mapping[int, Labels]) -> bool:
 
 
 def _resolved(labels: Labels, fixed: Mapping[int, Labels]) -> Labels:
-    while found := labels & fixed.keys():
-        labels = (labels - found).union(*(fixed[k] for k in found))
+    while solvable := labels & fixed.keys():
+        labels = (labels - solvable).union(*(fixed[k] for k in solvable))
     return labels
 
 

@@ -1,4 +1,4 @@
-"""Makes nodes: equal ones once, in canonical form, with the few simplifications that every later pass relies on."""
+"""Creates nodes: equal ones once, in canonical form, with the few simplifications that every later pass relies on."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ R = TypeVar("R", bound=Reduction)
 Term = tuple[Coefficient, Node]
 Factor = tuple[Node, Sequence[int]]
 
-#: The canonical order of a product with equal factors is searched among at most so many.
+#: Largest number of orders among which the canonical one of a product with equal factors is searched.
 MAX_ORDERS = 24
 
 
 @dataclass
 class Graph:
-    """The one maker of nodes of a network; two equal tensors made through it are one object."""
+    """Creates the nodes of a network; equal tensors are one object."""
 
     _nodes: dict[Any, Node] = field(default_factory=dict, repr=False)
 
@@ -51,7 +51,7 @@ class Graph:
         return cast(N, self._nodes[key])
 
     def share(self, kind: type[N], dims: Sequence[str], batched: bool, *fields: Any) -> N:
-        """A node of a kind that a later pass brings along; equal ones once."""
+        """A node of a kind that a later pass defines; equal ones are one object."""
         return self._share(kind, tuple(dims), batched, *fields)
 
     # ------------------------------------------------------------ leaves
@@ -105,12 +105,12 @@ class Graph:
         dims = tuple(labels[k] for k in out)
         if coefficient.is_zero:
             return self.zero(dims)
-        kept = _simplified(operands)
-        for k in sorted(set(labels) - set(out) - {a for o in kept for a in o.axes}):
+        operands = _simplified(operands)
+        for k in sorted(set(labels) - set(out) - {a for o in operands for a in o.axes}):
             coefficient = coefficient * Coefficient.symbol(labels[k])
-        if len(kept) == 1 and coefficient == ONE and kept[0].axes == tuple(out):
-            return kept[0].node
-        return self._canonical(coefficient, kept, labels, tuple(out))
+        if len(operands) == 1 and coefficient == ONE and operands[0].axes == tuple(out):
+            return operands[0].node
+        return self._canonical(coefficient, operands, labels, tuple(out))
 
     def _canonical(
         self, coefficient: Coefficient, operands: list[Operand], labels: Mapping[int, str], out: tuple[int, ...]
@@ -139,7 +139,7 @@ class Graph:
         return self.product(node, coefficient=coefficient)
 
     def sum(self, node: Node, axes: Iterable[int]) -> Node:
-        """The sum along axes, which go."""
+        """The sum over axes, which are removed."""
         gone = set(axes)
         n = len(node.dims)
         return self.einsum(ONE, [(node, range(n))], dict(enumerate(node.dims)), [k for k in range(n) if k not in gone])
@@ -159,16 +159,16 @@ class Graph:
             total = coefficient * factor
             key = (inner, total.powers)
             collected[key] = collected.get(key, Fraction(0)) + total.value
-        kept = tuple((Coefficient(value, powers), node) for (node, powers), value in collected.items() if value)
-        if not kept:
+        left = [(Coefficient(value, powers), node) for (node, powers), value in collected.items() if value]
+        if not left:
             return self.zero(dims)
-        if len(kept) == 1:
-            return self.scale(*kept[0])
-        kept = tuple(sorted(kept, key=lambda term: (term[1].number, term[0].powers)))
-        return self._share(Add, dims, any(node.batched for _, node in kept), kept)
+        if len(left) == 1:
+            return self.scale(*left[0])
+        ordered = tuple(sorted(left, key=lambda term: (term[1].number, term[0].powers)))
+        return self._share(Add, dims, any(node.batched for _, node in ordered), ordered)
 
     def _scaled(self, node: Node) -> Term:
-        """A node as an exact factor times a node, so that a sum collects what differs by a factor alone."""
+        """A node as an exact factor times a node, so that sums collect terms that differ by a factor alone."""
         if isinstance(node, Einsum) and not node.operands:
             return node.coefficient, self.constant(1, node.dims)
         if isinstance(node, Einsum) and len(node.operands) == 1 and node.operands[0].axes == node.out:
@@ -210,11 +210,11 @@ class Graph:
         return self.reduction(ArgMax, argument, axes, guard)
 
     def logsumexp(self, argument: Node, axes: Sequence[int], guard: Guard | None = None) -> Node:
-        """Log of the sum of exponentials along axes, which go."""
+        """Log of the sum of exponentials over axes, which are removed."""
         return self.reduction(LogSumExp, argument, axes, guard)
 
     def max(self, argument: Node, axes: Sequence[int], guard: Guard | None = None) -> Node:
-        """Largest entry along axes, which go."""
+        """Largest entry over axes, which are removed."""
         return self.reduction(Max, argument, axes, guard)
 
     def reduction(self, kind: type[R], argument: Node, axes: Sequence[int], guard: Guard | None) -> R:
@@ -228,7 +228,7 @@ class Graph:
         return self._share(Stop, argument.dims, argument.batched, argument, mode)
 
     def __len__(self) -> int:
-        """How many nodes were made."""
+        """The number of nodes."""
         return len(self._nodes)
 
 
@@ -260,9 +260,9 @@ def _inside(node: Einsum, axes: tuple[int, ...]) -> Operand | None:
 
 
 def _orders(operands: list[Operand], out: tuple[int, ...]) -> Iterator[list[Operand]]:
-    """The orders of a product in which its canonical one is looked for: by node and by the labels of the result.
+    """The candidates for the canonical order of a product: sorted by node and by the labels of the result.
 
-    What this leaves open (one node several times, over summed labels) is tried out while that is cheap.
+    Where this leaves ties (one node several times, over summed labels), all orders are tried while they are few.
     """
     place = {label: k for k, label in enumerate(out)}
     keys = {o: (o.node.number, tuple(place.get(a, len(out)) for a in o.axes)) for o in operands}
@@ -288,12 +288,12 @@ def _simplified(operands: list[Operand]) -> list[Operand]:
         for o in operands
         if isinstance(o.node, Softmax | ArgMax) and o.node.guard
     }
-    kept: list[Operand] = []
+    remaining: list[Operand] = []
     for operand in operands:
         node = operand.node
         if isinstance(node, Map) and node.function.named("step") and (node.argument, operand.axes) in relus:
             continue
-        if isinstance(node, Indicator) and (operand in kept or (node, operand.axes) in guards):
+        if isinstance(node, Indicator) and (operand in remaining or (node, operand.axes) in guards):
             continue
-        kept.append(operand)
-    return kept
+        remaining.append(operand)
+    return remaining

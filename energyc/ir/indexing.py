@@ -1,6 +1,6 @@
-"""Integer and truth values made of indices: guards, windows, gathers, distances between positions.
+"""Integers and truth values computed from indices: guards, windows, gathers, distances between positions.
 
-An expression speaks of axes by number: ``axis 0`` is the first axis of the node that holds it.
+An expression refers to axes by number: ``axis 0`` is the first axis of the node that holds it.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class IndexExpr:
         return tuple(dict.fromkeys(a for e in self.walk() for a in e.args if isinstance(a, Input)))
 
     def renumbered(self, axes: Mapping[int, int]) -> IndexExpr:
-        """The same with axis k called ``axes[k]``."""
+        """The expression with axis k renamed to ``axes[k]``."""
         if self.op == "axis":
             return IndexExpr("axis", (axes[self.args[0]],))  # type: ignore[index]
         return IndexExpr(self.op, tuple(a.renumbered(axes) if isinstance(a, IndexExpr) else a for a in self.args))

@@ -100,14 +100,14 @@ class _Run:
     # ------------------------------------------------------------ leaves
 
     def input(self, node: Input) -> Array:
-        given = self.inputs.get(key(node), self.inputs.get(node.name))
-        if given is None:
+        value = self.inputs.get(key(node), self.inputs.get(node.name))
+        if value is None:
             raise KeyError(f"no value for {node.kind} {node.name}")
-        array = np.asarray(given)
+        array = np.asarray(value)
         shape = self.shape(node.dims)
         if array.ndim != len(shape) + node.batched or array.shape[node.batched :] != shape:
-            wanted = ("batch", *shape) if node.batched else shape
-            raise ValueError(f"{node.kind} {node.name} has the shape {list(array.shape)}, not {list(wanted)}")
+            expected = ("batch", *shape) if node.batched else shape
+            raise ValueError(f"{node.kind} {node.name} has the shape {list(array.shape)}, not {list(expected)}")
         if node.over == "relation":
             return (array != 0).astype(np.float64)
         if node.over is not None:
@@ -115,11 +115,11 @@ class _Run:
         return array.astype(np.complex128 if np.iscomplexobj(array) else np.float64)
 
     def integers(self, node: Input, array: Array) -> Array:
-        whole = array.astype(np.int64)
+        integers = array.astype(np.int64)
         size = self.sizes[node.over or ""]
-        if np.any(whole != array) or np.any(whole < 0) or np.any(whole >= size):
+        if np.any(integers != array) or np.any(integers < 0) or np.any(integers >= size):
             raise ValueError(f"{node.kind} {node.name} must hold integers from 0 to {size - 1}")
-        return whole
+        return integers
 
     def index_value(self, node: Indicator | Position, expr: IndexExpr) -> Array:
         shape = self.shape(node.dims)
@@ -153,10 +153,10 @@ class _Run:
         shape = self.shape(source.dims)
         inside = np.all([(p >= 0) & (p < n) for p, n in zip(places, shape, strict=True)], axis=0)
         clipped = tuple(np.clip(p, 0, n - 1) for p, n in zip(places, shape, strict=True))
-        found = array[:, *clipped] if source.batched else array[clipped]
+        elements = array[:, *clipped] if source.batched else array[clipped]
         if not places:
-            found = found.reshape(*found.shape, *ones.shape)
-        return inside & (found != 0) if expr.op == "related" else np.where(inside, found, -1)
+            elements = elements.reshape(*elements.shape, *ones.shape)
+        return inside & (elements != 0) if expr.op == "related" else np.where(inside, elements, -1)
 
     # ------------------------------------------------------------ sums of products
 
@@ -173,8 +173,8 @@ class _Run:
 
     def present(self, node: Einsum) -> list[int]:
         """The labels of the result before broadcasts."""
-        found = {a for o in node.operands for a in o.axes}
-        return [len(node.labels)] * node.batched + [a for a in node.out if a in found]
+        labels = {a for o in node.operands for a in o.axes}
+        return [len(node.labels)] * node.batched + [a for a in node.out if a in labels]
 
     def summed(self, node: Einsum, factors: Sequence[tuple[Array, list[int]]]) -> Array:
         if not factors:
@@ -184,15 +184,15 @@ class _Run:
 
     def masks(self, node: Einsum) -> list[tuple[Array, list[int]]]:
         """The indicators among the operands, and the guards of its softmaxes, whose zeros absorb too."""
-        found: list[tuple[Array, list[int]]] = []
+        masks: list[tuple[Array, list[int]]] = []
         for operand in node.operands:
             axes = self.axes(node, operand)
             if isinstance(operand.node, Indicator):
-                found.append((self.done[operand.node], axes))
+                masks.append((self.done[operand.node], axes))
             elif isinstance(operand.node, Softmax | ArgMax) and (guard := operand.node.guard):
                 inner = Operand(guard.indicator, tuple(operand.axes[a] for a in guard.axes))
-                found.append((self.done[guard.indicator], self.axes(node, inner)))
-        return found
+                masks.append((self.done[guard.indicator], self.axes(node, inner)))
+        return masks
 
     def absorbed(self, node: Einsum, masks: list[tuple[Array, list[int]]]) -> Array:
         """The product over every label at once, with zeros wherever a mask is zero."""

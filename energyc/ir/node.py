@@ -14,8 +14,8 @@ BATCHED_KINDS = frozenset({"state", "clamp", "target", "direction", "seed", "val
 class Facts:
     """What holds of every node of a kind, as a function of its children.
 
-    ``analytic`` and ``continuous`` speak of that function; those of a :class:`Map` are its scalar function's. Values
-    are never below 0 where ``nonnegative``. ``degree`` is k where it grows as the k-th power of its argument.
+    ``analytic`` and ``continuous`` are properties of that function, for a :class:`Map` besides those of its scalar
+    function. ``nonnegative``: no value is below 0. ``degree``: k where it grows as the k-th power of its argument.
     """
 
     analytic: bool = True
@@ -36,8 +36,8 @@ class NoRule(NotImplementedError):
 class Node:
     """A tensor of the graph; nodes are equal only where they are the same object (the graph shares them).
 
-    ``number`` counts nodes in the order of their making: an order fit for deterministic output. A kind states its
-    ``facts``; one that does not raises NotImplementedError when its class is made.
+    ``number`` counts nodes in the order of their creation, which makes output deterministic. A kind must state its
+    ``facts``: without them its class cannot be defined (NotImplementedError).
     """
 
     facts: ClassVar[Facts]
@@ -47,7 +47,7 @@ class Node:
     batched: bool = field(repr=False)
 
     def __init_subclass__(cls, *, abstract: bool = False) -> None:
-        """Require the facts of every kind that nodes are made of."""
+        """Raise NotImplementedError for a kind that states no facts."""
         if not abstract and "facts" not in vars(cls):
             raise NotImplementedError(f"the kind {cls.__name__} states no facts")
 

@@ -80,7 +80,7 @@ class Function:
 
     @property
     def bodies(self) -> tuple[Node, ...]:
-        """What a potential is made of; empty for a function of the table."""
+        """The slope and closed form of a potential; empty for a function of the table."""
         return tuple(body for body in (self.slope, self.primitive) if body is not None)
 
     @property
@@ -111,7 +111,7 @@ class Map(Node):
 
 @dataclass(frozen=True)
 class Guard:
-    """Which entries take part; ``axes[k]`` is the axis of the argument that the k-th axis of the indicator is."""
+    """The condition for an entry to take part; the k-th axis of the indicator is axis ``axes[k]`` of the argument."""
 
     indicator: Indicator
     axes: tuple[int, ...]
@@ -119,12 +119,12 @@ class Guard:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Reduction(Node, abstract=True):
-    """An operation along axes of its argument, of the guarded entries alone.
+    """An operation along axes of its argument, over the guarded entries alone.
 
-    ``word`` is its name in every text form, ``keeps_axes`` whether the axes that it works along stay in the result.
+    ``operator`` is its name in every text form, ``keeps_axes`` whether the axes that it reduces stay in the result.
     """
 
-    word: ClassVar[str]
+    operator: ClassVar[str]
     keeps_axes: ClassVar[bool]
 
     argument: Node
@@ -142,26 +142,26 @@ class Reduction(Node, abstract=True):
 
 
 class Softmax(Reduction):
-    """``exp(a) / sum exp(a)`` along the axes; weight 0 where the guard is false, all of them if it is nowhere true."""
+    """``exp(a) / sum exp(a)`` along the axes; 0 where the guard is false, and everywhere if it is nowhere true."""
 
     facts = Facts(nonnegative=True)
-    word = "softmax"
+    operator = "softmax"
     keeps_axes = True
 
 
 class LogSumExp(Reduction):
-    """``log sum exp(a)`` along the axes, which go; 0 with no slope where the guard is nowhere true."""
+    """``log sum exp(a)`` over the axes, which are removed; 0 with no slope where the guard is nowhere true."""
 
     facts = Facts()
-    word = "logsumexp"
+    operator = "logsumexp"
     keeps_axes = False
 
 
 class Max(Reduction):
-    """The largest entry along the axes, which go; 0 with no slope where the guard is nowhere true."""
+    """The largest entry over the axes, which are removed; 0 with no slope where the guard is nowhere true."""
 
     facts = Facts(analytic=False, degree=1)
-    word = "max"
+    operator = "max"
     keeps_axes = False
 
 
@@ -169,7 +169,7 @@ class ArgMax(Reduction):
     """1 at the first largest entry along the axes, else 0."""
 
     facts = Facts(analytic=False, continuous=False, nonnegative=True, degree=0)
-    word = "argmax"
+    operator = "argmax"
     keeps_axes = True
 
 

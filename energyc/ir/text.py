@@ -46,32 +46,32 @@ def format_graph(
     names: Mapping[Node, str] | None = None,
     index_names: Mapping[str, str] | None = None,
 ) -> str:
-    """The nodes under ``roots`` in the order of their making, the roots, and how many nodes of each kind there are.
+    """The nodes under ``roots`` in the order of their creation, the roots, and a count of each kind of node.
 
-    ``names`` names nodes (``%q`` instead of ``%17``), ``index_names`` gives the index that runs over a dim.
+    ``names`` are names of nodes (``%q`` instead of ``%17``), ``index_names`` those of indices by their dims.
     """
     nodes = sorted(_with_bodies(roots.values()), key=lambda node: node.number)
     writer = _Writer(_references(nodes, names or {}), index_names or {})
-    lines = [f"{writer.ref(n)}[{', '.join(map(_word, n.dims))}] = {writer.node(n)}" for n in nodes]
-    lines += [f"{_word(name)} = {writer.ref(node)}" for name, node in roots.items()]
+    lines = [f"{writer.ref(n)}[{', '.join(map(_quoted, n.dims))}] = {writer.node(n)}" for n in nodes]
+    lines += [f"{_quoted(name)} = {writer.ref(node)}" for name, node in roots.items()]
     return "\n".join([*lines, _counts(nodes)]) + "\n"
 
 
 def _with_bodies(roots: Iterable[Node]) -> set[Node]:
     """Every node under the roots, those inside the bodies of potentials too."""
-    found: set[Node] = set()
+    seen: set[Node] = set()
     waiting = list(roots)
     while waiting:
-        fresh = set(walk(waiting)) - found
-        found |= fresh
+        fresh = set(walk(waiting)) - seen
+        seen |= fresh
         waiting = [body for node in fresh if isinstance(node, Map) for body in node.function.bodies]
-    return found
+    return seen
 
 
 def _references(nodes: Sequence[Node], names: Mapping[Node, str]) -> dict[Node, str]:
     uses = Counter(names[node] for node in nodes if node in names)
-    good = {node: names[node] for node in nodes if node in names and uses[names[node]] == 1}
-    return {n: f"%{good[n]}" if n in good and NAME.fullmatch(good[n]) else f"%{k}" for k, n in enumerate(nodes)}
+    unique = {node: name for node, name in names.items() if uses[name] == 1 and NAME.fullmatch(name)}
+    return {node: f"%{unique.get(node, k)}" for k, node in enumerate(nodes)}
 
 
 def _counts(nodes: Sequence[Node]) -> str:
@@ -79,8 +79,8 @@ def _counts(nodes: Sequence[Node]) -> str:
     return f"# {len(nodes)} nodes: " + ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
 
 
-def _word(name: str) -> str:
-    """A name as it is, or as a string where it would not read back."""
+def _quoted(name: str) -> str:
+    """A name as it is, or in quotes where it would not parse back."""
     return name if NAME.fullmatch(name) else json.dumps(name)
 
 
@@ -90,12 +90,12 @@ def _power(power: Fraction) -> str:
 
 def format_coefficient(coefficient: Coefficient) -> str:
     """A coefficient as ``-1/2*D^(-1/2)``."""
-    powers = (_word(name) + ("" if power == 1 else _power(power)) for name, power in coefficient.powers)
+    powers = (_quoted(name) + ("" if power == 1 else _power(power)) for name, power in coefficient.powers)
     return "*".join([str(coefficient.value), *powers])
 
 
 class _Writer:
-    """Writes nodes as lines; knows how nodes and indices are called."""
+    """Writes nodes as lines, with the names of nodes and indices."""
 
     def __init__(self, references: Mapping[Node, str], index_names: Mapping[str, str]) -> None:
         self.references = references
@@ -117,8 +117,8 @@ class _Writer:
     def node(self, node: Node) -> str:
         match node:
             case Input():
-                over = "" if node.over is None else f" : {_word(node.over)}"
-                return f"input {_word(node.kind)} {_word(node.name)}{over}"
+                over = "" if node.over is None else f" : {_quoted(node.over)}"
+                return f"input {_quoted(node.kind)} {_quoted(node.name)}{over}"
             case Einsum():
                 return self.einsum(node)
             case Add():
@@ -147,18 +147,18 @@ class _Writer:
         fields = [] if function.exponent is None else [str(function.exponent)]
         fields += [f"slope = {self.ref(function.slope)}"] if function.slope else []
         fields += [f"primitive = {self.ref(function.primitive)}"] if function.primitive else []
-        return _word(function.name) + (f"({', '.join(fields)})" if fields else "")
+        return _quoted(function.name) + (f"({', '.join(fields)})" if fields else "")
 
     def reduction(self, node: Reduction) -> str:
         axes = ", ".join(map(str, node.axes))
-        line = f"{node.word}({axes}) {self.ref(node.argument)}"
+        line = f"{node.operator}({axes}) {self.ref(node.argument)}"
         if node.guard is None:
             return line
         return f"{line} if {self.ref(node.guard.indicator)}({', '.join(map(str, node.guard.axes))})"
 
-    def indexed(self, word: str, node: Node, expr: IndexExpr) -> str:
+    def indexed(self, kind: str, node: Node, expr: IndexExpr) -> str:
         names = self.indices(node.dims)
-        return f"{word}({', '.join(names)}) {self.index(expr, names)}"
+        return f"{kind}({', '.join(names)}) {self.index(expr, names)}"
 
     def index(self, expr: IndexExpr, names: Sequence[str]) -> str:
         inner = [self.index(part, names) for part in expr.parts]
@@ -168,7 +168,7 @@ class _Writer:
             case "int", (n,):
                 return str(n)
             case "size", (str(dim),):
-                return f"size({_word(dim)})"
+                return f"size({_quoted(dim)})"
             case "read" | "related", (Input() as source, *_):
                 return f"{expr.op}({', '.join([self.ref(source), *inner])})"
             case "neg" | "abs" | "not" | "true", _:

@@ -24,7 +24,7 @@ OPERATIONS: Mapping[str, str] = MappingProxyType(
     {"div": "floor_div"} | {op: op for op in ("mod", "and", "or", "+", "-", "*", "==", "!=", "<", "<=", ">", ">=")}
 )
 REDUCTIONS: Mapping[str, type[Reduction]] = MappingProxyType(
-    {kind.word: kind for kind in (Softmax, ArgMax, LogSumExp, Max)}
+    {kind.operator: kind for kind in (Softmax, ArgMax, LogSumExp, Max)}
 )
 T = TypeVar("T")
 
@@ -55,18 +55,18 @@ class _Line:
 
     def read(self, roots: dict[str, Node]) -> None:
         if self.kind != "ref":
-            name = self.word()
+            name = self.identifier()
             self.expect("=")
             roots[name] = self.node()
         else:
             name = self.take()
-            dims = tuple(self.several("[", self.word, "]"))
+            dims = tuple(self.sequence("[", self.identifier, "]"))
             self.expect("=")
             self.nodes[name] = self.definition(dims)
             if self.nodes[name].dims != dims:
                 raise ValueError(f"{name} has the dims {self.nodes[name].dims}")
         if self.place < len(self.tokens):
-            raise ValueError(f"{self.text!r} is too much")
+            raise ValueError(f"unexpected {self.text!r} at the end")
 
     # ------------------------------------------------------------ tokens
 
@@ -83,28 +83,28 @@ class _Line:
         return self.tokens[self.place - 1][1]
 
     def accept(self, text: str) -> bool:
-        found = self.text == text
-        self.place += found
-        return found
+        matches = self.text == text
+        self.place += matches
+        return matches
 
     def expect(self, text: str) -> None:
         if not self.accept(text):
-            raise ValueError(f"{text!r} is missing before {self.text!r}")
+            raise ValueError(f"expected {text!r} before {self.text!r}")
 
-    def word(self) -> str:
+    def identifier(self) -> str:
         if self.kind not in ("name", "string"):
-            raise ValueError(f"a name is missing before {self.text!r}")
+            raise ValueError(f"expected a name before {self.text!r}")
         return json.loads(self.take()) if self.kind == "string" else self.take()
 
-    def several(self, opening: str, item: Callable[[], T], closing: str) -> list[T]:
+    def sequence(self, opening: str, item: Callable[[], T], closing: str) -> list[T]:
         self.expect(opening)
-        found: list[T] = []
+        items: list[T] = []
         while not self.accept(closing):
-            found.append(item())
+            items.append(item())
             if not self.accept(","):
                 self.expect(closing)
                 break
-        return found
+        return items
 
     def integer(self) -> int:
         sign = -1 if self.accept("-") else 1
@@ -120,11 +120,11 @@ class _Line:
     # ------------------------------------------------------------ nodes
 
     def definition(self, dims: tuple[str, ...]) -> Node:
-        word = self.word()
-        match word:
+        kind = self.identifier()
+        match kind:
             case "input":
-                kind, name = self.word(), self.word()
-                return self.graph.input(name, kind, dims, self.word() if self.accept(":") else None)
+                of, name = self.identifier(), self.identifier()
+                return self.graph.input(name, of, dims, self.identifier() if self.accept(":") else None)
             case "einsum":
                 return self.einsum(dims)
             case "add":
@@ -132,21 +132,21 @@ class _Line:
             case "map":
                 return self.graph.map(self.function(), self.node())
             case "stop":
-                mode = self.word()
+                mode = self.identifier()
                 return self.graph.stop(self.node(), mode)
             case "indicator":
                 return self.graph.indicator(dims, self.indexed())
             case "position":
                 return self.graph.position(dims, self.indexed())
-        if word in REDUCTIONS:
-            return self.reduction(REDUCTIONS[word])
-        raise ValueError(f"no kind of node: {word}")
+        if kind in REDUCTIONS:
+            return self.reduction(REDUCTIONS[kind])
+        raise ValueError(f"unknown kind of node: {kind}")
 
     def coefficient(self) -> Coefficient:
         value = self.fraction()
         powers: dict[str, Fraction] = {}
         while self.accept("*"):
-            name = self.word()
+            name = self.identifier()
             powers[name] = self.exponent() if self.accept("^") else Fraction(1)
         return Coefficient(value, tuple(sorted(powers.items())))
 
@@ -160,11 +160,11 @@ class _Line:
     def einsum(self, dims: tuple[str, ...]) -> Node:
         coefficient = self.coefficient()
         if self.accept("sum"):
-            self.several("(", self.word, ")")
+            self.sequence("(", self.identifier, ")")
         factors = []
         while not self.accept("->"):
-            factors.append((self.node(), self.several("[", self.word, "]")))
-        out = self.several("[", self.word, "]")
+            factors.append((self.node(), self.sequence("[", self.identifier, "]")))
+        out = self.sequence("[", self.identifier, "]")
         names = list(dict.fromkeys([*out, *(name for _, axes in factors for name in axes)]))
         label = {name: k for k, name in enumerate(names)}
         labels = {label[name]: dim for node, axes in factors for name, dim in zip(axes, node.dims, strict=True)}
@@ -180,19 +180,19 @@ class _Line:
         return self.graph.add(terms, dims)
 
     def function(self) -> Function:
-        name = self.word()
-        fields: dict[str, Any] = dict(self.several("(", self.field, ")")) if self.text == "(" else {}
+        name = self.identifier()
+        fields: dict[str, Any] = dict(self.sequence("(", self.field, ")")) if self.text == "(" else {}
         return Function(name, **fields)
 
     def field(self) -> tuple[str, Fraction | Node]:
         if self.kind != "name":
             return "exponent", self.fraction()
-        name = self.word()
+        name = self.identifier()
         self.expect("=")
         return name, self.node()
 
     def reduction(self, kind: type[Reduction]) -> Node:
-        axes = self.several("(", self.integer, ")")
+        axes = self.sequence("(", self.integer, ")")
         argument = self.node()
         return self.graph.reduction(kind, argument, axes, self.guard() if self.accept("if") else None)
 
@@ -200,12 +200,12 @@ class _Line:
         indicator = self.node()
         if not isinstance(indicator, Indicator):
             raise ValueError(f"{indicator!r} is no guard")
-        return Guard(indicator, tuple(self.several("(", self.integer, ")")))
+        return Guard(indicator, tuple(self.sequence("(", self.integer, ")")))
 
     # ------------------------------------------------------------ index expressions
 
     def indexed(self) -> IndexExpr:
-        names = self.several("(", self.word, ")")
+        names = self.sequence("(", self.identifier, ")")
         return self.index({name: k for k, name in enumerate(names)})
 
     def index(self, axes: Mapping[str, int]) -> IndexExpr:
@@ -213,12 +213,12 @@ class _Line:
             return IndexExpr("int", (self.integer(),))
         if self.text == "(":
             return self.infix(axes)
-        name = self.word()
+        name = self.identifier()
         if self.text != "(":
             return IndexExpr("axis", (axes[name],))
         if name == "size":
-            return IndexExpr("size", tuple(self.several("(", self.word, ")")))
-        return IndexExpr(name, tuple(self.several("(", lambda: self.argument(axes), ")")))
+            return IndexExpr("size", tuple(self.sequence("(", self.identifier, ")")))
+        return IndexExpr(name, tuple(self.sequence("(", lambda: self.argument(axes), ")")))
 
     def argument(self, axes: Mapping[str, int]) -> IndexExpr | Input:
         if self.kind != "ref":
@@ -242,9 +242,9 @@ def _tokens(line: str) -> list[tuple[str, str]]:
     tokens: list[tuple[str, str]] = []
     place = 0
     while line[place:].strip():
-        found = TOKEN.match(line, place)
-        if found is None:
+        match = TOKEN.match(line, place)
+        if match is None:
             raise ValueError(f"no token: {line[place:].strip()[:20]!r}")
-        tokens.append((found.lastgroup or "", found.group(found.lastgroup or 0)))
-        place = found.end()
+        tokens.append((match.lastgroup or "", match.group(match.lastgroup or 0)))
+        place = match.end()
     return tokens

@@ -30,13 +30,13 @@ class IRError(AssertionError):
 
 
 def verify(roots: Iterable[Node]) -> None:
-    """Raise IRError at the first node under ``roots`` that breaks a rule of the graph."""
+    """Raise IRError for the first illegal node under ``roots``."""
     _verify(roots, body=False)
 
 
 def _verify(roots: Iterable[Node], *, body: bool) -> None:
     for node in walk(roots):
-        _require(all(child.number < node.number for child in node.children), node, "it was made before a child")
+        _require(all(child.number < node.number for child in node.children), node, "it is older than a child")
         if not isinstance(node, Input):
             _require(node.batched == _should_be_batched(node), node, f"batched is {node.batched}")
         _check(node, body=body)
@@ -89,7 +89,7 @@ def _einsum(node: Einsum) -> None:
     for operand in node.operands:
         _require(all(a in known for a in operand.axes), node, f"an unbound label on {operand.node!r}")
         dims = tuple(node.labels[a] for a in operand.axes)
-        _require(dims == operand.node.dims, node, f"{operand.node!r} stands over {dims}")
+        _require(dims == operand.node.dims, node, f"{operand.node!r} is indexed over {dims}")
     used = {*node.out, *(a for operand in node.operands for a in operand.axes)}
     _require(used == set(known), node, f"labels without use: {sorted(set(known) - used)}")
 

@@ -30,12 +30,12 @@ from energyc.notation.formula import (
     Call,
     Choice,
     Formula,
+    IndexValue,
     Keyword,
     Power,
     Product,
     Reference,
     Total,
-    Whole,
     multiplied,
     name,
     name_of,
@@ -53,7 +53,7 @@ VECTORS = {"seed": "a_", "direction": "v_"}
 
 @dataclass(frozen=True)
 class Builder:
-    """Makes formulas of nodes. ``scope`` is everywhere the set of index names that an inner one must not capture."""
+    """Builds formulas of nodes. ``scope`` is always the set of index names that an inner index must not capture."""
 
     names: Mapping[Node, str]
     index_names: Mapping[Node, tuple[str, ...]]
@@ -83,7 +83,7 @@ class Builder:
             case Indicator():
                 return Choice(at(node.condition, dict(enumerate(slots))), Product())
             case Position():
-                return Whole(at(node.value, dict(enumerate(slots))))
+                return IndexValue(at(node.value, dict(enumerate(slots))))
         raise NoRule("notation", node)
 
     # ------------------------------------------------------------ sums of products
@@ -118,15 +118,15 @@ class Builder:
     def _factors(
         self, node: Einsum, places: Mapping[int, IndexExpr], bound: set[str], scope: Scope
     ) -> tuple[list[Formula], list[Formula]]:
-        """The factors that hold an index of this sum, and those that can stand before it."""
+        """The factors that hold an index of this sum, and those that can be taken out of it."""
         inside: list[Formula] = []
         outside: list[Formula] = []
         operands = list(node.operands)
-        for found in normalisers(node):
-            slots = tuple(places[a] for a in found.operands[0].axes)
-            factor = self._normaliser(found, slots, scope)
-            if factor is not None and all(operand in operands for operand in found.operands):
-                operands = [operand for operand in operands if operand not in found.operands]
+        for normaliser in normalisers(node):
+            slots = tuple(places[a] for a in normaliser.operands[0].axes)
+            factor = self._normaliser(normaliser, slots, scope)
+            if factor is not None and all(operand in operands for operand in normaliser.operands):
+                operands = [operand for operand in operands if operand not in normaliser.operands]
                 _group(slots, bound, inside, outside).append(factor)
         counts = Counter(
             (o.node, tuple(places[a] for a in o.axes)) for o in operands if not isinstance(o.node, Indicator)
@@ -135,16 +135,16 @@ class Builder:
             _group(slots, bound, inside, outside).append(_power(self.formula(child, slots, scope), Fraction(times)))
         return inside, outside
 
-    def _normaliser(self, found: Normaliser, slots: Slots, scope: Scope) -> Formula | None:
+    def _normaliser(self, normaliser: Normaliser, slots: Slots, scope: Scope) -> Formula | None:
         """A normaliser by its name, where the index along it is plain and its pieces have no names of their own."""
-        along = self._plain(slots, (found.axis,))
-        if along is None or any(operand.node in self.names for operand in found.operands):
+        along = self._bare_names(slots, (normaliser.axis,))
+        if along is None or any(operand.node in self.names for operand in normaliser.operands):
             return None
-        argument = self.formula(found.argument, slots, scope)
-        usual = found.name == "standardize" or found.epsilon == USUAL_EPSILON
-        keyword = () if usual else (Keyword("eps", Product(Coefficient(found.epsilon))),)
-        dims = (found.argument.dims[found.axis],)
-        return Bound(found.name, along, dims, None, (argument, *keyword))
+        argument = self.formula(normaliser.argument, slots, scope)
+        usual = normaliser.name == "standardize" or normaliser.epsilon == USUAL_EPSILON
+        keyword = () if usual else (Keyword("eps", Product(Coefficient(normaliser.epsilon))),)
+        dims = (normaliser.argument.dims[normaliser.axis],)
+        return Bound(normaliser.name, along, dims, None, (argument, *keyword))
 
     # ------------------------------------------------------------ the rest
 
@@ -169,36 +169,37 @@ class Builder:
 
     def _reduction(self, node: Reduction, slots: Slots, scope: Scope) -> Formula:
         if node.keeps_axes:
-            return self._kept(node, slots, scope)
+            return self._axis_keeping(node, slots, scope)
         dims = tuple(node.argument.dims[a] for a in node.axes)
         chosen = self._reduced_names(node, dims, scope)
         places = iter(slots)
         named = dict(zip(node.axes, chosen, strict=True))
         inner = tuple(name(named[a]) if a in named else next(places) for a in range(len(node.argument.dims)))
-        return self._bound(node.word, node, chosen, inner, scope)
+        return self._bound(node.operator, node, chosen, inner, scope)
 
-    def _kept(self, node: Reduction, slots: Slots, scope: Scope) -> Formula:
-        """Softmax and argmax keep the index they work along: it must be a plain one, that nothing else stands for."""
-        plain = self._plain(slots, node.axes)
+    def _axis_keeping(self, node: Reduction, slots: Slots, scope: Scope) -> Formula:
+        """A softmax or argmax, along an index that must be a name which no other slot holds."""
+        plain = self._bare_names(slots, node.axes)
         if plain is not None:
-            return self._bound(node.word, node, plain, slots, scope)
+            return self._bound(node.operator, node, plain, slots, scope)
         dims = tuple(node.dims[a] for a in node.axes)
         chosen = self._reduced_names(node, dims, scope)
         inner = tuple(name(chosen[node.axes.index(a)]) if a in node.axes else slot for a, slot in enumerate(slots))
-        body = self._bound(node.word, node, chosen, inner, scope)
+        body = self._bound(node.operator, node, chosen, inner, scope)
         if isinstance(node, ArgMax) and len(node.axes) == 1 and isinstance(body, Bound):
-            return Bound("correct", body.indices, body.dims, body.guard, (*body.bodies, Whole(slots[node.axes[0]])))
+            return Bound(
+                "correct", body.indices, body.dims, body.guard, (*body.bodies, IndexValue(slots[node.axes[0]]))
+            )
         equal = [IndexExpr("==", (name(index), slots[a])) for index, a in zip(chosen, node.axes, strict=True)]
-        return Bound("sum", chosen, dims, _all(equal), (body,))
+        return Bound("sum", chosen, dims, _conjunction(equal), (body,))
 
-    def _plain(self, slots: Slots, axes: Sequence[int]) -> tuple[str, ...] | None:
+    def _bare_names(self, slots: Slots, axes: Sequence[int]) -> tuple[str, ...] | None:
         """The names of some slots where each is a bare index that occurs in no other slot."""
-        found = [name_of(slots[a]) for a in axes]
         others = [names_in(slot) for a, slot in enumerate(slots) if a not in axes]
-        bare = [index for index in found if index is not None]
-        if len(bare) < len(found) or len(set(bare)) < len(bare) or any(set(bare) & names for names in others):
+        names = [index for a in axes if (index := name_of(slots[a])) is not None]
+        if len(set(names)) < len(axes) or any(set(names) & held for held in others):
             return None
-        return tuple(bare)
+        return tuple(names)
 
     def _reduced_names(self, node: Reduction, dims: Sequence[str], scope: Scope) -> tuple[str, ...]:
         known = self.index_names.get(node.argument)
@@ -233,7 +234,7 @@ def _guard(guard: Guard | None, slots: Slots) -> IndexExpr | None:
     return at(guard.indicator.condition, {k: slots[a] for k, a in enumerate(guard.axes)})
 
 
-def _all(conditions: Sequence[IndexExpr]) -> IndexExpr | None:
+def _conjunction(conditions: Sequence[IndexExpr]) -> IndexExpr | None:
     if not conditions:
         return None
     result = conditions[0]
@@ -252,8 +253,8 @@ def _assembled(
     node: Einsum, bound: Mapping[str, str], inside: list[Formula], outside: list[Formula], guards: list[IndexExpr]
 ) -> Formula:
     """``coefficient * outside * sum[bound | guards](inside)``, under the guards that hold no bound index."""
-    before = _all([guard for guard in guards if not names_in(guard) & bound.keys()])
-    within = _all([guard for guard in guards if names_in(guard) & bound.keys()])
+    before = _conjunction([guard for guard in guards if not names_in(guard) & bound.keys()])
+    within = _conjunction([guard for guard in guards if names_in(guard) & bound.keys()])
     factors = outside
     coefficient = node.coefficient
     if bound:

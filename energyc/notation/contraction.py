@@ -15,7 +15,7 @@ from energyc.ir.indexing import Affine
 
 @dataclass(frozen=True)
 class Contraction:
-    """``solved`` gives labels by others, ``conditions`` is what remains; both speak of labels as axes."""
+    """``solved`` gives labels by others, ``conditions`` is what remains; in both, labels appear as axes."""
 
     solved: Mapping[int, IndexExpr]
     conditions: tuple[IndexExpr, ...]
@@ -81,7 +81,11 @@ def _solution(condition: IndexExpr, unsolved: set[int]) -> tuple[int, IndexExpr]
 
 
 def _inside(
-    value: IndexExpr, labels: tuple[str, ...], dim: str, sizes: Mapping[str, int] | None, given: tuple[IndexExpr, ...]
+    value: IndexExpr,
+    labels: tuple[str, ...],
+    dim: str,
+    sizes: Mapping[str, int] | None,
+    conditions: tuple[IndexExpr, ...],
 ) -> bool:
     """Whether a value stays in the range of a dim: by its kind, by arithmetic, or because a condition says so."""
     if value.op == "read":
@@ -96,7 +100,7 @@ def _inside(
     spans = [stride * (sizes[labels[k]] - 1) for k, stride in affine.strides]
     low = affine.offset + sum(min(span, 0) for span in spans)
     high = affine.offset + sum(max(span, 0) for span in spans)
-    bounds = [bound for condition in given for bound in _bounds(condition, value, sizes)]
+    bounds = [bound for condition in conditions for bound in _bounds(condition, value, sizes)]
     low = max([low, *(bound for bound, upper in bounds if not upper)])
     high = min([high, *(bound for bound, upper in bounds if upper)])
     return low >= 0 and high < sizes[dim]

@@ -1,4 +1,4 @@
-"""A formula as it is read: what text, LaTeX and MathML are written from.
+"""Formulas as they are read; text, LaTeX and MathML are written from them.
 
 Slots and conditions are index expressions (:class:`energyc.ir.IndexExpr`) whose leaves are names: ``name(n)``.
 """
@@ -66,9 +66,9 @@ class Bound(Formula):
 
     @property
     def shown_dims(self) -> tuple[str | None, ...]:
-        """The dim of each index where no body tells what it runs over, else None."""
-        told: set[str] = set().union(*(anchored(body) for body in self.bodies))
-        return tuple(None if index in told else dim for index, dim in zip(self.indices, self.dims, strict=True))
+        """The dim of each index, None where a body shows what it runs over."""
+        evident: set[str] = set().union(*(anchored(body) for body in self.bodies))
+        return tuple(None if index in evident else dim for index, dim in zip(self.indices, self.dims, strict=True))
 
     @property
     def parts(self) -> tuple[Formula, ...]:
@@ -138,7 +138,7 @@ class Derivative(Formula):
 
 
 @dataclass(frozen=True)
-class Whole(Formula):
+class IndexValue(Formula):
     """The value of an index expression as a number: ``t - s``."""
 
     value: IndexExpr
@@ -164,7 +164,7 @@ def walk_formula(formula: Formula) -> Iterator[Formula]:
 
 
 def anchored(formula: Formula) -> set[str]:
-    """The indices that stand alone in a slot somewhere, so that a reader knows what they run over."""
+    """The indices that are a slot of their own somewhere, so that a reader sees what they run over."""
     slots = (slot for part in walk_formula(formula) if isinstance(part, Reference) for slot in part.slots)
     return {found for slot in slots if (found := name_of(slot)) is not None}
 

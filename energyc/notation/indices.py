@@ -28,7 +28,7 @@ class IndexNames:
         """A name for an index over ``dim`` that is not in scope; ``wish`` if it is free."""
         return next(c for c in self._candidates(dim, wish) if c not in scope and c not in self.taken)
 
-    def several(self, dims: Sequence[str], scope: Collection[str]) -> tuple[str, ...]:
+    def fresh_names(self, dims: Sequence[str], scope: Collection[str]) -> tuple[str, ...]:
         """A name for each dim, all different."""
         names: list[str] = []
         for dim in dims:

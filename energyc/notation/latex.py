@@ -14,12 +14,12 @@ from energyc.notation.formula import (
     Choice,
     Derivative,
     Formula,
+    IndexValue,
     Keyword,
     Power,
     Product,
     Reference,
     Total,
-    Whole,
 )
 from energyc.notation.greek import GREEK
 
@@ -70,7 +70,7 @@ def _piece(formula: Formula) -> tuple[str, int]:
             return rf"\left[{index(formula.condition)}\right]{_choice_body(formula.body)}", TERM
         case Derivative():
             return rf"\frac{{\partial {identifier(formula.of)}}}{{\partial {write(formula.by)}}}", TERM
-        case Whole():
+        case IndexValue():
             return index(formula.value), SUM if formula.value.op in ("+", "-", "neg") else TERM
     raise TypeError(f"no LaTeX for {formula!r}")
 

@@ -12,12 +12,12 @@ from energyc.notation.formula import (
     Choice,
     Derivative,
     Formula,
+    IndexValue,
     Keyword,
     Power,
     Product,
     Reference,
     Total,
-    Whole,
 )
 from energyc.notation.greek import GREEK
 
@@ -62,7 +62,7 @@ def _piece(formula: Formula) -> tuple[str, int]:
         case Derivative():
             over, under = f"<mi>∂</mi>{_name(formula.of)}", f"<mi>∂</mi>{_at(formula.by, ATOM)}"
             return f"<mfrac>{_row(over)}{_row(under)}</mfrac>", TERM
-        case Whole():
+        case IndexValue():
             return _index(formula.value), SUM if formula.value.op in ("+", "-", "neg") else TERM
     raise TypeError(f"no MathML for {formula!r}")
 

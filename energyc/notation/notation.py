@@ -80,7 +80,7 @@ class Notation:
         known = self.names[node][1] if node in self.names else self.index_names.get(node, ())
         if len(set(known)) == len(node.dims):
             return tuple(known)
-        return self._index_names.several(node.dims, ())
+        return self._index_names.fresh_names(node.dims, ())
 
     def element(self, node: Node, indices: Sequence[str] | None = None) -> Reference:
         """A named node or an input as a formula that refers to it."""
@@ -107,7 +107,7 @@ class Notation:
         label, indices = self.names[node]
         return Definition(label, indices, self.formula(node, indices))
 
-    # ------------------------------------------------------------ what is kept
+    # ------------------------------------------------------------ derived once
 
     _pieces: tuple[Node, ...] = ()
 

@@ -1,4 +1,4 @@
-"""Normalisers found again in the sums and products that they were lowered to."""
+"""Normalisers recognised in the sums and products that they were lowered to."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def normalisers(node: Einsum) -> Iterator[Normaliser]:
         for centred in node.operands:
             missing = [k for k, label in enumerate(centred.axes) if label not in scale.axes]
             if len(missing) == 1 and len(scale.axes) == len(centred.axes) - 1:
-                found = _normaliser(centred, scale, missing[0])
-                if found is not None:
-                    yield found
+                normaliser = _normaliser(centred, scale, missing[0])
+                if normaliser is not None:
+                    yield normaliser
 
 
 def _normaliser(centred: Operand, scale: Operand, axis: int) -> Normaliser | None:
@@ -55,9 +55,9 @@ def _inverse_root_of_square(node: Node, vector: Node, axis: int) -> Fraction | N
     if not isinstance(square, Einsum) or square.coefficient != _inverse(vector.dims[axis]) or len(square.operands) != 2:
         return None
     first, second = square.operands
-    kept = tuple(label for k, label in enumerate(first.axes) if k != axis)
+    others = tuple(label for k, label in enumerate(first.axes) if k != axis)
     same = first == second and first.node is vector and len(set(first.axes)) == len(first.axes)
-    return epsilon if same and kept == square.out else None
+    return epsilon if same and others == square.out else None
 
 
 def _shifted(node: Node) -> tuple[Node, Fraction]:
@@ -77,8 +77,8 @@ def _uncentred(node: Node, axis: int) -> Node | None:
         return None
     for (one, source), (factor, mean) in (node.terms, node.terms[::-1]):
         if one == ONE and isinstance(mean, Einsum):
-            found = _spread_sum(mean, source, axis)
-            if found is not None and factor * found == -_inverse(node.dims[axis]):
+            summed = _spread_sum(mean, source, axis)
+            if summed is not None and factor * summed == -_inverse(node.dims[axis]):
                 return source
     return None
 
@@ -88,14 +88,15 @@ def _spread_sum(mean: Einsum, source: Node, axis: int) -> Coefficient | None:
     if len(mean.operands) != 1:
         return None
     operand = mean.operands[0]
-    kept = tuple(label for k, label in enumerate(mean.out) if k != axis)
+    others = tuple(label for k, label in enumerate(mean.out) if k != axis)
     if operand.node is source:
         same = (
-            tuple(a for k, a in enumerate(operand.axes) if k != axis) == kept and operand.axes[axis] in mean.contracted
+            tuple(a for k, a in enumerate(operand.axes) if k != axis) == others
+            and operand.axes[axis] in mean.contracted
         )
         return mean.coefficient if same else None
     inner = operand.node
-    if not isinstance(inner, Einsum) or operand.axes != kept or len(inner.operands) != 1:
+    if not isinstance(inner, Einsum) or operand.axes != others or len(inner.operands) != 1:
         return None
     below = inner.operands[0]
     same = below.node is source and tuple(a for k, a in enumerate(below.axes) if k != axis) == inner.out

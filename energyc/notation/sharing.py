@@ -82,6 +82,6 @@ class _Namer:
         self._taken = taken
 
     def next(self, stem: str) -> str:
-        found = next(f"{stem}{k}" for k in count(1) if f"{stem}{k}" not in self._taken)
-        self._taken.add(found)
-        return found
+        name = next(f"{stem}{k}" for k in count(1) if f"{stem}{k}" not in self._taken)
+        self._taken.add(name)
+        return name

@@ -11,12 +11,12 @@ from energyc.notation.formula import (
     Choice,
     Derivative,
     Formula,
+    IndexValue,
     Keyword,
     Power,
     Product,
     Reference,
     Total,
-    Whole,
 )
 
 #: A sum that is longer has a line for each term.
@@ -56,7 +56,7 @@ def _piece(formula: Formula) -> tuple[str, int]:
             return f"where({index(formula.condition)}, {write(formula.body)}, 0)", ATOM
         case Derivative():
             return f"d{formula.of}/d{write(formula.by)}", TERM
-        case Whole():
+        case IndexValue():
             return index(formula.value), _INDEX_LEVEL.get(formula.value.op, ATOM)
     raise TypeError(f"no text for {formula!r}")
 
@@ -74,7 +74,7 @@ def _product(product: Product) -> tuple[str, int]:
 
 
 def _split(product: Product, coefficient: Coefficient) -> tuple[Coefficient, list[str]]:
-    """What stands in front, and the symbols to divide by at the end: roots, and all of them under a single element."""
+    """The factor in front, and the symbols to divide by at the end: roots, and every divisor of a single element."""
     simple = len(product.factors) == 1 and isinstance(product.factors[0], Reference | Total) and coefficient.value == 1
     last = [(s, p) for s, p in coefficient.powers if p == Fraction(-1, 2) or (simple and p < 0)]
     front = Coefficient(coefficient.value, tuple(item for item in coefficient.powers if item not in last))

@@ -95,13 +95,13 @@ def test_names_that_would_not_read_back_are_numbers() -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("%0[N = input state z", "']' is missing before '='"),
-        ("%0[N] = wave z", "no kind of node: wave"),
+        ("%0[N = input state z", "expected ']' before '='"),
+        ("%0[N] = wave z", "unknown kind of node: wave"),
         ("%0[N] = map exp %7", "%7"),
         ("%0[N] = input state z\n%1[M] = map exp %0", r"%1 has the dims \('N',\)"),
-        ("%0[N] = input state z z", "'z' is too much"),
+        ("%0[N] = input state z z", "unexpected 'z' at the end"),
         ("%0[N] = input state !", "no token: '!'"),
-        ("%0[N] = input state", "a name is missing before 'the end'"),
+        ("%0[N] = input state", "expected a name before 'the end'"),
         ("%0[N] = indicator(n) (n < m)", "m"),
     ],
 )
