@@ -113,7 +113,7 @@ def mapped(function: ScalarFunction, u: Interval) -> Interval:
             return power(u, function.exponent)
         if function.homogeneous is not None:
             return _homogeneous(function.homogeneous, u)
-        if function.monotone == 1 and function.error is not None and not function.kinks:
+        if function.monotone == 1 and function.accurate and function.continuous:
             return _increasing(function.value, u)
         if function.lipschitz is not None:
             return _around_the_middle(function, function.lipschitz, u)

@@ -63,7 +63,7 @@ class ScalarFunction:
     ==============  =========================================================================================
     value           in NumPy: stable for every float64, and for a complex argument the analytic continuation
                     of the branch that its real part selects (``relu`` is ``u`` where ``Re u > 0``)
-    error           bound on the relative rounding error of ``value``, None where it grows with the argument
+    accurate        whether the relative rounding error of ``value`` is below 1e-13 for every argument
     derivative      in terms of functions of the table
     antiderivative  likewise, None where no closed form is known
     formula         the function by simpler ones: equal in exact arithmetic, it may cancel in floats
@@ -92,7 +92,7 @@ class ScalarFunction:
     derivative: Expression
     latex: str
     forms: tuple[Form, ...]
-    error: float | None = 1e-13
+    accurate: bool = True
     antiderivative: Expression | None = None
     formula: Expression | None = None
     nameable: bool = False

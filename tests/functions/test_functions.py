@@ -63,6 +63,20 @@ def test_values_are_exact_on_the_whole_line(name: str) -> None:
         assert abs(value(name, None, np.array([u]))[0] - expected) <= tolerance, (u, expected)
 
 
+@pytest.mark.parametrize("name", [name for name, function in FUNCTIONS.items() if function.monotone])
+def test_monotone_functions_are_as_accurate_as_intervals_take_them_for(name: str) -> None:
+    arguments = np.concatenate(
+        [points(name), np.geomspace(1e-12, 400, 60), [] if name in POSITIVE else -np.geomspace(1e-12, 400, 60)]
+    )
+    off = [
+        (u, abs(found - expected) / abs(expected))
+        for u, found in zip(arguments, value(name, None, arguments), strict=True)
+        if abs(expected := exact(name, float(u)).real) > 1e-290 and abs(expected) < 1e308
+        if abs(found - expected) > 1e-13 * abs(expected)
+    ]
+    assert (not off) == FUNCTIONS[name].accurate, off
+
+
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_values_continue_off_the_line(name: str) -> None:
     for u in points(name)[np.abs(points(name)) < 40]:
