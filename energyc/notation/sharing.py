@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from itertools import count
 
-from energyc.ir import ArgMax, Einsum, Indicator, Input, LogSumExp, Map, Max, Node, Position, Softmax, walk
+from energyc.ir import ArgMax, Einsum, Function, Indicator, Input, LogSumExp, Map, Max, Node, Position, Softmax, walk
 
 #: An anonymous node this heavy (nodes below it, repetitions counted) that is used twice gets a name.
 REPEATED = 8
@@ -69,10 +69,16 @@ def _stem(node: Node) -> str:
         if isinstance(node, kind):
             return stem
     if isinstance(node, Map):
-        return "root" if node.function.exponent is not None else node.function.name.removesuffix("_slope")
+        return _function_stem(node.function)
     if isinstance(node, Einsum):
         return "total" if node.contracted else "product"
     return "part"
+
+
+def _function_stem(function: Function) -> str:
+    if function.exponent is not None:
+        return "root"
+    return function.name if function.slope is not None else function.entry.spelling[0]
 
 
 class _Namer:
