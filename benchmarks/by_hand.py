@@ -1,7 +1,7 @@
-"""Three networks by hand in plain torch: energies whose gradient autograd finds, and steps written out.
+"""The benchmarked networks by hand in plain torch: as energies differentiated by autograd, and as derived steps.
 
-Nothing here knows the compiler. The sizes and names are those of the shipped specs, so that both sides can be given
-the same params, and ``step.py`` checks that they take the same step.
+Nothing here uses the compiler. Sizes and names are those of the shipped specs, so that both sides can use the same
+params; ``step.py`` checks that they take the same step.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Step = Callable[[Tensors, Tensors, Tensors], Tensors]
 
 @dataclass(frozen=True)
 class ByHand:
-    """A network and its step: by autograd of its energy, and written out as a person would who derives it."""
+    """A network and its step: by autograd of its energy, and written out from the derived force."""
 
     spec: str
     autograd: Step | None
@@ -30,7 +30,7 @@ class ByHand:
 def descent(
     energy: Callable[[Tensors, Tensors, Tensors], Tensor], project: Callable[[Tensors], Tensors], step: float
 ) -> Step:
-    """A step down the gradient that autograd finds, then the projection."""
+    """A step of gradient descent by autograd, then the projection."""
 
     def advance(states: Tensors, params: Tensors, clamps: Tensors) -> Tensors:
         leaves = {name: value.detach().requires_grad_() for name, value in states.items()}
@@ -72,13 +72,13 @@ def cet_energy(stride: int, gamma: float = 0.25) -> Callable[[Tensors, Tensors, 
     def energy(states: Tensors, p: Tensors, c: Tensors) -> Tensor:
         z, y = states["z"], states["y"]
         seen = F.conv2d(c["x"], p["W_enc"], stride=stride).permute(0, 2, 3, 1)
-        made = F.conv2d(y, p["W_dec"], stride=stride).permute(0, 2, 3, 1)
+        feedback = F.conv2d(y, p["W_dec"], stride=stride).permute(0, 2, 3, 1)
         tokens = z.flatten(1, 2)
         q = torch.einsum("btd,had->bhta", tokens, p["W_q"])
         k = torch.einsum("btd,had->bhta", tokens, p["W_k"])
         memory = torch.relu(tokens @ p["W_mem"]).square().sum((1, 2))
         attention = torch.logsumexp(gamma * q @ k.mT, 3).sum((1, 2)) / gamma
-        linear = (z * (seen + made + p["b_enc"] + p["b_pos"])).sum((1, 2, 3))
+        linear = (z * (seen + feedback + p["b_enc"] + p["b_pos"])).sum((1, 2, 3))
         decoded = 0.5 * y.square().sum((1, 2, 3)) - (y.sum((2, 3)) @ p["b_dec"])
         return 0.5 * z.square().sum((1, 2, 3)) + decoded - linear - memory - attention
 
@@ -86,7 +86,7 @@ def cet_energy(stride: int, gamma: float = 0.25) -> Callable[[Tensors, Tensors, 
 
 
 def cet_written(stride: int, gamma: float = 0.25) -> Step:
-    """The same step without autograd, the encoder's part of it given."""
+    """The same step without autograd; the drive of the encoder is precomputed."""
 
     def advance(states: Tensors, p: Tensors, c: Tensors) -> Tensors:
         z, y = states["z"], states["y"]
@@ -97,8 +97,8 @@ def cet_written(stride: int, gamma: float = 0.25) -> Step:
         attention = torch.einsum("bhta,had->btd", weights @ k, p["W_q"])
         attention += torch.einsum("bhta,had->btd", weights.mT @ q, p["W_k"])
         memory = 2 * torch.relu_(tokens @ p["W_mem"]) @ p["W_mem"].T
-        made = F.conv2d(y, p["W_dec"], stride=stride).permute(0, 2, 3, 1)
-        z_next = c["drive"] + (attention + memory).view_as(z) + made  # the step is 1: z - z
+        feedback = F.conv2d(y, p["W_dec"], stride=stride).permute(0, 2, 3, 1)
+        z_next = c["drive"] + (attention + memory).view_as(z) + feedback  # the step is 1: z - z
         y_next = F.conv_transpose2d(z.permute(0, 3, 1, 2), p["W_dec"], p["b_dec"], stride=stride)
         return {"z": _standardized(z_next), "y": y_next}
 
@@ -140,7 +140,7 @@ def _thick_force(z: Tensor, p: Tensors, c: Tensors) -> Tensor:
 
 
 def thick_step(step: float) -> Step:
-    """A step of the transformer block; its forces are written, so that autograd has nothing to do."""
+    """A step of the transformer block, whose forces are written directly; no autograd is needed."""
     return lambda z, p, c: {"z": z["z"] + step * _thick_force(z["z"], p, c)}
 
 
@@ -148,7 +148,7 @@ HOPFIELD = ByHand("hopfield", descent(_hopfield_energy, _boxed, 0.5), _hopfield_
 
 
 def cet(stride: int) -> ByHand:
-    """The Convergent Energy Transformer at a patch stride."""
+    """The Convergent Energy Transformer with a given patch stride."""
     return ByHand("cet", descent(cet_energy(stride), _on_sets, 1.0), cet_written(stride))
 
 

@@ -1,9 +1,9 @@
-"""Test errors of runs that complete masked images, beside two completions that learn nothing.
+"""Test errors of runs that complete masked images, compared with two completions that learn nothing.
 
 ``python -m benchmarks.completion RUN...`` with run folders of ``specs/cet.energy`` on the same data. Errors are mean
-squares over the whole test split of values in [-1, 1]: over all pixels (the cost of the spec) and over the hidden
+squares over the whole test split, with values in [-1, 1]: over all pixels (the spec's cost) and over the hidden
 pixels alone. ``mean`` fills the hidden pixels with the mean of the visible ones, ``harmonic`` with the solution of
-Laplace's equation; both keep the visible pixels, so that their error over all pixels has no share of those.
+Laplace's equation. Both keep the visible pixels, so these add nothing to their error over all pixels.
 """
 
 from __future__ import annotations
@@ -31,28 +31,28 @@ BATCH = 64
 
 @dataclass(frozen=True)
 class Errors:
-    """Mean squares over all pixels and over the hidden ones."""
+    """Mean squared errors over all pixels and over the hidden ones."""
 
     every: float
     hidden: float
 
     @staticmethod
-    def of(found: np.ndarray, clean: np.ndarray, mask: np.ndarray) -> Errors:
+    def of(completed: np.ndarray, clean: np.ndarray, mask: np.ndarray) -> Errors:
         """From images ``[n, channels, side, side]`` and masks ``[n, side, side]``, 1 where hidden."""
-        squares = (found - clean) ** 2
+        squares = (completed - clean) ** 2
         weights = np.broadcast_to(mask[:, None], squares.shape)
         return Errors(float(squares.mean()), float((squares * weights).sum() / weights.sum()))
 
 
 def complete_by_mean(masked: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    """Each channel's hidden pixels at the mean of its visible ones."""
+    """Fill each channel's hidden pixels with the mean of its visible ones."""
     visible = 1 - mask[:, None]
     mean = (masked * visible).sum((2, 3), keepdims=True) / visible.sum((2, 3), keepdims=True)
     return np.where(visible > 0, masked, mean)
 
 
 def complete_by_diffusion(masked: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    """Each hidden pixel at the mean of its neighbours."""
+    """Fill the hidden pixels such that each is the mean of its neighbours."""
     laplacian = _laplacian(mask.shape[-1])
     pairs = zip(masked, mask.reshape(len(mask), -1) > 0, strict=True)
     return np.stack([_harmonic(image, hidden, laplacian) for image, hidden in pairs])
@@ -68,7 +68,7 @@ def _harmonic(image: np.ndarray, hidden: np.ndarray, laplacian: csr_matrix) -> n
 
 
 def _laplacian(side: int) -> csr_matrix:
-    """Of the grid's graph."""
+    """The Laplacian of the pixel grid, ``[side^2, side^2]``."""
     number = np.arange(side * side).reshape(side, side)
     one = np.concatenate([number[:, :-1].ravel(), number[:-1].ravel()])
     other = np.concatenate([number[:, 1:].ravel(), number[1:].ravel()])
@@ -78,22 +78,22 @@ def _laplacian(side: int) -> csr_matrix:
 
 
 def complete(net: Any, masked: np.ndarray) -> np.ndarray:
-    """What a trained network makes of masked images."""
+    """The images that a trained network reconstructs from masked ones."""
     parts = torch.split(torch.from_numpy(masked), BATCH)
     with torch.no_grad():
         return torch.cat([net.relax({"x": part}).states["y"] for part in parts]).numpy()
 
 
 def measured(runs: Sequence[Path]) -> tuple[dict[str, list[Errors]], dict[str, Errors]]:
-    """The errors of the runs of each rule, and of the completions without learning."""
+    """The errors of the runs of each rule, and of the completions that learn nothing."""
     learned: dict[str, list[Errors]] = defaultdict(list)
     for run in runs:
         prepared = reopen(run)
         test = _test_images(next(iter(prepared.datasets.values())))
         net = instantiate(prepared.compiled, "cpu", torch.float32, prepared.options.seed)
         load_run(run).load_into(net, "last")
-        found = complete(net, test["masked"])
-        learned[str(prepared.options.rule)].append(Errors.of(found, test["clean"], test["mask"]))
+        completed = complete(net, test["masked"])
+        learned[str(prepared.options.rule)].append(Errors.of(completed, test["clean"], test["mask"]))
     filled = {"mean": complete_by_mean, "harmonic": complete_by_diffusion}
     given = test["masked"], test["mask"]
     return learned, {name: Errors.of(fill(*given), test["clean"], test["mask"]) for name, fill in filled.items()}

@@ -1,10 +1,10 @@
-"""The antisymmetric correction (J_nc - J_nc^T) v of ``thick``: generated code beside torch.func's jvp and vjp.
+"""The antisymmetric correction (J_nc - J_nc^T) v of ``thick``: generated code against torch.func's jvp and vjp.
 
     python benchmarks/correction.py --seconds 20
 
-One thread, float32. All ways take their turn in each round, so that what else the machine does strikes all alike,
-and the least time of many rounds counts. *tracking* is the correction at states that change with every step,
-*frozen* the one at states that stay, whose parts without v are computed once.
+One thread, float32. The figure is the minimum over many rounds; every variant runs in each round, so that other load on
+the machine affects all alike. In *tracking* the states change at every step; in *frozen* they are fixed, and the parts
+without v are computed once.
 """
 
 from __future__ import annotations
@@ -45,19 +45,19 @@ def feed_forward(params: Params, z: Tensor) -> Tensor:
 
 
 def not_conservative(params: Params, z: Tensor) -> Tensor:
-    """Both together."""
+    """The sum of both forces."""
     return attention(params, z) + feed_forward(params, z)
 
 
 def by_functions(force: Callable[[Tensor], Tensor], z: Tensor, v: Tensor) -> Tensor:
-    """J v by forward mode less J^T v by reverse mode."""
+    """J v by forward mode minus J^T v by reverse mode."""
     _, forward = jvp(force, (z,), (v,))
     _, back = vjp(force, z)
     return forward - back(v)[0]
 
 
-def ways(batch: int, dims: dict[str, int]) -> dict[str, Callable[[], Tensor]]:
-    """What is timed; all agree to float32."""
+def variants(batch: int, dims: dict[str, int]) -> dict[str, Callable[[], Tensor]]:
+    """The variants to time; they agree to float32 precision."""
     rules = ["aep", "tracking-aep"]
     net: Any = energyc.load(SPEC, dims=dims, rules=rules, dtype=torch.float32)
     random = torch.Generator().manual_seed(0)
@@ -67,24 +67,24 @@ def ways(batch: int, dims: dict[str, int]) -> dict[str, Callable[[], Tensor]]:
     fixed = prepared(net, {"idx": torch.randint(characters, (batch, length), generator=random)})
     params = {name: value.detach() for name, value in net.params.items()}
     held = net._hold([z], fixed)
-    found = {
+    timed = {
         "generated, tracking": lambda: net._correction([z], fixed, [v])[0],
         "generated, frozen": lambda: net._held_correction(held, fixed, [v])[0],
         "torch.func": lambda: by_functions(partial(not_conservative, params), z, v),
     }
-    _agree({name: way() for name, way in found.items()})
-    return found
+    _agree({name: call() for name, call in timed.items()})
+    return timed
 
 
-def _agree(found: dict[str, Tensor]) -> None:
-    expected = found["torch.func"]
-    for name, value in found.items():
+def _agree(results: dict[str, Tensor]) -> None:
+    expected = results["torch.func"]
+    for name, value in results.items():
         error = float((value - expected).norm() / expected.norm())
         assert error < 1e-4, (name, error)
 
 
 def main() -> None:
-    """Print the least time of each way, and how much slower torch.func is."""
+    """Print the minimum time of each variant, and how much slower torch.func is."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--seconds", type=float, default=15.0)
     parser.add_argument("--batch", type=int, default=16)
@@ -93,7 +93,7 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     with torch.no_grad():
-        times = least(ways(options.batch, {name: getattr(options, name) for name in "TDH"}), options.seconds)
+        times = least(variants(options.batch, {name: getattr(options, name) for name in "TDH"}), options.seconds)
     for name, milliseconds in times.items():
         ratio = times["torch.func"] / milliseconds
         print(f"{name:<22} {milliseconds:8.3f} ms   torch.func takes {ratio:.2f} times as long")

@@ -1,14 +1,13 @@
-"""Character language models side by side: tracking-AEP, backpropagation with and without stabilisers, a transformer.
+"""Character language models compared: tracking-AEP, backpropagation with and without stabilisers, a transformer.
 
     python benchmarks/language.py --data text.txt --context 32 --width 64 --steps 3000 --seeds 3 --out language.jsonl
 
-``specs/thick.energy`` is trained by tracking-AEP with its stabilisers (Jacobian penalty, residual defence, gate),
-by backpropagation through the relaxation with the same, and by backpropagation bare, through a fixed number of steps
-(going on until the residual is small is a stabiliser too); beside it a standard pre-norm transformer block of the
-same shape (transformer.py). All see the same batches for the same number of updates. Each run appends a line to the
-JSON lines of ``--out``; those that are there already are passed over, so that a broken-off comparison goes on where
-it stopped. At the end, or with ``--show`` at once, a table: mean and deviation over the seeds of the validation
-cross-entropy at the end.
+``specs/thick.energy`` is trained by tracking-AEP with its stabilisers (Jacobian penalty, residual defence, gate), by
+backpropagation through the relaxation with the same stabilisers, and by bare backpropagation through a fixed number of
+steps (iterating until the residual is small is a stabiliser too). The baseline is a standard pre-norm transformer
+block of the same shape (transformer.py). All see the same batches for the same number of updates. Each run appends a
+line to the JSON lines file ``--out``. Runs already in the file are skipped, so an interrupted comparison resumes. At
+the end, or at once with ``--show``, it prints mean and deviation over the seeds of the final validation cross-entropy.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from transformer import Size
 from transformer import run as run_transformer
 
 SPEC = Path(__file__).parents[1] / "specs" / "thick.energy"
-#: Nothing that keeps training healthy, and as many steps as make up the published relaxation time of 15.
+#: No stabilisers, and as many steps as give the published relaxation time of 15.
 BARE = ("train.penalty=none", "train.residual_defence=none", "train.gate=none", "relax.steps=38", "relax.max_steps=38")
 #: Rule and settings of each way to train the spec.
 WAYS: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -39,14 +38,14 @@ PROMPT = "\nROMEO:\n"
 
 
 def jobs(options: argparse.Namespace) -> Iterator[tuple[str, int]]:
-    """Every way with every seed, the seeds outermost: a comparison that is broken off is still one."""
+    """Every variant with every seed, seeds outermost, so that an interrupted comparison is still balanced."""
     ways = options.only or [*WAYS, TRANSFORMER]
     for seed in range(options.first_seed, options.first_seed + options.seeds):
         yield from ((way, seed) for way in ways)
 
 
 def trained(way: str, seed: int, options: argparse.Namespace) -> dict[str, Any]:
-    """One run of the compiler's command line, and a sample of the text it has learnt."""
+    """Train with the command line, and sample text from the result."""
     rule, settings = WAYS[way]
     folder = options.runs / f"{way.replace(', ', '-')}-{seed}"
     sizes = (f"T={options.context}", f"D={options.width}", f"H={options.heads}", f"train.lr={options.lr}")
@@ -60,17 +59,23 @@ def trained(way: str, seed: int, options: argparse.Namespace) -> dict[str, Any]:
         if (folder / "run.json").exists()
         else [str(SPEC), *goal, *flags, *steps, *data]
     )
-    found = energyc("train", *begin)
-    held_out = {f"{name}_{key}": value for name in ("final", "best") for key, value in found[name].items()}
+    run = energyc("train", *begin)
+    held_out = {f"{name}_{key}": value for name in ("final", "best") for key, value in run[name].items()}
     text = energyc(
         "sample", str(folder), "--prompt", PROMPT, "--length", "300", "--temperature", "0.8", "--format", "json"
     )
-    cost = {"final": found["final"].get("cost"), "best": found["best"].get("cost")}
-    return {**cost, "seconds": found["seconds"], "done": found["steps"], "held_out": held_out, "sample": text["text"]}
+    cost = {"final": run["final"].get("cost"), "best": run["best"].get("cost")}
+    return {
+        **cost,
+        "seconds": run["seconds"],
+        "done": run["steps"],
+        "held_out": held_out,
+        "sample": text["text"],
+    }
 
 
 def energyc(*arguments: str) -> dict[str, Any]:
-    """A command of the compiler. A run that diverged (status 3) gives its last good numbers, which may be none."""
+    """Run a command of energyc. A diverged run (status 3) gives its last good numbers, which may be none."""
     done = subprocess.run([sys.executable, "-m", "energyc", *arguments], stdout=subprocess.PIPE, text=True)
     if done.returncode == 3:
         return {"final": {}, "best": {}, "seconds": None, "steps": None, "text": None}
@@ -85,19 +90,19 @@ def result(way: str, seed: int, options: argparse.Namespace) -> dict[str, Any]:
         name: getattr(options, name) for name in ("context", "width", "heads", "steps", "batch", "lr", "eval_samples")
     }
     if way == TRANSFORMER:
-        found = run_transformer(str(options.data) if options.data else None, Size(**shape), seed, options.device)
+        outcome = run_transformer(str(options.data) if options.data else None, Size(**shape), seed, options.device)
     else:
-        found = trained(way, seed, options)
-    return {"way": way, "seed": seed, **shape, "set": options.set, **found}
+        outcome = trained(way, seed, options)
+    return {"way": way, "seed": seed, **shape, "set": options.set, **outcome}
 
 
 def read(path: Path) -> list[dict[str, Any]]:
-    """The lines so far."""
+    """The lines of the comparison so far."""
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
 def show(rows: list[dict[str, Any]]) -> None:
-    """The table: diverged runs are counted apart."""
+    """The table; diverged runs are counted separately."""
     print(f"{'':<28} {'at the end':>18} {'best':>18}   seeds  seconds")
     for way in dict.fromkeys(row["way"] for row in rows):
         mine = [row for row in rows if row["way"] == way]
@@ -108,7 +113,7 @@ def show(rows: list[dict[str, Any]]) -> None:
 
 
 def spread_of(values: list[float]) -> str:
-    """Mean and deviation of a sample."""
+    """Mean and sample deviation."""
     if not values:
         return "diverged"
     deviation = f" +- {statistics.stdev(values):.3f}" if len(values) > 1 else ""

@@ -1,11 +1,10 @@
-"""Memory that one gradient of ``thick`` takes: tracking-AEP beside backpropagation through 150 steps.
+"""Memory of one gradient of ``thick``: tracking-AEP against backpropagation through 150 steps.
 
     python benchmarks/memory.py
 
-Each way runs in a process of its own. After a first small call the kernel's mark of the largest resident set is
-reset (Linux: /proc/self/clear_refs); how far it rises during the gradient is what the gradient takes. The C library
-is told to give freed memory back at once: with its own habits the rise is smaller by what happens to lie free, and
-differs from run to run.
+Each method runs in its own process. After a small warm-up call the peak resident set is reset (Linux:
+/proc/self/clear_refs), and its growth during the gradient is the figure. The C library is configured to return freed
+memory at once; by default the growth is smaller by whatever is free at the moment, and varies from run to run.
 """
 
 from __future__ import annotations
@@ -31,29 +30,29 @@ STATUS, RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
 def peak() -> int:
-    """The largest resident set so far, in KiB."""
-    found = re.search(r"VmHWM:\s+(\d+) kB", STATUS.read_text())
-    assert found is not None
-    return int(found.group(1))
+    """The peak resident set, in KiB."""
+    match = re.search(r"VmHWM:\s+(\d+) kB", STATUS.read_text())
+    assert match is not None
+    return int(match.group(1))
 
 
 def resident() -> int:
-    """The resident set now, in KiB."""
-    found = re.search(r"VmRSS:\s+(\d+) kB", STATUS.read_text())
-    assert found is not None
-    return int(found.group(1))
+    """The current resident set, in KiB."""
+    match = re.search(r"VmRSS:\s+(\d+) kB", STATUS.read_text())
+    assert match is not None
+    return int(match.group(1))
 
 
-def rise(gradient: Callable[[], object]) -> float:
-    """By how many MiB a call raises the resident set at its height."""
+def peak_growth(gradient: Callable[[], object]) -> float:
+    """The growth of the peak resident set during a call, in MiB."""
     RESET.write_text("5")
     before = resident()
     gradient()
     return (peak() - before) / MIB
 
 
-def way(name: str, net: Any, clamps: dict[str, Any], targets: dict[str, Any], steps: int) -> Callable[[], object]:
-    """One gradient, by its name."""
+def gradient(name: str, net: Any, clamps: dict[str, Any], targets: dict[str, Any], steps: int) -> Callable[[], object]:
+    """A function that computes one gradient by the named method."""
     if name == "autograd, bptt":
         return lambda: by_autograd(net, clamps, targets, steps)
     rule = name.removeprefix("generated, ")
@@ -61,7 +60,7 @@ def way(name: str, net: Any, clamps: dict[str, Any], targets: dict[str, Any], st
 
 
 def by_autograd(net: Any, clamps: dict[str, Any], targets: dict[str, Any], steps: int) -> None:
-    """Backpropagation through the steps as autograd keeps them."""
+    """Backpropagation through the steps by autograd."""
     params = {name: value.detach().requires_grad_() for name, value in net.params.items()}
     given = params["tok"][clamps["idx"]] + params["pos"]
     z, (step,) = given, net.relax_step
@@ -74,19 +73,19 @@ WAYS = ("generated, tracking-aep", "generated, aep", "generated, bptt", "autogra
 
 
 def measured(name: str, batch: int, dims: dict[str, int], steps: int) -> float:
-    """The rise of one way, in this process; the library's own first allocations are made before."""
+    """The growth for one method, in this process, after a warm-up for the library's own allocations."""
     torch.set_num_threads(1)
     net = energyc.load(SPEC, dims=dims, rules=["tracking-aep", "aep", "bptt"], dtype=torch.float32)
     random = torch.Generator().manual_seed(0)
     (length,), characters = net.clamp_shapes["idx"]
     clamps = {"idx": torch.randint(characters, (batch, length), generator=random)}
     targets = {"label": torch.randint(characters, (batch, length), generator=random)}
-    way(name, net, clamps, targets, 2)()
-    return rise(way(name, net, clamps, targets, steps))
+    gradient(name, net, clamps, targets, 2)()
+    return peak_growth(gradient(name, net, clamps, targets, steps))
 
 
 def main() -> None:
-    """Print the rise of each way, each measured in a process of its own."""
+    """Print the growth for each method, each measured in its own process."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--steps", type=int, default=150)
     parser.add_argument("--batch", type=int, default=16)

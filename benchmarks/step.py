@@ -1,11 +1,11 @@
-"""One relaxation step: the generated module beside the same network by hand, with autograd, without, and compiled.
+"""One relaxation step: the generated module against the same network by hand, with autograd, without, and compiled.
 
-    python benchmarks/step.py                # all sizes but the paper's
-    python benchmarks/step.py --paper        # the CET at paper size too
-    python benchmarks/step.py --compile      # torch.compile as well, where it works
+    python benchmarks/step.py                # all sizes except the paper's
+    python benchmarks/step.py --paper        # also the CET at paper size
+    python benchmarks/step.py --compile      # also torch.compile, where it works
 
-Every way takes its turn in each round, so that what else the machine does strikes all alike. What is timed is the
-processor time of the one thread; the least of many rounds is what a way costs.
+The figure is the processor time of one thread, the minimum over many rounds. Every variant runs in each round, so that
+other load on the machine affects all alike.
 """
 
 from __future__ import annotations
@@ -72,14 +72,14 @@ def drawn(net: Any, batch: int) -> tuple[Tensors, Tensors]:
 
 
 def module(case: Case, passes: Passes) -> Any:
-    """The generated network of a case, made with some passes."""
+    """The generated network of a case, compiled with some passes."""
     network = pipeline.resolve(pipeline.read(SPECS / f"{case.hand.spec}.energy"), pipeline.Choices(None, case.choices))
     options = Options(rules=("implicit",), label=case.hand.spec, version="benchmark", passes=passes)
     return instantiate(torch_module(network, options), class_name(network.name), dtype=torch.float32)
 
 
 def generated(net: Any, states: Tensors, clamps: Tensors) -> Way:
-    """A step of a generated module, with everything prepared that stays the same."""
+    """A step of a generated module, with everything that stays fixed precomputed."""
     fixed = prepared(net, clamps)
 
     def step() -> Tensors:
@@ -91,7 +91,7 @@ def generated(net: Any, states: Tensors, clamps: Tensors) -> Way:
 
 
 def ways(case: Case, compiled: bool) -> dict[str, Way]:
-    """What is timed, by name; all of them are checked to take the same step."""
+    """The variants to time, by name, checked to take the same step."""
     net = module(case, Passes())
     states, clamps = drawn(net, case.batch)
     found = {"generated": generated(net, states, clamps)}
@@ -115,7 +115,7 @@ def ways(case: Case, compiled: bool) -> dict[str, Way]:
 
 
 def agree(found: dict[str, Way]) -> None:
-    """All ways lead to the same states, up to float32."""
+    """Check that all variants reach the same states, up to float32."""
     first = found["generated"]()
     for name, way in found.items():
         for state, value in way().items():  # type: ignore[attr-defined]
@@ -124,7 +124,7 @@ def agree(found: dict[str, Way]) -> None:
 
 
 def least(found: dict[str, Way], seconds: float) -> dict[str, float]:
-    """The least milliseconds of each way, in turns whose order is drawn anew, so that none always follows another."""
+    """The minimum milliseconds of each variant; each round runs them in a new random order."""
     best = dict.fromkeys(found, float("inf"))
     random, turns = Random(0), list(found.items())
     end = time.perf_counter() + seconds

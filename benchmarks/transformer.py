@@ -1,11 +1,10 @@
-"""The baseline of the equilibrium blocks: a standard pre-norm transformer block of the shape of ``thick``.
+"""The baseline for the equilibrium blocks: a standard pre-norm transformer block of the shape of ``thick``.
 
     python benchmarks/transformer.py --data text.txt --steps 2000 --seed 0
 
-One block in plain torch: learned positions, multi-head causal attention, a GELU feed-forward of four times the
-width, a final layer norm and an untied head. It reads the same data adapter, sees the same batches in the same
-order (a function of seed and cursor), and is moved by the same AdamW as ``energyc train`` moves the networks; its
-cost is measured on the same held-out windows.
+One block in plain torch: learned positions, multi-head causal attention, a GELU feed-forward of four times the width,
+a final layer norm and an untied head. It uses the same data adapter, batches, order (a function of seed and cursor),
+AdamW and held-out windows as ``energyc train``.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from energyc.train.order import Order, spread
 
 @dataclass(frozen=True)
 class Size:
-    """Context T, width D, H heads, updates, and how the updates are made."""
+    """Context T, width D, H heads, and the settings of training."""
 
     context: int = 32
     width: int = 64
@@ -81,7 +80,7 @@ def cost(net: Transformer, batch: dict[str, Tensor]) -> Tensor:
 
 
 def run(data: str | None, size: Size, seed: int, device: str = "cpu") -> dict[str, float]:
-    """Train; the validation cross-entropy at the end, the best of ten evaluations, and the seconds it took."""
+    """Train; return the final validation cross-entropy, the best of ten evaluations, and the seconds taken."""
     opened = find_adapter("characters").open({"context": size.context}, data, seed=seed)
     train, test = opened.split("train"), opened.split("test")
     torch.manual_seed(seed)
@@ -114,7 +113,7 @@ def _tensors(arrays: dict[str, object], device: str) -> dict[str, Tensor]:
 
 
 def main() -> None:
-    """Train one transformer and print what came of it as JSON."""
+    """Train one transformer and print the result as JSON."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--data", help="a text file; Python's own documentation where it is left out")
     parser.add_argument("--seed", type=int, default=0)
