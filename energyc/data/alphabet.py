@@ -1,4 +1,4 @@
-"""A fixed set of characters and the way of every other character into it."""
+"""A fixed set of characters, and the mapping of every other character into it."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ STAND_INS |= {**dict.fromkeys("0123456789", "3"), "\u2026": ".", "\t": " ", "\r"
 
 @dataclass(frozen=True)
 class Alphabet:
-    """Characters numbered by their place in ``symbols``; anything else is mapped to one of them.
+    """Characters numbered by their position in ``symbols``; any other is mapped to one of them.
 
-    A character that is not in the alphabet becomes, in this order: its stand-in (a digit ``3``, a quote ``'``, a dash
-    or underscore ``-``, an opening bracket ``,``, a tab a space), its base letter without accents, a space.
+    A character outside the alphabet is replaced by the first of these that is in it: its stand-in (``3`` for a digit,
+    ``'`` for a quote, ``-`` for a dash or underscore, ``,`` for an opening bracket, a space for a tab), its base letter
+    without accents, a space.
     """
 
     symbols: str
@@ -36,12 +37,12 @@ class Alphabet:
         return len(self.symbols)
 
     def encode(self, text: str) -> np.ndarray:
-        """The numbers ``[len(text)]`` int64 of a text's characters; the length is kept."""
+        """The numbers of the characters, ``[len(text)]`` int64."""
         number = {char: self._number(char) for char in set(text)}
         return np.fromiter((number[char] for char in text), np.int64, len(text))
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of numbers, each in ``range(len(self))``."""
+        """The text of a sequence of numbers, each in ``range(len(self))``."""
         return "".join(self.symbols[int(number)] for number in ids)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Data that lie in memory as arrays: the splits of most adapters, and what they share."""
+"""Data held in memory as arrays, and helpers that the adapters share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from energyc.data.schema import Schema, Split, SplitName
 
 @dataclass(frozen=True)
 class ArraySplit:
-    """Samples as arrays with a leading sample axis; uint8 is kept small and scaled to [0, 1] when taken.
+    """Samples as arrays with a leading sample axis; uint8 is stored as such and scaled to [0, 1] in batches.
 
     Raises ``ValueError`` for arrays of different lengths, and for one that does not hold numbers.
     """
@@ -34,13 +34,13 @@ class ArraySplit:
     def batch(
         self, indices: np.ndarray, *, seed: int = 0, epoch: int = 0, augment: bool = False
     ) -> dict[str, np.ndarray]:
-        """The samples at ``indices``; nothing is drawn, so ``seed``, ``epoch`` and ``augment`` change nothing."""
+        """The samples at ``indices``; ``seed``, ``epoch`` and ``augment`` have no effect."""
         return {name: _as_promised(values[indices]) for name, values in self.fields.items()}
 
 
 @dataclass(frozen=True)
 class SplitDataset:
-    """A dataset made of its two splits."""
+    """A dataset given by its two splits."""
 
     schema: Schema
     origin: str
@@ -69,22 +69,22 @@ def check_range(indices: np.ndarray, count: int) -> None:
 
 
 def fixed_split(count: int, test: float) -> tuple[np.ndarray, np.ndarray]:
-    """Indices of a fixed random split, ``test`` the share held out (at least one sample).
+    """The training and test indices of a fixed random split; ``test`` is the share held out (at least one sample).
 
-    RandomState's stream is frozen by NumPy's policy, so that the split is the same everywhere and for ever.
+    NumPy guarantees that RandomState's stream never changes, so the split is the same everywhere.
     """
     order = np.random.RandomState(0).permutation(count)
-    held = max(1, round(count * test))
-    return np.sort(order[held:]), np.sort(order[:held])
+    held_out = max(1, round(count * test))
+    return np.sort(order[held_out:]), np.sort(order[:held_out])
 
 
 def generator(*key: int) -> np.random.Generator:
-    """A generator that depends on the key alone; negative parts are folded into 64 bits."""
+    """A generator seeded by the key alone; negative parts are taken modulo 2^64."""
     return np.random.default_rng([part & 0xFFFF_FFFF_FFFF_FFFF for part in key])
 
 
 def resize_square(images: np.ndarray, side: int) -> np.ndarray:
-    """Bilinear resizing of ``[N, s, s]`` to ``[N, side, side]``, pixel centres aligned and the border extended."""
+    """Resize ``[N, s, s]`` to ``[N, side, side]`` bilinearly, with aligned pixel centres and extended borders."""
     matrix = _bilinear(images.shape[-1], side)
     resized: np.ndarray = np.einsum("ai,nij,bj->nab", matrix, images, matrix, optimize=True)
     return resized.astype(np.float32)

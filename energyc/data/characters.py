@@ -1,4 +1,4 @@
-"""Characters of a text to be predicted one by one: ``characters(context = T)``."""
+"""Next-character prediction: ``characters(context = T)``."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from energyc.diagnostics import UserError
 TRAIN_SHARE = 0.9
 LARGEST_CONTEXT = 1 << 16
 EXPECTED = "a text file"
-REMEDY = "any plain text in UTF-8 will do; without --data, the documentation in Python's own library is used"
+REMEDY = "give any plain text in UTF-8; without --data, the documentation in Python's own library is used"
 
 
 @dataclass(frozen=True)
 class Characters:
-    """``input`` and ``target`` ``[context]``, the target being the input one character on.
+    """``input`` and ``target`` ``[context]``; the target is the input shifted by one character.
 
-    The alphabet is fixed, so that the vocabulary is known without the text: the 65 characters of tinyshakespeare, or
+    The alphabet is fixed, so the vocabulary is known without the text: the 65 characters of tinyshakespeare, or
     with ``alphabet = ascii`` newline and the 95 printable ones. Without a path the text is ``pydoc_data.topics``, the
     language reference that every Python carries (about 340,000 characters of English and some code).
     """
@@ -39,9 +39,9 @@ class Characters:
         return _schema(self._context(options), self.alphabet(options))
 
     def open(self, options: Options, path: str | None, *, seed: int = 0) -> SplitDataset:
-        """The text: its first nine tenths to train on, the rest for the test; ``seed`` changes nothing.
+        """The text: the first nine tenths for training, the rest for the test; ``seed`` has no effect.
 
-        Training windows start anywhere; the test's follow one another, so that each character counts once.
+        Training windows start anywhere; test windows are consecutive, so that each character counts once.
         """
         context, alphabet = self._context(options), self.alphabet(options)
         text = shipped_text() if path is None else read_text(Path(path), EXPECTED, REMEDY)
@@ -55,16 +55,16 @@ class Characters:
         return SplitDataset(_schema(context, alphabet), origin, train, test, _notes(text, alphabet))
 
     def alphabet(self, options: Options) -> Alphabet:
-        """The alphabet that these options ask for."""
+        """The alphabet that these options select."""
         reader = OptionReader(self.name, options, ("context", "alphabet"))
-        return Alphabet(ALPHABETS[reader.word("alphabet", "shakespeare", ALPHABETS)])
+        return Alphabet(ALPHABETS[reader.choice("alphabet", "shakespeare", ALPHABETS)])
 
     def encode(self, text: str, options: Options | None = None) -> np.ndarray:
-        """The numbers ``[len(text)]`` int64 of a text, as a prompt for sampling."""
+        """The numbers of a text, ``[len(text)]`` int64, as a prompt for sampling."""
         return self.alphabet(options or {}).encode(text)
 
     def decode(self, ids: Iterable[int], options: Options | None = None) -> str:
-        """The text of sampled numbers."""
+        """The text of a sequence of sampled numbers."""
         return self.alphabet(options or {}).decode(ids)
 
     def _context(self, options: Options) -> int:
@@ -74,27 +74,27 @@ class Characters:
 
 @dataclass(frozen=True)
 class Windows:
-    """Windows of ``context`` characters, ``stride`` apart; the target is one character on."""
+    """Windows of ``context`` characters, ``stride`` apart; the target is shifted by one character."""
 
     ids: np.ndarray
     context: int
     stride: int
 
     def __len__(self) -> int:
-        """The number of windows that fit."""
+        """The number of windows."""
         return (len(self.ids) - 1 - self.context) // self.stride + 1
 
     def batch(
         self, indices: np.ndarray, *, seed: int = 0, epoch: int = 0, augment: bool = False
     ) -> dict[str, np.ndarray]:
-        """The windows ``[len(indices), context]``; nothing is drawn."""
+        """The windows ``[len(indices), context]``; ``seed``, ``epoch`` and ``augment`` have no effect."""
         check_range(indices, len(self))
-        places = np.asarray(indices)[:, None] * self.stride + np.arange(self.context)
-        return {"input": self.ids[places], "target": self.ids[places + 1]}
+        positions = np.asarray(indices)[:, None] * self.stride + np.arange(self.context)
+        return {"input": self.ids[positions], "target": self.ids[positions + 1]}
 
 
 def shipped_text() -> str:
-    """Python's language reference (``pydoc_data.topics``), each paragraph once, rulers and runs of spaces cut."""
+    """Python's language reference (``pydoc_data.topics``): each paragraph once, no rulers, no runs of spaces."""
     try:
         from pydoc_data.topics import topics
     except ImportError:
@@ -105,7 +105,7 @@ def shipped_text() -> str:
         ) from None
     text = "\n\n".join(topics[name] for name in sorted(topics))
     tidy = re.sub(r" {2,}", " ", re.sub(r"([*=\-~^+])\1{3,}", "", text))
-    # topics repeat one another's sections: without this the test would hold paragraphs trained on
+    # topics repeat each other's sections: without this the test would hold paragraphs of the training text
     return "\n\n".join(dict.fromkeys(tidy.split("\n\n")))
 
 
@@ -115,6 +115,6 @@ def _schema(context: int, alphabet: Alphabet) -> Schema:
 
 
 def _notes(text: str, alphabet: Alphabet) -> tuple[str, ...]:
-    foreign = len(text) - sum(text.count(char) for char in alphabet.symbols)
+    replaced = len(text) - sum(text.count(char) for char in alphabet.symbols)
     split = "the first 90% is for training, the last 10% the test"
-    return (split,) if not foreign else (split, f"{foreign:,} of {len(text):,} characters mapped into the alphabet")
+    return (split,) if not replaced else (split, f"{replaced:,} of {len(text):,} characters mapped into the alphabet")

@@ -26,7 +26,7 @@ class Cifar10:
     """``image [3, 32, 32]`` in [0, 1], ``label`` in 10 classes.
 
     With a path: CIFAR-10, 50,000 and 10,000 pictures. Without one: NOT CIFAR-10 but scikit-learn's 1,797 digits,
-    resized to 32 x 32 and coloured (``coloured_digits``), so that a network of this shape can be tried at once.
+    resized to 32 x 32 and coloured (``coloured_digits``), so that you can try a network of this shape at once.
     """
 
     name: str = "cifar10"
@@ -38,7 +38,7 @@ class Cifar10:
         return Schema(fields, {"channels": SHAPE[0], "side": SHAPE[1], "classes": CLASSES})
 
     def open(self, options: Options, path: str | None, *, seed: int = 0) -> SplitDataset:
-        """The pictures; ``seed`` changes nothing."""
+        """The pictures; ``seed`` has no effect."""
         schema = self.schema(options)
         if path is not None:
             return SplitDataset(schema, path, read_batches(path, TRAIN), read_batches(path, TEST), ("its own split",))
@@ -46,14 +46,14 @@ class Cifar10:
         train, test = (
             ArraySplit({"image": images[at], "label": labels[at]}) for at in fixed_split(len(images), TEST_SHARE)
         )
-        notes = ("a stand-in: digits, not CIFAR-10; pass its folder for that", "fixed random split, 80 / 20")
+        notes = ("a stand-in: digits, not CIFAR-10; pass its folder for the real data", "fixed random split, 80 / 20")
         return SplitDataset(schema, "scikit-learn's digits in colour (not CIFAR-10)", train, test, notes)
 
 
 def coloured_digits() -> tuple[np.ndarray, np.ndarray]:
-    """Images ``[1797, 3, 32, 32]`` uint8 and labels: a digit in one colour upon another, both fixed by its number.
+    """Images ``[1797, 3, 32, 32]`` uint8 and labels: each digit in one colour on another, both fixed by its index.
 
-    The colours say nothing of the digit. Ink is bright and ground dark, so that the digit can always be seen.
+    The colours carry no information about the digit. It is bright on a dark background, so it is always visible.
     """
     images, labels = load_digits()
     ink = resize_square(images, SHAPE[1])[:, None]

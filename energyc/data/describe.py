@@ -1,4 +1,4 @@
-"""One line on what was opened, for progress output."""
+"""A one-line description of an opened dataset, for progress output."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from energyc.data.arrays import ArraySplit, SplitDataset, fixed_split, resize_square
-from energyc.data.errors import malformed, missing_file, unfit
+from energyc.data.errors import malformed, missing_file, wrong_size
 from energyc.data.idx import EXPECTED, REMEDY, LabelledImages, read_idx_folder
 from energyc.data.options import OptionReader
 from energyc.data.schema import FieldSchema, Options, Schema
@@ -22,8 +22,8 @@ LARGEST_SIDE = 128
 class Digits:
     """``digits(side = 8)``: image ``[side*side]`` in [0, 1], label in 10 classes.
 
-    Without a path: the 1,797 digits of scikit-learn (UCI optdigits), resized bilinearly to ``side``; a fixed random
-    split keeps a fifth for the test. With a path: MNIST's idx files, whose side must be ``side``, in their own split.
+    Without a path: the 1,797 digits of scikit-learn (UCI optdigits), resized bilinearly to ``side``, a fixed random
+    fifth of them for the test. With a path: MNIST's idx files with images of this ``side``, in their own split.
     """
 
     name: str = "digits"
@@ -35,7 +35,7 @@ class Digits:
         return _schema(self._side(options))
 
     def open(self, options: Options, path: str | None, *, seed: int = 0) -> SplitDataset:
-        """The digits; ``seed`` changes nothing."""
+        """The digits; ``seed`` has no effect."""
         side = self._side(options)
         if path is not None:
             return _open_idx(path, side, _schema(side))
@@ -70,7 +70,7 @@ def _idx_split(path: str, part: LabelledImages, side: int) -> ArraySplit:
     rows, columns = part.images.shape[1:]
     if (rows, columns) != (side, side):
         remedy = f"write side = {rows}" if rows == columns else "give square images"
-        raise unfit(path, f"its images are {rows} x {columns} pixels but the spec says side = {side}", remedy)
+        raise wrong_size(path, f"its images are {rows} x {columns} pixels but the spec says side = {side}", remedy)
     if int(np.max(part.labels)) >= CLASSES:
         raise malformed(path, f"it has a label {np.max(part.labels)}", f"labels below {CLASSES}", REMEDY)
     return ArraySplit({"image": part.images.reshape(len(part.images), -1), "label": part.labels})

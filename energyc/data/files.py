@@ -6,7 +6,7 @@ import gzip
 import zlib
 from pathlib import Path
 
-from energyc.data.errors import malformed, missing_file, no_folder
+from energyc.data.errors import folder_not_file, malformed, missing_file
 
 LARGEST_FILE = 2 << 30  # bytes of a file, after unpacking
 
@@ -14,7 +14,7 @@ LARGEST_FILE = 2 << 30  # bytes of a file, after unpacking
 def check_regular(path: Path, expected: str, remedy: str) -> None:
     """Raise ``UserError`` unless ``path`` is a regular file: opening a pipe or a device may block for ever."""
     if path.is_dir():
-        raise no_folder(str(path), expected, remedy)
+        raise folder_not_file(str(path), expected, remedy)
     if not path.exists():
         raise missing_file(str(path), expected, remedy)
     if not path.is_file():

@@ -1,9 +1,9 @@
 """Regression of a function drawn from a Gaussian process: ``gaussian_process(kernel = rbf, inputs = I)``.
 
-The setting of table 3 of the CEM paper (Causal Energy Minimization), which names the kernels and ten inputs and
-nothing more. Assumed here: inputs from N(0, I), no noise, and a length of sqrt(2 inputs), about which two such points
-lie apart. With these and 4,096 training points the exact posterior mean has a test RMSE of 0.0082 (rbf), 0.216
-(matern) and 0.053 (rational-quadratic), seed 0: just under the best networks of that table, so the setting is near.
+The setting of table 3 of the CEM paper (Causal Energy Minimization), which gives only the names of the kernels and the
+ten inputs. Assumed here: inputs from N(0, I), no noise, and a length of sqrt(2 inputs), the typical distance between
+two such points. With these and 4,096 training points the exact posterior mean has a test RMSE of 0.0082 (rbf), 0.216
+(matern) and 0.053 (rational-quadratic), seed 0: just below the best networks of that table, so the setting is close.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from types import MappingProxyType
 import numpy as np
 
 from energyc.data.arrays import ArraySplit, SplitDataset, generator
-from energyc.data.errors import no_file
+from energyc.data.errors import takes_no_file
 from energyc.data.options import OptionReader
 from energyc.data.schema import FieldSchema, Options, Schema
 
-JITTER = 1e-8  # on the diagonal, so that the factorisation exists in float64
+JITTER = 1e-8  # added to the diagonal, so that the Cholesky factor exists in float64
 LARGEST_INPUTS, LARGEST_POINTS = 4096, 8192
 TEST_SHARE = 0.2
 
@@ -38,14 +38,14 @@ def matern(x: np.ndarray, length: float) -> np.ndarray:
 
 
 def rational_quadratic(x: np.ndarray, length: float) -> np.ndarray:
-    """``1 / (1 + r^2 / (2 length^2))``, that is alpha = 1."""
+    """``1 / (1 + r^2 / (2 length^2))``: alpha = 1."""
     return 1 / (1 + 0.5 * _squares(x / length))
 
 
 def periodic(x: np.ndarray, length: float) -> np.ndarray:
     """``exp(-2 sum_i sin(pi (x_i - x'_i) / p)^2 / length^2)`` with period p = 2 length.
 
-    A product over the inputs: a period in the distance alone is not positive definite beyond one input.
+    A product over the inputs; a kernel periodic in the distance is positive definite for one input only.
     """
     total = np.zeros((len(x), len(x)))
     for column in x.T:
@@ -75,7 +75,7 @@ KERNELS: Mapping[str, Kernel] = MappingProxyType(
 
 @dataclass(frozen=True)
 class GaussianProcess:
-    """``x [inputs]`` from N(0, I), ``y`` one exact draw of the process at all points, without noise.
+    """``x [inputs]`` from N(0, I); ``y`` is one exact draw of the process at all points, without noise.
 
     Options: ``kernel`` (rbf, matern, rational-quadratic, periodic, non-stationary), ``inputs`` (10), ``points``
     (5,120, a fifth of them the test), ``length`` (sqrt(2 inputs)). The draw is a function of the seed.
@@ -91,10 +91,10 @@ class GaussianProcess:
         return Schema({"x": FieldSchema((inputs,)), "y": FieldSchema(())}, {"inputs": inputs})
 
     def open(self, options: Options, path: str | None, *, seed: int = 0) -> SplitDataset:
-        """Draw the function with this seed; raises ``UserError`` where a path is given: there is no file to read."""
+        """Draw the function with this seed; raises ``UserError`` for a path, since no file is read."""
         schema = self.schema(options)
         if path is not None:
-            raise no_file(self.name, path)
+            raise takes_no_file(self.name, path)
         reader = OptionReader(self.name, options, options)
         inputs, points = self._inputs(reader), self._points(reader)
         length = reader.positive("length", (2 * inputs) ** 0.5)
@@ -105,7 +105,7 @@ class GaussianProcess:
         return SplitDataset(schema, origin, train, test, ("one function; training and test at different points",))
 
     def _kernel(self, reader: OptionReader) -> str:
-        return reader.word("kernel", "rbf", KERNELS)
+        return reader.choice("kernel", "rbf", KERNELS)
 
     def _inputs(self, reader: OptionReader) -> int:
         return reader.size("inputs", 10, most=LARGEST_INPUTS)
@@ -115,12 +115,12 @@ class GaussianProcess:
 
 
 def draw(kernel: Kernel, inputs: int, points: int, length: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Points ``[points, inputs]`` and the process there ``[points]``, by the Cholesky factor of its covariance."""
-    drawn = generator(seed)
-    x = drawn.standard_normal((points, inputs))
+    """Points ``[points, inputs]`` and the values there ``[points]``, by the Cholesky factor of the covariance."""
+    random = generator(seed)
+    x = random.standard_normal((points, inputs))
     covariance = kernel(x, length)
     covariance[np.diag_indices(points)] += JITTER
-    return x, np.linalg.cholesky(covariance) @ drawn.standard_normal(points)
+    return x, np.linalg.cholesky(covariance) @ random.standard_normal(points)
 
 
 def _squares(x: np.ndarray) -> np.ndarray:

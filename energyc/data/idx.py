@@ -1,7 +1,7 @@
 """The idx format of MNIST (yann.lecun.com/exdb/mnist), plain or gzipped.
 
-A file is: two zero bytes, the type (8 is uint8), the number of axes, their sizes as 32-bit big-endian integers, then
-the values in C order.
+A file consists of two zero bytes, the type (8 is uint8), the number of axes, their sizes as 32-bit big-endian
+integers, then the values in C order.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class LabelledImages:
 
 
 def read_idx_folder(folder: str) -> tuple[LabelledImages, LabelledImages]:
-    """Training and test images of a folder of idx files; raises ``UserError``."""
+    """The training and test images in a folder of idx files; raises ``UserError``."""
     if not Path(folder).is_dir():
         raise missing_file(folder, EXPECTED, REMEDY)
     return _labelled(Path(folder), "train"), _labelled(Path(folder), "t10k")

@@ -1,8 +1,8 @@
-"""Images with hidden patches to be completed: ``masked_images(side = S, patch = P, masked = 1/2)``.
+"""Completion of images with hidden patches: ``masked_images(side = S, patch = P, masked = 1/2)``.
 
-After appendix C of the CET paper (Convergent Energy Transformer): centre crop to a square, resize to ``side``,
-values in [-1, 1], and of the patches of a grid a fixed number set to zero; in training torchvision's
-RandomResizedCrop with scale (0.9, 1.0) comes before.
+After appendix C of the CET paper (Convergent Energy Transformer): crop to the centre square, resize to ``side``, scale
+to [-1, 1], and set a fixed number of the patches of a grid to zero. Training first applies torchvision's
+RandomResizedCrop with scale (0.9, 1.0).
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 LARGEST_SIDE = 1024
 TEST_SHARE = 0.1
 CROPS_EACH = {"train": 2048, "test": 256}
-LEAST_PICTURE = 96  # a picture that is cut into tiles
+LEAST_PICTURE = 96  # side of a picture that is cut into tiles
 AREA = (0.9, 1.0)  # of a random crop, as a share of the square
 RATIO = (3 / 4, 4 / 3)
-CROP, MASK, TEST_MASK = 1, 2, 3  # what a draw is for: keeps the streams apart
+CROP, MASK, TEST_MASK = 1, 2, 3  # one random stream for each purpose
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class MaskedImages:
         return _schema(self._read(options))
 
     def open(self, options: Options, path: str | None, *, seed: int = 0) -> SplitDataset:
-        """The images; ``seed`` changes nothing, the draws of a batch have their own."""
+        """The images; ``seed`` has no effect, since each batch is drawn with its own."""
         masking = self._read(options)
         require_pillow()
         train, test, notes = _sources(path)
@@ -108,7 +108,7 @@ class MaskedImages:
 
 @dataclass(frozen=True)
 class MaskedSplit:
-    """Images of a source, resized and masked when taken; ``fixed`` masks depend on the index alone."""
+    """Images of a source, resized and masked on access; ``fixed`` masks depend on the index alone."""
 
     source: Source
     masking: Masking
@@ -121,7 +121,7 @@ class MaskedSplit:
     def batch(
         self, indices: np.ndarray, *, seed: int = 0, epoch: int = 0, augment: bool = False
     ) -> dict[str, np.ndarray]:
-        """Masked and clean images and their masks; ``augment`` crops at random, never in a test split."""
+        """Masked and clean images with their masks; ``augment`` crops at random, except in a test split."""
         keys = [(seed, epoch, int(index)) for index in indices]
         clean = np.stack([self._image(key, augment and not self.fixed) for key in keys])
         mask = np.stack([self._mask(key) for key in keys])
@@ -139,27 +139,27 @@ class MaskedSplit:
         return np.atleast_3d(pixels).transpose(2, 0, 1) / np.float32(127.5) - 1
 
     def _mask(self, key: tuple[int, int, int]) -> np.ndarray:
-        drawn = generator(TEST_MASK, key[2]) if self.fixed else generator(MASK, *key)
+        random = generator(TEST_MASK, key[2]) if self.fixed else generator(MASK, *key)
         grid, patch = self.masking.grid, self.masking.patch
         hidden = np.zeros(grid * grid, np.float32)
-        hidden[drawn.permutation(grid * grid)[: self.masking.hidden]] = 1
+        hidden[random.permutation(grid * grid)[: self.masking.hidden]] = 1
         return hidden.reshape(grid, grid).repeat(patch, 0).repeat(patch, 1)
 
 
-def random_crop(drawn: np.random.Generator, square: Box) -> Box:
-    """A crop of a square as torchvision's RandomResizedCrop with scale (0.9, 1.0) makes it.
+def random_crop(random: np.random.Generator, square: Box) -> Box:
+    """A crop of a square by the algorithm of torchvision's RandomResizedCrop with scale (0.9, 1.0).
 
-    Area uniform in the scale, aspect ratio log-uniform in [3/4, 4/3]; after ten draws that do not fit, the whole.
+    Area uniform in the scale, aspect ratio log-uniform in [3/4, 4/3]; after ten draws that do not fit, the square.
     """
     left, top, right, _ = square
     side = right - left
     for _ in range(10):
-        area = side * side * drawn.uniform(*AREA)
-        ratio = math.exp(drawn.uniform(math.log(RATIO[0]), math.log(RATIO[1])))
+        area = side * side * random.uniform(*AREA)
+        ratio = math.exp(random.uniform(math.log(RATIO[0]), math.log(RATIO[1])))
         width, height = round(math.sqrt(area * ratio)), round(math.sqrt(area / ratio))
         if 0 < width <= side and 0 < height <= side:
-            x = left + int(drawn.integers(0, int(side) - width + 1))
-            y = top + int(drawn.integers(0, int(side) - height + 1))
+            x = left + int(random.integers(0, int(side) - width + 1))
+            y = top + int(random.integers(0, int(side) - height + 1))
             return x, y, x + width, y + height
     return square
 
@@ -172,7 +172,7 @@ def _schema(masking: Masking) -> Schema:
 
 
 def _sources(path: str | None) -> tuple[Source, Source, str]:
-    """Training and test images, and how they were told apart."""
+    """Training and test images, and a note on how they were split."""
     if path is None:
         return _tiled(shipped_pictures())
     place = Path(path)

@@ -1,4 +1,4 @@
-"""Reading an adapter's options: every mistake names the option and what it may be."""
+"""Reading an adapter's options: every error names the option and its valid values."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from fractions import Fraction
 
 from energyc.data.errors import bad_option
-from energyc.data.schema import Options, OptionValue
+from energyc.data.schema import Options
 from energyc.diagnostics import UserError, near
 
-LARGEST = 1 << 20  # no size is above this unless its adapter says so
+LARGEST = 1 << 20  # of a size, unless its adapter sets another bound
 
 
 class OptionReader:
-    """The options of one binding, checked against the names that the adapter knows."""
+    """The options of one binding, checked against the names that its adapter knows."""
 
     def __init__(self, adapter: str, options: Options, known: Iterable[str]) -> None:
         self.adapter = adapter
@@ -24,17 +24,15 @@ class OptionReader:
                 raise self._unknown(option, names)
 
     def size(self, option: str, default: int | None = None, *, least: int = 1, most: int = LARGEST) -> int:
-        """A whole number from ``least`` to ``most``; without a default it must be written."""
+        """An integer from ``least`` to ``most``; required if there is no default."""
         allowed = f"a whole number from {least} to {most}"
         number = self._number(option, default, allowed)
-        if number.denominator != 1:
-            raise bad_option(self.adapter, option, f"is {number}", allowed)
-        if not least <= number <= most:
+        if number.denominator != 1 or not least <= number <= most:
             raise bad_option(self.adapter, option, f"is {number}", allowed)
         return int(number)
 
     def fraction(self, option: str, default: Fraction) -> Fraction:
-        """A number from 0 to 1, exact."""
+        """An exact number from 0 to 1."""
         allowed = "a number from 0 to 1, written 1/2 or 0.5"
         value = self._number(option, default, allowed)
         if not 0 <= value <= 1:
@@ -42,24 +40,23 @@ class OptionReader:
         return value
 
     def positive(self, option: str, default: float) -> float:
-        """A finite number above zero."""
+        """A finite number above 0."""
         value = float(self._number(option, default, "a number above 0"))
         if not value > 0:
             raise bad_option(self.adapter, option, f"is {self.options[option]}", "a number above 0")
         return value
 
-    def word(self, option: str, default: str, choices: Iterable[str]) -> str:
-        """One of the words in ``choices``; hyphens and underscores are the same."""
+    def choice(self, option: str, default: str, choices: Iterable[str]) -> str:
+        """One of ``choices``; hyphens and underscores are equivalent."""
         names = tuple(choices)
         value = self.options.get(option, default)
         if not isinstance(value, str) or value.replace("_", "-") not in names:
-            meant = near(str(value), names)
-            ask = f"; did you mean {meant[0]}?" if meant else ""
-            raise bad_option(self.adapter, option, f"is {value}", _one_of(names) + ask)
+            suggestion = "".join(f"; did you mean {nearest}?" for nearest in near(str(value), names)[:1])
+            raise bad_option(self.adapter, option, f"is {value}", f"one of {', '.join(names)}{suggestion}")
         return value.replace("_", "-")
 
-    def given(self, option: str) -> bool:
-        """Whether the spec wrote this option."""
+    def is_set(self, option: str) -> bool:
+        """Whether the spec sets this option."""
         return option in self.options
 
     def _number(self, option: str, default: float | Fraction | None, allowed: str) -> Fraction:
@@ -67,22 +64,13 @@ class OptionReader:
         if value is None:
             raise bad_option(self.adapter, option, "is missing", allowed)
         if isinstance(value, bool) or not isinstance(value, int | float | Fraction):
-            raise bad_option(self.adapter, option, f"is {_shown(value)}", allowed)
+            raise bad_option(self.adapter, option, f"is {value if isinstance(value, str) else repr(value)}", allowed)
         try:
             return Fraction(value)
         except (OverflowError, ValueError):
             raise bad_option(self.adapter, option, f"is {value}", allowed) from None
 
     def _unknown(self, option: str, names: tuple[str, ...]) -> UserError:
-        meant = near(option, names)
-        takes = f"{self.adapter} takes {', '.join(names)}" if names else f"{self.adapter} takes no options"
-        ask = f"did you mean {meant[0]}? " if meant else ""
-        return UserError(f"{self.adapter}: there is no option {option}", code="E0912", help=ask + takes)
-
-
-def _one_of(choices: Iterable[object]) -> str:
-    return "one of " + ", ".join(str(choice) for choice in choices)
-
-
-def _shown(value: OptionValue) -> str:
-    return value if isinstance(value, str) else repr(value)
+        suggestion = "".join(f"did you mean {nearest}? " for nearest in near(option, names)[:1])
+        takes = f"{self.adapter} takes {', '.join(names) or 'no options'}"
+        return UserError(f"{self.adapter}: there is no option {option}", code="E0912", help=suggestion + takes)

@@ -1,4 +1,4 @@
-"""Stored patterns and damaged probes of them, for associative memories: ``patterns(side = 8, damage = 1/4)``."""
+"""Patterns and damaged probes of them, for associative memories: ``patterns(size = 64, damage = 1/4)``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from energyc.data.arrays import SplitDataset, check_range, generator, resize_square
-from energyc.data.errors import no_file
+from energyc.data.errors import takes_no_file
 from energyc.data.options import OptionReader
 from energyc.data.schema import FieldSchema, Options, Schema
 from energyc.data.shipped import load_digits
@@ -17,21 +17,21 @@ from energyc.data.shipped import load_digits
 CLASSES = 10
 LARGEST_SIDE = 128
 PROBES = {"train": 20, "test": 5}  # probes of each pattern
-NOISE, TEST_NOISE = 4, 5  # what a draw is for: keeps the streams apart
+NOISE, TEST_NOISE = 4, 5  # one random stream for each purpose
 
 
 @dataclass(frozen=True)
 class Damage:
-    """How a pattern is damaged: a share of its entries, each erased (0) or flipped in sign."""
+    """A share of a pattern's entries, each erased (0) or flipped in sign."""
 
     share: Fraction
     flip: bool
 
-    def apply(self, pattern: np.ndarray, drawn: np.random.Generator) -> np.ndarray:
-        """A damaged copy of ``[size]``: exactly ``round(share * size)`` entries are hit."""
-        hit = drawn.permutation(len(pattern))[: round(self.share * len(pattern))]
+    def apply(self, pattern: np.ndarray, random: np.random.Generator) -> np.ndarray:
+        """A copy of a pattern ``[size]`` with exactly ``round(share * size)`` damaged entries."""
+        damaged = random.permutation(len(pattern))[: round(self.share * len(pattern))]
         probe = pattern.copy()
-        probe[hit] = -probe[hit] if self.flip else 0
+        probe[damaged] = -probe[damaged] if self.flip else 0
         return probe
 
 
@@ -39,10 +39,10 @@ class Damage:
 class Patterns:
     """``stored [size]`` in {-1, 1} and ``probe [size]``, a damaged copy.
 
-    The patterns are the first ``count`` (100, ten of each digit) of scikit-learn's digits, resized to a square and made
-    -1 or 1 about the middle grey; where ``size`` (64) is no square, the first pixels of the next larger one. ``damage``
-    (1/4) is the share of entries that are erased, or flipped with ``kind = flip``. Training and test ask for the same
-    patterns by different draws of damage.
+    The patterns are the first ``count`` (100, ten of each digit) of scikit-learn's digits, resized to a square and
+    thresholded at mid grey to -1 or 1; if ``size`` (64) is no square, the first pixels of the next larger one.
+    ``damage`` (1/4) is the share of entries that are erased, or flipped with ``kind = flip``. Training and test have
+    the same patterns and different damage.
     """
 
     name: str = "patterns"
@@ -55,9 +55,9 @@ class Patterns:
         return Schema(dict.fromkeys(("probe", "stored"), FieldSchema((size,))), {"size": size, "count": count})
 
     def open(self, options: Options, path: str | None, *, seed: int = 0) -> SplitDataset:
-        """The patterns; ``seed`` changes nothing, the draws of a batch have their own. There is no file to read."""
+        """The patterns; raises ``UserError`` for a path. ``seed`` has no effect: each batch is drawn with its own."""
         if path is not None:
-            raise no_file(self.name, path)
+            raise takes_no_file(self.name, path)
         schema, reader = self.schema(options), self._reader(options)
         stored = digit_patterns(self._size(reader), self._count(reader))
         damage = self._damage(reader)
@@ -75,7 +75,7 @@ class Patterns:
         return reader.size("count", 100, most=1000)
 
     def _damage(self, reader: OptionReader) -> Damage:
-        flip = reader.word("kind", "erase", ("erase", "flip")) == "flip"
+        flip = reader.choice("kind", "erase", ("erase", "flip")) == "flip"
         return Damage(reader.fraction("damage", Fraction(1, 4)), flip)
 
 
@@ -89,31 +89,31 @@ class Probes:
     fixed: bool
 
     def __len__(self) -> int:
-        """Patterns times draws."""
+        """The number of probes."""
         return len(self.stored) * self.draws
 
     def batch(
         self, indices: np.ndarray, *, seed: int = 0, epoch: int = 0, augment: bool = False
     ) -> dict[str, np.ndarray]:
-        """Probe and pattern of each index; index i asks for pattern ``i % count``."""
+        """The probe and the pattern of each index; index i is a probe of pattern ``i % count``."""
         check_range(indices, len(self))
         stored = self.stored[np.asarray(indices) % len(self.stored)]
         probes = [
-            self.damage.apply(pattern, self._drawn(seed, epoch, int(index)))
+            self.damage.apply(pattern, self._random(seed, epoch, int(index)))
             for pattern, index in zip(stored, indices, strict=True)
         ]
         return {"probe": np.stack(probes), "stored": stored}
 
-    def _drawn(self, seed: int, epoch: int, index: int) -> np.random.Generator:
+    def _random(self, seed: int, epoch: int, index: int) -> np.random.Generator:
         return generator(TEST_NOISE, index) if self.fixed else generator(NOISE, seed, epoch, index)
 
 
 def digit_patterns(size: int, count: int) -> np.ndarray:
-    """``[count, size]`` of -1 and 1, the digits 0 to 9 in turn: pixels of the smallest square that holds so many."""
+    """``[count, size]`` of -1 and 1, the digits 0 to 9 in turn: the first ``size`` pixels of a square."""
     images, labels = load_digits()
-    # a stable sort of the place within its own digit: 0 to 9, then again
-    place = np.array([np.count_nonzero(labels[:at] == label) for at, label in enumerate(labels)])
-    chosen = np.lexsort((labels, place))[:count]
+    # ordered by the rank within its digit, then by digit: 0 to 9, then again
+    rank = np.array([np.count_nonzero(labels[:at] == label) for at, label in enumerate(labels)])
+    chosen = np.lexsort((labels, rank))[:count]
     side = math.isqrt(size - 1) + 1
     pixels = resize_square(images[chosen], side).reshape(count, -1)[:, :size]
     return np.where(pixels > 0.5, 1, -1).astype(np.float32)

@@ -1,7 +1,7 @@
-"""Where image samples come from: a folder, an npz of images, or crops of a few pictures. Pillow is imported when used.
+"""Sources of image samples: a folder, an npz of images, or crops of a few pictures. Pillow is imported on use.
 
-A source gives, for an index, a picture and the square of it that is the sample; what is done with the square
-(augmentation, resizing, masking) is the adapter's.
+For an index a source gives a picture and the square of it that is the sample. The adapter then augments, resizes and
+masks that square.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 Box: TypeAlias = tuple[float, float, float, float]
 """left, top, right, bottom in pixels."""
 
-# what a bad zip, an unknown compression, an encrypted member or a lying header raises
+# raised for a bad zip, an unknown compression, an encrypted member or a false header
 UNREADABLE = (OSError, ValueError, TypeError, EOFError, RuntimeError, MemoryError, BadZipFile, zlib.error)
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm"})
 EXPECTED = "a folder of images, one image, or an npz with images [N, H, W] or [N, H, W, 3] of uint8"
-REMEDY = "any folder of photographs will do (PNG, JPEG, ...); without --data, scikit-learn's pictures are used"
-LEAST_SIDE = 8  # a smaller image holds nothing to complete
+REMEDY = "give any folder of photographs (PNG, JPEG, ...); without --data, scikit-learn's pictures are used"
+LEAST_SIDE = 8  # a smaller image has nothing to complete
 ROWS, COLUMNS = 3, 4  # a picture's tiles; one tile of each row is kept for the test
 SMALLEST, LARGEST = 0.45, 0.9  # side of a crop as a share of its tile's shorter edge
 
@@ -52,7 +52,7 @@ class Source(Protocol):
 
 @dataclass(frozen=True)
 class Files:
-    """One sample for each file: the centre square of its image, decoded when asked for."""
+    """One sample for each file: the centre square of its image, decoded on access."""
 
     paths: Sequence[Path]
 
@@ -61,7 +61,7 @@ class Files:
         return len(self.paths)
 
     def square(self, index: int) -> tuple[Image, Box]:
-        """The decoded image and its centre square; raises ``UserError`` where it does not decode."""
+        """The decoded image and its centre square; raises ``UserError`` if it does not decode."""
         image = read_image(self.paths[index])
         return image, centre_square(*image.size)
 
@@ -89,17 +89,17 @@ class Crops:
     """Many squares of a few pictures."""
 
     pictures: Sequence[Image]
-    which: np.ndarray  # [N] picture of each crop
+    numbers: np.ndarray  # [N] picture of each crop
     boxes: np.ndarray  # [N, 4]
 
     def __len__(self) -> int:
         """The number of crops."""
-        return len(self.which)
+        return len(self.numbers)
 
     def square(self, index: int) -> tuple[Image, Box]:
         """The picture and the crop's square."""
         left, top, right, bottom = (float(edge) for edge in self.boxes[index])
-        return self.pictures[int(self.which[index])], (left, top, right, bottom)
+        return self.pictures[int(self.numbers[index])], (left, top, right, bottom)
 
 
 def centre_square(width: int, height: int) -> Box:
@@ -171,7 +171,7 @@ def _check_size(path: Path, size: tuple[int, int]) -> None:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[Image]:
-    """An image file whose header has been read; whatever Pillow raises on a bad one becomes one message."""
+    """An image file with its header read; whatever Pillow raises on a bad one becomes one message."""
     from PIL import Image
 
     check_regular(path, EXPECTED, REMEDY)
@@ -197,11 +197,11 @@ def tile_crops(pictures: Sequence[Image], each: int, test: bool) -> Crops:
     A picture is cut into 3 x 4 tiles and one tile of each row belongs to the test, so that no pixel is in both
     splits. The crops are fixed: the same on every machine and in every run.
     """
-    which = np.repeat(np.arange(len(pictures)), each)
+    numbers = np.repeat(np.arange(len(pictures)), each)
     random = np.random.RandomState(1 if test else 0)
     tiles = [_tiles(*picture.size, test) for picture in pictures]
-    boxes = [_crop(random, tiles[int(at)]) for at in which]
-    return Crops(pictures, which, np.array(boxes))
+    boxes = [_crop(random, tiles[int(number)]) for number in numbers]
+    return Crops(pictures, numbers, np.array(boxes))
 
 
 def _tiles(width: int, height: int, test: bool) -> list[tuple[int, int, int, int]]:

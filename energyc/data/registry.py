@@ -1,4 +1,4 @@
-"""The names under which data adapters are found."""
+"""Data adapters by name."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from energyc.diagnostics import UserError
 
 
 class Registry:
-    """Adapters by name. The process has one, ``DATA``; a test makes its own."""
+    """Adapters by name. The process has one registry, ``DATA``; a test creates its own."""
 
     def __init__(self, adapters: Iterable[Adapter] = ()) -> None:
         self._adapters: dict[str, Adapter] = {adapter.name: adapter for adapter in adapters}
 
     def register(self, name: str, adapter: Adapter) -> None:
-        """Let specs say ``data d = name(...)``; a later registration replaces an earlier one.
+        """Make ``data d = name(...)`` available to specs; a later registration replaces an earlier one.
 
-        Raises ``UserError`` where the name is not one that a spec can write, or the adapter lacks a method.
+        Raises ``UserError`` if a spec cannot write the name, or the adapter lacks a method.
         """
         if not (name.isidentifier() and name.isascii()):
             raise UserError(f"{name!r} cannot name a data adapter", code="E0911", help="letters, digits, underscores")
@@ -39,7 +39,7 @@ class Registry:
         self._adapters[name] = adapter
 
     def find(self, name: str) -> Adapter:
-        """The adapter of that name; raises ``UserError`` with the nearest one otherwise."""
+        """The adapter of that name; raises ``UserError``, which suggests the nearest one."""
         if name not in self._adapters:
             raise unknown_adapter(name, self._adapters)
         return self._adapters[name]
@@ -64,7 +64,7 @@ def shipped_adapters() -> tuple[Adapter, ...]:
 
 
 DATA = Registry(shipped_adapters())
-"""The registry that specs are resolved with: the one mutable object of this package, changed only by ``register``."""
+"""The registry that resolves specs: the only mutable object of this package, changed only by ``register``."""
 
 
 def register_data(name: str, adapter: Adapter) -> None:

@@ -1,7 +1,7 @@
-"""What a data binding offers: its fields and sizes, known before any file is opened, and the protocols of an adapter.
+"""The schema of a data binding, known before any file is opened, and the protocols of an adapter.
 
-An adapter is found by name (``energyc.data.registry``), asked for its ``schema`` while a spec is compiled, and only
-opened when a network is trained or evaluated. Nothing here knows of the compiler or of torch.
+An adapter is looked up by name (``energyc.data.registry``). Compiling a spec reads its ``schema``; only training or
+evaluating a network opens it. Nothing here depends on the compiler or on torch.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SplitName: TypeAlias = Literal["train", "test"]
 
 @dataclass(frozen=True)
 class Call:
-    """An option's value written as a call, ``periodic(2)``: a word and its plain arguments."""
+    """An option's value written as a call, ``periodic(2)``: a name and plain arguments."""
 
     name: str
     arguments: tuple[OptionValue, ...] = ()
@@ -34,8 +34,8 @@ Options: TypeAlias = Mapping[str, OptionValue]
 class FieldSchema:
     """Shape and kind of one field of one sample (no batch axis).
 
-    ``real`` fields come as float32, ``integer`` ones as int64; ``classes`` says that an integer field's values
-    run over ``range(classes)``.
+    ``real`` fields are float32 (or float64, for runs in float64), ``integer`` ones int64. The values of an integer
+    field with ``classes`` are in ``range(classes)``.
     """
 
     shape: tuple[int, ...]
@@ -63,9 +63,9 @@ class Split(Protocol):
     ) -> dict[str, np.ndarray]:
         """The samples at ``indices``: each field as ``[len(indices), *shape]``, float32 or int64.
 
-        Whatever is drawn (a mask, a crop, noise) is a pure function of ``(seed, epoch, index)``, whatever else is
-        in the batch; in a test split it is a function of the index alone, so that every evaluation sees the same.
-        ``augment`` asks for the adapter's augmentation, where it has one; test splits ignore it.
+        Whatever is drawn (a mask, a crop, noise) is a pure function of ``(seed, epoch, index)``, independent of the
+        rest of the batch; in a test split it is a function of the index alone, so that all evaluations agree.
+        ``augment`` switches on the adapter's augmentation, if it has one; test splits ignore it.
         """
         ...
 
@@ -75,43 +75,43 @@ class Dataset(Protocol):
 
     @property
     def schema(self) -> Schema:
-        """The schema that the adapter gave for the same options."""
+        """The schema that the adapter gives for the same options."""
         ...
 
     @property
     def origin(self) -> str:
-        """Where the samples come from, in a few words (``scikit-learn's digits``, a path)."""
+        """The source of the samples, in a few words (``scikit-learn's digits``, a path)."""
         ...
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader should know of how the data were read: dropped columns, split, units."""
+        """How the data were read, for the user: dropped columns, split, units."""
         ...
 
     def split(self, name: SplitName) -> Split:
-        """The training or the test samples; they never share one."""
+        """The training or the test samples, which are disjoint."""
         ...
 
 
 class Adapter(Protocol):
-    """A kind of data that a spec can bind by name: ``data digits = digits(side = 8)``."""
+    """A source of data that a spec can bind by name: ``data digits = digits(side = 8)``."""
 
     @property
     def name(self) -> str:
-        """The word by which a spec calls it."""
+        """The name that a spec uses."""
         ...
 
     def schema(self, options: Options) -> Schema:
         """Fields and sizes for these options; opens nothing.
 
-        Raises ``UserError`` for a bad option, with the option's name and what it may be.
+        Raises ``UserError`` for a bad option, with its name and its valid values.
         """
         ...
 
     def open(self, options: Options, path: str | None, *, seed: int = 0) -> Dataset:
         """Open the user's ``path``, or the adapter's default data without one.
 
-        ``seed`` is used only by data that are drawn (a Gaussian process); the split of real data never depends on it.
-        Raises ``UserError`` where a file is missing, malformed or does not fit the schema.
+        ``seed`` affects only data that are drawn (a Gaussian process); the split of real data never depends on it.
+        Raises ``UserError`` if a file is missing, malformed or does not fit the schema.
         """
         ...

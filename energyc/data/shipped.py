@@ -1,4 +1,4 @@
-"""The data that come with an installed dependency; scikit-learn is imported when one is asked for."""
+"""Data that ship with an installed dependency; scikit-learn is imported on use."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def load_digits() -> tuple[np.ndarray, np.ndarray]:
 
 
 def sklearn_datasets(purpose: str) -> ModuleType:
-    """``sklearn.datasets``, or one message where scikit-learn is not installed."""
+    """``sklearn.datasets``; raises ``UserError`` if scikit-learn is not installed."""
     try:
         import sklearn.datasets
     except ImportError:
@@ -30,7 +30,7 @@ def sklearn_datasets(purpose: str) -> ModuleType:
 
 
 def require_pillow() -> None:
-    """One message where Pillow is not installed; images are read by nothing else."""
+    """Raise ``UserError`` if Pillow, which reads all images, is not installed."""
     try:
         import PIL.Image  # noqa: F401
     except ImportError:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from energyc.data.arrays import ArraySplit, SplitDataset, fixed_split
-from energyc.data.errors import bad_option, malformed, unfit
+from energyc.data.errors import bad_option, malformed, wrong_size
 from energyc.data.options import OptionReader
 from energyc.data.schema import FieldSchema, Options, Schema
 from energyc.data.shipped import sklearn_datasets
@@ -23,7 +23,7 @@ OPTIONS = ("name", "inputs", "targets", "classes", "words")
 
 @dataclass(frozen=True)
 class Shipped:
-    """A table that comes with scikit-learn: the columns of x, and the classes of y (None: a real y)."""
+    """A table of scikit-learn: the number of inputs, and the classes of y (None: y is real)."""
 
     inputs: int
     classes: int | None
@@ -39,7 +39,7 @@ SHIPPED = {
 
 @dataclass(frozen=True)
 class Layout:
-    """What the spec says of the table."""
+    """The layout of the table according to the spec."""
 
     name: str
     inputs: int
@@ -64,8 +64,8 @@ class Tables:
     """``x [inputs]`` and ``y``: a number, ``[targets]`` numbers where ``targets`` is written, or one of ``classes``.
 
     Without a path: ``name = diabetes`` (the default), ``breast-cancer``, ``wine`` or ``iris`` of scikit-learn. With a
-    path: the last columns are the targets. Columns of words are left out, or are turned into 0/1 columns by
-    ``words = one-hot``; rows with absent cells are left out; both are noted. Inputs and real targets are
+    path: the last columns are the targets. Columns of words are dropped, or turned into 0/1 columns by
+    ``words = one-hot``; rows with missing cells are dropped; the notes report both. Inputs and real targets are
     standardised by mean and deviation of the training rows. A fixed random fifth of the rows is the test.
     """
 
@@ -76,7 +76,7 @@ class Tables:
         return _schema(self._read(options))
 
     def open(self, options: Options, path: str | None, *, seed: int = 0) -> SplitDataset:
-        """The table; ``seed`` changes nothing."""
+        """The table; ``seed`` has no effect."""
         layout = self._read(options)
         if path is None:
             return _open_shipped(layout)
@@ -84,14 +84,14 @@ class Tables:
 
     def _read(self, options: Options) -> Layout:
         reader = OptionReader(self.name, options, OPTIONS)
-        name = reader.word("name", "diabetes", SHIPPED)
+        name = reader.choice("name", "diabetes", SHIPPED)
         default = SHIPPED[name]
-        targets = reader.size("targets", 1, most=LARGEST) if reader.given("targets") else None
-        classes = reader.size("classes", least=2, most=LARGEST) if reader.given("classes") else default.classes
+        targets = reader.size("targets", 1, most=LARGEST) if reader.is_set("targets") else None
+        classes = reader.size("classes", least=2, most=LARGEST) if reader.is_set("classes") else default.classes
         if classes and (targets or 1) != 1:
             raise bad_option(self.name, "targets", f"is {targets}", "1 where there are classes")
         inputs = reader.size("inputs", default.inputs, most=LARGEST)
-        one_hot = reader.word("words", "drop", ("drop", "one-hot")) == "one-hot"
+        one_hot = reader.choice("words", "drop", ("drop", "one-hot")) == "one-hot"
         return Layout(name, inputs, None if classes else targets, classes, one_hot)
 
 
@@ -112,7 +112,7 @@ def _open_shipped(layout: Layout) -> SplitDataset:
     origin = f"scikit-learn's {layout.name}"
     shipped = SHIPPED[layout.name]
     if layout.inputs != shipped.inputs or layout.classes != shipped.classes or (layout.targets or 1) != 1:
-        raise unfit(origin, f"it has {shipped.inputs} inputs and {_targets(1, shipped.classes)}", _remedy(shipped))
+        raise wrong_size(origin, f"it has {shipped.inputs} inputs and {_targets(1, shipped.classes)}", _remedy(shipped))
     places = [f"{origin}, row {row}" for row in range(len(x))]
     return _dataset(layout, Samples(origin, x, y if layout.classes else y.reshape(-1, 1), places, []))
 
@@ -130,13 +130,13 @@ def _targets(count: int, classes: int | None) -> str:
 
 
 def _samples(table: Table, layout: Layout) -> Samples:
-    """The samples of a file, rows with absent cells left out; raises ``UserError``."""
+    """The samples of a file, without the rows with missing cells; raises ``UserError``."""
     notes: list[str] = []
     columns = list(table.columns)
     label = columns.pop() if layout.classes else None
     numeric, words = _divide(columns)
     if words and not layout.one_hot:
-        notes.append(f"columns of words left out: {', '.join(column.name for column in words)}")
+        notes.append(f"columns of words dropped: {', '.join(column.name for column in words)}")
     targets = 0 if label else layout.targets or 1
     inputs, outputs = numeric[: len(numeric) - targets], numeric[len(numeric) - targets :]
     x = np.column_stack([*inputs, *(_one_hot(column) for column in words if layout.one_hot)] or [np.empty((0, 0))])
@@ -146,7 +146,7 @@ def _samples(table: Table, layout: Layout) -> Samples:
     complete = np.isfinite(x).all(1) & np.isfinite(y.reshape(len(x), -1)).all(1)
     rows = np.flatnonzero(complete)
     if len(rows) < len(x):
-        notes.append(f"{len(x) - len(rows)} of {len(x)} rows left out: absent cells")
+        notes.append(f"{len(x) - len(rows)} of {len(x)} rows dropped: missing cells")
     if len(rows) < LEAST_ROWS:
         raise malformed(table.path, f"{len(rows)} complete rows", f"at least {LEAST_ROWS} rows", REMEDY)
     places = [f"{table.path}:{table.lines[row]}" for row in rows]
@@ -154,7 +154,7 @@ def _samples(table: Table, layout: Layout) -> Samples:
 
 
 def _divide(columns: Sequence[Column]) -> tuple[list[np.ndarray], list[Column]]:
-    """The columns of numbers and those of words, each in the file's order."""
+    """The columns of numbers and the columns of words, each in the file's order."""
     numeric, words = [], []
     for column in columns:
         numbers = column.numbers()
@@ -170,7 +170,7 @@ def _misfit(table: Table, layout: Layout, numeric: int, inputs: int) -> Exceptio
         return malformed(table.path, "no column of numbers", EXPECTED, REMEDY)
     wanted = f"inputs = {layout.inputs} and {_targets(layout.targets or 1, layout.classes)}"
     remedy = f"write inputs = {inputs}" if inputs > 0 else "give a table with more columns"
-    return unfit(table.path, f"{inputs} columns are left for x where the spec says {wanted}", remedy)
+    return wrong_size(table.path, f"{inputs} columns are left for x where the spec says {wanted}", remedy)
 
 
 def _one_hot(column: Column) -> np.ndarray:
@@ -179,7 +179,7 @@ def _one_hot(column: Column) -> np.ndarray:
 
 
 def _classes(table: Table, label: Column, layout: Layout) -> np.ndarray:
-    """The label's values numbered in their order (numbers by size, words by alphabet); NaN where absent."""
+    """The label's values, numbered in order (numbers by size, words alphabetically); NaN where missing."""
     numbers = label.numbers()
     absent = np.array([cell.strip() == "" for cell in label.cells]) if numbers is None else np.isnan(numbers)
     values = np.array(label.cells) if numbers is None else numbers
@@ -188,7 +188,7 @@ def _classes(table: Table, label: Column, layout: Layout) -> np.ndarray:
         problem = (
             f"its last column, {label.name}, has {len(kinds)} different values, more than classes = {layout.classes}"
         )
-        raise unfit(table.path, problem, f"write classes = {len(kinds)}, or leave classes out for a real target")
+        raise wrong_size(table.path, problem, f"write classes = {len(kinds)}, or leave classes out for a real target")
     y = np.full(len(values), np.nan)
     y[~absent] = codes
     return y

@@ -1,4 +1,4 @@
-"""Reading a table of numbers: comma, semicolon, tab or blanks between cells, a head line or none, decimal commas."""
+"""Reading a table of numbers: cells separated by comma, semicolon, tab or blanks, decimal commas, a header or none."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from energyc.data.errors import malformed
 from energyc.data.files import read_text
 
 EXPECTED = "a table of numbers: one row a line, cells separated by comma, semicolon, tab or blanks"
-REMEDY = "give a csv or text file of numbers, with or without a head line"
+REMEDY = "give a csv or text file of numbers, with or without a header"
 ABSENT = frozenset({"", "na", "nan", "n/a", "null", "none", "?"})
-TEXT_SHARE = 0.05  # a column with fewer words than this among its numbers has a mistake in it
+TEXT_SHARE = 0.05  # fewer words than this in a column of numbers are a mistake
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of cells as written."""
+    """A column of cells, as text."""
 
     name: str
     cells: tuple[str, ...]
     decimal_comma: bool
 
     def number(self, row: int) -> float | None:
-        """The cell's number; NaN where it is absent, None where it is no finite number."""
+        """The number in a cell; NaN if it is missing, None if it is not a finite number."""
         cell = self.cells[row].lower()
         if cell in ABSENT:
             return math.nan
@@ -38,15 +38,14 @@ class Column:
         return value if math.isfinite(value) else None
 
     def numbers(self) -> np.ndarray | None:
-        """The numbers ``[rows]`` of a numeric column, NaN where absent; None for a column of words."""
+        """The numbers ``[rows]`` of a numeric column, NaN where missing; None for a column of words."""
         values = [self.number(row) for row in range(len(self.cells))]
-        words = sum(value is None for value in values)
-        return np.array(values, float) if words == 0 else None
+        return None if None in values else np.array(values, float)
 
 
 @dataclass(frozen=True)
 class Table:
-    """The columns of a file, all of one length, and the line that each row stands on."""
+    """The columns of a file, all of the same length, and the line number of each row."""
 
     path: str
     columns: tuple[Column, ...]
@@ -54,19 +53,19 @@ class Table:
 
 
 def read_table(path: str) -> Table:
-    """The columns of a file; raises ``UserError`` where it is not a table."""
+    """The columns of a file; raises ``UserError`` if it is not a table."""
     lines = _lines(path)
-    mark = _delimiter(lines[0][1])
-    rows = [(number, _cells(path, number, line, mark)) for number, line in lines]
+    delimiter = _delimiter(lines[0][1])
+    rows = [(number, _cells(path, number, line, delimiter)) for number, line in lines]
     width = len(rows[0][1])
     for number, cells in rows:
         if len(cells) != width:
             raise malformed(f"{path}:{number}", f"{len(cells)} cells where the first row has {width}", EXPECTED, REMEDY)
-    comma = mark in (";", "\t")
-    names, rows = _head(rows, comma)
+    decimal_comma = delimiter in (";", "\t")
+    names, rows = _header(rows, decimal_comma)
     if not rows:
         raise malformed(path, "no row of numbers", EXPECTED, REMEDY)
-    columns = tuple(Column(name, tuple(cells[at] for _, cells in rows), comma) for at, name in enumerate(names))
+    columns = tuple(Column(name, tuple(cells[at] for _, cells in rows), decimal_comma) for at, name in enumerate(names))
     table = Table(path, columns, tuple(number for number, _ in rows))
     _check_strays(table)
     return table
@@ -82,7 +81,7 @@ def _lines(path: str) -> list[tuple[int, str]]:
 
 
 def _delimiter(line: str) -> str | None:
-    """The mark between cells; None for blanks (which may be mixed with tabs)."""
+    """The character between cells; None for blanks (which may be mixed with tabs)."""
     if ";" in line:
         return ";"
     if "," in line:
@@ -90,26 +89,28 @@ def _delimiter(line: str) -> str | None:
     return "\t" if "\t" in line and " " not in line.strip() else None
 
 
-def _cells(path: str, number: int, line: str, mark: str | None) -> list[str]:
-    if mark is None:
+def _cells(path: str, number: int, line: str, delimiter: str | None) -> list[str]:
+    if delimiter is None:
         return line.split()
     try:
-        return [cell.strip() for cell in next(csv.reader([line], delimiter=mark))]
+        return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter))]
     except csv.Error as error:
         raise malformed(f"{path}:{number}", str(error), EXPECTED, REMEDY) from None
 
 
-def _head(rows: list[tuple[int, list[str]]], comma: bool) -> tuple[list[str], list[tuple[int, list[str]]]]:
-    """Column names and the remaining rows: the first row is a head if no cell of it is a number."""
+def _header(rows: list[tuple[int, list[str]]], decimal_comma: bool) -> tuple[list[str], list[tuple[int, list[str]]]]:
+    """Column names and the remaining rows; the first row is a header if none of its cells is a number."""
     cells = rows[0][1]
-    numeric = [Column("", (cell,), comma).number(0) is not None and cell.lower() not in ABSENT for cell in cells]
+    numeric = [
+        Column("", (cell,), decimal_comma).number(0) is not None and cell.lower() not in ABSENT for cell in cells
+    ]
     if any(numeric):
         return [f"column {at}" for at in range(1, len(cells) + 1)], rows
     return [cell or f"column {at}" for at, cell in enumerate(cells, 1)], rows[1:]
 
 
 def _check_strays(table: Table) -> None:
-    """A few words in a column of numbers are a mistake, not a column of words."""
+    """Raise ``UserError`` for a few words in a column of numbers: a mistake, not a column of words."""
     for column in table.columns:
         strays = [row for row in range(len(column.cells)) if column.number(row) is None]
         if 0 < len(strays) < TEXT_SHARE * len(column.cells):

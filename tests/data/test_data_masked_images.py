@@ -93,11 +93,11 @@ def test_augmentation_crops_the_training_images_only() -> None:
 # ------------------------------------------------------------------ the default pictures
 
 
-def covered(crops: Crops, which: int) -> np.ndarray:
+def covered(crops: Crops, number: int) -> np.ndarray:
     """The pixels of a picture that some crop holds."""
-    width, height = crops.pictures[which].size
+    width, height = crops.pictures[number].size
     seen = np.zeros((height, width), bool)
-    for left, top, right, bottom in crops.boxes[crops.which == which].astype(int):
+    for left, top, right, bottom in crops.boxes[crops.numbers == number].astype(int):
         assert 0 <= left < right <= width and 0 <= top < bottom <= height
         seen[top:bottom, left:right] = True
     return seen

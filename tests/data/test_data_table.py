@@ -78,7 +78,7 @@ def test_scikit_learns_tables_by_name() -> None:
         table(None, name="wine", inputs=12)
 
 
-def test_words_and_absent_cells_are_left_out_and_noted(tmp_path: Path) -> None:
+def test_words_and_missing_cells_are_left_out_and_noted(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     lines = [f"{a},{'north' if a > 0 else 'south'},{b},{d}" for a, b, _, d in ROWS]
     lines[4], lines[9] = "1.5,north,,3", "1.5,north,2,NA"
@@ -86,7 +86,7 @@ def test_words_and_absent_cells_are_left_out_and_noted(tmp_path: Path) -> None:
     rest = np.delete(np.arange(40), [4, 9])
     dropped = table(path, inputs=2)
     np.testing.assert_allclose(whole(dropped, "x"), standard(ROWS[rest][:, :2]), rtol=1e-4, atol=1e-6)
-    assert dropped.notes[:2] == ("columns of words left out: place", "2 of 40 rows left out: absent cells")
+    assert dropped.notes[:2] == ("columns of words dropped: place", "2 of 40 rows dropped: missing cells")
     hot = whole(table(path, inputs=4, words="one-hot"), "x")
     north = (ROWS[rest, 0] > 0).astype(float)
     expected = standard(np.column_stack([ROWS[rest][:, :2], north, 1 - north]))
