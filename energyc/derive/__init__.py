@@ -1,6 +1,6 @@
-"""What a network owes its rules: forces, parameter gradients, adjoints; each a graph.
+"""The derivatives of a network as graphs: forces, parameter gradients, adjoints.
 
-It knows every derivative that a rule may need, not which rule needs which.
+It knows every derivative that a rule may need, but not which rule needs which.
 
 Imports: ``calculus``, ``ir``, ``resolve``.
 """

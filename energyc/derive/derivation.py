@@ -1,6 +1,6 @@
-"""The derived quantities of a network, every one by the two functions of :mod:`energyc.calculus`.
+"""The derived quantities of a network, all by forward and reverse mode (:mod:`energyc.calculus`).
 
-Notation (rules.md): states z, params theta, force ``F = -dE/dz + user forces``, cost C, J = dF/dz.
+Notation (docs/rules.md): states z, params theta, force ``F = -dE/dz + user forces``, cost C, J = dF/dz.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from energyc.resolve.network import Network
 
 @dataclass(frozen=True)
 class Output:
-    """One result of a routine; ``summed`` ones are added up over the batch (gradients by params).
+    """One result of a routine; ``summed`` means summed over the batch (gradients by params).
 
-    ``key`` is what the result belongs to (a state, a param), ``wish`` what it is to be called on the way.
+    ``key`` is the quantity it belongs to (a state, a param), ``wish`` the preferred name of its variable.
     """
 
     key: str
@@ -29,7 +29,7 @@ class Output:
 
 @dataclass(frozen=True)
 class Routine:
-    """A function of the generated module: what it computes."""
+    """A function of the generated module, by its outputs."""
 
     name: str
     outputs: tuple[Output, ...]
@@ -37,11 +37,10 @@ class Routine:
 
 @dataclass(frozen=True)
 class Derivation:
-    """The derived graphs of a network. Everything is a node of ``network.graph``; nothing is computed twice.
+    """The derived graphs of a network. Everything is a node of ``network.graph``, derived on first access and cached.
 
-    ``unproved`` names the terms that are not known to be gradients: their Jacobian together is J_nc. ``names`` are
-    those of what was met on the way so far: the let q itself, ``v_q`` its change along a direction, ``pull_q`` its
-    adjoint.
+    ``unproved`` names the terms that are not known to be gradients; J_nc is the Jacobian of their sum. ``names`` holds
+    the names of the nodes derived so far: a let q itself, ``v_q`` its tangent, ``pull_q`` its adjoint.
     """
 
     network: Network
@@ -53,22 +52,22 @@ class Derivation:
 
     @property
     def graph(self) -> Graph:
-        """The maker of all nodes."""
+        """The graph that holds all nodes."""
         return self.network.graph
 
     @cached_property
     def states(self) -> dict[str, Input]:
-        """The inputs that stand for states."""
+        """The inputs for the states, by name."""
         return {name: state.node for name, state in self.network.states.items()}
 
     @cached_property
     def params(self) -> dict[str, Input]:
-        """The inputs that stand for untied params."""
+        """The inputs for the untied params, by name."""
         return {name: param.node for name, param in self.network.params.items()}
 
     @cached_property
     def real_clamps(self) -> dict[str, Input]:
-        """The clamps one may differentiate by."""
+        """The clamps with real elements, which can be differentiated by."""
         return {name: clamp.node for name, clamp in self.network.clamps.items() if clamp.node.over is None}
 
     @cached_property
@@ -78,7 +77,7 @@ class Derivation:
 
     @cached_property
     def term_forces(self) -> dict[str, dict[str, Node]]:
-        """For each term the force on each state it moves."""
+        """For each term, the force on each state that it moves."""
         return {name: self._term_force(name) for name in self.network.terms}
 
     def _term_force(self, name: str) -> dict[str, Node]:
@@ -89,21 +88,21 @@ class Derivation:
         return self._by(self.states, {term.node: self.graph.constant(-1)}, frozen=False)
 
     def _by(self, wanted: Mapping[str, Input], seeds: Mapping[Node, Node], *, frozen: bool = True) -> dict[str, Node]:
-        """Adjoints by named inputs; those that do not occur are left out."""
+        """The adjoints of the ``wanted`` inputs, by name, without those that do not occur."""
         bars: dict[Node, Node] = {}
-        found = adjoint(self.graph, seeds, list(wanted.values()), frozen=frozen, strict=False, bars=bars)
+        adjoints = adjoint(self.graph, seeds, list(wanted.values()), frozen=frozen, strict=False, bars=bars)
         self._name("pull", bars)
-        return {name: found[node] for name, node in wanted.items() if node in found}
+        return {name: adjoints[node] for name, node in wanted.items() if node in adjoints}
 
-    def _name(self, prefix: str, made: Mapping[Node, Node]) -> None:
-        """Call what was made of a let by a prefix and its name, unless it has a name already."""
+    def _name(self, prefix: str, derived: Mapping[Node, Node]) -> None:
+        """Name what was derived from each let by a prefix and the let's name, unless it has a name already."""
         for name, quantity in self.network.lets.items():
-            if quantity.node in made:
-                self.names.setdefault(made[quantity.node], f"{prefix}_{name}")
+            if quantity.node in derived:
+                self.names.setdefault(derived[quantity.node], f"{prefix}_{name}")
 
     @cached_property
     def force(self) -> dict[str, Node]:
-        """F: the force on each state, of all energies together and its user forces."""
+        """F: the force on each state, from the sum of all energies and from the terms written as forces."""
         slopes = self._by(self.states, {self.energy: self.graph.constant(-1)}, frozen=False)
         total = {}
         for name, node in self.states.items():
@@ -114,17 +113,17 @@ class Derivation:
 
     @cached_property
     def seeds(self) -> dict[str, Input]:
-        """A vector for each state, to be multiplied by the transposed Jacobian."""
+        """For each state a vector that the transposed Jacobian multiplies."""
         return {name: self.graph.input(name, "seed", node.dims) for name, node in self.states.items()}
 
     @cached_property
     def directions(self) -> dict[str, Input]:
-        """A vector for each state, to be multiplied by the Jacobian."""
+        """For each state a vector that the Jacobian multiplies."""
         return {name: self.graph.input(name, "direction", node.dims) for name, node in self.states.items()}
 
     @cached_property
     def readout_seeds(self) -> dict[str, Input]:
-        """A vector for each readout, to be multiplied by its transposed derivative."""
+        """For each readout a vector that its transposed derivative multiplies."""
         return {name: self.graph.input(name, "seed", q.node.dims) for name, q in self.network.readouts.items()}
 
     def readout_pullback(self, wanted: Mapping[str, Input]) -> dict[str, Node]:
@@ -133,7 +132,7 @@ class Derivation:
         return self._by(wanted, self._seeded(readouts, self.readout_seeds))
 
     def _seeded(self, forces: Mapping[str, Node], vectors: Mapping[str, Input]) -> dict[Node, Node]:
-        """``<vector, force>`` as seeds of reverse mode; a node that is the force on two states gets both vectors."""
+        """``<vector, force>`` as seeds of reverse mode; the force on two states gets the sum of both vectors."""
         seeds: dict[Node, Node] = {}
         for name, node in forces.items():
             seed: Node = vectors[name]
@@ -154,30 +153,30 @@ class Derivation:
 
     @cached_property
     def unproved_force(self) -> dict[str, Node]:
-        """The sum of the terms not known to be gradients, for each state that they move."""
-        found: dict[str, list[Node]] = {}
+        """The sum of the unproved terms, for each state that they move."""
+        terms: dict[str, list[Node]] = {}
         for term in self.unproved:
             for state, node in self.term_forces[term].items():
-                found.setdefault(state, []).append(node)
-        return {state: self.graph.plus(*nodes) for state, nodes in found.items()}
+                terms.setdefault(state, []).append(node)
+        return {state: self.graph.plus(*nodes) for state, nodes in terms.items()}
 
     @cached_property
     def correction(self) -> dict[str, Node]:
-        """``(J_nc - J_nc^T) direction`` for each state on which it is not zero."""
+        """``(J_nc - J_nc^T) direction`` for each state where it is not zero."""
         forces = self.unproved_force
         forward = self.pushforward(forces)
         backward = self._by(self.states, self._seeded(forces, self.directions))
-        found = {}
+        difference = {}
         for state, node in self.states.items():
             parts = [(ONE, forward[state])] if state in forward else []
             parts += [(-ONE, backward[state])] if state in backward else []
             if parts:
-                found[state] = self.graph.add(parts, node.dims)
-        return found
+                difference[state] = self.graph.add(parts, node.dims)
+        return difference
 
     @cached_property
     def penalty(self) -> Node:
-        """``|J_nc direction|^2`` of one sample, the directions being random: an estimate of the Jacobian's norm."""
+        """``|J_nc direction|^2`` of one sample; for random directions an estimate of the Jacobian's squared norm."""
         pushed = self.pushforward(self.unproved_force)
         squares = [self.graph.product(node, node) for node in pushed.values()]
         sums = [self.graph.sum(node, range(len(node.dims))) for node in squares]
@@ -185,12 +184,12 @@ class Derivation:
 
     @cached_property
     def penalty_gradient(self) -> dict[str, Node]:
-        """The slope of ``|J_nc direction|^2`` by the params, states held fixed."""
+        """The gradient of ``|J_nc direction|^2`` by the params, with the states held fixed."""
         return self._by(self.params, {self.penalty: self.graph.constant(1)})
 
     @cached_property
     def start(self) -> dict[str, Node]:
-        """Where each state starts."""
+        """The initial value of each state."""
         return {n: s.start or self.graph.zero(s.node.dims) for n, s in self.network.states.items()}
 
     @cached_property
@@ -209,7 +208,7 @@ class Derivation:
 
     @cached_property
     def stopped(self) -> tuple[str, ...]:
-        """Energies in which a state is frozen or detached: there d(dE/dtheta)/dz is not -dF/dtheta."""
+        """The energies in which a state is frozen or detached, where d(dE/dtheta)/dz is not -dF/dtheta."""
         return tuple(name for name, term in self.network.energies.items() if self._stops(term.node))
 
     def _stops(self, root: Node) -> bool:
@@ -219,23 +218,23 @@ class Derivation:
 
     @cached_property
     def energy_gradient(self) -> dict[str, Node]:
-        """dE/dtheta of one sample, of the energies whose slopes a contrast may read."""
+        """dE/dtheta of one sample, for the energies that are not ``stopped``, whose gradients a contrast may use."""
         read = [(ONE, term.node) for name, term in self.network.energies.items() if name not in self.stopped]
         return self._by(self.params, {self.graph.add(read, ()): self.graph.constant(1)})
 
     @cached_property
     def user_forces(self) -> dict[str, Node]:
-        """The sum of the terms whose params are read off their force: those written as forces, and ``stopped`` ones."""
-        found: dict[str, list[tuple[Coefficient, Node]]] = {}
+        """The sum of the terms whose params are trained through their force: user forces and ``stopped`` energies."""
+        terms: dict[str, list[tuple[Coefficient, Node]]] = {}
         for name in (*self.stopped, *self.network.forces):
             for state, node in self.term_forces[name].items():
-                found.setdefault(state, []).append((ONE, node))
-        return {name: self.graph.add(parts, self.states[name].dims) for name, parts in found.items()}
+                terms.setdefault(state, []).append((ONE, node))
+        return {name: self.graph.add(parts, self.states[name].dims) for name, parts in terms.items()}
 
 
 def derive(network: Network, unproved: tuple[str, ...] | None = None) -> Derivation:
-    """The derivations of a network, made as they are asked for.
+    """The derivations of a network, computed on access.
 
-    ``unproved`` names the terms that are not known to be gradients; None: all that are written as forces.
+    ``unproved`` names the terms that are not known to be gradients; by default all terms written as forces.
     """
     return Derivation(network, tuple(network.forces) if unproved is None else unproved)

@@ -1,4 +1,4 @@
-"""From derived graphs to routines: what is computed once a relaxation, once a step, once an update; in which order.
+"""From derived graphs to routines: what is computed per relaxation, per step and per update, and in which order.
 
 It knows statements and their order, not the language they are printed in.
 

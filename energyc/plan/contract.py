@@ -1,8 +1,8 @@
-"""Einsums of many factors become products of two, in a good order; windows and gathers become accesses.
+"""Contraction of einsums of many factors into products of two, in a cheap order; windows and gathers become accesses.
 
-After this pass an einsum has one operand (a sum, a transposition, a scaling), or two. An :class:`Indicator`
-that is an equality ``[u == f(i, p)]`` is bound to the one operand that runs over u (a window, a gather, a fixed
-position), or applied last where u is a result (the adjoint: a scatter).
+After this pass an einsum has one operand (a sum, a transposition, a scaling) or two. An :class:`Indicator` that is an
+equality ``[u == f(i, p)]`` is bound to the one operand that runs over u (a window, a gather, a fixed position), or
+applied last if u is an index of the result (a scatter, the adjoint of an access).
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from energyc.calculus.substitute import lift, rebuilt
 from energyc.ir import ONE, Add, Coefficient, Einsum, Graph, Indicator, Map, Node, Stop, walk
 from energyc.plan.statics import Statics
 
-#: Samples a batch is taken to have when costs are weighed.
+#: The batch size assumed when costs are compared.
 NOMINAL_BATCH = 32
 
 
 def is_view(node: Node) -> TypeGuard[Einsum]:
-    """Whether a node is one operand, nothing summed: scaled, transposed, a diagonal, broadcast."""
+    """Whether a node has one operand and no sum: a scaling, a transposition, a diagonal, a broadcast."""
     return isinstance(node, Einsum) and len(node.operands) == 1 and not node.contracted
 
 
 @dataclass(frozen=True, eq=False)
 class Factor:
-    """A node and the label of each of its axes; two factors of a square are two."""
+    """A node and the label of each of its axes, compared by identity: the factors of a square are distinct."""
 
     node: Node
     axes: tuple[int, ...]
@@ -36,7 +36,7 @@ class Factor:
 
 @dataclass
 class Contractor:
-    """Rewrites graphs so that every einsum has at most two operands; what it made is remembered."""
+    """Rewrites graphs so that every einsum has at most two operands; results are cached."""
 
     graph: Graph
     sizes: Mapping[str, int]
@@ -53,12 +53,12 @@ class Contractor:
         return [self._done[root] for root in roots]
 
     def renamed(self, names: Mapping[Node, str]) -> dict[Node, str]:
-        """Names of nodes carried over to what became of them; of two that became one, the first name."""
-        carried: dict[Node, str] = {}
+        """The names, transferred to the rewritten nodes; if two nodes became one, it has the first name."""
+        new_names: dict[Node, str] = {}
         for node, name in names.items():
             if node in self._done:
-                carried.setdefault(self._done[node], name)
-        return carried
+                new_names.setdefault(self._done[node], name)
+        return new_names
 
     def _node(self, node: Node) -> Node:
         if isinstance(node, Einsum) and node.operands:
@@ -74,7 +74,7 @@ class Contractor:
         return rebuilt(self.graph, node, self._done)
 
     def _map(self, node: Map) -> Node:
-        """A function of a transposed tensor is the transposed function of the tensor."""
+        """Move a transposition from the argument of a function to its result."""
         argument = self._done[node.argument]
         if isinstance(argument, Einsum) and argument.coefficient == ONE and len(argument.operands) == 1:
             (operand,) = argument.operands
@@ -84,7 +84,7 @@ class Contractor:
         return self.graph.map(node.function, argument)
 
     def _split_add(self, node: Node) -> Node:
-        """Static terms of a sum are gathered in a sum of their own, so that they can be hoisted together."""
+        """Collect the static terms of a sum in a separate sum, which can be hoisted as a whole."""
         if not isinstance(node, Add):
             return node
         fixed = [term for term in node.terms if self.statics.static(term[1])]
@@ -94,16 +94,16 @@ class Contractor:
         return self.graph.add([*moving, (ONE, self.graph.add(fixed, node.dims))], node.dims)
 
     def size(self, node: Node) -> int:
-        """Entries of a node with a nominal batch."""
+        """The number of entries of a node, with the nominal batch size."""
         return self.extent(node.dims, node.batched)
 
     def extent(self, dims: Iterable[str], batched: bool) -> int:
-        """Entries of a tensor of these dims."""
+        """The number of entries of a tensor of these dims, with the nominal batch size."""
         return prod(self.sizes[dim] for dim in dims) * (NOMINAL_BATCH if batched else 1)
 
 
 class _Product:
-    """One einsum on its way to products of two."""
+    """One einsum while it is contracted into products of two."""
 
     def __init__(self, owner: Contractor, node: Einsum) -> None:
         self.owner = owner
@@ -116,7 +116,7 @@ class _Product:
         self._absorb()
 
     def _absorb(self) -> None:
-        """Take the scalings of rewritten operands into the coefficient, so that they end at the outside."""
+        """Move the scalings of rewritten operands into the coefficient, which is applied last."""
         flat = []
         for factor in self.factors:
             node, axes = factor.node, factor.axes
@@ -130,13 +130,13 @@ class _Product:
         self._count_free_labels()
 
     def _count_free_labels(self) -> None:
-        """A sum over a label that no factor has any more multiplies by its size."""
+        """Replace a sum over a label that no factor has by a multiplication with its size."""
         present = {*self.out, *(a for f in self.factors for a in f.axes)}
         for label in [label for label in self.labels if label not in present]:
             self.coefficient = self.coefficient * Coefficient.symbol(self.labels.pop(label))
 
     def contracted(self, *, keep_order: bool) -> Node:
-        """The einsum as nested products; the coefficient and, if it may be, a transposition are outermost."""
+        """The einsum as nested products; the coefficient and, where possible, a transposition are outermost."""
         self._dissolve_identities()
         self._bind()
         while len(self.factors) > 2:
@@ -155,7 +155,7 @@ class _Product:
         )
 
     def _natural(self, keep_order: bool) -> tuple[int, ...]:
-        """The order of axes in which the last product costs nothing more: first those of the sample's own factor."""
+        """An order of axes that needs no extra transposition: those of the batched factor first."""
         present = {a for f in self.factors for a in f.axes}
         if keep_order or len(self.factors) != 2 or not set(self.out) <= present:
             return self.out
@@ -163,41 +163,43 @@ class _Product:
         if first.node.batched == second.node.batched:
             return self.out
         leading = first if first.node.batched else second
-        kept = [a for a in dict.fromkeys(leading.axes) if a in self.out]
-        return (*kept, *(a for a in self.out if a not in kept))
+        first_axes = [a for a in dict.fromkeys(leading.axes) if a in self.out]
+        return (*first_axes, *(a for a in self.out if a not in first_axes))
 
     def _einsum(self, coefficient: Coefficient, factors: Sequence[Factor], out: Sequence[int]) -> Node:
         labels = {a: self.labels[a] for a in (*out, *(a for f in factors for a in f.axes))}
-        made = self.graph.einsum(coefficient, [(f.node, f.axes) for f in factors], labels, out)
-        if isinstance(made, Einsum) and made.coefficient != ONE and made.operands and made.contracted:
+        product = self.graph.einsum(coefficient, [(f.node, f.axes) for f in factors], labels, out)
+        if isinstance(product, Einsum) and product.coefficient != ONE and product.operands and product.contracted:
             inner = self.graph.einsum(
-                ONE, [(o.node, o.axes) for o in made.operands], dict(enumerate(made.labels)), made.out
+                ONE, [(o.node, o.axes) for o in product.operands], dict(enumerate(product.labels)), product.out
             )
-            return self.graph.scale(made.coefficient, inner)
-        return made
+            return self.graph.scale(product.coefficient, inner)
+        return product
 
     # ------------------------------------------------------------ indicators
 
     def _dissolve_identities(self) -> None:
-        """``[a == b]`` with a or b summed over: the other name takes its place."""
-        while (found := next(filter(None, map(self._dissolvable, self.factors)), None)) is not None:
-            identity, gone, kept = found
+        """Remove each ``[a == b]`` with a or b summed over, renaming that label to the other."""
+        while (identity_labels := next(filter(None, map(self._dissolvable, self.factors)), None)) is not None:
+            identity, removed, remaining = identity_labels
             others = [f for f in self.factors if f is not identity]
-            self.factors = [Factor(f.node, tuple(kept if x == gone else x for x in f.axes)) for f in others]
+            self.factors = [Factor(f.node, tuple(remaining if x == removed else x for x in f.axes)) for f in others]
 
     def _dissolvable(self, factor: Factor) -> tuple[Factor, int, int] | None:
-        """The factor with the label that goes and the one that takes its place."""
+        """The factor with the label to remove and the one that replaces it, or None."""
         pair = _identity_axes(factor)
         if pair is None:
             return None
-        gone, kept = pair if pair[0] not in self.out else (pair[1], pair[0])
-        return None if gone in self.out or not self._others_have(factor, gone) else (factor, gone, kept)
+        removed, remaining = pair if pair[0] not in self.out else (pair[1], pair[0])
+        if removed in self.out or not self._others_have(factor, removed):
+            return None
+        return factor, removed, remaining
 
     def _others_have(self, factor: Factor, label: int) -> bool:
         return any(label in f.axes for f in self.factors if f is not factor)
 
     def _bind(self) -> None:
-        """Bind each equality to the operand that runs over its head, or keep it for the end."""
+        """Bind each equality to the operand that runs over its head, or defer it as a scatter."""
         for factor in [f for f in self.factors if isinstance(f.node, Indicator)]:
             head = self._head(factor)
             if head is None or factor not in self.factors:
@@ -235,33 +237,33 @@ class _Product:
     # ------------------------------------------------------------ the order of products
 
     def _needed(self, without: Sequence[Factor]) -> list[int]:
-        """The labels of these factors that something outside them reads."""
+        """The labels of these factors that the result or other factors read."""
         outside = set(self.out)
         outside.update(a for f in [*self.factors, *self.scatters] if f not in without for a in f.axes)
-        first = sorted(
-            without, key=lambda f: not f.node.batched
-        )  # the order in which no tensor of a sample is transposed
-        return [a for a in dict.fromkeys(a for f in first for a in f.axes) if a in outside]
+        # batched factors first: in this order no batched tensor is transposed
+        ordered = sorted(without, key=lambda f: not f.node.batched)
+        return [a for a in dict.fromkeys(a for f in ordered for a in f.axes) if a in outside]
 
     def _merge(self, a: Factor, b: Factor) -> None:
-        kept = self._needed([a, b])
-        node = self._einsum(ONE, [a, b], kept)
+        labels = self._needed([a, b])
+        node = self._einsum(ONE, [a, b], labels)
         self.factors = [f for f in self.factors if f is not a and f is not b]
-        self.factors.append(Factor(node, tuple(kept)))
+        self.factors.append(Factor(node, tuple(labels)))
 
     def _best_pair(self) -> tuple[Factor, Factor]:
         pairs = list(combinations(self.factors, 2))
-        place = self.factors.index
-        return min(pairs, key=lambda pair: (self._cost(*pair), place(pair[0]), place(pair[1])))
+        position = self.factors.index
+        return min(pairs, key=lambda pair: (self._cost(*pair), position(pair[0]), position(pair[1])))
 
     def _cost(self, a: Factor, b: Factor) -> tuple[int, int, bool]:
-        """Static products that do not grow are free; else what the product costs, an outer product most.
+        """A sort key: operations, entries of the result, and whether a factor is static.
 
-        Of equals that of two moving factors comes first: other products may share it.
+        Static products that do not grow are free, those that grow (outer products) cost double. Among equals the
+        product of two moving factors comes first, because other products may share it.
         """
-        kept = self._needed([a, b])
+        labels = self._needed([a, b])
         batched = a.node.batched or b.node.batched
-        result = self.owner.extent([self.labels[k] for k in kept], batched)
+        result = self.owner.extent([self.labels[k] for k in labels], batched)
         work = self.owner.extent([self.labels[k] for k in set(a.axes) | set(b.axes)], batched)
         statics = self.owner.statics
         larger = max(self.owner.size(a.node), self.owner.size(b.node))

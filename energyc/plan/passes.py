@@ -1,4 +1,4 @@
-"""The optimisations that can be switched; none of them changes a result beyond rounding."""
+"""The optimisations that can be switched on and off; none changes a result beyond rounding."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from dataclasses import dataclass, fields
 
 @dataclass(frozen=True)
 class Passes:
-    """``hoist``: what depends only on clamps and params is computed once a relaxation. ``share``: equal
-    subexpressions once a routine. ``inplace``: results are written over temporaries that nothing reads any more.
-    ``stack``: products of one tensor with several weights are one product. It is off: on one core of a CPU the larger
-    product is not faster at the sizes of any shipped spec, and slower at some (benchmarks/README.md has the figures).
+    """The passes of a plan.
+
+    ``hoist`` computes what depends only on clamps and params once per relaxation. ``share`` computes equal
+    subexpressions once per routine. ``inplace`` writes results over temporaries that are no longer read. ``stack``
+    merges the products of one tensor with several weights into one. It is off: on one CPU core the larger product is
+    not faster at the sizes of any shipped spec, and slower at some (figures in benchmarks/README.md).
     """
 
     hoist: bool = True
@@ -20,7 +22,7 @@ class Passes:
 
     @staticmethod
     def plain() -> Passes:
-        """Nothing but the correct order."""
+        """No optimisation, only the correct order."""
         return Passes(hoist=False, share=False, stack=False, inplace=False)
 
     def __str__(self) -> str:

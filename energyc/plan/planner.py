@@ -1,4 +1,4 @@
-"""Routines in the order of their statements, and what all of them share."""
+"""The statements of each routine in order, and the quantities that routines share."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class PlannedRoutine:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a module computes.
+    """The computation of a module.
 
-    ``constants`` are made once, ``fixed`` once a relaxation, the routines each time they are called. ``names``
-    are the names of nodes: lets, their changes and their adjoints.
+    ``constants`` are computed once, ``fixed`` once per relaxation, the routines at each call. ``names`` holds the
+    names of nodes: lets, their tangents and their adjoints.
     """
 
     routines: tuple[PlannedRoutine, ...]
@@ -48,23 +48,23 @@ def plan(
     repeated: Iterable[str],
     moving: frozenset[str] = MOVING_KINDS,
 ) -> Plan:
-    """Plan routines together; ``repeated`` names those that run at every step, for which hoisting pays.
+    """Plan routines jointly; ``repeated`` names those that run at every step, for which hoisting pays off.
 
     ``moving`` are the kinds of inputs that change from step to step.
     """
     statics = Statics(moving)
     contractor = Contractor(graph, sizes, statics, frozenset(names))
     planned = [_contracted(contractor, routine) for routine in routines]
-    carried = contractor.renamed(names)
+    new_names = contractor.renamed(names)
     if passes.stack:
-        planned, became = stack_products(graph, planned, statics)
-        carried = {became.get(node, node): name for node, name in carried.items()}
+        planned, replacements = stack_products(graph, planned, statics)
+        new_names = {replacements.get(node, node): name for node, name in new_names.items()}
     stepping = [o.node for r in planned if r.name in set(repeated) for o in r.outputs]
     constants = _constants(o.node for r in planned for o in r.outputs)
     fixed = _hoisted(statics, stepping, constants) if passes.hoist else ()
-    given = {*constants, *fixed}
-    done = tuple(_scheduled(routine, given, carried, passes) for routine in planned)
-    return Plan(done, constants, fixed, carried, passes)
+    computed = {*constants, *fixed}
+    scheduled = tuple(_scheduled(routine, computed, new_names, passes) for routine in planned)
+    return Plan(scheduled, constants, fixed, new_names, passes)
 
 
 def _contracted(contractor: Contractor, routine: Routine) -> Routine:
@@ -74,9 +74,9 @@ def _contracted(contractor: Contractor, routine: Routine) -> Routine:
 
 
 def _constants(roots: Iterable[Node]) -> tuple[Node, ...]:
-    """Indicators and positions that read no input: made once, when the module is."""
-    found = {n for n in walk(roots) if isinstance(n, Indicator | Position) and not n.children}
-    return tuple(sorted(found, key=lambda node: node.number))
+    """Indicators and positions that read no input; they are computed when the module is created."""
+    leaves = {n for n in walk(roots) if isinstance(n, Indicator | Position) and not n.children}
+    return tuple(sorted(leaves, key=lambda node: node.number))
 
 
 def _hoisted(statics: Statics, roots: Sequence[Node], constants: Sequence[Node]) -> tuple[Node, ...]:
@@ -85,7 +85,7 @@ def _hoisted(statics: Statics, roots: Sequence[Node], constants: Sequence[Node])
 
 
 def is_trivial(node: Node) -> bool:
-    """Whether a node costs nothing worth remembering: an input, a number, a scaling or a transposition of one."""
+    """Whether a node is too cheap to store: an input, a number, or a scaling or transposition of one."""
     if isinstance(node, Input):
         return True
     if is_view(node):
@@ -93,68 +93,68 @@ def is_trivial(node: Node) -> bool:
     return isinstance(node, Einsum) and not node.operands
 
 
-def _scheduled(routine: Routine, given: set[Node], names: Mapping[Node, str], passes: Passes) -> PlannedRoutine:
+def _scheduled(routine: Routine, computed: set[Node], names: Mapping[Node, str], passes: Passes) -> PlannedRoutine:
     roots = [output.node for output in routine.outputs]
-    return PlannedRoutine(routine.name, statements_for(roots, given, names, passes), routine.outputs)
+    return PlannedRoutine(routine.name, statements_for(roots, computed, names, passes), routine.outputs)
 
 
 def statements_for(
-    roots: Sequence[Node], given: set[Node], names: Mapping[Node, str], passes: Passes
+    roots: Sequence[Node], computed: set[Node], names: Mapping[Node, str], passes: Passes
 ) -> tuple[Node, ...]:
-    """The nodes that get a line of their own on the way to the roots, in order; what is given is not computed."""
+    """The nodes that get their own line on the way to the roots, in order, except those in ``computed``."""
     groups = [roots] if passes.share else [[root] for root in roots]
-    return tuple(dict.fromkeys(node for group in groups for node in _statements(group, given, names)))
+    return tuple(dict.fromkeys(node for group in groups for node in _statements(group, computed, names)))
 
 
-def _statements(roots: Sequence[Node], given: set[Node], names: Mapping[Node, str]) -> list[Node]:
-    """The nodes that get a line of their own: named, read more than once, or too large to be written inside."""
-    order = list(reached(roots, given))
+def _statements(roots: Sequence[Node], computed: set[Node], names: Mapping[Node, str]) -> list[Node]:
+    """The nodes that get their own line: named, read more than once, or too large to be inlined."""
+    order = list(reached(roots, computed))
     uses = Counter(child for node in order for child in node.children)
     uses.update(roots)
-    opened = _opened(order, uses, {*names, *roots})
+    merged = _merged_sums(order, uses, {*names, *roots})
     terms = {_viewed(child) for node in order if isinstance(node, Add) for child in node.children}
     depth: dict[Node, int] = {}
-    own = []
+    statements = []
     for node in order:
         depth[node] = 1 + max((depth.get(child, 0) for child in node.children), default=0)
-        if node not in opened and _needs_line(node, uses[node], depth[node] - (node in terms), names, roots):
-            own.append(node)
+        if node not in merged and _needs_line(node, uses[node], depth[node] - (node in terms), names, roots):
+            statements.append(node)
             depth[node] = 0
-    return own
+    return statements
 
 
 def _viewed(node: Node) -> Node:
-    """What a term of a sum is a transposition of."""
+    """The node below any transpositions and scalings of a term."""
     while is_view(node):
         node = node.operands[0].node
     return node
 
 
-def _opened(order: Sequence[Node], uses: Mapping[Node, int], kept: set[Node]) -> set[Node]:
-    """Sums that are read once, by a sum: their terms are added up with its own."""
+def _merged_sums(order: Sequence[Node], uses: Mapping[Node, int], separate: set[Node]) -> set[Node]:
+    """Sums that only another sum reads, once: their terms become terms of that sum."""
     inner = (child for node in order if isinstance(node, Add) for child in node.children)
-    return {child for child in inner if isinstance(child, Add) and uses[child] == 1 and child not in kept}
+    return {child for child in inner if isinstance(child, Add) and uses[child] == 1 and child not in separate}
 
 
 def _needs_line(node: Node, uses: int, depth: int, names: Mapping[Node, str], roots: Sequence[Node]) -> bool:
     if is_trivial(node):
         return False
-    return node in names or node in roots or uses > 1 or depth > 3 or not _short(node)
+    return node in names or node in roots or uses > 1 or depth > 3 or not _is_inlinable(node)
 
 
-def _short(node: Node) -> bool:
+def _is_inlinable(node: Node) -> bool:
     return isinstance(node, Map | Part) or (isinstance(node, Einsum) and len(node.operands) <= 2)
 
 
-def reached(roots: Sequence[Node], given: set[Node]) -> Iterable[Node]:
-    """What has to be computed for the roots, children first; what is given is not entered."""
+def reached(roots: Sequence[Node], computed: set[Node]) -> Iterable[Node]:
+    """The nodes needed for the roots, children first; nodes in ``computed`` are not entered."""
     seen: set[Node] = set()
     stack: list[tuple[Node, bool]] = [(root, False) for root in reversed(roots)]
     while stack:
         node, ready = stack.pop()
         if ready:
             yield node
-        elif node not in seen and node not in given:
+        elif node not in seen and node not in computed:
             seen.add(node)
             stack.append((node, True))
             stack.extend((child, False) for child in reversed(node.children))

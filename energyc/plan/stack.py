@@ -1,8 +1,8 @@
-"""Several products of one tensor with different weights as one larger product.
+"""Merging several products of one tensor with different weights into one larger product.
 
-``q = n W_q``, ``k = n W_k``, ``v = n W_v`` become one product with the stacked weights, which depend on no state and
-so are stacked once a relaxation. Products are put together where they read the same tensor in the same way, their
-weights have the same dims, and the same routines need them.
+``q = n W_q``, ``k = n W_k``, ``v = n W_v`` become one product with the stacked weights. These depend on no state, so
+they are stacked once per relaxation. Products are merged if they read the same tensor in the same way, their weights
+have the same dims, and the same routines need them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from energyc.plan.statics import Statics
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Stack(Node):
-    """Tensors of equal dims, one behind the other along a first axis."""
+    """Tensors of equal dims, stacked along a new first axis."""
 
     facts = Facts()
 
@@ -31,7 +31,7 @@ class Stack(Node):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Part(Node):
-    """The k-th along the first axis."""
+    """The slice at ``place`` along the first axis."""
 
     facts = Facts()
 
@@ -45,7 +45,7 @@ class Part(Node):
 
 @dataclass(frozen=True)
 class Projection:
-    """A product of a tensor of a sample with static weights."""
+    """A product of a batched tensor with static weights."""
 
     node: Einsum
     tensor: Operand
@@ -53,18 +53,18 @@ class Projection:
 
     @staticmethod
     def of(node: Node, statics: Statics) -> Projection | None:
-        """The projection that a node is, or None."""
+        """The node as a projection, or None if it is not one."""
         if not isinstance(node, Einsum) or len(node.operands) != 2 or node.coefficient != ONE:
             return None
         for tensor, weights in (node.operands, node.operands[::-1]):
-            own = tensor.node.batched and not weights.node.batched
-            if own and statics.moving(tensor.node) and statics.static(weights.node) and len(weights.axes) > 1:
+            per_sample = tensor.node.batched and not weights.node.batched
+            if per_sample and statics.moving(tensor.node) and statics.static(weights.node) and len(weights.axes) > 1:
                 return Projection(node, tensor, weights)
         return None
 
     @property
     def form(self) -> Hashable:
-        """What two projections must share to be stacked; labels are numbered by the result and the tensor."""
+        """What projections must share to be stacked; labels are numbered in order of the result, tensor and weights."""
         number = {
             label: k for k, label in enumerate(dict.fromkeys([*self.node.out, *self.tensor.axes, *self.weights.axes]))
         }
@@ -75,37 +75,38 @@ class Projection:
 def stack_products(
     graph: Graph, routines: Sequence[Routine], statics: Statics
 ) -> tuple[list[Routine], Mapping[Node, Node]]:
-    """Routines with their products stacked, and what became of each node."""
+    """The routines with their products stacked, and the new node for each old one."""
     new: dict[Node, Node] = {}
     for group in _groups(routines, statics):
         new.update(_stacked(graph, group))
     for node in walk(o.node for r in routines for o in r.outputs):
         if node not in new:
             new[node] = _rebuilt(graph, node, new)
-    done = [replace(r, outputs=tuple(replace(o, node=new[o.node]) for o in r.outputs)) for r in routines]
-    return done, new
+    stacked = [replace(r, outputs=tuple(replace(o, node=new[o.node]) for o in r.outputs)) for r in routines]
+    return stacked, new
 
 
 def _groups(routines: Sequence[Routine], statics: Statics) -> list[list[Projection]]:
-    """The projections of equal form that the same routines need, two or more, in the order of their making."""
+    """Groups of two or more projections of equal form that the same routines need, in the order of creation."""
     readers: dict[Node, list[str]] = {}
     for routine in routines:
         for node in walk(o.node for o in routine.outputs):
             readers.setdefault(node, []).append(routine.name)
     groups: dict[Hashable, list[Projection]] = {}
     for node in sorted(readers, key=lambda node: node.number):
-        if (found := Projection.of(node, statics)) is not None:
-            groups.setdefault((found.form, tuple(readers[node])), []).append(found)
-    return [_independent(group) for group in groups.values() if len(_independent(group)) > 1]
+        if (projection := Projection.of(node, statics)) is not None:
+            groups.setdefault((projection.form, tuple(readers[node])), []).append(projection)
+    independent = map(_independent, groups.values())
+    return [group for group in independent if len(group) > 1]
 
 
 def _independent(group: Iterable[Projection]) -> list[Projection]:
-    """Those with weights of their own."""
+    """One projection for each weight."""
     return list({projection.weights.node: projection for projection in group}.values())
 
 
 def _stacked(graph: Graph, group: Sequence[Projection]) -> dict[Node, Node]:
-    """The one product of a group, taken apart again."""
+    """For each projection of a group its slice of the one merged product."""
     first = group[0]
     dim = f"stack:{len(group)}"
     weights = [projection.weights.node for projection in group]
