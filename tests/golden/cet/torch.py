@@ -1,7 +1,7 @@
 """cet: Convergent Energy Transformer: masked image completion (Hoier, Kerjan, Scellier 2026, appendix B).
 
 Made by energyc 0.1.0 from cet.energy
-SHA-256 of the spec: c1e29a2c02ce14cbae5e83c455bbb868aa1db130bf8388fb34403778cf1e110f
+SHA-256 of the spec: 70f0f3b377af54ac38aad54fc62218e90297c32762dc9a6c8b9f2b803c3f4a1d
 Rules: centered-ep, implicit
 Passes: hoist, share, inplace
 """

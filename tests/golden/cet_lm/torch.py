@@ -1,7 +1,7 @@
 """cet_lm: Conservative language model: attention as an energy under a causal mask, confinement, memory.
 
 Made by energyc 0.1.0 from cet_lm.energy
-SHA-256 of the spec: 2bca88a0556d1b664f578a8847bbba06ada2c1706f82f18770ee99473675523b
+SHA-256 of the spec: d05d3d3d9747e79a608287a69cd66790836988f9fa43adbd34a8f1f92298da3c
 Rules: centered-ep, implicit
 Passes: hoist, share, inplace
 """

@@ -1,7 +1,7 @@
 """deep_hopfield: Deep Hopfield network on digits, two hidden layers (Scellier and Bengio 2017, section 5).
 
 Made by energyc 0.1.0 from deep_hopfield.energy
-SHA-256 of the spec: 507ff333351a4c4ecc2dcc7de0a05031395b178080ef58c896fd6846fc07d8b4
+SHA-256 of the spec: c833bf93299aeaea54fb337c2ad486c1146c3eea0ca79a51f22b66d6b38287db
 Rules: centered-ep, implicit
 Passes: hoist, share, inplace
 """

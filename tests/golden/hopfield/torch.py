@@ -1,7 +1,7 @@
 """hopfield: Continuous Hopfield network on digits, one hidden layer (Scellier and Bengio 2017).
 
 Made by energyc 0.1.0 from hopfield.energy
-SHA-256 of the spec: adefb74aad6f004f61008649939e6bda2a0aa82a178a5cbc4739e36b6858f94f
+SHA-256 of the spec: fdf703d57bc40864099f45fa90207013822d5d2a00eca66967d605e5ce988224
 Rules: centered-ep, implicit
 Passes: hoist, share, inplace
 """

@@ -2,7 +2,7 @@
 (Laborieux et al. 2021).
 
 Made by energyc 0.1.0 from hopfield_conv.energy
-SHA-256 of the spec: 3a5d2817f263df2477977cb2b728244816083cfd3a0a5d0e174b56f580391a66
+SHA-256 of the spec: e31e82a6df599c66c85d1a826766c67187e677c150e56c5f89101b360e0b7314
 Rules: centered-ep, implicit
 Passes: hoist, share, inplace
 """

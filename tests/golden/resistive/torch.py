@@ -2,7 +2,7 @@
 bound them.
 
 Made by energyc 0.1.0 from resistive.energy
-SHA-256 of the spec: 911b6a7aad96102b596bac99c83d9171c6da6ddb157b3ada012852343e780d5b
+SHA-256 of the spec: dcb53c9858c12cf9b6dd0f999ce7553c7cfba92b0b16bb7032c6ca0e64a8ca75
 Rules: centered-ep, implicit
 Passes: hoist, share, inplace
 """

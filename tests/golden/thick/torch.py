@@ -1,7 +1,7 @@
 """thick: Equilibrium transformer block "thick": character language model, not conservative.
 
 Made by energyc 0.1.0 from thick.energy
-SHA-256 of the spec: 30a27cdcfa46290144cf110d7fb33d05eb340c0b859de42241fad043182c8284
+SHA-256 of the spec: 4fd3d0bbc180a8a30639e3a4648dd06b6f2d2ecf857db0e2d7d3ca5831319416
 Rules: tracking-aep, implicit
 Passes: hoist, share, inplace
 """

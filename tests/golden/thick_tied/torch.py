@@ -1,7 +1,7 @@
 """thick_tied: Equilibrium transformer block "thick" with the output of its feed-forward tied to its input.
 
 Made by energyc 0.1.0 from thick_tied.energy
-SHA-256 of the spec: 7a1981d4475528fd7bfd0a183d263c85254a3dd3e510b99b253b96af7b2fb463
+SHA-256 of the spec: e776670e3ea23af7bfa5e8ec0f6389cc64b100fcf3640ea84ea9516705be50f0
 Rules: tracking-aep, implicit
 Passes: hoist, share, inplace
 """

@@ -1,7 +1,7 @@
 """thin: Equilibrium transformer block "thin": character language model, not conservative.
 
 Made by energyc 0.1.0 from thin.energy
-SHA-256 of the spec: bfdafa1fb28bb482183b670c24b218cb8246b10bde61458fd26ee523da220e1f
+SHA-256 of the spec: 8c5e7c113948a484f24a434b9e04a634fe9a707375700ca5e7c0fd7e3c0493ff
 Rules: tracking-aep, implicit
 Passes: hoist, share, inplace
 """
