@@ -95,5 +95,5 @@ def _array(values: Sequence[Literal]) -> np.ndarray:
 def _labels(labels: Sequence[Any]) -> np.ndarray:
     wrong = next((label for label in labels if not 0 <= label < CLASSES), None)
     if wrong is not None:
-        raise ValueError(f"it has a label {wrong}, not below {CLASSES}")
+        raise ValueError(f"it has the label {wrong}, not below {CLASSES}")
     return np.array(labels, np.int64)

@@ -72,5 +72,5 @@ def _idx_split(path: str, part: LabelledImages, side: int) -> ArraySplit:
         remedy = f"write side = {rows}" if rows == columns else "give square images"
         raise wrong_size(path, f"its images are {rows} x {columns} pixels but the spec says side = {side}", remedy)
     if int(np.max(part.labels)) >= CLASSES:
-        raise malformed(path, f"it has a label {np.max(part.labels)}", f"labels below {CLASSES}", REMEDY)
+        raise malformed(path, f"it has the label {np.max(part.labels)}", f"labels below {CLASSES}", REMEDY)
     return ArraySplit({"image": part.images.reshape(len(part.images), -1), "label": part.labels})

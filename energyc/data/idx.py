@@ -42,13 +42,13 @@ def read_idx(path: Path, axes: int) -> np.ndarray:
     """The uint8 array in an idx file with ``axes`` axes; raises ``UserError``."""
     data = read_bytes(path, EXPECTED, REMEDY)
     if len(data) < 4 or data[:2] != b"\0\0" or data[2] != UINT8 or data[3] != axes:
-        raise malformed(str(path), "it does not start as such a file", f"an idx file of bytes with {axes} axes", REMEDY)
+        raise malformed(str(path), "not an idx file", f"an idx file of bytes with {axes} axes", REMEDY)
     head = 4 + 4 * axes
     shape = struct.unpack(f">{axes}I", data[4:head].ljust(4 * axes, b"\0"))
     size = int(np.prod([int(n) for n in shape], dtype=object))
     if len(data) != head + size or not size:
-        problem = f"it announces {' x '.join(map(str, shape))} values but holds {max(0, len(data) - head)}"
-        raise malformed(str(path), problem, "a whole idx file", "fetch it again: " + REMEDY)
+        problem = f"its header says {' x '.join(map(str, shape))} values, but it holds {max(0, len(data) - head)}"
+        raise malformed(str(path), problem, "a complete idx file", "download it again: " + REMEDY)
     return np.frombuffer(data, np.uint8, offset=head).reshape(shape)
 
 

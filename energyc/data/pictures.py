@@ -144,7 +144,7 @@ def read_stack(path: Path) -> np.ndarray:
                 raise malformed(str(path), f"unpacks to more than {LARGEST_FILE >> 20:,} MiB", EXPECTED, REMEDY)
             return _checked_stack(path, arrays[name])
     except UNREADABLE as error:
-        raise malformed(str(path), f"not a whole npz of numbers ({error})", EXPECTED, REMEDY) from None
+        raise malformed(str(path), f"not a valid npz of numbers ({error})", EXPECTED, REMEDY) from None
 
 
 def shipped_pictures() -> list[Image]:
@@ -184,8 +184,8 @@ def _opened(path: Path) -> Iterator[Image]:
     except UserError:
         raise
     except Exception as error:  # a decoder may raise anything
-        problem = f"not an image that can be read ({type(error).__name__})"
-        raise malformed(str(path), problem, "a whole image file", REMEDY) from None
+        problem = f"not a readable image ({type(error).__name__})"
+        raise malformed(str(path), problem, "a complete image file", REMEDY) from None
 
 
 # ------------------------------------------------------------------ crops of a few pictures

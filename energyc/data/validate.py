@@ -22,15 +22,15 @@ def read_schema(adapter: Adapter, options: Options) -> Schema:
     """The schema that an adapter gives for these options; raises ``UserError`` where it is not a valid one."""
     with _running(adapter, "schema"):
         schema = adapter.schema(options)
-    if not isinstance(schema, Schema):
-        raise _contract(adapter, f"schema() returned {type(schema).__name__}, not an energyc.data.Schema")
-    for name, field in schema.fields.items():
-        sizes = field.shape if field.classes is None else (*field.shape, field.classes)
-        if field.kind not in DTYPES or not all(map(_is_size, sizes)):
-            raise _contract(adapter, f"the field {name} is {field}, which is no valid schema")
-    for name, size in schema.sizes.items():
-        if not _is_size(size):
-            raise _contract(adapter, f"the size {name} is {size!r}, not an integer above 0")
+        if not isinstance(schema, Schema):
+            raise _contract(adapter, f"schema() returned {type(schema).__name__}, not an energyc.data.Schema")
+        for name, field in schema.fields.items():
+            sizes = field.shape if field.classes is None else (*field.shape, field.classes)
+            if field.kind not in DTYPES or not all(map(_is_size, sizes)):
+                raise _contract(adapter, f"the field {name} is {field}, which is not a valid schema")
+        for name, size in schema.sizes.items():
+            if not _is_size(size):
+                raise _contract(adapter, f"the size {name} is {size!r}, not an integer above 0")
     return schema
 
 
@@ -38,9 +38,16 @@ def open_dataset(adapter: Adapter, options: Options, path: str | None, *, seed: 
     """The dataset that an adapter opens; raises ``UserError`` where it cannot, or opens one of another schema."""
     with _running(adapter, "open"):
         dataset = adapter.open(options, path, seed=seed)
-        if dataset.schema == read_schema(adapter, options):
-            return dataset
-    raise _contract(adapter, "the dataset that it opened has another schema than schema() gives")
+        absent = [name for name in ("schema", "origin", "notes", "split") if not hasattr(dataset, name)]
+        if absent:
+            raise _contract(adapter, f"open() returned {type(dataset).__name__}, which has no {absent[0]}")
+        if dataset.schema != read_schema(adapter, options):
+            raise _contract(adapter, "the dataset that it opened has another schema than schema() gives")
+        for part in ("train", "test"):
+            split = dataset.split(part)
+            if not (hasattr(split, "batch") and hasattr(split, "__len__")):
+                raise _contract(adapter, f"the {part} split is {type(split).__name__}, which has no batch() or length")
+    return dataset
 
 
 @dataclass(frozen=True)
@@ -63,6 +70,8 @@ class CheckedSplit:
         """The samples at ``indices``; raises ``UserError`` unless the fields that are read are as promised."""
         with _running(self.split, "batch"):
             batch = self.split.batch(indices, seed=seed, epoch=epoch, augment=augment)
+        if not isinstance(batch, Mapping):
+            raise _contract(self.split, f"batch() returned {type(batch).__name__}, not arrays by field")
         for name, reader in self.readers.items():
             place = f"{self.binding}.{name}, which feeds the {reader},"
             _check_field(place, self.schema.fields[name], batch.get(name), indices, f"{self.part} sample")

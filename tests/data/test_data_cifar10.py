@@ -127,10 +127,10 @@ BAD = {
     "another shape": (as_python_3(IMAGES[0].reshape(8, -1), LABELS[0]), "not a batch of CIFAR-10 (its data are not"),
     "no images": (as_python_3(IMAGES[0][:0], LABELS[0][:0]), "not a batch of CIFAR-10 (it has the opcode EMPTY_TUPLE"),
     "few labels": (as_python_3(IMAGES[0], LABELS[0][:1]), "1 labels for 4 images"),
-    "label 10": (as_python_3(IMAGES[0], LABELS[0] * 0 + 10), "not a batch of CIFAR-10 (it has a label 10"),
+    "label 10": (as_python_3(IMAGES[0], LABELS[0] * 0 + 10), "not a batch of CIFAR-10 (it has the label 10"),
     "huge label": (
         as_python_3(IMAGES[0], np.array([10**400] * 4, object)),
-        "not a batch of CIFAR-10 (it has a label 1",
+        "not a batch of CIFAR-10 (it has the label 1",
     ),
     "label words": (as_python_3(IMAGES[0], np.array(["cat"] * 4)), "0 labels for 4 images"),
 }

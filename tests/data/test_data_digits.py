@@ -79,15 +79,15 @@ def test_mnist_without_files_says_how_to_get_them() -> None:
 def broken_files(side: int) -> dict[str, tuple[bytes, str]]:
     whole = gzip.compress(idx(np.zeros((7, side, side), np.uint8)))
     return {
-        "empty": (b"", "it does not start as such a file"),
+        "empty": (b"", "not an idx file"),
         "truncated gzip": (whole[: len(whole) // 2], "the gzip stream is broken or cut off"),
         "no gzip": (b"hello, this is not gzip", "the gzip stream is broken or cut off"),
         "corrupt gzip": (whole[:12] + b"\xff" * 8 + whole[20:], "the gzip stream is broken or cut off"),
-        "wrong magic": (gzip.compress(b"\1\2\3\4" * 9), "it does not start as such a file"),
-        "head cut off": (gzip.compress(b"\0\0\x08\x03\0"), "it announces"),
-        "values cut off": (gzip.compress(idx(np.zeros((7, side, side), np.uint8))[:-1]), "it announces 7 x 5 x 5"),
-        "gigantic": (gzip.compress(b"\0\0\x08\x03" + b"\xff" * 12), "it announces 4294967295"),
-        "no image": (gzip.compress(idx(np.zeros((0, side, side), np.uint8))), "it announces 0 x"),
+        "wrong magic": (gzip.compress(b"\1\2\3\4" * 9), "not an idx file"),
+        "head cut off": (gzip.compress(b"\0\0\x08\x03\0"), "its header says"),
+        "values cut off": (gzip.compress(idx(np.zeros((7, side, side), np.uint8))[:-1]), "its header says 7 x 5 x 5"),
+        "gigantic": (gzip.compress(b"\0\0\x08\x03" + b"\xff" * 12), "its header says 4294967295"),
+        "no image": (gzip.compress(idx(np.zeros((0, side, side), np.uint8))), "its header says 0 x"),
     }
 
 
@@ -121,7 +121,7 @@ def test_another_side_or_label_is_told(tmp_path: Path) -> None:
     assert "its images are 5 x 5 pixels but the spec says side = 8" in raised.value.message
     assert raised.value.help == "write side = 5"
     (tmp_path / (NAMES[1] + ".gz")).write_bytes(gzip.compress(idx(np.full(7, 200, np.uint8))))
-    with pytest.raises(UserError, match="it has a label 200"):
+    with pytest.raises(UserError, match="it has the label 200"):
         find_adapter("digits").open({"side": 5}, str(tmp_path))
     (tmp_path / (NAMES[1] + ".gz")).write_bytes(gzip.compress(idx(np.zeros(6, np.uint8))))
     with pytest.raises(UserError, match="6 labels for 7 images"):

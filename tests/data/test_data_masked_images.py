@@ -205,12 +205,12 @@ def plain_npy() -> bytes:
 
 GOOD = npz(images=np.zeros((4, 12, 12), np.uint8))
 BAD_NPZ = {
-    "empty": (b"", "not a whole npz"),
-    "no zip": (b"hello", "not a whole npz"),
-    "cut off": (GOOD[: len(GOOD) // 2], "not a whole npz"),
-    "an npy": (plain_npy(), "not a whole npz"),
-    "gigantic": (gigantic_npz(), "not a whole npz"),
-    "objects": (npz(images=np.array([{"a": 1}, None], object)), "not a whole npz of numbers"),
+    "empty": (b"", "not a valid npz"),
+    "no zip": (b"hello", "not a valid npz"),
+    "cut off": (GOOD[: len(GOOD) // 2], "not a valid npz"),
+    "an npy": (plain_npy(), "not a valid npz"),
+    "gigantic": (gigantic_npz(), "not a valid npz"),
+    "objects": (npz(images=np.array([{"a": 1}, None], object)), "not a valid npz of numbers"),
     "floats": (npz(images=np.zeros((4, 12, 12))), "its images are float64 [4, 12, 12]"),
     "flat": (npz(images=np.zeros((4, 144), np.uint8)), "its images are uint8 [4, 144]"),
     "two channels": (npz(images=np.zeros((4, 12, 12, 2), np.uint8)), "its images are uint8 [4, 12, 12, 2]"),
@@ -240,9 +240,9 @@ def png(width: int, height: int) -> bytes:
 
 
 BAD_IMAGES = {
-    "empty": (b"", "not an image that can be read"),
-    "text": (b"hello", "not an image that can be read"),
-    "head cut off": (png(100, 100)[:20], "not an image that can be read"),
+    "empty": (b"", "not a readable image"),
+    "text": (b"hello", "not a readable image"),
+    "head cut off": (png(100, 100)[:20], "not a readable image"),
     "one pixel": (png(1, 1), "an image of 1 x 1 pixels"),
 }
 
@@ -262,7 +262,7 @@ def test_an_image_whose_pixels_are_cut_off_is_told_when_taken(tmp_path: Path) ->
     for name in ("a.png", "b.png"):
         (tmp_path / name).write_bytes(png(100, 100)[:4000])
     split = masked_images(tmp_path).split("train")
-    with pytest.raises(UserError, match=r"a\.png: not an image that can be read"):
+    with pytest.raises(UserError, match=r"a\.png: not a readable image"):
         split.batch(np.array([0]))
 
 

@@ -48,6 +48,13 @@ class RawSplit:
         return {name: value(indices) if callable(value) else value[indices] for name, value in self.fields.items()}
 
 
+class NoBatch(RawSplit):
+    """A split whose batch is nothing."""
+
+    def batch(self, indices: np.ndarray, **_: object) -> Any:
+        return None
+
+
 @dataclass(frozen=True)
 class Mine:
     """An adapter whose schema and splits are those of a test."""
@@ -128,6 +135,15 @@ SPLITS = {
         "the data adapter's RawSplit is wrong: batch() raised ZeroDivisionError",
     ),
     "open raises": (failing, "the data adapter's Mine is wrong: open() raised ZeroDivisionError: by a user"),
+    "no split": (lambda: None, "the train split is NoneType, which has no batch() or length"),
+    "no batch": (
+        lambda: NoBatch({}),
+        "the data adapter's NoBatch is wrong: batch() returned NoneType, not arrays by field",
+    ),
+    "lists in an ArraySplit": (
+        lambda: ArraySplit({"image": IMAGES.tolist(), "label": LABELS}),
+        "the data adapter's Mine is wrong: open() raised AttributeError",
+    ),
     "ragged": (
         lambda: ArraySplit({"image": IMAGES, "label": LABELS[:9]}),
         "the data adapter's Mine is wrong: open() raised ValueError: the fields have different numbers of samples",
@@ -181,6 +197,8 @@ SCHEMAS = {
         "the field image is FieldSchema(shape=(3,), kind='float'",
     ),
     "classes": (lambda: Schema({"label": FieldSchema((), "integer", -1)}), "the field label is FieldSchema"),
+    "an int for a shape": (lambda: Schema({"image": FieldSchema(3)}), "schema() raised TypeError"),
+    "a shape for a field": (lambda: Schema({"image": (3,)}), "schema() raised AttributeError"),
     "sizes": (lambda: Schema({}, {"classes": 1.5}), "the size classes is 1.5, not an integer above 0"),
 }
 
@@ -190,6 +208,12 @@ def test_a_bad_schema_of_a_users_adapter_is_one_message(kind: str, tmp_path: Pat
     schema_of, message = SCHEMAS[kind]
     status, text = run(Mine(schema_of=schema_of), tmp_path, capfd, monkeypatch, "check")
     assert (status, message in " ".join(text.split())) == (1, True), text
+
+
+def test_a_dataset_that_is_none_is_refused(tmp_path: Path, capfd, monkeypatch) -> None:
+    monkeypatch.setattr(Mine, "open", lambda *_, **__: None)
+    status, text = run(Mine(), tmp_path, capfd, monkeypatch, "train")
+    assert status == 1 and "open() returned NoneType, which has no schema" in " ".join(text.split())
 
 
 def test_a_dataset_of_another_schema_is_refused(tmp_path: Path, capfd, monkeypatch) -> None:
