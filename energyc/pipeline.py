@@ -18,7 +18,7 @@ Beside the rows: `functions` holds what is known of each scalar function, `calcu
 writes them as the spec does.
 Nothing here prints: every function returns an object or text. Torch is imported only by what runs a network.
 
-Imports: ``analysis``, ``data``, ``derive``, ``diagnostics``, ``emit``, ``resolve``, ``rules``, ``syntax``, ``train``,
+Imports: ``analysis``, ``data``, ``derive``, ``diagnostics``, ``emit``, ``resolve``, ``rules``, ``syntax``,
 ``version``; libraries: ``torch``.
 """
 
@@ -107,8 +107,7 @@ def resolve(source: Source, choices: Choices = Choices()) -> Network:
     """The typed network. Raises SpecError with every error of the file."""
     from energyc.data import find_adapter, read_schema
     from energyc.resolve import resolve as resolve_tree
-    from energyc.rules import RULES as KNOWN_RULES
-    from energyc.train.options import faults
+    from energyc.rules import RULES
 
     tree = parse(source)
     with stage("resolve", source.name):
@@ -117,23 +116,9 @@ def resolve(source: Source, choices: Choices = Choices()) -> Network:
             source,
             preset=choices.preset,
             overrides=choices.overrides,
-            schemas=lambda adapter, options: read_schema(find_adapter(adapter), for_data(options)),
-            train_faults=lambda settings, metrics: faults(for_data(settings), metrics, KNOWN_RULES),
+            schemas=lambda adapter, options: read_schema(find_adapter(adapter), options),
+            rules=RULES,
         )
-
-
-def for_data(options: Mapping[str, object]) -> dict[str, Any]:
-    """Settings of a spec as data adapters and training take them: their calls in place of the network's."""
-    return {key: _for_data(value) for key, value in options.items()}
-
-
-def _for_data(value: object) -> object:
-    from energyc.data import Call
-    from energyc.resolve.network import Call as Written
-
-    if isinstance(value, Written):
-        return Call(value.word, (), for_data(value.options))
-    return [_for_data(item) for item in value] if isinstance(value, list) else value
 
 
 def derive(network: Network, classes: Classes | None = None) -> Derivation:
@@ -192,7 +177,7 @@ def rules_of(network: Network, classes: Classes, rules: Sequence[str] | None) ->
 
     if rules is not None and tuple(rules) == ALL:
         return available(classes)
-    asked = list(rules) if rules is not None else [str(network.train.get("rule", "implicit")), "implicit"]
+    asked = list(rules) if rules is not None else [network.train.trained_by, "implicit"]
     check_rules(network.name, classes, asked)
     return tuple(dict.fromkeys(asked))
 
@@ -225,7 +210,7 @@ def training_dtype(network: Network) -> torch.dtype:
     """The dtype that a network trains in: ``train.dtype``."""
     import torch
 
-    return torch.float64 if network.train.get("dtype") == "float64" else torch.float32
+    return torch.float64 if network.train.dtype == "float64" else torch.float32
 
 
 def check_device(device: str) -> None:

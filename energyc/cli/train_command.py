@@ -92,7 +92,7 @@ def _resume(
 def _warnings(prepared: Prepared) -> list[str]:
     from energyc.report.notes import rule_warnings
 
-    return list(rule_warnings(prepared.network, prepared.compiled.classes, prepared.options.rule or "implicit"))
+    return list(rule_warnings(prepared.network, prepared.compiled.classes, prepared.options.trained_by))
 
 
 def _caution(prepared: Prepared, console: Console) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from energyc.diagnostics import Source, SpecError, UserError
-from energyc.resolve.network import Call
+from energyc.resolve.values import plain_value
 from energyc.syntax import ast, parse
 
 
@@ -13,22 +13,8 @@ def read_settings(texts: Iterable[str]) -> dict[str, object]:
     """The values of several ``K=V``, the later one winning. Raises UserError for one that cannot be read."""
     found: dict[str, object] = {}
     for text in texts:
-        found |= {pair.path: plain(pair.value) for pair in _pairs(text)}
+        found |= {pair.path: plain_value(pair.value, str) for pair in _pairs(text)}
     return found
-
-
-def plain(value: ast.Value) -> object:
-    """A setting's value in plain Python: an exact number, a word, a call, a list."""
-    match value:
-        case ast.NumberValue():
-            return value.number
-        case ast.WordValue():
-            return value.word
-        case ast.CallValue():
-            return Call(value.word, {pair.path: plain(pair.value) for pair in value.pairs})
-        case ast.ListValue():
-            return [plain(item) for item in value.items]
-    raise TypeError(f"no value for {value!r}")
 
 
 def _pairs(text: str) -> tuple[ast.Pair, ...]:

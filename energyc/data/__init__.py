@@ -2,13 +2,14 @@
 
 It knows arrays and their fields; networks are unknown to it.
 
-Imports: ``diagnostics``; libraries: ``PIL``, ``numpy``, ``sklearn``.
+Imports: ``diagnostics``, ``settings``; libraries: ``PIL``, ``numpy``, ``sklearn``.
 """
 
 from energyc.data.describe import describe
 from energyc.data.registry import DATA, Registry, find_adapter, register_data
-from energyc.data.schema import Adapter, Call, Dataset, FieldSchema, Options, OptionValue, Schema, Split, SplitName
+from energyc.data.schema import Adapter, Dataset, FieldSchema, Options, OptionValue, Schema, Split, SplitName
 from energyc.data.validate import check_batch, checked_split, open_dataset, read_schema
+from energyc.settings import Call
 
 __all__ = [
     "DATA",

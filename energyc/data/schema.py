@@ -8,25 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
 
+from energyc.settings.values import Value
+
 Kind: TypeAlias = Literal["real", "integer"]
 SplitName: TypeAlias = Literal["train", "test"]
-
-
-@dataclass(frozen=True)
-class Call:
-    """An option's value written as a call, ``periodic(2)``: a name and plain arguments."""
-
-    name: str
-    arguments: tuple[OptionValue, ...] = ()
-    keywords: Mapping[str, OptionValue] = field(default_factory=dict)
-
-
-OptionValue: TypeAlias = "Fraction | int | float | str | Call | list[OptionValue]"
+OptionValue: TypeAlias = Value
 Options: TypeAlias = Mapping[str, OptionValue]
 
 

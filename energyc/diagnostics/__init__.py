@@ -7,7 +7,7 @@ Imports: nothing.
 
 from energyc.diagnostics.bug import CompilerBug, stage
 from energyc.diagnostics.model import Diagnostic, Label, SpecError, UserError
-from energyc.diagnostics.near import near
+from energyc.diagnostics.near import did_you_mean, listed, near, quoted
 from energyc.diagnostics.render import render_text, render_user_error, summary
 from energyc.diagnostics.render_json import to_json
 from energyc.diagnostics.render_line import escaped
@@ -22,8 +22,11 @@ __all__ = [
     "Span",
     "SpecError",
     "UserError",
+    "did_you_mean",
     "escaped",
+    "listed",
     "near",
+    "quoted",
     "render_text",
     "render_user_error",
     "stage",

@@ -14,3 +14,22 @@ def near(word: str, among: Iterable[str], most: int = 1) -> list[str]:
     names = list(dict.fromkeys(among))
     same = [name for name in names if name.lower() == word.lower() and name != word]
     return same[:most] or get_close_matches(word, names, n=most, cutoff=ALIKE)
+
+
+def did_you_mean(name: str, known: Iterable[str], otherwise: str | None = None) -> str | None:
+    """The help for an unknown name: the known one that is spelt like it, or ``otherwise``."""
+    similar = near(name, known)
+    return f"did you mean `{similar[0]}`?" if similar else otherwise
+
+
+def listed(names: Iterable[str], conjunction: str = "and") -> str:
+    """``a, b and c``."""
+    items = list(names)
+    if len(items) < 2:
+        return "".join(items)
+    return f"{', '.join(items[:-1])} {conjunction} {items[-1]}"
+
+
+def quoted(names: Iterable[str], conjunction: str = "and") -> str:
+    """```a`, `b` and `c```."""
+    return listed((f"`{name}`" for name in names), conjunction)

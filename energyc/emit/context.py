@@ -101,7 +101,7 @@ def _wish(node: Node) -> str:
 
 def features_of(network: Network, rules: Sequence[str]) -> Features:
     """The features of a module of a network for rules."""
-    return Features.of(rules, network.relax.solver, penalty="penalty" in network.train)
+    return Features.of(rules, network.relax.solver, penalty=network.train.penalty is not None)
 
 
 def module_plan(

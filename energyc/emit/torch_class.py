@@ -14,6 +14,7 @@ from energyc.emit.torch_initial import initial_values
 from energyc.emit.torch_nodes import TorchWriter
 from energyc.ir import Einsum, Indicator, Node
 from energyc.resolve.network import DataInput
+from energyc.settings import Nudge
 
 #: Settings of the nudged phase beside its strength and its steps.
 OPTIONS = ("points", "radius", "snapshots")
@@ -44,7 +45,7 @@ def settings(context: Context) -> str:
         "relax_explosion": relax.explosion,
         "beta": ("auto" if nudge.beta is None else nudge.beta) if features.needs("contrast") else None,
         "nudge_steps": nudge.steps,
-        **_options(nudge.options, features.settings),
+        **_nudge_options(nudge, features.settings),
     }
     if features.needs("contrast"):
         values["force_params"] = force_params(context.derivation) or ()
@@ -53,10 +54,10 @@ def settings(context: Context) -> str:
     return "\n".join(fitted([f"    {name} = {literal(value)}" for name, value in chosen.items()]))
 
 
-def _options(options: Mapping[str, object], settings: Collection[str]) -> dict[str, object]:
-    """Further settings of the nudged phase, as far as a rule of the module reads them."""
-    numbers = {name: int(str(options[name])) for name in ("points", "snapshots") if options.get(name) is not None}
-    return {name: value for name, value in {**options, **numbers}.items() if name in settings and name in OPTIONS}
+def _nudge_options(nudge: Nudge, settings: Collection[str]) -> dict[str, object]:
+    """Further settings of the nudged phase, as far as the spec has them and a rule of the module reads them."""
+    options = {name: getattr(nudge, name) for name in OPTIONS if name in settings}
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def _shape(context: Context, node: Node) -> tuple[int, ...]:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from energyc.analysis.classes import Classes
 from energyc.resolve.network import Network
-from energyc.train.settings import flag
 
 
 def rule_warnings(network: Network, classes: Classes, rule: str) -> Iterator[str]:
@@ -20,13 +19,13 @@ def rule_warnings(network: Network, classes: Classes, rule: str) -> Iterator[str
 
 def chosen_rule(network: Network, classes: Classes) -> Iterator[str]:
     """A sentence where ``train.rule`` is anything but exact on the network."""
-    name = network.train.get("rule")
-    rule = classes.rules.get(str(name))
+    name = network.train.rule
+    rule = None if name is None else classes.rules.get(name)
     if rule is None:
         return
     asked = f"train.rule = {name}"
     instead = f" (use {rule.use_instead})" if rule.use_instead else ""
-    allowed = flag(network.train.get("allow_biased", False))
+    allowed = network.train.allow_biased
     match rule.verdict:
         case "inadmissible":
             yield f"{asked} is inadmissible on {network.name} ({rule.why}): train refuses it{instead}"
@@ -42,11 +41,11 @@ def idle_settings(network: Network, classes: Classes) -> Iterator[str]:
     relax, nudge, train = network.relax, network.nudge, network.train
     if relax.max_steps is not None and relax.max_steps < relax.steps:
         yield f"relax.max_steps = {relax.max_steps} does nothing: relax.steps = {relax.steps} are made in any case"
-    every = nudge.options.get("snapshots")
-    if isinstance(every, int) and 2 * every > nudge.steps:
+    every = nudge.snapshots
+    if every is not None and 2 * every > nudge.steps:
         reason = f"two snapshots are compared, and nudge.steps = {nudge.steps} has room for {nudge.steps // every}"
         yield f"nudge.snapshots = {every} does nothing: {reason}"
-    if train.get("penalty") is not None and not classes.unproved:
+    if train.penalty is not None and not classes.unproved:
         yield "train.penalty does nothing: every term is conservative, so there is no J_nc to penalise"
-    if train.get("folds") is not None:
+    if train.folds is not None:
         yield "train.folds does nothing: no data have folds yet"

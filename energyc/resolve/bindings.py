@@ -8,9 +8,10 @@ from typing import Any, Protocol, TypeVar
 
 from energyc.diagnostics import UserError
 from energyc.resolve.names import Names
-from energyc.resolve.network import Binding, Call
+from energyc.resolve.network import Binding
 from energyc.resolve.reporter import Reporter, did_you_mean, quoted
 from energyc.resolve.sizes import Sizes
+from energyc.resolve.values import plain_value
 from energyc.syntax import ast
 
 T = TypeVar("T")
@@ -88,20 +89,11 @@ class Bindings:
             self.reporter.error("E0601", error.message, tree.span, help=error.help)
             return None
 
-    def option(self, value: ast.Value) -> object:
+    def option(self, value: ast.Value) -> Any:
         """A setting's value in plain Python; a dim or const is its number, or None where that is wrong."""
-        match value:
-            case ast.NumberValue(number=number):
-                return number
-            case ast.WordValue(word=word):
-                return self._number_or_word(word)
-            case ast.CallValue(word=word, pairs=pairs):
-                return Call(word, {pair.path: self.option(pair.value) for pair in pairs})
-            case ast.ListValue(items=items):
-                return [self.option(item) for item in items]
-        raise TypeError(f"no rule for {value!r}")
+        return plain_value(value, self._number_or_word)
 
-    def _number_or_word(self, word: str) -> object:
+    def _number_or_word(self, word: str) -> Any:
         entry = self.names.get(word)
         if entry is None or entry.kind not in ("dim", "const"):
             return word

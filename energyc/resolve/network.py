@@ -7,21 +7,15 @@ them, so that equal tensors stay one node. Dims are nominal: ``sizes`` gives the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
 from energyc.diagnostics import Diagnostic, Source, Span
 from energyc.ir import Graph, Input, Node
+from energyc.settings import Nudge, Relax, TrainOptions
+from energyc.settings.values import Value
 from energyc.syntax import ast
-
-
-@dataclass(frozen=True)
-class Call:
-    """``cosine(warmup = 100)`` in a setting."""
-
-    word: str
-    options: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -51,7 +45,7 @@ class Binding:
 
     name: str
     adapter: str
-    options: Mapping[str, object]
+    options: Mapping[str, Value]
     span: Span
 
 
@@ -153,32 +147,6 @@ class Quantity:
 
 
 @dataclass(frozen=True)
-class Relax:
-    """The free phase (rules.md section 1). ``step_of``: steps of single states; ``max_steps`` None: 10 * steps.
-
-    ``explosion``: a state so many times as large as its start is suspected of being frozen by rounding; None: never.
-    """
-
-    step: float = 1.0
-    steps: int = 100
-    tolerance: float | None = None
-    chunk: int = 25
-    max_steps: int | None = None
-    step_of: Mapping[str, float] = field(default_factory=dict)
-    solver: str = "gradient"
-    explosion: float | None = 1e4
-
-
-@dataclass(frozen=True)
-class Nudge:
-    """The nudged phase: ``beta`` None is ``auto``; further settings (snapshots, points, radius) as written."""
-
-    beta: float | None = None
-    steps: int = 10
-    options: Mapping[str, object] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class Network:
     """A spec that types. Mappings keep the order of the file."""
 
@@ -202,7 +170,7 @@ class Network:
     metrics: Mapping[str, Quantity]
     relax: Relax
     nudge: Nudge
-    train: Mapping[str, object]
+    train: TrainOptions
     presets: tuple[str, ...]
     index_names: Mapping[Node, tuple[str, ...]]
     warnings: tuple[Diagnostic, ...] = ()

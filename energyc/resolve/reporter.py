@@ -1,11 +1,11 @@
-"""Collects the diagnostics of one run, and words the help that several passes give."""
+"""Collects the diagnostics of one run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from energyc.diagnostics import Diagnostic, Label, Source, Span, near
+from energyc.diagnostics import Diagnostic, Label, Source, Span, did_you_mean, listed, quoted
 
 
 @dataclass
@@ -69,20 +69,4 @@ class Reporter:
         return tuple(sorted(chosen, key=lambda d: (d.span is None, d.span.start if d.span else 0)))
 
 
-def did_you_mean(name: str, known: Iterable[str], otherwise: str | None = None) -> str | None:
-    """The help for an unknown name: the known one that is spelt like it, or ``otherwise``."""
-    similar = near(name, known)
-    return f"did you mean `{similar[0]}`?" if similar else otherwise
-
-
-def listed(names: Iterable[str], conjunction: str = "and") -> str:
-    """``a, b and c``."""
-    items = list(names)
-    if len(items) < 2:
-        return "".join(items)
-    return f"{', '.join(items[:-1])} {conjunction} {items[-1]}"
-
-
-def quoted(names: Iterable[str], conjunction: str = "and") -> str:
-    """```a`, `b` and `c```."""
-    return listed((f"`{name}`" for name in names), conjunction)
+__all__ = ["Reporter", "did_you_mean", "listed", "quoted"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from energyc.diagnostics import Diagnostic, Source, SpecError
@@ -19,11 +19,10 @@ from energyc.resolve.network import ConstraintSet, DataInput, Network, Param, Qu
 from energyc.resolve.params import Params
 from energyc.resolve.read import read_real
 from energyc.resolve.reporter import Reporter
-from energyc.resolve.settings import check_presets, layer_settings, layer_symbols
+from energyc.resolve.settings import check_presets, check_settings, layer_settings, layer_symbols
 from energyc.resolve.sizes import Sizes
 from energyc.resolve.statements import Statements
 from energyc.resolve.ties import read_tie
-from energyc.resolve.typed_settings import TrainFaults, type_nudge, type_relax, type_train
 from energyc.syntax import ast
 
 
@@ -34,19 +33,19 @@ def resolve(
     preset: str | None = None,
     overrides: Mapping[str, object] | None = None,
     schemas: Schemas | None = None,
-    train_faults: TrainFaults | None = None,
+    rules: Collection[str] = (),
     memory: int = BUDGET,
 ) -> Network:
     """The typed network of a spec.
 
     ``overrides`` maps dims, consts and dotted settings (``relax.step``) to values; the order is spec < preset <
     overrides. ``schemas`` gives the schema of a data adapter by its name and options; without it fields are not
-    checked and no dim can be a size of data. ``train_faults`` judges the values of ``train``. A network that needs
+    checked and no dim can be a size of data. ``rules`` are the names that ``train.rule`` may have. A network that needs
     more than ``memory`` bytes is refused.
 
     Raises SpecError with every error of the file. Warnings are in the network.
     """
-    resolution = _Resolution(spec, Reporter(source), preset, dict(overrides or {}), schemas, train_faults, memory)
+    resolution = _Resolution(spec, Reporter(source), preset, dict(overrides or {}), schemas, rules, memory)
     try:
         return resolution.network()
     except RecursionError:
@@ -81,11 +80,11 @@ class _Resolution:
         preset: str | None,
         overrides: Mapping[str, object],
         schemas: Schemas | None,
-        train_faults: TrainFaults | None,
+        rules: Collection[str],
         memory: int,
     ) -> None:
         self.spec, self.reporter, self.preset, self.overrides, self.memory = spec, reporter, preset, overrides, memory
-        self.train_faults = train_faults
+        self.rules = rules
         self.names = collect(spec, reporter)
         self.bindings = Bindings(self.names, reporter, schemas)
         symbols = layer_symbols(spec, self.names, reporter, preset, overrides)
@@ -137,10 +136,8 @@ class _Resolution:
         readouts, cost, metrics = statements.readouts(), statements.cost(), statements.scalars("metric")
         states = statements.states()
         settings = layer_settings(self.spec, self.names, self.bindings, self.reporter, self.preset, self.overrides)
-        relax = type_relax(settings["relax"], [state.name for state in self.names.of_kind("state")], self.reporter)
-        nudge = type_nudge(settings["nudge"], self.reporter)
-        params = [param.name for param in self.names.of_kind("param")]
-        train = type_train(settings["train"], params, metrics, self.train_faults, self.reporter)
+        names = {kind: [entry.name for entry in self.names.of_kind(kind)] for kind in ("state", "param", "metric")}
+        relax, nudge, train = check_settings(settings, names, self.rules, self.reporter)
         return Network(
             name=self.spec.name.text,
             description=self.spec.description,

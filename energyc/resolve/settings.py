@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -12,14 +12,17 @@ from energyc.resolve.formulas import Real
 from energyc.resolve.names import Names
 from energyc.resolve.reporter import Reporter, did_you_mean, listed
 from energyc.resolve.sizes import settable
-from energyc.resolve.written import written
+from energyc.settings import Nudge, Relax, TrainOptions, read, written
+from energyc.settings.train import read_train
 from energyc.syntax import ast
 
 BLOCKS = ("relax", "nudge", "train")
+#: The settings of each block as written, by their names.
+Layers = dict[str, dict[str, "Placed"]]
 
 
 @dataclass(frozen=True)
-class Setting:
+class Placed:
     """A value and where it was written, None where it came from outside the file."""
 
     value: object
@@ -117,15 +120,15 @@ def layer_settings(
     reporter: Reporter,
     preset: str | None,
     overrides: Mapping[str, object],
-) -> dict[str, dict[str, Setting]]:
+) -> Layers:
     """The settings of each block, spec < preset < overrides."""
-    found: dict[str, dict[str, Setting]] = {block: {} for block in BLOCKS}
+    found: Layers = {block: {} for block in BLOCKS}
     for statement in spec.statements:
         if isinstance(statement, ast.Settings):
             if statement.index is not None:
                 reporter.unsupported("numbered steps of `relax` are not yet supported", statement.index.span)
             for pair in statement.pairs:
-                found[statement.word][pair.path] = Setting(bindings.option(pair.value), pair.span)
+                found[statement.word][pair.path] = Placed(bindings.option(pair.value), pair.span)
     for path, setting in _outer(spec, bindings, reporter, preset, overrides):
         block, _, key = path.partition(".")
         if block in BLOCKS:
@@ -137,11 +140,31 @@ def layer_settings(
 
 def _outer(
     spec: ast.Spec, bindings: Bindings, reporter: Reporter, preset: str | None, overrides: Mapping[str, object]
-) -> Iterable[tuple[str, Setting]]:
+) -> Iterable[tuple[str, Placed]]:
     quiet = Reporter(reporter.source)
     for pair in preset_pairs(spec, quiet, preset):
         if len(pair.key) > 1:
-            yield pair.path, Setting(bindings.option(pair.value), pair.span)
+            yield pair.path, Placed(bindings.option(pair.value), pair.span)
     for key, given in overrides.items():
         if "." in key:
-            yield key, Setting(plain(given), None)
+            yield key, Placed(plain(given), None)
+
+
+def check_settings(
+    layers: Layers,
+    names: Mapping[str, Collection[str]],
+    rules: Collection[str],
+    reporter: Reporter,
+) -> tuple[Relax, Nudge, TrainOptions]:
+    """The settings of each block, typed; what is wrong is reported and left at its default.
+
+    ``names`` are those of states, params and metrics, ``rules`` those of the learning rules (empty: not known).
+    """
+    given = {block: {key: each.value for key, each in placed.items()} for block, placed in layers.items()}
+    relax, relax_faults = read(Relax, given["relax"], names)
+    nudge, nudge_faults = read(Nudge, given["nudge"], names)
+    train, train_faults = read_train(given["train"], names, rules)
+    for block, faults in (("relax", relax_faults), ("nudge", nudge_faults), ("train", train_faults)):
+        for fault in faults:
+            reporter.error(fault.code, fault.message, layers[block][fault.key].span, help=fault.help)
+    return relax, nudge, train

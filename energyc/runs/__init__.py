@@ -12,6 +12,6 @@
 
 It brings specs, modules, data and training together; it measures and reports nothing.
 
-Imports: ``analysis``, ``data``, ``diagnostics``, ``pipeline``, ``resolve``, ``syntax``, ``train``, ``version``;
-libraries: ``torch``.
+Imports: ``analysis``, ``data``, ``diagnostics``, ``pipeline``, ``resolve``, ``settings``, ``syntax``, ``train``,
+``version``; libraries: ``torch``.
 """

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from energyc.data import Dataset, find_adapter, open_dataset
 from energyc.diagnostics import UserError
-from energyc.pipeline import for_data
 from energyc.resolve import Network
 from energyc.train.feeds import Feeds, Field
 
@@ -47,7 +46,7 @@ def _data_help(network: Network) -> str:
 def open_data(network: Network, paths: Mapping[str, str], seed: int) -> dict[str, Dataset]:
     """Every binding opened, at its path or at the data that ship with it. Raises UserError."""
     return {
-        name: open_dataset(find_adapter(binding.adapter), for_data(binding.options), paths.get(name), seed=seed)
+        name: open_dataset(find_adapter(binding.adapter), binding.options, paths.get(name), seed=seed)
         for name, binding in network.bindings.items()
     }
 

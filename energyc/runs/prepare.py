@@ -10,12 +10,12 @@ from typing import Any
 from energyc.analysis.admission import refuse_biased
 from energyc.data import Dataset
 from energyc.diagnostics import Source
-from energyc.pipeline import Choices, Compiled, emit, for_data, instantiate, resolve, training_dtype
+from energyc.pipeline import Choices, Compiled, emit, instantiate, resolve, training_dtype
 from energyc.resolve import Network
 from energyc.runs.data import data_paths, feeds_of, open_data
 from energyc.runs.resolved import resolved_text
 from energyc.runs.saved import load_run
-from energyc.train.options import TrainOptions
+from energyc.settings import TrainOptions
 from energyc.train.session import Session
 from energyc.version import __version__
 
@@ -33,7 +33,7 @@ class Request:
 
     def options(self, network: Network) -> TrainOptions:
         """The settings of the spec's ``train`` block, the flags over them. Raises UserError."""
-        options = TrainOptions.from_settings(for_data(network.train))
+        options = network.train
         if self.rule is not None:
             options = replace(options, rule=self.rule)
         if self.seed is not None:
@@ -88,7 +88,7 @@ def prepare(source: Source, choices: Choices, request: Request) -> Prepared:
     """
     network = resolve(source, choices)
     options = request.options(network)
-    rule = options.rule or "implicit"
+    rule = options.trained_by
     compiled = emit(network, [rule, "implicit"], choices)
     if not options.allow_biased:
         refuse_biased(network.name, compiled.classes, rule)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from energyc.diagnostics import Source
 from energyc.pipeline import Choices, parse
-from energyc.resolve.written import written
+from energyc.settings import written
 from energyc.syntax import ast
 
 Edit = tuple[int, int, str]

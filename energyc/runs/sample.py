@@ -11,7 +11,7 @@ import torch
 
 from energyc.data.characters import Characters
 from energyc.diagnostics import UserError
-from energyc.pipeline import emit, for_data, instantiate, resolve, training_dtype
+from energyc.pipeline import emit, instantiate, resolve, training_dtype
 from energyc.resolve import Network
 from energyc.runs.saved import load_run
 
@@ -38,7 +38,7 @@ class LanguageModel:
                 dims = (*clamp.node.dims, clamp.node.over)
                 for answer, quantity in network.readouts.items():
                     if quantity.node.dims == dims:
-                        return LanguageModel(name, answer, network.extents[dims[0]], for_data(binding.options))
+                        return LanguageModel(name, answer, network.extents[dims[0]], dict(binding.options))
         help_text = "a language model clamps characters, idx[T] : V, and reads out logits[t,w] over [T, V]"
         raise UserError(f"{network.name} is no language model", code="E0923", help=help_text)
 

@@ -10,11 +10,11 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from energyc.diagnostics import Source, UserError
+from energyc.settings import TrainOptions
 from energyc.train.checkpoint import Checkpoint, load_best, load_last
 from energyc.train.folder import RunFolder
 from energyc.train.metrics_log import Row, read_rows
 from energyc.train.network import Network
-from energyc.train.options import TrainOptions
 from energyc.train.snapshot import restore
 
 Which = Literal["best", "last"]
@@ -35,7 +35,7 @@ class SavedRun:
     @property
     def rule(self) -> str:
         """The rule that it is trained by."""
-        return str(self.info.get("rule") or self.options.rule or "implicit")
+        return str(self.info.get("rule") or self.options.trained_by)
 
     @cached_property
     def source(self) -> Source:

@@ -2,7 +2,6 @@
 
 | module | what it holds |
 |---|---|
-| ``options`` | the settings of ``train { ... }``, read and checked (imports no torch) |
 | ``network`` | what a network must offer, as protocols |
 | ``feeds`` | datasets bound to the names of clamps and targets |
 | ``session`` | everything that one training run needs |
@@ -15,5 +14,5 @@
 
 It trains whatever keeps these interfaces; specs and the compiler are unknown to it.
 
-Imports: ``data``, ``diagnostics``; libraries: ``numpy``, ``rich``, ``safetensors``, ``torch``.
+Imports: ``data``, ``diagnostics``, ``settings``; libraries: ``numpy``, ``rich``, ``safetensors``, ``torch``.
 """

@@ -10,12 +10,13 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from energyc.settings import TrainOptions
+from energyc.settings.train import ALWAYS_MEASURED
 from energyc.train.checkpoint import load_best
 from energyc.train.feeds import Feed
 from energyc.train.folder import RunFolder
 from energyc.train.health import NotFinite, bad_state
 from energyc.train.network import Network
-from energyc.train.options import BESIDE, TrainOptions, misnamed
 from energyc.train.order import key_noise, spread
 from energyc.train.outcome import Numbers
 from energyc.train.session import Session
@@ -84,7 +85,7 @@ def evaluate_split(
 def check_names(net: Network, feed: Feed, options: TrainOptions) -> None:
     """Try one sample, and hold ``metrics`` and ``best`` against what it measures. Raises UserError E0501, NotFinite."""
     numbers = evaluate_split(net, feed, TrainOptions(batch=1, seed=options.seed), samples=1)
-    for fault in misnamed(options, numbers):
+    for fault in options.misnamed(numbers):
         raise fault.error()
 
 
@@ -104,5 +105,5 @@ def _means(collected: dict[str, list[Tensor]], wanted: Sequence[str] | None) -> 
     joined = {name: torch.cat(parts) for name, parts in collected.items()}
     numbers = {name: float(values.mean()) for name, values in joined.items()}
     if wanted is not None:
-        numbers = {name: number for name, number in numbers.items() if name in ("cost", *BESIDE, *wanted)}
+        numbers = {name: number for name, number in numbers.items() if name in ("cost", *ALWAYS_MEASURED, *wanted)}
     return {**numbers, "residual_max": float(joined["residual"].max()), "samples": len(joined["cost"])}

@@ -7,13 +7,12 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from energyc.diagnostics import UserError
+from energyc.diagnostics import UserError, did_you_mean, listed
 from energyc.train.feeds import Batch, Feed
 from energyc.train.health import NotFinite, first_bad, passes_gate, vitals
 from energyc.train.metrics_log import Row
 from energyc.train.network import Gradients, learnable
 from energyc.train.optimizers import make_optimizer, set_rates
-from energyc.train.options import suggest
 from energyc.train.order import Order, key_noise
 from energyc.train.penalty import Controller
 from energyc.train.schedule import rate_factor
@@ -164,5 +163,5 @@ def _chosen_rule(session: Session) -> str:
     rule = session.options.rule or rules[0]
     if rule not in rules:
         message = f"the network {session.net.name} was not compiled for the rule {rule}"
-        raise UserError(message, code="E0502", help=suggest(rule, rules))
+        raise UserError(message, code="E0502", help=did_you_mean(rule, rules, f"it holds {listed(rules)}"))
     return rule

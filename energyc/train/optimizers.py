@@ -8,8 +8,8 @@ from types import MappingProxyType
 import torch
 from torch import Tensor
 
-from energyc.diagnostics import UserError
-from energyc.train.options import OPTIMIZERS, TrainOptions, suggest
+from energyc.diagnostics import UserError, did_you_mean, listed
+from energyc.settings.train import OPTIMIZERS, TrainOptions
 
 _CLASSES: Mapping[str, Callable[..., torch.optim.Optimizer]] = MappingProxyType(
     {
@@ -30,7 +30,8 @@ def make_optimizer(options: TrainOptions, params: Mapping[str, Tensor]) -> torch
     """The optimiser that the options ask for; ``lr.NAME`` of a param that is not there is a UserError E0501."""
     for name in options.rates:
         if name not in params:
-            raise UserError(f"train.lr.{name} names no learnable param", code="E0501", help=suggest(name, params))
+            help_text = did_you_mean(name, params, f"the params are {listed(params)}")
+            raise UserError(f"train.lr.{name} names no learnable param", code="E0501", help=help_text)
     _, taken = OPTIMIZERS[options.optimizer]
     given = {name: getattr(options, name) for name in taken if getattr(options, name) is not None}
     groups = [{"params": [tensor], "lr": options.rate(name), "name": name} for name, tensor in params.items()]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import asdict, dataclass
 
-from energyc.train.options import Penalty
+from energyc.settings.train import Penalty
 
 _DECAY = 0.9  # of the running mean of the residual
 _POWER = 0.3

@@ -10,9 +10,9 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from energyc.settings.train import ALWAYS_MEASURED
 from energyc.train.metrics_log import Row
 from energyc.train.numbers import number
-from energyc.train.options import BESIDE
 
 _DECAY = 0.95  # of the running mean of the cost that is shown, and only shown
 
@@ -128,7 +128,7 @@ def make_reporter(*, quiet: bool = False, console: Console | None = None) -> Rep
 
 def held_out(row: Mapping[str, Any]) -> str:
     """``test cost 0.0123, accuracy 96.10%, residual 1.0e-04`` of an evaluation."""
-    skipped = {"step", "kind", "epoch", "split", "cost", *BESIDE}
+    skipped = {"step", "kind", "epoch", "split", "cost", *ALWAYS_MEASURED}
     parts = [f"test cost {row['cost']:.4g}"]
     parts += [f"{name} {number(name, value)}" for name, value in row.items() if name not in skipped]
     return ", ".join([*parts, f"residual {row['residual']:.1e}"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from energyc.train.options import TrainOptions
+from energyc.settings import TrainOptions
 
 
 def rate_factor(options: TrainOptions, step: int, total: int) -> float:

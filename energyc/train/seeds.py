@@ -12,12 +12,12 @@ from typing import Any
 from rich.table import Table
 
 from energyc.diagnostics import UserError
+from energyc.settings.train import ALWAYS_MEASURED
 from energyc.train.checkpoint import steps
 from energyc.train.disk import replace_bytes, writing
 from energyc.train.folder import RunFolder, refuse_taken
 from energyc.train.loop import train
 from energyc.train.numbers import spread
-from energyc.train.options import BESIDE
 from energyc.train.outcome import Interrupted, Numbers, Outcome
 from energyc.train.progress import Reporter
 from energyc.train.session import Session
@@ -96,7 +96,7 @@ def _train_one(make: MakeSession, seed: int, out: Path, reporter: Reporter | Non
 
 
 def _spread(results: Sequence[Numbers]) -> dict[str, dict[str, Any]]:
-    names = [name for name in results[0] if name not in BESIDE or name == "residual"] if results else []
+    names = [name for name in results[0] if name not in ALWAYS_MEASURED or name == "residual"] if results else []
     return {name: _mean([result[name] for result in results]) for name in names}
 
 

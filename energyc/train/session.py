@@ -9,9 +9,9 @@ from typing import Any
 
 import torch
 
+from energyc.settings import TrainOptions
 from energyc.train.feeds import Feeds
 from energyc.train.network import Network
-from energyc.train.options import TrainOptions
 
 
 @dataclass(frozen=True)

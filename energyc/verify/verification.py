@@ -100,7 +100,7 @@ def verify(
     source = read_spec(spec_or_run) if saved is None else saved.source
     choices = _at_small_sizes(source, choices) if saved is None else choices
     network = resolve(source, choices)
-    trained_by = str(network.train.get("rule", "implicit")) if saved is None else saved.rule
+    trained_by = network.train.trained_by if saved is None else saved.rule
     compiled = emit(network, rules or (ALL if saved is None else [trained_by, "implicit"]), choices)
     exact = instantiate(compiled, "cpu", torch.float64, 0)
     weights = None if saved is None else saved.load_into(exact, checkpoint, notify)

@@ -76,8 +76,8 @@ def test_the_kept_spec_is_resolved(tmp_path: Path, capfd: Capture) -> None:
     kept = (run / "spec.energy").read_text()
     assert "J = 3" in kept
     assert "# A small network." in kept
-    assert "beta = 1/4" in kept
-    assert "tolerance = 1/1000" in kept
+    assert "beta = 0.25" in kept
+    assert "tolerance = 0.001" in kept
     net = package.load(run)
     assert net.params["W"].shape == (64, 3)
 

@@ -151,11 +151,11 @@ def test_train_settings_that_do_not_fit_are_all_shown_with_their_places(tmp_path
         assert done.status == 1
         assert done.err.count("error[E0502]") == 3
         assert all(f"{path}:{place}" in done.err for place in ("16:29", "17:3", "17:35")), done.err
-        assert "train.penalty = jacobian(target = 0) does not fit: target = 0" in done.err
+        assert "the target of `train.penalty` is a positive number, not `0`" in done.err
     set_outside = energyc(
         capfd, "check", written(tmp_path), "--set", "train.gate=[1,2]", "--set", "relax.step=[1,f(a=2)]"
     )
-    assert "train.gate = [1, 2] does not fit" in set_outside.err
+    assert "`train.gate` is a positive number, not `[1, 2]`" in set_outside.err
     assert "`relax.step` is a positive number, not `[1, f(a = 2)]`" in set_outside.err
 
 

@@ -137,7 +137,7 @@ def test_a_bad_option_is_named_with_what_it_may_be(name: str, options: dict, mes
 
 
 def test_a_call_or_a_list_is_no_number() -> None:
-    for value in (Call("periodic", (2,)), [8]):
+    for value in (Call("periodic", {"length": 2}), [8]):
         with pytest.raises(UserError, match="option side is"):
             find_adapter("digits").schema({"side": value})
 

@@ -7,7 +7,6 @@ from fractions import Fraction
 import pytest
 
 from energyc.diagnostics import SpecError
-from energyc.resolve.network import Call
 from tests.resolve.helpers import findings, network, shipped
 
 SPEC = """
@@ -16,6 +15,9 @@ const c = 1/3, r = sqrt(2)
 state z[N], y[M] in nonnegative
 param W[N, M] ~ uniform(c) in [0, 1]
 energy e = c*r/2 * sum[n](z[n]^2) + sum[m](y[m]^2) - sum[n,m](z[n]*W[n,m]*y[m])
+cost k = sum[n](z[n]^2)
+metric one = max[n](z[n])
+metric two = max[n](z[n])
 relax { step = 1/2, steps = 30, tolerance = 1e-4, step.y = 1/4, solver = newton, explosion = none }
 nudge { beta = auto, steps = N }
 train { rule = centered-ep, schedule = cosine(warmup = 100), lr.W = 0.1, metrics = [one, two] }
@@ -37,8 +39,8 @@ def test_the_spec_alone() -> None:
     )
     assert (net.relax.solver, net.relax.explosion) == ("newton", None)
     assert (net.nudge.beta, net.nudge.steps) == (None, 4)
-    assert net.train["schedule"] == Call("cosine", {"warmup": Fraction(100)})
-    assert net.train["lr.W"] == Fraction(1, 10) and net.train["metrics"] == ["one", "two"]
+    assert (net.train.schedule, net.train.warmup) == ("cosine", 100)
+    assert net.train.rates == {"W": 0.1} and net.train.metrics == ("one", "two")
     assert net.states["y"].constraint is not None and net.states["y"].constraint.kind == "nonnegative"
     assert (net.params["W"].low, net.params["W"].high) == (0.0, 1.0)
 
@@ -65,7 +67,7 @@ def test_a_preset_and_what_is_asked_for() -> None:
         ("relaxed.steps", 1, "E0541", "no settings"),
         ("relax.step.q", 1, "E0543", "no state"),
         ("relax.solver", "anderson", "E0190", "`anderson` is not yet supported"),
-        ("relax.solver", "simplex", "E0542", "no solver"),
+        ("relax.solver", "simplex", "E0542", "one of gradient, newton"),
         ("relax.explosion", -1, "E0542", "positive number or none"),
         ("nudge.tolerance", 1e-3, "E0190", "`nudge.tolerance` is not yet supported"),
     ],

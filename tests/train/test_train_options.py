@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import re
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from energyc.data.schema import Call
 from energyc.diagnostics import UserError
-from energyc.train import options as train_options
-from energyc.train.options import Penalty, TrainOptions, faults
+from energyc.settings import Call
+from energyc.settings.train import Penalty, TrainOptions, read_train
 
 
 def test_reads_every_kind_of_value() -> None:
@@ -49,31 +46,31 @@ def test_json_round_trip() -> None:
     ("settings", "code", "parts"),
     [
         ({"optimiser": "sgd"}, "E0541", ["optimiser", "did you mean `optimizer`"]),
-        ({"zzz": 1}, "E0541", ["zzz", "known:"]),
+        ({"zzz": 1}, "E0541", ["zzz", "it has"]),
         ({"optimizer": "adamm"}, "E0502", ["adamm", "adamw"]),
-        ({"lr": -1}, "E0502", ["train.lr = -1", "at least 0"]),
+        ({"lr": -1}, "E0502", ["`train.lr`", "at least 0, not `-1`"]),
         ({"lr": Fraction(10) ** 400}, "E0502", ["train.lr", "..."]),
         ({"lr": float("nan")}, "E0502", ["nan"]),
         ({"lr": "fast"}, "E0502", ["fast", "a number"]),
-        ({"lr": True}, "E0502", ["train.lr = true"]),
+        ({"lr": True}, "E0502", ["not `true`"]),
         ({"lr.W": "x"}, "E0502", ["train.lr.W"]),
-        ({"batch": Fraction(1, 2)}, "E0502", ["whole number from 1"]),
-        ({"batch": 0}, "E0502", ["batch = 0"]),
+        ({"batch": Fraction(1, 2)}, "E0502", ["positive whole number"]),
+        ({"batch": 0}, "E0502", ["`train.batch`", "not `0`"]),
         ({"betas": [0.9]}, "E0502", ["two numbers"]),
         ({"betas": [0.9, 1]}, "E0502", ["under 1"]),
         ({"schedule": Call("cosine", keywords={"warm": 3})}, "E0502", ["warmup"]),
-        ({"schedule": Call("cosine", keywords={"warmup": -3})}, "E0502", ["for warmup"]),
+        ({"schedule": Call("cosine", keywords={"warmup": -3})}, "E0502", ["the warmup of `train.schedule`", "from 0"]),
         ({"schedule": 3}, "E0502", ["cosine(warmup = 100)"]),
         ({"penalty": Call("hessian")}, "E0502", ["jacobian"]),
         (
             {"penalty": Call("jacobian", keywords={"target": 0})},
             "E0502",
-            ["jacobian(target = 0) does not fit: target = 0", "above 0"],
+            ["the target of `train.penalty` is a positive number, not `0`"],
         ),
         ({"penalty": 3}, "E0502", ["jacobian(target = 1e-4)"]),
-        ({"gate": [Fraction(1), Fraction(2)]}, "E0502", ["train.gate = [1, 2] does not fit", "a number above 0"]),
+        ({"gate": [Fraction(1), Fraction(2)]}, "E0502", ["`train.gate` is a positive number, not `[1, 2]`"]),
         ({"betas": [Fraction(1, 3), 2]}, "E0502", ["[1/3, 2]"]),
-        ({"lr": Call("periodic", (Fraction(1, 10),))}, "E0502", ["periodic(0.1)"]),
+        ({"lr": Call("periodic", {"length": Fraction(1, 10)})}, "E0502", ["periodic(length = 0.1)"]),
         ({"dtype": "float16"}, "E0502", ["one of float32, float64"]),
         ({"seed": 10**30}, "E0502", ["to 9223372036854775807"]),
         ({"steps": 10, "epochs": 2}, "E0503", ["steps and epochs"]),
@@ -95,7 +92,7 @@ def test_refuses(settings: dict[str, Any], code: str, parts: list[str]) -> None:
 def test_all_faults_at_once() -> None:
     settings = {"gate": -2, "steps": 3, "epochs": 2, "lr.W": "x", "lrr": 1, "batch": 7}
     settings |= {"metrics": ["mse", "f1"], "best": "top", "rule": "bp"}
-    found = faults(settings, ["mse"], ["ep", "bptt"])
+    _, found = read_train(settings, {"metric": ["mse"]}, ["ep", "bptt"])
     assert [(fault.key, fault.code) for fault in found] == [
         ("gate", "E0502"),
         ("lr.W", "E0502"),
@@ -105,26 +102,11 @@ def test_all_faults_at_once() -> None:
         ("best", "E0501"),
         ("rule", "E0501"),
     ]
-    assert faults({"batch": 7, "best": "residual", "metrics": ["mse"], "rule": "ep"}, ["mse"], ["ep"]) == []
+    fine = {"batch": 7, "best": "residual", "metrics": ["mse"], "rule": "ep"}
+    assert read_train(fine, {"metric": ["mse"]}, ["ep"])[1] == []
 
 
 def test_length_in_steps_or_epochs() -> None:
     assert TrainOptions.from_settings({"epochs": 3}).total_steps(7) == 21
     assert TrainOptions.from_settings({"steps": 5}).total_steps(7) == 5
     assert TrainOptions.from_settings({"epochs": 3}).with_steps(8).total_steps(7) == 8
-
-
-def test_options_import_no_torch() -> None:
-    import subprocess
-    import sys
-
-    code = "import sys, energyc.train.options; sys.exit('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
-
-
-def test_the_page_lists_every_setting() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "training.md").read_text(encoding="utf-8")
-    table = page.split("## Settings")[1].split("## One update")[0]
-    cells = [row.split("|")[1] for row in table.splitlines() if row.startswith("| `")]
-    names = {name for cell in cells for name in re.findall(r"`([\w.]+)`", cell)}
-    assert names == {*train_options._READERS, *train_options._COMPOSED, "lr.PARAM"}

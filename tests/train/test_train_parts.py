@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 import torch
 
-from energyc.data.schema import Call
 from energyc.diagnostics import UserError
+from energyc.settings import Call
+from energyc.settings.train import OPTIMIZERS, Penalty, TrainOptions
 from energyc.train.feeds import Feed, Feeds
 from energyc.train.learner import Learner
 from energyc.train.network import Tensors, learnable
 from energyc.train.optimizers import make_optimizer, pack, unpack
-from energyc.train.options import OPTIMIZERS, Penalty, TrainOptions
 from energyc.train.order import Order, key_noise, spread
 from energyc.train.penalty import Controller
 from energyc.train.schedule import rate_factor

@@ -16,8 +16,8 @@ import torch
 from torch import Tensor, nn
 
 from energyc.data.schema import FieldSchema, Schema
+from energyc.settings import TrainOptions
 from energyc.train.feeds import Feeds
-from energyc.train.options import TrainOptions
 from energyc.train.session import Session
 
 Tensors = dict[str, Tensor]

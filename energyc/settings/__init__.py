@@ -1,0 +1,17 @@
+"""Every setting of a spec: its type and bounds, its default, its unit and its meaning, in one table.
+
+A block of settings is a frozen dataclass, and its fields are the table: ``Relax`` and ``Nudge`` for the two phases,
+``TrainOptions`` for a training run. ``read`` checks what a spec or a run folder says against it, and the tables of the
+documentation are made from it.
+
+It knows what a setting may be; what comes of it is a matter for ``emit`` and ``train``.
+
+Imports: ``diagnostics``.
+"""
+
+from energyc.settings.phases import Nudge, Relax
+from energyc.settings.table import Fault, read, table
+from energyc.settings.train import TrainOptions
+from energyc.settings.values import Call, written
+
+__all__ = ["Call", "Fault", "Nudge", "Relax", "TrainOptions", "read", "table", "written"]
