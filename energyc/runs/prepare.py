@@ -105,5 +105,5 @@ def reopen(run: Path, *, steps: int | None = None, data: Sequence[str] = (), dev
     compiled = emit(network, [saved.rule, "implicit"])
     paths = saved.data_paths(data_paths(network, data))
     datasets = open_data(network, paths, options.seed)
-    where = device or str(saved.info.get("device", "cpu"))
+    where = device or saved.info.get("device", "cpu")
     return Prepared(saved.source, Choices(), network, compiled, options, datasets, paths, where)

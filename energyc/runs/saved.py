@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Literal
 
 from energyc.diagnostics import Source, UserError
 from energyc.settings import TrainOptions
 from energyc.train.checkpoint import Checkpoint, load_best, load_last
 from energyc.train.folder import RunFolder
+from energyc.train.formats import RunInfo
 from energyc.train.metrics_log import Row, read_rows
 from energyc.train.network import Network
 from energyc.train.snapshot import restore
@@ -25,7 +26,7 @@ class SavedRun:
     """A run on disk."""
 
     folder: RunFolder
-    info: Mapping[str, Any]
+    info: RunInfo
 
     @cached_property
     def options(self) -> TrainOptions:
@@ -35,7 +36,7 @@ class SavedRun:
     @property
     def rule(self) -> str:
         """The rule that it is trained by."""
-        return str(self.info.get("rule") or self.options.trained_by)
+        return self.info.get("rule") or self.options.trained_by
 
     @cached_property
     def source(self) -> Source:
@@ -53,7 +54,7 @@ class SavedRun:
 
     def data_paths(self, moved: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
         """The paths of its data; ``moved`` are where bindings lie now. Raises UserError E0913 for one that is gone."""
-        recorded = {str(name): str(path) for name, path in dict(self.info.get("data", {})).items()}
+        recorded = self.info.get("data", {})
         for name, path in recorded.items():
             if name not in moved and not Path(path).exists():
                 message = f"{self.folder.path} was made with the data {name} from {path}, and nothing is there now"

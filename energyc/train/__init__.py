@@ -14,5 +14,6 @@
 
 It trains whatever keeps these interfaces; specs and the compiler are unknown to it.
 
-Imports: ``data``, ``diagnostics``, ``settings``; libraries: ``numpy``, ``rich``, ``safetensors``, ``torch``.
+Imports: ``data``, ``diagnostics``, ``settings``; libraries: ``numpy``, ``pydantic``, ``rich``, ``safetensors``,
+``torch``, ``typing_extensions``.
 """

@@ -20,6 +20,7 @@ from torch import Tensor
 
 from energyc.diagnostics import UserError
 from energyc.train.disk import sync_folder, write_bytes
+from energyc.train.formats import Manifest, State, parse
 
 Notify = Callable[[str], None]
 MANIFEST = "manifest.json"
@@ -65,11 +66,11 @@ def save(folder: Path, checkpoint: Checkpoint) -> Path:
 def load(path: Path) -> Checkpoint:
     """Read a checkpoint and compare every hash. Raises Damaged."""
     try:
-        manifest = json.loads((path / MANIFEST).read_bytes())
+        manifest = parse(Manifest, (path / MANIFEST).read_bytes())
         files = {name: _verified(path / name, digest) for name, digest in manifest["files"].items()}
         tensors = {kind: safetensors.torch.load(files[f"{kind}.safetensors"]) for kind in _KINDS}
-        return Checkpoint(step=int(manifest["step"]), **tensors, state=json.loads(files["state.json"]))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, safetensors.SafetensorError) as error:
+        return Checkpoint(step=manifest["step"], **tensors, state=parse(State, files["state.json"]))
+    except (OSError, ValueError, KeyError, TypeError, safetensors.SafetensorError) as error:
         raise Damaged(f"{path.name}: {error}") from error
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from energyc.diagnostics import UserError
 from energyc.train.disk import replace_bytes
+from energyc.train.formats import Malformed, RunInfo, parse
 
 
 @dataclass(frozen=True)
@@ -67,15 +68,15 @@ class RunFolder:
         """The folder of one seed."""
         return self.path / f"seed-{seed}"
 
-    def read_info(self) -> dict[str, Any]:
+    def read_info(self) -> RunInfo:
         """What ``run.json`` says. Raises UserError E0511 where this is no run."""
         try:
-            info = json.loads(self.info.read_bytes())
-        except (OSError, ValueError) as error:
-            raise UserError(f"{self.path} is no run folder: {_why(error)}", code="E0511", help=_EXPECTED) from None
-        if not isinstance(info, dict):
-            raise UserError(f"{self.path} is no run folder: run.json is no object", code="E0511", help=_EXPECTED)
-        return info
+            return parse(RunInfo, self.info.read_bytes())
+        except OSError as error:
+            reason = error.strerror or str(error)
+        except Malformed as error:
+            reason = f"run.json: {error}"
+        raise UserError(f"{self.path} is no run folder: {reason}", code="E0511", help=_EXPECTED)
 
     def write_info(self, info: Mapping[str, Any]) -> None:
         """Replace ``run.json``. Raises OSError."""
@@ -106,9 +107,6 @@ def claim(path: Path) -> RunFolder:
         for place in (path, folder.checkpoints, folder.pictures):
             place.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UserError(f"cannot make {path}: {_why(error)}", code="E0513", help="choose another --out") from None
+        reason = error.strerror or str(error)
+        raise UserError(f"cannot make {path}: {reason}", code="E0513", help="choose another --out") from None
     return folder
-
-
-def _why(error: Exception) -> str:
-    return error.strerror or str(error) if isinstance(error, OSError) else "run.json is not readable"

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from energyc.train.disk import replace_bytes
+from energyc.train.formats import Malformed, parse
+from energyc.train.formats import Row as StoredRow
 
 Row = dict[str, Any]
 
@@ -26,7 +28,7 @@ class MetricsLog:
 
     def truncate(self, step: int) -> None:
         """Drop the rows after update ``step``, and a last line that a kill left unfinished."""
-        kept = [line for line, row in _lines(self._path) if row.get("step", 0) <= step]
+        kept = [line for line, row in _lines(self._path) if row["step"] <= step]
         replace_bytes(self._path, "".join(line + "\n" for line in kept).encode())
 
 
@@ -41,11 +43,9 @@ def _lines(path: Path) -> list[tuple[str, Row]]:
     found = []
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
         try:
-            row = json.loads(line)
-        except ValueError:
+            found.append((line, dict(parse(StoredRow, line))))
+        except Malformed:
             continue
-        if isinstance(row, dict):
-            found.append((line, row))
     return found
 
 

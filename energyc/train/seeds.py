@@ -16,6 +16,8 @@ from energyc.settings.train import ALWAYS_MEASURED
 from energyc.train.checkpoint import steps
 from energyc.train.disk import replace_bytes, writing
 from energyc.train.folder import RunFolder, refuse_taken
+from energyc.train.formats import Malformed, parse
+from energyc.train.formats import Summary as StoredSummary
 from energyc.train.loop import train
 from energyc.train.numbers import spread
 from energyc.train.outcome import Interrupted, Numbers, Outcome
@@ -50,9 +52,8 @@ def train_seeds(
 def read_summary(out: Path) -> Summary:
     """The summary of a folder of seeds. Raises UserError E0511 where there is none."""
     try:
-        summary = json.loads(RunFolder(out).summary.read_bytes())
-        return {**summary, "seeds": [int(seed) for seed in summary["seeds"]]}
-    except (OSError, ValueError, KeyError, TypeError):
+        return dict(parse(StoredSummary, RunFolder(out).summary.read_bytes()))
+    except (OSError, Malformed):
         message = f"{out} holds no runs of several seeds"
         raise UserError(message, code="E0511", help="give a folder that energyc train --seeds made") from None
 

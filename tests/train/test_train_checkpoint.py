@@ -18,7 +18,7 @@ from tests.train.tiny import make_session
 
 
 def example(step: int, best: int | None = None) -> Checkpoint:
-    state = {"best": None if best is None else {"step": best}}
+    state = {"best": None if best is None else {"step": best, "value": 0.5, "numbers": {"cost": 0.5}}}
     return Checkpoint(step, {"W": torch.full((2, 3), float(step))}, {}, {"W.step": torch.tensor(float(step))}, state)
 
 

@@ -1,0 +1,113 @@
+"""The files of a run folder as they lie on disk, and the one place that checks what is read from them.
+
+A run folder may have been edited, damaged or sent by someone else. Keys that are not named here are kept as they are:
+those of other versions, and what a checkpoint carries for the module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from functools import cache
+from typing import Annotated, Any, NotRequired, TypeVar, cast
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
+from typing_extensions import TypedDict
+
+Step = Annotated[int, Field(ge=0, lt=2**63)]
+Numbers = dict[str, int | float | None]
+OPEN = ConfigDict(extra="allow")
+
+
+@with_config(OPEN)
+class Measured(TypedDict):
+    """An evaluation: after which update, and the held-out numbers."""
+
+    step: Step
+    numbers: Numbers
+
+
+@with_config(OPEN)
+class Best(TypedDict):
+    """The best evaluation so far, and the value that decided it."""
+
+    step: Step
+    value: int | float
+    numbers: Numbers
+
+
+@with_config(OPEN)
+class State(TypedDict, total=False):
+    """``state.json`` of a checkpoint: what continuing needs beside the tensors."""
+
+    epoch: int
+    position: int
+    samples: int
+    seed: int
+    best: Best | None
+    evaluated: Measured | None
+    idle: int
+    partial: int
+    controller: dict[str, float | None] | None
+    beta: float | None
+    extra: dict[str, Any]
+
+
+@with_config(OPEN)
+class Manifest(TypedDict):
+    """``manifest.json`` of a checkpoint: its step, and the SHA-256 of each of its files."""
+
+    step: Step
+    files: dict[str, str]
+
+
+@with_config(OPEN)
+class RunInfo(TypedDict, total=False):
+    """``run.json``: what a run was made of and how it is trained."""
+
+    network: str
+    rule: str
+    options: dict[str, Any]
+    steps: Step
+    device: str
+    data: dict[str, str]
+    made_of: dict[str, Any]
+
+
+@with_config(OPEN)
+class Row(TypedDict):
+    """A line of ``metrics.jsonl`` or ``timings.jsonl``; it has numbers under further names."""
+
+    step: Step
+    kind: NotRequired[str]
+    cost: NotRequired[float | None]
+    residual: NotRequired[float | None]
+    residual_max: NotRequired[float | None]
+
+
+@with_config(OPEN)
+class Summary(TypedDict):
+    """``summary.json`` of a folder of seeds."""
+
+    seeds: list[int]
+
+
+class Malformed(ValueError):
+    """A file that is no JSON, or that has a value of another type; says where and what is wrong."""
+
+
+T = TypeVar("T")
+
+
+def parse(form: type[T], content: str | bytes) -> T:
+    """The content of a file of this form. Raises Malformed."""
+    try:
+        return cast(T, _adapter(cast(Hashable, form)).validate_json(content, strict=True))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        raise Malformed(f"{place}: {first['msg']}" if place else first["msg"]) from None
+
+
+@cache
+def _adapter(form: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(form)
