@@ -42,12 +42,12 @@ class BenchReport:
     timings: tuple[Timing, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """The object of ``bench --format json``."""
         timings = [{"way": t.way, "milliseconds": t.milliseconds, "ratio": t.ratio} for t in self.timings]
         return {"network": self.network, "batch": self.batch, "threads": self.threads, "timings": timings}
 
-    def written(self) -> str:
-        """A table."""
+    def to_text(self) -> str:
+        """The timings as a table."""
         head = f"{self.network}: one step, batch {self.batch}, float32, {self.threads} thread{'s' * (self.threads > 1)}"
         width = max(len(t.way) for t in self.timings)
         rows = (f"  {t.way:<{width}}  {t.milliseconds:10.3f} ms  {t.ratio:6.2f}" for t in self.timings)
@@ -116,7 +116,7 @@ def _step(net: Any, states: Sequence[Tensor], clamps: dict[str, Tensor]) -> Way:
 
 
 def _by_autograd(net: Any, states: Sequence[Tensor], clamps: dict[str, Tensor]) -> Way:
-    """A step as one takes it who has the energy alone."""
+    """A step by autograd of the energy, as one would write it by hand."""
     fixed = prepared(net, clamps)
 
     def step() -> list[Tensor]:

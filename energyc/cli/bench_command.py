@@ -16,18 +16,15 @@ if TYPE_CHECKING:
 @click.command("bench")
 @spec_argument
 @click.option("--batch", metavar="N", type=click.IntRange(min=1), default=16, help="Samples in a batch.")
-@click.option("--seconds", metavar="X", type=Finite(min=0), default=5.0, help="How long to measure.")
-@click.option("--threads", metavar="N", type=click.IntRange(min=1), default=1, help="Threads of torch.")
+@click.option("--seconds", metavar="X", type=Finite(min=0), default=5.0, help="Time to spend measuring.")
+@click.option("--threads", metavar="N", type=click.IntRange(min=1), default=1, help="Number of torch threads.")
 @spec_options
 @output_options
 def command(spec: str, batch: int, seconds: float, threads: int, choices: Choices, console: Console) -> None:
-    """Time a step of SPEC: as generated, without passes, and by autograd of its energy."""
+    """Time a step of SPEC: as generated, without optimisation passes, and by autograd of its energy."""
     from energyc import pipeline
     from energyc.bench.step import bench
 
     network = pipeline.resolve(pipeline.read(spec), choices)
     report = bench(network, batch=batch, seconds=seconds, threads=threads)
-    if console.is_json:
-        console.write_json(report.to_json())
-    else:
-        console.write(report.written())
+    console.result(report.to_json(), report.to_text())

@@ -19,20 +19,20 @@ if TYPE_CHECKING:
 @spec_options
 @output_options
 def command(spec: str, choices: Choices, console: Console) -> None:
-    """Type SPEC, and say what is known of it.
+    """Type-check SPEC and report what is known about it.
 
-    Every term's class with its evidence, the rules' verdicts, counts of params and operations a step.
+    The class of every term with its evidence, the verdict on every rule, the params and the operations of a step.
     """
     from energyc.diagnostics import SpecError
     from energyc.pipeline import read
     from energyc.report.check import check_source
-    from energyc.report.check_text import written
+    from energyc.report.check_text import render_check
 
     report = check_source(read(spec), choices)
     if console.is_json:
         console.write_json(report.to_json())
     elif report.ok:
-        console.write(written(report, console.colors(sys.stdout)))
+        console.write(render_check(report, console.colors(sys.stdout)))
     if report.diagnostics and not console.is_json and not (report.ok and console.quiet):
         console.diagnostics(SpecError(report.source, report.diagnostics))
     if not report.ok:

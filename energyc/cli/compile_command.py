@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @click.command("compile")
 @spec_argument
-@click.option("-o", "out", metavar="DIR", type=click.Path(file_okay=False), default=".", help="Where the modules go.")
+@click.option("-o", "out", metavar="DIR", type=click.Path(file_okay=False), default=".", help="The output folder.")
 @click.option(
     "--target",
     "targets",
@@ -47,7 +47,7 @@ def command(
     from energyc import pipeline
 
     modules = pipeline.compile_spec(spec, choices, targets=targets, rules=rules or None, runtime=runtime)
-    paths = [_written(Path(out), module.file_name, module.text) for module in modules]
+    paths = [_write_module(Path(out), module.file_name, module.text) for module in modules]
     if console.is_json:
         files = [
             {"target": m.target, "path": str(p), "class": m.class_name} for m, p in zip(modules, paths, strict=True)
@@ -57,7 +57,7 @@ def command(
         console.write("\n".join(map(str, paths)))
 
 
-def _written(folder: Path, name: str, text: str) -> Path:
+def _write_module(folder: Path, name: str, text: str) -> Path:
     from energyc.cli.files import write_text
 
     return write_text(folder / name, text)

@@ -1,4 +1,4 @@
-"""Where a command writes: results to standard output, what is said beside them to standard error."""
+"""Where a command writes: results to standard output, notes and errors to standard error."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ROW = re.compile(r"\[\n([-+.,\deE\s]+)\]")
 
 
 class Exit(Exception):
-    """The end of a command with a status; everything has been said."""
+    """The end of a command, with its exit status; its messages have been written."""
 
     def __init__(self, status: int) -> None:
         super().__init__(status)
@@ -30,22 +30,22 @@ class Exit(Exception):
 
 @dataclass(frozen=True)
 class Console:
-    """How a command speaks: ``form`` is ``text`` or ``json``, ``color`` ``auto``, ``always`` or ``never``."""
+    """The output of a command: ``form`` is ``text`` or ``json``, ``color`` is ``auto``, ``always`` or ``never``."""
 
     form: str = "text"
     quiet: bool = False
     color: str = "auto"
 
     @staticmethod
-    def early(arguments: Sequence[str]) -> Console:
-        """From the raw arguments, for errors that come before or beside a command's own console."""
+    def from_arguments(arguments: Sequence[str]) -> Console:
+        """The console for errors that a command's own console cannot report, from the raw arguments."""
 
-        def last(option: str, default: str) -> str:
-            values = [b for a, b in pairwise(arguments) if a == option]
-            values += [a.partition("=")[2] for a in arguments if a.startswith(option + "=")]
+        def option(name: str, default: str) -> str:
+            values = [b for a, b in pairwise(arguments) if a == name]
+            values += [a.partition("=")[2] for a in arguments if a.startswith(name + "=")]
             return values[-1] if values else default
 
-        return Console(last("--format", "text"), "--quiet" in arguments, last("--color", "auto"))
+        return Console(option("--format", "text"), "--quiet" in arguments, option("--color", "auto"))
 
     @property
     def is_json(self) -> bool:
@@ -53,31 +53,38 @@ class Console:
         return self.form == "json"
 
     def colors(self, stream: TextIO) -> bool:
-        """Whether to colour what goes to a stream (NO_COLOR is honoured unless colour is asked for)."""
+        """Whether to colour a stream. NO_COLOR counts unless ``color`` is ``always``."""
         if self.color != "auto":
             return self.color == "always"
         return stream.isatty() and not os.environ.get("NO_COLOR")
 
     # ------------------------------------------------------------ results
 
+    def result(self, data: Any, text: str) -> None:
+        """A result: ``data`` where results are JSON, else ``text``."""
+        if self.is_json:
+            self.write_json(data)
+        else:
+            self.write(text)
+
     def write(self, text: str) -> None:
-        """A result."""
+        """Text to standard output."""
         click.echo(text, nl=not text.endswith("\n"), color=True)
 
     def write_json(self, value: Any) -> None:
-        """A result as JSON, a row of numbers on a line."""
+        """JSON to standard output, an array of numbers on a line."""
         text = json.dumps(_finite(value), indent=2, default=str, allow_nan=False)
         click.echo(_ROW.sub(lambda row: f"[{' '.join(row[1].split())}]", text))
 
-    # ------------------------------------------------------------ beside them
+    # ------------------------------------------------------------ notes and errors
 
     def note(self, text: str) -> None:
-        """Something worth knowing; not said when quiet."""
+        """A note, which ``--quiet`` drops."""
         if not self.quiet:
             click.echo(text, err=True, color=True)
 
     def diagnostics(self, error: SpecError) -> None:
-        """Diagnostics of a spec, for people."""
+        """Diagnostics of a spec, as text."""
         click.echo(render_text(error.diagnostics, error.source, self.colors(sys.stderr)), err=True, color=True)
         click.echo("\n" + summary(error.diagnostics), err=True)
 
@@ -98,7 +105,7 @@ class Console:
             click.echo(render_user_error(error, self.colors(sys.stderr)), err=True, color=True)
 
     def stopped(self, data: Mapping[str, Any], help_text: str | None) -> None:
-        """A run that ended before its time; ``data`` has its ``message``."""
+        """A training run that stopped early; ``data`` has its ``message``."""
         if self.is_json:
             self.write_json({**data, "help": help_text})
             return
@@ -107,7 +114,7 @@ class Console:
             click.echo(f"  = help: {help_text}", err=True)
 
     def bug(self, stage: str, subject: str, cause: str, remedy: str) -> None:
-        """A mistake of ours."""
+        """An internal error."""
         from energyc.version import __version__
 
         head = click.style("internal error", fg="red", bold=True) if self.colors(sys.stderr) else "internal error"
@@ -117,7 +124,7 @@ class Console:
 
 
 def _finite(value: Any) -> Any:
-    """JSON has no NaN and no infinity: null stands for them."""
+    """A value with null for NaN and infinity, which JSON does not have."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):

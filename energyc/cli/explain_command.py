@@ -22,7 +22,7 @@ FORMS = {".md": "markdown", ".txt": "markdown", ".tex": "latex", ".html": "html"
 @spec_options
 @output_options
 def command(spec: str, out: str | None, choices: Choices, console: Console) -> None:
-    """The derivations and the model table of SPEC or RUN: Markdown, or what FILE's ending says."""
+    """Write the derivations and the model table of SPEC or RUN, as Markdown or as the ending of FILE says."""
     from energyc import pipeline
     from energyc.cli.files import write_text
     from energyc.diagnostics import UserError
@@ -31,12 +31,10 @@ def command(spec: str, out: str | None, choices: Choices, console: Console) -> N
 
     form = "markdown" if out is None else FORMS.get(Path(out).suffix)
     if form is None:
-        raise UserError(f"{out} has no ending that is known", code="E0907", help=f"one of {', '.join(FORMS)}")
+        raise UserError(f"{out} has no known ending", code="E0907", help=f"use one of {', '.join(FORMS)}")
     source = pipeline.read(Path(spec) / "spec.energy") if is_run(spec) else read_spec(spec)
     text = explain(pipeline.resolve(source, choices), form)
     if out is not None:
         console.write(str(write_text(Path(out), text)))
-    elif console.is_json:
-        console.write_json({"text": text})
     else:
-        console.write(text)
+        console.result({"text": text}, text)

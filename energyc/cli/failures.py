@@ -1,4 +1,4 @@
-"""How a command can end: each exception is one exit status and one text; a traceback only under ``--debug``."""
+"""The exit status and the message of every way a command can end; a traceback only under ``--debug``."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from energyc.cli.console import Console, Exit
 from energyc.diagnostics import CompilerBug, SpecError, UserError
 
 DONE, WRONG, DIVERGED, UNFAITHFUL, BUG, INTERRUPTED = 0, 1, 3, 4, 70, 130  # 2, wrong usage, is of click
-#: Of what is shown of an error of ours.
+#: The longest message of an internal error that is shown.
 LONGEST = 400
 REPORT = "Please report it with the spec and the output of the same command under --debug."
 
 
 def guarded(group: click.Command, arguments: Sequence[str] | None) -> int:
-    """Run a command and turn what it raises into an exit status."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    console = Console.early(given)
+    """Run a command; an exception becomes a message and an exit status."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    console = Console.from_arguments(words)
     try:
-        group.main(given, prog_name="energyc", standalone_mode=False)
+        group.main(words, prog_name="energyc", standalone_mode=False)
         sys.stdout.flush()
         return DONE
     except Exit as end:
@@ -41,13 +41,13 @@ def guarded(group: click.Command, arguments: Sequence[str] | None) -> int:
     except BrokenPipeError:
         return _broken_pipe()
     except Exception as error:
-        if "--debug" in given:
+        if "--debug" in words:
             _traceback(error)
-        return _told(error, console)
+        return _report(error, console)
 
 
-def _told(error: Exception, console: Console) -> int:
-    """Say what happened; the status that it means."""
+def _report(error: Exception, console: Console) -> int:
+    """Write the message of an exception, and give its exit status."""
     match error:
         case SpecError():
             console.spec_error(error)
@@ -56,21 +56,21 @@ def _told(error: Exception, console: Console) -> int:
             console.user_error(error)
             return WRONG
     name, stopped = type(error).__name__, cast(Any, error)
-    if name in ("Interrupted", "Diverged"):  # of energyc.train, which is not imported for their sake
+    if name in ("Interrupted", "Diverged"):  # from energyc.train, whose import would load torch
         console.stopped(stopped.to_json(), stopped.help)
         return INTERRUPTED if name == "Interrupted" else DIVERGED
-    _our_bug(error, console)
+    _report_bug(error, console)
     return BUG
 
 
-def _our_bug(error: Exception, console: Console) -> None:
+def _report_bug(error: Exception, console: Console) -> None:
     stage = error.stage if isinstance(error, CompilerBug) else "run"
     subject = error.subject if isinstance(error, CompilerBug) else " ".join(sys.argv[1:])
     cause: Any = error.error if isinstance(error, CompilerBug) else error
-    console.bug(stage, subject, f"{type(cause).__name__}: {_short(str(cause))}", REPORT)
+    console.bug(stage, subject, f"{type(cause).__name__}: {_shortened(str(cause))}", REPORT)
 
 
-def _short(text: str) -> str:
+def _shortened(text: str) -> str:
     return text if len(text) <= LONGEST else text[:LONGEST] + "..."
 
 
@@ -81,7 +81,7 @@ def _traceback(error: Exception) -> None:
 
 
 def _broken_pipe() -> int:
-    """The reader went away (``energyc show ... | head``): that is no failure of ours."""
+    """The reader has closed the pipe (``energyc show ... | head``), which is no error."""
     with contextlib.suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 128 + signal.SIGPIPE

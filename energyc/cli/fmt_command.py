@@ -12,10 +12,10 @@ from energyc.cli.options import output_options
 
 @click.command("fmt")
 @click.argument("specs", metavar="SPEC...", type=click.Path(allow_dash=True), nargs=-1, required=True)
-@click.option("--check", is_flag=True, help="Change nothing; exit status 1 where a file would change.")
+@click.option("--check", is_flag=True, help="Change nothing; exit with status 1 if a file would change.")
 @output_options
 def command(specs: tuple[str, ...], check: bool, console: Console) -> None:
-    """Lay SPEC out canonically, in place; `-` reads standard input and writes standard output."""
+    """Format SPEC in place; `-` reads standard input and writes standard output."""
     from energyc.cli.files import write_text
     from energyc.diagnostics import stage
     from energyc.syntax import format_spec, read_source
@@ -34,6 +34,6 @@ def command(specs: tuple[str, ...], check: bool, console: Console) -> None:
     if console.is_json:
         console.write_json({"changed": changed})
     elif changed:
-        console.note("\n".join(f"{'would lay out' if check else 'laid out'} {spec}" for spec in changed))
+        console.note("\n".join(f"{'would format' if check else 'formatted'} {spec}" for spec in changed))
     if check and changed:
         raise Exit(1)

@@ -1,4 +1,4 @@
-"""The group of commands. A command's module is imported only when it is asked for."""
+"""The group of commands. A command's module is imported only when it is called."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from energyc.version import __version__
 #: Command -> what it does; its module is ``energyc.cli.COMMAND_command``.
 COMMANDS: Mapping[str, str] = MappingProxyType(
     {
-        "check": "Type a spec: classes with evidence, rules, counts.",
+        "check": "Type-check a spec: classes with evidence, rules, counts.",
         "compile": "Write one self-contained module for each target.",
         "train": "Train a network into a run folder, or resume a run.",
-        "eval": "Metrics of a run's best checkpoint.",
-        "verify": "Fidelity of each rule's gradient.",
+        "eval": "Evaluate a run's best checkpoint.",
+        "verify": "Measure each rule's gradient against the exact one.",
         "show": "Print any stage of the pipeline.",
-        "explain": "The derivations and the model table, readable.",
+        "explain": "Write the derivations and the model table as a document.",
         "plot": "Draw the pictures of a run.",
-        "fmt": "Lay a spec out canonically; comments survive.",
+        "fmt": "Format a spec; comments are kept.",
         "new": "Write a starting spec.",
-        "sample": "Text from a language model.",
-        "bench": "Speed beside alternatives.",
+        "sample": "Draw text from a language model.",
+        "bench": "Time a step, and other ways to take it.",
         "lsp": "The language server.",
     }
 )
 
 
 class Commands(click.Group):
-    """Finds commands by name without importing the others."""
+    """Finds a command by its name without importing the others."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """All names, in the order of use."""
+        """All names, in the order of ``--help``."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -55,7 +55,7 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click does, with the nearest name where there is no such command."""
+        """As click does; an unknown command is answered with the nearest one."""
         name = args[0] if args else ""
         meant = near(name, COMMANDS)
         if name not in COMMANDS and not name.startswith("-") and meant:
@@ -68,8 +68,8 @@ class Commands(click.Group):
 def energyc() -> None:
     """Compile energy-based networks: from the equations of a paper to PyTorch that trains by equilibrium propagation.
 
-    Exit status: 0 done; 1 the spec, the data or a value is wrong; 2 wrong usage; 3 training diverged;
-    4 a rule is not faithful; 70 our bug; 130 interrupted.
+    Exit status: 0 done; 1 an error in the spec, the data or a value; 2 wrong usage; 3 training diverged;
+    4 a rule is not faithful; 70 an internal error; 130 interrupted.
     """
 
 

@@ -15,7 +15,7 @@ from energyc.cli.options import output_options
 @click.argument("name", metavar="NAME")
 @output_options
 def command(name: str, console: Console) -> None:
-    """Write NAME.energy: a small network that checks and trains as it is, to be changed."""
+    """Write NAME.energy: a small network to start from, which checks and trains as it is."""
     from energyc.cli.files import write_text
     from energyc.diagnostics import UserError
     from energyc.syntax.scan import RESERVED
@@ -28,10 +28,8 @@ def command(name: str, console: Console) -> None:
     if path.exists():
         raise UserError(f"{path} exists already", code="E0909", help="choose another name")
     write_text(path, _starting_spec().replace("NAME", network))
-    if console.is_json:
-        console.write_json({"path": str(path)})
-    else:
-        console.write(str(path))
+    console.result({"path": str(path)}, str(path))
+    if not console.is_json:
         console.note(f"next: energyc check {path}; energyc train {path}")
 
 

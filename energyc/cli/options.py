@@ -18,7 +18,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class Finite(click.FloatRange):
-    """A finite number in a range: without it ``nan`` and ``inf`` lie in every one that is open above."""
+    """A finite number in a range; ``nan`` and ``inf`` pass click's own range where it has no upper end."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """The number. Raises click.BadParameter."""
@@ -28,7 +28,7 @@ class Finite(click.FloatRange):
         return number
 
 
-#: What torch takes for a seed.
+#: The seeds that torch takes.
 SEED = click.IntRange(min=0, max=2**63 - 1)
 
 spec_argument = click.argument("spec", metavar="SPEC", type=click.Path(allow_dash=True))
@@ -38,12 +38,10 @@ run_argument = click.argument("run", metavar="RUN", type=click.Path())
 def output_options(function: Command) -> Command:
     """``--format``, ``--quiet``, ``--color``, ``--debug``; the command gets a ``console``."""
 
-    @click.option(
-        "--format", "form", type=click.Choice(["text", "json"]), default="text", help="How results are written."
-    )
-    @click.option("--quiet", is_flag=True, help="Say nothing beside the result.")
-    @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="When to colour.")
-    @click.option("--debug", is_flag=True, help="Tracebacks for errors.")
+    @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="The form of results.")
+    @click.option("--quiet", is_flag=True, help="Print the result only.")
+    @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="When to use colour.")
+    @click.option("--debug", is_flag=True, help="Show tracebacks of errors.")
     @wraps(function)
     def command(*args: Any, form: str, quiet: bool, color: str, debug: bool, **options: Any) -> Any:
         return function(*args, console=Console(form, quiet, color), **options)
@@ -54,9 +52,9 @@ def output_options(function: Command) -> Command:
 def spec_options(function: Command) -> Command:
     """``--preset`` and ``--set``; the command gets ``choices``."""
 
-    @click.option("--preset", metavar="P", help="A preset of the spec.")
+    @click.option("--preset", metavar="P", help="Use a preset of the spec.")
     @click.option(
-        "--set", "settings", metavar="K=V", multiple=True, help="A dim, a const, or a setting as relax.step=0.1."
+        "--set", "settings", metavar="K=V", multiple=True, help="Set a dim, a const, or a setting as in relax.step=0.1."
     )
     @wraps(function)
     def command(*args: Any, preset: str | None, settings: tuple[str, ...], **options: Any) -> Any:
@@ -66,7 +64,7 @@ def spec_options(function: Command) -> Command:
 
 
 def choices(preset: str | None, settings: tuple[str, ...]) -> Choices:
-    """What the flags choose. Raises UserError for a ``--set`` that cannot be read."""
+    """The choices of the flags. Raises UserError for a ``--set`` that cannot be read."""
     from energyc.cli.values import read_settings
     from energyc.pipeline import Choices
 
@@ -74,7 +72,7 @@ def choices(preset: str | None, settings: tuple[str, ...]) -> Choices:
 
 
 rule_option = click.option("--rule", "rules", metavar="R", multiple=True, help="A learning rule; may be repeated.")
-device_option = click.option("--device", metavar="D", default="cpu", help="Where to compute: cpu, cuda, cuda:1.")
+device_option = click.option("--device", metavar="D", default="cpu", help="The device: cpu, cuda, cuda:1.")
 data_option = click.option(
-    "--data", metavar="D", multiple=True, help="A path, or BINDING=PATH where a spec binds several."
+    "--data", metavar="D", multiple=True, help="A path, or BINDING=PATH if the spec has several bindings."
 )

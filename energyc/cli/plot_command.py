@@ -13,7 +13,7 @@ from energyc.cli.options import data_option, output_options, run_argument
 @click.command("plot")
 @run_argument
 @data_option
-@click.option("--samples", metavar="N", type=click.IntRange(min=1), default=16, help="How many test samples are drawn.")
+@click.option("--samples", metavar="N", type=click.IntRange(min=1), default=16, help="Number of test samples to draw.")
 @output_options
 def command(run: str, data: tuple[str, ...], samples: int, console: Console) -> None:
     """Draw the pictures of RUN into its folder, and print their paths."""
@@ -24,7 +24,4 @@ def command(run: str, data: tuple[str, ...], samples: int, console: Console) -> 
     folder = Path(run)
     session = None if RunFolder(folder).of_seeds else reopen(folder, data=data).session(folder)
     paths = [str(path) for path in plot_run(folder, session, samples=samples, notify=console.note)]
-    if console.is_json:
-        console.write_json({"run": run, "pictures": paths})
-    else:
-        console.write("\n".join(paths))
+    console.result({"run": run, "pictures": paths}, "\n".join(paths))

@@ -12,14 +12,14 @@ from energyc.cli.options import SEED, Finite, device_option, output_options, run
 
 @click.command("sample")
 @run_argument
-@click.option("--prompt", metavar="TEXT", default="", help="What the text begins with.")
-@click.option("--length", metavar="N", type=click.IntRange(min=1), default=400, help="Characters to draw.")
-@click.option("--temperature", metavar="X", type=Finite(min=0), default=1.0, help="0 takes the likeliest.")
-@click.option("--seed", metavar="N", type=SEED, default=0, help="Decides the draws.")
+@click.option("--prompt", metavar="TEXT", default="", help="The beginning of the text.")
+@click.option("--length", metavar="N", type=click.IntRange(min=1), default=400, help="Number of characters to draw.")
+@click.option("--temperature", metavar="X", type=Finite(min=0), default=1.0, help="0 takes the most likely.")
+@click.option("--seed", metavar="N", type=SEED, default=0, help="The random seed.")
 @device_option
 @output_options
 def command(run: str, prompt: str, length: int, temperature: float, seed: int, device: str, console: Console) -> None:
-    """Text from the language model that RUN trained, by its best checkpoint."""
+    """Draw text from the language model of RUN, at its best checkpoint."""
     from energyc.runs.sample import sample
 
     drawn = sample(

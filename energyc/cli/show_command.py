@@ -17,7 +17,7 @@ STAGES = ("tree", "network", "ir", "forces", "jacobian", "plan", "torch", "trito
 
 @click.command("show")
 @spec_argument
-@click.option("--stage", type=click.Choice(STAGES), required=True, help="Which stage of the pipeline.")
+@click.option("--stage", type=click.Choice(STAGES), required=True, help="The stage to print.")
 @rule_option
 @spec_options
 @output_options
@@ -27,7 +27,4 @@ def command(spec: str, stage: str, rules: tuple[str, ...], choices: Choices, con
     from energyc.report.show import show
 
     text = show(read(spec), stage, choices, rules or None)
-    if console.is_json:
-        console.write_json({"stage": stage, "text": text})
-    else:
-        console.write(text)
+    console.result({"stage": stage, "text": text}, text)

@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 
 @click.command("train")
 @click.argument("spec", metavar="SPEC", type=click.Path(allow_dash=True), required=False)
-@click.option("--resume", metavar="RUN", type=click.Path(), help="Go on with a run.")
+@click.option("--resume", metavar="RUN", type=click.Path(), help="Resume a run.")
 @click.option("--rule", metavar="R", help="The learning rule.")
-@click.option("--allow-biased", is_flag=True, help="Train by a rule that is biased on this network.")
+@click.option("--allow-biased", is_flag=True, help="Allow a rule that is biased on this network.")
 @data_option
 @click.option("--steps", metavar="N", type=click.IntRange(min=0), help="Updates; replaces the spec's steps or epochs.")
-@click.option("--out", metavar="RUN", type=click.Path(), help="The run's folder; runs/NAME-N where it is left out.")
-@click.option("--device", metavar="D", help="Where to compute: cpu, cuda, cuda:1.")
-@click.option("--seed", metavar="N", type=SEED, help="Decides weights, order of data and noise.")
-@click.option("--seeds", metavar="K", type=click.IntRange(min=1), help="Train K seeds; mean and deviation.")
+@click.option("--out", metavar="RUN", type=click.Path(), help="The run folder; runs/NAME-N by default.")
+@click.option("--device", metavar="D", help="The device: cpu, cuda, cuda:1.")
+@click.option("--seed", metavar="N", type=SEED, help="The seed of weights, order of data and noise.")
+@click.option("--seeds", metavar="K", type=click.IntRange(min=1), help="Train K seeds; report mean and deviation.")
 @spec_options
 @output_options
 def command(spec: str | None, resume: str | None, choices: Choices, console: Console, **flags: Any) -> None:
-    """Train the network of SPEC into a run folder, or go on with a run (--resume RUN)."""
+    """Train the network of SPEC into a run folder, or resume a run (--resume RUN)."""
     if (spec is None) == (resume is None):
         raise click.UsageError("give a SPEC to train, or --resume RUN")
     seeds = flags.pop("seeds")
@@ -43,14 +43,14 @@ def command(spec: str | None, resume: str | None, choices: Choices, console: Con
 
 
 def _refuse_changes(choices: Choices, seeds: int | None, **flags: Any) -> None:
-    """A run goes on as it was begun."""
+    """Raise UsageError for options that a resumed run cannot change."""
     given = [f"--{name.replace('_', '-')}" for name in ("rule", "out", "allow_biased") if flags[name]]
     given += ["--seed"] if flags["seed"] is not None else []
     given += ["--seeds"] if seeds is not None else []
     given += ["--preset"] if choices.preset else []
     given += ["--set"] if choices.overrides else []
     if given:
-        raise click.UsageError(f"a run goes on as it was begun: {', '.join(given)} cannot be changed by --resume")
+        raise click.UsageError(f"--resume cannot change {', '.join(given)}: a run resumes as it was started")
 
 
 def _begin(spec: str, seeds: int | None, choices: Choices, console: Console, *, out: str | None, **flags: Any) -> None:
@@ -61,12 +61,12 @@ def _begin(spec: str, seeds: int | None, choices: Choices, console: Console, *, 
     request = Request(**{**flags, "device": flags["device"] or "cpu"})
     prepared = prepare(read(spec), choices, request)
     folder = Path(out) if out else default_out(prepared.network.name)
-    _describe(prepared, console)
+    _note_run(prepared, console)
     if seeds is None:
-        _one(prepared, folder, console, resume=False)
+        _train_one_seed(prepared, folder, console, resume=False)
     else:
         first = prepared.options.seed
-        _several(prepared, range(first, first + seeds), folder, console, resume=False)
+        _train_seeds(prepared, range(first, first + seeds), folder, console, resume=False)
 
 
 def _resume(
@@ -81,30 +81,30 @@ def _resume(
         seeds = read_summary(run)["seeds"]
         first = next(path for seed in seeds if (path := folder.run(seed)).exists())
         prepared = reopen(first, steps=steps, data=data, device=device)
-        _caution(prepared, console)
-        _several(prepared, seeds, run, console, resume=True)
+        _note_warnings(prepared, console)
+        _train_seeds(prepared, seeds, run, console, resume=True)
     else:
         prepared = reopen(run, steps=steps, data=data, device=device)
-        _caution(prepared, console)
-        _one(prepared, run, console, resume=True)
+        _note_warnings(prepared, console)
+        _train_one_seed(prepared, run, console, resume=True)
 
 
-def _warnings(prepared: Prepared) -> list[str]:
+def _rule_warnings(prepared: Prepared) -> list[str]:
     from energyc.report.notes import rule_warnings
 
     return list(rule_warnings(prepared.network, prepared.compiled.classes, prepared.options.trained_by))
 
 
-def _caution(prepared: Prepared, console: Console) -> None:
-    for warning in _warnings(prepared):
+def _note_warnings(prepared: Prepared, console: Console) -> None:
+    for warning in _rule_warnings(prepared):
         console.note(f"warning: {warning}")
 
 
-def _describe(prepared: Prepared, console: Console) -> None:
+def _note_run(prepared: Prepared, console: Console) -> None:
     from energyc.data import describe
     from energyc.report.notes import idle_settings
 
-    _caution(prepared, console)
+    _note_warnings(prepared, console)
     for note in idle_settings(prepared.network, prepared.compiled.classes):
         console.note(f"note: {note}")
     for name, dataset in prepared.datasets.items():
@@ -113,31 +113,32 @@ def _describe(prepared: Prepared, console: Console) -> None:
             console.note(f"  {note}")
 
 
-def _one(prepared: Prepared, folder: Path, console: Console, *, resume: bool) -> None:
+def _train_one_seed(prepared: Prepared, folder: Path, console: Console, *, resume: bool) -> None:
     from energyc.train.loop import train
-    from energyc.train.numbers import written
+    from energyc.train.numbers import format_numbers
     from energyc.train.progress import make_reporter
 
     quiet = console.quiet or console.is_json
     outcome = train(prepared.session(folder), resume=resume, reporter=make_reporter(quiet=quiet))
-    _draw(prepared, folder, console)
+    _draw_pictures(prepared, folder, console)
     if console.is_json:
         keys = ("steps", "final", "best", "best_step", "seconds")
         numbers = {key: getattr(outcome, key) for key in keys}
-        warnings = [*_warnings(prepared), *outcome.warnings]
+        warnings = [*_rule_warnings(prepared), *outcome.warnings]
         console.write_json({"run": str(outcome.out), **numbers, "warnings": warnings})
         return
     console.write(f"{outcome.out}: {outcome.steps} steps in {outcome.seconds:.0f} s")
     if outcome.final:
-        console.write(f"  at the end: {written(outcome.final)}")
+        console.write(f"  at the end: {format_numbers(outcome.final)}")
     if outcome.best:
-        console.write(f"  best, step {outcome.best_step}: {written(outcome.best)}")
-    _warn(outcome.warnings, console)
+        console.write(f"  best, step {outcome.best_step}: {format_numbers(outcome.best)}")
+    _write_warnings(outcome.warnings, console)
 
 
-def _several(prepared: Prepared, seeds: Any, folder: Path, console: Console, *, resume: bool) -> None:
+def _train_seeds(prepared: Prepared, seeds: Any, folder: Path, console: Console, *, resume: bool) -> None:
+    from energyc.report.seeds_text import print_summary
     from energyc.train.progress import make_reporter
-    from energyc.train.seeds import summary_table, train_seeds
+    from energyc.train.seeds import train_seeds
 
     quiet = console.quiet or console.is_json
     summary = train_seeds(
@@ -148,21 +149,20 @@ def _several(prepared: Prepared, seeds: Any, folder: Path, console: Console, *, 
         reporter=make_reporter(quiet=quiet),
     )
     if console.is_json:
-        console.write_json({"run": str(folder), **summary, "warnings": [*_warnings(prepared), *summary["warnings"]]})
+        warnings = [*_rule_warnings(prepared), *summary["warnings"]]
+        console.write_json({"run": str(folder), **summary, "warnings": warnings})
         return
-    from rich.console import Console as Terminal
-
-    Terminal(no_color=not console.colors(sys.stdout)).print(summary_table(summary))
-    _warn(summary["warnings"], console)
+    print_summary(summary, color=console.colors(sys.stdout))
+    _write_warnings(summary["warnings"], console)
 
 
-def _warn(warnings: Sequence[str], console: Console) -> None:
+def _write_warnings(warnings: Sequence[str], console: Console) -> None:
     for warning in warnings:
         console.write(f"  warning: {warning}")
 
 
-def _draw(prepared: Prepared, folder: Path, console: Console) -> None:
-    """The pictures of a finished run, where matplotlib is there; a run without them is no failure."""
+def _draw_pictures(prepared: Prepared, folder: Path, console: Console) -> None:
+    """Draw the pictures of a finished run; without matplotlib there is a note in place of them."""
     from energyc.diagnostics import UserError
     from energyc.report.plots import plot_run
 

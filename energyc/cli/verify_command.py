@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from energyc.runs.saved import Which
     from energyc.verify import Verification
 
-#: Weights beyond are no longer weights that a network could have.
+#: Of the multiples of the weights that make sense.
 LARGEST_GAIN = 1e6
 GAIN = Finite(min=0, min_open=True, max=LARGEST_GAIN)
 
@@ -25,9 +25,9 @@ GAIN = Finite(min=0, min_open=True, max=LARGEST_GAIN)
 @click.command("verify")
 @click.argument("spec", metavar="SPEC|RUN", type=click.Path(allow_dash=True))
 @rule_option
-@click.option("--gain", metavar="X", type=GAIN, default=1.0, help="The weights times this; at most 1e6.")
-@click.option("--sweep", type=click.Choice(["residual", "beta"]), help="Draw quality against this.")
-@click.option("--checkpoint", type=click.Choice(["last", "best"]), help="Of RUN; last, the newest, if left out.")
+@click.option("--gain", metavar="X", type=GAIN, default=1.0, help="Multiply the weights by X, at most 1e6.")
+@click.option("--sweep", type=click.Choice(["residual", "beta"]), help="Draw the error against this.")
+@click.option("--checkpoint", type=click.Choice(["last", "best"]), help="The checkpoint of RUN; last by default.")
 @spec_options
 @output_options
 def command(
@@ -39,13 +39,13 @@ def command(
     choices: Choices,
     console: Console,
 ) -> None:
-    """Fidelity of each rule's gradient on SPEC or RUN, in the limit and as configured; why it does not settle."""
+    """Measure each rule's gradient on SPEC or RUN against the exact one, in the limit and as configured."""
     from energyc.report.verify_text import print_report
     from energyc.runs.locate import is_run
     from energyc.verify import verify
 
     if checkpoint is not None and not is_run(spec):
-        raise click.UsageError("--checkpoint is of a RUN: a SPEC has none")
+        raise click.UsageError("--checkpoint needs a RUN: a SPEC has no checkpoints")
     found = verify(
         spec,
         choices,
@@ -55,7 +55,7 @@ def command(
         checkpoint=checkpoint or "last",
         notify=console.note,
     )
-    drawn = _drawn(found, spec, sweep, console) if sweep else None
+    drawn = _draw_sweep(found, spec, sweep, console) if sweep else None
     if console.is_json:
         console.write_json(found.to_json() | ({"picture": str(drawn)} if drawn else {}))
     else:
@@ -66,7 +66,7 @@ def command(
         raise Exit(UNFAITHFUL)
 
 
-def _drawn(found: Verification, spec: str, sweep: str, console: Console) -> Path | None:
+def _draw_sweep(found: Verification, spec: str, sweep: str, console: Console) -> Path | None:
     """The picture of a sweep, in the run's folder or here; None, with a note, where it cannot be drawn."""
     from energyc.diagnostics import UserError
     from energyc.report.verify_plots import draw_sweep

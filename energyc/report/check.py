@@ -1,4 +1,4 @@
-"""What ``energyc check`` knows of a spec, as one object: for people as text, for programs as JSON."""
+"""The report of ``energyc check`` as one object, and its JSON."""
 
 from __future__ import annotations
 
@@ -158,4 +158,4 @@ def _notes(network: Network) -> Iterable[str]:
     if nudge.beta is None:
         yield "beta = auto: chosen from the sizes of z and dC/dz and the dtype's epsilon when gradients are taken"
     else:
-        yield f"beta = {nudge.beta:g}: energyc verify shows whether it stands clear of rounding in float32"
+        yield f"beta = {nudge.beta:g}: energyc verify shows whether it is well above rounding in float32"

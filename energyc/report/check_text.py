@@ -1,4 +1,4 @@
-"""The report of ``check`` for people."""
+"""The report of ``check`` as text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _STYLES = {
 _BAD = "31"
 
 
-def written(report: CheckReport, color: bool = False) -> str:
+def render_check(report: CheckReport, color: bool = False) -> str:
     """The report as text, without its diagnostics."""
 
     def paint(word: str) -> str:
@@ -59,27 +59,27 @@ def _terms(report: CheckReport, paint: Paint) -> Iterator[str]:
         label = f"  {term.name:<{width}}  {term.kind:<6}  {paint(f'{term.verdict:<{verdicts}}')}"
         yield f"{label}  {evidence(term)}".rstrip()
         yield from (f"    {line}" for line in _details(term, "= " if term.kind == "energy" else "potential "))
-        yield from (f"    would be conservative {_remedy(tie)}" for tie in term.ties)
+        yield from (f"    would be conservative {_tie_remedy(tie)}" for tie in term.ties)
     together = report.classes.together
     for found in (together, *together.parts) if together else ():
-        yield f"  {summed(found, paint)}"
-        yield from (f"    {line}" for line in (*_entries(found), *_details(found, "potential ")))
+        yield f"  {sum_evidence(found, paint)}"
+        yield from (f"    {line}" for line in (*_witness_entries(found), *_details(found, "potential ")))
 
 
 def evidence(term: TermReport | SumReport) -> str:
-    """What speaks for a class, in words."""
-    spoken = {"gradient": "written as an energy", "proof": "proved", "witness": "refuted by a witness", "none": ""}
-    words = spoken.get(term.evidence, term.evidence)
+    """The evidence for a class, in words."""
+    phrases = {"gradient": "written as an energy", "proof": "proved", "witness": "refuted by a witness", "none": ""}
+    words = phrases.get(term.evidence, term.evidence)
     return f"{words}: {entries(term.witness)}" if term.witness is not None else words
 
 
-def summed(found: SumReport, paint: Paint = str) -> str:
-    """What the sum of some terms is, and what speaks for it, without a witness' entries."""
+def sum_evidence(found: SumReport, paint: Paint = str) -> str:
+    """The class of a sum of terms and its evidence, without the entries of a witness."""
     words = evidence(replace(found, witness=None))
     return f"{', '.join(found.terms)} together: {paint(found.verdict)}" + (f" ({words})" if words else "")
 
 
-def _entries(found: SumReport) -> Iterator[str]:
+def _witness_entries(found: SumReport) -> Iterator[str]:
     if found.witness is not None:
         yield entries(found.witness)
 
@@ -93,7 +93,7 @@ def _details(term: TermReport | SumReport, potential: str) -> Iterator[str]:
     yield from (f"tried: {step}" for step in term.tried if term.verdict == "undecided")
 
 
-def _remedy(ties: str) -> str:
+def _tie_remedy(ties: str) -> str:
     """How to write ties: one of a param with itself is a symmetry, which takes the place of the param."""
     written = []
     for tie in ties.split(" and "):

@@ -45,7 +45,7 @@ Block = Heading | Paragraph | Table | Equation
 
 @dataclass(frozen=True)
 class Document:
-    """A title and what stands under it."""
+    """A title and the blocks under it."""
 
     title: str
     blocks: tuple[Block, ...]

@@ -11,16 +11,16 @@ from energyc.analysis.classes import Classes, SumReport, TermReport
 from energyc.derive import Derivation
 from energyc.diagnostics import stage
 from energyc.ir import Node
-from energyc.notation import Derivative, Notation, Reference, Total, of_network
+from energyc.notation import Derivative, Formula, Notation, Reference, Total, of_network
 from energyc.notation import name as index
 from energyc.pipeline import classify, derive
 from energyc.report.check import StateReport, check_report
-from energyc.report.check_text import evidence, summed
+from energyc.report.check_text import evidence, sum_evidence
 from energyc.report.document import Block, Document, Equation, Heading, Paragraph, Table, to_html, to_latex, to_markdown
 from energyc.report.witness_text import entries, point
 from energyc.resolve.network import Network
 
-#: How long a witness' point may be that is shown whole.
+#: The longest point of a witness that is shown in full.
 POINT = 600
 
 
@@ -106,12 +106,8 @@ def _terms(network: Network, notation: Notation) -> Iterator[Block]:
 def _forces(network: Network, derivation: Derivation, notation: Notation) -> Iterator[Block]:
     yield Heading("Force on each state")
     yield Paragraph("Minus the gradient of the energy, and the forces that are written as such.")
-    shared = notation.sharing(list(derivation.force.values()))
-    for name, node in derivation.force.items():
-        state = network.states[name].node
-        indices = notation.indices(state)
-        yield Equation(_element(f"F_{name}", indices), shared.formula(node, indices))
-    yield from _pieces(shared, list(derivation.force.values()))
+    states = {name: state.node for name, state in network.states.items()}
+    yield from _equations(notation, _named(notation, "F_", derivation.force, states))
     yield Heading("Equilibrium")
     yield Paragraph(_relaxation(network))
 
@@ -133,9 +129,9 @@ def _answers(network: Network, derivation: Derivation, notation: Notation) -> It
     costs = [network.cost] if network.cost else []
     for quantity in (*network.readouts.values(), *costs, *network.metrics.values()):
         yield Equation(_element(quantity.name, quantity.indices), notation.formula(quantity.node, quantity.indices))
-    for name, node in derivation.cost_force.items():
-        indices = notation.indices(network.states[name].node)
-        yield Equation(Derivative("C", _element(name, indices)), notation.formula(node, indices), "the nudge")
+    states = {name: state.node for name, state in network.states.items()}
+    for left, node, indices in _slopes(notation, "C", derivation.cost_force, states):
+        yield Equation(left, notation.formula(node, indices), "the nudge")
 
 
 def _updates(network: Network, derivation: Derivation, notation: Notation) -> Iterator[Block]:
@@ -144,16 +140,11 @@ def _updates(network: Network, derivation: Derivation, notation: Notation) -> It
         "Equilibrium propagation contrasts these slopes of the energy at the two nudged equilibria; "
         "each reads only the terms its param is in."
     )
-    gradients = derivation.energy_gradient
-    shared = notation.sharing(list(gradients.values()))
-    for name, node in gradients.items():
-        indices = notation.indices(network.params[name].node)
-        yield Equation(Derivative("E", _element(name, indices)), shared.formula(node, indices))
-    yield from _pieces(shared, list(gradients.values()))
+    params = {name: param.node for name, param in network.params.items()}
+    yield from _equations(notation, _slopes(notation, "E", derivation.energy_gradient, params))
     yield from _forced_updates(network, derivation, notation)
-    for name, node in derivation.cost_gradient.items():
-        indices = notation.indices(network.params[name].node)
-        yield Equation(Derivative("C", _element(name, indices)), notation.formula(node, indices), "directly")
+    for left, node, indices in _slopes(notation, "C", derivation.cost_gradient, params):
+        yield Equation(left, notation.formula(node, indices), "directly")
 
 
 def _forced_updates(network: Network, derivation: Derivation, notation: Notation) -> Iterator[Block]:
@@ -164,11 +155,8 @@ def _forced_updates(network: Network, derivation: Derivation, notation: Notation
     yield Paragraph(
         f"Forces that are written as such{also} give the slope of a.F, where a is the contrast of the equilibria."
     )
-    shared = notation.sharing(list(gradients.values()))
-    for name, node in gradients.items():
-        indices = notation.indices(network.params[name].node)
-        yield Equation(Derivative("(a.F)", _element(name, indices)), shared.formula(node, indices))
-    yield from _pieces(shared, list(gradients.values()))
+    params = {name: param.node for name, param in network.params.items()}
+    yield from _equations(notation, _slopes(notation, "(a.F)", gradients, params))
 
 
 def _correction(derivation: Derivation, notation: Notation) -> Iterator[Block]:
@@ -180,12 +168,8 @@ def _correction(derivation: Derivation, notation: Notation) -> Iterator[Block]:
     yield Paragraph(f"J is the Jacobian of {names} alone: how it moves along v, and how it pulls back a.")
     forward = derivation.pushforward(forces)
     backward = derivation.pullback(forces, derivation.states)
-    shared = notation.sharing([*forward.values(), *backward.values()])
-    for word, nodes in (("Jv", forward), ("JTa", backward)):
-        for name, node in nodes.items():
-            indices = notation.indices(derivation.states[name])
-            yield Equation(_element(f"{word}_{name}", indices), shared.formula(node, indices))
-    yield from _pieces(shared, [*forward.values(), *backward.values()])
+    moved = _named(notation, "Jv_", forward, derivation.states)
+    yield from _equations(notation, [*moved, *_named(notation, "JTa_", backward, derivation.states)])
 
 
 def _evidence(classes: Classes) -> Iterator[Block]:
@@ -196,7 +180,7 @@ def _evidence(classes: Classes) -> Iterator[Block]:
         yield from _shown(term.name, term, written=term.kind == "energy")
     together = classes.together
     for found in (together, *together.parts) if together else ():
-        yield Paragraph(summed(found) + ".")
+        yield Paragraph(sum_evidence(found) + ".")
         yield from _shown(", ".join(found.terms), found)
 
 
@@ -209,12 +193,32 @@ def _shown(name: str, found: TermReport | SumReport, written: bool = False) -> I
         yield Paragraph(f"Potential of {name}: {found.potential}{defined}.")
 
 
-def _pieces(notation: Notation, roots: Sequence[Node]) -> Iterator[Block]:
-    pieces = notation.definitions(roots)
+#: The left side of an equation, the node on its right, and the names of its indices.
+Side = tuple[Formula, Node, Sequence[str]]
+
+
+def _named(
+    notation: Notation, prefix: str, nodes: Mapping[str, Node], axes: Mapping[str, Node]
+) -> list[tuple[Reference, Node, Sequence[str]]]:
+    """``F_s[j]`` for each node, with the indices of the node of the same name in ``axes``."""
+    indices = {name: notation.indices(axes[name]) for name in nodes}
+    return [(_element(f"{prefix}{name}", indices[name]), node, indices[name]) for name, node in nodes.items()]
+
+
+def _slopes(notation: Notation, of: str, nodes: Mapping[str, Node], params: Mapping[str, Node]) -> list[Side]:
+    """``dE/dW[i,j]`` for each node."""
+    return [(Derivative(of, left), node, indices) for left, node, indices in _named(notation, "", nodes, params)]
+
+
+def _equations(notation: Notation, sides: Sequence[Side]) -> Iterator[Block]:
+    """An equation for each side, and the definitions of what several of them share."""
+    roots = [node for _, node, _ in sides]
+    shared = notation.sharing(roots)
+    yield from (Equation(left, shared.formula(node, indices)) for left, node, indices in sides)
+    pieces = shared.definitions(roots)
     if pieces:
         yield Paragraph("where")
-    for piece in pieces:
-        yield Equation(_element(piece.name, piece.indices), piece.formula)
+    yield from (Equation(_element(piece.name, piece.indices), piece.formula) for piece in pieces)
 
 
 def _rules(classes: Classes) -> Iterator[Block]:

@@ -23,21 +23,21 @@ def chosen_rule(network: Network, classes: Classes) -> Iterator[str]:
     rule = None if name is None else classes.rules.get(name)
     if rule is None:
         return
-    asked = f"train.rule = {name}"
+    setting = f"train.rule = {name}"
     instead = f" (use {rule.use_instead})" if rule.use_instead else ""
     allowed = network.train.allow_biased
     match rule.verdict:
         case "inadmissible":
-            yield f"{asked} is inadmissible on {network.name} ({rule.why}): train refuses it{instead}"
+            yield f"{setting} is inadmissible on {network.name} ({rule.why}): train refuses it{instead}"
         case "biased":
             outcome = "train.allow_biased insists on it" if allowed else "train refuses it unless --allow-biased"
-            yield f"{asked} is biased on {network.name}, because of {rule.why}: {outcome}{instead}"
+            yield f"{setting} is biased on {network.name}, because of {rule.why}: {outcome}{instead}"
         case "unproved":
-            yield f"{asked} is unproved on {network.name}: exact only if {rule.why} is conservative{instead}"
+            yield f"{setting} is unproved on {network.name}: exact only if {rule.why} is conservative{instead}"
 
 
 def idle_settings(network: Network, classes: Classes) -> Iterator[str]:
-    """A sentence on each."""
+    """A sentence on each setting that has no effect on this network."""
     relax, nudge, train = network.relax, network.nudge, network.train
     if relax.max_steps is not None and relax.max_steps < relax.steps:
         yield f"relax.max_steps = {relax.max_steps} does nothing: relax.steps = {relax.steps} are made in any case"

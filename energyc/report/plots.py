@@ -67,12 +67,12 @@ def _nothing_recorded(run: SavedRun) -> UserError:
 def _plot_network(run: SavedRun, session: Session, samples: int, notify: Notify) -> list[Path]:
     from energyc.report import relaxation
     from energyc.train.feeds import Feed
-    from energyc.train.order import spread
+    from energyc.train.order import evenly_spread
 
     run.load_into(session.net, notify=notify)
     session.net.train(False)
     feed = Feed(session.feeds, "test", session.device, session.dtype)
-    batch = feed.batch(spread(len(feed), samples), seed=session.options.seed)
+    batch = feed.batch(evenly_spread(len(feed), samples), seed=session.options.seed)
     places = {name: run.folder.pictures / f"{name}.png" for name in ("energy", "triples", "growing")}
     forces, energies = session.info.get("forces", ()), session.info.get("energies") != []
     relaxation.energy_curves(session.net, batch, places["energy"], forces=forces, energies=energies)

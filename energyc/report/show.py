@@ -161,7 +161,7 @@ def forces(network: Network, derivation: Derivation) -> str:
 def jacobian(network: Network, derivation: Derivation) -> str:
     """J v and J^T v of the whole force: how it changes along v, how v pulls back; and the antisymmetric correction.
 
-    The correction is that of the terms not proved conservative together; where all are, it is 0 and that is said.
+    The correction is that of the terms not proved conservative together; where all are, the text says that it is 0.
     """
     states = {name: state.node for name, state in network.states.items()}
     forward = derivation.pushforward(derivation.force)

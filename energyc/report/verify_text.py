@@ -1,4 +1,4 @@
-"""The measurements of ``verify`` for people."""
+"""The report of ``verify`` as text and tables."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
+
+from energyc.diagnostics import listed
 
 if TYPE_CHECKING:
     from energyc.verify import (
@@ -27,15 +29,15 @@ if TYPE_CHECKING:
 
 #: Rules side by side in one table of params.
 SIDE_BY_SIDE = 4
-#: So many stretches of steps are told apart.
+#: The most ranges of steps that are listed.
 RANGES = 5
-#: Where the output goes to no terminal; tables that need more are wider, there and on a terminal.
+#: The width where the output is no terminal; a table that needs more takes more, as on a terminal.
 WIDTH = 110
 
 
-def print_report(found: Verification, *, sweep: bool = False, color: bool = False) -> None:
+def print_report(verification: Verification, *, sweep: bool = False, color: bool = False) -> None:
     """Write the report to standard output; ``sweep`` adds the points of each rule's sweep."""
-    parts = report(found, sweep=sweep)
+    parts = report(verification, sweep=sweep)
     terminal = Console(no_color=not color, highlight=False)
     least = terminal.width if terminal.is_terminal else WIDTH
     roomy = terminal.options.update(width=10_000)
@@ -43,10 +45,12 @@ def print_report(found: Verification, *, sweep: bool = False, color: bool = Fals
     Console(width=max([least, *needed]), no_color=not color, highlight=False).print(*parts, sep="\n", soft_wrap=False)
 
 
-def report(found: Verification, *, sweep: bool = False) -> list[RenderableType]:
+def report(verification: Verification, *, sweep: bool = False) -> list[RenderableType]:
     """What was measured, how the network settles, the rules, the params, the sweeps, what rounding does."""
-    fidelity = found.fidelity
-    parts: list[RenderableType] = [Text("\n".join([*_head(found), *_free_phase(fidelity), *_spectrum(fidelity)]))]
+    fidelity = verification.fidelity
+    parts: list[RenderableType] = [
+        Text("\n".join([*_head(verification), *_free_phase(fidelity), *_spectrum(fidelity)]))
+    ]
     parts += _rules(fidelity)
     parts += _remarks(fidelity)
     parts += _params(fidelity)
@@ -55,32 +59,32 @@ def report(found: Verification, *, sweep: bool = False) -> list[RenderableType]:
     if fidelity.looseness is not None:
         parts.append(Text("Lowest cosine of a param, the nudged phases starting from a free phase that was cut off"))
         parts += [_looseness(fidelity.looseness), Text("\n".join(_verdicts(fidelity.looseness)) + "\n")]
-    if found.precision is not None:
-        parts += _rounding(found.precision, fidelity)
+    if verification.precision is not None:
+        parts += _rounding(verification.precision, fidelity)
     return parts
 
 
 # ------------------------------------------------------------------ the network
 
 
-def _head(found: Verification) -> Iterator[str]:
-    sizes = ", ".join(f"{name} = {size}" for name, size in found.sizes.items())
-    preset = f" (preset {found.preset})" if found.preset else ""
-    gain = f", weights times {found.gain:g}" if found.gain != 1 else ""
-    yield f"network {found.network} at {sizes}{preset}{gain}"
-    if found.checkpoint is not None:
-        yield from _run(found.checkpoint)
+def _head(verification: Verification) -> Iterator[str]:
+    sizes = ", ".join(f"{name} = {size}" for name, size in verification.sizes.items())
+    preset = f" (preset {verification.preset})" if verification.preset else ""
+    gain = f", weights times {verification.gain:g}" if verification.gain != 1 else ""
+    yield f"network {verification.network} at {sizes}{preset}{gain}"
+    if verification.checkpoint is not None:
+        yield from _run(verification.checkpoint)
 
 
 def _run(at: MeasuredCheckpoint) -> Iterator[str]:
     """Which checkpoint of a run it is, and what the log says of how the run settled."""
-    yield f"checkpoint of step {at.step}, {_which(at)}; measured on {at.samples}"
+    yield f"checkpoint of step {at.step}, {_rank(at)}; measured on {at.samples}"
     yield from (f"  log: {line}" for line in _log(at.log))
     if at.log.last > at.newest:
         yield f"  log: it goes on to step {at.log.last}, which no checkpoint holds (train.save_every makes more)"
 
 
-def _which(at: MeasuredCheckpoint) -> str:
+def _rank(at: MeasuredCheckpoint) -> str:
     if at.step == at.best:
         return "the best and the newest" if at.step == at.newest else f"the best (newest: step {at.newest})"
     if at.step < at.newest:
@@ -97,7 +101,7 @@ def _log(log: Record) -> Iterator[str]:
                 over = f"above the {found.name} {found.limit:.0e} (residual up to {above.worst:.1e})"
                 yield f"{above.count} of {above.rows} {where} ended {over}: {_steps(above.ranges)}"
     if log.crossings and not crossed:
-        limits = _listed([f"the {found.name} {found.limit:.0e}" for found in log.crossings])
+        limits = listed([f"the {found.name} {found.limit:.0e}" for found in log.crossings])
         yield f"the free phase always ended within {limits}"
     if crossed and log.residual is None:
         yield f"it has no residual of the weights of step {log.step}"
@@ -118,36 +122,36 @@ def _free_phase(fidelity: Fidelity) -> Iterator[str]:
     yield from _settling(fidelity.settling)
 
 
-def _settling(found: Settling) -> Iterator[str]:
-    aim = "" if found.tolerance is None else f" (tolerance {found.tolerance:.0e})"
-    yield f"free phase as configured: residual {found.residual:.1e} after {found.steps} steps{aim}"
-    yield from (f"  why: {reason}" for reason in found.why)
-    yield from (f"  what helps: {remedy}" for remedy in found.helps)
+def _settling(settling: Settling) -> Iterator[str]:
+    aim = "" if settling.tolerance is None else f" (tolerance {settling.tolerance:.0e})"
+    yield f"free phase as configured: residual {settling.residual:.1e} after {settling.steps} steps{aim}"
+    yield from (f"  why: {reason}" for reason in settling.why)
+    yield from (f"  what helps: {remedy}" for remedy in settling.helps)
 
 
 def _spectrum(fidelity: Fidelity) -> Iterator[str]:
-    found = fidelity.spectrum
-    if found is None:
+    spectrum = fidelity.spectrum
+    if spectrum is None:
         return
     where = "at the equilibrium of the slowest sample" if fidelity.settled else "where the slowest sample ended"
-    how = ", eigenvalues estimated by Arnoldi's method" if found.estimated else ""
-    yield f"Jacobian {where}, {found.size} states{how}"
-    yield f"  spectral radius of a step   {_value(found.step_radius)}{_pace(found)}"
-    yield f"  largest real part           {_value(found.largest_real_part)}"
-    if found.departure_from_normality is not None:
-        yield f"  departure from normality    {found.departure_from_normality:.2e}"
-    if found.asymmetry is not None:
-        yield f"  asymmetry                   {found.asymmetry:.2e}"
-    if found.stable_factor is not None:
-        yield f"  stable with steps times     {found.stable_factor:.3g}"
+    how = ", eigenvalues estimated by Arnoldi's method" if spectrum.estimated else ""
+    yield f"Jacobian {where}, {spectrum.size} states{how}"
+    yield f"  spectral radius of a step   {_eigenvalue(spectrum.step_radius)}{_steps_for_a_tenth(spectrum)}"
+    yield f"  largest real part           {_eigenvalue(spectrum.largest_real_part)}"
+    if spectrum.departure_from_normality is not None:
+        yield f"  departure from normality    {spectrum.departure_from_normality:.2e}"
+    if spectrum.asymmetry is not None:
+        yield f"  asymmetry                   {spectrum.asymmetry:.2e}"
+    if spectrum.stable_factor is not None:
+        yield f"  stable with steps times     {spectrum.stable_factor:.3g}"
 
 
-def _value(eigenvalue: float) -> str:
+def _eigenvalue(eigenvalue: float) -> str:
     return "not found" if math.isnan(eigenvalue) else f"{eigenvalue:.4g}"
 
 
-def _pace(found: Spectrum) -> str:
-    steps = found.steps_for(10)
+def _steps_for_a_tenth(spectrum: Spectrum) -> str:
+    steps = spectrum.steps_for(10)
     if not math.isfinite(steps):
         return ""
     count = max(1, round(steps))
@@ -195,18 +199,18 @@ def _remarks(fidelity: Fidelity) -> Iterator[Text]:
 
 
 def _limit(rule: RuleFidelity) -> tuple[str, str, str]:
-    return (*_measured(rule.limit), rule.law)
+    return (*_cosine_and_error(rule.limit), rule.law)
 
 
 def _configured(rule: RuleFidelity) -> tuple[str, str, str]:
-    return (*_measured(rule.configured), "" if rule.beta is None else f"{rule.beta:.3g}")
+    return (*_cosine_and_error(rule.configured), "" if rule.beta is None else f"{rule.beta:.3g}")
 
 
-def _measured(found: Measure | None) -> tuple[str, str]:
+def _cosine_and_error(measure: Measure | None) -> tuple[str, str]:
     """The cosine and the error over all params; dashes where they are no numbers."""
-    if found is None:
+    if measure is None:
         return "", ""
-    return _number(found.cosine, ".6f"), _number(found.relative_error, ".1e")
+    return _number(measure.cosine, ".6f"), _number(measure.relative_error, ".1e")
 
 
 def _number(value: float, form: str) -> str:
@@ -255,10 +259,10 @@ def _sweeps(fidelity: Fidelity) -> Iterator[RenderableType]:
         yield Text("\n".join(lines) + "\n")
 
 
-def _looseness(found: Looseness) -> Table:
+def _looseness(looseness: Looseness) -> Table:
     """The lowest cosine of a param for each rule, a row for each place where the free phase was cut off."""
-    table = _table("residual", "steps", *found.rules)
-    for row in zip(*found.rules.values(), strict=True):
+    table = _table("residual", "steps", *looseness.rules)
+    for row in zip(*looseness.rules.values(), strict=True):
         cells = [_lowest(point.worst.cosine, point.param, point.kept) for point in row]
         table.add_row(f"{row[0].residual:.0e}", str(row[0].steps), *cells)
     return table
@@ -270,66 +274,54 @@ def _lowest(cosine: float, param: str, kept: float) -> Text:
     return Text.assemble(f"{param} ", _cosine(cosine))
 
 
-def _verdicts(found: Looseness) -> Iterator[str]:
+def _verdicts(looseness: Looseness) -> Iterator[str]:
     """In words: the residual that each rule needs, and what they make of a residual of 1e-2."""
-    for rule in found.rules:
-        threshold = found.threshold(rule)
+    for rule in looseness.rules:
+        threshold = looseness.threshold(rule)
         needs = "at no residual that was tried" if threshold is None else f"from a residual of {threshold:.0e} down"
         yield f"{rule}: the cosine of every param is at least 0.8 {needs}"
-    loose = {rule: next((p for p in points if p.residual <= 1e-2), None) for rule, points in found.rules.items()}
-    fails = [rule for rule, point in loose.items() if point is not None and not point.good and rule != "implicit"]
-    holds = [rule for rule, point in loose.items() if point is not None and point.good and rule != "implicit"]
+    loose = {rule: next((p for p in points if p.residual <= 1e-2), None) for rule, points in looseness.rules.items()}
+    fails = [rule for rule, point in loose.items() if point is not None and not point.faithful and rule != "implicit"]
+    holds = [rule for rule, point in loose.items() if point is not None and point.faithful and rule != "implicit"]
     if fails and holds:
-        said = f"{_listed(fails)} {_fail(fails)}, {_listed(holds)} {_do(holds)} not"
-        yield f"with a loose free phase (residual 1e-2) {said}"
-
-
-def _listed(names: Sequence[str]) -> str:
-    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
-
-
-def _fail(names: Sequence[str]) -> str:
-    return "fails" if len(names) == 1 else "fail"
-
-
-def _do(names: Sequence[str]) -> str:
-    return "does" if len(names) == 1 else "do"
+        verbs = "fails" if len(fails) == 1 else "fail", "does" if len(holds) == 1 else "do"
+        yield f"with a loose free phase (residual 1e-2) {listed(fails)} {verbs[0]}, {listed(holds)} {verbs[1]} not"
 
 
 # ------------------------------------------------------------------ rounding
 
 
-def _rounding(found: PrecisionTable, fidelity: Fidelity) -> Iterator[RenderableType]:
+def _rounding(table: PrecisionTable, fidelity: Fidelity) -> Iterator[RenderableType]:
     """What the dtype does to a rule: the nudge in ulps, a warning where that is too faint, each param's error."""
-    yield Text(_nudges(found))
-    if found.faint:
-        yield Text(_faint(found), "bold red")
-    if not math.isfinite(found.residual):
-        yield Text(f"  not compared: the states exploded in {found.dtype}\n")
+    yield Text(_nudges(table))
+    if table.faint:
+        yield Text(_faint(table), "bold red")
+    if not math.isfinite(table.residual):
+        yield Text(f"  not compared: the states exploded in {table.dtype}\n")
         return
     aim = fidelity.settling.tolerance
-    if not fidelity.settled if aim is None else found.residual > aim:
-        yield Text(f"  from states that have not settled: residual {found.residual:.1e}")
-    if found.rows:
-        yield _precision(found)
+    if not fidelity.settled if aim is None else table.residual > aim:
+        yield Text(f"  from states that have not settled: residual {table.residual:.1e}")
+    if table.rows:
+        yield _precision(table)
 
 
-def _nudges(found: PrecisionTable) -> str:
-    ulps = {name: value for name, value in found.nudge_ulps.items() if math.isfinite(value)}
+def _nudges(table: PrecisionTable) -> str:
+    ulps = {name: value for name, value in table.nudge_ulps.items() if math.isfinite(value)}
     nudges = "".join(f", the nudge on {name} {value:.3g} ulps a step" for name, value in ulps.items())
-    beta = "" if found.beta is None else f", beta {found.beta:.3g}"
-    against = "" if found.dtype == "float64" else " against float64"
-    return f"{found.rule} in {found.dtype}{against}{beta}{nudges}"
+    beta = "" if table.beta is None else f", beta {table.beta:.3g}"
+    against = "" if table.dtype == "float64" else " against float64"
+    return f"{table.rule} in {table.dtype}{against}{beta}{nudges}"
 
 
-def _faint(found: PrecisionTable) -> str:
-    states = _listed([f"{name} ({found.nudge_ulps[name]:.2g} ulps a step)" for name in found.faint])
+def _faint(table: PrecisionTable) -> str:
+    states = listed([f"{name} ({table.nudge_ulps[name]:.2g} ulps a step)" for name in table.faint])
     return f"warning: the nudge is lost in rounding on {states}: a larger nudge.beta, or train.dtype = float64"
 
 
-def _precision(found: PrecisionTable) -> Table:
+def _precision(precision: PrecisionTable) -> Table:
     """What rounding does to each param's gradient; one of zero is not listed."""
     table = _table("param", "error", "share")
-    for row in found.rows:
+    for row in precision.rows:
         table.add_row(row.param, _number(row.error, ".1e"), _number(row.share, ".1e"))
     return table

@@ -1,11 +1,11 @@
-"""A witness in words: its two entries, and the point that they were taken at."""
+"""A witness in words: its two entries, and the point where they were computed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-#: How long a point may be that is shown on a line of a terminal.
+#: The longest point that is shown on a line of a terminal.
 ROOM = 100
 
 

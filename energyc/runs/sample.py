@@ -45,7 +45,7 @@ class LanguageModel:
 
 @dataclass(frozen=True)
 class Sample:
-    """Characters, drawn as they are asked for, by the network at the checkpoint of ``step``."""
+    """Characters, drawn one at a time by the network at the checkpoint of ``step``."""
 
     step: int
     characters: Iterator[str]
@@ -63,17 +63,17 @@ def sample(
 ) -> Sample:
     """The characters that follow a prompt, by the best checkpoint; temperature 0 takes the likeliest.
 
-    The network sees the last characters that fit its context. A text that is shorter stands at its beginning, newlines
-    after it, which a causal network does not see. An empty prompt counts as a newline. A damaged checkpoint is told to
-    ``notify``. Raises UserError (a run of something else, a network that is not causal), SpecError.
+    The network sees the last characters that fit its context; a shorter text is padded with newlines, which a causal
+    network does not see. An empty prompt counts as a newline. ``notify`` is called for a damaged checkpoint.
+    Raises UserError (a run of something else, a network that is not causal), SpecError.
     """
-    network, net, step = _reopened(run, device, notify)
+    network, net, step = _load(run, device, notify)
     model = LanguageModel.of(network)
     _refuse_looking_ahead(net, model, network.name)
-    return Sample(step, _drawn_after(net, model, prompt or FILLER, length, temperature, seed))
+    return Sample(step, _continuation(net, model, prompt or FILLER, length, temperature, seed))
 
 
-def _reopened(run: Path, device: str, notify: Callable[[str], None]) -> tuple[Network, Any, int]:
+def _load(run: Path, device: str, notify: Callable[[str], None]) -> tuple[Network, Any, int]:
     """The network of a run with its best weights, and their step; compiled for nothing but relaxing, without data."""
     saved = load_run(run)
     network = resolve(saved.source)
@@ -84,15 +84,14 @@ def _reopened(run: Path, device: str, notify: Callable[[str], None]) -> tuple[Ne
 
 
 def _refuse_looking_ahead(net: Any, model: LanguageModel, name: str) -> None:
-    """Raise UserError where what stands behind a character changes what is to follow it."""
-
+    """Raise UserError where the characters after a place change the answer at that place."""
     first, second = (_next_logits(net, model, [0], filler, steps=net.relax_steps) for filler in (0, 1))
     if float((first - second).abs().max()) > CAUSAL * float(first.abs().max()):
         message = f"{name} is not causal: its answer at a place depends on the places behind it"
         raise UserError(message, code="E0923", help="guard what runs over places: softmax[s | s <= t], sum[s | s <= t]")
 
 
-def _drawn_after(
+def _continuation(
     net: Any, model: LanguageModel, prompt: str, length: int, temperature: float, seed: int
 ) -> Iterator[str]:
     characters = Characters()
@@ -101,7 +100,7 @@ def _drawn_after(
     random = torch.Generator().manual_seed(seed)
     for _ in range(length):
         logits = _next_logits(net, model, ids, filler)
-        ids.append(_drawn(logits, temperature, random))
+        ids.append(_draw(logits, temperature, random))
         yield characters.decode(ids[-1:], model.options)
 
 
@@ -118,7 +117,7 @@ def _next_logits(
     return found
 
 
-def _drawn(logits: torch.Tensor, temperature: float, random: torch.Generator) -> int:
+def _draw(logits: torch.Tensor, temperature: float, random: torch.Generator) -> int:
     if not bool(torch.isfinite(logits).all()):
         help_text = "energyc verify RUN --checkpoint best says whether and why the network does not settle"
         raise UserError("the answers are not finite: the relaxation exploded", code="E0923", help=help_text)

@@ -1,7 +1,7 @@
 """Checkpoints: safetensors and JSON under ``checkpoints/step-NNNNNNNN/``, no pickle.
 
 Each is written into a hidden folder, its ``manifest.json`` with the SHA-256 of every file last, and renamed into
-place: a folder that is there is whole, and a file that was damaged later is found out by its hash.
+place: a folder that exists is complete, and its hashes reveal a file that was damaged later.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Damaged(Exception):
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """All that continuing after update ``step`` needs.
+    """All that resuming after update ``step`` needs.
 
     ``params`` by the spec's names, ``buffers`` by the module's, ``optimizer`` as ``PARAM.KEY``; ``state`` is JSON:
     the best step so far, the controller, beta, the cursor, the module's extra state.
@@ -81,7 +81,7 @@ def steps(folder: Path) -> list[int]:
 
 
 def load_last(folder: Path, notify: Notify) -> Checkpoint:
-    """The newest checkpoint that is whole; each damaged one before it is told to ``notify``.
+    """The newest intact checkpoint; ``notify`` is called for each damaged one before it.
 
     Raises UserError E0512 where none is left.
     """
@@ -93,7 +93,7 @@ def load_last(folder: Path, notify: Notify) -> Checkpoint:
 
 
 def load_best(folder: Path, notify: Notify) -> Checkpoint:
-    """The checkpoint that the newest one calls the best, or the newest itself where that is gone."""
+    """The checkpoint that the newest one records as the best, or the newest itself where that is gone."""
     last = load_last(folder, notify)
     step = (last.state.get("best") or {}).get("step")
     if step is None or step == last.step:
@@ -110,7 +110,7 @@ def prune(folder: Path, best: int | None) -> None:
 
 
 def discard_after(folder: Path, step: int) -> None:
-    """Remove what lies after ``step`` or was left half written: a run that continues from there writes it anew."""
+    """Remove what is later than ``step`` and what was left half written: a resumed run writes it again."""
     for unfinished in folder.glob(".step-*.new"):
         shutil.rmtree(unfinished, ignore_errors=True)
     for later in steps(folder):

@@ -45,13 +45,13 @@ def sync_folder(folder: Path) -> None:
 
 
 @contextmanager
-def writing(out: Path, kept: int | None) -> Iterator[None]:
-    """Turn a failed write into one UserError (E0513) that says what is kept and how to go on."""
+def writing(out: Path, saved: int | None) -> Iterator[None]:
+    """Turn a failed write into a UserError (E0513): which checkpoint there is, and how to resume."""
     try:
         yield
     except OSError as error:
         reason = "the disk is full" if error.errno in _FULL else (error.strerror or str(error))
-        saved = f"the checkpoint of step {kept} is kept" if kept is not None else "no checkpoint was written yet"
-        then = f"then resume with: energyc train --resume {out}" if kept is not None else "then start again"
+        left = f"the checkpoint of step {saved} is kept" if saved is not None else "no checkpoint was written yet"
+        then = f"then resume with: energyc train --resume {out}" if saved is not None else "then start again"
         remedy = "free some space" if error.errno in _FULL else "make the folder writable"
-        raise UserError(f"cannot write to {out}: {reason}; {saved}", code="E0513", help=f"{remedy}, {then}") from error
+        raise UserError(f"cannot write to {out}: {reason}; {left}", code="E0513", help=f"{remedy}, {then}") from error

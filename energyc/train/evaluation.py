@@ -15,9 +15,9 @@ from energyc.settings.train import ALWAYS_MEASURED
 from energyc.train.checkpoint import load_best
 from energyc.train.feeds import Feed
 from energyc.train.folder import RunFolder
-from energyc.train.health import NotFinite, bad_state
+from energyc.train.health import NotFinite, not_finite_state
 from energyc.train.network import Network
-from energyc.train.order import key_noise, spread
+from energyc.train.order import evenly_spread, key_noise
 from energyc.train.outcome import Numbers
 from energyc.train.session import Session
 from energyc.train.snapshot import restore
@@ -39,7 +39,7 @@ def evaluate(
 ) -> Numbers:
     """The metrics of the best checkpoint in ``session.out``, with the network left at its weights.
 
-    ``samples`` bounds how many samples are used (all of the split by default); they are spread evenly over it.
+    ``samples`` bounds how many samples are used (all of the split by default); they are evenly_spread evenly over it.
     Raises UserError where the run holds no usable checkpoint, NotFinite where the cost is not finite.
     """
     checkpoint = load_best(RunFolder(Path(session.out)).checkpoints, notify)
@@ -62,7 +62,7 @@ def evaluate_split(
 
     Raises NotFinite, and Stopped once ``stop()`` holds.
     """
-    indices = spread(len(feed), samples)
+    indices = evenly_spread(len(feed), samples)
     key_noise(options.seed, 0)
     net.train(False)
     collected: dict[str, list[Tensor]] = {}
@@ -72,7 +72,7 @@ def evaluate_split(
         batch = feed.batch(indices[first : first + options.batch], seed=options.seed)
         relaxed = net.relax(batch.clamps)
         cost = net.cost(relaxed.states, batch.clamps, batch.targets)
-        bad = bad_state(net, batch, relaxed.states, cost)
+        bad = not_finite_state(net, batch, relaxed.states, cost)
         if bad is not None:
             raise NotFinite(bad)
         values = {"cost": cost, **net.metrics(relaxed.states, batch.clamps, batch.targets)}

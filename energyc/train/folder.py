@@ -1,4 +1,4 @@
-"""The folder of a run: its name, its files, what it says about itself.
+"""The folder of a run: its name, its files, its ``run.json``.
 
 ``spec.energy`` and the generated module come from the session; ``run.json`` holds options, versions and seed;
 ``metrics.jsonl``, ``timings.jsonl``, ``checkpoints/`` and ``pictures/`` are filled while it trains. A file of the

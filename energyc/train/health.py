@@ -10,22 +10,22 @@ from energyc.train.network import Gradients, Network, Tensors
 
 
 class NotFinite(Exception):
-    """A step that leads nowhere, because ``what`` is not finite."""
+    """``what`` is not finite, so that the update cannot be made."""
 
     def __init__(self, what: str) -> None:
         super().__init__(what)
         self.what = what
 
 
-def first_bad(net: Network, batch: Batch, gradients: Gradients) -> str | None:
-    """What is not finite, named as early in its causes as can be told: a term, a state, the cost, a gradient."""
+def first_not_finite(net: Network, batch: Batch, gradients: Gradients) -> str | None:
+    """What is not finite, the first cause that is known: a term, a state, the cost, a gradient."""
     values = {**gradients.states, **gradients.params}
     if bool(torch.isfinite(gradients.cost).all()) and _finite(values):
         return None
-    return bad_state(net, batch, gradients.states, gradients.cost) or _first(gradients.params, "the gradient of")
+    return not_finite_state(net, batch, gradients.states, gradients.cost) or _first(gradients.params, "the gradient of")
 
 
-def bad_state(net: Network, batch: Batch, states: Tensors, cost: Tensor) -> str | None:
+def not_finite_state(net: Network, batch: Batch, states: Tensors, cost: Tensor) -> str | None:
     """What is not finite: an energy term where it is so from the start, a state that ran away, a term, the cost."""
     settled, cost_known = _finite(states), bool(torch.isfinite(cost).all())
     if settled and cost_known:
@@ -37,12 +37,12 @@ def bad_state(net: Network, batch: Batch, states: Tensors, cost: Tensor) -> str 
     return "the cost" if settled else _first(states, "state")
 
 
-def bad_param(params: Tensors) -> str | None:
+def not_finite_param(params: Tensors) -> str | None:
     """The first param that is not finite."""
     return _first(params, "param")
 
 
-def passes_gate(residual: Tensor, gate: float) -> Tensor:
+def within_gate(residual: Tensor, gate: float) -> Tensor:
     """[batch], bool: the samples that settled; a residual that is not finite has not."""
     return residual <= gate
 

@@ -1,4 +1,4 @@
-"""What a run was made of, so that it does not go on with something else.
+"""What a run was made of, so that it is not resumed with something else.
 
 ``run.json`` keeps it under ``made_of``: a SHA-256 of the spec's text; one of the data's files; and of the training
 samples the shapes and the means of the first and the last few, which tell data apart that come from no file.
@@ -16,7 +16,7 @@ import numpy as np
 
 from energyc.diagnostics import UserError
 from energyc.train.feeds import Batch, Feed
-from energyc.train.order import spread
+from energyc.train.order import evenly_spread
 from energyc.train.session import Session
 
 SPEC = "spec.energy"
@@ -56,7 +56,7 @@ def files_digest(path: Path) -> str:
     digest = hashlib.sha256()
     for file in files:
         digest.update(f"{file.relative_to(path).as_posix()} {file.stat().st_size}\n".encode())
-    for number in spread(len(files), _WHOLE):
+    for number in evenly_spread(len(files), _WHOLE):
         digest.update(_content(files[number]).encode())
     return digest.hexdigest()
 

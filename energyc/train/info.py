@@ -1,4 +1,4 @@
-"""What ``run.json`` says of a run."""
+"""The content of ``run.json``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from energyc.train.session import Session
 
 
 def run_info(session: Session, learner: Learner, made_of: Mapping[str, Any]) -> dict[str, Any]:
-    """Options, seed, sizes and versions; the session's own ``info`` stands beside them under its keys."""
+    """Options, seed, sizes and versions; the session's own ``info`` is added under its keys."""
     return {
         "format": 1,
         "network": session.net.name,

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from energyc.diagnostics import UserError, did_you_mean, listed
 from energyc.train.feeds import Batch, Feed
-from energyc.train.health import NotFinite, first_bad, passes_gate, vitals
+from energyc.train.health import NotFinite, first_not_finite, vitals, within_gate
 from energyc.train.metrics_log import Row
 from energyc.train.network import Gradients, learnable
 from energyc.train.optimizers import make_optimizer, set_rates
@@ -38,7 +38,7 @@ class Part(NamedTuple):
 
 
 class Learner:
-    """Makes the updates of a session; what changes from one to the next is in params, optimiser and controller."""
+    """Makes the updates of a session; params, optimiser and controller are its only state."""
 
     def __init__(self, session: Session, feed: Feed) -> None:
         self.net = session.net
@@ -52,13 +52,13 @@ class Learner:
         self._feed = feed
 
     def update(self, step: int) -> Row:
-        """Make update ``step`` (from 0) and say how it went. Raises NotFinite, and then has changed no param."""
+        """Make update ``step`` (from 0) and give its row. Raises NotFinite, before any param has changed."""
         epoch, _ = self.order.place(step)
         batch = self._feed.batch(self.order.indices(step), seed=self.options.seed, epoch=epoch, augment=True)
         key_noise(self.options.seed, step)
         self.net.train(True)
         seen = self._gradients(batch, step)
-        part = self._taking_part(batch, seen, step)
+        part = self._participants(batch, seen, step)
         factor = rate_factor(self.options, step, self.total)
         norm = None if part.move is None else self._apply(part.move, factor)
         row = self._row(step, epoch, seen, part, norm, factor)
@@ -74,7 +74,7 @@ class Learner:
         return self.net.gradients(batch.clamps, batch.targets, rule=self.rule, **settings)
 
     def _weights(self) -> dict[str, float]:
-        """Of what keeps training healthy."""
+        """The weights of the penalty and of the residual defence, where they are set."""
         weights = {}
         if self.controller is not None:
             weights["penalty"] = self.controller.weight
@@ -82,19 +82,19 @@ class Learner:
             weights["residual_defence"] = self.options.residual_defence
         return weights
 
-    def _taking_part(self, batch: Batch, seen: Gradients, step: int) -> Part:
+    def _participants(self, batch: Batch, seen: Gradients, step: int) -> Part:
         """What moves the params: the gradients of the samples that settled, computed anew only where some did not.
 
         Penalty and defence are of all samples: those that did not settle need them most (Jacobian penalty and
         residual defence act off equilibrium too; the contrast means nothing there).
         """
         gate = float("inf") if self.options.gate is None else self.options.gate
-        keep = passes_gate(seen.residual, gate)
+        keep = within_gate(seen.residual, gate)
         if self.options.gate is None or bool(keep.all()):
             moves = bool(seen.kept.any()) or bool(self._weights())
             return Part(seen, Move(batch, seen) if moves else None, gated=0)
         if not bool(torch.isfinite(seen.cost).any()):
-            raise NotFinite(first_bad(self.net, batch, seen) or "the cost")
+            raise NotFinite(first_not_finite(self.net, batch, seen) or "the cost")
         steadying, gated = self._steadying(batch, seen), int((~keep).sum())
         if not bool(keep.any()):
             return Part(None, steadying, gated)
@@ -108,7 +108,7 @@ class Learner:
     def _steadying(self, batch: Batch, seen: Gradients) -> Move | None:
         """Penalty and defence alone, where the free phase of all samples ended.
 
-        None where neither is asked for, and where samples have run so far that their slopes overflow.
+        None where neither is set, and where samples have run so far that their slopes overflow.
         """
         weights, finite = self._weights(), torch.isfinite(seen.cost) & torch.isfinite(seen.residual)
         if not weights or not bool(finite.any()):
@@ -117,11 +117,11 @@ class Learner:
         gradients = self.net.gradients(
             some.clamps, some.targets, rule=self.rule, states=states, steps=0, contrast=False, **weights
         )
-        return Move(some, gradients) if first_bad(self.net, some, gradients) is None else None
+        return Move(some, gradients) if first_not_finite(self.net, some, gradients) is None else None
 
     def _apply(self, move: Move, factor: float) -> Tensor:
         """Move the params; gives the norm of the whole gradient before clipping."""
-        what = first_bad(self.net, move.batch, move.gradients)
+        what = first_not_finite(self.net, move.batch, move.gradients)
         if what is not None:
             raise NotFinite(what)
         self.optimizer.zero_grad(set_to_none=True)

@@ -1,4 +1,4 @@
-"""The training loop: updates, evaluations and checkpoints in their order, and a clean end whatever happens.
+"""The training loop: updates, evaluations and checkpoints in order, and a clean end in every case.
 
 After update k its row is written, then (where due) the network is evaluated, then a checkpoint saved. A checkpoint
 therefore knows everything up to its step, and ``metrics.jsonl`` cut at that step is what it was at that moment.
@@ -20,7 +20,7 @@ from energyc.train.disk import replace_bytes, writing
 from energyc.train.evaluation import Stopped, check_names, evaluate_split, is_better
 from energyc.train.feeds import Feed
 from energyc.train.folder import RunFolder, claim, refuse_taken
-from energyc.train.health import NotFinite, bad_param
+from energyc.train.health import NotFinite, not_finite_param
 from energyc.train.identity import made_of, refuse_other
 from energyc.train.info import run_info
 from energyc.train.learner import Learner
@@ -36,9 +36,9 @@ from energyc.train.snapshot import restore, take
 def train(
     session: Session, *, resume: bool = False, reporter: Reporter | None = None, label: str | None = None
 ) -> Outcome:
-    """Train ``session.net`` into ``session.out``; with ``resume`` go on from its newest whole checkpoint.
+    """Train ``session.net`` into ``session.out``; with ``resume`` continue from its newest intact checkpoint.
 
-    ``label`` tells the progress of this run from that of others (``seed 3``).
+    ``label`` distinguishes the progress of this run from that of others (``seed 3``).
     The caller's random generators are left as they were. Raises UserError (options, data, folder, disk), Interrupted
     (Ctrl-C, SIGTERM; after saving), Diverged (the last good checkpoint is kept), KeyboardInterrupt (a second Ctrl-C).
     """
@@ -66,7 +66,7 @@ class Training:
         self.evaluated: dict[str, Any] | None = None  # step, numbers: the last evaluation
         self.idle = 0  # updates in which no sample took part
         self.partial = 0  # updates that samples were left out of because their nudged phases diverged
-        self.kept: int | None = None  # the step of the newest checkpoint
+        self.saved: int | None = None  # the step of the newest checkpoint
         self._held_out = Feed(session.feeds, "test", session.device, session.dtype)
         self._log = MetricsLog(self.folder.metrics)
         self._timings = MetricsLog(self.folder.timings)
@@ -81,7 +81,7 @@ class Training:
         return self.learner.total
 
     def begin(self) -> None:
-        """Claim the folder and save step 0, so that there is something good to return to from the first update on."""
+        """Claim the folder and save step 0, so that there is a checkpoint from the first update on."""
         refuse_taken(self.session.out)
         with self._finite():
             check_names(self.session.net, self._held_out, self.options)
@@ -94,7 +94,7 @@ class Training:
         self._save()
 
     def resume(self) -> None:
-        """Put the newest whole checkpoint back, and the log to what it was then."""
+        """Restore the newest intact checkpoint, and cut the log to its step."""
         self._refuse_fewer_updates()
         checkpoint = checkpoints.load_last(self.folder.checkpoints, self._reporter.message)
         self._check_samples(checkpoint.state["samples"])
@@ -103,13 +103,13 @@ class Training:
         refuse_other(self.session.out, before.get("made_of", {}), identity)
         if checkpoint.state.get("controller"):
             self.learner.controller = Controller(**checkpoint.state["controller"])
-        self.step = self.kept = checkpoint.step
+        self.step = self.saved = checkpoint.step
         self.idle, self.partial = checkpoint.state.get("idle", 0), checkpoint.state.get("partial", 0)
         self.evaluated = checkpoint.state["evaluated"]
         best = checkpoint.state["best"]
         present = checkpoints.steps(self.folder.checkpoints)
         self.best = best if best is not None and best["step"] in present else None
-        with writing(self.session.out, self.kept):
+        with writing(self.session.out, self.saved):
             checkpoints.discard_after(self.folder.checkpoints, self.step)
             self._log.truncate(self.step)
             if self.total >= before.get("steps", 0):  # --steps may stop a run earlier, and never shortens it
@@ -131,12 +131,12 @@ class Training:
 
     def _record(self, row: Row) -> None:
         if self.step % self.options.log_every == 0 or self.step == self.total:
-            with writing(self.session.out, self.kept):
+            with writing(self.session.out, self.saved):
                 self._log.write(row)
         self._reporter.update(row)
 
     def _finish_step(self) -> None:
-        """Evaluate and save where that is due; leave if a signal came."""
+        """Evaluate and save where that is due. Raises Interrupted after a signal."""
         due = self._evaluation_due()
         if due and not self._signals.raised:
             self._evaluate()
@@ -151,7 +151,7 @@ class Training:
 
     def _save_due(self) -> bool:
         return (
-            self.options.save_every is not None and self.step % self.options.save_every == 0 and self.kept != self.step
+            self.options.save_every is not None and self.step % self.options.save_every == 0 and self.saved != self.step
         )
 
     @property
@@ -175,20 +175,20 @@ class Training:
         if is_better(self.options, value, None if self.best is None else self.best["value"]):
             self.best = {"step": self.step, "value": value, "numbers": numbers}
         row = {"step": self.step, "kind": "eval", "split": "test", **numbers}
-        with writing(self.session.out, self.kept):
+        with writing(self.session.out, self.saved):
             self._log.write(row)
             self._timings.write({"step": self.step, "seconds": round(self._seconds, 3)})
         self._reporter.evaluation(row)
 
     def _save(self) -> None:
-        bad = bad_param(self.learner.params)
+        bad = not_finite_param(self.learner.params)
         if bad is not None:
-            raise Diverged(self.session.out, self.step, bad, self.kept)
-        with writing(self.session.out, self.kept):
+            raise Diverged(self.session.out, self.step, bad, self.saved)
+        with writing(self.session.out, self.saved):
             checkpoints.save(
                 self.folder.checkpoints, take(self.session.net, self.learner.optimizer, self.step, self._state())
             )
-        self.kept = self.step
+        self.saved = self.step
         checkpoints.prune(self.folder.checkpoints, None if self.best is None else self.best["step"])
 
     def _state(self) -> dict[str, Any]:
@@ -206,11 +206,11 @@ class Training:
         }
 
     def _refuse_fewer_updates(self) -> None:
-        """Raise UserError E0502 where the run has made more updates than it is to have; a damaged checkpoint counts."""
-        made = max(checkpoints.steps(self.folder.checkpoints), default=0)
-        if self.total < made:
-            message = f"{self.session.out} has made {made} updates already, more than the {self.total} asked for"
-            raise UserError(message, code="E0502", help=f"leave out --steps, or give {made} or more")
+        """Raise UserError E0502 where the run has made more updates than ``total``; a damaged checkpoint counts."""
+        done = max(checkpoints.steps(self.folder.checkpoints), default=0)
+        if self.total < done:
+            message = f"{self.session.out} has already made {done} updates, more than --steps {self.total}"
+            raise UserError(message, code="E0502", help=f"leave out --steps, or give {done} or more")
 
     def _check_samples(self, samples: int) -> None:
         if samples != self.learner.order.samples:
@@ -222,7 +222,7 @@ class Training:
         try:
             yield
         except NotFinite as bad:
-            raise Diverged(self.session.out, self.step, bad.what, self.kept) from None
+            raise Diverged(self.session.out, self.step, bad.what, self.saved) from None
 
     @property
     def _seconds(self) -> float:
@@ -234,7 +234,7 @@ class Training:
         return Outcome(self.session.out, self.step, final, best, step, self._seconds, tuple(self._warnings(final)))
 
     def _warnings(self, final: Numbers) -> Iterator[str]:
-        """What the summary must not keep quiet."""
+        """The warnings of the summary."""
         why = f"energyc verify {self.session.out} says why the network does not settle"
         if self.idle:
             settled = "" if self.options.gate is None else f"none settled below train.gate = {self.options.gate:g}, or "

@@ -1,16 +1,16 @@
-"""How held-out numbers are written, the same wherever they are shown."""
+"""The format of held-out numbers, the same everywhere."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 
-def written(numbers: Mapping[str, float]) -> str:
+def format_numbers(numbers: Mapping[str, float]) -> str:
     """``cost 0.0123, accuracy 96.10%, residual 1.0e-04``."""
-    return ", ".join(f"{name} {number(name, value)}" for name, value in numbers.items())
+    return ", ".join(f"{name} {format_number(name, value)}" for name, value in numbers.items())
 
 
-def number(name: str, value: float) -> str:
+def format_number(name: str, value: float) -> str:
     """A number by its name: accuracies in percent, residuals as powers of ten."""
     if "accuracy" in name:
         return f"{value:.2%}"
@@ -19,9 +19,9 @@ def number(name: str, value: float) -> str:
     return f"{value:.4g}"
 
 
-def spread(name: str, mean: float, deviation: float | None) -> str:
+def format_spread(name: str, mean: float, deviation: float | None) -> str:
     """A mean over seeds with its deviation: ``96.10% ± 0.31%``."""
     if deviation is None:
-        return number(name, mean)
-    beside = number(name, deviation) if "accuracy" in name or "residual" in name else f"{deviation:.2g}"
-    return f"{number(name, mean)} ± {beside}"
+        return format_number(name, mean)
+    shown = format_number(name, deviation) if "accuracy" in name or "residual" in name else f"{deviation:.2g}"
+    return f"{format_number(name, mean)} ± {shown}"

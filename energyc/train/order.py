@@ -43,7 +43,7 @@ def key_noise(seed: int, step: int) -> None:
     torch.manual_seed((int(high) << 31) ^ int(low))
 
 
-def spread(samples: int, wanted: int) -> np.ndarray:
+def evenly_spread(samples: int, wanted: int) -> np.ndarray:
     """At most ``wanted`` indices, evenly spread over ``range(samples)``: the same at every evaluation."""
     count = min(samples, wanted)
     return np.arange(count, dtype=np.int64) * samples // max(count, 1)

@@ -1,4 +1,4 @@
-"""How a run can end."""
+"""The ways a run can end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a run shows itself: a progress bar on a terminal, plain lines elsewhere, nothing when quiet."""
+"""The progress of a run: a bar on a terminal, plain lines elsewhere, nothing when quiet."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from energyc.settings.train import ALWAYS_MEASURED
 from energyc.train.metrics_log import Row
-from energyc.train.numbers import number
+from energyc.train.numbers import format_number
 
 _DECAY = 0.95  # of the running mean of the cost that is shown, and only shown
 
 
 class Reporter:
-    """The quiet one, and what the others override; a context manager around the run."""
+    """A reporter that shows nothing, and the base of the others; a context manager around the run."""
 
     def __enter__(self) -> Reporter:
         return self
@@ -38,7 +38,7 @@ class Reporter:
         """The network was evaluated."""
 
     def message(self, text: str) -> None:
-        """Something happened that the user should know."""
+        """A message to the user."""
 
 
 class PlainReporter(Reporter):
@@ -49,7 +49,7 @@ class PlainReporter(Reporter):
         self._title, self._first, self._total, self._start = "", 0, 0, 0.0
 
     def begin(self, title: str, step: int, total: int) -> None:
-        """Remember where the run stands."""
+        """Remember the progress of the run."""
         self._title, self._first, self._total, self._start = title, step, total, time.monotonic()
 
     def evaluation(self, row: Row) -> None:
@@ -110,7 +110,7 @@ class BarReporter(Reporter):
         self._progress.update(self._task, completed=row["step"], shown=shown)
 
     def evaluation(self, row: Row) -> None:
-        """Keep the held-out numbers in sight."""
+        """Show the held-out numbers beside the bar."""
         self._held_out = held_out(row)
 
     def message(self, text: str) -> None:
@@ -119,7 +119,7 @@ class BarReporter(Reporter):
 
 
 def make_reporter(*, quiet: bool = False, console: Console | None = None) -> Reporter:
-    """The reporter that fits; progress goes to standard error, which leaves standard output to results."""
+    """The reporter for a console; progress goes to standard error, results to standard output."""
     console = console or Console(stderr=True)
     if quiet:
         return Reporter()
@@ -130,5 +130,5 @@ def held_out(row: Mapping[str, Any]) -> str:
     """``test cost 0.0123, accuracy 96.10%, residual 1.0e-04`` of an evaluation."""
     skipped = {"step", "kind", "epoch", "split", "cost", *ALWAYS_MEASURED}
     parts = [f"test cost {row['cost']:.4g}"]
-    parts += [f"{name} {number(name, value)}" for name, value in row.items() if name not in skipped]
+    parts += [f"{name} {format_number(name, value)}" for name, value in row.items() if name not in skipped]
     return ", ".join([*parts, f"residual {row['residual']:.1e}"])

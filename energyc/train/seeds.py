@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import shutil
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
-
-from rich.table import Table
 
 from energyc.diagnostics import UserError
 from energyc.settings.train import ALWAYS_MEASURED
@@ -19,7 +17,6 @@ from energyc.train.folder import RunFolder, refuse_taken
 from energyc.train.formats import Malformed, parse
 from energyc.train.formats import Summary as StoredSummary
 from energyc.train.loop import train
-from energyc.train.numbers import spread
 from energyc.train.outcome import Interrupted, Numbers, Outcome
 from energyc.train.progress import Reporter
 from energyc.train.session import Session
@@ -42,7 +39,7 @@ def train_seeds(
     with writing(out, None):
         out.mkdir(parents=True, exist_ok=True)
         _write(out, {"seeds": list(seeds)})
-    outcomes = [_train_one(make, seed, out, reporter) for seed in seeds]
+    outcomes = [_train_seed(make, seed, out, reporter) for seed in seeds]
     summary = summarise(seeds, outcomes)
     with writing(out, None):
         _write(out, summary)
@@ -72,27 +69,14 @@ def summarise(seeds: Sequence[int], outcomes: Sequence[Outcome]) -> Summary:
     }
 
 
-def summary_table(summary: Mapping[str, Any]) -> Table:
-    """Held-out numbers over the seeds, mean and deviation."""
-    count = len(summary["seeds"])
-    table = Table(title=f"held-out, {count} seed{'s' if count != 1 else ''}", title_justify="left")
-    table.add_column("")
-    table.add_column("at the end", justify="right")
-    table.add_column("at the best checkpoint", justify="right")
-    for name, final in summary["final"].items():
-        best = summary["best"].get(name)
-        table.add_row(name, _shown(name, final), "" if best is None else _shown(name, best))
-    return table
-
-
-def _train_one(make: MakeSession, seed: int, out: Path, reporter: Reporter | None) -> Outcome:
+def _train_seed(make: MakeSession, seed: int, out: Path, reporter: Reporter | None) -> Outcome:
     path = RunFolder(out).run(seed)
     begun = bool(steps(RunFolder(path).checkpoints))
-    if not begun and (path / "metrics.jsonl").exists():  # killed before its first checkpoint: nothing in it to keep
+    if not begun and (path / "metrics.jsonl").exists():  # killed before its first checkpoint
         shutil.rmtree(path, ignore_errors=True)
     try:
         return train(make(seed, path), resume=begun, reporter=reporter, label=f"seed {seed}")
-    except Interrupted as stop:  # what resumes is the whole, not this one seed
+    except Interrupted as stop:  # resuming continues all seeds, not only this one
         raise Interrupted(stop.out, stop.step, resume=out) from None
 
 
@@ -104,10 +88,6 @@ def _spread(results: Sequence[Numbers]) -> dict[str, dict[str, Any]]:
 def _mean(values: list[float]) -> dict[str, Any]:
     deviation = statistics.stdev(values) if len(values) > 1 else None
     return {"mean": statistics.fmean(values), "deviation": deviation, "values": values}
-
-
-def _shown(name: str, entry: Mapping[str, Any]) -> str:
-    return spread(name, entry["mean"], entry["deviation"])
 
 
 def _write(out: Path, summary: Summary) -> None:

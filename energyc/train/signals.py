@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM while training: the first asks, the second does not."""
+"""Ctrl-C and SIGTERM while training: the first one stops after this update, the second at once."""
 
 from __future__ import annotations
 

@@ -18,9 +18,9 @@ _EXTRA = "_extra_state"  # torch's own name for what get_extra_state gives
 
 def take(net: Network, optimizer: torch.optim.Optimizer, step: int, state: Mapping[str, Any]) -> Checkpoint:
     """The checkpoint after update ``step``: warm starts and averages are buffers, choices the module's extra state."""
-    rest = _rest(net)
-    buffers = {name: value for name, value in rest.items() if isinstance(value, Tensor)}
-    extra = {name: value for name, value in rest.items() if not isinstance(value, Tensor)}
+    state_beside = _state_beside_params(net)
+    buffers = {name: value for name, value in state_beside.items() if isinstance(value, Tensor)}
+    extra = {name: value for name, value in state_beside.items() if not isinstance(value, Tensor)}
     full = {**state, "beta": _number(net.last_beta), "extra": extra}
     return Checkpoint(step, learnable(net), buffers, pack(optimizer), full)
 
@@ -52,7 +52,7 @@ def load_params(net: Network, saved: Mapping[str, Tensor]) -> None:
             param.copy_(saved[name])
 
 
-def _rest(net: Network) -> dict[str, Any]:
+def _state_beside_params(net: Network) -> dict[str, Any]:
     """All of the module's state that is no parameter."""
     parameters = {name for name, _ in net.named_parameters()}
     return {

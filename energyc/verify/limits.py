@@ -100,35 +100,35 @@ class Laboratory:
 
 
 def contrast(lab: Laboratory, rule: str, order: int) -> Limit:
-    """Beta swept down over powers of 8 until the error is near nothing or falls no more; the lowest is the limit.
+    """Beta swept down over powers of 8 until the error vanishes or stops falling; the lowest is the limit.
 
     Where nudged phases diverge the gradient is of other samples than the exact one, or of none: that is no point.
     """
     points, best, limit = [], math.inf, {name: torch.full_like(t, math.nan) for name, t in lab.reference.items()}
     diverged = False
-    top = _top(lab, rule)
+    first = _first_beta(lab, rule)
     for k in range(18):
-        beta = top / 8**k
+        beta = first / 8**k
         found = lab.at_rest(rule, beta=beta, nudge_steps=lab.nudge_steps)
         diverged, error = not bool(found.kept.all()), lab.error(found.params)
         if math.isfinite(error) and not diverged:
             points.append((beta, error))
             if error < best:
                 best, limit = error, found.params
-        if error < NEAR or error > 1e3 * best or _flat(points):
+        if error < NEAR or error > 1e3 * best or _has_stalled(points):
             break
     sweep = Sweep("beta", tuple(points))
     if not points and diverged:
         return Limit(limit, sweep, "diverged", "its nudged phases diverge at every beta")
     if not points:
         return Limit(limit, sweep, "not finite", "not finite at any beta")
-    if _flat(points):
+    if _has_stalled(points):
         return Limit(limit, sweep, f"stays at {best:.1e}", f"its error stays at {best:.1e} however small beta is")
-    return Limit(limit, sweep, f"beta^{order} ({_seen(sweep, order)})", breach(sweep, order))
+    return Limit(limit, sweep, f"beta^{order} ({_measured_order(sweep, order)})", breach(sweep, order))
 
 
-def _seen(sweep: Sweep, order: int) -> str:
-    """The order that was measured, on the whole."""
+def _measured_order(sweep: Sweep, order: int) -> str:
+    """The measured order, in words."""
     slope = sweep.slope()
     if slope is not None:
         kinked = slope <= order - HALF and not breach(sweep, order)
@@ -152,14 +152,14 @@ def breach(sweep: Sweep, order: int) -> str:
     return ""
 
 
-def _flat(points: list[tuple[float, float]]) -> bool:
-    """Whether the error has stopped at something large: the rule is biased, and a smaller beta changes nothing."""
+def _has_stalled(points: list[tuple[float, float]]) -> bool:
+    """Whether the error no longer falls, and is large: the rule is biased."""
     errors = [error for _, error in points[-3:]]
     return len(errors) == 3 and min(errors) > 1e-4 and max(errors) < 1.01 * min(errors)
 
 
-def _top(lab: Laboratory, rule: str) -> float:
-    """Where to begin: a beta so large that the error is seen, and no larger than the nudged phases bear."""
+def _first_beta(lab: Laboratory, rule: str) -> float:
+    """Where the sweep begins: a beta with a visible error at which the nudged phases do not diverge."""
     top = 64 * (lab.beta(rule) or 1.0)
     for _ in range(4):
         found = lab.at_rest(rule, beta=16 * top, nudge_steps=lab.nudge_steps)
@@ -172,7 +172,7 @@ def _top(lab: Laboratory, rule: str) -> float:
     return top
 
 
-# ---------------------------------------------------------------- the others
+# ---------------------------------------------------------------- without a nudge
 
 
 def converged(lab: Laboratory, rule: str) -> Limit:
@@ -186,11 +186,11 @@ def converged(lab: Laboratory, rule: str) -> Limit:
 def unrolled(lab: Laboratory, rule: str, *, last_steps: bool) -> Limit:
     """Backpropagation through more and more steps: the last ones at the equilibrium, or all from the start."""
     if last_steps:
-        return _longer(lab, 1, lambda k: lab.gradients(rule, steps=k, states=copied(lab.states), nudge_steps=k))
-    return _longer(lab, 8, lambda k: lab.gradients(rule, steps=k))
+        return _more_steps(lab, 1, lambda k: lab.gradients(rule, steps=k, states=copied(lab.states), nudge_steps=k))
+    return _more_steps(lab, 8, lambda k: lab.gradients(rule, steps=k))
 
 
-def _longer(lab: Laboratory, first: int, gradients: Callable[[int], Any]) -> Limit:
+def _more_steps(lab: Laboratory, first: int, gradients: Callable[[int], Any]) -> Limit:
     points, limit, k = [], lab.reference, first
     size = sum(v.numel() for v in lab.states.values())
     while k <= 4096:
@@ -212,14 +212,14 @@ def differences(lab: Laboratory) -> Limit:
         return Limit(lab.reference, Sweep("direction", ()), "detaches: differences see through")
     points = []
     for seed in range(3):
-        exact, found = _along(lab, seed)
+        exact, found = _slopes_along(lab, seed)
         points.append((float(seed), abs(found - exact) / (abs(exact) or 1.0)))
     worst = max(error for _, error in points)
     off = "" if worst < 1e-4 else f"finite differences of the cost give another slope (off by {worst:.0e})"
     return Limit(lab.reference, Sweep("direction", tuple(points)), f"finite differences to {worst:.0e}", off)
 
 
-def _along(lab: Laboratory, seed: int) -> tuple[float, float]:
+def _slopes_along(lab: Laboratory, seed: int) -> tuple[float, float]:
     """The slope of the mean cost along a random direction: by the gradient, and by moving the params."""
     random = torch.Generator().manual_seed(seed)
     params = {n: p for n, p in lab.net.params.items() if n in lab.reference}
@@ -234,7 +234,7 @@ def _along(lab: Laboratory, seed: int) -> tuple[float, float]:
 
 def _cost(lab: Laboratory, params: Mapping[str, Tensor], ways: Mapping[str, Tensor], h: float) -> float:
     """The mean cost at the equilibrium of moved params, which are put back."""
-    kept = {n: p.detach().clone() for n, p in params.items()}
+    before_move = {n: p.detach().clone() for n, p in params.items()}
     with torch.no_grad():
         for n, p in params.items():
             p.add_(h * ways[n])
@@ -244,7 +244,7 @@ def _cost(lab: Laboratory, params: Mapping[str, Tensor], ways: Mapping[str, Tens
     finally:
         with torch.no_grad():
             for n, p in params.items():
-                p.copy_(kept[n])
+                p.copy_(before_move[n])
 
 
 def _settled_again(lab: Laboratory) -> dict[str, Tensor]:

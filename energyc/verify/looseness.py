@@ -20,8 +20,8 @@ from energyc.verify.limits import Laboratory
 from energyc.verify.rest import copied
 
 RESIDUALS = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 1e-4, 1e-6)
-#: A gradient counts as good while the cosine of every param is at least this.
-GOOD = 0.8
+#: A gradient is faithful while the cosine of every param is at least this.
+FAITHFUL = 0.8
 #: By how much a nudged phase is to settle, and its length where the spectrum does not say what that takes.
 SETTLED, LONG = 1e6, 200
 
@@ -33,15 +33,15 @@ class Loose:
 
     residual: float
     steps: int
-    all: Measure
+    overall: Measure
     worst: Measure
     param: str
     kept: float
 
     @property
-    def good(self) -> bool:
+    def faithful(self) -> bool:
         """Whether every param's cosine is at least 0.8, and no sample was lost."""
-        return self.worst.cosine >= GOOD and self.kept == 1.0
+        return self.worst.cosine >= FAITHFUL and self.kept == 1.0
 
     def to_json(self) -> dict[str, Any]:
         """As plain values."""
@@ -49,7 +49,7 @@ class Loose:
         return {
             "residual": self.residual,
             "steps": self.steps,
-            "all": self.all.to_json(),
+            "all": self.overall.to_json(),
             "worst": worst,
             "kept": self.kept,
         }
@@ -62,10 +62,10 @@ class Looseness:
     rules: dict[str, tuple[Loose, ...]]
 
     def threshold(self, rule: str) -> float | None:
-        """The largest residual from which down the rule is good; None where it never is."""
+        """The largest residual from which down the rule is faithful; None where it never is."""
         found = None
         for point in reversed(self.rules[rule]):
-            if not point.good:
+            if not point.faithful:
                 break
             found = point.residual
         return found

@@ -16,7 +16,7 @@ from energyc.verify.spectrum import Spectrum, slowest
 #: Multiples of the weights that are tried in search of a fixed point, and the budget of each try.
 GENTLER = (0.9, 0.75, 0.5, 0.25)
 GENTLER_STEPS = 2000
-#: No one is advised to take more steps than so many.
+#: More steps than this are never advised.
 MOST_STEPS = 1e6
 
 
@@ -41,32 +41,32 @@ class Settling:
 
 
 def settling(exact: Any, configured: Any, probe: Probe, found: Rest, spectrum: Spectrum | None) -> Settling:
-    """Judge the free phase of ``configured``; ``found`` and ``spectrum`` are of ``exact``, its twin in float64.
+    """Judge the free phase of ``configured``; ``found`` and ``spectrum`` are of ``exact``, its copy in float64.
 
     Where no sample settled the spectrum is that at the last states.
     """
     free = configured.relax(probe.clamps)
     residual, steps = float(free.residual.max()), int(free.steps.max())
-    seen = Settling(residual, steps, configured.relax_tolerance, tuple(configured.relax_step))
+    phase = Settling(residual, steps, configured.relax_tolerance, tuple(configured.relax_step))
     if not found.settled:
         reasons = _without_rest(exact, probe, found, spectrum)
     elif spectrum is not None and spectrum.step_radius >= 1:
-        reasons = _too_large_a_step(seen, spectrum)
-    elif found.settled < found.samples and not _within(seen):
+        reasons = _too_large_a_step(phase, spectrum)
+    elif found.settled < found.samples and not _within(phase):
         reasons = _some_without_rest(exact, probe, found)
     elif not math.isfinite(residual):
         reasons = _not_finite(configured, all(bool(x.isfinite().all()) for x in free.states.values()))
-    elif seen.tolerance is not None and not _within(seen):
-        reasons = _too_few_steps(seen, spectrum, configured)
+    elif phase.tolerance is not None and not _within(phase):
+        reasons = _too_few_steps(phase, spectrum, configured)
     else:
-        return seen
+        return phase
     why, helps = zip(*reasons, strict=True)
-    return Settling(residual, steps, seen.tolerance, seen.step, _said(why), _said(helps))
+    return Settling(residual, steps, phase.tolerance, phase.step, _not_empty(why), _not_empty(helps))
 
 
-def _within(seen: Settling) -> bool:
+def _within(phase: Settling) -> bool:
     """Whether it was to reach a tolerance and does."""
-    return seen.tolerance is not None and seen.residual <= seen.tolerance
+    return phase.tolerance is not None and phase.residual <= phase.tolerance
 
 
 def at_the_end(net: Any, probe: Probe, found: Rest) -> Spectrum | None:
@@ -76,7 +76,7 @@ def at_the_end(net: Any, probe: Probe, found: Rest) -> Spectrum | None:
     return slowest(net, found.last, probe.clamps, net.relax_step)
 
 
-def _said(texts: tuple[str, ...]) -> tuple[str, ...]:
+def _not_empty(texts: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(text for text in texts if text)
 
 
@@ -89,11 +89,11 @@ def _without_rest(exact: Any, probe: Probe, found: Rest, spectrum: Spectrum | No
     where = f"the residual is {found.worst:.1e} after {found.steps} steps" if finite else "the states exploded"
     yield f"no fixed point was found: {where}, and smaller steps found none either", ""
     if spectrum is not None and spectrum.largest_real_part > 0:
-        yield f"{_pushed(spectrum)}: no step size holds it where it ended", ""
+        yield f"{_unstable(spectrum)}: no step size holds it where it ended", ""
     elif spectrum is not None and math.isfinite(spectrum.largest_real_part):
-        why = f"where it ended {_negative(spectrum)}: the way is long, or it circles"
+        why = f"where it ended {_stable(spectrum)}: the way is long, or it circles"
         yield why, "more steps: --set relax.max_steps"
-    calmer = _gentler(exact, probe)
+    calmer = _settling_gain(exact, probe)
     if calmer is not None:
         yield "", f"a lower gain: it settles with {calmer:g} times these weights (start smaller, or raise the penalty)"
     else:
@@ -113,12 +113,12 @@ def _some_without_rest(exact: Any, probe: Probe, found: Rest) -> Reasons:
         yield from _without_rest(exact, lost, again, at_the_end(exact, lost, again))
 
 
-def _pushed(spectrum: Spectrum) -> str:
+def _unstable(spectrum: Spectrum) -> str:
     return f"the Jacobian has an eigenvalue with real part {spectrum.largest_real_part:.3g} > 0"
 
 
-def _negative(spectrum: Spectrum) -> str:
-    """What is known of real parts of which none over 0 was found."""
+def _stable(spectrum: Spectrum) -> str:
+    """What is known of the real parts where none above 0 was found."""
     if not spectrum.estimated:
         return "all real parts are negative"
     if math.isnan(spectrum.largest_real_part):
@@ -126,13 +126,13 @@ def _negative(spectrum: Spectrum) -> str:
     return "no real part over 0 was found (by Arnoldi's method, which estimates the largest)"
 
 
-def _gentler(net: Any, probe: Probe) -> float | None:
+def _settling_gain(net: Any, probe: Probe) -> float | None:
     """The largest multiple of the weights, of a few, with which all samples settle; the weights are put back."""
-    kept = [param.detach().clone() for param in net.parameters()]
+    weights = [param.detach().clone() for param in net.parameters()]
     try:
         for factor in GENTLER:
             with torch.no_grad():
-                for param, value in zip(net.parameters(), kept, strict=True):
+                for param, value in zip(net.parameters(), weights, strict=True):
                     param.copy_(factor * value)
             tried = rest(net, probe, GENTLER_STEPS)
             if tried.settled == tried.samples and tried.factor == 1.0:
@@ -140,22 +140,22 @@ def _gentler(net: Any, probe: Probe) -> float | None:
         return None
     finally:
         with torch.no_grad():
-            for param, value in zip(net.parameters(), kept, strict=True):
+            for param, value in zip(net.parameters(), weights, strict=True):
                 param.copy_(value)
 
 
-def _too_large_a_step(seen: Settling, spectrum: Spectrum) -> Reasons:
+def _too_large_a_step(phase: Settling, spectrum: Spectrum) -> Reasons:
     """There is a fixed point, and the step jumps over it."""
     yield f"a step multiplies errors at the fixed point by {spectrum.step_radius:.4g}: it cannot stay there", ""
     if spectrum.stable_factor is not None:
         about = "about " if spectrum.estimated else ""
-        sizes = " and ".join(f"{h * spectrum.stable_factor:.3g}" for h in dict.fromkeys(seen.step))
-        why = f"{_negative(spectrum)}: the step is too large" if spectrum.largest_real_part < 0 else "it is too large"
+        sizes = " and ".join(f"{h * spectrum.stable_factor:.3g}" for h in dict.fromkeys(phase.step))
+        why = f"{_stable(spectrum)}: the step is too large" if spectrum.largest_real_part < 0 else "it is too large"
         yield why, f"a smaller step: it is stable below {about}{sizes}"
     elif spectrum.largest_real_part > 0:
-        yield f"{_pushed(spectrum)}: no step size helps", "a lower gain"
+        yield f"{_unstable(spectrum)}: no step size helps", "a lower gain"
     else:
-        yield f"{_negative(spectrum)}, and no smaller step was found to be stable", "a smaller step, or a lower gain"
+        yield f"{_stable(spectrum)}, and no smaller step was found to be stable", "a smaller step, or a lower gain"
 
 
 def _not_finite(configured: Any, states_are: bool) -> Reasons:
@@ -168,16 +168,19 @@ def _not_finite(configured: Any, states_are: bool) -> Reasons:
         yield why, "a lower gain, a smaller step, or train.dtype = float64"
 
 
-def _too_few_steps(seen: Settling, spectrum: Spectrum | None, configured: Any) -> Reasons:
+def _too_few_steps(phase: Settling, spectrum: Spectrum | None, configured: Any) -> Reasons:
     """It settles, later than it is given time for; or float32 does not reach that tolerance."""
-    goal = seen.tolerance or 0.0
+    goal = phase.tolerance or 0.0
     if goal < 8 * torch.finfo(configured.dtype).eps:
         helps = "a higher tolerance, or train.dtype = float64"
         yield f"the tolerance {goal:.1e} is within rounding of {configured.dtype}", helps
         return
-    more = math.inf if spectrum is None else spectrum.steps_for(seen.residual / goal)
-    yield f"the residual is {seen.residual:.1e} after {seen.steps} steps, above the tolerance {goal:.1e}", ""
-    total = math.ceil(1.1 * (seen.steps + more)) if more < MOST_STEPS else None
+    more = math.inf if spectrum is None else spectrum.steps_for(phase.residual / goal)
+    yield (
+        f"the residual is {phase.residual:.1e} after {phase.steps} steps, above the tolerance {goal:.1e}",
+        "",
+    )
+    total = math.ceil(1.1 * (phase.steps + more)) if more < MOST_STEPS else None
     if total is not None:
         yield "it settles slowly", f"more steps: about {total} (--set relax.max_steps={total})"
     elif math.isfinite(more):

@@ -89,11 +89,11 @@ def verify(
 ) -> Verification:
     """Measure rules on a network at initialisation, its weights times ``gain``, or with a run's trained weights.
 
-    Of a run the newest checkpoint is measured, or the ``best``; what is damaged is told to ``notify``.
-    Sizes: those of the spec's preset ``verify`` where no other preset is chosen. Rules: of a spec all that it admits,
-    of a run the one that it was trained by, where none are asked for. Inputs are drawn; a run's are its own test
-    samples where its data can be opened, and such as do not settle where its log says that some do not. With
-    ``sweep_residual`` also from free phases that were cut off early.
+    Of a run the newest checkpoint is measured, or the ``best``; ``notify`` is called for a damaged one. A spec has the
+    sizes of its preset ``verify`` unless another preset is chosen. By default ``rules`` are all that a spec admits, and
+    the one that trained a run. Inputs are drawn; those of a run are test samples where its data can be opened, and
+    among these such as do not settle where its log has some. ``sweep_residual`` also starts nudged phases from free
+    phases that were cut off early.
     Raises SpecError, UserError.
     """
     saved = load_run(spec_or_run) if is_run(spec_or_run) else None
@@ -104,7 +104,7 @@ def verify(
     compiled = emit(network, rules or (ALL if saved is None else [trained_by, "implicit"]), choices)
     exact = instantiate(compiled, "cpu", torch.float64, 0)
     weights = None if saved is None else saved.load_into(exact, checkpoint, notify)
-    configured = _twin(compiled, exact, gain)
+    configured = _configured_copy(compiled, exact, gain)
     with stage("verify", source.name):
         probe, measured = None, None
         if saved is not None and weights is not None:
@@ -130,7 +130,7 @@ def _at_small_sizes(source: Source, choices: Choices) -> Choices:
     return replace(choices, preset=PRESET) if choices.preset is None and PRESET in presets else choices
 
 
-def _twin(compiled: Compiled, exact: Any, gain: float) -> Any:
+def _configured_copy(compiled: Compiled, exact: Any, gain: float) -> Any:
     """The network in the dtype that it trains in, with the weights of the exact one, which are first multiplied."""
     with torch.no_grad():
         for param in exact.parameters():
@@ -156,10 +156,10 @@ def _measured(
         sweep_residual=sweep_residual,
         detaches=_detaches(network),
     )
-    return fidelity, _rounded(exact, configured, probe, trained_by)
+    return fidelity, _precision(exact, configured, probe, trained_by)
 
 
-def _rounded(exact: Any, configured: Any, probe: Probe, trained_by: str) -> PrecisionTable | None:
+def _precision(exact: Any, configured: Any, probe: Probe, trained_by: str) -> PrecisionTable | None:
     """What rounding does to the rule trained by, or where that is not measured to the first one with a nudge.
 
     None where no rule has one, and where there is no gradient to compare.

@@ -31,7 +31,7 @@ def test_what_is_no_gradient_has_no_energy_to_differentiate() -> None:
     network = pipeline.resolve(pipeline.read(ROOT / "specs" / "thick.energy"), pipeline.Choices("verify"))
     report = bench(network, batch=2, seconds=0)
     assert [t.way for t in report.timings] == ["generated", "without passes"]
-    assert "thick: one step, batch 2" in report.written()
+    assert "thick: one step, batch 2" in report.to_text()
 
 
 def test_both_ways_take_the_same_step() -> None:

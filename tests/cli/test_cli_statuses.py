@@ -37,7 +37,7 @@ def test_wrong_usage_is_2_and_names_the_nearest_command(capfd: Capture) -> None:
     assert energyc(capfd, "train").status == 2
     changed = energyc(capfd, "train", "--resume", "run", "--rule", "ep", "--set", "J=3")
     assert changed.status == 2
-    assert "--rule, --set cannot be changed" in changed.err
+    assert "--resume cannot change --rule, --set" in changed.err
 
 
 def test_a_missing_file_is_1(capfd: Capture) -> None:

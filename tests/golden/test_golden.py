@@ -19,7 +19,7 @@ import torch
 from energyc import pipeline
 from energyc.diagnostics import Source
 from energyc.report.check import check_source
-from energyc.report.check_text import written
+from energyc.report.check_text import render_check
 from energyc.report.show import show
 from energyc.resources import folder
 from energyc.verify import random_probe
@@ -34,7 +34,7 @@ def _source(name: str) -> Source:
 
 ARTEFACTS: MappingProxyType[str, Callable[[Source], str]] = MappingProxyType(
     {
-        "check.txt": lambda source: written(check_source(source)),
+        "check.txt": lambda source: render_check(check_source(source)),
         "forces.txt": lambda source: show(source, "forces"),
         "ir.txt": lambda source: show(source, "ir"),
         "plan.txt": lambda source: show(source, "plan"),

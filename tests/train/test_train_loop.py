@@ -13,6 +13,7 @@ import torch
 from rich.console import Console
 
 from energyc.diagnostics import UserError
+from energyc.report.seeds_text import summary_table
 from energyc.runs.saved import load_run
 from energyc.train.checkpoint import load_last, steps
 from energyc.train.evaluation import evaluate
@@ -20,7 +21,7 @@ from energyc.train.folder import default_out
 from energyc.train.loop import train
 from energyc.train.outcome import Diverged, Interrupted
 from energyc.train.progress import BarReporter, PlainReporter, Reporter, make_reporter
-from energyc.train.seeds import read_summary, summary_table, train_seeds
+from energyc.train.seeds import read_summary, train_seeds
 from energyc.train.session import Session
 from tests.train.tiny import TinyNet, make_session
 

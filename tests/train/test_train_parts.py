@@ -17,7 +17,7 @@ from energyc.train.feeds import Feed, Feeds
 from energyc.train.learner import Learner
 from energyc.train.network import Tensors, learnable
 from energyc.train.optimizers import make_optimizer, pack, unpack
-from energyc.train.order import Order, key_noise, spread
+from energyc.train.order import Order, evenly_spread, key_noise
 from energyc.train.penalty import Controller
 from energyc.train.schedule import rate_factor
 from tests.train.tiny import TinyData, TinyNet, make_session
@@ -49,8 +49,8 @@ def test_noise_is_a_function_of_seed_and_step() -> None:
 
 
 def test_spread_covers_the_split() -> None:
-    assert list(spread(10, 5)) == [0, 2, 4, 6, 8]
-    assert list(spread(3, 100)) == [0, 1, 2]
+    assert list(evenly_spread(10, 5)) == [0, 2, 4, 6, 8]
+    assert list(evenly_spread(3, 100)) == [0, 1, 2]
 
 
 def test_schedules() -> None:

@@ -177,14 +177,14 @@ def test_a_run_is_never_shortened(tmp_path: Path) -> None:
     settings, out = {"batch": 7, "eval_every": 10}, tmp_path / "run"
     train(make_session(out, {**settings, "steps": 60}))
     before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
-    with pytest.raises(UserError, match="has made 60 updates already, more than the 30 asked for") as caught:
+    with pytest.raises(UserError, match="has already made 60 updates, more than --steps 30") as caught:
         train(make_session(out, {**settings, "steps": 30}), resume=True)
     assert caught.value.code == "E0502" and "--steps" in str(caught.value.help)
     assert before == {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
     train(make_session(out, {**settings, "steps": 90}), resume=True)
     weights = out / "checkpoints" / "step-00000090" / "params.safetensors"
     weights.write_bytes(weights.read_bytes()[:-4] + b"boom")
-    with pytest.raises(UserError, match="has made 90 updates"):
+    with pytest.raises(UserError, match="has already made 90 updates"):
         train(make_session(out, {**settings, "steps": 85}), resume=True)
 
 

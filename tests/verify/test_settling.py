@@ -463,7 +463,7 @@ def test_a_loose_free_phase_spoils_frozen_aep_first() -> None:
     swept = looseness(Laboratory(net, found, at), ["aep", "tracking-aep"], (1e-2, 1e-6))
     (frozen, tight), (tracking, _) = swept.rules["aep"], swept.rules["tracking-aep"]
     assert frozen.residual == tracking.residual <= 1e-2
-    assert not frozen.good and frozen.worst.cosine < 0.6
-    assert tracking.good
-    assert tight.good and tight.worst.cosine > 0.99
+    assert not frozen.faithful and frozen.worst.cosine < 0.6
+    assert tracking.faithful
+    assert tight.faithful and tight.worst.cosine > 0.99
     assert swept.threshold("aep") == tight.residual and swept.threshold("tracking-aep") == tracking.residual
