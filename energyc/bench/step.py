@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from random import Random
 from typing import Any
 
@@ -43,8 +43,7 @@ class BenchReport:
 
     def to_json(self) -> dict[str, Any]:
         """The object of ``bench --format json``."""
-        timings = [{"way": t.way, "milliseconds": t.milliseconds, "ratio": t.ratio} for t in self.timings]
-        return {"network": self.network, "batch": self.batch, "threads": self.threads, "timings": timings}
+        return asdict(self)
 
     def to_text(self) -> str:
         """The timings as a table."""

@@ -1,4 +1,4 @@
-"""A block of settings as a table, and the reading of what is written in one."""
+"""A block of settings as a table, and how what a spec gives for it is read."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from energyc.settings.values import written
 
 UNKNOWN_NAME, CONTRADICTION = "E0501", "E0503"
 UNKNOWN_SETTING, UNKNOWN_OWNER, PLANNED = "E0541", "E0543", "E0190"
-#: The word that takes a setting back: it is then as if it had not been written.
+#: The word that unsets a setting, as if the spec did not have it.
 NONE = "none"
-#: How much of a value is shown.
+#: The longest value that a message shows in full.
 LONGEST = 40
 
 
 @dataclass(frozen=True)
 class Setting:
-    """A row of the table, as the documentation shows it.
+    """A row of the table.
 
-    ``unit`` is what a number counts, ``otherwise`` the default in words where it is no constant. ``owner`` is ``state``
-    or ``param`` where single ones may be set too, as ``step.y``; the field ``single`` gathers those by their names.
+    ``unit`` is what a number counts, ``otherwise`` the default in words where it is not a constant. ``owner`` is
+    ``state`` or ``param`` where a single one can have a value of its own, as in ``step.y``; the field ``single`` of the
+    block has those values by name.
     """
 
     kind: Kind
@@ -39,7 +40,7 @@ class Setting:
 def setting(
     default: Any, kind: Kind, meaning: str, *, unit: str = "", otherwise: str = "", owner: str = "", single: str = ""
 ) -> Any:
-    """A field of a block: a setting, with what it is where the spec does not say it."""
+    """A field of a block, with its default and its row of the table."""
     row = Setting(kind, meaning, unit, otherwise, owner, single)
     return dataclass_field(default=default, metadata={"setting": row})
 
@@ -72,60 +73,70 @@ class Fault:
     help: str | None = None
 
     def error(self) -> UserError:
-        """As a mistake outside a spec."""
+        """As an error outside a spec."""
         return UserError(self.message, code=self.code, help=self.help)
 
 
 def read(
     block: type[B], given: Mapping[str, object], owners: Mapping[str, Collection[str]] = MappingProxyType({})
 ) -> tuple[B, list[Fault]]:
-    """A block with the values given for its settings, one that is wrong left at its default; and what is wrong.
+    """A block with the given values, a wrong one left at its default; and what is wrong.
 
-    ``none`` takes a setting back, and so does None. ``owners`` are the names of states and params, where known.
+    ``none`` unsets a setting, and so does None. ``owners`` are the names of states and params, where known.
     """
     rows, faults = table(block), list[Fault]()
     values: dict[str, Any] = {row.single: {} for row in rows.values() if row.single}
     for key, value in given.items():
-        name, _, owner = key.partition(".")
-        fault = _unknown(block, rows, key, owners)
-        if fault is not None:
-            faults.append(fault)
-        elif value is not None and (value != NONE or rows[name].kind.takes_none):
-            try:
-                fields_set = rows[name].kind.fields(name, value)
-            except NotYet as error:
-                faults.append(Fault(key, PLANNED, f"{error} is not yet supported"))
-            except Misfit as error:
-                faults.append(_misfit(block, key, rows[name].kind, error))
-            else:
-                if owner:
-                    values[rows[name].single][owner] = fields_set[name]
-                else:
-                    values |= fields_set
+        try:
+            name, owner = _setting_of(block, rows, key, owners)
+            if value is None or (value == NONE and not rows[name].kind.takes_none):
+                continue
+            typed = _typed(block, key, rows[name].kind, value)
+        except _Faulty as error:
+            faults.append(error.fault)
+            continue
+        if owner:
+            values[rows[name].single][owner] = typed[name]
+        else:
+            values |= typed
     return block(**values), faults
 
 
-def _unknown(
+class _Faulty(Exception):
+    """A setting that cannot be read."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__()
+        self.fault = Fault(*args)
+
+
+def _setting_of(
     block: type[Block], rows: Mapping[str, Setting], key: str, owners: Mapping[str, Collection[str]]
-) -> Fault | None:
-    """What is wrong with a key: it names no setting, one that is planned, or a state or param that is not there."""
+) -> tuple[str, str]:
+    """The setting that a key names, and the state or param that it is for alone. Raises _Faulty."""
     name, dot, owner = key.partition(".")
     if name in block.planned:
-        return Fault(key, PLANNED, f"`{block.word}.{key}` is not yet supported")
+        raise _Faulty(key, PLANNED, f"`{block.word}.{key}` is not yet supported")
     if name not in rows or (dot and not rows[name].owner):
         help_text = did_you_mean(key, rows, f"it has {listed(rows)}")
-        return Fault(key, UNKNOWN_SETTING, f"`{block.word}` has no setting `{key}`", help_text)
+        raise _Faulty(key, UNKNOWN_SETTING, f"`{block.word}` has no setting `{key}`", help_text)
     kind = rows[name].owner
-    if dot and kind in owners and owner not in owners[kind]:
+    if dot and owner not in owners.get(kind, (owner,)):
         names = owners[kind]
         help_text = did_you_mean(owner, names, f"the {kind}s are {listed(names)}" if names else f"there are no {kind}s")
-        return Fault(key, UNKNOWN_OWNER, f"there is no {kind} `{owner}`", help_text)
-    return None
+        raise _Faulty(key, UNKNOWN_OWNER, f"there is no {kind} `{owner}`", help_text)
+    return name, owner
 
 
-def _misfit(block: type[Block], key: str, kind: Kind, error: Misfit) -> Fault:
-    subject = f"`{block.word}.{key}`" if error.part is None else f"the {error.part} of `{block.word}.{key}`"
-    value = written(error.value)
-    shown = value if len(value) <= LONGEST else value[: LONGEST - 3] + "..."
-    help_text = did_you_mean(value, kind.words)
-    return Fault(key, block.misfit, f"{subject} is {error.wanted}, not `{shown}`", help_text)
+def _typed(block: type[Block], key: str, kind: Kind, value: object) -> dict[str, object]:
+    """The fields that a setting sets, by their names. Raises _Faulty."""
+    try:
+        return kind.fields(key.partition(".")[0], value)
+    except NotYet as error:
+        raise _Faulty(key, PLANNED, f"{error} is not yet supported") from None
+    except Misfit as error:
+        subject = f"`{block.word}.{key}`" if error.part is None else f"the {error.part} of `{block.word}.{key}`"
+        text = written(error.value)
+        shown = text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
+        message = f"{subject} is {error.wanted}, not `{shown}`"
+        raise _Faulty(key, block.misfit, message, did_you_mean(text, kind.words)) from None

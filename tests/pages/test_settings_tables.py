@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from energyc.rules import RULES
 from energyc.settings import Nudge, Relax, TrainOptions, table, written
 from energyc.settings.table import Setting
 
@@ -25,6 +26,10 @@ def test_the_table_has_every_setting(page: str, block: type[Any], update_golden:
         shown = rendered(block)
         path.write_text(before + start + shown + end + after, encoding="utf-8")
     assert shown == rendered(block)
+
+
+def test_the_settings_that_rules_declare_are_in_the_table() -> None:
+    assert {name for rule in RULES.values() for name in rule.settings} <= table(Nudge).keys()
 
 
 def rendered(block: type[Any]) -> str:
