@@ -65,18 +65,15 @@ class Number(Kind):
 
     @property
     def takes_none(self) -> bool:
-        """Where its word is ``none``."""
         return self.word == "none"
 
     @property
     def wanted(self) -> str:
-        """As ``a number of at least 0 and at most 1``."""
         text = "a positive number" if self.above == 0 else f"a number of at least {self.low:g}"
         text += f" and at most {self.high:g}" if self.high < math.inf else ""
         return f"{text} or {self.word}" if self.word else text
 
     def read(self, value: object) -> float | None:
-        """The number as a float."""
         if self.word and value == self.word:
             return None
         if isinstance(value, bool) or not isinstance(value, int | float | Fraction):
@@ -95,11 +92,9 @@ class Integer(Kind):
 
     @property
     def wanted(self) -> str:
-        """As ``a whole number from 2``."""
         return "a positive whole number" if self.low == 1 else f"a whole number from {self.low}"
 
     def read(self, value: object) -> int:
-        """The integer."""
         if isinstance(value, bool) or not isinstance(value, int | float | Fraction):
             raise Misfit(self.wanted, value)
         if not math.isfinite(as_float(value)) or value != int(value) or int(value) < self.low:
@@ -117,16 +112,13 @@ class Word(Kind):
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The choices."""
         return self.choices
 
     @property
     def wanted(self) -> str:
-        """As ``one of auto, min, max``."""
         return "one of " + ", ".join(self.choices) if self.choices else "a word"
 
     def read(self, value: object) -> str:
-        """The word."""
         if not isinstance(value, str) or (self.choices and value not in self.choices):
             raise Misfit(self.wanted, value)
         return value
@@ -138,11 +130,9 @@ class Flag(Kind):
 
     @property
     def wanted(self) -> str:
-        """The two words."""
         return "true or false"
 
     def read(self, value: object) -> bool:
-        """The truth value."""
         if isinstance(value, bool):
             return value
         if value not in ("true", "false"):
@@ -156,11 +146,9 @@ class Words(Kind):
 
     @property
     def wanted(self) -> str:
-        """With an example."""
         return "a list of words, as [a, b]"
 
     def read(self, value: object) -> tuple[str, ...]:
-        """The words."""
         items = [value] if isinstance(value, str) else value
         if not isinstance(items, list | tuple) or not all(isinstance(item, str) for item in items):
             raise Misfit(self.wanted, value)
@@ -173,11 +161,9 @@ class Pair(Kind):
 
     @property
     def wanted(self) -> str:
-        """With an example."""
         return "a list of two numbers of at least 0 and under 1, as [0.9, 0.999]"
 
     def read(self, value: object) -> tuple[float, float]:
-        """The two numbers."""
         if not isinstance(value, list | tuple) or len(value) != 2:
             raise Misfit(self.wanted, value)
         try:
@@ -199,17 +185,14 @@ class Called(Kind):
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The choices."""
         return self.choices
 
     @property
     def wanted(self) -> str:
-        """With an example."""
         words = "one of " + ", ".join(self.choices) if len(self.choices) > 1 else self.choices[0]
         return f"{words}, or a call as {self.example}"
 
     def read(self, value: object) -> Call:
-        """The call, its keywords typed."""
         call = Call(value) if isinstance(value, str) else value
         if not isinstance(call, Call) or call.name not in self.choices:
             raise Misfit(self.wanted, value)

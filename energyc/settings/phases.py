@@ -17,7 +17,6 @@ class Solver(Word):
     """A solver; ``anderson`` and options of solvers are planned."""
 
     def read(self, value: object) -> str:
-        """The name of the solver."""
         if value == "anderson" or (isinstance(value, Call) and value.name == "anderson"):
             raise NotYet("the solver `anderson`")
         if isinstance(value, Call) and value.name in self.choices:

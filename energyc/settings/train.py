@@ -39,16 +39,14 @@ class Schedule(Called):
     """A word, or a call whose keywords are settings too: ``cosine(warmup = 100)``."""
 
     def fields(self, name: str, value: object) -> dict[str, object]:
-        """The schedule, and what its keywords set."""
         call = self.read(value)
         return {name: call.name, **call.keywords}
 
 
 class Controlled(Called):
-    """The Jacobian penalty."""
+    """The Jacobian penalty: a call that gives its controller."""
 
     def fields(self, name: str, value: object) -> dict[str, object]:
-        """Its controller."""
         return {name: Penalty(**self.read(value).keywords)}  # type: ignore[arg-type]
 
 
