@@ -122,7 +122,7 @@ def resolve(source: Source, choices: Choices = Choices()) -> Network:
 
 
 def derive(network: Network, classes: Classes | None = None) -> Derivation:
-    """Forces and gradients, each made when asked for; J_nc is that of the terms that ``classes`` does not prove."""
+    """Forces and gradients, each computed on demand; J_nc is that of the terms that ``classes`` does not prove."""
     from energyc.derive import derive as derive_network
 
     with stage("derive", network.source.name):
@@ -147,7 +147,7 @@ def emit(
     """A module for some rules; by default the spec's ``train.rule`` and ``implicit``, with ``("all",)`` all there are.
 
     It carries a ``copy`` of the runtime that it uses, so that it needs torch alone, or will ``import`` it from energyc.
-    The same input gives the same bytes. Raises UserError for a target or a rule that there is not, and for a rule that
+    The same input gives the same bytes. Raises UserError for an unknown target or rule, and for a rule that
     is inadmissible on this network.
     """
     from energyc.analysis.admission import biased
@@ -156,12 +156,12 @@ def emit(
     if target != "torch":
         raise UserError(f"the target {target} is not there yet", code="E0990", help="use --target torch")
     classes = classify(network)
-    asked = rules_of(network, classes, rules)
+    names = rules_of(network, classes, rules)
     options = Options(
-        rules=asked,
+        rules=names,
         label=Path(network.source.name).name,
         version=__version__,
-        biased=biased(classes, asked),
+        biased=biased(classes, names),
         unproved=classes.unproved,
         settings=str(choices),
         runtime=runtime,
@@ -177,9 +177,9 @@ def rules_of(network: Network, classes: Classes, rules: Sequence[str] | None) ->
 
     if rules is not None and tuple(rules) == ALL:
         return available(classes)
-    asked = list(rules) if rules is not None else [network.train.trained_by, "implicit"]
-    check_rules(network.name, classes, asked)
-    return tuple(dict.fromkeys(asked))
+    names = list(rules) if rules is not None else [network.train.trained_by, "implicit"]
+    check_rules(network.name, classes, names)
+    return tuple(dict.fromkeys(names))
 
 
 def compile_spec(

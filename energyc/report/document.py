@@ -100,7 +100,7 @@ _LATEX_HEAD = r"""\documentclass{article}
 
 
 def to_latex(document: Document) -> str:
-    """A whole LaTeX document."""
+    """A complete LaTeX document."""
     title = rf"\title{{{latex.escape(document.title)}}}" + "\n\\date{}\n\\maketitle\n"
     return _LATEX_HEAD + title + "\n".join(map(_latex, document.blocks)) + "\n\\end{document}\n"
 

@@ -159,7 +159,7 @@ def forces(network: Network, derivation: Derivation) -> str:
 
 
 def jacobian(network: Network, derivation: Derivation) -> str:
-    """J v and J^T v of the whole force: how it changes along v, how v pulls back; and the antisymmetric correction.
+    """J v and J^T v of the total force: its change along v, the pullback of v; and the antisymmetric correction.
 
     The correction is that of the terms not proved conservative together; where all are, the text says that it is 0.
     """

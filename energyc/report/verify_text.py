@@ -81,7 +81,7 @@ def _run(at: MeasuredCheckpoint) -> Iterator[str]:
     yield f"checkpoint of step {at.step}, {_rank(at)}; measured on {at.samples}"
     yield from (f"  log: {line}" for line in _log(at.log))
     if at.log.last > at.newest:
-        yield f"  log: it goes on to step {at.log.last}, which no checkpoint holds (train.save_every makes more)"
+        yield f"  log: it continues to step {at.log.last}, which no checkpoint holds (train.save_every makes more)"
 
 
 def _rank(at: MeasuredCheckpoint) -> str:

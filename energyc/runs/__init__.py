@@ -3,7 +3,7 @@
 | module | what it holds |
 |---|---|
 | ``locate`` | whether a path is a spec or the folder of a run (imports no torch) |
-| ``prepare`` | a spec, or a run that goes on, with its module, its options and its data: a session for ``train`` |
+| ``prepare`` | a spec, or a run that resumes, with its module, its options and its data: a session for ``train`` |
 | ``data`` | the bindings of a spec, opened |
 | ``resolved`` | the text of the spec that the folder keeps |
 | ``saved`` | the folder of a run, read back |

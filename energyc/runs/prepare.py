@@ -1,4 +1,4 @@
-"""A spec, or a run that goes on, ready to train, to evaluate and to draw."""
+"""A spec, or a run, ready to train, to evaluate and to draw."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def prepare(source: Source, choices: Choices, request: Request) -> Prepared:
 
 
 def reopen(run: Path, *, steps: int | None = None, data: Sequence[str] = (), device: str | None = None) -> Prepared:
-    """A run's own spec, options and data, to go on with it or to look at it. Raises UserError, SpecError."""
+    """A run's own spec, options and data, to resume or to inspect it. Raises UserError, SpecError."""
     saved = load_run(run)
     network = resolve(saved.source)
     options = saved.options if steps is None else saved.options.with_steps(steps)

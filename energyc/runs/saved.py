@@ -53,12 +53,12 @@ class SavedRun:
             raise UserError(message, code="E0511", help="give a folder that energyc train made") from None
 
     def data_paths(self, moved: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
-        """The paths of its data; ``moved`` are where bindings lie now. Raises UserError E0913 for one that is gone."""
+        """The paths of its data, with new ones for those that ``moved``. Raises UserError E0913 for one that is gone."""
         recorded = self.info.get("data", {})
         for name, path in recorded.items():
             if name not in moved and not Path(path).exists():
                 message = f"{self.folder.path} was made with the data {name} from {path}, and nothing is there now"
-                raise UserError(message, code="E0913", help=f"say where they lie now: --data {name}=PATH")
+                raise UserError(message, code="E0913", help=f"give the new path: --data {name}=PATH")
         return {**recorded, **moved}
 
     def rows(self) -> list[Row]:
@@ -66,7 +66,7 @@ class SavedRun:
         return read_rows(self.folder.metrics)
 
     def checkpoint(self, which: Which = "best", notify: Callable[[str], None] = lambda text: None) -> Checkpoint:
-        """Its best or its newest whole checkpoint. Raises UserError E0512 where there is none."""
+        """Its best or its newest intact checkpoint. Raises UserError E0512 where there is none."""
         read = load_best if which == "best" else load_last
         return read(self.folder.checkpoints, notify)
 

@@ -217,7 +217,7 @@ class TrainOptions:
         if self.nesterov and "nesterov" in taken and not self.momentum:
             yield Fault("nesterov", CONTRADICTION, "train.nesterov needs a momentum above 0", "add momentum = 0.9")
         if self.penalty and self.penalty.floor > self.penalty.ceiling:
-            yield Fault("penalty", CONTRADICTION, "the penalty's floor lies above its ceiling", "exchange them")
+            yield Fault("penalty", CONTRADICTION, "the penalty's floor lies above its ceiling", "swap them")
 
     def misnamed(self, measured: Collection[str], rules: Collection[str] = ()) -> Iterator[Fault]:
         """The ``metrics`` and ``best`` that are not among ``measured``, and a rule that is not among ``rules``."""

@@ -9,7 +9,7 @@
 | ``loop`` | ``train(session)``: updates, evaluations, checkpoints, interruptions |
 | ``seeds`` | ``train_seeds``: the same run for several seeds, mean and deviation |
 | ``evaluation`` | held-out cost and metrics, of a live network or of a run's best checkpoint |
-| ``identity`` | what a run was made of, compared when it goes on |
+| ``identity`` | what a run was made of, compared when it resumes |
 | ``checkpoint``, ``folder``, ``metrics_log`` | what a run leaves on disk |
 
 It trains whatever keeps these interfaces; specs and the compiler are unknown to it.

@@ -93,14 +93,14 @@ def default_out(name: str, root: Path = Path("runs")) -> Path:
 
 
 def refuse_taken(path: Path) -> None:
-    """Raise UserError E0510 where something lies at ``path`` already."""
+    """Raise UserError E0510 where ``path`` exists and is not empty."""
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         help_text = f"choose another --out, or continue with: energyc train --resume {path}"
         raise UserError(f"{path} exists and is not empty", code="E0510", help=help_text)
 
 
 def claim(path: Path) -> RunFolder:
-    """Make the folder of a new run. Raises UserError: E0510 where something lies there, E0513 where it cannot."""
+    """Make the folder of a new run. Raises UserError: E0510 where it is not empty, E0513 where it cannot be made."""
     refuse_taken(path)
     folder = RunFolder(path)
     try:

@@ -33,7 +33,7 @@ class MetricsLog:
 
 
 def read_rows(path: Path) -> list[Row]:
-    """All whole rows of a log; an unfinished last line is passed over."""
+    """All complete rows of a log; an unfinished last line is skipped."""
     return [row for _, row in _lines(path)]
 
 

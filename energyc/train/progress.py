@@ -29,7 +29,7 @@ class Reporter:
         return None
 
     def begin(self, title: str, step: int, total: int) -> None:
-        """A run of ``total`` updates begins or goes on at ``step``."""
+        """A run of ``total`` updates begins, or resumes at ``step``."""
 
     def update(self, row: Row) -> None:
         """An update was made."""

@@ -19,9 +19,8 @@ class Session:
     """A network, its data, its options and where the run goes.
 
     ``files`` are texts that the run folder keeps by their names (``spec.energy``, the generated module); ``info`` goes
-    into run.json beside the options (versions, presets, chosen kernels). ``sources`` are the paths that bindings were
-    read from, where they were. ``net`` lies on ``device`` and computes in
-    ``dtype`` already.
+    into run.json beside the options (versions, presets, chosen kernels). ``sources`` are the paths that
+    bindings were read from, if any. ``net`` is on ``device`` and computes in ``dtype`` already.
     """
 
     net: Network

@@ -119,7 +119,7 @@ def measure_fidelity(
     """Measure rules on a network.
 
     Args:
-        exact: the network in float64, with every rule asked for and ``implicit``.
+        exact: the network in float64, with every rule of ``rules`` and ``implicit``.
         configured: the same network with the same weights in the dtype that it trains in.
         probe: clamps and targets; samples that find no fixed point are left out and counted.
         rules: the rules to measure.
@@ -153,7 +153,7 @@ def _unmeasured(rule: str, verdict: str, note: str) -> RuleFidelity:
 def _measured(lab: Laboratory, configured: Any, rule: str, verdict: str) -> RuleFidelity:
     """Both columns of a rule."""
     limit = lab.limit(rule)
-    whole = measure_all(limit.gradient, lab.reference)
+    overall = measure_all(limit.gradient, lab.reference)
     try:
         real = configured.gradients(lab.probe.clamps, lab.probe.targets, rule, allow_biased=True)
     except RuntimeError as error:  # the implicit solve, where the free phase as configured is far from rest
@@ -163,10 +163,10 @@ def _measured(lab: Laboratory, configured: Any, rule: str, verdict: str) -> Rule
         real = real if bool(real.kept.any()) else None
     return RuleFidelity(
         rule,
-        whole,
+        overall,
         None if real is None else measure_all(real.params, lab.reference),
         limit.law,
-        _fault(whole, limit) if verdict == EXACT else "",
+        _fault(overall, limit) if verdict == EXACT else "",
         measure_each(limit.gradient, lab.reference),
         {} if real is None else measure_each(real.params, lab.reference),
         limit.sweep,
@@ -185,8 +185,8 @@ def _lost(real: Any) -> str:
     return f"as configured the {phases} of all {count} samples diverged"
 
 
-def _fault(whole: Measure, limit: Limit) -> str:
-    if not math.isfinite(whole.cosine):
+def _fault(overall: Measure, limit: Limit) -> str:
+    if not math.isfinite(overall.cosine):
         return limit.breach or "its gradient is not finite"
-    low = "" if whole.cosine > FAITHFUL else f"cosine too low: {whole.cosine:.6f}, not over {FAITHFUL}"
+    low = "" if overall.cosine > FAITHFUL else f"cosine too low: {overall.cosine:.6f}, not over {FAITHFUL}"
     return "; ".join(filter(None, [limit.breach, low]))

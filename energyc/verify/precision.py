@@ -18,7 +18,7 @@ LIMIT = 0.05
 
 @dataclass(frozen=True)
 class PrecisionRow:
-    """One param: the relative error of its float32 gradient against float64, and the share of its norm in the whole."""
+    """One param: the relative error of its float32 gradient against float64, and its share of the gradient's norm."""
 
     param: str
     error: float

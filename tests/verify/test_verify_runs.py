@@ -77,7 +77,7 @@ def test_a_log_that_goes_beyond_its_checkpoints(worse: Path, tmp_path: Path, cap
     shutil.rmtree(run / "checkpoints" / "step-00000005")
     said = energyc(capfd, "verify", run).out
     assert "checkpoint of step 4, the newest" in said
-    assert "it goes on to step 5, which no checkpoint holds" in said
+    assert "it continues to step 5, which no checkpoint holds" in said
 
 
 def test_a_damaged_checkpoint_is_told(worse: Path, tmp_path: Path, capfd: Capture) -> None:
