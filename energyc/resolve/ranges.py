@@ -73,7 +73,7 @@ def _report(context: Context, window: Window, outside: int, size: int) -> None:
             Label(context.names.entries[window.tensor].span, f"this axis of `{window.tensor}` is {window.dim} = {size}")
         ],
         notes=[f"here {', '.join(bounds)}"] if bounds else [],
-        help=where if bounds else "positions count from 0",
+        help=where if bounds else f"the last position is `{window.dim} - 1`",
     )
 
 

@@ -7,6 +7,8 @@ from energyc.syntax import ast
 from energyc.syntax.scan import CLOSERS, OPENERS, Scanned
 
 DEEPEST = 100
+#: A network's name is part of the names of files.
+LONGEST_NAME = 100
 
 
 def too_many_brackets(tokens: tuple[Scanned, ...]) -> Diagnostic | None:
@@ -17,6 +19,13 @@ def too_many_brackets(tokens: tuple[Scanned, ...]) -> Diagnostic | None:
         if depth > DEEPEST:
             return _too_deep(token.span, "this bracket")
     return None
+
+
+def too_long_names(pieces: tuple[Scanned, ...]) -> list[Diagnostic]:
+    """What is wrong with names of more than ``LONGEST_NAME`` characters, each where it first occurs."""
+    first = {piece.text: piece.span for piece in reversed(pieces) if len(piece.text) > LONGEST_NAME}
+    message = f"a name has at most {LONGEST_NAME} characters"
+    return [Diagnostic("E0112", message, span, help="choose a shorter one") for span in first.values()]
 
 
 def too_deep(spec: ast.Spec) -> list[Diagnostic]:

@@ -14,6 +14,7 @@ from energyc.diagnostics import Diagnostic, Source
 from energyc.resources import resource
 from energyc.syntax.failure import Failure
 from energyc.syntax.grammar import grammar
+from energyc.syntax.idioms import IDIOMS
 from energyc.syntax.recognise import RECOGNISERS
 
 _MOST_EXPECTED = 6
@@ -42,7 +43,7 @@ class Mistake:
 
 def explain(failure: Failure) -> Diagnostic:
     """One diagnostic for the place where the parser stopped."""
-    for recognise in RECOGNISERS:
+    for recognise in (*IDIOMS, *RECOGNISERS):
         if (diagnostic := recognise(failure)) is not None:
             return diagnostic
     mistake = _by_place().get((failure.state, failure.kind))

@@ -14,7 +14,7 @@ from energyc.syntax import ast
 from energyc.syntax.build import build
 from energyc.syntax.failure import Failure
 from energyc.syntax.grammar import grammar
-from energyc.syntax.limits import too_deep, too_many_brackets
+from energyc.syntax.limits import too_deep, too_long_names, too_many_brackets
 from energyc.syntax.mistakes import explain
 from energyc.syntax.recover import without_statement_at
 from energyc.syntax.scan import Scanned, scan
@@ -32,7 +32,7 @@ def parse(source: Source) -> ast.Spec:
     if (bracket := too_many_brackets(pieces)) is not None:
         raise SpecError(source, [bracket])
     tree, found = _parse_what_can_be(source)
-    found += _nameless(pieces)
+    found += [*_nameless(pieces), *too_long_names(tuple(piece for piece in pieces if piece.kind == "word"))]
     if tree is not None:
         spec, wrong = build(tree, source)
         found += [*wrong, *too_deep(spec)]

@@ -8,12 +8,12 @@ from collections.abc import Callable
 
 from energyc.diagnostics import Diagnostic, Label, Span, near
 from energyc.syntax.failure import Failure
-from energyc.syntax.foreign import advice
+from energyc.syntax.foreign import counterpart, sign_counterpart
+from energyc.syntax.idioms import ALONG_AN_INDEX
 from energyc.syntax.scan import BRACKETS, CLOSERS, STATEMENT_WORDS, Scanned
 
 _NUMBER = re.compile(r"(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _SIGNS = frozenset("()[]{}=+-*/^<>,.:|~'") | {"<=", ">=", "==", "!=", "**"}
-_REDUCTIONS = frozenset({"sum", "mean", "max", "min", "variance", "logsumexp", "softmax", "layernorm", "rmsnorm"})
 
 
 def foreign_sign(failure: Failure) -> Diagnostic | None:
@@ -27,7 +27,7 @@ def foreign_sign(failure: Failure) -> Diagnostic | None:
         end += 1
     span = Span(found.span.start, end)
     message = f"the language has no sign `{text[span.start : span.end]}`"
-    return Diagnostic("E0101", message, span, help=advice(found.text))
+    return Diagnostic("E0101", message, span, help=sign_counterpart(found.text))
 
 
 def malformed_number(failure: Failure) -> Diagnostic | None:
@@ -120,11 +120,15 @@ def no_statement(failure: Failure) -> Diagnostic | None:
         return None
     if not found.first and {"NAME", "NUMBER"} & failure.expected:
         return None
-    meant = near(found.text, sorted(STATEMENT_WORDS))
+    meant, translated = near(found.text, sorted(STATEMENT_WORDS)), counterpart("statements", found.text)
     equation = _equals_on_line(failure)
-    if not (found.first and (meant or equation or failure.before is None or failure.before.text in "{}")):
+    names_something = failure.after is not None and failure.after.kind == "word"
+    begins = equation or failure.before is None or failure.before.text in "{}"
+    if not found.first or not (meant or begins or (translated and names_something)):
         return None
-    if meant and failure.after is not None and failure.after.kind == "word":
+    if translated and names_something:
+        help = translated
+    elif meant and names_something:
         help = f"did you mean `{meant[0]}`?"
     elif equation:
         help = f"write `let {found.text}` for a quantity, or `energy`, `force`, `readout`, `cost`, ... for what it is"
@@ -145,7 +149,12 @@ def _equals_on_line(failure: Failure) -> bool:
 def sum_without_brackets(failure: Failure) -> Diagnostic | None:
     """``sum d (...)``: an operator along indices without its brackets."""
     before, found = failure.before, failure.found
-    if before is None or found is None or before.text not in _REDUCTIONS or failure.kind not in ("word", "number", "^"):
+    if (
+        before is None
+        or found is None
+        or before.text not in ALONG_AN_INDEX
+        or failure.kind not in ("word", "number", "^")
+    ):
         return None
     help = f"write `{before.text}[{found.text if found.kind == 'word' else 'd'}](...)`"
     message = f"`{before.text}` names the indices it runs over in square brackets"

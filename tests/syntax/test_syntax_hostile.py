@@ -50,6 +50,14 @@ def test_what_is_allowed_needs_little_stack() -> None:
         sys.setrecursionlimit(limit)
 
 
+@pytest.mark.parametrize("statement", ["network {}", "dim {} = 3", "let a = {}", "relax {{ {} = 1 }}"])
+def test_a_name_of_300_letters_is_refused_once(statement: str) -> None:
+    text = statement.format("n" * 300)
+    with pytest.raises(SpecError) as caught:
+        parse(Source("t", text if text.startswith("network") else f"network n\n{text}\nlet b = {'n' * 300}\n"))
+    assert [diagnostic.code for diagnostic in caught.value.diagnostics] == ["E0112"]
+
+
 @pytest.mark.parametrize("number", ["9" * 5000, "1e400", "1e99999999999", "1/0", "1e-999999999"])
 def test_numbers_out_of_range(number: str) -> None:
     with pytest.raises(SpecError) as caught:

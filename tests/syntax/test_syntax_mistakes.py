@@ -59,11 +59,58 @@ def test_each_example_is_answered_with_its_entry(mistake: Mistake) -> None:
         ("let γ = 1", "E0101", "the language has no sign `γ`"),
         ("let a = x − 1", "E0101", "the language has no sign `−`"),
         ("let a = x; let b = 1", "E0101", "the language has no sign `;`"),
+        ("let a = einsum('i,i->', x, y)", "E0127", "there is no function `einsum`"),
+        ("let a = np.sum(x)", "E0127", "functions have no module before them, as in `np.`"),
+        ("let a = torch.sum(x, y)", "E0127", "functions have no module before them, as in `torch.`"),
+        ("let a = x.pow(2).sum()", "E0127", "there are no methods such as `.pow(...)`"),
+        ("let a = one_hot(label, K)[k]", "E0127", "the value of a call takes no index"),
+        ("let a = softmax[k](y[k])[k]", "E0127", "the value of a call takes no index"),
+        ("let a = softmax(y, dim=-1)", "E0127", "an axis is not given by `dim =`"),
+        ("let a = sum(x[j]^2 for j in J)", "E0127", "a sum names its index in a bracket, not with `for`"),
+        ("let a = sum[i,j if i < j](x[i])", "E0127", "a guard follows a bar, not `if`"),
+        ("let a = x[0:5]", "E0127", "there are no slices"),
+        ("let a = x[:, 0]", "E0127", "there are no slices"),
+        ("dim J = I // 2", "E0127", "there is no operator `//`"),
+        ("energy a += x", "E0127", "there is no `+=`"),
+        ("ds/dt = -s[j]", "E0127", "a motion is not written as a time derivative"),
+        ("let a = sum[j=0..31](x[j])", "E0127", "an index runs over a dim, not a range"),
+        ("let a = sum[j in 32](x[j])", "E0127", "an index runs over a dim, not a number"),
+        ("let a = sum_{j} x[j]", "E0127", "indices are in square brackets"),
+        ("let a = sum{j}(x[j])", "E0127", "indices are in square brackets"),
+        ("state s[J] in [0 1]", "E0119", "the bounds of a box are separated by a comma"),
+        ("state s[J] in [-1 1]", "E0119", "the bounds of a box are separated by a comma"),
+        ("state s[J] : [0, 1]", "E0124", "`:` gives the values of an integer clamp or target, and a state is real"),
+        ("train { rule = ep, lr: 0.005 }", "E0115", "a setting is written `key = value`"),
+        ("weight W[I, J] ~ glorot", "E0116", "no statement opens with `weight`"),
+        ("def phi(u): return u*u", "E0116", "no statement opens with `def`"),
+        ("fn phi(u): u*u", "E0126", "a function is defined with `=`"),
     ],
 )
 def test_a_mistake_and_what_is_said(statement: str, code: str, message: str) -> None:
     first = diagnostics(f"network n\n{statement}\n")[0]
     assert (first.code, first.message) == (code, message)
+
+
+@pytest.mark.parametrize(
+    ("text", "help"),
+    [
+        ("network little-net", "a name holds letters, digits and `_`: `little_net`"),
+        ("network little {", "the file is the network: write `network little` alone"),
+        ("network n\nlet a = sum(x[j]^2 for j in J)", "write `sum[j in J](x[j]^2)`"),
+        ("network n\nlet a = sum[i,j if i < j](x[i])", "write `sum[i,j | ...]`"),
+        ("network n\nlet a = np.sum(x)", "write `sum[j](...)`"),
+        ("network n\nlet a = x.pow(2)", "write `u^2`"),
+        ("network n\nlet a = one_hot(label, K)[k]", "write `where(k == label, 1, 0)`"),
+        ("network n\nlet a = sum_{j} x[j]", "write `sum[j](...)`"),
+        ("network n\nstate s[J] in [-1 1]", "write `in [-1, 1]`"),
+        ("network n\nlet a = sum[j in 32](x[j])", "declare `dim N = 32` and write `j in N`"),
+        ("network n\nloss mse = x", "write `cost`"),
+        ("network n\nhidden h[J]", "write `state`"),
+        ("network n\nlet a = （x)", "write `(`"),
+    ],
+)
+def test_an_idiom_and_its_remedy(text: str, help: str) -> None:
+    assert diagnostics(text)[0].help == help
 
 
 def test_a_missing_operand_is_reported_where_it_is_missing() -> None:
