@@ -100,6 +100,7 @@ class Declarations:
             return fits
         if not sizes.is_set(over):
             self._report_classes(item, source, over, field)
+            self.equations.tensors[item.name.text] = None
         return False
 
     def _report_shape(self, item: ast.InputItem, source: ast.Field, shape: tuple[int, ...], field: Field) -> None:

@@ -49,7 +49,7 @@ def sign_counterpart(sign: str) -> str:
         letter = words[3].replace("lamda", "lambda")
         return f"write it in letters: `{letter.capitalize() if words[1] == 'capital' else letter}`"
     if sign.isalpha():
-        return "names hold the letters a to z, A to Z, digits and `_`"
+        return "a name contains the letters a to z and A to Z, digits and `_`"
     plain = unicodedata.normalize("NFKC", sign)
     return f"write `{plain}`" if plain.isascii() and plain.isprintable() and plain != sign else "remove it"
 

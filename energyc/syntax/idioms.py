@@ -37,11 +37,10 @@ def module_or_method(failure: Failure) -> Diagnostic | None:
         return None
     owner, name = _text(failure, -3), _text(failure, -1)
     start = failure.pieces[max(failure.at - 3, 0)]
-    help = function_counterpart(name) or (f"write `{name}[j](...)`" if name in ALONG_AN_INDEX else None)
+    help = function_counterpart(name) or f"write `{name}{'[j](...)' if name in ALONG_AN_INDEX else '(u)'}`"
     if is_module(owner):
-        help = help or f"write `{name}(...)`"
         return _idiom(failure, f"functions have no module before them, as in `{owner}.`", help, start)
-    help = help or f"write a function of its elements: `{name}({owner}[j])`"
+    help = re.sub(r"\bu\b", f"{owner}[j]", help) if owner.isidentifier() else help
     return _idiom(failure, f"there are no methods such as `.{name}(...)`", help, start)
 
 
@@ -56,6 +55,16 @@ def quoted_call(failure: Failure) -> Diagnostic | None:
     return _idiom(failure, f"there is no function `{start.text}`", help, start)
 
 
+def path_of_data(failure: Failure) -> Diagnostic | None:
+    """``data digits = digits("data/mnist")``."""
+    if _text(failure, 0) not in ("'", '"') or failure.pieces[failure.start].text != "data":
+        return None
+    name = failure.pieces[failure.start + 1].text
+    return _idiom(
+        failure, "a spec names no files", f"give the place of the data on the command line: `--data {name}=PATH`"
+    )
+
+
 def indexed_call(failure: Failure) -> Diagnostic | None:
     """``one_hot(label, K)[k]``, ``softmax[k](y[k])[k]``."""
     if _text(failure, 0) != "[" or _text(failure, -1) != ")":
@@ -65,7 +74,9 @@ def indexed_call(failure: Failure) -> Diagnostic | None:
     help = function_counterpart(name.text) if name is not None else None
     if help is None and name is not None and failure.pieces[opener - 1].text == "]":
         help = "the call has its indices in its own bracket: remove these"
-    help = help or "the index belongs to the tensors in the call: `layernorm[d](z[d])`"
+    elif help is None and name is not None and name.text in ALONG_AN_INDEX:
+        help = f"the index belongs to the function: `{name.text}[{_text(failure, 1)}](...)`"
+    help = help or "the index belongs to the arguments: `f(z[d])`"
     return _idiom(failure, "the value of a call takes no index", help)
 
 
@@ -126,7 +137,7 @@ def floor_division(failure: Failure) -> Diagnostic | None:
     """``I // 2``."""
     if _text(failure, 0) != "/" or _text(failure, -1) != "/" or failure.pieces[failure.at - 1].first:
         return None
-    help = "write `/`, which must be exact in a dim; a comment opens with `#`"
+    help = "write `/`, which must be exact in a dim; a comment starts with `#`"
     return _idiom(failure, "there is no operator `//`", help, failure.before)
 
 
@@ -172,7 +183,7 @@ def network_name(failure: Failure) -> Diagnostic | None:
         return None
     name = _text(failure, -1)
     if _text(failure, 0) in ("-", "."):
-        help = f"a name holds letters, digits and `_`: `{name}_{_text(failure, 1)}`"
+        help = f"a name contains letters, digits and `_`: `{name}_{_text(failure, 1)}`"
         return _idiom(failure, f"`{_text(failure, 0)}` cannot be part of a name", help)
     help = f"the file is the network: write `network {name}` alone"
     return _idiom(failure, "a network has no braces and no colon", help)
@@ -191,6 +202,7 @@ def box_without_comma(failure: Failure) -> Diagnostic | None:
 
 IDIOMS: tuple[Callable[[Failure], Diagnostic | None], ...] = (
     quoted_call,
+    path_of_data,
     module_or_method,
     indexed_call,
     keyword_dim,

@@ -93,12 +93,12 @@ def _unexpected(failure: Failure) -> Diagnostic:
     names = {_data()["terminals"].get(terminal, "") for terminal in failure.expected} - {""}
     expected = sorted(names, key=lambda name: (name.startswith("`"), name))
     if failure.kind == "end":
-        message = "the statement is not complete"
+        message = "incomplete statement"
     else:
-        message = f"`{failure.found.text if failure.found else ''}` cannot stand here"
+        message = f"unexpected `{failure.found.text if failure.found else ''}`"
     telling = 0 < len(expected) <= _MOST_EXPECTED and "a statement" not in expected
-    help = f"here may stand {_either(expected)}" if telling else None
-    return Diagnostic("E0100", message, failure.span, text="something else belongs here", help=help)
+    help = f"expected {_either(expected)}" if telling else None
+    return Diagnostic("E0100", message, failure.span, text="", help=help)
 
 
 def _either(names: list[str]) -> str:

@@ -63,7 +63,7 @@ def _nameless(pieces: tuple[Scanned, ...]) -> list[Diagnostic]:
         return []
     span = pieces[0].span if pieces else Span(0, 0)
     what = "this spec has no `network`" if pieces else "this spec is empty"
-    return [Diagnostic("E0102", what, span, help="open it with `network NAME`, below a comment that describes it")]
+    return [Diagnostic("E0102", what, span, help="start it with `network NAME`, below a comment that describes it")]
 
 
 def _place(diagnostic: Diagnostic) -> Span:

@@ -26,7 +26,7 @@ def foreign_sign(failure: Failure) -> Diagnostic | None:
     while end < len(text) and unicodedata.category(found.text).startswith("L") and text[end].isalpha():
         end += 1
     span = Span(found.span.start, end)
-    message = f"the language has no sign `{text[span.start : span.end]}`"
+    message = f"unexpected character `{text[span.start : span.end]}`"
     return Diagnostic("E0101", message, span, help=sign_counterpart(found.text))
 
 
@@ -39,8 +39,8 @@ def malformed_number(failure: Failure) -> Diagnostic | None:
     rest = found.text[match.end() :] if match else found.text
     help = "a number is written `2`, `0.5`, `.5` or `1e-3`"
     if match and rest.isidentifier():
-        help = f"write `{match.group()} * {rest}` for a product; a name does not open with a digit"
-    return Diagnostic("E0114", f"`{found.text}` is no number", found.span, help=help)
+        help = f"write `{match.group()} * {rest}` for a product; a name cannot start with a digit"
+    return Diagnostic("E0114", f"`{found.text}` is not a number", found.span, help=help)
 
 
 def second_network(failure: Failure) -> Diagnostic | None:
@@ -50,8 +50,8 @@ def second_network(failure: Failure) -> Diagnostic | None:
         return None
     first = next((p for p in failure.pieces[: failure.at] if p.text == "network"), None)
     if first is None:
-        help = "put this line at the head of the file"
-        return Diagnostic("E0102", "`network` opens a spec, nothing stands above it", found.span, help=help)
+        help = "move this line to the top of the file"
+        return Diagnostic("E0102", "`network` must be the first statement", found.span, help=help)
     label = Label(first.span, "the first is here")
     help = "put the second network in a file of its own"
     return Diagnostic("E0102", "a spec has one network", found.span, text="a second one", labels=(label,), help=help)
@@ -62,14 +62,14 @@ def unpaired_bracket(failure: Failure) -> Diagnostic | None:
     stack, found = failure.open_brackets, failure.found
     if found is not None and found.text in CLOSERS and failure.kind != "end":
         if not stack:
-            message = f"this `{found.text}` closes nothing"
-            return Diagnostic("E0108", message, found.span, help="take it away, or open a bracket")
+            message = f"unmatched `{found.text}`"
+            return Diagnostic("E0108", message, found.span, help="remove it or open a bracket")
         if BRACKETS[stack[-1].text] == found.text:
             return None
         label = Label(stack[-1].span, "opened here")
         wanted = BRACKETS[stack[-1].text]
-        message = f"this bracket is opened with `{stack[-1].text}` and closed with `{found.text}`"
-        return Diagnostic("E0108", message, found.span, text=f"`{wanted}` is missing before this", labels=(label,))
+        message = f"mismatched brackets: `{stack[-1].text}` is closed with `{found.text}`"
+        return Diagnostic("E0108", message, found.span, text=f"expected `{wanted}` before this", labels=(label,))
     opener = stack[-1] if stack else None if found is not None else failure.open_block
     return _never_closed(failure, opener) if failure.kind == "end" and opener else None
 
@@ -85,17 +85,17 @@ def missing_operand(failure: Failure) -> Diagnostic | None:
     """An equation that stops behind an operator, a bracket's head or the ``=``."""
     if failure.kind != "end" or failure.before is None or not {"NUMBER", "NAME", "LPAR"} <= failure.expected:
         return None
-    message = f"nothing stands behind `{failure.before.text}`"
-    return Diagnostic("E0113", message, failure.span, text="an expression is missing here")
+    message = f"expected an expression after `{failure.before.text}`"
+    return Diagnostic("E0113", message, failure.span, text="expected an expression here")
 
 
 def missing_name(failure: Failure) -> Diagnostic | None:
     """A statement that stops where a name belongs."""
     if failure.kind != "end" or failure.before is None or "NAME" not in failure.expected:
         return None
-    message = f"a name is missing behind `{failure.before.text}`"
-    help = "a name opens with a letter or `_` and holds letters, digits and `_`"
-    return Diagnostic("E0117", message, failure.span, text="a name belongs here", help=help)
+    message = f"expected a name after `{failure.before.text}`"
+    help = "a name starts with a letter or `_` and contains letters, digits and `_`"
+    return Diagnostic("E0117", message, failure.span, text="expected a name here", help=help)
 
 
 def reserved_name(failure: Failure) -> Diagnostic | None:
@@ -107,9 +107,9 @@ def reserved_name(failure: Failure) -> Diagnostic | None:
         return None
     return Diagnostic(
         "E0109",
-        f"`{found.text}` is a word of the language and cannot be a name",
+        f"`{found.text}` is a reserved word and cannot be a name",
         found.span,
-        help=f"call it `{found.text}_` or, better, what it stands for",
+        help=f"choose another name, such as `{found.text}_`",
     )
 
 
@@ -133,8 +133,8 @@ def no_statement(failure: Failure) -> Diagnostic | None:
     elif equation:
         help = f"write `let {found.text}` for a quantity, or `energy`, `force`, `readout`, `cost`, ... for what it is"
     else:
-        help = "a statement opens with `dim`, `const`, `param`, `state`, `let`, `energy`, `cost`, ..."
-    return Diagnostic("E0116", f"no statement opens with `{found.text}`", found.span, help=help)
+        help = "a statement starts with `dim`, `const`, `param`, `state`, `let`, `energy`, `cost`, ..."
+    return Diagnostic("E0116", f"no statement starts with `{found.text}`", found.span, help=help)
 
 
 def _equals_on_line(failure: Failure) -> bool:
@@ -158,7 +158,7 @@ def sum_without_brackets(failure: Failure) -> Diagnostic | None:
         return None
     help = f"write `{before.text}[{found.text if found.kind == 'word' else 'd'}](...)`"
     message = f"`{before.text}` names the indices it runs over in square brackets"
-    return Diagnostic("E0105", message, found.span, text="`[` is missing before this", help=help)
+    return Diagnostic("E0105", message, found.span, text="expected `[` before this", help=help)
 
 
 def missing_comma(failure: Failure) -> Diagnostic | None:
@@ -174,8 +174,8 @@ def missing_comma(failure: Failure) -> Diagnostic | None:
     next_item = not failure.open_brackets and word in ("dim", "const", "param", "clamp", "target", "state")
     if not in_index and not (next_item and after is not None and after.text in ("=", "[", ":", "~")):
         return None
-    what = "the indices in a bracket" if in_index else f"the items behind a `{word}`"
-    return Diagnostic("E0119", f"{what} are parted by commas", found.span, text="`,` is missing before this")
+    what = "the indices in a bracket" if in_index else f"the items of a `{word}` statement"
+    return Diagnostic("E0119", f"{what} are separated by commas", found.span, text="expected `,` before this")
 
 
 RECOGNISERS: tuple[Callable[[Failure], Diagnostic | None], ...] = (

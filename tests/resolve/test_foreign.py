@@ -175,6 +175,13 @@ STATEMENTS = [
     ("energy e = sum[j](s_j)", "E0201", "indices are in square brackets: `s[j]`"),
     ("energy e = sum[j](s(j))", "E0205", "indices are in square brackets: `s[j]`"),
     ("energy e = s[0] * (2)(3)", "E0103", "write `*` between the factors"),
+    ("start W[i,j] = 0", "E0435", "a param starts where it is declared: `param W[I, J] = 0`"),
+    ("energy e = exp(1000) * s[0]^2", "E0704", None),
+    (
+        "energy e = s[0] * (1 < 2)",
+        "E0401",
+        "write `where(1 < 2, 1, 0)` for a number, or a guard, `[... | 1 < 2]`, to leave terms out",
+    ),
     ("param V[J] = glorot", "E0424", "write `V ~ glorot`"),
     ("param V[J] ~ gaussian(0.1)", "E0421", "write `normal(std)`"),
     ("param V[J] ~ xavier", "E0421", "write `glorot`"),
@@ -186,16 +193,16 @@ STATEMENTS = [
     (
         "energy e = sum[j](where(s[j] > 0, s[j], 0))",
         "E0404",
-        "`relu(u)` is u where u > 0 and else 0, `relu'(u)` is 1 where u > 0 and else 0",
+        "`relu(u)` is u where u > 0 and 0 elsewhere, `relu'(u)` is 1 there and 0 elsewhere",
     ),
     (
         "fn f(u) = where(u > 0, u, 0)\nenergy e = f(s[0])",
         "E0404",
-        "`relu(u)` is u where u > 0 and else 0, `relu'(u)` is 1 where u > 0 and else 0",
+        "`relu(u)` is u where u > 0 and 0 elsewhere, `relu'(u)` is 1 there and 0 elsewhere",
     ),
 ]
 
 
 @pytest.mark.parametrize(("statement", "code", "help"), STATEMENTS)
-def test_an_idiom_in_a_statement(statement: str, code: str, help: str) -> None:
+def test_an_idiom_in_a_statement(statement: str, code: str, help: str | None) -> None:
     assert (code, help) in answer(statement)

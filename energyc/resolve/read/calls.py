@@ -24,6 +24,8 @@ from energyc.syntax import ast
 from energyc.syntax.foreign import function_counterpart, has_no_counterpart
 
 HALF = Fraction(1, 2)
+#: The natural logarithm of the largest float64.
+LARGEST_LOG = 709.78
 
 
 def read_call(scope: Scope, expr: ast.Apply) -> Term:
@@ -111,6 +113,10 @@ def _read_scalar(scope: Scope, expr: ast.Apply) -> Term:
     domain = FUNCTIONS[name].domain
     if domain is not None and _is_outside(scope, domain, argument):
         scope.reporter.error("E0702", f"`{name}` of this number is undefined", expr.span, help=domain.rule)
+        return Bad(expr.span)
+    value = known_value(scope.context, argument)
+    if name == "exp" and value is not None and value > LARGEST_LOG:
+        scope.reporter.error("E0704", "this number is outside the range of floating point", expr.span)
         return Bad(expr.span)
     if name == "sqrt" and not expr.prime and isinstance(argument, Scalar) and is_positive(scope.context, argument):
         root = argument.coefficient.power(HALF)

@@ -70,7 +70,7 @@ def _report_real(scope: Scope, expr: ast.Compare) -> bool:
                     f"`{name}` is real, and conditions read only indices and integer inputs",
                     tree.span,
                     labels=[entry.label()] if entry is not None and name not in scope.arguments else [],
-                    help="`relu(u)` is u where u > 0 and else 0, `relu'(u)` is 1 where u > 0 and else 0",
+                    help="`relu(u)` is u where u > 0 and 0 elsewhere, `relu'(u)` is 1 there and 0 elsewhere",
                 )
                 return True
     return False

@@ -50,7 +50,8 @@ def _read(scope: Scope, expr: ast.Expr) -> Term:
             return read_call(scope, expr)
         case ast.Field():
             return _read_field(scope, expr)
-    help = "write `where(CONDITION, 1, 0)` for a number, or a guard, `sum[j | CONDITION](...)`, to leave terms out"
+    condition = scope.reporter.source.slice(expr.span).removeprefix("(").removesuffix(")")
+    help = f"write `where({condition}, 1, 0)` for a number, or a guard, `[... | {condition}]`, to leave terms out"
     return _bad(scope, "E0401", "expected a number, found a condition", expr.span, help=help)
 
 
