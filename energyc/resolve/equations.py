@@ -154,8 +154,10 @@ class Equations:
         if isinstance(tree, ast.Equation) and tree.word in ("let", "readout"):
             left = [*(binder.name.text for binder in tree.left.indices or ()), *uses]
             choices.insert(0, f"`{tree.left.name.text}[{','.join(left)}]` on the left side")
-        meant = [f"`{u.meant.name}` for `{name}`" for name, u in frame.unbound.items() if u.meant is not None]
-        return f"write {listed(meant + choices, 'or')}"
+        replacements = [
+            f"`{u.probable.name}` for `{name}`" for name, u in frame.unbound.items() if u.probable is not None
+        ]
+        return f"write {listed(replacements + choices, 'or')}"
 
     def _report_without_dim(self, index: Index) -> None:
         help = (

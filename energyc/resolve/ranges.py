@@ -38,24 +38,24 @@ def _check(context: Context, window: Window) -> bool:
     sizes = context.dim_sizes()
     size = sizes[window.dim]
     if any(expr.op == "read" for expr in window.place.walk()):
-        return _report_unknown(context, window, "a place that an integer input is part of cannot be checked")
-    if not _can_be_tried(window, sizes):
-        return _report_unknown(context, window, "the range of this place cannot be found at these sizes")
-    found = _extremes(window, sizes)
-    if found is None or (found.least >= 0 and found.largest < size):
+        return _report_unverifiable(context, window, "a place that an integer input is part of cannot be checked")
+    if not _has_a_range(window, sizes):
+        return _report_unverifiable(context, window, "the range of this place cannot be found at these sizes")
+    extremes = _extremes(window, sizes)
+    if extremes is None or (extremes.least >= 0 and extremes.largest < size):
         return True
-    outside = found.least if found.least < 0 else found.largest
+    outside = extremes.least if extremes.least < 0 else extremes.largest
     _report(context, window, outside, size)
     return False
 
 
-def _report_unknown(context: Context, window: Window, said: str) -> bool:
+def _report_unverifiable(context: Context, window: Window, message: str) -> bool:
     help = "write a place as sums of indices times whole numbers or dims, or as one integer input alone"
-    context.reporter.error("E0311", said, window.span, help=help)
+    context.reporter.error("E0311", message, window.span, help=help)
     return False
 
 
-def _can_be_tried(window: Window, sizes: Mapping[str, int]) -> bool:
+def _has_a_range(window: Window, sizes: Mapping[str, int]) -> bool:
     """Whether the range of a place is known by its form, or can be found position by position."""
     affine = _free_extremes(window.place, sizes) is not None
     return affine or prod(sizes[index.known_dim] for index in indices_of(window.place)) <= MOST_TRIED
@@ -88,7 +88,7 @@ def _extremes(window: Window, sizes: Mapping[str, int]) -> Extremes | None:
         return bounded
     indices = _joined(window.place, conditions)
     if prod(sizes[index.known_dim] for index in indices) <= MOST_TRIED:
-        return _tried(window.place, conditions, indices, sizes)
+        return _by_enumeration(window.place, conditions, indices, sizes)
     assert bounded is not None
     return bounded
 
@@ -169,13 +169,13 @@ def _joined(place: IndexExpr, conditions: Sequence[IndexExpr]) -> list[Index]:
     return list(dict.fromkeys([*indices_of(place), *(i for c in conditions for i in indices_of(c))]))
 
 
-def _tried(
+def _by_enumeration(
     place: IndexExpr, conditions: Sequence[IndexExpr], indices: Sequence[Index], sizes: Mapping[str, int]
 ) -> Extremes | None:
     grid = _grid(indices, sizes)
-    kept = _kept(conditions, grid, indices, sizes)
-    values = np.broadcast_to(_value(place, grid, sizes), kept.shape)
-    return Extremes(int(values[kept].min()), int(values[kept].max())) if kept.any() else None
+    mask = _mask(conditions, grid, indices, sizes)
+    values = np.broadcast_to(_value(place, grid, sizes), mask.shape)
+    return Extremes(int(values[mask].min()), int(values[mask].max())) if mask.any() else None
 
 
 def true_everywhere(
@@ -183,8 +183,8 @@ def true_everywhere(
 ) -> bool:
     """Whether a condition holds at every position where others do."""
     grid = _grid(indices, sizes)
-    kept = _kept(under, grid, indices, sizes)
-    return bool((~kept | _value(condition, grid, sizes)).all())
+    mask = _mask(under, grid, indices, sizes)
+    return bool((~mask | _value(condition, grid, sizes)).all())
 
 
 def _grid(indices: Sequence[Index], sizes: Mapping[str, int]) -> dict[Index, Any]:
@@ -197,14 +197,14 @@ def _grid(indices: Sequence[Index], sizes: Mapping[str, int]) -> dict[Index, Any
     return grid
 
 
-def _kept(
+def _mask(
     conditions: Sequence[IndexExpr], grid: Mapping[Index, Any], indices: Sequence[Index], sizes: Mapping[str, int]
 ) -> Any:
     """Where all conditions hold."""
-    kept = np.ones(tuple(sizes[index.known_dim] for index in indices), dtype=bool)
+    mask = np.ones(tuple(sizes[index.known_dim] for index in indices), dtype=bool)
     for condition in conditions:
-        kept &= _value(condition, grid, sizes)
-    return kept
+        mask &= _value(condition, grid, sizes)
+    return mask
 
 
 _OPERATIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(

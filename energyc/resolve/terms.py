@@ -181,7 +181,7 @@ class Unbound:
     dim: str | None
 
     @property
-    def meant(self) -> Index | None:
+    def probable(self) -> Index | None:
         """A bound index over the same dim, which was probably meant where the unbound one is used once."""
         if self.dim is None or len(self.uses) > 1:
             return None

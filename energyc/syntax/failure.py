@@ -64,7 +64,7 @@ class Failure:
         return bisect_right(self.pieces, offset, key=lambda piece: piece.span.end)
 
     @property
-    def found(self) -> Scanned | None:
+    def unexpected(self) -> Scanned | None:
         """What could not be taken; None at the end of the text."""
         return self.pieces[self.at] if self.at < len(self.pieces) else None
 
@@ -81,8 +81,8 @@ class Failure:
     @property
     def span(self) -> Span:
         """The place of what could not be taken; where something is missing, just behind the last word."""
-        if self.found is not None and self.kind != "end":
-            return self.found.span
+        if self.unexpected is not None and self.kind != "end":
+            return self.unexpected.span
         end = self.before.span.end if self.before else 0
         return Span(end, end)
 
@@ -92,15 +92,15 @@ class Failure:
 
         A statement ends at the end of the text, where the next one opens, and where its block is closed.
         """
-        found = self.found
-        if found is None or opens_statement(self.pieces, self.at) or self._closes_block(found):
+        unexpected = self.unexpected
+        if unexpected is None or opens_statement(self.pieces, self.at) or self._closes_block(unexpected):
             return "end"
-        if found.kind == "word":
-            return "reserved" if found.text in RESERVED else "word"
-        return found.text if found.kind == "sign" else found.kind
+        if unexpected.kind == "word":
+            return "reserved" if unexpected.text in RESERVED else "word"
+        return unexpected.text if unexpected.kind == "sign" else unexpected.kind
 
-    def _closes_block(self, found: Scanned) -> bool:
-        return found.text == "}" and not self.open_brackets and self.open_block is not None
+    def _closes_block(self, unexpected: Scanned) -> bool:
+        return unexpected.text == "}" and not self.open_brackets and self.open_block is not None
 
     @cached_property
     def open_block(self) -> Scanned | None:
@@ -121,9 +121,9 @@ class Failure:
     @property
     def opens_line(self) -> bool:
         """Whether a line opens, outside brackets and behind a finished expression, with a word that is not reserved."""
-        found = self.found
+        unexpected = self.unexpected
         outside = self.kind == "word" and not self.open_brackets and not {"NAME", "NUMBER"} & self.expected
-        return found is not None and found.first and outside
+        return unexpected is not None and unexpected.first and outside
 
     @property
     def in_settings(self) -> bool:

@@ -143,8 +143,8 @@ def floor_division(failure: Failure) -> Diagnostic | None:
 
 def augmented_assignment(failure: Failure) -> Diagnostic | None:
     """``energy leak += ...``."""
-    found = failure.found
-    touching = found is not None and failure.after is not None and found.span.end == failure.after.span.start
+    unexpected = failure.unexpected
+    touching = unexpected is not None and failure.after is not None and unexpected.span.end == failure.after.span.start
     if not touching or _text(failure, 0) not in ("+", "-", "*", "/") or _text(failure, 1) != "=":
         return None
     help = "all energies and forces are added: give this one its own name and write `=`"
@@ -154,7 +154,7 @@ def augmented_assignment(failure: Failure) -> Diagnostic | None:
 def time_derivative(failure: Failure) -> Diagnostic | None:
     """``ds/dt = -s[j]``."""
     head, tail = _text(failure, 0), _text(failure, 2)
-    if failure.found is None or not failure.found.first or not re.fullmatch(r"d[A-Za-z]\w*", head):
+    if failure.unexpected is None or not failure.unexpected.first or not re.fullmatch(r"d[A-Za-z]\w*", head):
         return None
     if _text(failure, 1) != "/" or tail != "dt":
         return None

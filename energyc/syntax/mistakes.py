@@ -33,7 +33,7 @@ class Mistake:
     def of(self, failure: Failure) -> Diagnostic:
         """The entry's sentence with the words of a text."""
         words = {
-            "{found}": failure.found.text if failure.found else "the end of the file",
+            "{unexpected}": failure.unexpected.text if failure.unexpected else "the end of the file",
             "{before}": failure.before.text if failure.before else "",
             "{word}": failure.pieces[failure.start].text if failure.pieces else "",
         }
@@ -95,7 +95,7 @@ def _unexpected(failure: Failure) -> Diagnostic:
     if failure.kind == "end":
         message = "incomplete statement"
     else:
-        message = f"unexpected `{failure.found.text if failure.found else ''}`"
+        message = f"unexpected `{failure.unexpected.text if failure.unexpected else ''}`"
     telling = 0 < len(expected) <= _MOST_EXPECTED and "a statement" not in expected
     help = f"expected {_either(expected)}" if telling else None
     return Diagnostic("E0100", message, failure.span, text="", help=help)

@@ -18,64 +18,66 @@ _SIGNS = frozenset("()[]{}=+-*/^<>,.:|~'") | {"<=", ">=", "==", "!=", "**"}
 
 def foreign_sign(failure: Failure) -> Diagnostic | None:
     """A sign that the language does not have."""
-    found = failure.found
-    if found is None or found.kind != "sign" or found.text in _SIGNS:
+    unexpected = failure.unexpected
+    if unexpected is None or unexpected.kind != "sign" or unexpected.text in _SIGNS:
         return None
     text = failure.source.text
-    end = found.span.end
-    while end < len(text) and unicodedata.category(found.text).startswith("L") and text[end].isalpha():
+    end = unexpected.span.end
+    while end < len(text) and unicodedata.category(unexpected.text).startswith("L") and text[end].isalpha():
         end += 1
-    span = Span(found.span.start, end)
+    span = Span(unexpected.span.start, end)
     message = f"unexpected character `{text[span.start : span.end]}`"
-    return Diagnostic("E0101", message, span, help=sign_counterpart(found.text))
+    return Diagnostic("E0101", message, span, help=sign_counterpart(unexpected.text))
 
 
 def malformed_number(failure: Failure) -> Diagnostic | None:
     """``2x``, ``1.2.3``, ``1.``."""
-    found = failure.found
-    if found is None or found.kind != "number" or _NUMBER.fullmatch(found.text):
+    unexpected = failure.unexpected
+    if unexpected is None or unexpected.kind != "number" or _NUMBER.fullmatch(unexpected.text):
         return None
-    match = _NUMBER.match(found.text)
-    rest = found.text[match.end() :] if match else found.text
+    match = _NUMBER.match(unexpected.text)
+    rest = unexpected.text[match.end() :] if match else unexpected.text
     help = "a number is written `2`, `0.5`, `.5` or `1e-3`"
     if match and rest.isidentifier():
         help = f"write `{match.group()} * {rest}` for a product; a name cannot start with a digit"
-    return Diagnostic("E0114", f"`{found.text}` is not a number", found.span, help=help)
+    return Diagnostic("E0114", f"`{unexpected.text}` is not a number", unexpected.span, help=help)
 
 
 def second_network(failure: Failure) -> Diagnostic | None:
     """A second ``network``, or one below other statements."""
-    found = failure.found
-    if found is None or found.text != "network" or failure.kind != "end":
+    unexpected = failure.unexpected
+    if unexpected is None or unexpected.text != "network" or failure.kind != "end":
         return None
     first = next((p for p in failure.pieces[: failure.at] if p.text == "network"), None)
     if first is None:
         help = "move this line to the top of the file"
-        return Diagnostic("E0102", "`network` must be the first statement", found.span, help=help)
+        return Diagnostic("E0102", "`network` must be the first statement", unexpected.span, help=help)
     label = Label(first.span, "the first is here")
     help = "put the second network in a file of its own"
-    return Diagnostic("E0102", "a spec has one network", found.span, text="a second one", labels=(label,), help=help)
+    return Diagnostic(
+        "E0102", "a spec has one network", unexpected.span, text="a second one", labels=(label,), help=help
+    )
 
 
 def unpaired_bracket(failure: Failure) -> Diagnostic | None:
     """A bracket that is never closed, closed by another kind, or that closes nothing."""
-    stack, found = failure.open_brackets, failure.found
-    if found is not None and found.text in CLOSERS and failure.kind != "end":
+    stack, unexpected = failure.open_brackets, failure.unexpected
+    if unexpected is not None and unexpected.text in CLOSERS and failure.kind != "end":
         if not stack:
-            message = f"unmatched `{found.text}`"
-            return Diagnostic("E0108", message, found.span, help="remove it or open a bracket")
-        if BRACKETS[stack[-1].text] == found.text:
+            message = f"unmatched `{unexpected.text}`"
+            return Diagnostic("E0108", message, unexpected.span, help="remove it or open a bracket")
+        if BRACKETS[stack[-1].text] == unexpected.text:
             return None
         label = Label(stack[-1].span, "opened here")
         wanted = BRACKETS[stack[-1].text]
-        message = f"mismatched brackets: `{stack[-1].text}` is closed with `{found.text}`"
-        return Diagnostic("E0108", message, found.span, text=f"expected `{wanted}` before this", labels=(label,))
-    opener = stack[-1] if stack else None if found is not None else failure.open_block
+        message = f"mismatched brackets: `{stack[-1].text}` is closed with `{unexpected.text}`"
+        return Diagnostic("E0108", message, unexpected.span, text=f"expected `{wanted}` before this", labels=(label,))
+    opener = stack[-1] if stack else None if unexpected is not None else failure.open_block
     return _never_closed(failure, opener) if failure.kind == "end" and opener else None
 
 
 def _never_closed(failure: Failure, opener: Scanned) -> Diagnostic:
-    place = "the file ends here" if failure.found is None else "the statement ends here"
+    place = "the file ends here" if failure.unexpected is None else "the statement ends here"
     labels = () if failure.before is opener else (Label(failure.span, place),)
     help = f"write `{BRACKETS[opener.text]}` where it ends"
     return Diagnostic("E0108", "this bracket is never closed", opener.span, labels=labels, help=help)
@@ -100,41 +102,43 @@ def missing_name(failure: Failure) -> Diagnostic | None:
 
 def reserved_name(failure: Failure) -> Diagnostic | None:
     """A word of the language where a name belongs."""
-    found = failure.found
-    if found is None or failure.kind != "reserved" or not {"NAME", "KEY", "WORD"} & failure.expected:
+    unexpected = failure.unexpected
+    if unexpected is None or failure.kind != "reserved" or not {"NAME", "KEY", "WORD"} & failure.expected:
         return None
-    if found.text in ("and", "or") and "NUMBER" in failure.expected:
+    if unexpected.text in ("and", "or") and "NUMBER" in failure.expected:
         return None
     return Diagnostic(
         "E0109",
-        f"`{found.text}` is a reserved word and cannot be a name",
-        found.span,
-        help=f"choose another name, such as `{found.text}_`",
+        f"`{unexpected.text}` is a reserved word and cannot be a name",
+        unexpected.span,
+        help=f"choose another name, such as `{unexpected.text}_`",
     )
 
 
 def no_statement(failure: Failure) -> Diagnostic | None:
     """A line that opens with a word that opens no statement."""
-    found = failure.found
-    if found is None or failure.kind != "word" or failure.open_brackets:
+    unexpected = failure.unexpected
+    if unexpected is None or failure.kind != "word" or failure.open_brackets:
         return None
-    if not found.first and {"NAME", "NUMBER"} & failure.expected:
+    if not unexpected.first and {"NAME", "NUMBER"} & failure.expected:
         return None
-    meant, translated = near(found.text, sorted(STATEMENT_WORDS)), counterpart("statements", found.text)
+    meant, translated = near(unexpected.text, sorted(STATEMENT_WORDS)), counterpart("statements", unexpected.text)
     equation = _equals_on_line(failure)
     names_something = failure.after is not None and failure.after.kind == "word"
     begins = equation or failure.before is None or failure.before.text in "{}"
-    if not found.first or not (meant or begins or (translated and names_something)):
+    if not unexpected.first or not (meant or begins or (translated and names_something)):
         return None
     if translated and names_something:
         help = translated
     elif meant and names_something:
         help = f"did you mean `{meant[0]}`?"
     elif equation:
-        help = f"write `let {found.text}` for a quantity, or `energy`, `force`, `readout`, `cost`, ... for what it is"
+        help = (
+            f"write `let {unexpected.text}` for a quantity, or `energy`, `force`, `readout`, `cost`, ... for what it is"
+        )
     else:
         help = "a statement starts with `dim`, `const`, `param`, `state`, `let`, `energy`, `cost`, ..."
-    return Diagnostic("E0116", f"no statement starts with `{found.text}`", found.span, help=help)
+    return Diagnostic("E0116", f"no statement starts with `{unexpected.text}`", unexpected.span, help=help)
 
 
 def _equals_on_line(failure: Failure) -> bool:
@@ -148,23 +152,23 @@ def _equals_on_line(failure: Failure) -> bool:
 
 def sum_without_brackets(failure: Failure) -> Diagnostic | None:
     """``sum d (...)``: an operator along indices without its brackets."""
-    before, found = failure.before, failure.found
+    before, unexpected = failure.before, failure.unexpected
     if (
         before is None
-        or found is None
+        or unexpected is None
         or before.text not in ALONG_AN_INDEX
         or failure.kind not in ("word", "number", "^")
     ):
         return None
-    help = f"write `{before.text}[{found.text if found.kind == 'word' else 'd'}](...)`"
+    help = f"write `{before.text}[{unexpected.text if unexpected.kind == 'word' else 'd'}](...)`"
     message = f"`{before.text}` names the indices it runs over in square brackets"
-    return Diagnostic("E0105", message, found.span, text="expected `[` before this", help=help)
+    return Diagnostic("E0105", message, unexpected.span, text="expected `[` before this", help=help)
 
 
 def missing_comma(failure: Failure) -> Diagnostic | None:
     """Two items of a list without a comma: indices in a bracket, definitions on a line."""
-    before, found, after = failure.before, failure.found, failure.after
-    if before is None or found is None or failure.kind not in ("word", "number"):
+    before, unexpected, after = failure.before, failure.unexpected, failure.after
+    if before is None or unexpected is None or failure.kind not in ("word", "number"):
         return None
     if {"NAME", "KEY", "NUMBER"} & failure.expected or "_COMMA" not in failure.expected:
         return None
@@ -175,7 +179,7 @@ def missing_comma(failure: Failure) -> Diagnostic | None:
     if not in_index and not (next_item and after is not None and after.text in ("=", "[", ":", "~")):
         return None
     what = "the indices in a bracket" if in_index else f"the items of a `{word}` statement"
-    return Diagnostic("E0119", f"{what} are separated by commas", found.span, text="expected `,` before this")
+    return Diagnostic("E0119", f"{what} are separated by commas", unexpected.span, text="expected `,` before this")
 
 
 RECOGNISERS: tuple[Callable[[Failure], Diagnostic | None], ...] = (

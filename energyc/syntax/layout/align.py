@@ -12,17 +12,17 @@ Anchor = Callable[[Line], int | None]
 
 def aligned(lines: tuple[Line, ...]) -> tuple[Line, ...]:
     """The lines with wider gaps where the user had aligned them."""
-    for anchor in (_second, _sign("COLON"), _sign("EQUAL"), _sign("LBRACE")):
+    for anchor in (_name, _outside_brackets("COLON"), _outside_brackets("EQUAL"), _outside_brackets("LBRACE")):
         lines = tuple(line for run in _runs(lines, anchor) for line in _padded(run, anchor))
     return lines
 
 
-def _second(line: Line) -> int | None:
+def _name(line: Line) -> int | None:
     """The name behind the statement's word."""
     return 1 if line.head and len(line.pieces) > 1 else None
 
 
-def _sign(kind: str) -> Anchor:
+def _outside_brackets(kind: str) -> Anchor:
     def anchor(line: Line) -> int | None:
         depth = 0
         for place, piece in enumerate(line.pieces if line.head else ()):
