@@ -1,4 +1,4 @@
-"""One kind of diagnostic for every pass; rendering is apart (``render``).
+"""Diagnostics, the same for every pass, and their rendering.
 
 It knows source text and positions in it, and nothing of the language.
 

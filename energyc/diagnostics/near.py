@@ -53,7 +53,7 @@ _SYNONYMS: Mapping[str, str] = MappingProxyType(
 
 
 def near(word: str, known: Iterable[str], most: int = 1) -> list[str]:
-    """The known names that a word was probably meant to be, the likeliest first.
+    """The known names most similar to a word, the most similar first.
 
     A synonym is likelier than another case, and that than another spelling.
     """

@@ -1,4 +1,4 @@
-"""What the passes over one file share, and what is in scope at one place of it."""
+"""The context that the passes over one file share, and the scope at one place of it."""
 
 from __future__ import annotations
 

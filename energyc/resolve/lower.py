@@ -47,7 +47,7 @@ class Lowering:
     _values: dict[int, tuple[Term, Value]] = field(default_factory=dict)
 
     def node(self, term: Term, axes: Sequence[Index]) -> Node:
-        """A term with the axes given, in their order; it is broadcast along those that it does not have."""
+        """A term with these axes, in this order, broadcast along those that it lacks."""
         value = self.value(term)
         if len(value.axes) == len(axes):
             return permuted(self.graph, value.node, [value.axes.index(index) for index in axes])

@@ -149,7 +149,7 @@ def _difference(a: IndexExpr, b: IndexExpr, sizes: Mapping[str, int]) -> Affine 
 
 
 def _usable(window: Window, sizes: Mapping[str, int]) -> list[IndexExpr]:
-    """The parts of the conditions that speak of the place's own indices alone."""
+    """The parts of the conditions that read only the place's own indices."""
     own = set(indices_of(window.place))
     parts = [part for condition in window.conditions for part in conjuncts(condition)]
     static = [part for part in parts if not any(e.op in ("read", "related") for e in part.walk())]

@@ -1,4 +1,4 @@
-"""What the dims of a spec become where some are set anew, without resolving the whole of it again."""
+"""The dims of a spec when some are set to other values, without resolving the spec again."""
 
 from __future__ import annotations
 

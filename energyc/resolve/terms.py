@@ -35,7 +35,7 @@ class Index:
 
 
 def position_of(index: Index) -> IndexExpr:
-    """An index as an integer; :class:`IndexExpr` then speaks of indices where in the graph it speaks of axes."""
+    """An index as an integer: an :class:`IndexExpr` over indices, where those of the graph are over axes."""
     return IndexExpr("axis", (index,))  # type: ignore[arg-type]
 
 

@@ -33,7 +33,7 @@ def _behind(failure: Failure, piece: Scanned) -> str:
 
 def module_or_method(failure: Failure) -> Diagnostic | None:
     """``np.sum(...)``, ``s.pow(2)``: a call behind a dot."""
-    if _text(failure, 0) != "(" or _text(failure, -2) != ".":
+    if _text(failure, 0) not in ("(", ".") or _text(failure, -2) != ".":
         return None
     owner, name = _text(failure, -3), _text(failure, -1)
     start = failure.pieces[max(failure.at - 3, 0)]
@@ -99,11 +99,52 @@ def _called(failure: Failure, opener: int) -> Scanned | None:
     return failure.pieces[place] if place >= 0 and failure.pieces[place].kind == "word" else None
 
 
+def chained_brackets(failure: Failure) -> Diagnostic | None:
+    """``W[i][j]``."""
+    if _text(failure, 0) != "[" or _text(failure, -1) != "]":
+        return None
+    opener = failure.pieces[_opener_of(failure, failure.at - 1)]
+    first = failure.source.text[opener.span.end : failure.pieces[failure.at - 1].span.start]
+    return _idiom(failure, "the indices of an element share one bracket", f"write `[{first},{_text(failure, 1)}]`")
+
+
+def sum_without_parentheses(failure: Failure) -> Diagnostic | None:
+    """``sum[j] s[j]^2``, ``sum_j s_j``."""
+    if failure.kind != "word" or failure.before is None or "NAME" in failure.expected:
+        return None
+    by_underscore = function_counterpart(failure.before.text) if "_" in failure.before.text else None
+    name = _called(failure, failure.at) if failure.before.text == "]" else None
+    if by_underscore is not None:
+        return _idiom(failure, "a sum has its indices and its terms in brackets", by_underscore, failure.before)
+    if name is None or name.text not in ALONG_AN_INDEX:
+        return None
+    indices = failure.source.text[name.span.end : failure.before.span.end]
+    help = f"write `{name.text}{indices}(...)`"
+    return _idiom(failure, f"the argument of `{name.text}` is in parentheses", help)
+
+
+def conditional(failure: Failure) -> Diagnostic | None:
+    """``a if c else b``."""
+    if _text(failure, 0) != "if" or "NAME" in failure.expected:
+        return None
+    help = function_counterpart("if") or ""
+    return _idiom(failure, "there is no conditional expression `a if c else b`", help)
+
+
+def lambda_function(failure: Failure) -> Diagnostic | None:
+    """``let f = lambda u: u^2``."""
+    if _text(failure, -1) != "lambda":
+        return None
+    return _idiom(failure, "a function is declared with `fn`", "write `fn f(u) = ...`", failure.before)
+
+
 def keyword_dim(failure: Failure) -> Diagnostic | None:
     """``softmax(y, dim=-1)``."""
     if _text(failure, 0) != "dim" or _text(failure, 1) != "=" or not failure.open_brackets:
         return None
-    return _idiom(failure, "an axis is not given by `dim =`", "write the index in a bracket: `softmax[k](y[k])`")
+    name = _called(failure, failure.pieces.index(failure.open_brackets[-1]))
+    help = f"write the index in a bracket: `{name.text if name else 'softmax'}[k](...)`"
+    return _idiom(failure, "an axis is not given by `dim =`", help)
 
 
 def comprehension(failure: Failure) -> Diagnostic | None:
@@ -111,7 +152,8 @@ def comprehension(failure: Failure) -> Diagnostic | None:
     if _text(failure, 0) != "for" or not failure.open_brackets:
         return None
     index, body = _text(failure, 1) or "j", _behind(failure, failure.open_brackets[-1])
-    bracket = f"{index} in {_text(failure, 3)}" if _text(failure, 2) == "in" else index
+    dim = _text(failure, 5) if _text(failure, 3) == "range" else _text(failure, 3)
+    bracket = f"{index} in {dim}" if _text(failure, 2) == "in" else index
     return _idiom(failure, "a sum names its index in a bracket, not with `for`", f"write `sum[{bracket}]({body})`")
 
 
@@ -205,9 +247,13 @@ IDIOMS: tuple[Callable[[Failure], Diagnostic | None], ...] = (
     path_of_data,
     module_or_method,
     indexed_call,
+    chained_brackets,
+    sum_without_parentheses,
+    lambda_function,
     keyword_dim,
     comprehension,
     guard_by_if,
+    conditional,
     slice_of_axis,
     floor_division,
     augmented_assignment,

@@ -1,4 +1,4 @@
-"""What to say of a mistake: first what the text itself shows, then the likest example of grammar/mistakes.toml."""
+"""Explains syntax errors: by the words at the place, else by an example of grammar/mistakes.toml that fails alike."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Mistake:
     examples: tuple[str, ...]
 
     def of(self, failure: Failure) -> Diagnostic:
-        """The entry's sentence with the words of a text."""
+        """The entry's diagnostic, filled in with the words of the text."""
         words = {
             "{unexpected}": failure.unexpected.text if failure.unexpected else "the end of the file",
             "{before}": failure.before.text if failure.before else "",
@@ -42,7 +42,7 @@ class Mistake:
 
 
 def explain(failure: Failure) -> Diagnostic:
-    """One diagnostic for the place where the parser stopped."""
+    """The diagnostic of a failure."""
     for recognise in (*IDIOMS, *RECOGNISERS):
         if (diagnostic := recognise(failure)) is not None:
             return diagnostic
@@ -59,7 +59,7 @@ def mistakes() -> tuple[Mistake, ...]:
 
 
 def failure_of_example(example: str) -> Failure:
-    """Where the parser stops in an example; it stands below ``network n`` unless it opens with ``network`` itself.
+    """The failure of an example, which is put below ``network n`` unless it starts with ``network`` itself.
 
     Raises:
         ValueError: the example is no mistake.

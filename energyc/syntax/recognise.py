@@ -1,4 +1,4 @@
-"""Mistakes that show in the words where the parser stopped: brackets, reserved words, foreign signs."""
+"""Syntax errors that are recognised by the words where the parser stopped: brackets, reserved words, foreign signs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from energyc.diagnostics import Diagnostic, Label, Span, near
 from energyc.syntax.failure import Failure
-from energyc.syntax.foreign import counterpart, sign_counterpart
+from energyc.syntax.foreign import counterpart, function_counterpart, sign_counterpart
 from energyc.syntax.idioms import ALONG_AN_INDEX
 from energyc.syntax.scan import BRACKETS, CLOSERS, STATEMENT_WORDS, Scanned
 
@@ -17,7 +17,7 @@ _SIGNS = frozenset("()[]{}=+-*/^<>,.:|~'") | {"<=", ">=", "==", "!=", "**"}
 
 
 def foreign_sign(failure: Failure) -> Diagnostic | None:
-    """A sign that the language does not have."""
+    """A character that the language does not have."""
     unexpected = failure.unexpected
     if unexpected is None or unexpected.kind != "sign" or unexpected.text in _SIGNS:
         return None
@@ -60,7 +60,7 @@ def second_network(failure: Failure) -> Diagnostic | None:
 
 
 def unpaired_bracket(failure: Failure) -> Diagnostic | None:
-    """A bracket that is never closed, closed by another kind, or that closes nothing."""
+    """A bracket that is never closed, closed by another kind, or unmatched."""
     stack, unexpected = failure.open_brackets, failure.unexpected
     if unexpected is not None and unexpected.text in CLOSERS and failure.kind != "end":
         if not stack:
@@ -84,7 +84,7 @@ def _never_closed(failure: Failure, opener: Scanned) -> Diagnostic:
 
 
 def missing_operand(failure: Failure) -> Diagnostic | None:
-    """An equation that stops behind an operator, a bracket's head or the ``=``."""
+    """An equation that ends after an operator, an opening bracket or the ``=``."""
     if failure.kind != "end" or failure.before is None or not {"NUMBER", "NAME", "LPAR"} <= failure.expected:
         return None
     message = f"expected an expression after `{failure.before.text}`"
@@ -92,7 +92,7 @@ def missing_operand(failure: Failure) -> Diagnostic | None:
 
 
 def missing_name(failure: Failure) -> Diagnostic | None:
-    """A statement that stops where a name belongs."""
+    """A statement that ends where a name is expected."""
     if failure.kind != "end" or failure.before is None or "NAME" not in failure.expected:
         return None
     message = f"expected a name after `{failure.before.text}`"
@@ -101,7 +101,7 @@ def missing_name(failure: Failure) -> Diagnostic | None:
 
 
 def reserved_name(failure: Failure) -> Diagnostic | None:
-    """A word of the language where a name belongs."""
+    """A reserved word where a name is expected."""
     unexpected = failure.unexpected
     if unexpected is None or failure.kind != "reserved" or not {"NAME", "KEY", "WORD"} & failure.expected:
         return None
@@ -111,12 +111,17 @@ def reserved_name(failure: Failure) -> Diagnostic | None:
         "E0109",
         f"`{unexpected.text}` is a reserved word and cannot be a name",
         unexpected.span,
-        help=f"choose another name, such as `{unexpected.text}_`",
+        help=_instead_of_reserved(failure, unexpected.text),
     )
 
 
+def _instead_of_reserved(failure: Failure, word: str) -> str:
+    called = failure.after is not None and failure.after.text == "("
+    return (function_counterpart(word) if called else None) or f"choose another name, such as `{word}_`"
+
+
 def no_statement(failure: Failure) -> Diagnostic | None:
-    """A line that opens with a word that opens no statement."""
+    """A line whose first word starts no statement."""
     unexpected = failure.unexpected
     if unexpected is None or failure.kind != "word" or failure.open_brackets:
         return None
@@ -151,7 +156,7 @@ def _equals_on_line(failure: Failure) -> bool:
 
 
 def sum_without_brackets(failure: Failure) -> Diagnostic | None:
-    """``sum d (...)``: an operator along indices without its brackets."""
+    """``sum d (...)``: a reduction without its bracket."""
     before, unexpected = failure.before, failure.unexpected
     if (
         before is None

@@ -56,11 +56,12 @@ def _tensor(scope: Scope, expr: ast.Apply) -> Tensor | None:
 
 def _report_transpose(scope: Scope, name: ast.Name, slots: tuple[ast.Slot, ...] | None) -> None:
     reversed_slots = ",".join(scope.reporter.source.slice(slot.span) for slot in reversed(slots or ()))
+    help = f"write the indices in the other order: `{name.text}[{reversed_slots}]`"
     scope.reporter.error(
         "E0127",
         f"`{name.text}'` is not a transpose: a prime is the slope of a function",
         name.span,
-        help=f"write the indices in the other order: `{name.text}[{reversed_slots or 'j,i'}]`",
+        help=help if slots and len(slots) > 1 else "write each element with its indices: `sum[j](W[i,j] * s[j])`",
     )
 
 

@@ -97,8 +97,8 @@ def _with_index(scope: Scope, expr: ast.Apply) -> str:
 
 def _of_two(name: str, a: str, b: str) -> str:
     """The maximum, sum or mean of two numbers, written out."""
-    if name == "max" and b in ("0", "0.0"):
-        return f"write `relu({a})`; `max[k](...)` is the largest along an index"
+    if name == "max" and "0" in (a, b):
+        return f"write `relu({b if a == '0' else a})`; `max[k](...)` is the largest along an index"
     form = {"max": "`a + relu(b - a)`", "sum": "`a + b`", "mean": "`(a + b) / 2`"}.get(name, f"`{name}[k](...)`")
     return f"of two numbers a and b write {form}; `{name}[k](...)` works along an index"
 

@@ -73,10 +73,11 @@ def _read_named(scope: Scope, expr: ast.Apply) -> IndexExpr | None:
         return IndexExpr("size", (name,)) if scope.context.sizes.size(name) else None
     if entry is not None and entry.kind in ("clamp", "target"):
         return _read_input(scope, expr, entry)
-    if entry is None and expr.slots is None and name in scope.names.indices:
-        return position_of(unbound(scope, expr.name))
     if entry is None and expr.slots is None:
-        help = did_you_mean(name, scope.indices)
+        inputs = [declared.name for declared in scope.names.of_kind("clamp", "target", "dim")]
+        help = None if name in scope.names.indices else did_you_mean(name, [*scope.indices, *inputs])
+        if help is None:
+            return position_of(unbound(scope, expr.name))
         scope.reporter.error("E0201", f"there is no index `{name}`", expr.name.span, help=help)
         return None
     _report_not_integer(scope, expr.span)
