@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy as np
 from energyc.diagnostics import Label
 from energyc.ir import IndexExpr
 from energyc.ir.indexing import Affine
+from energyc.ir.interpreter import INDEX_OPERATIONS
 from energyc.resolve.context import Context
 from energyc.resolve.terms import Frame, Index, Window, indices_of
 
@@ -207,26 +207,6 @@ def _mask(
     return mask
 
 
-_OPERATIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
-    {
-        "+": np.add,
-        "-": np.subtract,
-        "*": np.multiply,
-        "neg": np.negative,
-        "abs": np.abs,
-        "==": np.equal,
-        "!=": np.not_equal,
-        "<": np.less,
-        "<=": np.less_equal,
-        ">": np.greater,
-        ">=": np.greater_equal,
-        "and": np.logical_and,
-        "or": np.logical_or,
-        "not": np.logical_not,
-    }
-)
-
-
 def _value(expr: IndexExpr, grid: Mapping[Index, Any], sizes: Mapping[str, int]) -> Any:
     """An index expression at every position at once."""
     match expr.op:
@@ -236,4 +216,4 @@ def _value(expr: IndexExpr, grid: Mapping[Index, Any], sizes: Mapping[str, int])
             return np.int64(expr.args[0])  # type: ignore[arg-type]
         case "size":
             return np.int64(sizes[expr.args[0]])  # type: ignore[index]
-    return _OPERATIONS[expr.op](*(_value(part, grid, sizes) for part in expr.parts))
+    return INDEX_OPERATIONS[expr.op](*(_value(part, grid, sizes) for part in expr.parts))
