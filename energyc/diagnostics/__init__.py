@@ -2,7 +2,7 @@
 
 It knows source text, positions in it and what other libraries call a setting, and nothing else of the language.
 
-Imports: resources.
+Imports: ``resources``.
 """
 
 from energyc.diagnostics.bug import CompilerBug, stage
