@@ -1,8 +1,8 @@
-"""One kind of diagnostic for every pass; rendering is apart (``render``).
+"""Diagnostics, the same for every pass, and their rendering.
 
-It knows source text and positions in it, and nothing of the language.
+It knows source text, positions in it and what other libraries call a setting, and nothing else of the language.
 
-Imports: nothing.
+Imports: ``resources``.
 """
 
 from energyc.diagnostics.bug import CompilerBug, stage

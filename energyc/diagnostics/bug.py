@@ -1,4 +1,4 @@
-"""Our own mistakes, told apart from the user's."""
+"""Internal errors, as opposed to mistakes of the user."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from energyc.diagnostics.model import SpecError, UserError
 
 
 class CompilerBug(Exception):
-    """A failure that no spec should be able to cause: the stage it happened in and what was being compiled."""
+    """An internal error: the stage that failed and what was being compiled."""
 
     def __init__(self, stage: str, subject: str, error: Exception) -> None:
         super().__init__(f"{stage} of {subject}: {type(error).__name__}: {error}")
@@ -20,7 +20,7 @@ class CompilerBug(Exception):
 
 @contextmanager
 def stage(name: str, subject: str) -> Iterator[None]:
-    """What fails in here is a :class:`CompilerBug` of this stage, unless it is the user's mistake."""
+    """Turn exceptions into a :class:`CompilerBug` of this stage, except those for mistakes of the user."""
     try:
         yield
     except (SpecError, UserError, CompilerBug):

@@ -1,4 +1,4 @@
-"""What a pass says about a spec: a code, one sentence, the places that matter, what to write instead."""
+"""Diagnostics of a spec: a code, one sentence, the places that matter, what to write instead."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Severity = Literal["error", "warning", "note"]
 
 @dataclass(frozen=True)
 class Label:
-    """A second place that matters, with what is to be seen there (``d runs over D here``)."""
+    """A secondary place with its text (``d runs over D here``)."""
 
     span: Span
     text: str
@@ -21,7 +21,7 @@ class Label:
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """One finding about a spec.
+    """One error, warning or note about a spec.
 
     ``code`` is stable (``E0301``; the pages under docs/errors list all), ``message`` one sentence on what is
     wrong, ``text`` what the caret itself is labelled with, ``help`` what to write instead where that is known.
@@ -38,7 +38,7 @@ class Diagnostic:
 
 
 class UserError(Exception):
-    """The user's mistake outside a spec: data, an option, a file. One message with place and remedy (exit status 1)."""
+    """A mistake of the user outside a spec: in data, an option, a file (exit status 1)."""
 
     def __init__(self, message: str, *, code: str = "E0900", help: str | None = None) -> None:
         super().__init__(message)
@@ -48,7 +48,7 @@ class UserError(Exception):
 
 
 class SpecError(Exception):
-    """A spec with errors: all the diagnostics that one run found (exit status 1)."""
+    """A spec with errors, with the diagnostics of all of them (exit status 1)."""
 
     def __init__(self, source: Source, diagnostics: Sequence[Diagnostic]) -> None:
         super().__init__("; ".join(d.message for d in diagnostics))

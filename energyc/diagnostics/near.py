@@ -1,19 +1,27 @@
-"""The name that was probably meant by a misspelt one."""
+"""The name that was probably meant by an unknown one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import tomllib
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+from functools import lru_cache
 
-#: How alike two words must be: twice the letters they share in order, over the letters of both.
-ALIKE = 0.7
+from energyc.resources import resource
+
+#: The least similarity of two words: twice the letters they share in order, over the letters of both.
+SIMILARITY = 0.7
 
 
-def near(word: str, among: Iterable[str], most: int = 1) -> list[str]:
-    """The names that a word was probably meant to be, the nearest first; one in other case is nearer than any."""
-    names = list(dict.fromkeys(among))
+def near(word: str, known: Iterable[str], most: int = 1) -> list[str]:
+    """The known names most similar to a word, the most similar first.
+
+    A synonym (grammar/foreign.toml) is more similar than another case, and that more than another spelling.
+    """
+    names = list(dict.fromkeys(known))
+    synonym = _synonyms().get(word.lower().replace("-", "_"))
     same = [name for name in names if name.lower() == word.lower() and name != word]
-    return same[:most] or get_close_matches(word, names, n=most, cutoff=ALIKE)
+    return [synonym] if synonym in names else same[:most] or get_close_matches(word, names, n=most, cutoff=SIMILARITY)
 
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str | None = None) -> str | None:
@@ -33,3 +41,11 @@ def listed(names: Iterable[str], conjunction: str = "and") -> str:
 def quoted(names: Iterable[str], conjunction: str = "and") -> str:
     """```a`, `b` and `c```."""
     return listed((f"`{name}`" for name in names), conjunction)
+
+
+@lru_cache(maxsize=1)
+def _synonyms() -> Mapping[str, str]:
+    synonyms: dict[str, str] = tomllib.loads(resource("grammar", "foreign.toml").read_text(encoding="utf-8"))[
+        "synonyms"
+    ]
+    return synonyms

@@ -1,4 +1,4 @@
-"""Diagnostics for people: the message, the line, carets under it, what to write instead."""
+"""Diagnostics as text: the message, the line with carets below it, the help."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _STYLES = {"error": "1;31", "warning": "1;33", "note": "1;36", "frame": "1;34", 
 
 @dataclass(frozen=True)
 class _Paint:
-    """Puts text in colour, or leaves it."""
+    """Colours text, or leaves it as it is."""
 
     on: bool
 
@@ -33,7 +33,7 @@ def render_text(diagnostics: Iterable[Diagnostic], source: Source, color: bool =
 
 
 def render_user_error(error: UserError, color: bool = False) -> str:
-    """A mistake outside a spec: message and help, without a place."""
+    """A mistake outside a spec: its message and help."""
     paint = _Paint(color)
     lines = [_headline("error", error.code, error.message, paint)]
     if error.help is not None:
@@ -95,7 +95,7 @@ def _excerpt(source: Source, diagnostic: Diagnostic, primary: Label, margin: int
 def _line_with_marks(
     source: Source, number: int, labels: list[tuple[Label, str]], severity: str, paint: _Paint
 ) -> tuple[str, list[str]]:
-    """A line as shown, and below it a row of marks for each label that opens on it."""
+    """A line as shown, and a row of marks for each label that starts on it."""
     raw = source.line(number)
     columns = [_columns(source, label.span, len(raw)) for label, _ in labels]
     line = shown(raw).around(min(start for start, _ in columns), max(end for _, end in columns))
@@ -110,6 +110,6 @@ def _line_with_marks(
 
 
 def _columns(source: Source, span: Span, length: int) -> tuple[int, int]:
-    """The characters of its first line that a span covers, from 0."""
+    """The columns that a span covers on its first line, from 0."""
     start = min(source.position(span.start).column - 1, length)
     return start, min(start + span.end - span.start, max(length, start + 1))

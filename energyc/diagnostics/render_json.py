@@ -1,4 +1,4 @@
-"""Diagnostics for programs."""
+"""Diagnostics as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One line of a source as a terminal shows it: which cell each character takes."""
+"""A line of a source as a terminal shows it, with the cell of each character."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _DOTS = "…"
 
 @dataclass(frozen=True)
 class ShownLine:
-    """Text to print; ``cells[i]`` is the cell at which character i of the raw line starts, the last entry its end."""
+    """Text to print; ``cells[i]`` is the cell where character i of the raw line starts, the last entry the end."""
 
     text: str
     cells: tuple[int, ...]
@@ -26,7 +26,7 @@ class ShownLine:
         return self.cells[column] if column <= last else self.cells[last] + column - last
 
     def around(self, start: int, end: int) -> ShownLine:
-        """The part of a long line with the characters ``start`` to ``end``; a short line is left whole."""
+        """The part of a long line around the characters ``start`` to ``end``; a short line as it is."""
         if self.cells[-1] <= WIDEST:
             return self
         first, last = start, start
@@ -42,13 +42,13 @@ class ShownLine:
 
 
 def shown(raw: str) -> ShownLine:
-    """A line with its tabs widened and its control characters escaped (no terminal obeys a spec)."""
+    """A line with its tabs widened and its control characters escaped, so that no terminal interprets them."""
     pieces = tuple(_piece(character) for character in raw)
     return ShownLine("".join(pieces), tuple(accumulate(map(_width, pieces), initial=0)), pieces)
 
 
 def escaped(text: str) -> str:
-    """A text of several lines, each as :func:`shown` has it."""
+    """A text of several lines, each as :func:`shown` gives it."""
     return "\n".join(shown(line).text for line in text.split("\n"))
 
 

@@ -1,4 +1,4 @@
-"""Text with places in it: spans are character offsets, lines and columns are made when shown."""
+"""Source text and places in it: spans are character offsets; lines and columns are computed when shown."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Position:
-    """A place as a person counts: lines and columns from 1, a tab is one column."""
+    """A place in lines and columns from 1; a tab is one column."""
 
     line: int
     column: int
@@ -29,7 +29,7 @@ class Position:
 
 @dataclass(frozen=True)
 class Source:
-    """A spec's text and the name it is known by (a path as given, or ``<text>``)."""
+    """A spec's text and its name: a path as given, or ``<text>``."""
 
     name: str
     text: str
@@ -39,7 +39,7 @@ class Source:
         return [0, *(i + 1 for i, char in enumerate(self.text) if char == "\n")]
 
     def position(self, offset: int) -> Position:
-        """Line and column of a character offset; the end of the text is a legal place."""
+        """Line and column of a character offset, which may be the end of the text."""
         line = bisect_right(self._starts, offset) - 1
         return Position(line + 1, offset - self._starts[line] + 1)
 

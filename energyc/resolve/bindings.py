@@ -13,6 +13,7 @@ from energyc.resolve.reporter import Reporter, did_you_mean, quoted
 from energyc.resolve.sizes import Sizes
 from energyc.resolve.values import plain_value
 from energyc.syntax import ast
+from energyc.syntax.foreign import counterpart, is_module
 
 T = TypeVar("T")
 
@@ -116,7 +117,8 @@ class Bindings:
         return None if schema is None else self._item(expr, "field", schema.fields)
 
     def _schema_of(self, expr: ast.Field) -> Schema | None:
-        entry = self.names.find(expr.owner, ("data",), self.reporter, "E0602")
+        number = counterpart("names", expr.field.text) if is_module(expr.owner.text) else None
+        entry = self.names.find(expr.owner, ("data",), self.reporter, "E0602", number)
         if entry is None:
             return None
         self.used.add(entry.name)

@@ -1,4 +1,4 @@
-"""What the passes over one file share, and what is in scope at one place of it."""
+"""The context that the passes over one file share, and the scope at one place of it."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from energyc.ir import Function, Graph, IndexExpr, Node
 from energyc.resolve.names import Names
 from energyc.resolve.reporter import Reporter
 from energyc.resolve.sizes import Sizes
-from energyc.resolve.terms import Frame, Index, Term
+from energyc.resolve.terms import Frame, Index, Term, Unbound
 from energyc.syntax import ast
+from energyc.syntax.foreign import counterpart
 
 #: Functions of functions can grow without end.
 MOST_INLINED_CALLS = 5_000
@@ -83,7 +84,10 @@ class Context:
 
     def dim(self, name: ast.Name) -> str | None:
         """A dim by its name; reported and None where there is none."""
-        if self.names.find(name, ("dim",), self.reporter, "E0210", f"declare it: `dim {name.text} = ...`") is None:
+        help = counterpart("dims", name.text) or f"declare it: `dim {name.text} = ...`"
+        if self.names.get(name.text) is not None:
+            help = "a size is declared with `dim`: `dim N = 64`"
+        if self.names.find(name, ("dim",), self.reporter, "E0210", help) is None:
             return None
         self.sizes.used.add(name.text)
         return name.text if self.sizes.size(name.text) is not None else None
@@ -140,9 +144,18 @@ class Scope:
 def introduce(scope: Scope, name: ast.Name, dim: ast.Name | None) -> Index:
     """A new index at its binder, with its dim where that is written."""
     index = Index(name.text, name.span)
+    if (outer := scope.indices.get(name.text)) is not None:
+        scope.reporter.warn(
+            "W0301",
+            f"index `{name.text}` is bound again inside an expression that binds it",
+            name.span,
+            "bound again here",
+            labels=[Label(outer.span, "bound here")],
+            help="rename one of them: inside, only the inner one can be read",
+        )
     if (entry := scope.names.get(name.text)) is not None:
-        index.poisoned = True
-        if entry.kind == "dim":  # any other kind was reported as a name that is both (E0204)
+        index.poisoned = entry.is_a_number  # reported as a name that is both (E0204), or here
+        if entry.kind == "dim":
             scope.reporter.error(
                 "E0305",
                 f"`{name.text}` is a dim, and an equation holds indices",
@@ -183,6 +196,9 @@ def run_over(context: Context, index: Index, dim: str, span: Span, place: Span |
     )
 
 
-def unbound(scope: Scope, name: ast.Name) -> Index:
+def unbound(scope: Scope, name: ast.Name, dim: str | None = None) -> Index:
     """An index that nothing binds; it is noted for one message at the end of the equation."""
-    return scope.frame.unbound.setdefault(name.text, Index(name.text, name.span))
+    first = Unbound(Index(name.text, name.span), [], tuple(scope.indices.values()), dim)
+    noted = scope.frame.unbound.setdefault(name.text, first)
+    noted.uses.append(name.span)
+    return noted.index

@@ -17,6 +17,7 @@ from energyc.resolve.network import ConstraintSet, DataInput
 from energyc.resolve.reporter import Reporter, did_you_mean, listed
 from energyc.resolve.words import SETS
 from energyc.syntax import ast
+from energyc.syntax.foreign import counterpart
 
 Item = ast.InputItem | ast.ParamItem | ast.StateItem
 
@@ -88,6 +89,7 @@ class Declarations:
         sizes, over = self.context.sizes, tensor.over
         if (over is not None) != (field.kind == "integer"):
             self._report_kind(item, source, field)
+            self.equations.tensors[item.name.text] = None
             return True
         shape = tuple(sizes.size(dim) or 0 for dim in tensor.dims)
         same_rank = len(shape) == len(field.shape)
@@ -98,6 +100,7 @@ class Declarations:
             return fits
         if not sizes.is_set(over):
             self._report_classes(item, source, over, field)
+            self.equations.tensors[item.name.text] = None
         return False
 
     def _report_shape(self, item: ast.InputItem, source: ast.Field, shape: tuple[int, ...], field: Field) -> None:
@@ -150,7 +153,9 @@ class Declarations:
     def _named_set(self, domain: ast.NamedSet, tensor: Tensor) -> ConstraintSet | None:
         kind = domain.name.text
         if kind not in SETS:
-            help = did_you_mean(kind, SETS, f"the sets are {listed(SETS)} and a box `[lo, hi]`")
+            help = counterpart("sets", kind) or did_you_mean(
+                kind, SETS, f"the sets are {listed(SETS)} and a box `[lo, hi]`"
+            )
             self.reporter.error("E0425", f"there is no set `{kind}`", domain.name.span, help=help)
             return None
         elementwise = kind == "nonnegative" and not domain.dims

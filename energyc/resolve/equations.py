@@ -13,7 +13,8 @@ from energyc.resolve.lower import Lowering
 from energyc.resolve.network import Quantity
 from energyc.resolve.potentials import make_potential
 from energyc.resolve.ranges import check_windows
-from energyc.resolve.reporter import Reporter, quoted
+from energyc.resolve.reporter import Reporter, listed, quoted
+from energyc.resolve.rewrite import edited, with_sums
 from energyc.resolve.terms import Bad, Element, Frame, Index, Term
 from energyc.syntax import ast
 
@@ -132,23 +133,37 @@ class Equations:
 
     def _report_unbound(self, frame: Frame, tree: ast.Equation | ast.Function) -> None:
         names = list(frame.unbound)
-        first, *others = frame.unbound.values()
-        right = self.reporter.source.slice(tree.right.span if isinstance(tree, ast.Equation) else tree.body.span)
-        shown = right if len(right) <= 60 and "\n" not in right else "..."
-        subject = f"index {quoted(names)} is" if len(names) == 1 else f"indices {quoted(names)} are"
+        first, *others = (unbound.index for unbound in frame.unbound.values())
         self.reporter.error(
             "E0303",
-            f"{subject} not bound: sums are written out, there is no summation by repeated indices",
+            f"index {quoted(names)} is not bound" if not others else f"indices {quoted(names)} are not bound",
             first.span,
-            "what does it run over?",
-            labels=[Label(index.span, "nor is this one") for index in others],
-            help=_unbound_help(tree, names, shown),
+            labels=[Label(index.span, "not bound either") for index in others],
+            help=self._unbound_help(frame, tree),
         )
 
+    def _unbound_help(self, frame: Frame, tree: ast.Equation | ast.Function) -> str:
+        """The index that was probably meant, the indices on the left side, or the sums that bind them."""
+        right = tree.right if isinstance(tree, ast.Equation) else tree.body
+        uses = {name: unbound.uses for name, unbound in frame.unbound.items()}
+        insertions = with_sums(right, uses)
+        if not insertions:
+            return "the body of a function reads its own indices: pass what holds others as an argument"
+        summed = edited(self.reporter.source, right.span, insertions)
+        choices = [f"`{summed}`" if summed != "..." else f"a sum, `sum[{','.join(uses)}](...)`"]
+        if isinstance(tree, ast.Equation) and tree.word in ("let", "readout"):
+            left = [*(binder.name.text for binder in tree.left.indices or ()), *uses]
+            choices.insert(0, f"`{tree.left.name.text}[{','.join(left)}]` on the left side")
+        replacements = [
+            f"`{u.probable.name}` for `{name}`" for name, u in frame.unbound.items() if u.probable is not None
+        ]
+        return f"write {listed(replacements + choices, 'or')}"
+
     def _report_without_dim(self, index: Index) -> None:
-        dims = [entry.name for entry in self.context.names.of_kind("dim")]
-        example = next((dim for dim in dims if dim.lower() == index.name), dims[0] if dims else "D")
-        help = f"write it where the index is bound: `{index.name} in {example}`"
+        help = (
+            f"write it where the index is bound, `{index.name} in D`; a window of P entries has `dim D = N - P + 1` "
+            "positions in N"
+        )
         message = f"the dim of index `{index.name}` cannot be inferred"
         self.reporter.error("E0302", message, index.span, help=help)
 
@@ -201,14 +216,6 @@ class Equations:
 
 def _count(count: int) -> str:
     return {0: "none", 1: "one index"}.get(count, f"{count} indices")
-
-
-def _unbound_help(tree: ast.Equation | ast.Function, names: list[str], shown: str) -> str:
-    summed = f"`sum[{','.join(names)}]({shown})`"
-    if isinstance(tree, ast.Function) or tree.word in ("energy", "cost", "metric", "start", "force"):
-        return f"write {summed}"
-    left = f"{tree.left.name.text}[{', '.join([*(binder.name.text for binder in tree.left.indices or ()), *names])}]"
-    return f"write {summed}, or `{left}` on the left side"
 
 
 def first_read(frame: Frame, names: Sequence[str]) -> Span:

@@ -100,8 +100,8 @@ def _implies(context: Context, guard: IndexExpr | None, outer: Reduce) -> bool:
     """Whether a softmax includes only entries that the sum does."""
     assert outer.guard is not None
     known = conjuncts(guard) if guard is not None else []
-    wanted = [part for part in conjuncts(outer.guard) if set(indices_of(part)) & set(outer.indices)]
-    return all(part in known or _implied_at_small_sizes(context, known, part) for part in wanted)
+    required = [part for part in conjuncts(outer.guard) if set(indices_of(part)) & set(outer.indices)]
+    return all(part in known or _implied_at_small_sizes(context, known, part) for part in required)
 
 
 def _implied_at_small_sizes(context: Context, known: list[IndexExpr], part: IndexExpr) -> bool:

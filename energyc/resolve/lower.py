@@ -44,10 +44,10 @@ class Lowering:
     """Lowers the terms of one file; a term met twice is one node."""
 
     graph: Graph
-    _known: dict[int, tuple[Term, Value]] = field(default_factory=dict)
+    _values: dict[int, tuple[Term, Value]] = field(default_factory=dict)
 
     def node(self, term: Term, axes: Sequence[Index]) -> Node:
-        """A term with the axes given, in their order; it is broadcast along those that it does not have."""
+        """A term with these axes, in this order, broadcast along those that it lacks."""
         value = self.value(term)
         if len(value.axes) == len(axes):
             return permuted(self.graph, value.node, [value.axes.index(index) for index in axes])
@@ -58,11 +58,11 @@ class Lowering:
 
     def value(self, term: Term) -> Value:
         """A term with its free indices for axes, in the order of their first occurrence."""
-        if id(term) not in self._known:
-            self._known[id(term)] = (term, self._made(term))
-        return self._known[id(term)][1]
+        if id(term) not in self._values:
+            self._values[id(term)] = (term, self._lowered(term))
+        return self._values[id(term)][1]
 
-    def _made(self, term: Term) -> Value:
+    def _lowered(self, term: Term) -> Value:
         match term:
             case Sum():
                 return self._sum([self.value(part) for part in term.terms])
@@ -160,8 +160,8 @@ class Lowering:
         guard = None if term.guard is None else self._guard(term.guard, axes)
         if term.kind in ("softmax", "argmax"):
             return Value(getattr(self.graph, term.kind)(node, along, guard), axes)
-        kept = tuple(index for index in axes if index not in term.indices)
-        return Value(getattr(self.graph, term.kind)(node, along, guard), kept)
+        remaining = tuple(index for index in axes if index not in term.indices)
+        return Value(getattr(self.graph, term.kind)(node, along, guard), remaining)
 
     def _guard(self, condition: IndexExpr, axes: Sequence[Index]) -> Guard:
         indices = indices_of(condition)

@@ -22,7 +22,7 @@ def estimate(network: Network) -> int:
     sizes = network.extents
     stored = [param.node for param in network.params.values()] + [state.node for state in network.states.values()]
     return BYTES * (
-        sum(_count(node, sizes) for node in stored) + max((_count(n, sizes) for n in _computed(network)), default=0)
+        sum(_entries(node, sizes) for node in stored) + max((_entries(n, sizes) for n in _computed(network)), default=0)
     )
 
 
@@ -33,7 +33,7 @@ def check_memory(context: Context, network: Network, budget: int = BUDGET) -> No
         return
     largest, span = _largest(context, network)
     dims = [f"{dim} = {network.extents[dim]}" for dim in dict.fromkeys(largest.dims)]
-    size = in_units(BYTES * _count(largest, network.extents))
+    size = in_units(BYTES * _entries(largest, network.extents))
     context.reporter.error(
         "E0801",
         f"this network needs about {in_units(needed)} of memory, and the limit is {in_units(budget)}",
@@ -51,7 +51,7 @@ def _computed(network: Network) -> Iterable[Node]:
     return (node for node in walk(roots) if not isinstance(node, Indicator | Position | Input))
 
 
-def _count(node: Node, sizes: Mapping[str, int]) -> int:
+def _entries(node: Node, sizes: Mapping[str, int]) -> int:
     return prod(sizes[dim] for dim in node.dims)
 
 
@@ -61,9 +61,9 @@ def _largest(context: Context, network: Network) -> tuple[Node, Span]:
     named |= {state.node: state.span for state in network.states.values()}
     named |= {q.node: q.tree.left.span for q in (*network.lets.values(), *network.readouts.values())}
     named |= {term.family: term.tree.left.span for term in network.terms.values()}
-    unnamed = max(_computed(network), key=lambda node: _count(node, network.extents))
-    largest = max(named, key=lambda node: _count(node, network.extents))
-    if _count(unnamed, network.extents) > _count(largest, network.extents):
+    unnamed = max(_computed(network), key=lambda node: _entries(node, network.extents))
+    largest = max(named, key=lambda node: _entries(node, network.extents))
+    if _entries(unnamed, network.extents) > _entries(largest, network.extents):
         return unnamed, _owner(network, unnamed)
     return largest, named[largest]
 

@@ -46,6 +46,16 @@ class Entry:
         """``a param``, ``an energy``."""
         return f"{'an' if self.noun[0] in 'aeiou' else 'a'} {self.noun}"
 
+    @property
+    def is_a_number(self) -> bool:
+        """Whether the bare name is a number: then the same name cannot be an index."""
+        match self.tree:
+            case ast.InputItem(dims=dims) | ast.ParamItem(dims=dims) | ast.StateItem(dims=dims):
+                return not dims
+            case ast.Equation(word="let" | "readout" | "cost" | "metric" | "tie", left=left):
+                return not left.indices
+        return self.kind in ("dim", "const")
+
     def label(self, text: str = "declared here") -> Label:
         """A label at the declaration."""
         return Label(self.span, text)
@@ -98,8 +108,9 @@ def collect(spec: ast.Spec, reporter: Reporter) -> Names:
         for index in _bound_indices(statement):
             names.indices.setdefault(index.text, index.span)
     for text in names.indices.keys() & names.entries.keys():
-        if names.entries[text].kind != "dim":  # a dim is reported where it stands for an index
-            _report_double_use(names.entries[text], names.indices[text], reporter)
+        entry = names.entries[text]
+        if entry.kind != "dim" and entry.is_a_number:  # a dim is reported where it stands for an index
+            _report_double_use(entry, names.indices[text], reporter)
     return names
 
 
@@ -126,7 +137,7 @@ def _report_double_use(entry: Entry, index: Span, reporter: Reporter) -> None:
         index,
         "an index here",
         labels=[entry.label(f"{entry.with_article} here")],
-        help="a name is one or the other in the whole file: rename the index",
+        help="both are written without brackets: rename the index",
     )
 
 

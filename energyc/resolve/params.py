@@ -18,9 +18,10 @@ from energyc.resolve.reporter import Reporter, did_you_mean, listed
 from energyc.resolve.terms import Bad, Frame
 from energyc.resolve.words import LAWS
 from energyc.syntax import ast
+from energyc.syntax.foreign import counterpart
 
 _LAW_FORMS: Mapping[str, str] = MappingProxyType(
-    {"normal": "`normal(std)`", "uniform": "`uniform(a)` is from -a to a, `uniform(a, b)` from a to b"}
+    {"normal": "`normal(std)` has mean 0", "uniform": "`uniform(a)` is from -a to a, `uniform(a, b)` from a to b"}
 )
 _ARGUMENT_COUNTS: Mapping[tuple[int, int], str] = MappingProxyType(
     {(0, 0): "no argument", (0, 1): "at most one argument", (1, 2): "one or two arguments"}
@@ -68,7 +69,7 @@ class Params:
     def _law(self, law: ast.Law) -> StartLaw | None:
         name = law.name.text
         if name not in LAWS:
-            help = did_you_mean(name, LAWS, f"the laws are {listed(LAWS)}")
+            help = counterpart("laws", name) or did_you_mean(name, LAWS, f"the laws are {listed(LAWS)}")
             self._reporter.error("E0421", f"there is no starting law `{name}`", law.name.span, help=help)
             return None
         fewest, most = LAWS[name]
@@ -98,6 +99,11 @@ class Params:
     def _start(self, item: ast.ParamItem, value: ast.Expr) -> Node | None:
         """A starting value: a number made of consts, the same for every element."""
         names = self.declarations.context.names
+        law = ast.plain_name(value)
+        if law is not None and law.text in LAWS and names.get(law.text) is None:
+            message = f"`{law.text}` is a starting law, not a value"
+            self._reporter.error("E0424", message, value.span, help=f"write `{item.name.text} ~ {law.text}`")
+            return None
         tensors = [name for name in names_in(value) if (entry := names.get(name)) and entry.kind in TENSORS]
         if tensors:
             message = f"a starting value is made of numbers, dims and consts, and this reads `{tensors[0]}`"
@@ -115,5 +121,6 @@ class Params:
             case ast.NamedSet(name=ast.Name(text="nonnegative"), dims=()):
                 return 0.0, None
         message = "a param is bounded by `in [lo, hi]` or `in nonnegative`"
-        self._reporter.error("E0425", message, item.domain.span, help="sets along a dim are for states")
+        help = counterpart("sets", item.domain.name.text) or "sets along a dim are for states"
+        self._reporter.error("E0425", message, item.domain.span, help=help)
         return None, None

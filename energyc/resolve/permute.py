@@ -1,4 +1,4 @@
-"""Transposed nodes made without a node between, so that a let is the very node that is used."""
+"""Transposed nodes without an intermediate node, so that a let and its uses share one node."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from energyc.ir import Add, ArgMax, Einsum, Graph, Guard, Map, Node, Softmax
 
 
 def permuted(graph: Graph, node: Node, order: Sequence[int]) -> Node:
-    """The node whose k-th axis is axis ``order[k]`` of the node given."""
+    """The node whose k-th axis is axis ``order[k]`` of ``node``."""
     if list(order) == list(range(len(node.dims))):
         return node
     match node:

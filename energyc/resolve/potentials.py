@@ -55,13 +55,13 @@ def _argument(graph: Graph) -> Node:
     return graph.input("u", "argument")
 
 
-def _moves(node: Node) -> bool:
+def _depends_on_argument(node: Node) -> bool:
     return any(isinstance(n, Input) and n.kind == "argument" for n in walk([node]))
 
 
 def _polynomial(graph: Graph, node: Node) -> Polynomial | None:
     """Coefficients by degree, or None where a node is no polynomial of the argument."""
-    if not _moves(node):
+    if not _depends_on_argument(node):
         return {0: node}
     match node:
         case Input():
@@ -137,10 +137,10 @@ def _integrated_map(graph: Graph, node: Map) -> Node | None:
 
 def _integrated_product(graph: Graph, node: Einsum) -> Node | None:
     """A constant times one function, or a polynomial times the exponential of a linear argument."""
-    still = [o.node for o in node.operands if not _moves(o.node)]
-    moving = [o.node for o in node.operands if _moves(o.node)]
-    inner = _integrated_factors(graph, moving)
-    return None if inner is None else graph.product(inner, *still, coefficient=node.coefficient)
+    constants = [o.node for o in node.operands if not _depends_on_argument(o.node)]
+    varying = [o.node for o in node.operands if _depends_on_argument(o.node)]
+    inner = _integrated_factors(graph, varying)
+    return None if inner is None else graph.product(inner, *constants, coefficient=node.coefficient)
 
 
 def _integrated_factors(graph: Graph, factors: list[Node]) -> Node | None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy as np
 from energyc.diagnostics import Label
 from energyc.ir import IndexExpr
 from energyc.ir.indexing import Affine
+from energyc.ir.interpreter import INDEX_OPERATIONS
 from energyc.resolve.context import Context
 from energyc.resolve.terms import Frame, Index, Window, indices_of
 
@@ -38,24 +38,24 @@ def _check(context: Context, window: Window) -> bool:
     sizes = context.dim_sizes()
     size = sizes[window.dim]
     if any(expr.op == "read" for expr in window.place.walk()):
-        return _report_unknown(context, window, "a place that an integer input is part of cannot be checked")
-    if not _can_be_tried(window, sizes):
-        return _report_unknown(context, window, "the range of this place cannot be found at these sizes")
-    found = _extremes(window, sizes)
-    if found is None or (found.least >= 0 and found.largest < size):
+        return _report_unverifiable(context, window, "a place that an integer input is part of cannot be checked")
+    if not _has_a_range(window, sizes):
+        return _report_unverifiable(context, window, "the range of this place cannot be found at these sizes")
+    extremes = _extremes(window, sizes)
+    if extremes is None or (extremes.least >= 0 and extremes.largest < size):
         return True
-    outside = found.least if found.least < 0 else found.largest
+    outside = extremes.least if extremes.least < 0 else extremes.largest
     _report(context, window, outside, size)
     return False
 
 
-def _report_unknown(context: Context, window: Window, said: str) -> bool:
+def _report_unverifiable(context: Context, window: Window, message: str) -> bool:
     help = "write a place as sums of indices times whole numbers or dims, or as one integer input alone"
-    context.reporter.error("E0311", said, window.span, help=help)
+    context.reporter.error("E0311", message, window.span, help=help)
     return False
 
 
-def _can_be_tried(window: Window, sizes: Mapping[str, int]) -> bool:
+def _has_a_range(window: Window, sizes: Mapping[str, int]) -> bool:
     """Whether the range of a place is known by its form, or can be found position by position."""
     affine = _free_extremes(window.place, sizes) is not None
     return affine or prod(sizes[index.known_dim] for index in indices_of(window.place)) <= MOST_TRIED
@@ -73,7 +73,7 @@ def _report(context: Context, window: Window, outside: int, size: int) -> None:
             Label(context.names.entries[window.tensor].span, f"this axis of `{window.tensor}` is {window.dim} = {size}")
         ],
         notes=[f"here {', '.join(bounds)}"] if bounds else [],
-        help=where if bounds else "positions count from 0",
+        help=where if bounds else f"the last position is `{window.dim} - 1`",
     )
 
 
@@ -88,7 +88,7 @@ def _extremes(window: Window, sizes: Mapping[str, int]) -> Extremes | None:
         return bounded
     indices = _joined(window.place, conditions)
     if prod(sizes[index.known_dim] for index in indices) <= MOST_TRIED:
-        return _tried(window.place, conditions, indices, sizes)
+        return _by_enumeration(window.place, conditions, indices, sizes)
     assert bounded is not None
     return bounded
 
@@ -149,7 +149,7 @@ def _difference(a: IndexExpr, b: IndexExpr, sizes: Mapping[str, int]) -> Affine 
 
 
 def _usable(window: Window, sizes: Mapping[str, int]) -> list[IndexExpr]:
-    """The parts of the conditions that speak of the place's own indices alone."""
+    """The parts of the conditions that read only the place's own indices."""
     own = set(indices_of(window.place))
     parts = [part for condition in window.conditions for part in conjuncts(condition)]
     static = [part for part in parts if not any(e.op in ("read", "related") for e in part.walk())]
@@ -169,13 +169,13 @@ def _joined(place: IndexExpr, conditions: Sequence[IndexExpr]) -> list[Index]:
     return list(dict.fromkeys([*indices_of(place), *(i for c in conditions for i in indices_of(c))]))
 
 
-def _tried(
+def _by_enumeration(
     place: IndexExpr, conditions: Sequence[IndexExpr], indices: Sequence[Index], sizes: Mapping[str, int]
 ) -> Extremes | None:
     grid = _grid(indices, sizes)
-    kept = _kept(conditions, grid, indices, sizes)
-    values = np.broadcast_to(_value(place, grid, sizes), kept.shape)
-    return Extremes(int(values[kept].min()), int(values[kept].max())) if kept.any() else None
+    mask = _mask(conditions, grid, indices, sizes)
+    values = np.broadcast_to(_value(place, grid, sizes), mask.shape)
+    return Extremes(int(values[mask].min()), int(values[mask].max())) if mask.any() else None
 
 
 def true_everywhere(
@@ -183,8 +183,8 @@ def true_everywhere(
 ) -> bool:
     """Whether a condition holds at every position where others do."""
     grid = _grid(indices, sizes)
-    kept = _kept(under, grid, indices, sizes)
-    return bool((~kept | _value(condition, grid, sizes)).all())
+    mask = _mask(under, grid, indices, sizes)
+    return bool((~mask | _value(condition, grid, sizes)).all())
 
 
 def _grid(indices: Sequence[Index], sizes: Mapping[str, int]) -> dict[Index, Any]:
@@ -197,34 +197,14 @@ def _grid(indices: Sequence[Index], sizes: Mapping[str, int]) -> dict[Index, Any
     return grid
 
 
-def _kept(
+def _mask(
     conditions: Sequence[IndexExpr], grid: Mapping[Index, Any], indices: Sequence[Index], sizes: Mapping[str, int]
 ) -> Any:
     """Where all conditions hold."""
-    kept = np.ones(tuple(sizes[index.known_dim] for index in indices), dtype=bool)
+    mask = np.ones(tuple(sizes[index.known_dim] for index in indices), dtype=bool)
     for condition in conditions:
-        kept &= _value(condition, grid, sizes)
-    return kept
-
-
-_OPERATIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
-    {
-        "+": np.add,
-        "-": np.subtract,
-        "*": np.multiply,
-        "neg": np.negative,
-        "abs": np.abs,
-        "==": np.equal,
-        "!=": np.not_equal,
-        "<": np.less,
-        "<=": np.less_equal,
-        ">": np.greater,
-        ">=": np.greater_equal,
-        "and": np.logical_and,
-        "or": np.logical_or,
-        "not": np.logical_not,
-    }
-)
+        mask &= _value(condition, grid, sizes)
+    return mask
 
 
 def _value(expr: IndexExpr, grid: Mapping[Index, Any], sizes: Mapping[str, int]) -> Any:
@@ -236,4 +216,4 @@ def _value(expr: IndexExpr, grid: Mapping[Index, Any], sizes: Mapping[str, int])
             return np.int64(expr.args[0])  # type: ignore[arg-type]
         case "size":
             return np.int64(sizes[expr.args[0]])  # type: ignore[index]
-    return _OPERATIONS[expr.op](*(_value(part, grid, sizes) for part in expr.parts))
+    return INDEX_OPERATIONS[expr.op](*(_value(part, grid, sizes) for part in expr.parts))

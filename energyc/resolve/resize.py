@@ -1,4 +1,4 @@
-"""What the dims of a spec become where some are set anew, without resolving the whole of it again."""
+"""The dims of a spec when some are set to other values, without resolving the spec again."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class Resizing:
         }
 
     def _behind(self, name: str) -> frozenset[str]:
-        found, pending = set(), [name]
+        sources, pending = set[str](), [name]
         while pending:
             size = self._network.sizes.get(pending.pop())
             for source in size.derived_from if size else ():
-                if source not in found:
-                    found.add(source)
+                if source not in sources:
+                    sources.add(source)
                     pending.append(source)
-        return frozenset(found & set(self.free))
+        return frozenset(sources & set(self.free))
 
     def __call__(self, dims: Mapping[str, int]) -> dict[str, int] | None:
         """Every dim's size where the free ones have these; None where a formula then gives no size."""
@@ -46,8 +46,8 @@ class Resizing:
             sizes.compute()
         except RecursionError:
             return None
-        found = {name: size.value for name, size in sizes.dims.items()}
-        return found if not reporter.failed and len(found) == len(self._network.sizes) else None
+        values = {name: size.value for name, size in sizes.dims.items()}
+        return values if not reporter.failed and len(values) == len(self._network.sizes) else None
 
     def _data_size(self, field: ast.Field) -> int | None:
         """A size of data is known where it is a dim's whole formula."""

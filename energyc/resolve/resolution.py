@@ -18,6 +18,7 @@ from energyc.resolve.names import collect
 from energyc.resolve.network import ConstraintSet, DataInput, Network, Param, Quantity, Tie
 from energyc.resolve.params import Params
 from energyc.resolve.read import read_real
+from energyc.resolve.repeats import check_repeats
 from energyc.resolve.reporter import Reporter
 from energyc.resolve.settings import check_presets, check_settings, layer_settings, layer_symbols
 from energyc.resolve.sizes import Sizes
@@ -97,6 +98,7 @@ class _Resolution:
 
     def network(self) -> Network:
         """The network, or SpecError."""
+        check_repeats(self.spec, self.reporter)
         check_presets(self.spec, self.names, self.reporter)
         self.sizes.compute()
         self.bindings.compute()

@@ -90,18 +90,20 @@ class Sizes:
     def _define(self, entry: Entry) -> None:
         tree = entry.tree
         assert isinstance(tree, ast.Definition)
-        derived_from, span = names_in(tree.value), tree.value.span
+        derived_from = names_in(tree.value)
+        span: Span | None = tree.value.span
         if entry.name in self.overrides:
-            value, place = self.overrides[entry.name]
-            self._refuse_derived(entry, derived_from, place)
-            span = place or entry.span
+            value, span = self.overrides[entry.name]
+            self._refuse_derived(entry, derived_from, span)
         else:
             value = self.value(tree.value, integral=entry.kind == "dim")
         if entry.kind == "dim":
             self.dims[entry.name] = Size(entry.name, self._positive(entry, value, span), derived_from, tree)
         else:
             exact = value if isinstance(value, Fraction) else None
-            self.consts[entry.name] = Const(entry.name, self._finite(value, span), exact, derived_from, tree)
+            self.consts[entry.name] = Const(
+                entry.name, self._finite(entry.name, value, span), exact, derived_from, tree
+            )
 
     def _symbol(self, name: ast.Name) -> Real:
         if self.names.find(name, ("dim", "const"), self.reporter, "E0201") is None:
@@ -121,21 +123,23 @@ class Sizes:
             raise Unknown
         return Fraction(size)
 
-    def _positive(self, entry: Entry, value: Real, span: Span) -> int:
+    def _positive(self, entry: Entry, value: Real, span: Span | None) -> int:
+        """The value of a dim; ``span`` is None where it was set from outside."""
         if isinstance(value, float) or value.denominator != 1 or not 0 < value <= LARGEST_DIM:
-            message = f"dim `{entry.name}` is {decimal(value)}, and a dim is a positive integer"
+            verb = "is" if span else "is set to"
+            message = f"dim `{entry.name}` {verb} {decimal(value)}, and a dim is a positive integer"
             self.reporter.error("E0211", message, span)
             raise Unknown
         return int(value)
 
-    def _finite(self, value: Real, span: Span) -> float:
+    def _finite(self, name: str, value: Real, span: Span | None) -> float:
         try:
             number = float(value)
         except OverflowError:
             number = math.inf
         if math.isfinite(number):
             return number
-        self.reporter.error("E0213", "this const is not finite", span)
+        self.reporter.error("E0213", f"const `{name}` is not finite", span)
         raise Unknown
 
     # ------------------------------------------------------------ derived dims cannot be set
@@ -144,9 +148,9 @@ class Sizes:
         if entry.kind != "dim" or not derived_from:
             return
         message = f"`{entry.name}` is derived from {listed(derived_from)} and cannot be set"
-        labels = [entry.label("derived here")] if place else []
+        text, labels = ("", [entry.label("derived here")]) if place else ("derived here", [])
         help = self._what_to_set(entry, derived_from)
-        self.reporter.error("E0214", message, place or entry.span, labels=labels, help=help)
+        self.reporter.error("E0214", message, place or entry.span, text, labels=labels, help=help)
         raise Unknown
 
     def _what_to_set(self, entry: Entry, derived_from: tuple[str, ...]) -> str:

@@ -68,8 +68,16 @@ class Statements:
         return Term(name, "force", node, state.name, node, indices, tree)
 
     def _state(self, tree: ast.Equation) -> Tensor | None:
-        entry = self.context.names.find(tree.left.name, ("state",), self.reporter, "E0435")
+        name = tree.left.name
+        entry = self.context.names.find(name, ("state",), self.reporter, "E0435", self._start_of_param(name.text))
         return None if entry is None else self.equations.tensor(entry.name)
+
+    def _start_of_param(self, name: str) -> str | None:
+        tensor = self.equations.tensors.get(name)
+        if tensor is None or tensor.kind != "param":
+            return None
+        declared = f"{name}[{', '.join(tensor.dims)}]" if tensor.dims else name
+        return f"a param starts where it is declared: `param {declared} = 0`"
 
     def _reads_no(self, name: str, node: Node, kind: str, reader: str, code: str) -> bool:
         """Whether a right side reads no input of a kind; each that it reads is reported."""

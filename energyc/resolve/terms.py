@@ -35,7 +35,7 @@ class Index:
 
 
 def position_of(index: Index) -> IndexExpr:
-    """An index as an integer; :class:`IndexExpr` then speaks of indices where in the graph it speaks of axes."""
+    """An index as an integer: an :class:`IndexExpr` over indices, where those of the graph are over axes."""
     return IndexExpr("axis", (index,))  # type: ignore[arg-type]
 
 
@@ -169,12 +169,32 @@ class Window:
 
 
 @dataclass
+class Unbound:
+    """An index that nothing binds: the places that use it, and the indices that are bound at the first of them.
+
+    ``dim`` is the dim that it would run over there, where that is known.
+    """
+
+    index: Index
+    uses: list[Span]
+    bound: tuple[Index, ...]
+    dim: str | None
+
+    @property
+    def probable(self) -> Index | None:
+        """A bound index over the same dim, which was probably meant where the unbound one is used once."""
+        if self.dim is None or len(self.uses) > 1:
+            return None
+        return next((index for index in self.bound if index.dim == self.dim), None)
+
+
+@dataclass
 class Frame:
     """What is collected while one equation is read; ``reads`` is where each name is first read."""
 
     owner: str
     span: Span
     introduced: list[Index] = field(default_factory=list)
-    unbound: dict[str, Index] = field(default_factory=dict)
+    unbound: dict[str, Unbound] = field(default_factory=dict)
     windows: list[Window] = field(default_factory=list)
     reads: dict[str, Span] = field(default_factory=dict)

@@ -27,7 +27,8 @@ def resolved_text(source: Source, choices: Choices) -> str:
     text = source.text
     for start, end, new in sorted(edits, reverse=True):
         text = text[:start] + new + text[end:]
-    added = _missing(wanted, spec)
+    blocks = _blocks(spec)
+    added = [f"{w} {{ {', '.join(pairs)} }}" for w, pairs in _missing(wanted, spec).items() if w not in blocks]
     return text if not added else text.rstrip("\n") + "\n\n" + "\n".join(added) + "\n"
 
 
@@ -42,19 +43,29 @@ def _replacements(spec: ast.Spec, wanted: Mapping[str, str]) -> Iterator[Edit]:
                 path = f"{statement.word}.{pair.path}"
                 if path in wanted:
                     yield pair.value.span.start, pair.value.span.end, wanted[path]
+    blocks = _blocks(spec)
+    for word, pairs in _missing(wanted, spec).items():
+        if word in blocks:
+            end = blocks[word].pairs[-1].span.end
+            yield end, end, "".join(f", {pair}" for pair in pairs)
 
 
-def _missing(wanted: Mapping[str, str], spec: ast.Spec) -> list[str]:
-    """Blocks for the settings that the spec does not write."""
+def _blocks(spec: ast.Spec) -> dict[str, ast.Settings]:
+    """The blocks of settings that are not empty, by word; the last where there are several."""
+    return {s.word: s for s in spec.statements if isinstance(s, ast.Settings) and s.pairs}
+
+
+def _missing(wanted: Mapping[str, str], spec: ast.Spec) -> dict[str, list[str]]:
+    """The settings that the spec does not write, by the word of their block."""
     there = {
         f"{statement.word}.{pair.path}"
         for statement in spec.statements
         if isinstance(statement, ast.Settings)
         for pair in statement.pairs
     }
-    blocks: dict[str, list[str]] = {}
+    missing: dict[str, list[str]] = {}
     for path, value in wanted.items():
         word, dot, key = path.partition(".")
         if dot and path not in there:
-            blocks.setdefault(word, []).append(f"{key} = {value}")
-    return [f"{word} {{ {', '.join(pairs)} }}" for word, pairs in blocks.items()]
+            missing.setdefault(word, []).append(f"{key} = {value}")
+    return missing

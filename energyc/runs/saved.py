@@ -53,7 +53,7 @@ class SavedRun:
             raise UserError(message, code="E0511", help="give a folder that energyc train made") from None
 
     def data_paths(self, moved: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
-        """The paths of its data, with new ones for those that ``moved``. Raises UserError E0913 for one that is gone."""
+        """The paths of its data, new ones for those that ``moved``. Raises UserError E0913 for one that is gone."""
         recorded = self.info.get("data", {})
         for name, path in recorded.items():
             if name not in moved and not Path(path).exists():

@@ -1,4 +1,4 @@
-"""Where the parser stopped, told in the terms of the text and never in those of the grammar."""
+"""Where the parser stopped, described by the words of the text rather than by the terminals of the grammar."""
 
 from __future__ import annotations
 
@@ -22,7 +22,11 @@ _HEADS = _BLOCKS | _DECLARATIONS | _EQUATIONS | _SETTINGS
 
 @dataclass(frozen=True)
 class Failure:
-    """Where a text stopped being a spec: its offset, the statement's head, the parser's state, what it would take."""
+    """Where parsing failed.
+
+    ``offset`` is the place, ``opened`` the start of the failing statement, ``state`` the parser's state, ``expected``
+    the terminals that it would accept.
+    """
 
     source: Source
     offset: int
@@ -32,7 +36,7 @@ class Failure:
 
     @classmethod
     def of(cls, error: UnexpectedInput, source: Source) -> Failure:
-        """What an exception of Lark says."""
+        """The failure that an exception of Lark describes."""
         expected: set[str] = set()
         offset = error.pos_in_stream
         if isinstance(error, UnexpectedToken):
@@ -51,7 +55,7 @@ class Failure:
 
     @cached_property
     def at(self) -> int:
-        """The place in ``pieces`` of what could not be taken; their number at the end of the text.
+        """The index in ``pieces`` of the unexpected piece; their number at the end of the text.
 
         Where the parser took the head of the next statement for a setting's key, that head is the place.
         """
@@ -64,43 +68,43 @@ class Failure:
         return bisect_right(self.pieces, offset, key=lambda piece: piece.span.end)
 
     @property
-    def found(self) -> Scanned | None:
-        """What could not be taken; None at the end of the text."""
+    def unexpected(self) -> Scanned | None:
+        """The piece that the parser did not accept; None at the end of the text."""
         return self.pieces[self.at] if self.at < len(self.pieces) else None
 
     @property
     def before(self) -> Scanned | None:
-        """What stands before it."""
+        """The piece before it."""
         return self.pieces[self.at - 1] if self.at else None
 
     @property
     def after(self) -> Scanned | None:
-        """What stands after it."""
+        """The piece after it."""
         return self.pieces[self.at + 1] if self.at + 1 < len(self.pieces) else None
 
     @property
     def span(self) -> Span:
-        """The place of what could not be taken; where something is missing, just behind the last word."""
-        if self.found is not None and self.kind != "end":
-            return self.found.span
+        """The place of the unexpected piece; where something is missing, just after the last word."""
+        if self.unexpected is not None and self.kind != "end":
+            return self.unexpected.span
         end = self.before.span.end if self.before else 0
         return Span(end, end)
 
     @cached_property
     def kind(self) -> str:
-        """What could not be taken, as a class: ``word``, ``reserved``, ``number``, the sign itself, or ``end``.
+        """The class of the unexpected piece: ``word``, ``reserved``, ``number``, the sign itself, or ``end``.
 
         A statement ends at the end of the text, where the next one opens, and where its block is closed.
         """
-        found = self.found
-        if found is None or opens_statement(self.pieces, self.at) or self._closes_block(found):
+        unexpected = self.unexpected
+        if unexpected is None or opens_statement(self.pieces, self.at) or self._closes_block(unexpected):
             return "end"
-        if found.kind == "word":
-            return "reserved" if found.text in RESERVED else "word"
-        return found.text if found.kind == "sign" else found.kind
+        if unexpected.kind == "word":
+            return "reserved" if unexpected.text in RESERVED else "word"
+        return unexpected.text if unexpected.kind == "sign" else unexpected.kind
 
-    def _closes_block(self, found: Scanned) -> bool:
-        return found.text == "}" and not self.open_brackets and self.open_block is not None
+    def _closes_block(self, unexpected: Scanned) -> bool:
+        return unexpected.text == "}" and not self.open_brackets and self.open_block is not None
 
     @cached_property
     def open_block(self) -> Scanned | None:
@@ -110,7 +114,7 @@ class Failure:
 
     @cached_property
     def start(self) -> int:
-        """The place in ``pieces`` where the failing statement opens; ``at`` itself where none is open."""
+        """The index in ``pieces`` where the failing statement starts; ``at`` itself outside a statement."""
         return self.at if self.opened is None else self._place(self.opened)
 
     @cached_property
@@ -120,10 +124,10 @@ class Failure:
 
     @property
     def opens_line(self) -> bool:
-        """Whether a line opens, outside brackets and behind a finished expression, with a word that is not reserved."""
-        found = self.found
+        """Whether an unreserved word starts a line here, outside brackets and after a complete expression."""
+        unexpected = self.unexpected
         outside = self.kind == "word" and not self.open_brackets and not {"NAME", "NUMBER"} & self.expected
-        return found is not None and found.first and outside
+        return unexpected is not None and unexpected.first and outside
 
     @property
     def in_settings(self) -> bool:
@@ -132,7 +136,7 @@ class Failure:
 
 
 def _opened(state: ParserState[int]) -> int | None:
-    """The offset of the reserved word that opened the statement at hand; a block stands open between its statements."""
+    """The offset of the reserved word that starts the current statement; None between the statements of a block."""
     braces = 0
     for value in reversed(state.value_stack):
         if isinstance(value, Token) and value.type in _HEADS:
@@ -142,7 +146,7 @@ def _opened(state: ParserState[int]) -> int | None:
 
 
 def opens_statement(pieces: tuple[Scanned, ...], at: int) -> bool:
-    """Whether a statement opens there: with a reserved word at the head of its line or behind a finished statement."""
+    """Whether a statement starts there: with a reserved word at the start of a line or after a complete statement."""
     piece = pieces[at]
     if piece.text not in STATEMENT_WORDS:
         return False

@@ -1,29 +1,67 @@
-"""What to write for a sign of another notation."""
+"""What to write in place of the signs and words of other notations and libraries."""
 
 from __future__ import annotations
 
+import re
 import tomllib
 import unicodedata
+from collections.abc import Mapping
 from functools import lru_cache
+from typing import Any, Literal
 
 from energyc.resources import resource
 
+#: The tables of grammar/foreign.toml that map a word to its counterpart here.
+Table = Literal["functions", "names", "dims", "laws", "sets", "statements", "attributes"]
+_INDEXED_BY_UNDERSCORE = re.compile(r"(sum|mean|max|prod|logsumexp|softmax)_([a-z]+)")
 
-def advice(sign: str) -> str:
-    """The language's own way to write a sign: by the table of grammar/mistakes.toml, or by the letter's name."""
-    if sign in (table := _characters()):
-        return table[sign]
+
+def counterpart(table: Table, word: str) -> str | None:
+    """The help for a word of another library, or None for one that is not known."""
+    help: str | None = _foreign()[table].get(word.lower())
+    return help
+
+
+def function_counterpart(name: str) -> str | None:
+    """The help for a function of another library, or for ``sum_j``; None for one that is not known."""
+    indexed = _INDEXED_BY_UNDERSCORE.fullmatch(name)
+    if indexed is not None:
+        return f"write `{indexed[1]}[{','.join(indexed[2])}](...)`"
+    return counterpart("functions", name)
+
+
+def has_no_counterpart(function: str) -> bool:
+    """Whether other libraries have this function and the language has none like it, however similarly spelt."""
+    return function.lower() in _foreign()["absent"]["functions"]
+
+
+def is_module(name: str) -> bool:
+    """Whether this is how other libraries are imported: ``np``, ``torch``."""
+    return name in _foreign()["modules"]["names"]
+
+
+def sign_counterpart(sign: str) -> str:
+    """The help for a sign of another notation: from grammar/mistakes.toml, or by what Unicode calls it."""
+    if sign in (signs := _signs()):
+        return signs[sign]
     words = unicodedata.name(sign, "").lower().split()
     if len(words) >= 4 and words[0] == "greek" and words[2] == "letter":
         letter = words[3].replace("lamda", "lambda")
         return f"write it in letters: `{letter.capitalize() if words[1] == 'capital' else letter}`"
     if sign.isalpha():
-        return "names hold the letters a to z, A to Z, digits and `_`"
-    return "take it away"
+        return "a name contains the letters a to z and A to Z, digits and `_`"
+    plain = unicodedata.normalize("NFKC", sign)
+    return f"write `{plain}`" if plain.isascii() and plain.isprintable() and plain != sign else "remove it"
 
 
 @lru_cache(maxsize=1)
-def _characters() -> dict[str, str]:
-    text = resource("grammar", "mistakes.toml").read_text(encoding="utf-8")
-    table: dict[str, str] = tomllib.loads(text)["characters"]
-    return table
+def _foreign() -> Mapping[str, Any]:
+    return tomllib.loads(resource("grammar", "foreign.toml").read_text(encoding="utf-8"))
+
+
+@lru_cache(maxsize=1)
+def _signs() -> Mapping[str, str]:
+    signs: dict[str, str] = tomllib.loads(resource("grammar", "mistakes.toml").read_text(encoding="utf-8"))[
+        "characters"
+    ]
+    return signs

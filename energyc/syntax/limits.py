@@ -1,4 +1,4 @@
-"""A spec is untrusted: how deeply it may be nested, so that every later pass may recurse."""
+"""Limits on untrusted specs: on nesting, so that every later pass may recurse, and on the length of names."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from energyc.syntax import ast
 from energyc.syntax.scan import CLOSERS, OPENERS, Scanned
 
 DEEPEST = 100
+#: A network's name is part of the names of files.
+LONGEST_NAME = 100
 
 
 def too_many_brackets(tokens: tuple[Scanned, ...]) -> Diagnostic | None:
-    """What is wrong where brackets are nested more than ``DEEPEST`` deep; None if they never are."""
+    """The diagnostic of brackets nested more than ``DEEPEST`` deep; None if there are none."""
     depth = 0
     for token in tokens:
         depth += (token.text in OPENERS) - (token.text in CLOSERS)
@@ -19,8 +21,15 @@ def too_many_brackets(tokens: tuple[Scanned, ...]) -> Diagnostic | None:
     return None
 
 
+def too_long_names(pieces: tuple[Scanned, ...]) -> list[Diagnostic]:
+    """The diagnostics of names of more than ``LONGEST_NAME`` characters, one for each name."""
+    first = {piece.text: piece.span for piece in reversed(pieces) if len(piece.text) > LONGEST_NAME}
+    message = f"a name has at most {LONGEST_NAME} characters"
+    return [Diagnostic("E0112", message, span, help="choose a shorter one") for span in first.values()]
+
+
 def too_deep(spec: ast.Spec) -> list[Diagnostic]:
-    """What is wrong with each statement with an expression deeper than ``DEEPEST``; a long sum is deep as well."""
+    """The diagnostics of expressions deeper than ``DEEPEST``, one for each statement; a long sum is deep as well."""
     deep: dict[int, Diagnostic] = {}
     stack: list[tuple[ast.Tree, ast.Tree, int]] = [(statement, statement, 0) for statement in spec.statements]
     while stack:

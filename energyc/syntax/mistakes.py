@@ -1,4 +1,4 @@
-"""What to say of a mistake: first what the text itself shows, then the likest example of grammar/mistakes.toml."""
+"""Explains syntax errors: by the words at the place, else by an example of grammar/mistakes.toml that fails alike."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from energyc.diagnostics import Diagnostic, Source
 from energyc.resources import resource
 from energyc.syntax.failure import Failure
 from energyc.syntax.grammar import grammar
+from energyc.syntax.idioms import IDIOMS
 from energyc.syntax.recognise import RECOGNISERS
 
 _MOST_EXPECTED = 6
@@ -30,9 +31,9 @@ class Mistake:
     examples: tuple[str, ...]
 
     def of(self, failure: Failure) -> Diagnostic:
-        """The entry's sentence with the words of a text."""
+        """The entry's diagnostic, filled in with the words of the text."""
         words = {
-            "{found}": failure.found.text if failure.found else "the end of the file",
+            "{unexpected}": failure.unexpected.text if failure.unexpected else "the end of the file",
             "{before}": failure.before.text if failure.before else "",
             "{word}": failure.pieces[failure.start].text if failure.pieces else "",
         }
@@ -41,8 +42,8 @@ class Mistake:
 
 
 def explain(failure: Failure) -> Diagnostic:
-    """One diagnostic for the place where the parser stopped."""
-    for recognise in RECOGNISERS:
+    """The diagnostic of a failure."""
+    for recognise in (*IDIOMS, *RECOGNISERS):
         if (diagnostic := recognise(failure)) is not None:
             return diagnostic
     mistake = _by_place().get((failure.state, failure.kind))
@@ -58,7 +59,7 @@ def mistakes() -> tuple[Mistake, ...]:
 
 
 def failure_of_example(example: str) -> Failure:
-    """Where the parser stops in an example; it stands below ``network n`` unless it opens with ``network`` itself.
+    """The failure of an example, which is put below ``network n`` unless it starts with ``network`` itself.
 
     Raises:
         ValueError: the example is no mistake.
@@ -92,12 +93,12 @@ def _unexpected(failure: Failure) -> Diagnostic:
     names = {_data()["terminals"].get(terminal, "") for terminal in failure.expected} - {""}
     expected = sorted(names, key=lambda name: (name.startswith("`"), name))
     if failure.kind == "end":
-        message = "the statement is not complete"
+        message = "incomplete statement"
     else:
-        message = f"`{failure.found.text if failure.found else ''}` cannot stand here"
+        message = f"unexpected `{failure.unexpected.text if failure.unexpected else ''}`"
     telling = 0 < len(expected) <= _MOST_EXPECTED and "a statement" not in expected
-    help = f"here may stand {_either(expected)}" if telling else None
-    return Diagnostic("E0100", message, failure.span, text="something else belongs here", help=help)
+    help = f"expected {_either(expected)}" if telling else None
+    return Diagnostic("E0100", message, failure.span, text="", help=help)
 
 
 def _either(names: list[str]) -> str:

@@ -14,7 +14,7 @@ from energyc.syntax import ast
 from energyc.syntax.build import build
 from energyc.syntax.failure import Failure
 from energyc.syntax.grammar import grammar
-from energyc.syntax.limits import too_deep, too_many_brackets
+from energyc.syntax.limits import too_deep, too_long_names, too_many_brackets
 from energyc.syntax.mistakes import explain
 from energyc.syntax.recover import without_statement_at
 from energyc.syntax.scan import Scanned, scan
@@ -31,31 +31,31 @@ def parse(source: Source) -> ast.Spec:
     pieces = scan(source)
     if (bracket := too_many_brackets(pieces)) is not None:
         raise SpecError(source, [bracket])
-    tree, found = _parse_what_can_be(source)
-    found += _nameless(pieces)
+    tree, diagnostics = _parse_what_can_be(source)
+    diagnostics += [*_nameless(pieces), *too_long_names(tuple(piece for piece in pieces if piece.kind == "word"))]
     if tree is not None:
         spec, wrong = build(tree, source)
-        found += [*wrong, *too_deep(spec)]
-        if not found:
+        diagnostics += [*wrong, *too_deep(spec)]
+        if not diagnostics:
             return spec
-    raise SpecError(source, sorted(found, key=_place))
+    raise SpecError(source, sorted(diagnostics, key=_place))
 
 
 def _parse_what_can_be(source: Source) -> tuple[Tree[Token] | None, list[Diagnostic]]:
     """The tree of the statements that parse (None if none could be had) and what is wrong with the others."""
-    found: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     text = source.text
-    while len(found) < MOST_ERRORS:
+    while len(diagnostics) < MOST_ERRORS:
         try:
-            return grammar().parse(text), found
+            return grammar().parse(text), diagnostics
         except UnexpectedInput as error:
             failure = Failure.of(error, Source(source.name, text))
-            found.append(explain(failure))
+            diagnostics.append(explain(failure))
             rest = without_statement_at(failure)
             if rest is None:
                 break
             text = rest
-    return None, found
+    return None, diagnostics
 
 
 def _nameless(pieces: tuple[Scanned, ...]) -> list[Diagnostic]:
@@ -63,7 +63,7 @@ def _nameless(pieces: tuple[Scanned, ...]) -> list[Diagnostic]:
         return []
     span = pieces[0].span if pieces else Span(0, 0)
     what = "this spec has no `network`" if pieces else "this spec is empty"
-    return [Diagnostic("E0102", what, span, help="open it with `network NAME`, below a comment that describes it")]
+    return [Diagnostic("E0102", what, span, help="start it with `network NAME`, below a comment that describes it")]
 
 
 def _place(diagnostic: Diagnostic) -> Span:

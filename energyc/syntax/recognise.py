@@ -1,4 +1,4 @@
-"""Mistakes that show in the words where the parser stopped: brackets, reserved words, foreign signs."""
+"""Syntax errors that are recognised by the words where the parser stopped: brackets, reserved words, foreign signs."""
 
 from __future__ import annotations
 
@@ -8,129 +8,142 @@ from collections.abc import Callable
 
 from energyc.diagnostics import Diagnostic, Label, Span, near
 from energyc.syntax.failure import Failure
-from energyc.syntax.foreign import advice
+from energyc.syntax.foreign import counterpart, function_counterpart, sign_counterpart
+from energyc.syntax.idioms import ALONG_AN_INDEX
 from energyc.syntax.scan import BRACKETS, CLOSERS, STATEMENT_WORDS, Scanned
 
 _NUMBER = re.compile(r"(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _SIGNS = frozenset("()[]{}=+-*/^<>,.:|~'") | {"<=", ">=", "==", "!=", "**"}
-_REDUCTIONS = frozenset({"sum", "mean", "max", "min", "variance", "logsumexp", "softmax", "layernorm", "rmsnorm"})
 
 
 def foreign_sign(failure: Failure) -> Diagnostic | None:
-    """A sign that the language does not have."""
-    found = failure.found
-    if found is None or found.kind != "sign" or found.text in _SIGNS:
+    """A character that the language does not have."""
+    unexpected = failure.unexpected
+    if unexpected is None or unexpected.kind != "sign" or unexpected.text in _SIGNS:
         return None
     text = failure.source.text
-    end = found.span.end
-    while end < len(text) and unicodedata.category(found.text).startswith("L") and text[end].isalpha():
+    end = unexpected.span.end
+    while end < len(text) and unicodedata.category(unexpected.text).startswith("L") and text[end].isalpha():
         end += 1
-    span = Span(found.span.start, end)
-    message = f"the language has no sign `{text[span.start : span.end]}`"
-    return Diagnostic("E0101", message, span, help=advice(found.text))
+    span = Span(unexpected.span.start, end)
+    message = f"unexpected character `{text[span.start : span.end]}`"
+    return Diagnostic("E0101", message, span, help=sign_counterpart(unexpected.text))
 
 
 def malformed_number(failure: Failure) -> Diagnostic | None:
     """``2x``, ``1.2.3``, ``1.``."""
-    found = failure.found
-    if found is None or found.kind != "number" or _NUMBER.fullmatch(found.text):
+    unexpected = failure.unexpected
+    if unexpected is None or unexpected.kind != "number" or _NUMBER.fullmatch(unexpected.text):
         return None
-    match = _NUMBER.match(found.text)
-    rest = found.text[match.end() :] if match else found.text
+    match = _NUMBER.match(unexpected.text)
+    rest = unexpected.text[match.end() :] if match else unexpected.text
     help = "a number is written `2`, `0.5`, `.5` or `1e-3`"
     if match and rest.isidentifier():
-        help = f"write `{match.group()} * {rest}` for a product; a name does not open with a digit"
-    return Diagnostic("E0114", f"`{found.text}` is no number", found.span, help=help)
+        help = f"write `{match.group()} * {rest}` for a product; a name cannot start with a digit"
+    return Diagnostic("E0114", f"`{unexpected.text}` is not a number", unexpected.span, help=help)
 
 
 def second_network(failure: Failure) -> Diagnostic | None:
     """A second ``network``, or one below other statements."""
-    found = failure.found
-    if found is None or found.text != "network" or failure.kind != "end":
+    unexpected = failure.unexpected
+    if unexpected is None or unexpected.text != "network" or failure.kind != "end":
         return None
     first = next((p for p in failure.pieces[: failure.at] if p.text == "network"), None)
     if first is None:
-        help = "put this line at the head of the file"
-        return Diagnostic("E0102", "`network` opens a spec, nothing stands above it", found.span, help=help)
+        help = "move this line to the top of the file"
+        return Diagnostic("E0102", "`network` must be the first statement", unexpected.span, help=help)
     label = Label(first.span, "the first is here")
     help = "put the second network in a file of its own"
-    return Diagnostic("E0102", "a spec has one network", found.span, text="a second one", labels=(label,), help=help)
+    return Diagnostic(
+        "E0102", "a spec has one network", unexpected.span, text="a second one", labels=(label,), help=help
+    )
 
 
 def unpaired_bracket(failure: Failure) -> Diagnostic | None:
-    """A bracket that is never closed, closed by another kind, or that closes nothing."""
-    stack, found = failure.open_brackets, failure.found
-    if found is not None and found.text in CLOSERS and failure.kind != "end":
+    """A bracket that is never closed, closed by another kind, or unmatched."""
+    stack, unexpected = failure.open_brackets, failure.unexpected
+    if unexpected is not None and unexpected.text in CLOSERS and failure.kind != "end":
         if not stack:
-            message = f"this `{found.text}` closes nothing"
-            return Diagnostic("E0108", message, found.span, help="take it away, or open a bracket")
-        if BRACKETS[stack[-1].text] == found.text:
+            message = f"unmatched `{unexpected.text}`"
+            return Diagnostic("E0108", message, unexpected.span, help="remove it or open a bracket")
+        if BRACKETS[stack[-1].text] == unexpected.text:
             return None
         label = Label(stack[-1].span, "opened here")
         wanted = BRACKETS[stack[-1].text]
-        message = f"this bracket is opened with `{stack[-1].text}` and closed with `{found.text}`"
-        return Diagnostic("E0108", message, found.span, text=f"`{wanted}` is missing before this", labels=(label,))
-    opener = stack[-1] if stack else None if found is not None else failure.open_block
+        message = f"mismatched brackets: `{stack[-1].text}` is closed with `{unexpected.text}`"
+        return Diagnostic("E0108", message, unexpected.span, text=f"expected `{wanted}` before this", labels=(label,))
+    opener = stack[-1] if stack else None if unexpected is not None else failure.open_block
     return _never_closed(failure, opener) if failure.kind == "end" and opener else None
 
 
 def _never_closed(failure: Failure, opener: Scanned) -> Diagnostic:
-    place = "the file ends here" if failure.found is None else "the statement ends here"
+    place = "the file ends here" if failure.unexpected is None else "the statement ends here"
     labels = () if failure.before is opener else (Label(failure.span, place),)
     help = f"write `{BRACKETS[opener.text]}` where it ends"
     return Diagnostic("E0108", "this bracket is never closed", opener.span, labels=labels, help=help)
 
 
 def missing_operand(failure: Failure) -> Diagnostic | None:
-    """An equation that stops behind an operator, a bracket's head or the ``=``."""
+    """An equation that ends after an operator, an opening bracket or the ``=``."""
     if failure.kind != "end" or failure.before is None or not {"NUMBER", "NAME", "LPAR"} <= failure.expected:
         return None
-    message = f"nothing stands behind `{failure.before.text}`"
-    return Diagnostic("E0113", message, failure.span, text="an expression is missing here")
+    message = f"expected an expression after `{failure.before.text}`"
+    return Diagnostic("E0113", message, failure.span, text="expected an expression here")
 
 
 def missing_name(failure: Failure) -> Diagnostic | None:
-    """A statement that stops where a name belongs."""
+    """A statement that ends where a name is expected."""
     if failure.kind != "end" or failure.before is None or "NAME" not in failure.expected:
         return None
-    message = f"a name is missing behind `{failure.before.text}`"
-    help = "a name opens with a letter or `_` and holds letters, digits and `_`"
-    return Diagnostic("E0117", message, failure.span, text="a name belongs here", help=help)
+    message = f"expected a name after `{failure.before.text}`"
+    help = "a name starts with a letter or `_` and contains letters, digits and `_`"
+    return Diagnostic("E0117", message, failure.span, text="expected a name here", help=help)
 
 
 def reserved_name(failure: Failure) -> Diagnostic | None:
-    """A word of the language where a name belongs."""
-    found = failure.found
-    if found is None or failure.kind != "reserved" or not {"NAME", "KEY", "WORD"} & failure.expected:
+    """A reserved word where a name is expected."""
+    unexpected = failure.unexpected
+    if unexpected is None or failure.kind != "reserved" or not {"NAME", "KEY", "WORD"} & failure.expected:
         return None
-    if found.text in ("and", "or") and "NUMBER" in failure.expected:
+    if unexpected.text in ("and", "or") and "NUMBER" in failure.expected:
         return None
     return Diagnostic(
         "E0109",
-        f"`{found.text}` is a word of the language and cannot be a name",
-        found.span,
-        help=f"call it `{found.text}_` or, better, what it stands for",
+        f"`{unexpected.text}` is a reserved word and cannot be a name",
+        unexpected.span,
+        help=_instead_of_reserved(failure, unexpected.text),
     )
 
 
+def _instead_of_reserved(failure: Failure, word: str) -> str:
+    called = failure.after is not None and failure.after.text == "("
+    return (function_counterpart(word) if called else None) or f"choose another name, such as `{word}_`"
+
+
 def no_statement(failure: Failure) -> Diagnostic | None:
-    """A line that opens with a word that opens no statement."""
-    found = failure.found
-    if found is None or failure.kind != "word" or failure.open_brackets:
+    """A line whose first word starts no statement."""
+    unexpected = failure.unexpected
+    if unexpected is None or failure.kind != "word" or failure.open_brackets:
         return None
-    if not found.first and {"NAME", "NUMBER"} & failure.expected:
+    if not unexpected.first and {"NAME", "NUMBER"} & failure.expected:
         return None
-    meant = near(found.text, sorted(STATEMENT_WORDS))
+    meant, translated = near(unexpected.text, sorted(STATEMENT_WORDS)), counterpart("statements", unexpected.text)
     equation = _equals_on_line(failure)
-    if not (found.first and (meant or equation or failure.before is None or failure.before.text in "{}")):
+    names_something = failure.after is not None and failure.after.kind == "word"
+    begins = equation or failure.before is None or failure.before.text in "{}"
+    if not unexpected.first or not (meant or begins or (translated and names_something)):
         return None
-    if meant and failure.after is not None and failure.after.kind == "word":
+    if translated and names_something:
+        help = translated
+    elif meant and names_something:
         help = f"did you mean `{meant[0]}`?"
     elif equation:
-        help = f"write `let {found.text}` for a quantity, or `energy`, `force`, `readout`, `cost`, ... for what it is"
+        help = (
+            f"write `let {unexpected.text}` for a quantity, or `energy`, `force`, `readout`, `cost`, ... for what it is"
+        )
     else:
-        help = "a statement opens with `dim`, `const`, `param`, `state`, `let`, `energy`, `cost`, ..."
-    return Diagnostic("E0116", f"no statement opens with `{found.text}`", found.span, help=help)
+        help = "a statement starts with `dim`, `const`, `param`, `state`, `let`, `energy`, `cost`, ..."
+    return Diagnostic("E0116", f"no statement starts with `{unexpected.text}`", unexpected.span, help=help)
 
 
 def _equals_on_line(failure: Failure) -> bool:
@@ -143,19 +156,24 @@ def _equals_on_line(failure: Failure) -> bool:
 
 
 def sum_without_brackets(failure: Failure) -> Diagnostic | None:
-    """``sum d (...)``: an operator along indices without its brackets."""
-    before, found = failure.before, failure.found
-    if before is None or found is None or before.text not in _REDUCTIONS or failure.kind not in ("word", "number", "^"):
+    """``sum d (...)``: a reduction without its bracket."""
+    before, unexpected = failure.before, failure.unexpected
+    if (
+        before is None
+        or unexpected is None
+        or before.text not in ALONG_AN_INDEX
+        or failure.kind not in ("word", "number", "^")
+    ):
         return None
-    help = f"write `{before.text}[{found.text if found.kind == 'word' else 'd'}](...)`"
+    help = f"write `{before.text}[{unexpected.text if unexpected.kind == 'word' else 'd'}](...)`"
     message = f"`{before.text}` names the indices it runs over in square brackets"
-    return Diagnostic("E0105", message, found.span, text="`[` is missing before this", help=help)
+    return Diagnostic("E0105", message, unexpected.span, text="expected `[` before this", help=help)
 
 
 def missing_comma(failure: Failure) -> Diagnostic | None:
     """Two items of a list without a comma: indices in a bracket, definitions on a line."""
-    before, found, after = failure.before, failure.found, failure.after
-    if before is None or found is None or failure.kind not in ("word", "number"):
+    before, unexpected, after = failure.before, failure.unexpected, failure.after
+    if before is None or unexpected is None or failure.kind not in ("word", "number"):
         return None
     if {"NAME", "KEY", "NUMBER"} & failure.expected or "_COMMA" not in failure.expected:
         return None
@@ -165,8 +183,8 @@ def missing_comma(failure: Failure) -> Diagnostic | None:
     next_item = not failure.open_brackets and word in ("dim", "const", "param", "clamp", "target", "state")
     if not in_index and not (next_item and after is not None and after.text in ("=", "[", ":", "~")):
         return None
-    what = "the indices in a bracket" if in_index else f"the items behind a `{word}`"
-    return Diagnostic("E0119", f"{what} are parted by commas", found.span, text="`,` is missing before this")
+    what = "the indices in a bracket" if in_index else f"the items of a `{word}` statement"
+    return Diagnostic("E0119", f"{what} are separated by commas", unexpected.span, text="expected `,` before this")
 
 
 RECOGNISERS: tuple[Callable[[Failure], Diagnostic | None], ...] = (

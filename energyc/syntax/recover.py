@@ -1,4 +1,4 @@
-"""Past a mistake: the failing statement becomes blanks, so that what follows can be judged on its own."""
+"""Error recovery: the failing statement is replaced by blanks, so that the rest can be parsed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from energyc.syntax.scan import Scanned
 
 
 def without_statement_at(failure: Failure) -> str | None:
-    """The text with the failing statement blanked, its length kept; None where nothing is left to judge."""
+    """The text with the failing statement blanked, of the same length; None where nothing is left to parse."""
     pieces, at = failure.pieces, failure.at
     if at >= len(pieces):
         return None
@@ -23,7 +23,7 @@ def without_statement_at(failure: Failure) -> str | None:
 
 
 def _ends_damage(failure: Failure, place: int) -> bool:
-    """Whether what stands there is to be judged again: a statement, or the line below one whose word is misspelled."""
+    """Whether parsing can resume there: at a statement, or at the line below one whose first word is misspelled."""
     if opens_statement(failure.pieces, place):
         return True
     piece = failure.pieces[place]
@@ -31,7 +31,7 @@ def _ends_damage(failure: Failure, place: int) -> bool:
 
 
 def _unpaired(pieces: tuple[Scanned, ...], start: int, stop: int, wrong: int | None) -> tuple[set[Span], list[Span]]:
-    """The braces to keep (they close an outer block; not a wrong one) and those to drop (they close a blanked one)."""
+    """The braces to keep, which close an outer block, and those to blank, which close a blanked one."""
     keep: set[Span] = set()
     depth = 0
     for place in range(start, stop):

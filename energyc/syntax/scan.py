@@ -1,4 +1,4 @@
-"""A spec as words and signs, whether or not it parses: for limits, recovery and layout."""
+"""A spec as words and signs, whether or not it parses: for limits, error recovery and layout."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PIECE = re.compile(
 
 @dataclass(frozen=True)
 class Scanned:
-    """A word, number, sign or comment; ``first`` says that it opens its line."""
+    """A word, number, sign or comment; ``first`` says that it starts its line."""
 
     kind: str
     text: str
@@ -36,7 +36,7 @@ class Scanned:
 
 
 def scan(source: Source, comments: bool = False) -> tuple[Scanned, ...]:
-    """The pieces of a text; nothing is refused."""
+    """The pieces of a text; every character belongs to one."""
     pieces: list[Scanned] = []
     last_end = 0
     for match in _PIECE.finditer(source.text):

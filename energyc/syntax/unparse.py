@@ -16,18 +16,18 @@ def unparse(expr: ast.Expr) -> str:
 def unparse_slots(slots: tuple[ast.Slot, ...], guard: ast.Expr | None = None) -> str:
     """A bracket of indices: ``[n,d]``, ``[c, stride*i + p]``, ``[m | m != n]``."""
     parts = [_text(slot.expr, _OR, tight=True) + (f" in {slot.dim.text}" if slot.dim else "") for slot in slots]
-    comma = "," if all(_simple(slot.expr) and slot.dim is None for slot in slots) else ", "
+    comma = "," if all(_is_simple(slot.expr) and slot.dim is None for slot in slots) else ", "
     behind = f" | {unparse(guard)}" if guard is not None else ""
     return f"[{comma.join(parts)}{behind}]"
 
 
 def _text(expr: ast.Expr, level: int, tight: bool) -> str:
     """``level`` is the loosest operator that needs no bracket; ``tight`` sets products without spaces."""
-    own, text = _written(expr, tight)
-    return text if own >= level else f"({text})"
+    own_level, text = _level_and_text(expr, tight)
+    return text if own_level >= level else f"({text})"
 
 
-def _written(expr: ast.Expr, tight: bool) -> tuple[int, str]:
+def _level_and_text(expr: ast.Expr, tight: bool) -> tuple[int, str]:
     match expr:
         case ast.Number():
             return _ATOM, expr.text
@@ -61,7 +61,7 @@ def _is_fraction(expr: ast.Binary) -> bool:
     """``1/2``, ``-1/beta``, ``c/2``, ``1/(2*v)``: read as one factor, and set as one."""
     left = expr.left.operand if isinstance(expr.left, ast.Unary) else expr.left
     right = (expr.right.left, expr.right.right) if isinstance(expr.right, ast.Binary) else (expr.right,)
-    return _simple(left) and all(map(_simple, right))
+    return _is_simple(left) and all(map(_is_simple, right))
 
 
 def _compare(expr: ast.Compare, tight: bool) -> str:
@@ -81,7 +81,7 @@ def _argument(argument: ast.Argument) -> str:
     return keyword + unparse(argument.value)
 
 
-def _simple(expr: ast.Expr) -> bool:
+def _is_simple(expr: ast.Expr) -> bool:
     if isinstance(expr, ast.Apply):
         return not expr.prime and expr.slots is None and expr.arguments is None
     return isinstance(expr, ast.Number)

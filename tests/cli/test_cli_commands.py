@@ -78,6 +78,7 @@ def test_the_kept_spec_is_resolved(tmp_path: Path, capfd: Capture) -> None:
     assert "# A small network." in kept
     assert "beta = 0.25" in kept
     assert "tolerance = 0.001" in kept
+    assert kept.count("relax {") == kept.count("nudge {") == 1
     net = package.load(run)
     assert net.params["W"].shape == (64, 3)
 

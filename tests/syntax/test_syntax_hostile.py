@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
-from energyc.diagnostics import Source, SpecError, UserError
+from energyc.diagnostics import Source, SpecError, UserError, render_text, render_user_error
 from energyc.syntax import decode, parse, read_source
 from energyc.syntax.limits import DEEPEST
 
@@ -50,6 +52,14 @@ def test_what_is_allowed_needs_little_stack() -> None:
         sys.setrecursionlimit(limit)
 
 
+@pytest.mark.parametrize("statement", ["network {}", "dim {} = 3", "let a = {}", "relax {{ {} = 1 }}"])
+def test_a_name_of_300_letters_is_refused_once(statement: str) -> None:
+    text = statement.format("n" * 300)
+    with pytest.raises(SpecError) as caught:
+        parse(Source("t", text if text.startswith("network") else f"network n\n{text}\nlet b = {'n' * 300}\n"))
+    assert [diagnostic.code for diagnostic in caught.value.diagnostics] == ["E0112"]
+
+
 @pytest.mark.parametrize("number", ["9" * 5000, "1e400", "1e99999999999", "1/0", "1e-999999999"])
 def test_numbers_out_of_range(number: str) -> None:
     with pytest.raises(SpecError) as caught:
@@ -69,6 +79,19 @@ def test_what_is_not_text(data: bytes, message: str) -> None:
     with pytest.raises(UserError) as caught:
         decode(data, "t")
     assert (caught.value.code, caught.value.message) == ("E0111", message)
+
+
+def test_a_path_that_is_not_utf8_can_be_read_and_shown(tmp_path: Path) -> None:
+    path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.energy"))
+    path.write_text("network n\nlet a =\n")
+    source = read_source(path)
+    with pytest.raises(SpecError) as caught:
+        parse(source)
+    assert "caf\\udce9.energy:2:8" in render_text(caught.value.diagnostics, source).encode().decode()
+    path.unlink()
+    with pytest.raises(UserError) as missing:
+        read_source(path)
+    assert "caf\\udce9.energy" in render_user_error(missing.value).encode().decode()
 
 
 def test_a_huge_file_is_refused() -> None:

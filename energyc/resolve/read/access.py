@@ -9,6 +9,7 @@ from energyc.resolve.reporter import did_you_mean
 from energyc.resolve.terms import Bad, Element, Term
 from energyc.resolve.words import INDEXED, SCALAR
 from energyc.syntax import ast
+from energyc.syntax.foreign import counterpart
 
 
 def read_element(scope: Scope, expr: ast.Apply) -> Term:
@@ -35,7 +36,9 @@ def _tensor(scope: Scope, expr: ast.Apply) -> Tensor | None:
     entry = scope.names.get(name)
     if entry is not None and entry.kind in TENSORS and not expr.prime:
         return scope.tensor(expr.name)
-    if entry is not None:
+    if entry is not None and entry.kind in TENSORS:
+        _report_transpose(scope, expr.name, expr.slots)
+    elif entry is not None:
         _report_no_value(scope, entry, expr)
     elif name in ("batch", "training"):
         scope.reporter.unsupported(f"`{name}` is not yet supported", expr.name.span)
@@ -49,6 +52,17 @@ def _tensor(scope: Scope, expr: ast.Apply) -> Tensor | None:
     else:
         _report_unknown(scope, expr.name)
     return None
+
+
+def _report_transpose(scope: Scope, name: ast.Name, slots: tuple[ast.Slot, ...] | None) -> None:
+    reversed_slots = ",".join(scope.reporter.source.slice(slot.span) for slot in reversed(slots or ()))
+    help = f"write the indices in the other order: `{name.text}[{reversed_slots}]`"
+    scope.reporter.error(
+        "E0127",
+        f"`{name.text}'` is not a transpose: a prime is the slope of a function",
+        name.span,
+        help=help if slots and len(slots) > 1 else "write each element with its indices: `sum[j](W[i,j] * s[j])`",
+    )
 
 
 def _report_no_value(scope: Scope, entry: Entry, expr: ast.Apply) -> None:
@@ -69,5 +83,10 @@ def _report_no_value(scope: Scope, entry: Entry, expr: ast.Apply) -> None:
 
 def _report_unknown(scope: Scope, name: ast.Name) -> None:
     declared = [entry.name for entry in scope.names.of_kind(*TENSORS, "dim", "const")]
-    help = did_you_mean(name.text, [*declared, *scope.indices, *scope.arguments])
+    head, underscore, indices = name.text.rpartition("_")
+    if underscore and head in declared and set(indices) <= scope.names.indices.keys():
+        help: str | None = f"indices are in square brackets: `{head}[{','.join(indices)}]`"
+    else:
+        similar = did_you_mean(name.text, [*declared, *scope.indices, *scope.arguments])
+        help = similar or counterpart("names", name.text)
     scope.reporter.error("E0201", f"`{name.text}` is not declared", name.span, help=help)

@@ -16,12 +16,16 @@ from energyc.resolve.read.exact import is_positive, known_value
 from energyc.resolve.read.reductions import read_normaliser, read_reduction
 from energyc.resolve.read.scores import read_score
 from energyc.resolve.read.userfns import read_user_call
-from energyc.resolve.reporter import did_you_mean
+from energyc.resolve.reporter import did_you_mean, listed
+from energyc.resolve.rewrite import edited, free_indices, with_indices
 from energyc.resolve.terms import Apply, Bad, Scalar, Stopped, Term, Truth
-from energyc.resolve.words import INDEXED, REDUCTIONS, RESERVED_FUNCTIONS, SCALAR, SCORES
+from energyc.resolve.words import INDEXED, NORMALISERS, REDUCTIONS, RESERVED_FUNCTIONS, SCALAR, SCORES
 from energyc.syntax import ast
+from energyc.syntax.foreign import function_counterpart, has_no_counterpart
 
 HALF = Fraction(1, 2)
+#: The natural logarithm of the largest float64.
+LARGEST_LOG = 709.78
 
 
 def read_call(scope: Scope, expr: ast.Apply) -> Term:
@@ -38,7 +42,7 @@ def read_call(scope: Scope, expr: ast.Apply) -> Term:
             f"`{name}` is {entry.with_article} and cannot be called",
             expr.name.span,
             labels=[entry.label()],
-            help="write a product with `*`",
+            help=_call_help(scope, expr),
         )
     else:
         _report_unknown(scope, expr.name)
@@ -46,8 +50,21 @@ def read_call(scope: Scope, expr: ast.Apply) -> Term:
 
 
 def _report_unknown(scope: Scope, name: ast.Name) -> None:
-    known = [*RESERVED_FUNCTIONS, *(entry.name for entry in scope.names.of_kind("fn"))]
-    scope.reporter.error("E0206", f"there is no function `{name.text}`", name.span, help=did_you_mean(name.text, known))
+    help = function_counterpart(name.text)
+    if help is None and has_no_counterpart(name.text):
+        help = f"the functions of one number are {listed(SCALAR)}"
+    elif help is None:
+        help = did_you_mean(name.text, [*RESERVED_FUNCTIONS, *(fn.name for fn in scope.names.of_kind("fn"))])
+    scope.reporter.error("E0206", f"there is no function `{name.text}`", name.span, help=help)
+
+
+def _call_help(scope: Scope, expr: ast.Apply) -> str:
+    """What to write for a call of something that is no function: an element or a product."""
+    names = [ast.plain_name(argument.value) for argument in expr.arguments or ()]
+    indices = [name.text for name in names if name is not None and name.text in scope.names.indices]
+    if names and len(indices) == len(names):
+        return f"indices are in square brackets: `{expr.name.text}[{','.join(indices)}]`"
+    return "write a product with `*`"
 
 
 def _read_indexed(scope: Scope, expr: ast.Apply) -> Term:
@@ -56,12 +73,34 @@ def _read_indexed(scope: Scope, expr: ast.Apply) -> Term:
         scope.reporter.error("E0408", f"`{name}` works along an index and has no slope", expr.name.span)
         return Bad(expr.span)
     if not expr.slots:
-        help = f"write `{name}[k](...)` with an index of yours"
+        help = _with_index(scope, expr)
         scope.reporter.error("E0405", f"`{name}` needs the index it works along", expr.name.span, help=help)
         return Bad(expr.span)
     if name in SCORES:
         return read_score(scope, expr)
     return (read_reduction if name in REDUCTIONS else read_normaliser)(scope, expr)
+
+
+def _with_index(scope: Scope, expr: ast.Apply) -> str:
+    """The same call with the index that it probably works along."""
+    name, source = expr.name.text, scope.reporter.source
+    values = [argument.value for argument in expr.arguments or () if argument.keyword is None]
+    if len(values) == 2 and name not in SCORES:
+        return _of_two(name, *(source.slice(value.span) for value in values))
+    if not values:
+        return f"write `{name}[k](...)`"
+    free = [index for index in free_indices(scope, values[0]) if name in NORMALISERS or index not in scope.indices]
+    along = free if name in REDUCTIONS else free[-1:]
+    texts = [edited(source, value.span, with_indices(scope, value)) for value in values]
+    return f"write `{name}[{','.join(along) or 'k'}]({', '.join(texts)})`"
+
+
+def _of_two(name: str, a: str, b: str) -> str:
+    """The maximum, sum or mean of two numbers, written out."""
+    if name == "max" and "0" in (a, b):
+        return f"write `relu({b if a == '0' else a})`; `max[k](...)` is the largest along an index"
+    form = {"max": "`a + relu(b - a)`", "sum": "`a + b`", "mean": "`(a + b) / 2`"}.get(name, f"`{name}[k](...)`")
+    return f"of two numbers a and b write {form}; `{name}[k](...)` works along an index"
 
 
 def _read_scalar(scope: Scope, expr: ast.Apply) -> Term:
@@ -74,6 +113,10 @@ def _read_scalar(scope: Scope, expr: ast.Apply) -> Term:
     domain = FUNCTIONS[name].domain
     if domain is not None and _is_outside(scope, domain, argument):
         scope.reporter.error("E0702", f"`{name}` of this number is undefined", expr.span, help=domain.rule)
+        return Bad(expr.span)
+    value = known_value(scope.context, argument)
+    if name == "exp" and value is not None and value > LARGEST_LOG:
+        scope.reporter.error("E0704", "this number is outside the range of floating point", expr.span)
         return Bad(expr.span)
     if name == "sqrt" and not expr.prime and isinstance(argument, Scalar) and is_positive(scope.context, argument):
         root = argument.coefficient.power(HALF)

@@ -45,6 +45,8 @@ def _read_connective(scope: Scope, expr: ast.Binary) -> IndexExpr | None:
 
 
 def _read_comparison(scope: Scope, expr: ast.Compare) -> IndexExpr | None:
+    if _report_real(scope, expr):
+        return None
     sides = [side for operand in expr.operands if (side := read_integer(scope, operand)) is not None]
     if len(sides) < len(expr.operands):
         return None
@@ -54,6 +56,24 @@ def _read_comparison(scope: Scope, expr: ast.Compare) -> IndexExpr | None:
         _run_over_values(scope, b, a, operand.span)
     comparisons = [IndexExpr(op, pair) for op, pair in zip(expr.ops, pairs, strict=True)]
     return reduce(lambda a, b: IndexExpr("and", (a, b)), comparisons)
+
+
+def _report_real(scope: Scope, expr: ast.Compare) -> bool:
+    """Whether a comparison reads a real quantity, which is reported."""
+    for tree in ast.walk(expr):
+        if isinstance(tree, ast.Apply) and tree.arguments is None and (name := tree.name.text) not in scope.indices:
+            entry = scope.names.get(name)
+            tensor = None if entry is None or entry.kind not in TENSORS else scope.context.definitions.tensor(name)
+            if name in scope.arguments or (tensor is not None and tensor.over is None):
+                scope.reporter.error(
+                    "E0404",
+                    f"`{name}` is real, and conditions read only indices and integer inputs",
+                    tree.span,
+                    labels=[entry.label()] if entry is not None and name not in scope.arguments else [],
+                    help="`relu(u)` is u where u > 0 and 0 elsewhere, `relu'(u)` is 1 there and 0 elsewhere",
+                )
+                return True
+    return False
 
 
 def _run_over_values(scope: Scope, side: IndexExpr, other: IndexExpr, span: Span) -> None:

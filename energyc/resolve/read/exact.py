@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from math import prod
 
+from energyc.ir import IndexExpr
 from energyc.resolve.context import Context
-from energyc.resolve.terms import Product, Scalar, Term
+from energyc.resolve.terms import Integer, Product, Scalar, Term
 
 #: Bits of a numerator or denominator: exact numbers do not grow without end.
 LONGEST = 20_000
+LARGEST_INTEGER = 2**63 - 1
+MOST_PARTS = 2_000
 #: Below the largest exponent of a float64.
 LARGEST_LOG2 = 1000
 
@@ -48,14 +52,42 @@ def _positive_symbol(context: Context, name: str) -> bool:
     return const is not None and const.value > 0
 
 
-def is_representable(term: Term) -> bool:
-    """Whether the number of a term, or in front of its factors, is one that floating point can hold."""
+def is_representable(context: Context, term: Term) -> bool:
+    """Whether the number in front of a term fits floating point, or its integers 64 bits."""
+    if isinstance(term, Integer):
+        return integers_fit(context, term.value)
     front = term.factors[0] if isinstance(term, Product) else term
     if not isinstance(front, Scalar):
         return True
     value = front.coefficient.value
     bits = value.numerator.bit_length(), value.denominator.bit_length()
     return abs(bits[0] - bits[1]) < LARGEST_LOG2 and max(bits) < LONGEST
+
+
+def integers_fit(context: Context, expr: IndexExpr) -> bool:
+    """Whether an index expression is small enough to work with.
+
+    None of its parts may leave 64-bit integers at any position, and written out (a function of a function doubles its
+    argument) it has at most ``MOST_PARTS`` parts.
+    """
+    largest = max(context.dim_sizes().values(), default=1)
+    known: dict[int, tuple[int, int]] = {}
+
+    def magnitude_and_parts(part: IndexExpr) -> tuple[int, int]:
+        if id(part) not in known:
+            inner = [magnitude_and_parts(child) for child in part.parts]
+            parts = 1 + sum(count for _, count in inner)
+            magnitudes = [magnitude for magnitude, _ in inner]
+            if part.op == "int":
+                known[id(part)] = abs(int(part.args[0])), 1  # type: ignore[arg-type]
+            elif part.op in ("axis", "size", "read"):
+                known[id(part)] = largest, parts
+            else:
+                known[id(part)] = (prod if part.op == "*" else sum)(magnitudes), parts
+        return known[id(part)]
+
+    magnitude, parts = magnitude_and_parts(expr)
+    return magnitude <= LARGEST_INTEGER and parts <= MOST_PARTS
 
 
 def known_value(context: Context, term: Term) -> float | None:

@@ -7,11 +7,13 @@ from energyc.ir import Coefficient, Function
 from energyc.ir.indexing import IndexExpr
 from energyc.resolve.algebra import add, divide, is_zero, multiply, negate, number, power
 from energyc.resolve.context import Scope
+from energyc.resolve.names import TENSORS
 from energyc.resolve.read.access import read_element
 from energyc.resolve.read.calls import read_call
 from energyc.resolve.read.exact import exact_value, is_positive, is_representable, known_value
 from energyc.resolve.terms import Apply, Bad, Integer, Scalar, Term, position_of
 from energyc.syntax import ast
+from energyc.syntax.foreign import counterpart, function_counterpart, is_module
 
 LARGEST_EXPONENT = 1024
 
@@ -19,9 +21,10 @@ LARGEST_EXPONENT = 1024
 def read_real(scope: Scope, expr: ast.Expr) -> Term:
     """An expression as a real number for each position of its indices."""
     term = _read(scope, expr)
-    if is_representable(term):
+    if is_representable(scope.context, term):
         return term
-    return _bad(scope, "E0704", "a number here is outside the range of floating point", expr.span)
+    kind = "integer is too large" if isinstance(term, Integer) else "number is outside the range of floating point"
+    return _bad(scope, "E0704", f"this {kind}", expr.span)
 
 
 def _bad(scope: Scope, code: str, message: str, span: Span, *, help: str | None = None) -> Bad:
@@ -47,7 +50,8 @@ def _read(scope: Scope, expr: ast.Expr) -> Term:
             return read_call(scope, expr)
         case ast.Field():
             return _read_field(scope, expr)
-    help = "write `where(CONDITION, a, b)` to make a number of it"
+    condition = scope.reporter.source.slice(expr.span).removeprefix("(").removesuffix(")")
+    help = f"write `where({condition}, 1, 0)` for a number, or a guard, `[... | {condition}]`, to leave terms out"
     return _bad(scope, "E0401", "expected a number, found a condition", expr.span, help=help)
 
 
@@ -127,9 +131,23 @@ def _read_symbol(scope: Scope, name: str, kind: str, span: Span) -> Term:
 
 
 def _read_field(scope: Scope, expr: ast.Field) -> Term:
-    entry = scope.names.get(expr.owner.text)
+    owner, field = expr.owner.text, expr.field.text
+    entry = scope.names.get(owner)
     if entry is not None and entry.kind == "data":
-        help = f"declare `clamp NAME[DIMS] = {expr.owner.text}.{expr.field.text}` and read that"
+        help = f"declare `clamp NAME[DIMS] = {owner}.{field}` and read that"
         return _bad(scope, "E0205", "an equation cannot read data directly", expr.span, help=help)
+    if entry is None and is_module(owner):
+        name_help = counterpart("names", field) or function_counterpart(field) or f"write `{field}`"
+        return _bad(scope, "E0127", f"names have no module before them, as in `{owner}.`", expr.span, help=name_help)
+    if entry is not None and entry.kind in TENSORS:
+        message = f"{entry.with_article} has no attributes such as `.{field}`"
+        return _bad(scope, "E0127", message, expr.span, help=_attribute_help(scope, expr))
     scope.reporter.unsupported("states of layers are not yet supported", expr.span)
     return Bad(expr.span)
+
+
+def _attribute_help(scope: Scope, expr: ast.Field) -> str | None:
+    if expr.field.text in ("T", "mT", "H") and expr.slots:
+        slots = ",".join(scope.reporter.source.slice(slot.span) for slot in reversed(expr.slots))
+        return f"a transpose is another order of the indices: `{expr.owner.text}[{slots}]`"
+    return counterpart("attributes", expr.field.text)

@@ -9,6 +9,7 @@ from energyc.ir import IndexExpr, Input
 from energyc.ir.indexing import integer
 from energyc.resolve.context import Scope, Tensor, run_over, unbound
 from energyc.resolve.names import Entry
+from energyc.resolve.read.exact import integers_fit
 from energyc.resolve.reporter import did_you_mean
 from energyc.resolve.terms import Window, plain_index, position_of
 from energyc.syntax import ast
@@ -16,6 +17,14 @@ from energyc.syntax import ast
 
 def read_integer(scope: Scope, expr: ast.Expr) -> IndexExpr | None:
     """An expression made of indices, dims, integers and integer inputs; None where it is not, which is reported."""
+    value = _read_integer(scope, expr)
+    if value is None or integers_fit(scope.context, value):
+        return value
+    scope.reporter.error("E0704", "this integer is too large", expr.span)
+    return None
+
+
+def _read_integer(scope: Scope, expr: ast.Expr) -> IndexExpr | None:
     match expr:
         case ast.Number(value=value) if value.denominator == 1:
             return integer(int(value))
@@ -32,8 +41,8 @@ def read_integer(scope: Scope, expr: ast.Expr) -> IndexExpr | None:
 
 
 def _report_not_integer(scope: Scope, span: Span) -> None:
-    help = "an index expression is made of indices, integers, dims, integer clamps and + - *"
-    scope.reporter.error("E0310", "this is not an index expression", span, help=help)
+    help = "a position is made of indices, integers, dims, integer clamps and + - *"
+    scope.reporter.error("E0310", "this is not an integer expression", span, help=help)
 
 
 def combined(op: str, *parts: IndexExpr | None) -> IndexExpr | None:
@@ -64,10 +73,11 @@ def _read_named(scope: Scope, expr: ast.Apply) -> IndexExpr | None:
         return IndexExpr("size", (name,)) if scope.context.sizes.size(name) else None
     if entry is not None and entry.kind in ("clamp", "target"):
         return _read_input(scope, expr, entry)
-    if entry is None and expr.slots is None and name in scope.names.indices:
-        return position_of(unbound(scope, expr.name))
     if entry is None and expr.slots is None:
-        help = did_you_mean(name, scope.indices)
+        inputs = [declared.name for declared in scope.names.of_kind("clamp", "target", "dim")]
+        help = None if name in scope.names.indices else did_you_mean(name, [*scope.indices, *inputs])
+        if help is None:
+            return position_of(unbound(scope, expr.name))
         scope.reporter.error("E0201", f"there is no index `{name}`", expr.name.span, help=help)
         return None
     _report_not_integer(scope, expr.span)
@@ -159,7 +169,7 @@ def _read_index(scope: Scope, name: ast.Name, tensor: Tensor, axis: int) -> Inde
         if entry is not None:
             _report_not_index(scope, name, entry, tensor)
             return None
-        index = unbound(scope, name)
+        index = unbound(scope, name, tensor.dims[axis])
     run_over(scope.context, index, tensor.dims[axis], name.span, tensor.places[axis] if tensor.places else None)
     return position_of(index)
 

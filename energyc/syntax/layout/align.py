@@ -1,4 +1,4 @@
-"""Columns: where neighbouring lines had a name, a `:`, a `=` or a `{` at one column, they have it again."""
+"""Alignment: neighbouring lines that had a name, a `:`, a `=` or a `{` in one column keep it."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ Anchor = Callable[[Line], int | None]
 
 
 def aligned(lines: tuple[Line, ...]) -> tuple[Line, ...]:
-    """The lines with wider gaps where the user had aligned them."""
-    for anchor in (_second, _sign("COLON"), _sign("EQUAL"), _sign("LBRACE")):
+    """The lines, with wider gaps where the user had aligned them."""
+    for anchor in (_name, _outside_brackets("COLON"), _outside_brackets("EQUAL"), _outside_brackets("LBRACE")):
         lines = tuple(line for run in _runs(lines, anchor) for line in _padded(run, anchor))
     return lines
 
 
-def _second(line: Line) -> int | None:
-    """The name behind the statement's word."""
+def _name(line: Line) -> int | None:
+    """The name after the statement's word."""
     return 1 if line.head and len(line.pieces) > 1 else None
 
 
-def _sign(kind: str) -> Anchor:
+def _outside_brackets(kind: str) -> Anchor:
     def anchor(line: Line) -> int | None:
         depth = 0
         for place, piece in enumerate(line.pieces if line.head else ()):
@@ -35,7 +35,7 @@ def _sign(kind: str) -> Anchor:
 
 
 def _runs(lines: tuple[Line, ...], anchor: Anchor) -> Iterator[list[Line]]:
-    """The lines in groups whose anchors stood at one column; a continuation belongs to the line above it."""
+    """The lines in groups whose anchors were in one column; a continuation belongs to the line above it."""
     run: list[Line] = []
     above: Line | None = None
     for line in lines:

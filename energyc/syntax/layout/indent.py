@@ -1,4 +1,4 @@
-"""Lines as text: statements by their block, continuations under what they continue, comments in their column."""
+"""Indentation: statements by their block, continuations below what they continue, comments in their column."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _OPERATORS = frozenset({"PLUS", "MINUS", "STAR", "SLASH", "OR", "AND", "COMPARE"
 
 @dataclass(frozen=True)
 class _Open:
-    """An open bracket: its column, where what follows it on its line stands (None: nothing does), its line's indent."""
+    """An open bracket: its column, the column of what follows it on its line (None: nothing), its line's indent."""
 
     column: int
     inside: int | None
@@ -24,7 +24,7 @@ class _Open:
 
 @dataclass(frozen=True)
 class _Statement:
-    """What continuations look back to: the columns of the name and of the `=`."""
+    """The columns that continuations are aligned with: of the name and of the `=`."""
 
     indent: int = 0
     name: int = 0
@@ -86,7 +86,7 @@ def _statement(line: Line, indent: int, columns: list[int]) -> _Statement:
 
 
 def _follow(line: Line, indent: int, columns: list[int], open_brackets: list[_Open]) -> None:
-    """Keep the stack of open brackets over one line."""
+    """Update the stack of open brackets by one line."""
     for place, piece in enumerate(line.pieces):
         if piece.kind in _PAIRS:
             inside = columns[place + 1] if place + 1 < len(columns) else None
@@ -114,7 +114,7 @@ def _indent_of_comment(line: Line, open_brackets: list[_Open]) -> int:
 
 
 def _comment_columns(lines: tuple[Line, ...], codes: list[str]) -> list[int]:
-    """Where each line's trailing comment stands: at the user's column, further right where the code needs it."""
+    """The column of each line's trailing comment: the user's, or further right where the code is longer."""
     columns = [0] * len(lines)
     start = 0
     while start < len(lines):

@@ -1,4 +1,4 @@
-"""Pieces in lines: one statement a line, the user's own breaks within it, long equations broken at + and -."""
+"""Line breaks: one statement a line, the user's own breaks within it, long equations broken at + and -."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _CLOSERS = frozenset({"RPAR", "RSQB", "RBRACE"})
 
 @dataclass(frozen=True)
 class Line:
-    """A line: its pieces, the comment at its end or by itself, how many blocks are around it.
+    """A line: its pieces, the comment at its end or alone, the number of blocks around it.
 
-    ``head`` says that it opens a statement or closes a block, ``blank`` that an empty line stands above it.
+    ``head`` says that it starts a statement or closes a block, ``blank`` that an empty line precedes it.
     """
 
     pieces: tuple[Piece, ...]
@@ -88,7 +88,7 @@ def _leveled(broken: list[list[Piece]]) -> Iterator[Line]:
 
 
 def _parts(line: Line, following: list[Line]) -> Iterator[Line]:
-    """A long equation on one line, each of its terms on a line of its own."""
+    """The lines of a line: a long equation is broken before each of its terms."""
     goes_on = any(next_line.pieces and not next_line.head for next_line in following)
     cuts = _cuts(line) if line.head and not goes_on and line.width + 2 * line.level > WIDTH else []
     starts = [0, *cuts]

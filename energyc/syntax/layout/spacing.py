@@ -32,7 +32,7 @@ _EQUATIONS = frozenset({"EQUATION", "_FORCE", "_FN"})
 
 
 def spaced(pieces: tuple[Piece, ...]) -> tuple[Piece, ...]:
-    """The pieces with their gaps; comments are left to the lines."""
+    """The pieces with their gaps; comments are placed by ``indent``."""
     code = [piece for piece in pieces if piece.kind != "COMMENT"]
     gaps = iter(_gaps(code))
     return tuple(piece if piece.kind == "COMMENT" else replace(piece, gap=next(gaps)) for piece in pieces)
@@ -56,7 +56,7 @@ def _gaps(code: list[Piece]) -> list[int]:
 
 
 def _gap(code: list[Piece], place: int, unary: bool, tight: bool) -> int:
-    """``unary``: before the piece stands a sign, not an operator; ``tight``: it stands among bare indices."""
+    """The blanks before a piece, after a sign that is no operator (``unary``) or among bare indices (``tight``)."""
     before, piece = code[place - 1], code[place]
     if piece.kind in _NO_SPACE_BEFORE or before.kind in _OPENERS or before.kind == "POWER" or unary:
         return 0
@@ -74,7 +74,7 @@ def _gap(code: list[Piece], place: int, unary: bool, tight: bool) -> int:
 
 
 def _around_product(code: list[Piece], place: int) -> int:
-    """As the user set it, but the same on both sides: ``c/2 * x``, ``stride*i + p``."""
+    """The blanks around ``*`` or ``/``: as written, but the same on both sides, ``c/2 * x``, ``stride*i + p``."""
     before, after = code[place - 1], code[place + 1]
     if code[place].kind == "SLASH" and before.kind == after.kind == "NUMBER":
         return 0
