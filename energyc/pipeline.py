@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from energyc.resolve import Network
     from energyc.syntax import ast
 
+#: What a module may be written for; `emit` refuses one that has no printer yet.
+TARGETS = ("torch", "triton")
 #: Stands for every rule that a network admits.
 ALL = ("all",)
 
@@ -151,9 +153,9 @@ def emit(
     is inadmissible on this network.
     """
     from energyc.analysis.admission import biased
-    from energyc.emit import Options, class_name, torch_module
+    from energyc.emit import PRINTERS, Options, class_name
 
-    if target != "torch":
+    if target not in PRINTERS:
         raise UserError(f"the target {target} is not there yet", code="E0990", help="use --target torch")
     classes = classify(network)
     names = rules_of(network, classes, rules)
@@ -167,7 +169,7 @@ def emit(
         runtime=runtime,
     )
     with stage("emit", network.source.name):
-        text = torch_module(network, options)
+        text = PRINTERS[target](network, options)
     return Compiled(network, classes, target, text, f"{network.name}_{target}.py", class_name(network.name))
 
 

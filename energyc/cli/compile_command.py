@@ -9,6 +9,7 @@ import click
 
 from energyc.cli.console import Console
 from energyc.cli.options import output_options, rule_option, spec_argument, spec_options
+from energyc.pipeline import TARGETS
 
 if TYPE_CHECKING:
     from energyc.pipeline import Choices
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 @click.option(
     "--target",
     "targets",
-    type=click.Choice(["torch", "triton"]),
+    type=click.Choice(TARGETS),
     multiple=True,
     default=("torch",),
     help="What to write.",

@@ -8,11 +8,12 @@ import click
 
 from energyc.cli.console import Console
 from energyc.cli.options import output_options, rule_option, spec_argument, spec_options
+from energyc.pipeline import TARGETS
 
 if TYPE_CHECKING:
     from energyc.pipeline import Choices
 
-STAGES = ("tree", "network", "ir", "forces", "jacobian", "plan", "torch", "triton")
+STAGES = ("tree", "network", "ir", "forces", "jacobian", "plan", *TARGETS)
 
 
 @click.command("show")

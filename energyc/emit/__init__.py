@@ -6,9 +6,16 @@ Imports: ``derive``, ``ir``, ``notation``, ``plan``, ``resolve``, ``resources``,
 ``jinja2``, ``numpy``.
 """
 
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
 from energyc.emit.context import Options, Runtime, module_plan
 from energyc.emit.instantiate import instantiate
 from energyc.emit.names import class_name
 from energyc.emit.torch_module import torch_module
+from energyc.resolve.network import Network
 
-__all__ = ["Options", "Runtime", "class_name", "instantiate", "module_plan", "torch_module"]
+#: The printer of each target.
+PRINTERS: Mapping[str, Callable[[Network, Options], str]] = MappingProxyType({"torch": torch_module})
+
+__all__ = ["PRINTERS", "Options", "Runtime", "class_name", "instantiate", "module_plan", "torch_module"]

@@ -83,7 +83,7 @@ class Context:
         """Keep of the hoisted nodes those that the text of the methods reads."""
         self.fields = {n: name for n, name in self.fields.items() if re.search(rf"\bfixed\.{name}\b", text)}
 
-    def given(self) -> dict[Node, str]:
+    def names_in_fixed(self) -> dict[Node, str]:
         """What a method finds in ``fixed``."""
         names: dict[Node, str] = {c.node: f"fixed.{self.local[n]}" for n, c in self.network.clamps.items()}
         names.update({node: f"fixed.{name}" for node, name in self.fields.items()})

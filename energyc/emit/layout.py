@@ -12,7 +12,7 @@ TEXT_WIDTH = 110
 _OPENING, _CLOSING = "([{", ")]}"
 
 
-def safe(text: str) -> str:
+def escaped(text: str) -> str:
     """Text made safe for a docstring: nothing ends it, and what cannot be seen is spelt out."""
     shown = (c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
     return "".join(shown).replace("\\", "\\\\").replace('"""', "'''")
@@ -27,7 +27,7 @@ def wrapped(text: str, indent: str = "") -> list[str]:
     ]
 
 
-def fitted(lines: Sequence[str]) -> list[str]:
+def broken_lines(lines: Sequence[str]) -> list[str]:
     """Lines of code with those that are too long broken up."""
     return [piece for line in lines for piece in _broken(line)]
 
@@ -46,7 +46,7 @@ def _broken_sum(line: str, indent: str) -> list[str] | None:
         return None
     tail = "," if line.endswith(",") else ""
     body = line[match.end() : len(line) - len(tail)]
-    cuts = [k for k, _ in outside(body) if body[k : k + 3] in (" + ", " - ")]
+    cuts = [k for k, _ in outside_brackets(body) if body[k : k + 3] in (" + ", " - ")]
     if not cuts:
         return None
     edges = [0, *(k + 1 for k in cuts), len(body)]
@@ -61,7 +61,7 @@ def _broken_bracket(line: str, indent: str) -> list[str] | None:
     if group is None:
         return None
     start, end = group
-    parts = entries(line[start + 1 : end])
+    parts = split_at_commas(line[start + 1 : end])
     if len(parts) < 2:
         inner = _broken(f"{indent}    {line[start + 1 : end].strip()}")
     else:
@@ -69,7 +69,7 @@ def _broken_bracket(line: str, indent: str) -> list[str] | None:
     return [line[: start + 1], *inner, f"{indent}{line[end:]}"]
 
 
-def outside(text: str) -> Iterator[tuple[int, str]]:
+def outside_brackets(text: str) -> Iterator[tuple[int, str]]:
     """The characters outside brackets and strings, with their places."""
     depth, quote = 0, ""
     for k, char in enumerate(text):
@@ -85,9 +85,9 @@ def outside(text: str) -> Iterator[tuple[int, str]]:
             yield k, char
 
 
-def entries(text: str) -> list[str]:
+def split_at_commas(text: str) -> list[str]:
     """The text cut at commas outside brackets and strings."""
-    cuts = [k for k, char in outside(text) if char == ","]
+    cuts = [k for k, char in outside_brackets(text) if char == ","]
     edges = [-1, *cuts, len(text)]
     return [part for a, b in pairwise(edges) if (part := text[a + 1 : b]).strip()]
 

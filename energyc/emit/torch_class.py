@@ -7,7 +7,7 @@ from typing import Any
 
 from energyc.emit import torch_sets
 from energyc.emit.context import Context
-from energyc.emit.layout import fitted
+from energyc.emit.layout import broken_lines
 from energyc.emit.library import library
 from energyc.emit.routines import force_params
 from energyc.emit.torch_initial import initial_values
@@ -51,7 +51,7 @@ def settings(context: Context) -> str:
         values["force_params"] = force_params(context.derivation) or ()
     defaults = library().defaults("Equations")
     chosen = {name: value for name, value in values.items() if name not in defaults or value != defaults[name]}
-    return "\n".join(fitted([f"    {name} = {literal(value)}" for name, value in chosen.items()]))
+    return "\n".join(broken_lines([f"    {name} = {literal(value)}" for name, value in chosen.items()]))
 
 
 def _nudge_options(nudge: Nudge, settings: Collection[str]) -> dict[str, object]:
@@ -84,7 +84,7 @@ def init(context: Context, writer: TorchWriter, constants: Mapping[Node, str]) -
     for node, name in constants.items():
         code = writer.define_mask(node) if isinstance(node, Indicator) else writer.define(node)
         lines.append(f'    self._constant("{name}", {code.text})')
-    return fitted(lines)
+    return broken_lines(lines)
 
 
 def record(name: str, doc: str, fields: Sequence[tuple[str, bool]], *, rows: bool) -> str:
@@ -94,7 +94,7 @@ def record(name: str, doc: str, fields: Sequence[tuple[str, bool]], *, rows: boo
         parts = ", ".join(f"{field}=self.{field}[rows]" for field, batched in fields if batched)
         lines += ["", f"    def rows(self, rows: Tensor) -> {name}:", '        """The same for some of the samples."""']
         lines.append(f"        return self._replace({parts})" if parts else "        return self")
-    return "\n".join(fitted(lines))
+    return "\n".join(broken_lines(lines))
 
 
 def extended() -> str:
@@ -112,7 +112,7 @@ def ties(context: Context, writer: TorchWriter) -> str:
         codes = {n: writer.define(t) if isinstance(t, Einsum) else writer.code(t) for n, t in tied.items()}
         views = [f'"{n}": {code.method("detach()").text}' for n, code in codes.items()]
     lines = ["def _ties(self) -> dict[str, Tensor]:", '    """The tied names, each a view of its source."""']
-    return "\n".join(fitted([*lines, f"    return {{{', '.join(views)}}}"]))
+    return "\n".join(broken_lines([*lines, f"    return {{{', '.join(views)}}}"]))
 
 
 def projections(context: Context) -> str:
@@ -131,7 +131,7 @@ def projections(context: Context) -> str:
         '    """P^T seeds, P the derivative of the projection at a point."""',
         f"    return [{', '.join(parts)}]",
     ]
-    return "\n".join(fitted([*head, *body, "", *adjoint]))
+    return "\n".join(broken_lines([*head, *body, "", *adjoint]))
 
 
 def literal(value: object) -> str:

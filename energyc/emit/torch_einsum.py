@@ -74,23 +74,23 @@ def diagonal(code: Code, labels: Sequence[Label]) -> tuple[Code, list[Label]]:
 
 def reduction(code: Code, labels: Sequence[Label], out: Sequence[Label]) -> Code:
     """A tensor summed over the labels that are not in ``out``, in the order of ``out``."""
-    gone = [k for k, a in enumerate(labels) if a not in out]
-    if gone:
-        axes = str(gone[0]) if len(gone) == 1 else f"({', '.join(map(str, gone))})"
-        over = "" if len(gone) == len(labels) else axes
+    summed = [k for k, a in enumerate(labels) if a not in out]
+    if summed:
+        axes = str(summed[0]) if len(summed) == 1 else f"({', '.join(map(str, summed))})"
+        over = "" if len(summed) == len(labels) else axes
         mean = code.method(f"mean({over})", fresh=True)
-        code = replace(code.method(f"sum({over})", fresh=True), mean=mean, over=tuple(labels[k] for k in gone))
-    kept = [a for a in labels if a in out]
-    order = [kept.index(a) for a in out if a in kept]
+        code = replace(code.method(f"sum({over})", fresh=True), mean=mean, over=tuple(labels[k] for k in summed))
+    remaining = [a for a in labels if a in out]
+    order = [remaining.index(a) for a in out if a in remaining]
     return code if order == sorted(order) else _permuted(code, order)
 
 
-def without(code: Code, labels: Sequence[Label], wanted: Sequence[Label]) -> tuple[Code, list[Label]]:
-    """A tensor summed over the labels that nothing else wants; its labels then."""
-    kept = [x for x in labels if x in wanted]
-    if len(kept) == len(labels) or len(set(labels)) != len(labels):
+def summed_where_unshared(code: Code, labels: Sequence[Label], wanted: Sequence[Label]) -> tuple[Code, list[Label]]:
+    """A tensor summed over the labels that nothing else reads, and its remaining labels."""
+    remaining = [x for x in labels if x in wanted]
+    if len(remaining) == len(labels) or len(set(labels)) != len(labels):
         return code, list(labels)
-    return reduction(code, labels, kept), kept
+    return reduction(code, labels, remaining), remaining
 
 
 def as_matrix_product(a: Code, la: Sequence[Label], b: Code, lb: Sequence[Label], out: Sequence[Label]) -> Code | None:

@@ -21,7 +21,7 @@ def held_methods(methods: MethodWriter) -> tuple[list[str], str]:
         repeated=[prepared.signature.name],
         moving=frozenset({"direction"}),
     )
-    made = {*context.given(), *context.constants}
+    made = {*context.names_in_fixed(), *context.constants}
     held = [node for node in planned.fixed if node not in made]
     read = set(reached([o.node for o in planned.routines[0].outputs], {*held, *made}))
     held += [state for state in context.derivation.states.values() if state in read]

@@ -51,7 +51,7 @@ class IndexWriter:
             case "*":
                 return Code(f"{parts[0].at(PRODUCT)} * {parts[1].at(UNARY)}", PRODUCT)
             case "and" | "or":
-                return self._joined(expr, parts)
+                return self._logical(expr, parts)
             case op if op in _COMPARE:
                 return Code(f"{parts[0].at(SUM)} {op} {parts[1].at(SUM)}", 0)
         raise TypeError(f"no torch form of index operation {expr.op!r}")
@@ -86,7 +86,7 @@ class IndexWriter:
         low, high = (affine.offset + sum(bound(0, r) for r in reach) for bound in (min, max))
         return low >= 0 and high < size
 
-    def _joined(self, expr: IndexExpr, parts: Sequence[Code]) -> Code:
+    def _logical(self, expr: IndexExpr, parts: Sequence[Code]) -> Code:
         """``a & b``; a part that is known either decides, as the last one, or says nothing."""
         known = [constant(part, self.size_of) for part in expr.parts]
         open_parts = [code for code, value in zip(parts, known, strict=True) if value is None]

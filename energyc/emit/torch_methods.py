@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from energyc.emit.code import Code
 from energyc.emit.context import Context
-from energyc.emit.layout import WIDTH, fitted, safe, wrapped
+from energyc.emit.layout import WIDTH, broken_lines, escaped, wrapped
 from energyc.emit.routines import Prepared, Signature
 from energyc.emit.torch_nodes import TorchWriter
 from energyc.emit.torch_routines import Codes, RoutineWriter
@@ -45,7 +45,7 @@ class MethodWriter:
         lines = [f"def _prepare(self{arguments}) -> Fixed:", '    """What depends on clamps and params alone."""']
         lines += [f"    {line}" for line in body.lines]
         lines.append(f"    return Fixed({', '.join([*clamps.values(), *fixed.values()])})")
-        return "\n".join(fitted(lines))
+        return "\n".join(broken_lines(lines))
 
     def hold(self, held: Sequence[Node], statements: Sequence[Node]) -> tuple[str, dict[Node, str]]:
         """``_hold``: states in, what depends on them and not on a direction out; also the names of the fields."""
@@ -60,7 +60,7 @@ class MethodWriter:
         lines = ["def _hold(self, states: Tensors, fixed: Fixed) -> Held:"]
         lines.append('    """What the correction at these states needs, whatever the direction."""')
         lines += self._lines(loads, [*body.lines, returned])
-        return "\n".join(fitted(lines)), fields
+        return "\n".join(broken_lines(lines)), fields
 
     def method(self, prepared: Prepared, planned: PlannedRoutine, given: Mapping[Node, str] | None = None) -> str:
         """A routine as a method; ``given`` are names of what it finds made beside its inputs."""
@@ -73,7 +73,7 @@ class MethodWriter:
         body.prune([*codes[0].values(), *codes[1].values()])
         returned = _returned(signature, *codes)
         head = [*_head(signature), *_docstring(signature.doc, self._formulas(signature.name))]
-        return "\n".join([*head, *fitted(self._lines(loads, [*body.lines, returned]))])
+        return "\n".join([*head, *broken_lines(self._lines(loads, [*body.lines, returned]))])
 
     def _body(
         self,
@@ -103,7 +103,7 @@ class MethodWriter:
             "directions": dict(d.directions),
         }
         called = {"states": c.local, "targets": c.local, "seeds": c.seeds, "directions": c.directions}
-        names = c.given() if "fixed" in signature.arguments else {}
+        names = c.names_in_fixed() if "fixed" in signature.arguments else {}
         loads = []
         for container, table in tables.items():
             if container in signature.arguments and table:
@@ -142,8 +142,8 @@ class MethodWriter:
 
 
 def _docstring(doc: str, formulas: Sequence[str]) -> list[str]:
-    first, *rest = wrapped(safe(doc))
-    body = [*rest, *(["", *map(safe, formulas)] if formulas else [])]
+    first, *rest = wrapped(escaped(doc))
+    body = [*rest, *(["", *map(escaped, formulas)] if formulas else [])]
     if not body:
         return [f'    """{first}"""']
     return [f'    """{first}', *(f"    {line}".rstrip() for line in body), '    """']

@@ -12,7 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from energyc.emit import torch_class, torch_complex
 from energyc.emit.context import Context, Options
 from energyc.emit.imports import import_lines
-from energyc.emit.layout import fitted, safe, wrapped
+from energyc.emit.layout import broken_lines, escaped, wrapped
 from energyc.emit.library import free_names, library
 from energyc.emit.torch_held import held_methods
 from energyc.emit.torch_methods import MethodWriter
@@ -33,7 +33,7 @@ def torch_module(network: Network, options: Options) -> str:
     environment = Environment(loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     return (
         environment.get_template("torch/module.py.j2").render(
-            title=safe("\n".join(wrapped(about))),
+            title=escaped("\n".join(wrapped(about))),
             head=_head(context),
             imports=import_lines(read, _imported(context, called)),
             network=own,
@@ -86,7 +86,7 @@ def _equations_class(context: Context, writer: TorchWriter, methods: list[str]) 
 def _learning(context: Context) -> str:
     """What the network's class says beside its equations."""
     rules = [rule.module for rule in context.features.rules]
-    lines = fitted([f"learning_rules = ({', '.join(rules)}{',' * (len(rules) == 1)})"])
+    lines = broken_lines([f"learning_rules = ({', '.join(rules)}{',' * (len(rules) == 1)})"])
     return "\n".join([*lines, "_step_ = newton_step"] if context.features.newton else lines)
 
 
@@ -107,7 +107,7 @@ def _head(context: Context) -> str:
         f"Rules: {', '.join(rule.name for rule in context.features.rules)}",
         f"Passes: {options.passes}",
     ]
-    return safe("\n".join([*lines, f"Options: {options.settings}"] if options.settings else lines))
+    return escaped("\n".join([*lines, f"Options: {options.settings}"] if options.settings else lines))
 
 
 def _class_doc(context: Context) -> str:
@@ -122,7 +122,7 @@ def _class_doc(context: Context) -> str:
     if lets:
         paragraphs += ["", *(line for text in lets for line in wrapped(text, indent="    "))]
         paragraphs += ["", "``v_NAME`` is the change of the let NAME along a direction, ``pull_NAME`` its adjoint."]
-    return safe(_indented("\n".join(paragraphs)).strip() + ("\n    " if len(paragraphs) > 1 else ""))
+    return escaped(_indented("\n".join(paragraphs)).strip() + ("\n    " if len(paragraphs) > 1 else ""))
 
 
 def _indented(text: str) -> str:

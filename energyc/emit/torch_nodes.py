@@ -13,9 +13,9 @@ from energyc.emit import torch_functions as functions
 from energyc.emit.code import ATOM, UNARY, Code, number, scaled
 from energyc.emit.torch_access import AccessWriter, access_of
 from energyc.emit.torch_conv import ConvolutionWriter
-from energyc.emit.torch_einsum import BATCH, Label, arranged, diagonal, pairwise, reduction, without
+from energyc.emit.torch_einsum import BATCH, Label, arranged, diagonal, pairwise, reduction, summed_where_unshared
 from energyc.emit.torch_index import IndexWriter, axes_missing, constant
-from energyc.emit.torch_sums import Term, collected, covered, joined
+from energyc.emit.torch_sums import Term, full_axes, like_terms_collected, sum_of_terms
 from energyc.ir import (
     ONE,
     Add,
@@ -142,7 +142,7 @@ class TorchWriter:
 
     def tensor(self, node: Node) -> Code:
         """The node as an expression that is a tensor, where :meth:`code` may be a number."""
-        if (known := self.known(node)) is not None:
+        if (known := self.constant_value(node)) is not None:
             return self._full(node, number(known), "self.dtype")
         return self.code(node)
 
@@ -192,8 +192,8 @@ class TorchWriter:
         a, b = sorted(node.operands, key=lambda o: (not o.node.batched, -len(o.axes)))
         la, lb = self.labels(a.node, a.axes), self.labels(b.node, b.axes)
         out = self.labels(node, node.out)
-        ca, la = without(self.code(a.node), la, [*lb, *out] if set(la) & set(lb) else [*la])
-        cb, lb = without(self.code(b.node), lb, [*la, *out])
+        ca, la = summed_where_unshared(self.code(a.node), la, [*lb, *out] if set(la) & set(lb) else [*la])
+        cb, lb = summed_where_unshared(self.code(b.node), lb, [*la, *out])
         have = [x for x in out if x in la or x in lb]
         return self._over(node, arranged(pairwise(ca, la, cb, lb, have, self.wishes(node)), have, out))
 
@@ -213,21 +213,21 @@ class TorchWriter:
         return code.method(f"expand({', '.join(self._shape(node, '-1'))})")
 
     def _add(self, node: Add) -> Code:
-        if (known := self.known(node)) is not None:
+        if (known := self.constant_value(node)) is not None:
             return Code(number(known), UNARY if known < 0 else ATOM)
         terms = self.terms(node)
-        code = joined(terms)
+        code = sum_of_terms(terms)
         if self.full(node, terms):
             return code
         return code.method(f"expand({', '.join(self._shape(node, '-1'))})")
 
     def terms(self, node: Add) -> list[Term]:
         """The terms of a sum in order; sums inside it that have no name are opened."""
-        return collected([self._term(*term) for term in self.flat(node)], fresh_first=self._in_place)
+        return like_terms_collected([self._term(*term) for term in self.flat(node)], fresh_first=self._in_place)
 
     def full(self, node: Node, terms: Iterable[Term]) -> bool:
         """Whether terms, broadcast against each other, have the size of the whole."""
-        return len(covered(terms)) == len(node.dims) + node.batched
+        return len(full_axes(terms)) == len(node.dims) + node.batched
 
     def flat(self, node: Add, factor: Coefficient = ONE) -> Iterator[tuple[Coefficient, Node]]:
         """The terms of a sum and of the sums in it that have no name, each with its factor."""
@@ -239,19 +239,19 @@ class TorchWriter:
                 yield inner, term
 
     def _term(self, factor: Coefficient, node: Node) -> Term:
-        if (known := self.known(node)) is not None:
+        if (known := self.constant_value(node)) is not None:
             return Term(self.factor(factor) * known, None)
         batch = frozenset({-1} if node.batched else {})
         if isinstance(node, Einsum) and node not in self.names:
             return Term(*self.product(factor, node), batch | _present(node))
         return Term(self.factor(factor), self.code(node), batch | set(range(len(node.dims))))
 
-    def known(self, node: Node) -> float | None:
+    def constant_value(self, node: Node) -> float | None:
         """The value of a node that is one number everywhere."""
         if isinstance(node, Einsum) and not node.operands:
             return self.factor(node.coefficient)
         if isinstance(node, Add) and node not in self.names:
-            parts = [(self.factor(c), self.known(term)) for c, term in node.terms]
+            parts = [(self.factor(c), self.constant_value(term)) for c, term in node.terms]
             return sum(c * v for c, v in parts if v is not None) if all(v is not None for _, v in parts) else None
         return None
 

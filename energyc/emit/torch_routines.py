@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from energyc.emit.code import Code, number, product
 from energyc.emit.names import Identifiers
 from energyc.emit.torch_access import access_of
-from energyc.emit.torch_einsum import BATCH, pairwise, reduction, without
+from energyc.emit.torch_einsum import BATCH, pairwise, reduction, summed_where_unshared
 from energyc.emit.torch_nodes import TorchWriter
-from energyc.emit.torch_sums import Term, collected, joined
+from energyc.emit.torch_sums import Term, like_terms_collected, sum_of_terms
 from energyc.ir import ONE, Add, Coefficient, Einsum, Indicator, Map, Node, Softmax, walk
 from energyc.ir.nodes import LogSumExp
 from energyc.plan import Passes, PlannedRoutine
@@ -99,7 +99,7 @@ class RoutineWriter:
         return given.rpartition(".")[2]
 
     def _state(self, node: Node, wish: str) -> None:
-        if self.writer.known(node) is not None:
+        if self.writer.constant_value(node) is not None:
             return
         name = self.identifiers.new(wish)
         terms = self.writer.terms(node) if isinstance(node, Add) and self.passes.inplace else []
@@ -128,7 +128,7 @@ class RoutineWriter:
     def _full(self, node: Node) -> Code:
         """An output; a constant or something without a batch is spread over the samples."""
         code = self.writer.code(node)
-        if self.writer.known(node) is not None:
+        if self.writer.constant_value(node) is not None:
             shape = ", ".join([self.batch, *(str(self.writer.sizes[d]) for d in node.dims)]) + "," * (not node.dims)
             return Code(f"torch.full(({shape}), {code.text}, device=self.device, dtype=self.dtype)")
         if not node.batched:
@@ -141,7 +141,9 @@ class RoutineWriter:
         if not node.batched:
             return product(Code(self.batch), writer.tensor(node))
         if isinstance(node, Add) and node not in writer.names:
-            return joined(collected([self._summed_term(*term) for term in writer.flat(node)], fresh_first=False))
+            return sum_of_terms(
+                like_terms_collected([self._summed_term(*term) for term in writer.flat(node)], fresh_first=False)
+            )
         return self._summed_term(ONE, node).signed
 
     def _summed_term(self, coefficient: Coefficient, node: Node) -> Term:
@@ -172,8 +174,8 @@ class RoutineWriter:
             return self._index_added(node)
         a, b = sorted(node.operands, key=lambda o: (not o.node.batched, -len(o.axes)))
         la, lb = writer.labels(a.node, a.axes), writer.labels(b.node, b.axes)
-        ca, la = without(writer.code(a.node), la, [*lb, *node.out])
-        cb, lb = without(writer.code(b.node), lb, [*la, *node.out])
+        ca, la = summed_where_unshared(writer.code(a.node), la, [*lb, *node.out])
+        cb, lb = summed_where_unshared(writer.code(b.node), lb, [*la, *node.out])
         return pairwise(ca, la, cb, lb, list(node.out), writer.wishes(node))
 
     def _index_added(self, node: Einsum) -> Code | None:
@@ -222,11 +224,11 @@ def _summed_late(routine: PlannedRoutine) -> set[Node]:
             late.add(node)
             if len(node.operands) == 1 and not node.contracted:
                 stack.extend(node.children)
-    plain = _entered(routine, late)
+    plain = _read_elsewhere(routine, late)
     return late - plain
 
 
-def _entered(routine: PlannedRoutine, late: set[Node]) -> set[Node]:
+def _read_elsewhere(routine: PlannedRoutine, late: set[Node]) -> set[Node]:
     """Those of ``late`` that something else of the routine reads as they are."""
     read: set[Node] = set()
     for node in routine.statements:

@@ -29,32 +29,33 @@ class Term:
         return replace(self, factor=abs(self.factor)).signed
 
 
-def covered(terms: Iterable[Term]) -> frozenset[int]:
+def full_axes(terms: Iterable[Term]) -> frozenset[int]:
     """The axes that the terms, broadcast against each other, have at their full size."""
     return frozenset().union(*(term.axes for term in terms))
 
 
-def collected(terms: Sequence[Term], *, fresh_first: bool) -> list[Term]:
+def like_terms_collected(terms: Sequence[Term], *, fresh_first: bool) -> list[Term]:
     """Equal terms as one, in order: one at full size first, positive, and with memory of its own; numbers last.
 
     What cancels is left out, unless the others would be smaller without it.
     """
-    found: dict[str, Term] = {}
+    by_text: dict[str, Term] = {}
     for term in terms:
         key = term.code.text if term.code else ""
-        found[key] = replace(found[key], factor=found[key].factor + term.factor) if key in found else term
-    left = [term for term in found.values() if term.factor]
-    kept = left if left and covered(left) == covered(terms) else list(found.values())
-    size = len(covered(terms))
+        by_text[key] = replace(by_text[key], factor=by_text[key].factor + term.factor) if key in by_text else term
+    nonzero = [term for term in by_text.values() if term.factor]
+    if not nonzero or full_axes(nonzero) != full_axes(terms):
+        nonzero = list(by_text.values())
+    size = len(full_axes(terms))
 
     def rank(term: Term) -> tuple[bool, bool, bool, bool]:
         fresh = fresh_first and term.code is not None and term.code.fresh
         return term.code is None, len(term.axes) < size, term.factor < 0, not fresh
 
-    return sorted(kept, key=rank)
+    return sorted(nonzero, key=rank)
 
 
-def joined(terms: Sequence[Term]) -> Code:
+def sum_of_terms(terms: Sequence[Term]) -> Code:
     """``a + b - c``."""
     first, *rest = terms
     if not rest:

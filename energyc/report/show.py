@@ -24,8 +24,6 @@ from energyc.syntax import ast, unparse
 Label = tuple[str, tuple[str, ...]]
 Further = Mapping[Node, Label]
 
-TARGETS = ("torch", "triton")
-
 
 def show(source: Source, at: str, choices: Choices = Choices(), rules: Sequence[str] | None = None) -> str:
     """One stage of the pipeline as text: tree, network, ir, forces, jacobian, plan, torch.
@@ -35,7 +33,7 @@ def show(source: Source, at: str, choices: Choices = Choices(), rules: Sequence[
     if at == "tree":
         return tree(pipeline.parse(source))
     network = pipeline.resolve(source, choices)
-    if at in TARGETS:
+    if at in pipeline.TARGETS:
         return pipeline.emit(network, rules, choices, at, runtime="import").text
     if at == "plan":
         classes = pipeline.classify(network)
