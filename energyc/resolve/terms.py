@@ -182,10 +182,13 @@ class Unbound:
 
     @property
     def probable(self) -> Index | None:
-        """A bound index over the same dim, which was probably meant where the unbound one is used once."""
+        """The bound index that was probably meant where the unbound one is used once.
+
+        It runs over the same dim, or over none because nothing uses it.
+        """
         if self.dim is None or len(self.uses) > 1:
             return None
-        return next((index for index in self.bound if index.dim == self.dim), None)
+        return next((index for index in self.bound if index.dim in (self.dim, None)), None)
 
 
 @dataclass

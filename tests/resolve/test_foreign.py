@@ -148,6 +148,7 @@ UNBOUND = [
     ("y[0] - s[j]*b[j] + 3", "write `y[0] - sum[j](s[j]*b[j]) + 3`"),
     ("s[0] * sum[i](W[i,j] * x[i])", "write `s[0] * sum[i,j](W[i,j] * x[i])`"),
     ("sum[j](b[j] * s[m])", "write `j` for `m` or `sum[j,m](b[j] * s[m])`"),
+    ("y[0] * sum[j](s[m])", "write `j` for `m` or `y[0] * sum[j,m](s[m])`"),
     ("s[j] + y[k]", "write `sum[j](s[j]) + sum[k](y[k])`"),
 ]
 
@@ -171,6 +172,7 @@ def test_the_recommended_sum_of_one_term_leaves_the_others_as_they_are() -> None
 STATEMENTS = [
     ("energy e = W.T[j,i]", "E0127", "a transpose is another order of the indices: `W[i,j]`"),
     ("energy e = W'[j,i]", "E0127", "write the indices in the other order: `W[i,j]`"),
+    ("metric accuracy = accuracy(y, label)", "E0205", "write `correct[k](y[k], label)`"),
     ("energy e = s[0] * np.pi", "E0127", "declare it: `const pi = 3.141592653589793`"),
     ("energy e = pi * s[0]", "E0201", "declare it: `const pi = 3.141592653589793`"),
     ("energy e = sum[j](s_j)", "E0201", "indices are in square brackets: `s[j]`"),

@@ -86,6 +86,8 @@ def test_each_example_is_answered_with_its_entry(mistake: Mistake) -> None:
         ("let a = torch.nn.functional.relu(x)", "E0127", "functions have no module before them, as in `torch.`"),
         ("let a = 1/2 ||s||^2", "E0104", "an absolute value is written `abs(x)`"),
         ("let a = relu(W x)", "E0103", "a product is written with `*`"),
+        ("param V[J] in [0, 1] ~ normal(1)", "E0126", "the set of a param follows its law or value"),
+        ("param V[J] in nonnegative = 0", "E0126", "the set of a param follows its law or value"),
         ("let a, b = 1", "E0126", "an equation defines one quantity"),
         ("state s[J] in [0 1]", "E0119", "the bounds of a box are separated by a comma"),
         ("state s[J] in [-1 1]", "E0119", "the bounds of a box are separated by a comma"),

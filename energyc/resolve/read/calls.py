@@ -62,6 +62,8 @@ def _call_help(scope: Scope, expr: ast.Apply) -> str:
     """What to write for a call of something that is no function: an element or a product."""
     names = [ast.plain_name(argument.value) for argument in expr.arguments or ()]
     indices = [name.text for name in names if name is not None and name.text in scope.names.indices]
+    if (counterpart := function_counterpart(expr.name.text)) is not None:
+        return counterpart
     if names and len(indices) == len(names):
         return f"indices are in square brackets: `{expr.name.text}[{','.join(indices)}]`"
     return "write a product with `*`"
