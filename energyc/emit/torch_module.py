@@ -7,7 +7,7 @@ import re
 import textwrap
 from collections.abc import Collection
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 from energyc.emit import torch_class, torch_complex
 from energyc.emit.context import Context, Options
@@ -29,21 +29,24 @@ def torch_module(network: Network, options: Options) -> str:
     definitions = library().closure(called, without=["Fixed"]) if options.runtime == "copy" else []
     read = called.union(*(definition.reads for definition in definitions))
     about = f"{network.name}: {network.description}" if network.description else network.name
-    loader = FileSystemLoader(resource("codegen"))
-    environment = Environment(loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    return (
-        environment.get_template("torch/module.py.j2").render(
-            title=escaped("\n".join(wrapped(about))),
-            head=_head(context),
-            imports=import_lines(read, _imported(context, called)),
-            network=own,
-            runtime="\n\n\n".join(definition.text for definition in definitions),
-            class_name=context.class_name,
-            equations_name=context.equations_name,
-            learning=_indented(learning).strip(),
-        )
-        + "\n"
+    return _template().render(
+        title=escaped("\n".join(wrapped(about))),
+        head=_head(context),
+        imports=import_lines(read, _imported(context, called)),
+        network=own,
+        runtime="\n\n\n".join(definition.text for definition in definitions),
+        class_name=context.class_name,
+        equations_name=context.equations_name,
+        learning=_indented(learning).strip(),
     )
+
+
+def _template() -> Template:
+    loader = FileSystemLoader(resource("codegen"))
+    environment = Environment(
+        loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
+    )
+    return environment.get_template("torch/module.py.j2")
 
 
 def _imported(context: Context, called: Collection[str]) -> Collection[str]:
