@@ -127,4 +127,4 @@ def _letters(habits: Sequence[tuple[str, str]], dims: Iterable[str]) -> dict[str
     for dim, index in habits:
         if len(index) == 1 and index.isascii() and dim in letters:
             letters[dim][index] = None
-    return {dim: "".join(found) + (dim[0].lower() if dim[0].isascii() else "") for dim, found in letters.items()}
+    return {dim: "".join(wished) + (dim[0].lower() if dim[0].isascii() else "") for dim, wished in letters.items()}

@@ -86,14 +86,14 @@ class ConvolutionWriter:
     def _windowed(self, node: Node) -> Windowed:
         """The node by its own axes, with the windows that it is made of."""
         plain = Windowed(node, tuple(range(len(node.dims))))
-        found = self._access(node)
-        if found is None or not found[0].gathers or found[0].node.contracted != (found[0].head,):
+        matched = self._access(node)
+        if matched is None or not matched[0].gathers or matched[0].node.contracted != (matched[0].head,):
             return plain
-        access = found[0]
+        access = matched[0]
         inner = self._windowed(access.source.node).renamed(access.source.axes)
         if sum(axis == access.head for axis in inner.axes) != 1:
             return plain
-        axes = tuple(self._window(*found) if axis == access.head else axis for axis in inner.axes)
+        axes = tuple(self._window(*matched) if axis == access.head else axis for axis in inner.axes)
         return Windowed(inner.node, axes)  # labels of ``out`` are the node's own axes
 
     # ------------------------------------------------------------ windows times a kernel
@@ -135,8 +135,8 @@ class ConvolutionWriter:
         heads: list[tuple[int, Window]] = []
         inner: Node = node
         names = list(range(len(node.dims)))  # the label, in ``node``, of each axis of ``inner``
-        while isinstance(inner, Einsum) and (found := self._scatter(inner, outermost=inner is node)) is not None:
-            access, window = found
+        while isinstance(inner, Einsum) and (matched := self._scatter(inner, outermost=inner is node)) is not None:
+            access, window = matched
             own = dict(zip(access.node.out, names, strict=True))
             fresh = {label: -1 - len(heads) * 2 - k for k, label in enumerate((window.place, window.offset))}
             heads.append((own[access.head], replace(window, place=fresh[window.place], offset=fresh[window.offset])))
@@ -147,12 +147,12 @@ class ConvolutionWriter:
         return self._transposed(node, heads, inner, dict(zip(inner.out, names, strict=True)))
 
     def _scatter(self, node: Einsum, *, outermost: bool) -> tuple[Access, Window] | None:
-        found = self._access(replace(node, coefficient=ONE) if outermost else node)
-        if found is None or not found[0].scatters or set(found[0].node.contracted) != set(found[0].rest):
+        matched = self._access(replace(node, coefficient=ONE) if outermost else node)
+        if matched is None or not matched[0].scatters or set(matched[0].node.contracted) != set(matched[0].rest):
             return None
-        if not set(found[0].rest) <= set(found[0].source.axes):
+        if not set(matched[0].rest) <= set(matched[0].source.axes):
             return None
-        return found[0], self._window(*found)
+        return matched[0], self._window(*matched)
 
     def _transposed(
         self, node: Einsum, heads: Sequence[tuple[int, Window]], inner: Einsum, names: Mapping[int, int]

@@ -166,7 +166,7 @@ def walk_formula(formula: Formula) -> Iterator[Formula]:
 def anchored(formula: Formula) -> set[str]:
     """The indices that are a slot of their own somewhere, so that a reader sees what they run over."""
     slots = (slot for part in walk_formula(formula) if isinstance(part, Reference) for slot in part.slots)
-    return {found for slot in slots if (found := name_of(slot)) is not None}
+    return {name for slot in slots if (name := name_of(slot)) is not None}
 
 
 def scaled(coefficient: Coefficient, formula: Formula) -> Formula:

@@ -34,15 +34,15 @@ def _as_written(network: Network) -> list[tuple[Node, tuple[str, ...]]]:
     """The indices that the spec writes after inputs and lets where all are plain, in the order of the file."""
     tables = (network.clamps, network.targets, network.params, network.states, network.lets)
     nodes: dict[str, Node] = {name: item.node for table in tables for name, item in table.items()}
-    found: list[tuple[Node, tuple[str, ...]]] = []
+    written: list[tuple[Node, tuple[str, ...]]] = []
     for tree in subtrees(network.tree):
         if isinstance(tree, ast.Apply) and tree.slots and tree.name.text in nodes:
             node = nodes[tree.name.text]
             names = (_plain(slot.expr) for slot in tree.slots)
             plain = tuple(name for name in names if name is not None and name not in nodes)
             if len(set(plain)) == len(tree.slots) == len(node.dims):
-                found.append((node, plain))
-    return found
+                written.append((node, plain))
+    return written
 
 
 def _plain(expr: ast.Expr) -> str | None:

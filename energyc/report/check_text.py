@@ -61,9 +61,9 @@ def _terms(report: CheckReport, paint: Paint) -> Iterator[str]:
         yield from (f"    {line}" for line in _details(term, "= " if term.kind == "energy" else "potential "))
         yield from (f"    would be conservative {_tie_remedy(tie)}" for tie in term.ties)
     together = report.classes.together
-    for found in (together, *together.parts) if together else ():
-        yield f"  {sum_evidence(found, paint)}"
-        yield from (f"    {line}" for line in (*_witness_entries(found), *_details(found, "potential ")))
+    for group in (together, *together.parts) if together else ():
+        yield f"  {sum_evidence(group, paint)}"
+        yield from (f"    {line}" for line in (*_witness_entries(group), *_details(group, "potential ")))
 
 
 def evidence(term: TermReport | SumReport) -> str:
@@ -73,15 +73,15 @@ def evidence(term: TermReport | SumReport) -> str:
     return f"{words}: {entries(term.witness)}" if term.witness is not None else words
 
 
-def sum_evidence(found: SumReport, paint: Paint = str) -> str:
+def sum_evidence(group: SumReport, paint: Paint = str) -> str:
     """The class of a sum of terms and its evidence, without the entries of a witness."""
-    words = evidence(replace(found, witness=None))
-    return f"{', '.join(found.terms)} together: {paint(found.verdict)}" + (f" ({words})" if words else "")
+    words = evidence(replace(group, witness=None))
+    return f"{', '.join(group.terms)} together: {paint(group.verdict)}" + (f" ({words})" if words else "")
 
 
-def _witness_entries(found: SumReport) -> Iterator[str]:
-    if found.witness is not None:
-        yield entries(found.witness)
+def _witness_entries(group: SumReport) -> Iterator[str]:
+    if group.witness is not None:
+        yield entries(group.witness)
 
 
 def _details(term: TermReport | SumReport, potential: str) -> Iterator[str]:

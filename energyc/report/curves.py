@@ -158,8 +158,8 @@ def _smoothed(values: np.ndarray) -> np.ndarray:
     counts = np.concatenate([[0], np.cumsum(known)])
     places = np.arange(len(values))
     low, high = np.maximum(places - half, 0), np.minimum(places + half + 1, len(values))
-    found = counts[high] - counts[low]
-    return np.where(found > 0, (sums[high] - sums[low]) / np.maximum(found, 1), np.nan)
+    count = counts[high] - counts[low]
+    return np.where(count > 0, (sums[high] - sums[low]) / np.maximum(count, 1), np.nan)
 
 
 def _log_if_positive(panel: Axes, values: np.ndarray) -> None:

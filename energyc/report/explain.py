@@ -179,18 +179,18 @@ def _evidence(classes: Classes) -> Iterator[Block]:
     for term in classes.terms:
         yield from _shown(term.name, term, written=term.kind == "energy")
     together = classes.together
-    for found in (together, *together.parts) if together else ():
-        yield Paragraph(sum_evidence(found) + ".")
-        yield from _shown(", ".join(found.terms), found)
+    for group in (together, *together.parts) if together else ():
+        yield Paragraph(sum_evidence(group) + ".")
+        yield from _shown(", ".join(group.terms), group)
 
 
-def _shown(name: str, found: TermReport | SumReport, written: bool = False) -> Iterator[Block]:
+def _shown(name: str, report: TermReport | SumReport, written: bool = False) -> Iterator[Block]:
     """A witness with its point, or the potential that was found; not what is ``written`` as an energy."""
-    if found.witness is not None:
-        yield Paragraph(f"Witness against {name}: {entries(found.witness)}, {point(found.witness, POINT)}.")
-    if found.potential is not None and not written:
-        defined = "".join(f", with {definition}" for definition in found.functions)
-        yield Paragraph(f"Potential of {name}: {found.potential}{defined}.")
+    if report.witness is not None:
+        yield Paragraph(f"Witness against {name}: {entries(report.witness)}, {point(report.witness, POINT)}.")
+    if report.potential is not None and not written:
+        defined = "".join(f", with {definition}" for definition in report.functions)
+        yield Paragraph(f"Potential of {name}: {report.potential}{defined}.")
 
 
 #: The left side of an equation, the node on its right, and the names of its indices.

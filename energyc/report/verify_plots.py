@@ -31,7 +31,7 @@ def draw_sweep(name: str, fidelity: Fidelity, sweep: str, path: Path) -> Path | 
 
 def _beta(name: str, fidelity: Fidelity, path: Path) -> Path | None:
     """Relative error against beta, a line for each rule that has one."""
-    swept = {rule: _positive(found.sweep) for rule, found in fidelity.rules.items() if found.sweep}
+    swept = {rule: _positive(measured.sweep) for rule, measured in fidelity.rules.items() if measured.sweep}
     swept = {rule: points for rule, points in swept.items() if points}
     if not swept:
         why = "none of these rules has a beta, or a finite gradient at one"
@@ -51,18 +51,18 @@ def _positive(sweep: Sweep) -> list[tuple[float, float]]:
     return [(x, e) for x, e in sweep.points if e > 0] if sweep.name == "beta" else []
 
 
-def _residual(name: str, found: Looseness, path: Path) -> Path:
+def _residual(name: str, looseness: Looseness, path: Path) -> Path:
     """The lowest cosine of a param against the residual that the nudged phases started from."""
     with picture(path, 1, 1, (5.2, 3.6)) as canvas:
         panel = canvas.panels[0]
         lowest = 0.0
-        for k, (rule, points) in enumerate(found.rules.items()):
+        for k, (rule, points) in enumerate(looseness.rules.items()):
             shown = [p for p in points if _has_cosine(p)]
             cosines = [p.worst.cosine for p in shown]
             panel.plot([p.residual for p in shown], cosines, label=rule, **_style(k))
             lowest = min([lowest, *cosines])
         panel.set_ylim(lowest - 0.25, 1.05)
-        _lost(panel, found)
+        _lost(panel, looseness)
         panel.axhline(0.8, color=FAINT, linestyle="--", linewidth=1)
         panel.set(xscale="log", xlabel="residual of the free phase", ylabel="lowest cosine of a param")
         panel.set_title(f"{name}: gradients from a loose free phase")
@@ -70,9 +70,9 @@ def _residual(name: str, found: Looseness, path: Path) -> Path:
     return path
 
 
-def _lost(panel: Axes, found: Looseness) -> None:
+def _lost(panel: Axes, looseness: Looseness) -> None:
     """A cross at the foot of the panel, in the rule's colour, where it has no cosine: samples were lost, or all."""
-    lost = [(p.residual, k) for k, points in enumerate(found.rules.values()) for p in points if not _has_cosine(p)]
+    lost = [(p.residual, k) for k, points in enumerate(looseness.rules.values()) for p in points if not _has_cosine(p)]
     foot: dict[str, Any] = {
         "transform": panel.get_xaxis_transform(),
         "marker": "x",

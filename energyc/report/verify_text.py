@@ -94,14 +94,14 @@ def _rank(at: MeasuredCheckpoint) -> str:
 
 def _log(log: Record) -> Iterator[str]:
     """Where the free phase ended above a limit, and whether it did with the weights that are measured."""
-    crossed = [found for found in log.crossings if found.evaluations.count + found.updates.count]
-    for found in crossed:
-        for above, where in ((found.evaluations, "evaluations"), (found.updates, "updates")):
+    crossed = [crossing for crossing in log.crossings if crossing.evaluations.count + crossing.updates.count]
+    for crossing in crossed:
+        for above, where in ((crossing.evaluations, "evaluations"), (crossing.updates, "updates")):
             if above.count:
-                over = f"above the {found.name} {found.limit:.0e} (residual up to {above.worst:.1e})"
+                over = f"above the {crossing.name} {crossing.limit:.0e} (residual up to {above.worst:.1e})"
                 yield f"{above.count} of {above.rows} {where} ended {over}: {_steps(above.ranges)}"
     if log.crossings and not crossed:
-        limits = listed([f"the {found.name} {found.limit:.0e}" for found in log.crossings])
+        limits = listed([f"the {crossing.name} {crossing.limit:.0e}" for crossing in log.crossings])
         yield f"the free phase always ended within {limits}"
     if crossed and log.residual is None:
         yield f"it has no residual of the weights of step {log.step}"
@@ -231,8 +231,8 @@ def _params(fidelity: Fidelity) -> Iterator[RenderableType]:
 
 
 def _has_cosines(rule: RuleFidelity) -> bool:
-    found = (*rule.limit_params.values(), *rule.configured_params.values())
-    return any(math.isfinite(measure.cosine) for measure in found)
+    measures = (*rule.limit_params.values(), *rule.configured_params.values())
+    return any(math.isfinite(measure.cosine) for measure in measures)
 
 
 def _cell(rule: RuleFidelity, param: str) -> Text:

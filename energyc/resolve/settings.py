@@ -33,19 +33,19 @@ def layer_symbols(
     spec: ast.Spec, names: Names, reporter: Reporter, preset: str | None, overrides: Mapping[str, object]
 ) -> dict[str, tuple[Real, Span | None]]:
     """The dims and consts that the preset and the overrides set."""
-    found: dict[str, tuple[Real, Span | None]] = {}
+    symbols: dict[str, tuple[Real, Span | None]] = {}
     for pair in preset_pairs(spec, reporter, preset):
         if len(pair.key) == 1:
             value = pair.value.number if isinstance(pair.value, ast.NumberValue) else None
-            _set_symbol(found, names, reporter, pair.path, value, pair.span)
+            _set_symbol(symbols, names, reporter, pair.path, value, pair.span)
     for key, given in overrides.items():
         if "." not in key:
-            _set_symbol(found, names, reporter, key, plain(given), None)
-    return found
+            _set_symbol(symbols, names, reporter, key, plain(given), None)
+    return symbols
 
 
 def _set_symbol(
-    found: dict[str, tuple[Real, Span | None]],
+    symbols: dict[str, tuple[Real, Span | None]],
     names: Names,
     reporter: Reporter,
     key: str,
@@ -64,7 +64,7 @@ def _set_symbol(
             "E0215", said, span, help=did_you_mean(key, known, f"these can be set: {listed(known)}" if known else None)
         )
     elif isinstance(value, Fraction | float):
-        found[key] = (value, span)
+        symbols[key] = (value, span)
     else:
         reporter.error("E0216", f"{entry.with_article} is a number, and `{key}` is set to `{written(value)}`", span)
 
@@ -122,20 +122,20 @@ def layer_settings(
     overrides: Mapping[str, object],
 ) -> Layers:
     """The settings of each block, spec < preset < overrides."""
-    found: Layers = {block: {} for block in BLOCKS}
+    layers: Layers = {block: {} for block in BLOCKS}
     for statement in spec.statements:
         if isinstance(statement, ast.Settings):
             if statement.index is not None:
                 reporter.unsupported("numbered steps of `relax` are not yet supported", statement.index.span)
             for pair in statement.pairs:
-                found[statement.word][pair.path] = Placed(bindings.option(pair.value), pair.span)
+                layers[statement.word][pair.path] = Placed(bindings.option(pair.value), pair.span)
     for path, setting in _outer(spec, bindings, reporter, preset, overrides):
         block, _, key = path.partition(".")
         if block in BLOCKS:
-            found[block][key] = setting
+            layers[block][key] = setting
         else:
             _report_block(reporter, block, setting.span)
-    return found
+    return layers
 
 
 def _outer(

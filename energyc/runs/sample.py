@@ -113,8 +113,8 @@ def _next_logits(
     with torch.no_grad():
         states = net.relax(clamps, steps=steps).states
         logits = net.readout(states, clamps)[model.readout]
-    found: torch.Tensor = logits[0, len(seen) - 1].double().cpu()
-    return found
+    next_logits: torch.Tensor = logits[0, len(seen) - 1].double().cpu()
+    return next_logits
 
 
 def _draw(logits: torch.Tensor, temperature: float, random: torch.Generator) -> int:
