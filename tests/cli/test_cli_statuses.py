@@ -70,7 +70,7 @@ def test_our_bug_is_70_and_says_so(tmp_path: Path, capfd: Capture, monkeypatch: 
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("a wheel came off")
 
-    monkeypatch.setattr("energyc.emit.torch_module", broken)
+    monkeypatch.setattr("energyc.emit.PRINTERS", {"torch": broken})
     path = written(tmp_path)
     done = energyc(capfd, "compile", path, "-o", tmp_path)
     assert done.status == 70
