@@ -122,9 +122,10 @@ def _stops(root: Node, base: ForceField, mode: str | None = None) -> bool:
 
 
 def _term(term: Term, part: ForceField, clock: _Clock) -> Verdict:
-    if term.kind == "energy" and not _stops(term.node, part) and is_gradient_by_construction(term.node, part):
-        return Verdict("conservative", "gradient", potential=term.node)
-    verdict = decide(part, np.random.default_rng(SEED), clock.share())
+    energy = term.node if term.kind == "energy" and not _stops(term.node, part) else None
+    if energy is not None and is_gradient_by_construction(energy, part):
+        return Verdict("conservative", "gradient", potential=energy)
+    verdict = decide(part, np.random.default_rng(SEED), clock.share(), energy)
     if verdict.kind == "not-conservative":
         return replace(verdict, ties=suggest(part, np.random.default_rng(SEED)))
     return verdict

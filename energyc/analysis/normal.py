@@ -143,9 +143,13 @@ class Normaliser:
         return self.expand(node, labels)
 
     def single(self, node: Node, labels: Sequence[int]) -> Monomial:
+        """A node as one atom, with its scale."""
+        return Monomial(Coefficient(self.reading(node).scale), (self.factor_of(node, labels),))
+
+    def factor_of(self, node: Node, labels: Sequence[int]) -> Factor:
+        """A node as one factor, without its scale, at labels for its axes."""
         reading = self.reading(node)
-        places = tuple(labels[k] for k in reading.order)
-        return Monomial(Coefficient(reading.scale), (Factor(reading.atom.number, places, Fraction(1)),))
+        return Factor(reading.atom.number, tuple(labels[k] for k in reading.order), Fraction(1))
 
     def _power(self, node: Map, labels: Sequence[int], exponent: Fraction) -> Monomial:
         """``(lead * base)^p = lead^p * base^p`` where lead is positive or p whole, and lead^p is rational."""
@@ -162,11 +166,22 @@ class Normaliser:
         return Monomial(pulled or ONE, (Factor(atom.number, places, exponent),))
 
     def _plain_base(self, node: Node, labels: Sequence[int]) -> Factor | None:
-        """The base where it is a single atom with nothing before it."""
+        """The base of a power where it is a single atom with nothing before it."""
         if isinstance(node, Add | Einsum) or (isinstance(node, Map) and node.function.exponent is not None):
             return None
         monomial = self.expand(node, labels)[0]
         return monomial.factors[0] if monomial.coefficient == ONE and len(monomial.factors) == 1 else None
+
+    def single_factor(self, node: Node, labels: Sequence[int]) -> Factor | None:
+        """The atom of which a node is a multiple, at labels for the node's axes; None where it is no such."""
+        if isinstance(node, Einsum) and (len(node.operands) != 1 or node.contracted):
+            return None
+        if isinstance(node, Add) or (isinstance(node, Map) and node.function.exponent is not None):
+            return None
+        found = self.expand(node, labels)
+        if len(found) != 1 or len(found[0].factors) != 1 or set(found[0].factors[0].labels) != set(labels):
+            return None
+        return found[0].factors[0]
 
     # ------------------------------------------------------------ sums as wholes
 

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from energyc.analysis.budget import Budget, OverBudget
+from energyc.analysis.continuity import discontinuities
 from energyc.analysis.degree import Degrees
-from energyc.analysis.domain import jumps
 from energyc.analysis.normal import Normaliser
 from energyc.analysis.problem import ForceField, fork, transparent
 from energyc.analysis.sampling import batched, draw
@@ -57,11 +57,11 @@ def recover(field: ForceField, generator: np.random.Generator, seconds: float = 
 def is_potential(field: ForceField, energy: Node, generator: np.random.Generator, seconds: float = SECONDS) -> bool:
     """Whether ``F + dE/dz`` is zero in normal form and at random points, and E is finite there and does not jump."""
     graph = field.graph
-    if jumps([energy], field.states):
-        return False
     slopes = gradient(graph, energy, field.states, frozen=True, strict=False)
     residues = [graph.plus(f, slopes[s]) if s in slopes else f for s, f in zip(field.states, field.roots, strict=True)]
-    return _vanish_in_numbers(field, energy, residues, generator) and _vanish(field, residues, seconds)
+    if not _vanish_in_numbers(field, energy, residues, generator) or discontinuities(field, energy, generator):
+        return False
+    return _vanish(field, residues, seconds)
 
 
 def _vanish(field: ForceField, residues: Sequence[Node], seconds: float) -> bool:

@@ -5,14 +5,17 @@ First with the sums of states left whole, which is cheap and mostly enough, then
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from energyc.analysis.budget import Budget, OverBudget
 from energyc.analysis.canonical import Factor
 from energyc.analysis.certificate import AtomEntry, Certificate, FactorEntry, TermEntry
+from energyc.analysis.domain import jumps
+from energyc.analysis.impulses import with_impulses, without_impulses
 from energyc.analysis.normal import Collected, Normaliser, Sum
-from energyc.analysis.problem import ForceField, fork, linearise
+from energyc.analysis.problem import ForceField, fork, linearise, transparent
+from energyc.analysis.unify import unified
 from energyc.ir import ONE, Input, Node
 
 TERMS = 60_000
@@ -20,30 +23,56 @@ SECONDS = 0.8
 
 
 @dataclass(frozen=True)
+class Stage:
+    """A way to prove: sums of states left whole or not, functions rewritten by fewer, jumps differentiated or not."""
+
+    name: str
+    whole: bool
+    unified: bool = False
+    impulses: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.name}, across jumps" if self.impulses else self.name
+
+
+STAGES = (
+    Stage("sums left whole", True),
+    Stage("multiplied out", False),
+    Stage("functions rewritten", True, unified=True),
+    Stage("functions rewritten and multiplied out", False, unified=True),
+)
+
+
+@dataclass(frozen=True)
 class Attempt:
-    """A certificate, or None with the sentence that says what happened."""
+    """A certificate, or None; ``outcome`` is the sentence that says what happened."""
 
     certificate: Certificate | None
-    said: str
+    outcome: str
 
 
 def prove(field: ForceField, seconds: float = SECONDS) -> list[Attempt]:
-    """One attempt for each stage until one succeeds. The field's graph is left as it is."""
+    """One attempt for each stage until one succeeds, those across jumps first. The field's graph is left as it is."""
     attempts = []
-    for whole, stage in ((True, "sums left whole"), (False, "multiplied out")):
-        attempts.append(_attempt(replace(field, graph=fork(field.graph)), whole, stage, seconds))
+    for stage in _stages(field):
+        attempts.append(_attempt(replace(field, graph=fork(field.graph)), stage, seconds))
         if attempts[-1].certificate:
             break
     return attempts
 
 
-def _attempt(field: ForceField, whole: bool, stage: str, seconds: float) -> Attempt:
+def _stages(field: ForceField) -> Sequence[Stage]:
+    across = [replace(stage, impulses=True) for stage in STAGES] if jumps(field.roots, field.states) else []
+    return [*across, *STAGES]
+
+
+def _attempt(field: ForceField, stage: Stage, seconds: float) -> Attempt:
     try:
-        bilinear = Bilinear.of(field)
+        bilinear = Bilinear.of(field, stage)
         normaliser = Normaliser(
             field.graph,
             Budget(TERMS, seconds),
-            whole=whole,
+            whole=stage.whole,
             directions=frozenset((*bilinear.u, *bilinear.w)),
             symmetric=field.symmetric,
         )
@@ -73,16 +102,23 @@ class Bilinear:
     node: Node
 
     @staticmethod
-    def of(field: ForceField) -> Bilinear:
-        """The bilinear form of a field."""
+    def of(field: ForceField, stage: Stage) -> Bilinear:
+        """The bilinear form of a field, written as a stage wants it."""
         graph = field.graph
-        linear = linearise(field)
+        linear = linearise(_with_impulses(field) if stage.impulses else field)
         u = tuple(graph.input(f"u.{state.name}", "direction", state.dims) for state in field.states)
         terms = []
         for left, moved in zip(u, linear.moved, strict=True):
+            right = without_impulses(graph, moved) if stage.impulses else moved
+            right = unified(graph, right) if stage.unified else right
             axes = range(len(left.dims))
-            terms.append((ONE, graph.einsum(ONE, [(left, axes), (moved, axes)], dict(enumerate(left.dims)), ())))
+            terms.append((ONE, graph.einsum(ONE, [(left, axes), (right, axes)], dict(enumerate(left.dims)), ())))
         return Bilinear(field, u, linear.directions, graph.add(terms, ()))
+
+
+def _with_impulses(field: ForceField) -> ForceField:
+    roots = {state: transparent(field.graph, force) for state, force in field.force.items()}
+    return field.with_force({state: with_impulses(field.graph, root) for state, root in roots.items()})
 
 
 @dataclass(frozen=True)
@@ -116,12 +152,14 @@ def _exchange(normaliser: Normaliser, bilinear: Bilinear) -> Mapping[int, int]:
     return numbers
 
 
-def _certificate(normaliser: Normaliser, bilinear: Bilinear, found: Sum, pairs: list[_Pair], stage: str) -> Certificate:
+def _certificate(
+    normaliser: Normaliser, bilinear: Bilinear, found: Sum, pairs: list[_Pair], stage: Stage
+) -> Certificate:
     atoms = tuple(AtomEntry(a.node, a.order, a.scale, a.symmetries) for a in normaliser.table.atoms)
     terms = tuple(_term(normaliser, term, pair) for term, pair in zip(found.values(), pairs, strict=True))
     left = tuple(normaliser.reading(u).atom.number for u in bilinear.u)
     right = tuple(normaliser.reading(w).atom.number for w in bilinear.w)
-    return Certificate(bilinear.field, bilinear.u, bilinear.w, left, right, atoms, terms, stage)
+    return Certificate(bilinear.field, bilinear.u, bilinear.w, left, right, atoms, terms, stage.impulses)
 
 
 def _term(normaliser: Normaliser, term: Collected, pair: _Pair) -> TermEntry:

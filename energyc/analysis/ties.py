@@ -99,7 +99,9 @@ def _tied(value: Array, tie: Tie) -> Array:
 def _proved(field: ForceField, ties: Sequence[Tie], generator: np.random.Generator, seconds: float) -> bool:
     tied = with_ties(field, ties)
     certificate = prove(tied, seconds)[-1].certificate
-    return certificate is not None and check(certificate, generator) > 0 and not doubts_of(tied)
+    if certificate is None or not check(certificate, tied, generator):
+        return False
+    return not doubts_of(tied, certificate, generator)
 
 
 def with_ties(field: ForceField, ties: Sequence[Tie]) -> ForceField:

@@ -65,6 +65,22 @@ class Witness:
 
 
 @dataclass(frozen=True)
+class LoopWitness:
+    """A closed polygon round which a force does ``work``, known to ``error``; round any it would be 0 of a gradient.
+
+    ``corners`` are the states' values by name, in nested lists, at each corner in order; from the last a straight
+    line leads back to the first. ``sizes``, ``point`` (every other input) and ``dims`` as of a :class:`Witness`.
+    """
+
+    work: float
+    error: float
+    corners: tuple[tuple[tuple[str, object], ...], ...]
+    sizes: tuple[tuple[str, int], ...]
+    point: tuple[tuple[str, object], ...]
+    dims: tuple[tuple[str, int], ...] | None = None
+
+
+@dataclass(frozen=True)
 class Tie:
     """One identification: axis k of ``target`` is axis ``axes[k]`` of ``source``; a symmetry where both are one."""
 
@@ -97,7 +113,7 @@ class Verdict:
 
     kind: Kind
     evidence: Evidence
-    witness: Witness | None = None
+    witness: Witness | LoopWitness | None = None
     certificate: Certificate | None = None
     potential: Node | None = None
     ties: tuple[SuggestedTie, ...] = ()
