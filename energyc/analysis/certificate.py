@@ -54,7 +54,8 @@ class TermEntry:
 class Certificate:
     """A symmetric Jacobian, provable again. ``left`` and ``right`` are the atoms of u and w for each state.
 
-    With ``impulses`` the terms hold the slopes of jumps too, as of a distribution; off the jumps these are zero.
+    With ``impulses`` the terms hold the slopes of jumps too, as of a distribution; off the jumps these are zero. It speaks of all sizes
+    of the dims but those ``pinned`` to one.
     """
 
     field: ForceField
@@ -65,3 +66,4 @@ class Certificate:
     atoms: tuple[AtomEntry, ...]
     terms: tuple[TermEntry, ...]
     impulses: bool = False
+    pinned: tuple[tuple[str, int], ...] = ()

@@ -22,7 +22,7 @@ from energyc.analysis.certificate import AtomEntry, Certificate, FactorEntry, Te
 from energyc.analysis.exact import Evaluation, aligned
 from energyc.analysis.multiprecision import DIGITS, Multiprecision, Number, digits, number
 from energyc.analysis.problem import ForceField
-from energyc.analysis.sizes import small_sizes, work
+from energyc.analysis.sizes import Sizes, small_sizes, work
 from energyc.ir import Input, Map, Node, walk
 
 Array = NDArray[Any]
@@ -51,7 +51,7 @@ def check(certificate: Certificate, field: ForceField, generator: np.random.Gene
     _require(certificate.field.states == field.states, "it is of other states")
     _require(certificate.field.roots == field.roots, "it is of another force")
     check_pairing(certificate)
-    return sum(_check_size(certificate, field, sizes, generator) for sizes in _three_sizes(field))
+    return sum(_check_size(certificate, field, sizes, generator) for sizes in _three_sizes(field, certificate.pinned))
 
 
 # ---------------------------------------------------------------- the pairing
@@ -113,11 +113,11 @@ def _require(holds: bool, otherwise: str) -> None:
 # ---------------------------------------------------------------- the points
 
 
-def _three_sizes(field: ForceField) -> list[dict[str, int]]:
-    """Three different sizes, or as many as are small enough to evaluate."""
+def _three_sizes(field: ForceField, pinned: Sizes) -> list[dict[str, int]]:
+    """Three different sizes, or as many as there are small enough to evaluate, all with those ``pinned``."""
     found: list[dict[str, int]] = []
     for smallest in SIZES:
-        sizes = small_sizes(field.roots, field.sizes, smallest)
+        sizes = {**small_sizes(field.roots, field.sizes, smallest), **dict(pinned)}
         if sizes not in found and (not found or work(field.roots, sizes) <= COST):
             found.append(sizes)
     return found

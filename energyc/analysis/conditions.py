@@ -120,6 +120,11 @@ def linear(expr: IndexExpr, names: Sequence[int]) -> Linear:
     return _atom((expr.op, *parts))
 
 
+def negative(form: Linear) -> Linear:
+    """Minus a linear form."""
+    return _times(form, -1)
+
+
 def _name(expr: IndexExpr) -> str:
     source = expr.args[0]
     assert isinstance(source, Input)

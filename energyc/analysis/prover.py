@@ -15,6 +15,7 @@ from energyc.analysis.domain import jumps
 from energyc.analysis.impulses import with_impulses, without_impulses
 from energyc.analysis.normal import Collected, Normaliser, Sum
 from energyc.analysis.problem import ForceField, fork, linearise, transparent
+from energyc.analysis.sizes import Sizes, pinned_sizes, written_sizes
 from energyc.analysis.unify import unified
 from energyc.ir import ONE, Input, Node
 
@@ -30,9 +31,11 @@ class Stage:
     whole: bool
     unified: bool = False
     impulses: bool = False
+    pinned: Sizes = ()
 
     def __str__(self) -> str:
-        return f"{self.name}, across jumps" if self.impulses else self.name
+        across = ", across jumps" if self.impulses else ""
+        return self.name + across + (f", at {written_sizes(self.pinned)}" if self.pinned else "")
 
 
 STAGES = (
@@ -62,8 +65,10 @@ def prove(field: ForceField, seconds: float = SECONDS) -> list[Attempt]:
 
 
 def _stages(field: ForceField) -> Sequence[Stage]:
-    across = [replace(stage, impulses=True) for stage in STAGES] if jumps(field.roots, field.states) else []
-    return [*across, *STAGES]
+    jumping = jumps(field.roots, field.states)
+    pinned = pinned_sizes(field)
+    at_all_sizes = [*([replace(stage, impulses=True) for stage in STAGES] if jumping else []), *STAGES]
+    return [*at_all_sizes, *(replace(stage, pinned=pinned) for stage in at_all_sizes if pinned and not stage.whole)]
 
 
 def _attempt(field: ForceField, stage: Stage, seconds: float) -> Attempt:
@@ -75,6 +80,7 @@ def _attempt(field: ForceField, stage: Stage, seconds: float) -> Attempt:
             whole=stage.whole,
             directions=frozenset((*bilinear.u, *bilinear.w)),
             symmetric=field.symmetric,
+            pinned=dict(stage.pinned),
         )
         found, _ = normaliser.sum_of(bilinear.node)
         pairs = _mirrored(normaliser, found, bilinear)
@@ -159,7 +165,7 @@ def _certificate(
     terms = tuple(_term(normaliser, term, pair) for term, pair in zip(found.values(), pairs, strict=True))
     left = tuple(normaliser.reading(u).atom.number for u in bilinear.u)
     right = tuple(normaliser.reading(w).atom.number for w in bilinear.w)
-    return Certificate(bilinear.field, bilinear.u, bilinear.w, left, right, atoms, terms, stage.impulses)
+    return Certificate(bilinear.field, bilinear.u, bilinear.w, left, right, atoms, terms, stage.impulses, stage.pinned)
 
 
 def _term(normaliser: Normaliser, term: Collected, pair: _Pair) -> TermEntry:

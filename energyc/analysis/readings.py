@@ -9,9 +9,9 @@ from typing import Any, Protocol
 
 from energyc.analysis.atoms import AtomTable, Body, Reading
 from energyc.analysis.canonical import Factor, Symmetry
-from energyc.analysis.conditions import condition_key, linear
+from energyc.analysis.conditions import linear, negative
 from energyc.analysis.impulses import IMPULSE
-from energyc.ir import Add, Indicator, Input, Map, Node, NoRule, Position, Reduction
+from energyc.ir import Add, IndexExpr, Indicator, Input, Map, Node, NoRule, Position, Reduction
 
 Key = tuple[Any, ...]
 PERMUTATIONS = 24
@@ -33,6 +33,10 @@ class Normalising(Protocol):
 
     def single_factor(self, node: Node, labels: Sequence[int]) -> Factor | None:
         """The atom of which a node is a multiple, at labels for the node's axes; None where it is no such."""
+        ...
+
+    def truth_key(self, condition: IndexExpr, dims: Sequence[str], names: Sequence[int]) -> Key:
+        """A condition's normal form, with axis k called ``names[k]``."""
         ...
 
     def body(self, node: Node) -> Body:
@@ -164,20 +168,27 @@ def _restricted(symmetries: Sequence[Symmetry], rank: int) -> tuple[Symmetry, ..
 
 
 def _condition(normaliser: Normalising, node: Indicator | Position) -> Reading:
-    """Known by the normal form of what it says, in the order of the axes that makes it least."""
-    truth = isinstance(node, Indicator)
-    expr = node.condition if isinstance(node, Indicator) else node.value
-    found = []
-    for order in axis_orders(node.dims, [0] * len(node.dims)):
-        names = [order.index(axis) for axis in range(len(order))]
-        found.append((repr(condition_key(expr, names) if truth else linear(expr, names)), order))
-    said, order = min(found)
+    """Known by the normal form of its value, in the order of the axes that makes it least."""
+    forms = [(order, _value_key(normaliser, node, order)) for order in axis_orders(node.dims, [0] * len(node.dims))]
+    order, form = min(forms, key=lambda each: (repr(each[1]), each[0]))
     place = {axis: k for k, axis in enumerate(order)}
-    symmetries = [(tuple(place[a] for a in turned), 1) for other, turned in found if other == said]
-    kind = "indicator" if truth else "position"
-    key = (kind, tuple(node.dims[k] for k in order), said)
-    more = {"guard": expr.renumbered(place)} if truth else {}
+    opposite = negative(form) if isinstance(node, Position) else None
+    symmetries = [
+        (tuple(place[a] for a in turned), 1 if other == form else -1)
+        for turned, other in forms
+        if other in (form, opposite)
+    ]
+    kind = "indicator" if isinstance(node, Indicator) else "position"
+    key = (kind, tuple(node.dims[k] for k in order), form)
+    more = {"guard": node.condition.renumbered(place)} if isinstance(node, Indicator) else {}
     return Reading(normaliser.table.intern(key, kind, node, order, symmetries, more=more), order)
+
+
+def _value_key(normaliser: Normalising, node: Indicator | Position, order: Sequence[int]) -> Key:
+    names = [order.index(axis) for axis in range(len(order))]
+    if isinstance(node, Indicator):
+        return normaliser.truth_key(node.condition, node.dims, names)
+    return linear(node.value, names)
 
 
 def axis_orders(dims: Sequence[str], roles: Sequence[int]) -> list[tuple[int, ...]]:

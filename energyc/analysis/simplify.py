@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from energyc.analysis.canonical import Factor, arranged_labels
 from energyc.analysis.conditions import FALSE, TRUE, condition_key
@@ -60,6 +60,14 @@ class Context(Protocol):
         """A node as one atom."""
         ...
 
+    def count(self, dim: str) -> Coefficient:
+        """The size of a dim."""
+        ...
+
+    def truth_key(self, condition: IndexExpr, dims: Sequence[str], names: Sequence[int]) -> tuple[Any, ...]:
+        """A condition's normal form, with axis k called ``names[k]``."""
+        ...
+
 
 def simplified(context: Context, monomial: Monomial, free: set[int]) -> Monomial | None:
     """The monomial at rest; None where it is zero."""
@@ -85,7 +93,7 @@ def _recounted(
     after = Monomial(before.coefficient, tuple(factors))
     coefficient = before.coefficient
     for label in sorted(before.labels - after.labels - free - set(gone)):
-        coefficient = coefficient * Coefficient.symbol(context.dims[label])
+        coefficient = coefficient * context.count(context.dims[label])
     return Monomial(coefficient, after.factors)
 
 
@@ -111,7 +119,7 @@ def indicator_factors(context: Context, condition: IndexExpr, labels: Sequence[i
         return None if any(p is None for p in parts) else [f for p in parts if p is not None for f in p]
     places = sorted({labels[k] for k in condition.axes()})
     renumbered = condition.renumbered({k: places.index(labels[k]) for k in condition.axes()})
-    key = condition_key(renumbered, range(len(places)))
+    key = context.truth_key(renumbered, [context.dims[a] for a in places], range(len(places)))
     if key == FALSE:
         return None
     if key == TRUE:

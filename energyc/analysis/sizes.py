@@ -12,10 +12,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from energyc.analysis.conditions import Linear, linear
-from energyc.ir import Einsum, Indicator, Node, walk
+from energyc.analysis.problem import ForceField
+from energyc.ir import Add, Coefficient, Einsum, Indicator, Node, walk
 from energyc.ir.indexing import Affine, IndexExpr
 
 SMALLEST = 3
+#: Of what size dims may be whose conditions are proved at that size alone.
+SMALL = 12
+Sizes = tuple[tuple[str, int], ...]
 #: What one look at a force may cost.
 WORK = 2e7
 
@@ -83,6 +87,33 @@ def work(roots: Iterable[Node], sizes: Mapping[str, int]) -> float:
     """About the multiplications that evaluating nodes takes, with every product formed at once."""
     spaces = (n.labels if isinstance(n, Einsum) else n.dims for n in walk(list(roots)))
     return float(sum(math.prod(sizes[d] for d in dims) for dims in spaces))
+
+
+def pinned_sizes(field: ForceField) -> Sizes:
+    """Dims whose size may decide whether a force is a gradient: one of size 1, and those in numbers and conditions."""
+    nodes = list(walk(field.roots))
+    ones = {d for node in nodes for d in (*node.dims, *_labels(node)) if field.sizes[d] == 1}
+    counted = {name for node in nodes for c in _coefficients(node) for name, _ in c.powers if name in field.sizes}
+    conditions = {d for node in nodes if isinstance(node, Indicator) for d in (*node.dims, *_named(node.condition))}
+    small = {d for d in counted | conditions if field.sizes[d] <= SMALL}
+    return tuple((d, field.sizes[d]) for d in field.sizes if d in ones | small)
+
+
+def _labels(node: Node) -> tuple[str, ...]:
+    return node.labels if isinstance(node, Einsum) else ()
+
+
+def _coefficients(node: Node) -> Iterator[Coefficient]:
+    match node:
+        case Add():
+            yield from (c for c, _ in node.terms)
+        case Einsum():
+            yield node.coefficient
+
+
+def written_sizes(sizes: Iterable[tuple[str, int]]) -> str:
+    """``N = 3, D = 2``."""
+    return ", ".join(f"{dim} = {size}" for dim, size in sizes)
 
 
 def _joined(sets: Iterable[set[str]]) -> set[str]:
