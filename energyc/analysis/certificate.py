@@ -54,8 +54,8 @@ class TermEntry:
 class Certificate:
     """A symmetric Jacobian, provable again. ``left`` and ``right`` are the atoms of u and w for each state.
 
-    With ``impulses`` the terms hold the slopes of jumps too, as of a distribution; off the jumps these are zero. It speaks of all sizes
-    of the dims but those ``pinned`` to one.
+    With ``impulses`` the terms hold the slopes of jumps too, as of a distribution; off the jumps these are zero. It
+    speaks of all sizes of the dims but those ``pinned`` to one.
     """
 
     field: ForceField

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from energyc.analysis.budget import Budget, OverBudget
 from energyc.analysis.certificate import Certificate
 from energyc.analysis.checker import check
 from energyc.analysis.continuity import discontinuities
-from energyc.analysis.domain import Pole, Signs, jumps, poles
+from energyc.analysis.domain import Pole, Signs, is_elementwise, jumps, poles
 from energyc.analysis.loops import Circulation, find_circulation
 from energyc.analysis.normal import Normaliser
 from energyc.analysis.potential import recover
@@ -19,9 +20,34 @@ from energyc.analysis.prover import SECONDS, TERMS, prove
 from energyc.analysis.sampling import draw
 from energyc.analysis.singular import Surroundings, infinite_at
 from energyc.analysis.sizes import small_sizes
+from energyc.analysis.surfaces import Surfaces, along_the_set, moves_on_a_surface, without_normal_parts
 from energyc.analysis.verdict import Verdict
 from energyc.analysis.witness import find_witness, search_sizes, sizes_count
 from energyc.ir import Node
+
+ON_SET = "what is normal to the set of the states does no work"
+
+
+def decide_on_set(
+    field: ForceField, surfaces: Surfaces, generator: np.random.Generator, seconds: float = SECONDS
+) -> Verdict:
+    """The verdict on a field whose states are kept on surfaces: along the set, where that says more than in all space.
+
+    Raises CertificateError: our bug.
+    """
+    verdict = decide(field, generator, seconds)
+    if verdict.kind == "conservative" or not moves_on_a_surface(field, surfaces):
+        return verdict
+    tangential = without_normal_parts(field, surfaces)
+    on_set = decide(tangential, generator, seconds) if tangential.force != field.force else verdict
+    if on_set.kind != "conservative":
+        on_set = decide(along_the_set(field, surfaces), generator, seconds)
+    if on_set.kind == "conservative":
+        return replace(on_set, potential=None, tried=(*on_set.tried, ON_SET), on_set=True)
+    if on_set.kind == "undecided" and verdict.kind == "not-conservative":
+        tried = ("off the set of its states the Jacobian is not symmetric", *on_set.tried)
+        return Verdict("undecided", "none", tried=tried)
+    return verdict
 
 
 def decide(
@@ -82,6 +108,8 @@ def _unrefuted(
 
 def doubts_of(field: ForceField, certificate: Certificate, generator: np.random.Generator) -> list[str]:
     """Why a symmetric Jacobian would not be enough for a gradient; empty where it is."""
+    if is_elementwise(field):
+        return []
     roots = [transparent(field.graph, root) for root in field.roots]
     found = poles(roots, field.states, Signs(field.values, field.ranges))
     if found and all(pole.plane for pole in found) and _separate(field, found, generator):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from energyc.analysis.problem import Bounds
+from energyc.analysis.problem import Bounds, ForceField
 from energyc.analysis.singular import is_singular
 from energyc.calculus import depends
 from energyc.ir import Add, ArgMax, Coefficient, Einsum, Function, Input, Map, Node, Stop, walk
@@ -78,7 +78,7 @@ def _name(function: Function) -> str:
 
 def _harmless(node: Map, moving: Collection[Node], signs: Signs) -> bool:
     """Of something positive everywhere, or affine and taken where it is positive alone: a half space is convex."""
-    if signs.of(node.argument):
+    if signs.positive(node.argument):
         return True
     exponent = node.function.exponent
     one_sided = node.function.slope is None and (exponent is None or exponent.denominator != 1)
@@ -100,23 +100,46 @@ def _affine(root: Node, moving: Collection[Node]) -> bool:
     return True
 
 
+def is_elementwise(field: ForceField) -> bool:
+    """Whether each element of a force depends on the same element of its state alone, so that it has an integral."""
+    return all(_own_element(field, state, root) for state, root in zip(field.states, field.roots, strict=True))
+
+
+def _own_element(field: ForceField, state: Input, root: Node) -> bool:
+    moving = depends([root], set(field.states))
+    return all(_keeps_elements(node, state, moving) for node in walk([root]) if node in moving)
+
+
+def _keeps_elements(node: Node, state: Input, moving: Collection[Node]) -> bool:
+    match node:
+        case Input():
+            return node is state
+        case Einsum():
+            return node.dims == state.dims and all(o.axes == node.out for o in node.operands if o.node in moving)
+        case Map():
+            return node.function.slope is None
+        case Add() | Stop():
+            return True
+    return False
+
+
 @dataclass
 class Signs:
     """What is known of the sign of nodes: 2 positive, 1 not negative, 0 nothing.
 
-    ``of`` gives 1 where a node is positive, else 0.
+    ``positive`` is whether a node is so in every element.
     """
 
     values: Mapping[str, float]
     ranges: Mapping[Input, Bounds] = field(default_factory=dict)
     _known: dict[Node, int] = field(default_factory=dict)
 
-    def of(self, root: Node) -> int:
-        """1 where a node is positive in every element, else 0."""
+    def positive(self, root: Node) -> bool:
+        """Whether a node is positive in every element."""
         for node in walk([root]):
             if node not in self._known:
                 self._known[node] = self._level(node)
-        return int(self._known[root] == 2)
+        return self._known[root] == 2
 
     def _level(self, node: Node) -> int:
         match node:

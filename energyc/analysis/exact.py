@@ -182,9 +182,10 @@ class Evaluation:
 
     def __call__(self, root: Node) -> Numbers:
         """The numbers of a node, in its dims. Raises NoEnclosure where they cannot be had."""
-        for node in walk([root]):
-            if node not in self.done:
-                self.done[node] = self._of(node)
+        with np.errstate(all="ignore"):
+            for node in walk([root]):
+                if node not in self.done:
+                    self.done[node] = self._of(node)
         return self.done[root]
 
     def _of(self, node: Node) -> Numbers:

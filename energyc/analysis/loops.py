@@ -19,13 +19,12 @@ from energyc.analysis.multiprecision import Multiprecision
 from energyc.analysis.problem import ForceField, fork, transparent
 from energyc.analysis.quadrature import Work, work_round
 from energyc.analysis.sampling import Array, draw
-from energyc.analysis.singular import Surroundings, singularities, zeros
+from energyc.analysis.singular import Surroundings, arguments, singularities, zeros
 from energyc.analysis.sizes import WORK, work
 from energyc.analysis.verdict import LoopWitness
-from energyc.calculus import depends
-from energyc.ir import Input, LogSumExp, Map, Node, Softmax, walk
+from energyc.ir import Input, Node
 
-RADII = (0.25, 1.0, 4.0, 16.0)
+RADII = (0.25, 1.0, 4.0, 16.0, 64.0)
 CORNERS = 6
 #: Work below this share of what the force does along the polygon, signs aside, is no work.
 LEAST = 1e-6
@@ -157,42 +156,35 @@ def _floats_tell(around: Surroundings, polygon: Array, share: float) -> bool:
 
 def _with_breaks(around: Surroundings, polygon: Array) -> Array:
     """The polygon with further corners on its edges: at zeros of functions' arguments, and graded towards them."""
-    arguments = _arguments(around.field)
+    functions = arguments(around.field)
     corners = []
     for start, end in zip(polygon, np.roll(polygon, -1, axis=0), strict=True):
-        cuts = _breaks(around, arguments, start, end)
+        cuts = _breaks(around, functions, start, end)
         corners.append(start + np.outer(cuts, end - start))
     return np.concatenate(corners)
 
 
-def _arguments(field: ForceField) -> list[Node]:
-    """What scalar functions and softmaxes are taken of, below the force."""
-    moving = depends(field.roots, set(field.states))
-    inner = (n.argument for n in walk(field.roots) if isinstance(n, Map | Softmax | LogSumExp) and n in moving)
-    return list(dict.fromkeys(inner))
-
-
-def _breaks(around: Surroundings, arguments: Sequence[Node], start: Array, end: Array) -> Array:
+def _breaks(around: Surroundings, functions: Sequence[Node], start: Array, end: Array) -> Array:
     """Places in [0, 1) of an edge to begin intervals at, graded towards its ends and towards zeros of arguments."""
     grid, steps = np.linspace(0, 1, 65), 2.0 ** -np.arange(3, GRADES, 2)
     cuts = {0.0, *steps.tolist(), *(1 - steps).tolist()}
-    if arguments:
-        values = np.concatenate(around.values(arguments, start + np.outer(grid, end - start)), axis=1)
+    if functions:
+        values = np.concatenate(around.values(functions, start + np.outer(grid, end - start)), axis=1)
         turns = np.unique(np.argwhere((values[:-1] > 0) != (values[1:] > 0))[:, 0])
         for k in turns[:12]:
             column = int(np.argmax((values[k] > 0) != (values[k + 1] > 0)))
-            cut = _zero_between(around, arguments, column, start, end, float(grid[k]), float(grid[k + 1]))
+            cut = _zero_between(around, functions, column, start, end, float(grid[k]), float(grid[k + 1]))
             cuts.update(float(t) for t in [cut, *(cut - steps), *(cut + steps)] if 0 < t < 1)
     return np.array(sorted(cuts))
 
 
 def _zero_between(
-    around: Surroundings, arguments: Sequence[Node], column: int, start: Array, end: Array, low: float, high: float
+    around: Surroundings, functions: Sequence[Node], column: int, start: Array, end: Array, low: float, high: float
 ) -> float:
     """Where between two places an argument changes sign, to a float's precision."""
     for _ in range(16):
         places = np.linspace(low, high, 17)
-        values = np.concatenate(around.values(arguments, start + np.outer(places, end - start)), axis=1)[:, column]
+        values = np.concatenate(around.values(functions, start + np.outer(places, end - start)), axis=1)[:, column]
         turn = int(np.argmax((values[:-1] > 0) != (values[1:] > 0)))
         low, high = float(places[turn]), float(places[turn + 1])
     return (low + high) / 2

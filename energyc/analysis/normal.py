@@ -141,7 +141,9 @@ class Normaliser:
         match node:
             case Add():
                 return [
-                    Monomial(self._exact(c) * m.coefficient, m.factors) for c, n in node.terms for m in self.expand(n, labels)
+                    Monomial(self._exact(c) * m.coefficient, m.factors)
+                    for c, n in node.terms
+                    for m in self.expand(n, labels)
                 ]
             case Einsum():
                 return self._einsum(node, labels)

@@ -12,7 +12,7 @@ from energyc.analysis.problem import ForceField
 from energyc.analysis.sampling import Array, Point, batched
 from energyc.calculus import depends
 from energyc.calculus.substitute import lift
-from energyc.ir import Graph, Input, Map, Node, walk
+from energyc.ir import Graph, Input, LogSumExp, Map, Node, Softmax, walk
 from energyc.ir.interpreter import evaluate
 
 Kind = Literal["kink", "jump", "pole"]
@@ -216,14 +216,21 @@ def _grows(around: Surroundings, vector: Array, direction: Array) -> bool:
     return False
 
 
-def signed_points(around: Surroundings, found: Sequence[Singularity], generator: np.random.Generator) -> list[Array]:
-    """Vectors on both sides of a zero of each argument that has one sign alone at the start and at those before."""
+def arguments(field: ForceField) -> list[Node]:
+    """What scalar functions and softmaxes below a force are taken of, where that depends on the states."""
+    moving = depends(field.roots, set(field.states))
+    inner = (n.argument for n in walk(field.roots) if isinstance(n, Map | Softmax | LogSumExp) and n in moving)
+    return list(dict.fromkeys(inner))
+
+
+def signed_points(around: Surroundings, functions: Sequence[Node], generator: np.random.Generator) -> list[Array]:
+    """Vectors on both sides of a zero of each node that has one sign alone at the start and at those before."""
     points = [around.start]
-    for one in found:
-        (values,) = around.values([one.argument], np.stack(points))
+    for node in functions:
+        (values,) = around.values([node], np.stack(points))
         if len(np.unique(values > 0)) == 2:
             continue
-        places, directions = crossings(around, one.argument, generator, 4)
+        places, directions = crossings(around, node, generator, 4)
         for zero, direction in zip(places[:1], directions[:1], strict=True):
             points += [around.inside(zero + direction / 2), around.inside(zero - direction / 2)]
     return points[1:]

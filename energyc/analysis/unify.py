@@ -66,7 +66,55 @@ def _power(graph: Graph, u: Node, exponent: Fraction) -> Node:
     inner = u.function.exponent if isinstance(u, Map) else None
     if isinstance(u, Map) and inner is not None and inner.denominator != 1:
         return graph.power(u.argument, inner * exponent)
-    return graph.power(u, exponent)
+    base = _denominator(u) if isinstance(u, Add) and exponent.denominator == 1 and exponent < 0 else None
+    if base is None or not isinstance(u, Add):
+        return graph.power(u, exponent)
+    degree = max(_degree(term, base) for _, term in u.terms)
+    cleared = graph.add([(c, _cleared(graph, term, base, degree)) for c, term in u.terms], u.dims)
+    return graph.product(graph.power(base, -degree * exponent), graph.power(cleared, exponent))
+
+
+def _denominator(u: Add) -> Node | None:
+    """What a term of a sum is divided by: ``1 + (x/y)^2 = (y^2 + x^2) / y^2``."""
+    found = (node.argument for _, term in u.terms for node in _divisors(term))
+    return next((node for node in found if node.dims == u.dims), None)
+
+
+def _divisors(term: Node) -> list[Map]:
+    """The factors of a term that are negative integer powers."""
+    nodes = (o.node for o in _factors(term))
+    return [n for n in nodes if n.dims == term.dims and isinstance(n, Map) and _negative_integer(n.function.exponent)]
+
+
+def _factors(term: Node) -> list[Operand]:
+    """The factors of an elementwise product, products inside of it taken apart, by the axes of the whole."""
+    axes = tuple(range(len(term.dims)))
+    if not isinstance(term, Einsum) or term.contracted or term.coefficient != ONE or term.out != axes:
+        return [Operand(term, axes)]
+    found: list[Operand] = []
+    for operand in term.operands:
+        found += _factors(operand.node) if operand.axes == axes else [operand]
+    return found
+
+
+def _negative_integer(exponent: Fraction | None) -> bool:
+    return exponent is not None and exponent.denominator == 1 and exponent < 0
+
+
+def _degree(term: Node, base: Node) -> Fraction:
+    """How often a term is divided by a base."""
+    return sum(
+        (-n.function.exponent for n in _divisors(term) if n.argument is base and n.function.exponent), Fraction(0)
+    )
+
+
+def _cleared(graph: Graph, term: Node, base: Node, degree: Fraction) -> Node:
+    """A term times a power of what it is divided by."""
+    gone = {n for n in _divisors(term) if n.argument is base}
+    factor = graph.power(base, degree - _degree(term, base))
+    factors = [(o.node, o.axes) for o in _factors(term) if o.node not in gone]
+    axes = range(len(term.dims))
+    return graph.einsum(ONE, [*factors, (factor, axes)], dict(enumerate(term.dims)), axes)
 
 
 def _exponential(graph: Graph, u: Node) -> Node:

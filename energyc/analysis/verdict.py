@@ -108,7 +108,8 @@ class SuggestedTie:
 class Verdict:
     """Whether a force is minus the gradient of something. ``potential`` is an energy E with F = -dE/dz.
 
-    ``tried`` says in sentences what was done, of use above all where the answer is undecided.
+    ``tried`` says in sentences what was done, of use above all where the answer is undecided. ``on_set``: it is one
+    along the set that the states are kept on, though not in all space; ``pinned``: it is proved at these sizes alone.
     """
 
     kind: Kind
@@ -118,3 +119,9 @@ class Verdict:
     potential: Node | None = None
     ties: tuple[SuggestedTie, ...] = ()
     tried: tuple[str, ...] = ()
+    on_set: bool = False
+
+    @property
+    def pinned(self) -> tuple[tuple[str, int], ...]:
+        """The sizes that a proof speaks of alone; empty where it holds at all sizes."""
+        return self.certificate.pinned if self.certificate is not None and self.evidence == "proof" else ()

@@ -17,7 +17,7 @@ from energyc.analysis.instances import instance, settable, used_dims
 from energyc.analysis.intervals import Interval, NoEnclosure
 from energyc.analysis.problem import ForceField, Linearised, linearise
 from energyc.analysis.sampling import GRAIN, Point, batched, both_ways, directions, draw
-from energyc.analysis.singular import Surroundings, signed_points, singularities
+from energyc.analysis.singular import Surroundings, arguments, signed_points
 from energyc.analysis.sizes import WORK, small_sizes, work
 from energyc.analysis.verdict import Enclosure, Place, Witness
 from energyc.calculus import depends
@@ -98,10 +98,10 @@ def _far(field: ForceField, sizes: Mapping[str, int], generator: np.random.Gener
 
 
 def _beyond_kinks(field: ForceField, sizes: Mapping[str, int], generator: np.random.Generator) -> Iterator[Point]:
-    """Points at which the argument of a kink, a jump or a pole has the sign that it had not elsewhere."""
+    """Points at which the argument of a function has the sign that it had not elsewhere."""
     point = draw(field, sizes, generator)
     around = Surroundings(field, sizes, point)
-    for vector in signed_points(around, singularities(field.graph, field.roots, field.states), generator):
+    for vector in signed_points(around, arguments(field), generator):
         yield {**point, **around.states_of(np.round(vector * GRAIN) / GRAIN)}
 
 

@@ -126,6 +126,80 @@ def test_a_witness_at_small_sizes_holds_at_the_specs() -> None:
     assert found["class"] == "not-conservative" and found["witness"]["load"]["dims"].keys() == {"N", "D"}
 
 
+# ---------------------------------------------------------------- sets
+
+ON_A_SET = """network kept
+dim K = 3
+clamp x[K]
+param W[K,K] ~ normal(0.5), a[K] ~ normal(0.5)
+state p[K] in {kind}[K]
+start p[k] = 1/2
+energy e = 1/2*sum[k](p[k]^2) - sum[j,k](x[j]*W[j,k]*p[k])
+force f on p[k] = {force}
+readout out[k] = p[k]
+cost c = sum[k](p[k]^2)
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "force", "expected"),
+    [
+        ("simplex", "sum[m](a[m]*p[m])", "conservative"),
+        ("sphere", "p[k]*sum[m](a[m]*p[m])", "conservative"),
+        ("sphere", "p[k]*sum[m](a[m]*p[m]^3) - tanh(p[k])", "conservative"),
+        ("simplex", "p[k]*sum[m](a[m]*p[m])", "not-conservative"),
+        ("sphere", "sum[m](a[m]*p[m])", "not-conservative"),
+        ("sphere", "sum[m](W[k,m]*p[m]) + 0*a[k]", "not-conservative"),
+        ("simplex", "sum[m](W[k,m]*p[m]) + 0*a[k]", "not-conservative"),
+    ],
+)
+def test_what_is_normal_to_a_set_does_no_work(kind: str, force: str, expected: str) -> None:
+    report = energyc.check(ON_A_SET.format(kind=kind, force=force)).to_json()
+    assert report["class"] == expected
+    (term,) = (term for term in report["terms"] if term["name"] == "f")
+    assert term.get("on_set", False) == (expected == "conservative")
+
+
+# ---------------------------------------------------------------- what was undecided
+
+
+@pytest.mark.parametrize(
+    ("f", "g"),
+    [
+        ("sqrt(1 + y^2)", "x*y/sqrt(1 + y^2)"),
+        ("silu(y)", "x*(sigmoid(y) + y*sigmoid(y)*(1 - sigmoid(y)))"),
+        ("relu(y) - 0.1*relu(-y)", "x*(relu'(y) + 0.1*relu'(-y))"),
+        ("(relu'(x) - relu'(x - 1))*(relu(y) - relu(y - 1))", "(relu(x) - relu(x - 1))*(relu'(y) - relu'(y - 1))"),
+        ("y/(1 + abs(y))", "x/(1 + abs(y)) - x*y*abs'(y)/(1 + abs(y))^2"),
+        ("exp(x + y)", "exp(x)*exp(y)"),
+    ],
+)
+def test_gradients_across_kinks_and_by_other_names_are_proved(f: str, g: str) -> None:
+    assert of_forces(f, g)["class"] == "conservative"
+
+
+@pytest.mark.parametrize(
+    ("dims", "params", "force", "sizes"),
+    [
+        ("N = 4, D = 2", "A[D,D]", "sum[m](exp(-abs(n - m))*z[m,d]) + 0*A[d,d]", {}),
+        ("N = 4, D = 2", "A[D,D]", "sum[m](exp(-(n - m)^2)*z[m,d]) + 0*A[d,d]", {}),
+        ("N = 1, D = 2", "A[N,N]", "sum[m](A[n,m]*z[m,d])", {"N": 1}),
+        ("N = 3, D = 2", "A[D,D]", "sum[m | m <= n + 2](z[m,d]) + 0*A[d,d]", {"N": 3}),
+        ("N = 4, D = 2", "A[D,D]", "(N - 4)*sum[e](A[d,e]*z[n,e])", {"N": 4}),
+        (
+            "N = 4, D = 3",
+            "A[D,D]",
+            "sum[m | m != n]((z[n,d] - z[m,d])*(sum[e]((z[n,e] - z[m,e])^2))^(-3/2)) + 0*A[d,d]",
+            {},
+        ),
+    ],
+)
+def test_a_proof_says_at_which_sizes_it_holds(dims: str, params: str, force: str, sizes: dict[str, int]) -> None:
+    report = energyc.check(TOKENS.format(dims=dims, params=params, force=force)).to_json()
+    (term,) = (term for term in report["terms"] if term["name"] == "f")
+    assert (term["class"], term.get("sizes", {})) == ("conservative", sizes)
+
+
 # ---------------------------------------------------------------- quadrature
 
 
