@@ -26,6 +26,8 @@ from energyc.ir import Input, Node
 
 RADII = (0.25, 1.0, 4.0, 16.0, 64.0)
 CORNERS = 6
+#: How many forces the quadrature of a polygon begins with.
+EVALUATIONS = 450
 #: Work below this share of what the force does along the polygon, signs aside, is no work.
 LEAST = 1e-6
 #: How far the two quadratures may be apart, in that share.
@@ -58,9 +60,11 @@ def find_circulation(
     looked_at = 0
     for size in sizes:
         around = Surroundings(field, size, draw(field, size, generator))
-        if around.length < 2 or work(field.roots, size) * 2000 > 20 * WORK:
+        affordable = int(WORK / (EVALUATIONS * work(field.roots, size)))
+        if around.length < 2 or not affordable:
             continue
         polygons = list(_polygons(around, generator, centres))
+        polygons = [polygons[k] for k in generator.permutation(len(polygons))[:affordable]]
         found = work_round(polygons, _chunked(around))
         looked_at += int(np.sum(_reliable(found)))
         for k in np.argsort(-np.abs(found.total) / np.maximum(found.size, 1e-300)):

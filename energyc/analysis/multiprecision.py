@@ -25,6 +25,8 @@ Array = NDArray[Any]
 DIGITS = 120
 _mp = mpmath.MPContext()
 _mp.dps = DIGITS
+#: What is left of numbers that cancel is smaller than this.
+NOISE = 1e-60
 Number = Any  # an mpmath number of this context
 
 
@@ -110,6 +112,13 @@ def _positive(function: Callable[[Number], Number]) -> Callable[[Number], Number
     return rule
 
 
+def _clear_of_zero(x: Number) -> Number:
+    """A number whose sign is no accident of rounding. Raises NoEnclosure where it may be."""
+    if x != 0 and abs(x) < NOISE:
+        raise NoEnclosure("at a jump")
+    return x
+
+
 def _sigmoid(x: Number) -> Number:
     return 1 / (1 + _mp.exp(-x))
 
@@ -146,14 +155,14 @@ _FUNCTIONS: Mapping[str, Callable[[Number], Number]] = MappingProxyType(
         "log": _positive(_mp.log),
         "sqrt": _positive(_mp.sqrt),
         "abs": abs,
-        "sign": _mp.sign,
+        "sign": lambda x: _mp.sign(_clear_of_zero(x)),
         "sin": _mp.sin,
         "cos": _mp.cos,
         "tanh": _mp.tanh,
         "sigmoid": _sigmoid,
         "logsigmoid": lambda x: -_mp.log(1 + _mp.exp(-x)),
         "relu": lambda x: x if x > 0 else number(0),
-        "step": lambda x: number(1 if x > 0 else 0),
+        "step": lambda x: number(1 if _clear_of_zero(x) > 0 else 0),
         "softplus": lambda x: _mp.log(1 + _mp.exp(x)),
         "silu": lambda x: x * _sigmoid(x),
         "silu_slope": lambda x: _sigmoid(x) * (1 + x * _sigmoid(-x)),

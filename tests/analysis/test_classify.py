@@ -15,6 +15,7 @@ from energyc.analysis.classify import classify
 from energyc.analysis.decide import decide
 from energyc.analysis.problem import ForceField
 from energyc.analysis.rules import admissible
+from energyc.analysis.surfaces import Surfaces
 from energyc.analysis.verdict import LoopWitness, Verdict
 from energyc.analysis.witness_data import witness_data
 from energyc.calculus import gradient
@@ -141,12 +142,12 @@ def test_an_undecided_term_decides_beside_two_that_are_a_gradient() -> None:
 
 
 def test_what_is_proved_in_parts_is_proved(monkeypatch: pytest.MonkeyPatch) -> None:
-    def short(field: ForceField, generator: np.random.Generator, seconds: float) -> Verdict:
+    def short(field: ForceField, surfaces: Surfaces, generator: np.random.Generator, seconds: float) -> Verdict:
         found = decide(field, generator, seconds)
         whole = {"A", "B"} <= {node.name for node in field.inputs}
         return Verdict("undecided", "none", tried=("too little time",)) if whole else found
 
-    monkeypatch.setattr("energyc.analysis.together.decide", short)
+    monkeypatch.setattr("energyc.analysis.together.decide_on_set", short)
     found = classify(network(halves() + halves("B", "ask", "answer", "q")))
     assert found.kind == "conservative" and found.unproved == ()
     assert found.whole is not None and found.whole.evidence == "proof" and found.whole.potential is not None
