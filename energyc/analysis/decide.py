@@ -59,12 +59,12 @@ def decide(
     """
     search = find_witness(field, generator)
     if search.witness:
-        return Verdict("not-conservative", "witness", witness=search.witness, tried=(search.seen,))
+        return Verdict("not-conservative", "witness", witness=search.witness, tried=(search.outcome,))
     if energy is not None:
         return _of_energy(field, energy, generator)
     attempts = prove(field, seconds)
     certificate = attempts[-1].certificate
-    tried = (search.seen, *(a.outcome for a in attempts))
+    tried = (search.outcome, *(a.outcome for a in attempts))
     if certificate is not None and not check(certificate, field, generator):
         certificate, tried = None, (*tried, "the proof could not be checked: no finite point was found")
     circulation = _circulation(field, generator)

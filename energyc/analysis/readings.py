@@ -196,13 +196,15 @@ def axis_orders(dims: Sequence[str], roles: Sequence[int]) -> list[tuple[int, ..
     kinds = [(role, dim) for role, dim in zip(roles, dims, strict=True)]
     ranked = sorted(range(len(kinds)), key=lambda k: kinds[k])
     groups = [list(group) for _, group in groupby(ranked, key=lambda k: kinds[k])]
-    found = list(islice(_joined(groups), PERMUTATIONS + 1))
+    found = list(islice(_orders_of_groups(groups), PERMUTATIONS + 1))
     return found if len(found) <= PERMUTATIONS else found[:1]
 
 
-def _joined(groups: Sequence[Sequence[int]]) -> Iterator[tuple[int, ...]]:
-    return (tuple(a for part in parts for a in part) for parts in product(*(list(_few(group)) for group in groups)))
+def _orders_of_groups(groups: Sequence[Sequence[int]]) -> Iterator[tuple[int, ...]]:
+    """The groups one after the other, each in all of its orders."""
+    choices = product(*(list(_first_permutations(group)) for group in groups))
+    return (tuple(axis for part in parts for axis in part) for parts in choices)
 
 
-def _few(group: Sequence[int]) -> Iterator[tuple[int, ...]]:
+def _first_permutations(group: Sequence[int]) -> Iterator[tuple[int, ...]]:
     return islice(permutations(group), PERMUTATIONS + 1)

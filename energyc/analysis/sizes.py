@@ -55,7 +55,7 @@ class Limits:
         """Those of nodes."""
         indicators = [n for n in walk(list(roots)) if isinstance(n, Indicator)]
         windows = tuple(w for n in indicators for w in _windows(n, sizes))
-        rigid, pinned = (frozenset(_joined(map(kind, indicators))) for kind in (_rigid, _pinned))
+        rigid, pinned = (frozenset(_union(map(kind, indicators))) for kind in (_rigid, _pinned))
         return Limits(windows, rigid, pinned, _spans(indicators))
 
     @property
@@ -116,7 +116,7 @@ def written_sizes(sizes: Iterable[tuple[str, int]]) -> str:
     return ", ".join(f"{dim} = {size}" for dim, size in sizes)
 
 
-def _joined(sets: Iterable[set[str]]) -> set[str]:
+def _union(sets: Iterable[set[str]]) -> set[str]:
     return set().union(*sets)
 
 

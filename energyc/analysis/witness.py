@@ -36,10 +36,10 @@ CLOSE = 1e-10
 
 @dataclass(frozen=True)
 class Search:
-    """A witness, or None with ``seen``: how symmetric the Jacobians were that were looked at."""
+    """A witness, or None with ``outcome``: how symmetric the Jacobians were that were looked at."""
 
     witness: Witness | None
-    seen: str
+    outcome: str
 
 
 @dataclass(frozen=True)
