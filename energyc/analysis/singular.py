@@ -20,6 +20,7 @@ Kind = Literal["kink", "jump", "pole"]
 PLACES = np.concatenate([-(2.0 ** np.arange(8, -6, -1)), [0.0], 2.0 ** np.arange(-5, 9)])
 HALVINGS = 60
 DESCENTS = 24
+MOST_POINTS = 12
 #: Below this, relative to where the descent began, an argument counts as zero.
 ZERO = 1e-12
 
@@ -224,7 +225,10 @@ def arguments(field: ForceField) -> list[Node]:
 
 
 def signed_points(around: Surroundings, functions: Sequence[Node], generator: np.random.Generator) -> list[Array]:
-    """Vectors on both sides of a zero of each node that has one sign alone at the start and at those before."""
+    """Vectors on both sides of a zero of each node that has one sign alone at the start and at those before.
+
+    Of a node that only touches zero, as ``(x - 30)^2`` does, one near there.
+    """
     points = [around.start]
     for node in functions:
         (values,) = around.values([node], np.stack(points))
@@ -233,4 +237,6 @@ def signed_points(around: Surroundings, functions: Sequence[Node], generator: np
         places, directions = crossings(around, node, generator, 4)
         for zero, direction in zip(places[:1], directions[:1], strict=True):
             points += [around.inside(zero + direction / 2), around.inside(zero - direction / 2)]
+        if not len(places) and len(points) < MOST_POINTS and (zero := _bottom(around, node, generator)) is not None:
+            points.append(around.inside(zero + generator.standard_normal(around.length) / 2))
     return points[1:]
