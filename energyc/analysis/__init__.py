@@ -3,5 +3,5 @@
 It works on graphs, with exact fractions, intervals and NumPy; it neither generates nor runs a module.
 
 Imports: ``calculus``, ``diagnostics``, ``functions``, ``ir``, ``notation``, ``resolve``, ``rules``; libraries:
-``numpy``.
+``mpmath``, ``numpy``.
 """

@@ -8,7 +8,7 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
 
-from energyc.analysis.canonical import Symmetry
+from energyc.analysis.canonical import Factor, Symmetry
 from energyc.ir import IndexExpr, Node
 
 Key = tuple[Any, ...]
@@ -19,7 +19,8 @@ class Atom:
     """A tensor: a node divided by ``scale``, its axes taken in ``order`` (axis k is the node's axis ``order[k]``).
 
     Of a softmax ``reduced`` are the axes along which it sums to one and ``guard`` the condition on its axes; of an
-    indicator ``guard`` is the condition itself. ``argument`` is the key of what a scalar function is applied to.
+    indicator ``guard`` is the condition itself. ``argument`` is the key of what a scalar function is applied to, and
+    ``base`` the same as a factor, its labels axes of the atom, where it is a single atom.
     """
 
     number: int
@@ -31,6 +32,7 @@ class Atom:
     reduced: tuple[int, ...] = ()
     guard: IndexExpr | None = None
     argument: Key | None = None
+    base: Factor | None = None
 
     @property
     def dims(self) -> tuple[str, ...]:

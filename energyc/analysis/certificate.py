@@ -52,7 +52,11 @@ class TermEntry:
 
 @dataclass(frozen=True)
 class Certificate:
-    """A symmetric Jacobian, provable again. ``left`` and ``right`` are the atoms of u and w for each state."""
+    """A symmetric Jacobian, provable again. ``left`` and ``right`` are the atoms of u and w for each state.
+
+    With ``impulses`` the terms hold the slopes of jumps too, as of a distribution; off the jumps these are zero. It
+    speaks of all sizes of the dims but those ``pinned`` to one.
+    """
 
     field: ForceField
     u: tuple[Input, ...]
@@ -61,4 +65,5 @@ class Certificate:
     right: tuple[int, ...]
     atoms: tuple[AtomEntry, ...]
     terms: tuple[TermEntry, ...]
-    stage: str
+    impulses: bool = False
+    pinned: tuple[tuple[str, int], ...] = ()

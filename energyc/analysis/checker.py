@@ -1,15 +1,17 @@
-"""Checks a certificate without the prover: the pairing symbol by symbol, everything else by numbers.
+"""Checks a certificate without the prover: the pairing symbol by symbol, everything else by numbers of many digits.
 
-It shares no code with what made the certificate but the graph, its interpreter and forward mode, and forward mode it
-compares with differences. What it finds wrong, where intervals show that floats can tell, is a bug of the compiler,
-never of a spec.
+It shares with what made the certificate the graph and what its nodes mean, and nothing else: J is taken by differences
+of the force, points are its own. They are of several scales and on both sides of every kink, and at each of them the
+terms must add up to ``u . J w``, that must be ``w . J u``, and every symmetry that was used must hold, to 30
+digits. What it finds wrong is a bug of the compiler, never of a spec.
 """
 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -17,33 +19,39 @@ import numpy as np
 from numpy.typing import NDArray
 
 from energyc.analysis.certificate import AtomEntry, Certificate, FactorEntry, TermEntry
-from energyc.analysis.exact import Evaluation, Intervals
-from energyc.analysis.problem import ForceField, linearise
-from energyc.analysis.sampling import batched, draw
-from energyc.analysis.sizes import WORK, small_sizes, work
-from energyc.ir import Input, Node
-from energyc.ir.interpreter import evaluate
+from energyc.analysis.exact import Evaluation, aligned
+from energyc.analysis.multiprecision import DIGITS, Multiprecision, Number, digits, number
+from energyc.analysis.problem import ForceField
+from energyc.analysis.sizes import Sizes, small_sizes, work
+from energyc.ir import Input, Map, Node, walk
 
 Array = NDArray[Any]
-CLOSE = 1e-9
-DIFFERENCES = 1e-5
-STEPS = (1e-5, 1e-6, 1e-7, 1e-8)
+Point = Mapping[Input, Array]
+Ways = Mapping[Input, Array]
+Labelled = tuple[Array, tuple[int, ...]]
+#: How far apart numbers that should be equal may be, in share of what they are made of; and the step of differences.
+CLOSE, STEP = Fraction(1, 10**30), Fraction(1, 10**40)
 SIZES = (2, 3, 4)
-DENSE = 80
-#: Points are of order one: of a Jacobian below this only rounding may be left.
-FLOOR = 1e-4
-#: Enclosures wider than this, of the largest entry, leave open whether a disagreement is rounding.
-TRUSTED = 1e-3
+#: Multiplications that one evaluation may take; of points at each size the least and the most, and when to stop.
+COST, LEAST, MOST, SECONDS = 3e4, 2, 8, 0.12
+SCALES = (Fraction(1), Fraction(1, 8), Fraction(8), Fraction(64))
+GRAIN = 1021
+CANDIDATES = 24
 
 
 class CertificateError(Exception):
     """A proof that does not hold: our bug (exit status 70)."""
 
 
-def check(certificate: Certificate, generator: np.random.Generator) -> int:
-    """How many points bear the certificate out, 0 where none could be evaluated. Raises CertificateError."""
+def check(certificate: Certificate, field: ForceField, generator: np.random.Generator) -> int:
+    """How many points bear out that the certificate is one of ``field``, 0 where none could be evaluated.
+
+    Raises CertificateError.
+    """
+    _require(certificate.field.states == field.states, "it is of other states")
+    _require(certificate.field.roots == field.roots, "it is of another force")
     check_pairing(certificate)
-    return sum(_check_point(certificate, sizes, generator) for sizes in _three_sizes(certificate.field))
+    return sum(_check_size(certificate, field, sizes, generator) for sizes in _three_sizes(field, certificate.pinned))
 
 
 # ---------------------------------------------------------------- the pairing
@@ -90,8 +98,8 @@ def _arranged(atoms: Sequence[AtomEntry], factors: Sequence[FactorEntry]) -> tup
 
 
 def _least(f: FactorEntry, symmetries: Sequence[tuple[tuple[int, ...], int]]) -> tuple[tuple[int, ...], int]:
-    whole, odd = f.exponent.denominator == 1, f.exponent.numerator % 2 == 1
-    usable = [(axes, sign) for axes, sign in symmetries if whole or sign == 1]
+    integral, odd = f.exponent.denominator == 1, f.exponent.numerator % 2 == 1
+    usable = [(axes, sign) for axes, sign in symmetries if integral or sign == 1]
     turned = [(tuple(f.labels[k] for k in axes), -sign) for axes, sign in usable]
     labels, negative = min([(f.labels, -1), *turned])
     return labels, -negative if odd else 1
@@ -102,194 +110,249 @@ def _require(holds: bool, otherwise: str) -> None:
         raise CertificateError(f"a proof of symmetry does not hold: {otherwise}")
 
 
-# ---------------------------------------------------------------- the numbers
+# ---------------------------------------------------------------- the points
 
 
-def _three_sizes(field: ForceField) -> list[dict[str, int]]:
-    """Three different sizes, or as many as are small enough to evaluate."""
+def _three_sizes(field: ForceField, pinned: Sizes) -> list[dict[str, int]]:
+    """Three different sizes, or as many as there are small enough to evaluate, all with those ``pinned``."""
     found: list[dict[str, int]] = []
     for smallest in SIZES:
-        sizes = small_sizes(field.roots, field.sizes, smallest)
-        if sizes not in found and DENSE * work(field.roots, sizes) <= 10 * WORK:
+        sizes = {**small_sizes(field.roots, field.sizes, smallest), **dict(pinned)}
+        if sizes not in found and (not found or work(field.roots, sizes) <= COST):
             found.append(sizes)
     return found
 
 
-@dataclass(frozen=True)
-class _Point:
-    """A point with two directions, and how to evaluate nodes there."""
-
-    sizes: Mapping[str, int]
-    values: Mapping[str, float]
-    inputs: dict[str | tuple[str, str], Any]
-
-    def __call__(self, nodes: Sequence[Node]) -> list[Array]:
-        """Arrays without a batch axis."""
-        with np.errstate(all="ignore"):
-            arrays = evaluate(nodes, self.inputs, sizes=self.sizes, values=self.values)
-        return [a[0] if node.batched else a for node, a in zip(nodes, arrays, strict=True)]
-
-    def moved(self, states: Sequence[Input], directions: Sequence[Input], step: float) -> _Point:
-        """The point with each state moved along its direction."""
-        inputs = dict(self.inputs)
-        for state, direction in zip(states, directions, strict=True):
-            inputs[state.kind, state.name] = (
-                inputs[state.kind, state.name] + step * inputs[direction.kind, direction.name]
-            )
-        return _Point(self.sizes, self.values, inputs)
-
-
-def _check_point(certificate: Certificate, sizes: Mapping[str, int], generator: np.random.Generator) -> int:
-    """1 where a finite point agrees, 0 where none is found. Raises CertificateError."""
-    field = certificate.field
-    for _ in range(4):
-        point = _point(certificate, sizes, generator)
-        exact = _bilinear(certificate, point)
-        if not math.isfinite(exact):
-            continue
+def _check_size(
+    certificate: Certificate, field: ForceField, sizes: Mapping[str, int], generator: np.random.Generator
+) -> int:
+    """1 where points at these sizes bear the certificate out, 0 where none is finite. Raises CertificateError."""
+    started, checked = time.process_time(), 0
+    for point in _points(field, sizes, generator):
         try:
-            _check_symmetries(certificate, point)
-            _check_expansion(certificate, point, exact)
-            _check_jacobian(field, point)
-            _check_differences(certificate, sizes, generator)
-        except CertificateError:
-            if _floats_tell(certificate, point):
-                raise
+            _check_point(certificate, _Values(field, sizes, point))
+            checked += 1
+        except (ArithmeticError, ValueError):
             continue
-        return 1
-    return 0
+        if checked >= MOST or (checked >= LEAST and time.process_time() - started > SECONDS):
+            break
+    return int(checked > 0)
 
 
-def _floats_tell(certificate: Certificate, point: _Point) -> bool:
-    """Whether floats are near the truth at a point: false where cancellation has left little but rounding of J w."""
-    field = certificate.field
-    inputs = {node: point.inputs[node.kind, node.name] for node in (*field.inputs, *certificate.w)}
-    known = {node: a[0] if node.batched else a for node, a in inputs.items()}
-    numbers = Intervals({**point.values, **point.sizes}, field.fractions)
-    evaluation = Evaluation(field.graph, numbers, point.sizes, known)
+def _points(field: ForceField, sizes: Mapping[str, int], generator: np.random.Generator) -> Iterator[Point]:
+    """Points of every scale: first those at which a function with a kink has a sign that it had not before."""
+    candidates = [_draw(field, sizes, generator, SCALES[k % len(SCALES)]) for k in range(CANDIDATES)]
+    kinked = [n.argument for n in walk(field.roots) if isinstance(n, Map) and n.function.name in _KINKED]
+    seen: set[tuple[Node, bool]] = set()
+    later = []
+    for point in candidates:
+        new = _signs(field, sizes, point, kinked) - seen if kinked else set()
+        seen |= new
+        if new:
+            yield point
+        else:
+            later.append(point)
+    yield from later
+
+
+_KINKED = frozenset({"relu", "abs", "step", "sign"})
+
+
+def _signs(field: ForceField, sizes: Mapping[str, int], point: Point, nodes: Sequence[Node]) -> set[tuple[Node, bool]]:
+    values = _Values(field, sizes, point)
     try:
-        found = [evaluation(node) for node in linearise(field).moved]
-    except ArithmeticError:
-        return True
-    width = max(float(np.max(x.high - x.low, initial=0.0)) for x in found)
-    scale = max(float(np.max(np.abs(x.high), initial=FLOOR)) for x in found)
-    return width <= TRUSTED * scale
+        return {(node, bool(x > 0)) for node in nodes for x in np.ravel(values.of(node))}
+    except (ArithmeticError, ValueError):
+        return set()
 
 
-def _point(certificate: Certificate, sizes: Mapping[str, int], generator: np.random.Generator) -> _Point:
-    inputs = batched(draw(certificate.field, sizes, generator))
-    for direction in (*certificate.u, *certificate.w):
-        shape = (1, *(sizes[dim] for dim in direction.dims))
-        inputs[direction.kind, direction.name] = generator.standard_normal(shape)
-    return _Point(sizes, certificate.field.values, inputs)
+def _draw(field: ForceField, sizes: Mapping[str, int], generator: np.random.Generator, scale: Fraction) -> Point:
+    """Fractions for every input, those of states up to ``scale``; within their ranges where they have any."""
+    point: dict[Input, Array] = {}
+    for node in field.inputs:
+        shape = tuple(sizes[dim] for dim in node.dims)
+        if node.over is not None:
+            point[node] = generator.integers(0, 2 if node.over == "relation" else sizes[node.over], shape)
+        elif node.kind == "flag":
+            point[node] = generator.integers(0, 2, shape)
+        else:
+            low, high = _interval(field.ranges.get(node, (None, None)), scale if node in field.states else Fraction(1))
+            steps = generator.integers(0, GRAIN, shape)
+            point[node] = np.vectorize(lambda k, a=low, b=high: a + (b - a) * _share(int(k)), otypes=[object])(steps)
+    for node, axes in field.symmetric.items():
+        if node in point:
+            point[node] = _mean_over_turns(point[node], axes)
+    return point
 
 
-def _bilinear(certificate: Certificate, point: _Point) -> float:
-    """``u . J w`` by forward mode, not multiplied out."""
-    linear = linearise(certificate.field)
-    parts = zip(point(certificate.u), point(linear.moved), strict=True)
-    return float(sum(np.sum(u * moved) for u, moved in parts))
+def _share(step: int) -> Fraction:
+    """One of ``GRAIN`` shares of an interval, none of them a place where kinks and poles are written."""
+    return (step + Fraction(1, 3)) / GRAIN
 
 
-def _check_symmetries(certificate: Certificate, point: _Point) -> None:
-    for number, array in _atoms(certificate, point).items():
-        for axes, sign in certificate.atoms[number].symmetries:
-            turned = sign * np.transpose(array, np.argsort(axes)) if axes else array
-            _require(_agree(turned, array), f"{certificate.atoms[number].node!r} has not the symmetry {axes}")
+def _interval(bounds: tuple[float | None, float | None], scale: Fraction) -> tuple[Fraction, Fraction]:
+    low, high = (None if bound is None else Fraction(bound) for bound in bounds)
+    if low is None:
+        return (-scale, scale) if high is None else (high - 2 * scale, high)
+    return low, low + 2 * scale if high is None else high
 
 
-def _atoms(certificate: Certificate, point: _Point) -> dict[int, Array]:
+def _mean_over_turns(value: Array, axes: tuple[int, ...]) -> Array:
+    turns = [value]
+    while len(turns) == 1 or not np.array_equal(turns[-1], value):
+        turns.append(np.transpose(turns[-1], axes))
+    return np.asarray(sum(turns[:-1]) * Fraction(1, len(turns) - 1))
+
+
+# ---------------------------------------------------------------- the numbers
+
+
+@dataclass(frozen=True)
+class _Values:
+    """Nodes' values at a point, with all digits; ``step`` is that of differences."""
+
+    field: ForceField
+    sizes: Mapping[str, int]
+    point: Point
+    step: Fraction = STEP
+
+    @property
+    def arithmetic(self) -> Multiprecision:
+        exact = {**self.field.fractions, **{dim: Fraction(size) for dim, size in self.sizes.items()}}
+        return Multiprecision({**self.field.values, **self.sizes}, exact)
+
+    def of(self, node: Node) -> Array:
+        return self.all([node])[0]
+
+    def all(self, nodes: Sequence[Node]) -> list[Array]:
+        """Each node's value; raises ArithmeticError where one has none."""
+        evaluation = Evaluation(self.field.graph, self.arithmetic, self.sizes, dict(self.point))
+        return [np.asarray(evaluation(node), dtype=object) for node in nodes]
+
+    def change(self, along: Mapping[Input, Array]) -> list[Array]:
+        """``J`` times a direction of the states, by central differences."""
+        ends = []
+        for step in (number(self.step), -number(self.step)):
+            moved = {state: self.arithmetic.array(self.point[state]) + step * way for state, way in along.items()}
+            ends.append(replace(self, point={**self.point, **moved}).all(self.field.roots))
+        return [(a - b) / (2 * number(self.step)) for a, b in zip(*ends, strict=True)]
+
+
+def _check_point(certificate: Certificate, values: _Values) -> None:
+    """Raises CertificateError, or ArithmeticError where the force has no value here.
+
+    What is apart because numbers cancelled comes closer with more digits; what stays apart is wrong.
+    """
+    apart = dict(_gaps(certificate, values))
+    if not apart:
+        return
+    with digits(3 * DIGITS):
+        again = dict(_gaps(certificate, replace(values, step=values.step**3)))
+    for what, gap in apart.items():
+        _require(not again.get(what, 0) >= gap / 2, what)
+
+
+def _gaps(certificate: Certificate, values: _Values) -> Iterator[tuple[str, Number]]:
+    """What is claimed and does not hold as far as these numbers go, and by how much."""
+    u, w = _directions(values)
+    parts, mirrored = _bilinear_parts(values, u, w), _bilinear_parts(values, w, u)
+    gap = abs(sum(parts, number(0)) - sum(mirrored, number(0)))
+    if gap > number(CLOSE) * sum(map(abs, parts), number(0)):
+        yield "u . J w is not w . J u", gap
+    yield from _gaps_of_terms(certificate, values, (u, w), sum(parts, number(0)))
+
+
+def _directions(values: _Values) -> tuple[Ways, Ways]:
+    """Two directions of the states, u and w."""
+    generator = np.random.default_rng(0)
+    one, other = ({state: _direction(values, state, generator) for state in values.field.states} for _ in range(2))
+    return one, other
+
+
+def _bilinear_parts(values: _Values, u: Ways, w: Ways) -> list[Number]:
+    """The products that add up to ``u . J w``."""
+    return [a * b for way, change in zip(u.values(), values.change(w), strict=True) for a, b in _pairs(way, change)]
+
+
+def _gaps_of_terms(
+    certificate: Certificate, values: _Values, ways: tuple[Ways, Ways], exact: Number
+) -> Iterator[tuple[str, Number]]:
+    """The symmetries that do not hold, and the sum of the terms where that is not ``u . J w``."""
+    directions = dict(zip((*certificate.u, *certificate.w), (*ways[0].values(), *ways[1].values()), strict=True))
+    atoms = _atoms(certificate, replace(values, field=certificate.field, point={**values.point, **directions}))
+    yield from _broken_symmetries(certificate, atoms)
+    coefficients = (values.arithmetic.coefficient(term.coefficient)[()] for term in certificate.terms)
+    parts = [c * _value(term, atoms) for c, term in zip(coefficients, certificate.terms, strict=True)]
+    gap = abs(sum(parts, number(0)) - exact)
+    if gap > number(CLOSE) * sum(map(abs, parts), abs(exact)):
+        yield "the terms do not add up to u . J w", gap
+
+
+def _direction(values: _Values, state: Input, generator: np.random.Generator) -> Array:
+    shape = tuple(values.sizes[dim] for dim in state.dims)
+    steps = generator.integers(-GRAIN, GRAIN, shape)
+    return np.vectorize(lambda k: number(_share(int(k))), otypes=[object])(steps)
+
+
+def _pairs(a: Array, b: Array) -> Iterator[tuple[Any, Any]]:
+    return zip(np.ravel(a), np.ravel(np.broadcast_to(b, a.shape)), strict=True)
+
+
+def _atoms(certificate: Certificate, values: _Values) -> dict[int, Array]:
     """The atoms that some term holds."""
     used = sorted({f.atom for term in certificate.terms for f in term.factors})
     entries = [certificate.atoms[k] for k in used]
-    arrays = point([atom.node for atom in entries])
-    turned = (np.transpose(a, atom.order) / float(atom.scale) for a, atom in zip(arrays, entries, strict=True))
+    arrays = values.all([atom.node for atom in entries])
+    turned = (np.transpose(a, atom.order) / number(atom.scale) for a, atom in zip(arrays, entries, strict=True))
     return dict(zip(used, turned, strict=True))
 
 
-def _check_expansion(certificate: Certificate, point: _Point, exact: float) -> None:
-    atoms = _atoms(certificate, point)
-    numbers = {**point.values, **point.sizes}
-    parts = [_value(term, atoms) * term.coefficient.number(numbers) for term in certificate.terms]
-    scale = sum(abs(part) for part in parts) + abs(exact)
-    _require(abs(sum(parts) - exact) <= CLOSE * max(scale, FLOOR), "the terms do not add up to u . J w")
+def _broken_symmetries(certificate: Certificate, atoms: Mapping[int, Array]) -> Iterator[tuple[str, Number]]:
+    for k, array in atoms.items():
+        largest = max(map(abs, np.ravel(array)), default=number(0))
+        for axes, sign in certificate.atoms[k].symmetries:
+            turned = sign * np.transpose(array, np.argsort(axes)) if axes else array
+            gap = max(map(abs, np.ravel(turned - array)), default=number(0))
+            if gap > number(CLOSE) * largest:
+                yield f"{certificate.atoms[k].node!r} has not the symmetry {axes}", gap
 
 
-def _value(term: TermEntry, atoms: Mapping[int, Array]) -> float:
-    if not term.factors:
-        return 1.0
-    places = {label: k for k, (label, _) in enumerate(term.dims)}
-    arguments: list[Any] = []
-    for f in term.factors:
-        arguments += [_power(atoms[f.atom], f.exponent), [places[a] for a in f.labels]]
-    return float(np.einsum(*arguments, [], optimize="greedy"))
+def _value(term: TermEntry, atoms: Mapping[int, Array]) -> Number:
+    """The product of the factors, summed over all labels: one label at a time, that with the smallest product first."""
+    factors = [_diagonal(_power(atoms[f.atom], f.exponent), f.labels) for f in term.factors]
+    left = {label for _, labels in factors for label in labels}
+    while left:
+        label = min(left, key=lambda a: (len({b for _, labels in factors if a in labels for b in labels}), a))
+        here = [factor for factor in factors if label in factor[1]]
+        factors = [factor for factor in factors if label not in factor[1]] + [_summed(here, label)]
+        left.remove(label)
+    return math.prod((array[()] for array, _ in factors), start=number(1))
+
+
+def _diagonal(array: Array, labels: Sequence[int]) -> Labelled:
+    """An array with each of its labels once."""
+    distinct = sorted(set(labels))
+    places = [distinct.index(a) for a in labels]
+    return aligned(array, places, len(distinct)), tuple(distinct)
+
+
+def _summed(factors: Sequence[Labelled], label: int) -> Labelled:
+    """The product of arrays, summed over a label."""
+    labels = sorted({a for _, own in factors for a in own})
+    product = np.asarray(number(1), dtype=object)
+    for array, own in factors:
+        product = product * aligned(array, [labels.index(a) for a in own], len(labels))
+    return np.asarray(np.sum(product, axis=labels.index(label)), dtype=object), tuple(a for a in labels if a != label)
 
 
 def _power(array: Array, exponent: Fraction) -> Array:
-    """Infinities are taken as 0: where they count, u . J w is infinite too and the point was not taken."""
-    with np.errstate(all="ignore"):
-        result = array ** (int(exponent) if exponent.denominator == 1 and exponent > 0 else float(exponent))
-    return np.where(np.isfinite(result), result, 0.0)
+    """Poles are taken as 0: where they count, u . J w has no value either."""
+    if exponent == 1:
+        return array
+    return np.asarray(np.vectorize(lambda x: _power_of(x, exponent), otypes=[object])(array), dtype=object)
 
 
-def _agree(a: Array, b: Array) -> bool:
-    finite = np.isfinite(a) & np.isfinite(b)
-    scale = float(np.max(np.abs(b[finite]), initial=1e-300))
-    return bool(np.all(np.abs(a[finite] - b[finite]) <= CLOSE * scale))
-
-
-def _check_jacobian(field: ForceField, point: _Point) -> None:
-    """The dense Jacobian, or its first columns, is symmetric."""
-    jacobian = dense_jacobian(field, point)
-    scale = float(np.max(np.abs(jacobian), initial=FLOOR))
-    gap = float(np.max(np.abs(jacobian - jacobian.T), initial=0.0))
-    _require(gap <= CLOSE * scale, f"a dense Jacobian is not symmetric ({gap:.1e} of {scale:.1e})")
-
-
-def dense_jacobian(field: ForceField, point: _Point) -> Array:
-    """J at a point, its rows and columns the first of the stacked state."""
-    linear = linearise(field)
-    shapes = [tuple(point.sizes[d] for d in state.dims) for state in field.states]
-    count = min(DENSE, sum(math.prod(shape) for shape in shapes))
-    inputs = {key: np.repeat(a, count, axis=0) for key, a in point.inputs.items() if key in _batched_keys(field)}
-    blocks = list(_unit_vectors(count, shapes))
-    inputs.update({(d.kind, d.name): block for d, block in zip(linear.directions, blocks, strict=True)})
-    arrays = evaluate(linear.moved, {**point.inputs, **inputs}, sizes=point.sizes, values=point.values)
-    rows = [np.broadcast_to(a, (count, *s)).reshape(count, -1) for a, s in zip(arrays, shapes, strict=True)]
-    return np.concatenate(rows, axis=1)[:, :count].T
-
-
-def _batched_keys(field: ForceField) -> set[str | tuple[str, str]]:
-    return {(node.kind, node.name) for node in field.inputs if node.batched}
-
-
-def _unit_vectors(count: int, shapes: Sequence[tuple[int, ...]]) -> Iterator[Array]:
-    first = 0
-    for shape in shapes:
-        size = math.prod(shape)
-        yield np.eye(count, size, -first).reshape(count, *shape)
-        first += size
-
-
-def _check_differences(certificate: Certificate, sizes: Mapping[str, int], generator: np.random.Generator) -> None:
-    """Forward mode against central differences; a kink within the steps may spoil one point, not three."""
-    gaps = [_difference(certificate, _point(certificate, sizes, generator)) for _ in range(3)]
-    finite = [gap for gap in gaps if math.isfinite(gap)]
-    _require(not finite or min(finite) <= DIFFERENCES, "forward mode disagrees with differences")
-
-
-def _difference(certificate: Certificate, point: _Point) -> float:
-    """The least disagreement over steps: a large one feels the curvature, a small one what rounding leaves of F."""
-    exact = point(linearise(certificate.field).moved)
-    return min(_disagreement(certificate, point, exact, step) for step in STEPS)
-
-
-def _disagreement(certificate: Certificate, point: _Point, exact: Sequence[Array], step: float) -> float:
-    """Of J w with central differences, in units of its largest entry; what rounding alone can do is no disagreement."""
-    field = certificate.field
-    up, down = (point.moved(field.states, certificate.w, h)(field.roots) for h in (step, -step))
-    slopes = [(a - b) / (2 * step) for a, b in zip(up, down, strict=True)]
-    rounding = 8 * np.finfo(float).eps * max(float(np.max(np.abs(x), initial=0.0)) for x in up) / step
-    scale = max([1e-3, *(float(np.max(np.abs(x), initial=0.0)) for x in exact)])
-    gap = max(float(np.max(np.abs(a - b), initial=0.0)) for a, b in zip(slopes, exact, strict=True))
-    return max(0.0, gap - rounding) / scale
+def _power_of(x: Any, exponent: Fraction) -> Any:
+    if (x == 0 and exponent < 0) or (x < 0 and exponent.denominator != 1):
+        return number(0)
+    return x ** int(exponent) if exponent.denominator == 1 else x ** number(exponent)

@@ -24,6 +24,8 @@ class TermReport:
     witness: Mapping[str, Any] | None = None
     ties: tuple[str, ...] = ()
     tried: tuple[str, ...] = ()
+    on_set: bool = False
+    sizes: tuple[tuple[str, int], ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The entry of ``terms``."""
@@ -45,6 +47,8 @@ class SumReport:
     functions: tuple[str, ...] = ()
     witness: Mapping[str, Any] | None = None
     tried: tuple[str, ...] = ()
+    on_set: bool = False
+    sizes: tuple[tuple[str, int], ...] = ()
     parts: tuple[SumReport, ...] = ()
     deciding: tuple[str, ...] = ()
 
@@ -62,6 +66,7 @@ def _judged(report: TermReport | SumReport) -> dict[str, Any]:
     """Class and evidence, and what there is of the rest."""
     found: dict[str, Any] = {"potential": report.potential, "functions": list(report.functions)}
     found |= {"witness": report.witness and dict(report.witness), "tried": list(report.tried)}
+    found |= {"on_set": report.on_set, "sizes": dict(report.sizes)}
     there = {key: value for key, value in found.items() if value}
     return {"class": report.verdict, "evidence": report.evidence, **there}
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from energyc.analysis.decide import decide, is_gradient_by_construction
+from energyc.analysis.decide import decide, decide_on_set, is_gradient_by_construction
 from energyc.analysis.problem import Bounds, ForceField, fork
 from energyc.analysis.prover import SECONDS
+from energyc.analysis.surfaces import Surface, Surfaces
 from energyc.analysis.ties import suggest
 from energyc.analysis.together import SEED, Sums, Together, judge_together
 from energyc.analysis.verdict import Kind, Verdict
@@ -62,15 +63,15 @@ class _Clock:
 def classify(network: Network) -> Classification:
     """Classes of all terms; deterministic but for proofs that run out of time. Raises CertificateError: our bug."""
     base = field_from(network)
-    clock = _Clock(TOTAL_SECONDS)
+    clock, surfaces = _Clock(TOTAL_SECONDS), surfaces_of(network)
     terms: dict[str, Verdict] = {}
     forces: dict[str, Mapping[Input, Node]] = {}
     for name, term in network.terms.items():
         forces[name] = force_of(network, term, base)
-        terms[name] = _term(term, base.with_force(forces[name]), clock)
+        terms[name] = _term(term, base.with_force(forces[name]), surfaces, clock)
     unproved = tuple(name for name, verdict in terms.items() if verdict.kind != "conservative")
     detached = tuple(name for name, term in network.terms.items() if _stops(term.node, base, "detach"))
-    together = judge_together(Sums(base, forces, terms, clock.share), unproved)
+    together = judge_together(Sums(base, surfaces, forces, terms, clock.share), unproved)
     if together is None or together.verdict.kind == "conservative":
         return Classification("conservative", terms, (), together, forces, detached)
     return Classification(together.verdict.kind, terms, unproved, together, forces, detached)
@@ -89,6 +90,16 @@ def field_from(network: Network) -> ForceField:
         fractions=network.fractions,
         formulas=Resizing(network),
     )
+
+
+def surfaces_of(network: Network) -> dict[Input, Surface]:
+    """The simplexes and spheres that states are kept on."""
+    found = {}
+    for state in network.states.values():
+        kind = state.constraint.kind if state.constraint else None
+        if state.constraint is not None and (kind == "simplex" or kind == "sphere"):
+            found[state.node] = Surface(kind, state.constraint.axes)
+    return found
 
 
 def _ranges(network: Network) -> dict[Input, Bounds]:
@@ -121,10 +132,13 @@ def _stops(root: Node, base: ForceField, mode: str | None = None) -> bool:
     return any(isinstance(n, Stop) and n.argument in moving and mode in (None, n.mode) for n in walk([root]))
 
 
-def _term(term: Term, part: ForceField, clock: _Clock) -> Verdict:
-    if term.kind == "energy" and not _stops(term.node, part) and is_gradient_by_construction(term.node, part):
-        return Verdict("conservative", "gradient", potential=term.node)
-    verdict = decide(part, np.random.default_rng(SEED), clock.share())
+def _term(term: Term, part: ForceField, surfaces: Surfaces, clock: _Clock) -> Verdict:
+    energy = term.node if term.kind == "energy" and not _stops(term.node, part) else None
+    if energy is not None and is_gradient_by_construction(energy, part):
+        return Verdict("conservative", "gradient", potential=energy)
+    if energy is not None:
+        return decide(part, np.random.default_rng(SEED), clock.share(), energy)
+    verdict = decide_on_set(part, surfaces, np.random.default_rng(SEED), clock.share())
     if verdict.kind == "not-conservative":
         return replace(verdict, ties=suggest(part, np.random.default_rng(SEED)))
     return verdict

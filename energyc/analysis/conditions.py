@@ -21,7 +21,7 @@ def condition_key(expr: IndexExpr, names: Sequence[int]) -> Key:
         case "true":
             return TRUE
         case "and" | "or":
-            return _joined(expr.op, [condition_key(part, names) for part in expr.parts])
+            return _all_or_any(expr.op, [condition_key(part, names) for part in expr.parts])
         case "not":
             return negated(condition_key(expr.parts[0], names))
         case "related":
@@ -55,11 +55,11 @@ def negated(key: Key) -> Key:
         case ("<=", form):
             return _below(_plus(_times(form, -1), (1, ())))
         case ("and" | "or" as op, *parts):
-            return _joined("or" if op == "and" else "and", [negated(p) for p in parts])
+            return _all_or_any("or" if op == "and" else "and", [negated(p) for p in parts])
     return ("not", key)
 
 
-def _joined(op: str, parts: Sequence[Key]) -> Key:
+def _all_or_any(op: str, parts: Sequence[Key]) -> Key:
     unit, zero = (TRUE, FALSE) if op == "and" else (FALSE, TRUE)
     flat = [p for part in parts for p in (part[1:] if part[0] == op else (part,))]
     kept = sorted({p for p in flat if p != unit}, key=repr)
@@ -118,6 +118,11 @@ def linear(expr: IndexExpr, names: Sequence[int]) -> Linear:
             inner = parts[0]
             return _atom(("abs", min(inner, _times(inner, -1), key=repr)))
     return _atom((expr.op, *parts))
+
+
+def negative(form: Linear) -> Linear:
+    """Minus a linear form."""
+    return _times(form, -1)
 
 
 def _name(expr: IndexExpr) -> str:

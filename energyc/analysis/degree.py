@@ -56,7 +56,7 @@ def _split(graph: Graph, node: Node, parts: Mapping[Node, Split]) -> Split:
             return _einsum(graph, node, parts)
         case Stop():
             return parts[node.argument]
-    degree = _only(parts[node.children[0]]) if node.children else None
+    degree = _single_degree(parts[node.children[0]]) if node.children else None
     grows = _grows(node)
     if degree is not None and (grows is not None or degree == 0):
         return {degree * (grows or 0): node}
@@ -73,7 +73,7 @@ def _grows(node: Node) -> Fraction | int | None:
     return entry.homogeneous.degree if entry.homogeneous else entry.exponent
 
 
-def _only(split: Split) -> Fraction | None:
+def _single_degree(split: Split) -> Fraction | None:
     return next(iter(split)) if len(split) == 1 else None
 
 

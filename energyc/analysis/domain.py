@@ -1,8 +1,9 @@
-"""Where a symmetric Jacobian is not yet a gradient: jumps, and domains that may have holes.
+"""Where a symmetric Jacobian is not yet a gradient: jumps, and poles.
 
 ``(sign(z2), 0)`` has a Jacobian of zeros off its kinks, ``(-y, x) / (x^2 + y^2)`` a symmetric one: neither is a
-gradient. A force that is continuous and piecewise smooth on a domain whose pieces are convex is one exactly where its
-Jacobian is symmetric almost everywhere.
+gradient. A force that is continuous and piecewise smooth on a convex domain is one exactly where its Jacobian is
+symmetric almost everywhere. A hyperplane cuts the domain into convex pieces where the force is infinite on it; where
+the force is finite, pieces may meet round a hole, as those of the same vortex written by the ratio ``x / y`` do.
 """
 
 from __future__ import annotations
@@ -10,20 +11,22 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from energyc.analysis.problem import Bounds
+from energyc.analysis.problem import Bounds, ForceField
+from energyc.analysis.singular import is_singular
 from energyc.calculus import depends
 from energyc.ir import Add, ArgMax, Coefficient, Einsum, Function, Input, Map, Node, Stop, walk
 
 
-def jumps(roots: Iterable[Node], states: Collection[Node]) -> list[str]:
-    """What is discontinuous in the states below ``roots``."""
+def jumps(roots: Iterable[Node], states: Collection[Node], besides_steps: bool = False) -> list[str]:
+    """What is discontinuous in the states below ``roots``; ``besides_steps`` leaves out functions of the table."""
     roots = list(roots)
     moving = depends(roots, set(states))
     found = []
     for node in walk(roots):
         if node in moving and not node.facts.continuous:
             found.append(_jump(node))
-        if node in moving and isinstance(node, Map) and _jumping(node.function):
+        plain = besides_steps and isinstance(node, Map) and node.function.slope is None
+        if node in moving and isinstance(node, Map) and _jumping(node.function) and not plain:
             found.append(f"{node.function.name} jumps")
     return list(dict.fromkeys(found))
 
@@ -39,36 +42,47 @@ def _jumping(function: Function) -> bool:
     return any(_jumping(node.function) for node in walk(bodies) if isinstance(node, Map))
 
 
-def holes(roots: Iterable[Node], states: Collection[Node], signs: Signs) -> list[str]:
-    """What may keep the states off a set that convex pieces do not cover."""
+@dataclass(frozen=True)
+class Pole:
+    """A power, root or logarithm that may be undefined somewhere, in words; ``plane`` where that is a hyperplane."""
+
+    name: str
+    argument: Node
+    plane: bool
+
+    def __str__(self) -> str:
+        return f"{self.name} of something that is not known to be positive"
+
+
+def poles(roots: Iterable[Node], states: Collection[Node], signs: Signs) -> list[Pole]:
+    """Where a force may be undefined so that its domain has holes, or pieces that meet where the force is finite."""
     roots = list(roots)
     moving = depends(roots, set(states))
-    found = []
-    for node in walk(roots):
-        if (
-            isinstance(node, Map)
-            and node in moving
-            and _restricted(node)
-            and not _harmless(node.argument, moving, signs)
-        ):
-            found.append(f"{_name(node.function)} of something that is not known to be positive")
+    maps = (n for n in walk(roots) if isinstance(n, Map) and n in moving and _may_be_undefined(n))
+    found = (
+        Pole(_name(n.function), n.argument, _affine(n.argument, moving))
+        for n in maps
+        if not _harmless(n, moving, signs)
+    )
     return list(dict.fromkeys(found))
 
 
-def _restricted(node: Map) -> bool:
-    function = node.function
-    if function.slope is not None:
-        return any(isinstance(n, Map) and _restricted(n) for n in walk(function.bodies))
-    return function.entry.domain is not None
+def _may_be_undefined(node: Map) -> bool:
+    inner = [n for body in node.function.bodies for n in walk([body])]
+    return is_singular(node) or any(isinstance(n, Map) and _may_be_undefined(n) for n in inner)
 
 
 def _name(function: Function) -> str:
     return function.name if function.exponent is None else f"the power {function.exponent}"
 
 
-def _harmless(node: Node, moving: Collection[Node], signs: Signs) -> bool:
-    """Positive everywhere, or affine in the states: hyperplanes cut space into convex pieces."""
-    return signs.of(node) > 0 or _affine(node, moving)
+def _harmless(node: Map, moving: Collection[Node], signs: Signs) -> bool:
+    """Of something positive everywhere, or affine and taken where it is positive alone: a half space is convex."""
+    if signs.positive(node.argument):
+        return True
+    exponent = node.function.exponent
+    one_sided = node.function.slope is None and (exponent is None or exponent.denominator != 1)
+    return one_sided and _affine(node.argument, moving)
 
 
 def _affine(root: Node, moving: Collection[Node]) -> bool:
@@ -86,23 +100,46 @@ def _affine(root: Node, moving: Collection[Node]) -> bool:
     return True
 
 
+def is_elementwise(field: ForceField) -> bool:
+    """Whether each element of a force depends on the same element of its state alone, so that it has an integral."""
+    return all(_own_element(field, state, root) for state, root in zip(field.states, field.roots, strict=True))
+
+
+def _own_element(field: ForceField, state: Input, root: Node) -> bool:
+    moving = depends([root], set(field.states))
+    return all(_keeps_elements(node, state, moving) for node in walk([root]) if node in moving)
+
+
+def _keeps_elements(node: Node, state: Input, moving: Collection[Node]) -> bool:
+    match node:
+        case Input():
+            return node is state
+        case Einsum():
+            return node.dims == state.dims and all(o.axes == node.out for o in node.operands if o.node in moving)
+        case Map():
+            return node.function.slope is None
+        case Add() | Stop():
+            return True
+    return False
+
+
 @dataclass
 class Signs:
     """What is known of the sign of nodes: 2 positive, 1 not negative, 0 nothing.
 
-    ``of`` gives 1 where a node is positive, else 0.
+    ``positive`` is whether a node is so in every element.
     """
 
     values: Mapping[str, float]
     ranges: Mapping[Input, Bounds] = field(default_factory=dict)
     _known: dict[Node, int] = field(default_factory=dict)
 
-    def of(self, root: Node) -> int:
-        """1 where a node is positive in every element, else 0."""
+    def positive(self, root: Node) -> bool:
+        """Whether a node is positive in every element."""
         for node in walk([root]):
             if node not in self._known:
                 self._known[node] = self._level(node)
-        return int(self._known[root] == 2)
+        return self._known[root] == 2
 
     def _level(self, node: Node) -> int:
         match node:

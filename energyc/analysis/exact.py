@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from energyc.analysis.impulses import IMPULSE
 from energyc.analysis.intervals import Interval, NoEnclosure, exp, log, mapped, number, reciprocal
 from energyc.calculus import lift
 from energyc.functions import Homogeneous, ScalarFunction
@@ -181,9 +182,10 @@ class Evaluation:
 
     def __call__(self, root: Node) -> Numbers:
         """The numbers of a node, in its dims. Raises NoEnclosure where they cannot be had."""
-        for node in walk([root]):
-            if node not in self.done:
-                self.done[node] = self._of(node)
+        with np.errstate(all="ignore"):
+            for node in walk([root]):
+                if node not in self.done:
+                    self.done[node] = self._of(node)
         return self.done[root]
 
     def _of(self, node: Node) -> Numbers:
@@ -239,6 +241,8 @@ class Evaluation:
         return total
 
     def _map(self, node: Map) -> Numbers:
+        if node.function.named(IMPULSE):  # zero off the jumps, and on them there are no numbers
+            return self.arithmetic.array(np.zeros([self.sizes[dim] for dim in node.dims]))
         if node.function.slope is None:
             return self.arithmetic.map(node.function.entry, self.done[node.argument])
         if node.function.primitive is None:

@@ -52,6 +52,8 @@ def _judged(network: Network, verdict: Verdict, notation: Notation) -> dict[str,
         "functions": () if verdict.potential is None else _functions(verdict.potential),
         "witness": None if verdict.witness is None else witness_data(verdict.witness, _consts(network)),
         "tried": tuple(verdict.tried),
+        "on_set": verdict.on_set,
+        "sizes": verdict.pinned,
     }
 
 

@@ -13,9 +13,12 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from energyc.analysis.atoms import AtomTable, Body, Reading
 from energyc.analysis.budget import Budget
 from energyc.analysis.canonical import Factor, Form, Labelling, Symmetry
+from energyc.analysis.conditions import FALSE, TRUE, condition_key
 from energyc.analysis.readings import axis_orders, read
 from energyc.analysis.simplify import Monomial, simplified
 from energyc.calculus import depends
@@ -25,11 +28,13 @@ from energyc.ir import (
     Coefficient,
     Einsum,
     Graph,
+    IndexExpr,
     Input,
     Map,
     Node,
     Stop,
 )
+from energyc.ir.interpreter import evaluate
 
 Key = tuple[Any, ...]
 
@@ -50,15 +55,20 @@ Sum = dict[tuple[Key, Key], Collected]
 
 @dataclass
 class Normaliser:
-    """Normal forms over one table of atoms. ``whole``: sums that no direction enters stay whole (the cheap stage)."""
+    """Normal forms over one table of atoms. ``whole``: sums that no direction enters stay whole (the cheap stage).
+
+    Forms hold at all sizes of the dims but those ``pinned`` to one.
+    """
 
     graph: Graph
     budget: Budget
     whole: bool = True
     directions: frozenset[Node] = frozenset()
     symmetric: Mapping[Input, tuple[int, ...]] = field(default_factory=dict)
+    pinned: Mapping[str, int] = field(default_factory=dict)
     table: AtomTable = field(default_factory=AtomTable)
     dims: dict[int, str] = field(default_factory=dict)
+    _only: dict[str, int] = field(default_factory=dict)
     _moving: set[Node] = field(default_factory=set)
     _readings: dict[Node, Reading] = field(default_factory=dict)
     _bodies: dict[Node, Body] = field(default_factory=dict)
@@ -96,9 +106,33 @@ class Normaliser:
         return Labelling(factors, dims, free, self.table.symmetries, self.table.orbits, self.budget).form()
 
     def fresh(self, dim: str) -> int:
-        """A new label."""
+        """A new label; of a dim that is pinned to size 1 always the same one."""
+        if self.pinned.get(dim) == 1 and dim in self._only:
+            return self._only[dim]
+        self._only[dim] = len(self.dims)
         self.dims[len(self.dims)] = dim
         return len(self.dims) - 1
+
+    def count(self, dim: str) -> Coefficient:
+        """The size of a dim: a number where it is pinned."""
+        return self._exact(Coefficient.symbol(dim))
+
+    def _exact(self, coefficient: Coefficient) -> Coefficient:
+        """A coefficient with the sizes of pinned dims as numbers, where that leaves it rational."""
+        kept = Coefficient(coefficient.value)
+        for name, power in coefficient.powers:
+            size = Coefficient(Fraction(self.pinned[name])).power(power) if name in self.pinned else None
+            kept = kept * (size or Coefficient.symbol(name, power))
+        return kept
+
+    def truth_key(self, condition: IndexExpr, dims: Sequence[str], names: Sequence[int]) -> Key:
+        """A condition's normal form, with axis k called ``names[k]``: its table of truth where all sizes are pinned."""
+        reads = any(e.op in ("read", "related") for e in condition.walk())
+        if reads or not dims or any(dim not in self.pinned for dim in dims):
+            return condition_key(condition, names)
+        (table,) = evaluate([self.graph.indicator(dims, condition)], {}, sizes=self.pinned)
+        turned = np.transpose(table != 0, np.argsort(names))
+        return TRUE if turned.all() else ("table", turned.shape, turned.tobytes()) if turned.any() else FALSE
 
     # ------------------------------------------------------------ multiplying out
 
@@ -106,7 +140,11 @@ class Normaliser:
         """A node under the labels of its axes, with its own sums and products multiplied out. Raises OverBudget."""
         match node:
             case Add():
-                return [Monomial(c * m.coefficient, m.factors) for c, n in node.terms for m in self.expand(n, labels)]
+                return [
+                    Monomial(self._exact(c) * m.coefficient, m.factors)
+                    for c, n in node.terms
+                    for m in self.expand(n, labels)
+                ]
             case Einsum():
                 return self._einsum(node, labels)
             case Stop():
@@ -119,7 +157,7 @@ class Normaliser:
         names = dict(zip(node.out, labels, strict=True))
         summed = {a: self.fresh(node.labels[a]) for a in node.contracted}
         names.update(summed)
-        result = [Monomial(node.coefficient, ())]
+        result = [Monomial(self._exact(node.coefficient), ())]
         for operand in node.operands:
             parts = self._operand(operand.node, [names[a] for a in operand.axes])
             self.budget.spend(len(result) * len(parts))
@@ -132,7 +170,7 @@ class Normaliser:
         coefficient = monomial.coefficient
         for label in summed:
             if label not in used:
-                coefficient = coefficient * Coefficient.symbol(self.dims[label])
+                coefficient = coefficient * self.count(self.dims[label])
         return Monomial(coefficient, monomial.factors)
 
     def _operand(self, node: Node, labels: Sequence[int]) -> list[Monomial]:
@@ -143,9 +181,13 @@ class Normaliser:
         return self.expand(node, labels)
 
     def single(self, node: Node, labels: Sequence[int]) -> Monomial:
+        """A node as one atom, with its scale."""
+        return Monomial(Coefficient(self.reading(node).scale), (self.factor_of(node, labels),))
+
+    def factor_of(self, node: Node, labels: Sequence[int]) -> Factor:
+        """A node as one factor, without its scale, at labels for its axes."""
         reading = self.reading(node)
-        places = tuple(labels[k] for k in reading.order)
-        return Monomial(Coefficient(reading.scale), (Factor(reading.atom.number, places, Fraction(1)),))
+        return Factor(reading.atom.number, tuple(labels[k] for k in reading.order), Fraction(1))
 
     def _power(self, node: Map, labels: Sequence[int], exponent: Fraction) -> Monomial:
         """``(lead * base)^p = lead^p * base^p`` where lead is positive or p whole, and lead^p is rational."""
@@ -162,11 +204,22 @@ class Normaliser:
         return Monomial(pulled or ONE, (Factor(atom.number, places, exponent),))
 
     def _plain_base(self, node: Node, labels: Sequence[int]) -> Factor | None:
-        """The base where it is a single atom with nothing before it."""
+        """The base of a power where it is a single atom with nothing before it."""
         if isinstance(node, Add | Einsum) or (isinstance(node, Map) and node.function.exponent is not None):
             return None
         monomial = self.expand(node, labels)[0]
         return monomial.factors[0] if monomial.coefficient == ONE and len(monomial.factors) == 1 else None
+
+    def single_factor(self, node: Node, labels: Sequence[int]) -> Factor | None:
+        """The atom of which a node is a multiple, at labels for the node's axes; None where it is no such."""
+        if isinstance(node, Einsum) and (len(node.operands) != 1 or node.contracted):
+            return None
+        if isinstance(node, Add) or (isinstance(node, Map) and node.function.exponent is not None):
+            return None
+        found = self.expand(node, labels)
+        if len(found) != 1 or len(found[0].factors) != 1 or set(found[0].factors[0].labels) != set(labels):
+            return None
+        return found[0].factors[0]
 
     # ------------------------------------------------------------ sums as wholes
 

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from energyc.analysis.budget import Budget, OverBudget
+from energyc.analysis.continuity import discontinuities
 from energyc.analysis.degree import Degrees
-from energyc.analysis.domain import jumps
 from energyc.analysis.normal import Normaliser
 from energyc.analysis.problem import ForceField, fork, transparent
 from energyc.analysis.sampling import batched, draw
@@ -46,22 +46,27 @@ def recover(field: ForceField, generator: np.random.Generator, seconds: float = 
     if work(field.roots, small_sizes(field.roots, field.sizes)) > WORK / 100:
         return None
     try:
-        for candidate in _candidates(field, generator):
-            if is_potential(field, candidate, generator, seconds):
-                return candidate
+        for written in (field, _rewritten(field)):
+            for candidate in _candidates(written, generator):
+                if is_potential(field, candidate, generator, seconds):
+                    return candidate
     except (OverBudget, RecursionError, NotImplementedError, ValueError, np.linalg.LinAlgError):
         return None
     return None
 
 
+def _rewritten(field: ForceField) -> ForceField:
+    return field.with_force({state: unified(field.graph, force) for state, force in field.force.items()})
+
+
 def is_potential(field: ForceField, energy: Node, generator: np.random.Generator, seconds: float = SECONDS) -> bool:
     """Whether ``F + dE/dz`` is zero in normal form and at random points, and E is finite there and does not jump."""
     graph = field.graph
-    if jumps([energy], field.states):
-        return False
     slopes = gradient(graph, energy, field.states, frozen=True, strict=False)
     residues = [graph.plus(f, slopes[s]) if s in slopes else f for s, f in zip(field.states, field.roots, strict=True)]
-    return _vanish_in_numbers(field, energy, residues, generator) and _vanish(field, residues, seconds)
+    if not _vanish_in_numbers(field, energy, residues, generator) or discontinuities(field, energy, generator):
+        return False
+    return _vanish(field, residues, seconds)
 
 
 def _vanish(field: ForceField, residues: Sequence[Node], seconds: float) -> bool:
@@ -98,8 +103,10 @@ def _at_point(nodes: Sequence[Node], field: ForceField, generator: np.random.Gen
 
 
 def _candidates(field: ForceField, generator: np.random.Generator) -> Iterator[Node]:
-    """Homogeneous parts alone, and with fitted antiderivatives for what is left."""
+    """Homogeneous parts of one state after the other and of all, and fitted antiderivatives for the rest."""
     graph = field.graph
+    if len(field.states) > 1:
+        yield from (_state_by_state(field, order) for order in (field.states, field.states[::-1]))
     degrees = Degrees.of(field.graph, field.states, field.roots)
     radial, rest = degrees.radial(field)
     if all(not nodes for nodes in rest.values()):
@@ -114,6 +121,28 @@ def _candidates(field: ForceField, generator: np.random.Generator) -> Iterator[N
         whole = _fit(field, generators, generator)
         if whole is not None:
             yield whole
+
+
+def _state_by_state(field: ForceField, order: Sequence[Input]) -> Node:
+    """``-z_k . F_k / (d + 1)`` of the parts of F_k of degree d in z_k alone.
+
+    What depends on an earlier state is left out: it is a slope of what that state's force gave already.
+    """
+    graph = field.graph
+    parts = []
+    for k, state in enumerate(order):
+        force = field.force.get(state)
+        if force is not None:
+            own = _independent(graph, force, set(order[:k]))
+            one = replace(field.with_force({state: own}), states=(state,))
+            parts.append(Degrees.of(graph, [state], [own]).radial(one)[0])
+    return graph.plus(*parts) if parts else graph.zero()
+
+
+def _independent(graph: Graph, node: Node, states: set[Input]) -> Node:
+    """The terms of a sum that do not depend on some states."""
+    terms = node.terms if isinstance(node, Add) else ((ONE, node),)
+    return graph.add([(c, n) for c, n in terms if n not in depends([n], states)], node.dims)
 
 
 def _generators(field: ForceField, rest: Mapping[Any, Sequence[Node]], scaled: bool) -> Iterator[Node]:
@@ -208,8 +237,11 @@ def _fit(field: ForceField, generators: Sequence[Node], generator: np.random.Gen
         rows.append(np.stack(columns, axis=1))
         targets.append(np.concatenate(values[-count:]))
     system = np.concatenate([np.concatenate(rows), -np.concatenate(targets)[:, None]], axis=1)
-    system = system[np.all(np.abs(system) < HUGE, axis=1)]
-    if not len(system):
+    system = system[np.abs(system[:, -1]) < HUGE]
+    finite = np.all(np.abs(system) < HUGE, axis=0)
+    generators = [g for g, usable in zip(generators, finite[:-1], strict=True) if usable]
+    system = system[:, finite]
+    if not generators or not len(system):
         return None
     weights = np.linalg.lstsq(system[:, :-1], system[:, -1], rcond=1e-10)[0]
     exact = [Fraction(float(w)).limit_denominator(LARGEST_DENOMINATOR) for w in weights]

@@ -5,14 +5,19 @@ First with the sums of states left whole, which is cheap and mostly enough, then
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from energyc.analysis.budget import Budget, OverBudget
 from energyc.analysis.canonical import Factor
 from energyc.analysis.certificate import AtomEntry, Certificate, FactorEntry, TermEntry
+from energyc.analysis.domain import jumps
+from energyc.analysis.impulses import with_impulses, without_impulses
 from energyc.analysis.normal import Collected, Normaliser, Sum
-from energyc.analysis.problem import ForceField, fork, linearise
+from energyc.analysis.problem import ForceField, fork, linearise, transparent
+from energyc.analysis.sizes import Sizes, pinned_sizes, written_sizes
+from energyc.analysis.unify import unified
 from energyc.ir import ONE, Input, Node
 
 TERMS = 60_000
@@ -20,32 +25,69 @@ SECONDS = 0.8
 
 
 @dataclass(frozen=True)
+class Stage:
+    """A way to prove: sums of states left whole or not, functions rewritten by fewer, jumps differentiated or not."""
+
+    name: str
+    whole: bool
+    unified: bool = False
+    impulses: bool = False
+    pinned: Sizes = ()
+
+    def __str__(self) -> str:
+        across = ", across jumps" if self.impulses else ""
+        return self.name + across + (f", at {written_sizes(self.pinned)}" if self.pinned else "")
+
+
+STAGES = (
+    Stage("sums left whole", True),
+    Stage("multiplied out", False),
+    Stage("functions rewritten", True, unified=True),
+    Stage("functions rewritten and multiplied out", False, unified=True),
+)
+
+
+@dataclass(frozen=True)
 class Attempt:
-    """A certificate, or None with the sentence that says what happened."""
+    """A certificate, or None; ``outcome`` is the sentence that says what happened."""
 
     certificate: Certificate | None
-    said: str
+    outcome: str
 
 
 def prove(field: ForceField, seconds: float = SECONDS) -> list[Attempt]:
-    """One attempt for each stage until one succeeds. The field's graph is left as it is."""
-    attempts = []
-    for whole, stage in ((True, "sums left whole"), (False, "multiplied out")):
-        attempts.append(_attempt(replace(field, graph=fork(field.graph)), whole, stage, seconds))
+    """One attempt for each stage until one succeeds, those across jumps first.
+
+    ``seconds`` are for one, three times as many for all. The field's graph is left as it is.
+    """
+    attempts: list[Attempt] = []
+    deadline = time.process_time() + 3 * seconds
+    for stage in _stages(field):
+        left = min(seconds, deadline - time.process_time())
+        if not attempts or left > 0:
+            attempts.append(_attempt(replace(field, graph=fork(field.graph)), stage, left))
         if attempts[-1].certificate:
             break
     return attempts
 
 
-def _attempt(field: ForceField, whole: bool, stage: str, seconds: float) -> Attempt:
+def _stages(field: ForceField) -> Sequence[Stage]:
+    jumping = jumps(field.roots, field.states)
+    pinned = pinned_sizes(field)
+    at_all_sizes = [*([replace(stage, impulses=True) for stage in STAGES] if jumping else []), *STAGES]
+    return [*at_all_sizes, *(replace(stage, pinned=pinned) for stage in at_all_sizes if pinned and not stage.whole)]
+
+
+def _attempt(field: ForceField, stage: Stage, seconds: float) -> Attempt:
     try:
-        bilinear = Bilinear.of(field)
+        bilinear = Bilinear.of(field, stage)
         normaliser = Normaliser(
             field.graph,
             Budget(TERMS, seconds),
-            whole=whole,
+            whole=stage.whole,
             directions=frozenset((*bilinear.u, *bilinear.w)),
             symmetric=field.symmetric,
+            pinned=dict(stage.pinned),
         )
         found, _ = normaliser.sum_of(bilinear.node)
         pairs = _mirrored(normaliser, found, bilinear)
@@ -73,16 +115,23 @@ class Bilinear:
     node: Node
 
     @staticmethod
-    def of(field: ForceField) -> Bilinear:
-        """The bilinear form of a field."""
+    def of(field: ForceField, stage: Stage) -> Bilinear:
+        """The bilinear form of a field, written as a stage wants it."""
         graph = field.graph
-        linear = linearise(field)
+        linear = linearise(_with_impulses(field) if stage.impulses else field)
         u = tuple(graph.input(f"u.{state.name}", "direction", state.dims) for state in field.states)
         terms = []
         for left, moved in zip(u, linear.moved, strict=True):
+            right = without_impulses(graph, moved) if stage.impulses else moved
+            right = unified(graph, right) if stage.unified else right
             axes = range(len(left.dims))
-            terms.append((ONE, graph.einsum(ONE, [(left, axes), (moved, axes)], dict(enumerate(left.dims)), ())))
+            terms.append((ONE, graph.einsum(ONE, [(left, axes), (right, axes)], dict(enumerate(left.dims)), ())))
         return Bilinear(field, u, linear.directions, graph.add(terms, ()))
+
+
+def _with_impulses(field: ForceField) -> ForceField:
+    roots = {state: transparent(field.graph, force) for state, force in field.force.items()}
+    return field.with_force({state: with_impulses(field.graph, root) for state, root in roots.items()})
 
 
 @dataclass(frozen=True)
@@ -116,12 +165,14 @@ def _exchange(normaliser: Normaliser, bilinear: Bilinear) -> Mapping[int, int]:
     return numbers
 
 
-def _certificate(normaliser: Normaliser, bilinear: Bilinear, found: Sum, pairs: list[_Pair], stage: str) -> Certificate:
+def _certificate(
+    normaliser: Normaliser, bilinear: Bilinear, found: Sum, pairs: list[_Pair], stage: Stage
+) -> Certificate:
     atoms = tuple(AtomEntry(a.node, a.order, a.scale, a.symmetries) for a in normaliser.table.atoms)
     terms = tuple(_term(normaliser, term, pair) for term, pair in zip(found.values(), pairs, strict=True))
     left = tuple(normaliser.reading(u).atom.number for u in bilinear.u)
     right = tuple(normaliser.reading(w).atom.number for w in bilinear.w)
-    return Certificate(bilinear.field, bilinear.u, bilinear.w, left, right, atoms, terms, stage)
+    return Certificate(bilinear.field, bilinear.u, bilinear.w, left, right, atoms, terms, stage.impulses, stage.pinned)
 
 
 def _term(normaliser: Normaliser, term: Collected, pair: _Pair) -> TermEntry:

@@ -17,9 +17,17 @@ Point = Mapping[Input, Array]
 GRAIN = 64
 
 
-def draw(field: ForceField, sizes: Mapping[str, int], generator: np.random.Generator) -> dict[Input, Array]:
-    """A value for every input, without a batch axis. Reals are multiples of 1/64 in [-1, 1], or inside their range."""
+def draw(
+    field: ForceField, sizes: Mapping[str, int], generator: np.random.Generator, scale: int = 1
+) -> dict[Input, Array]:
+    """A value for every input, without a batch axis. Reals are multiples of 1/64 in [-1, 1], or inside their range.
+
+    States without bounds are ``scale`` times as large.
+    """
     point = {node: _value(node, field.ranges.get(node, (None, None)), sizes, generator) for node in field.inputs}
+    for state in field.states:
+        if field.ranges.get(state, (None, None)) == (None, None):
+            point[state] = scale * point[state]
     for node, axes in field.symmetric.items():
         if node in point:
             point[node] = _symmetrised(point[node], axes)

@@ -9,6 +9,7 @@ identity                                holds because
 ``sum_j [i == j] f(j) = f(i)``
 ``softmax [its guard] = softmax``       its weights outside of the guard are 0 (argmax likewise)
 ``relu(u) step(u) = relu(u)``           with step(0) = 0 = relu(0)
+``u impulse(u) = 0``                    and of relu(u), abs(u) in the place of u
 ``sum_s softmax_s = 1``                 where the guard is somewhere true, else 0
 ======================================  =====================================================
 
@@ -20,10 +21,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from energyc.analysis.canonical import Factor, arranged_labels
 from energyc.analysis.conditions import FALSE, TRUE, condition_key
+from energyc.analysis.impulses import IMPULSE
 from energyc.ir import Coefficient, IndexExpr
 from energyc.ir.indexing import axis
 
@@ -58,12 +60,20 @@ class Context(Protocol):
         """A node as one atom."""
         ...
 
+    def count(self, dim: str) -> Coefficient:
+        """The size of a dim."""
+        ...
+
+    def truth_key(self, condition: IndexExpr, dims: Sequence[str], names: Sequence[int]) -> tuple[Any, ...]:
+        """A condition's normal form, with axis k called ``names[k]``."""
+        ...
+
 
 def simplified(context: Context, monomial: Monomial, free: set[int]) -> Monomial | None:
     """The monomial at rest; None where it is zero."""
     while True:
         before = monomial
-        for step in (_indicators, _merged, _identified, _absorbed, _summed_softmax):
+        for step in (_indicators, _merged, _identified, _absorbed, _without_impulses_at_zeros, _summed_softmax):
             found = step(context, monomial, free)
             if found is None:
                 return None
@@ -83,7 +93,7 @@ def _recounted(
     after = Monomial(before.coefficient, tuple(factors))
     coefficient = before.coefficient
     for label in sorted(before.labels - after.labels - free - set(gone)):
-        coefficient = coefficient * Coefficient.symbol(context.dims[label])
+        coefficient = coefficient * context.count(context.dims[label])
     return Monomial(coefficient, after.factors)
 
 
@@ -109,7 +119,7 @@ def indicator_factors(context: Context, condition: IndexExpr, labels: Sequence[i
         return None if any(p is None for p in parts) else [f for p in parts if p is not None for f in p]
     places = sorted({labels[k] for k in condition.axes()})
     renumbered = condition.renumbered({k: places.index(labels[k]) for k in condition.axes()})
-    key = condition_key(renumbered, range(len(places)))
+    key = context.truth_key(renumbered, [context.dims[a] for a in places], range(len(places)))
     if key == FALSE:
         return None
     if key == TRUE:
@@ -183,6 +193,28 @@ def _absorbed(context: Context, monomial: Monomial, free: set[int]) -> Monomial 
         and not (_atom(context, f).kind == "step" and (_atom(context, f).argument, f.labels) in relus)
     ]
     return _recounted(context, monomial, kept, free)
+
+
+def _without_impulses_at_zeros(context: Context, monomial: Monomial, free: set[int]) -> Monomial | None:
+    """None where a factor vanishes at an impulse. Raises NotImplementedError where a factor jumps there."""
+    for f in monomial.factors:
+        impulse = _atom(context, f)
+        if impulse.kind != IMPULSE:
+            continue
+        beside = [g for g in monomial.factors if g.atom != f.atom and _same_argument(_atom(context, g), impulse)]
+        base = impulse.base and Factor(impulse.base.atom, tuple(f.labels[k] for k in impulse.base.labels), ONE)
+        powers = [g for g in monomial.factors if base and (g.atom, g.labels) == (base.atom, base.labels)]
+        corners = [g for g in beside if _atom(context, g).kind in ("relu", "abs") and g.labels == f.labels]
+        if any(g.exponent > 0 for g in (*powers, *corners)):
+            return None
+        if f.exponent != 1 or any(_atom(context, g).kind in ("step", "sign") for g in beside):
+            raise NotImplementedError("a jump and the slope of a jump at one place have no product")
+    return monomial
+
+
+def _same_argument(one: Atom, other: Atom) -> bool:
+    """Whether two functions are of the same argument, up to a factor."""
+    return one.argument is not None and other.argument is not None and one.argument[1:] == other.argument[1:]
 
 
 def _arranged(context: Context, factor: Factor) -> Factor:

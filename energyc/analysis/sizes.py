@@ -12,10 +12,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from energyc.analysis.conditions import Linear, linear
-from energyc.ir import Einsum, Indicator, Node, walk
+from energyc.analysis.problem import ForceField
+from energyc.ir import Add, Coefficient, Einsum, Indicator, Node, walk
 from energyc.ir.indexing import Affine, IndexExpr
 
 SMALLEST = 3
+#: Of what size dims may be whose conditions are proved at that size alone.
+SMALL = 12
+Sizes = tuple[tuple[str, int], ...]
 #: What one look at a force may cost.
 WORK = 2e7
 
@@ -51,7 +55,7 @@ class Limits:
         """Those of nodes."""
         indicators = [n for n in walk(list(roots)) if isinstance(n, Indicator)]
         windows = tuple(w for n in indicators for w in _windows(n, sizes))
-        rigid, pinned = (frozenset(_joined(map(kind, indicators))) for kind in (_rigid, _pinned))
+        rigid, pinned = (frozenset(_union(map(kind, indicators))) for kind in (_rigid, _pinned))
         return Limits(windows, rigid, pinned, _spans(indicators))
 
     @property
@@ -85,7 +89,34 @@ def work(roots: Iterable[Node], sizes: Mapping[str, int]) -> float:
     return float(sum(math.prod(sizes[d] for d in dims) for dims in spaces))
 
 
-def _joined(sets: Iterable[set[str]]) -> set[str]:
+def pinned_sizes(field: ForceField) -> Sizes:
+    """Dims whose size may decide whether a force is a gradient: one of size 1, and those in numbers and conditions."""
+    nodes = list(walk(field.roots))
+    ones = {d for node in nodes for d in (*node.dims, *_labels(node)) if field.sizes[d] == 1}
+    counted = {name for node in nodes for c in _coefficients(node) for name, _ in c.powers if name in field.sizes}
+    conditions = {d for node in nodes if isinstance(node, Indicator) for d in (*node.dims, *_named(node.condition))}
+    small = {d for d in counted | conditions if field.sizes[d] <= SMALL}
+    return tuple((d, field.sizes[d]) for d in field.sizes if d in ones | small)
+
+
+def _labels(node: Node) -> tuple[str, ...]:
+    return node.labels if isinstance(node, Einsum) else ()
+
+
+def _coefficients(node: Node) -> Iterator[Coefficient]:
+    match node:
+        case Add():
+            yield from (c for c, _ in node.terms)
+        case Einsum():
+            yield node.coefficient
+
+
+def written_sizes(sizes: Iterable[tuple[str, int]]) -> str:
+    """``N = 3, D = 2``."""
+    return ", ".join(f"{dim} = {size}" for dim, size in sizes)
+
+
+def _union(sets: Iterable[set[str]]) -> set[str]:
     return set().union(*sets)
 
 

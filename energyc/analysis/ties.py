@@ -32,7 +32,7 @@ def suggest(field: ForceField, generator: np.random.Generator, seconds: float = 
     sizes = small_sizes(linear.moved, field.sizes)
     if work(linear.moved, sizes) > WORK:
         return ()
-    single = list(_single(field))
+    single = list(_single_ties(field))
     sets: Sequence[tuple[Tie, ...]]
     for sets in ([(t,) for t in single], [p for p in combinations(single, 2) if _compatible(p)]):
         found: list[SuggestedTie] = []
@@ -47,19 +47,19 @@ def suggest(field: ForceField, generator: np.random.Generator, seconds: float = 
     return ()
 
 
-def _single(field: ForceField) -> Iterator[Tie]:
+def _single_ties(field: ForceField) -> Iterator[Tie]:
     params = [n for n in field.inputs if n.kind == "param" and 1 < len(n.dims) <= 4]
     params.sort(key=lambda node: node.number)
     for node in params:
-        for axes in _turns(node, node):
+        for axes in _matching_orders(node, node):
             if axes != tuple(range(len(axes))) and tuple(axes[k] for k in axes) == tuple(range(len(axes))):
                 yield Tie(node.name, node.name, axes)
     for a, b in combinations(params, 2):
-        for axes in _turns(a, b):
+        for axes in _matching_orders(a, b):
             yield Tie(b.name, a.name, axes)
 
 
-def _turns(source: Input, target: Input) -> Iterator[tuple[int, ...]]:
+def _matching_orders(source: Input, target: Input) -> Iterator[tuple[int, ...]]:
     """The orders in which the source's axes have the dims of the target."""
     if len(source.dims) == len(target.dims):
         for axes in permutations(range(len(source.dims))):
@@ -99,7 +99,9 @@ def _tied(value: Array, tie: Tie) -> Array:
 def _proved(field: ForceField, ties: Sequence[Tie], generator: np.random.Generator, seconds: float) -> bool:
     tied = with_ties(field, ties)
     certificate = prove(tied, seconds)[-1].certificate
-    return certificate is not None and check(certificate, generator) > 0 and not doubts_of(tied)
+    if certificate is None or not check(certificate, tied, generator):
+        return False
+    return not doubts_of(tied, certificate, generator)
 
 
 def with_ties(field: ForceField, ties: Sequence[Tie]) -> ForceField:

@@ -8,10 +8,11 @@ from itertools import combinations
 
 import numpy as np
 
-from energyc.analysis.decide import decide
+from energyc.analysis.decide import decide_on_set
 from energyc.analysis.problem import ForceField, field_of, linearise
 from energyc.analysis.sampling import Array, Point, both_ways, directions, draw
 from energyc.analysis.sizes import WORK, small_sizes, work
+from energyc.analysis.surfaces import Surfaces
 from energyc.analysis.verdict import Verdict
 from energyc.ir import Input, Node
 
@@ -49,6 +50,7 @@ class Sums:
     """What sums are made of: each term's force, and the verdict on it alone; ``share`` is the time for one more."""
 
     base: ForceField
+    surfaces: Surfaces
     forces: Mapping[str, Mapping[Input, Node]]
     alone: Mapping[str, Verdict]
     share: Callable[[], float]
@@ -58,7 +60,7 @@ class Sums:
         if len(names) == 1:
             return self.alone[names[0]]
         parts = [(state, node) for name in names for state, node in self.forces[name].items()]
-        return decide(field_of(self.base, parts), np.random.default_rng(SEED), self.share())
+        return decide_on_set(field_of(self.base, parts), self.surfaces, np.random.default_rng(SEED), self.share())
 
 
 def judge_together(sums: Sums, names: tuple[str, ...]) -> Together | None:

@@ -1,21 +1,24 @@
 """Scalar functions by simpler ones, so that derivatives of a potential meet the force they should equal.
 
 The formulas are those of the table: ``tanh u = 2 s(2u) - 1`` and ``silu u = u s(u)`` with s the logistic sigmoid,
-``gelu u = u P(u)`` with P the normal distribution function, ``relu u = u step(u)``. Besides, ``s(-u) = 1 - s(u)``.
-For comparing only: these forms cancel.
+``gelu u = u P(u)`` with P the normal distribution function, ``relu u = u step(u)``. Besides, ``s(-u) = 1 - s(u)``,
+``sign u = 2 step(u) - 1`` and ``step(-u) = 1 - step(u)`` off 0, ``exp(u + v) = exp u exp v``, ``sqrt u = u^(1/2)`` and
+``(u^a)^b = u^(a b)`` for a fraction a. For comparing only: these forms cancel.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
 
+from energyc.analysis.impulses import IMPULSE
 from energyc.calculus.scalar import expanded
 from energyc.calculus.substitute import rebuilt
-from energyc.ir import Add, Einsum, Function, Graph, Map, Node, Stop, walk
+from energyc.ir import ONE, Add, Coefficient, Einsum, Function, Graph, Map, Node, Operand, Stop, walk
 
 
 def unified(graph: Graph, root: Node) -> Node:
-    """``root`` with every function that has a formula rewritten; equal to it everywhere."""
+    """``root`` with every function that has a formula rewritten; equal to it wherever nothing jumps."""
     new: dict[Node, Node] = {}
     for node in walk([root]):
         new[node] = _rewritten(graph, node, new)
@@ -32,14 +35,121 @@ def _rewritten(graph: Graph, node: Node, new: Mapping[Node, Node]) -> Node:
 
 
 def _function(graph: Graph, function: Function, u: Node) -> Node:
-    if function.slope is not None:
+    if function.slope is not None or function.named(IMPULSE):
         return graph.map(function, u)
-    if function.named("sigmoid") and _negative(u):
-        return graph.minus(graph.constant(1, u.dims), graph.map("sigmoid", graph.scale(-1, u)))
+    if function.exponent is not None or function.named("sqrt"):
+        return _power(graph, u, function.exponent or Fraction(1, 2))
+    match function.name:
+        case "sigmoid" | "step":
+            return _falling(graph, function, u) if _negative(u) else graph.map(function, u)
+        case "sign":
+            return _affine(graph, 2, _function(graph, Function("step"), u), -1)
+        case "exp":
+            return _exponential(graph, u)
     formula = function.entry.rational_formula
     if formula is None:
         return graph.map(function, u)
     return expanded(graph, formula, u, lambda name, inner: _function(graph, Function(name), inner))
+
+
+def _falling(graph: Graph, function: Function, u: Node) -> Node:
+    """``1 - f(-u)``."""
+    return _affine(graph, -1, graph.map(function, graph.scale(-1, u)), 1)
+
+
+def _affine(graph: Graph, factor: int, node: Node, constant: int) -> Node:
+    return graph.add([(ONE.scaled(factor), node), (ONE.scaled(constant), graph.constant(1, node.dims))], node.dims)
+
+
+def _power(graph: Graph, u: Node, exponent: Fraction) -> Node:
+    """A power of a fractional power is one power: what is inside is not negative."""
+    inner = u.function.exponent if isinstance(u, Map) else None
+    if isinstance(u, Map) and inner is not None and inner.denominator != 1:
+        return graph.power(u.argument, inner * exponent)
+    base = _denominator(u) if isinstance(u, Add) and exponent.denominator == 1 and exponent < 0 else None
+    if base is None or not isinstance(u, Add):
+        return graph.power(u, exponent)
+    degree = max(_degree(term, base) for _, term in u.terms)
+    cleared = graph.add([(c, _cleared(graph, term, base, degree)) for c, term in u.terms], u.dims)
+    return graph.product(graph.power(base, -degree * exponent), graph.power(cleared, exponent))
+
+
+def _denominator(u: Add) -> Node | None:
+    """What a term of a sum is divided by: ``1 + (x/y)^2 = (y^2 + x^2) / y^2``."""
+    found = (node.argument for _, term in u.terms for node in _divisors(term))
+    return next((node for node in found if node.dims == u.dims), None)
+
+
+def _divisors(term: Node) -> list[Map]:
+    """The factors of a term that are negative integer powers."""
+    nodes = (o.node for o in _factors(term))
+    return [n for n in nodes if n.dims == term.dims and isinstance(n, Map) and _negative_integer(n.function.exponent)]
+
+
+def _factors(term: Node) -> list[Operand]:
+    """The factors of an elementwise product, products inside of it taken apart, by the axes of the whole."""
+    axes = tuple(range(len(term.dims)))
+    if not isinstance(term, Einsum) or term.contracted or term.coefficient != ONE or term.out != axes:
+        return [Operand(term, axes)]
+    found: list[Operand] = []
+    for operand in term.operands:
+        found += _factors(operand.node) if operand.axes == axes else [operand]
+    return found
+
+
+def _negative_integer(exponent: Fraction | None) -> bool:
+    return exponent is not None and exponent.denominator == 1 and exponent < 0
+
+
+def _degree(term: Node, base: Node) -> Fraction:
+    """How often a term is divided by a base."""
+    return sum(
+        (-n.function.exponent for n in _divisors(term) if n.argument is base and n.function.exponent), Fraction(0)
+    )
+
+
+def _cleared(graph: Graph, term: Node, base: Node, degree: Fraction) -> Node:
+    """A term times a power of what it is divided by."""
+    gone = {n for n in _divisors(term) if n.argument is base}
+    factor = graph.power(base, degree - _degree(term, base))
+    factors = [(o.node, o.axes) for o in _factors(term) if o.node not in gone]
+    axes = range(len(term.dims))
+    return graph.einsum(ONE, [*factors, (factor, axes)], dict(enumerate(term.dims)), axes)
+
+
+def _exponential(graph: Graph, u: Node) -> Node:
+    """Of a sum the product of the exponentials of its terms, each on the axes that the term has."""
+    factors = []
+    for factor, term in _summands(graph, u):
+        inner, axes = _narrowed(graph, term)
+        factors.append((graph.power(graph.map("exp", inner), factor), axes))
+    return graph.einsum(ONE, factors, dict(enumerate(u.dims)), range(len(u.dims)))
+
+
+def _summands(graph: Graph, u: Node, factor: Fraction = Fraction(1)) -> Iterator[tuple[Fraction, Node]]:
+    """The terms of a sum, each without its number."""
+    match u:
+        case Add():
+            for coefficient, term in u.terms:
+                symbols = Coefficient(Fraction(1), coefficient.powers)
+                yield from _summands(graph, graph.scale(symbols, term), factor * coefficient.value)
+        case Einsum(operands=(Operand(node=Add() as inner, axes=axes),)) if axes == u.out and not u.coefficient.powers:
+            yield from _summands(graph, inner, factor * u.coefficient.value)
+        case Einsum():
+            value = u.coefficient.value
+            yield factor * value, graph.scale(1 / value, u) if value else u
+        case _:
+            yield factor, u
+
+
+def _narrowed(graph: Graph, node: Node) -> tuple[Node, tuple[int, ...]]:
+    """A node without the axes along which it does not change, and those it keeps."""
+    if not isinstance(node, Einsum):
+        return node, tuple(range(len(node.dims)))
+    kept = sorted({a for operand in node.operands for a in operand.axes} & set(node.out))
+    factors = [(operand.node, operand.axes) for operand in node.operands]
+    inner = graph.einsum(node.coefficient, factors, dict(enumerate(node.labels)), kept)
+    return inner, tuple(node.out.index(a) for a in kept)
 
 
 def _negative(u: Node) -> bool:

@@ -65,6 +65,22 @@ class Witness:
 
 
 @dataclass(frozen=True)
+class LoopWitness:
+    """A closed polygon round which a force does ``work``, known to ``error``; round any it would be 0 of a gradient.
+
+    ``corners`` are the states' values by name, in nested lists, at each corner in order; from the last a straight
+    line leads back to the first. ``sizes``, ``point`` (every other input) and ``dims`` as of a :class:`Witness`.
+    """
+
+    work: float
+    error: float
+    corners: tuple[tuple[tuple[str, object], ...], ...]
+    sizes: tuple[tuple[str, int], ...]
+    point: tuple[tuple[str, object], ...]
+    dims: tuple[tuple[str, int], ...] | None = None
+
+
+@dataclass(frozen=True)
 class Tie:
     """One identification: axis k of ``target`` is axis ``axes[k]`` of ``source``; a symmetry where both are one."""
 
@@ -92,13 +108,20 @@ class SuggestedTie:
 class Verdict:
     """Whether a force is minus the gradient of something. ``potential`` is an energy E with F = -dE/dz.
 
-    ``tried`` says in sentences what was done, of use above all where the answer is undecided.
+    ``tried`` says in sentences what was done, of use above all where the answer is undecided. ``on_set``: it is one
+    along the set that the states are kept on, though not in all space; ``pinned``: it is proved at these sizes alone.
     """
 
     kind: Kind
     evidence: Evidence
-    witness: Witness | None = None
+    witness: Witness | LoopWitness | None = None
     certificate: Certificate | None = None
     potential: Node | None = None
     ties: tuple[SuggestedTie, ...] = ()
     tried: tuple[str, ...] = ()
+    on_set: bool = False
+
+    @property
+    def pinned(self) -> tuple[tuple[str, int], ...]:
+        """The sizes that a proof speaks of alone; empty where it holds at all sizes."""
+        return self.certificate.pinned if self.certificate is not None and self.evidence == "proof" else ()

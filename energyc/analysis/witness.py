@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import cycle, islice
 from typing import Any
 
 import numpy as np
@@ -15,26 +16,30 @@ from energyc.analysis.exact import Evaluation, Fractions, Intervals
 from energyc.analysis.instances import instance, settable, used_dims
 from energyc.analysis.intervals import Interval, NoEnclosure
 from energyc.analysis.problem import ForceField, Linearised, linearise
-from energyc.analysis.sampling import Point, batched, draw
+from energyc.analysis.sampling import GRAIN, Point, batched, both_ways, directions, draw
+from energyc.analysis.singular import Surroundings, arguments, signed_points
 from energyc.analysis.sizes import WORK, small_sizes, work
 from energyc.analysis.verdict import Enclosure, Place, Witness
 from energyc.calculus import depends
-from energyc.ir import Node
+from energyc.ir import Add, Node, walk
 from energyc.ir.interpreter import evaluate
 
 Array = NDArray[Any]
 DRAWS = 3
 COLUMNS = 60
-ASYMMETRY = 1e-8
+#: What floats must show of an asymmetry, in share of the two entries, for it to be computed without rounding.
+ASYMMETRY = 1e-13
+#: What they must show of it, in share of the largest entry, where nothing but floats can be had.
 GROSS = 1e-5
+CLOSE = 1e-10
 
 
 @dataclass(frozen=True)
 class Search:
-    """A witness, or None with ``seen``: how symmetric the Jacobians were that were looked at."""
+    """A witness, or None with ``outcome``: how symmetric the Jacobians were that were looked at."""
 
     witness: Witness | None
-    seen: str
+    outcome: str
 
 
 @dataclass(frozen=True)
@@ -48,51 +53,102 @@ class Sample:
 
 
 def find_witness(field: ForceField, generator: np.random.Generator, draws: int = DRAWS) -> Search:
-    """Looks at a few points, at sizes of three and at the spec's own where they are small."""
+    """Looks at points of several scales and on both sides of every kink, at sizes that the spec can have.
+
+    A witness at smaller sizes than the spec's counts where the Jacobian is not symmetric at the spec's either.
+    """
     linear = linearise(field)
-    worst = 0.0
-    looked = 0
+    worst, looked, elsewhere = 0.0, 0, ""
     for sample in samples(linear, generator, draws):
         looked += 1
-        row, column, gap = _largest_gap(sample)
-        worst = max(worst, gap)
-        if gap > ASYMMETRY and (witness := _certified(linear, sample, row, column, gap)):
+        worst = max(worst, _relative_gap(sample))
+        witness = _witness_in(linear, sample)
+        if witness is None or elsewhere:
+            continue
+        if not _symmetric_at_own_sizes(linear, sample.sizes, generator):
             return Search(witness, f"the Jacobian is not symmetric at a point of {looked} looked at")
+        elsewhere = f", though not at {', '.join(f'{d} = {n}' for d, n in witness.sizes)}"
     if not looked:
         return Search(None, "no witness was looked for: no finite Jacobian at sizes within the budget")
+    if elsewhere:
+        return Search(None, f"the Jacobian is symmetric at the spec's own sizes{elsewhere}")
     return Search(None, f"Jacobians at {looked} points symmetric to {worst:.0e}")
 
 
 def samples(linear: Linearised, generator: np.random.Generator, draws: int) -> Iterator[Sample]:
     """Finite Jacobians, the cheapest sizes first."""
     for sizes in search_sizes(linear):
-        good = 0
-        for _ in range(2 * draws):
-            sample = _sample(linear, sizes, generator)
-            if sample is not None:
-                good += 1
+        for points in (_near(linear.field, sizes, generator), _far(linear.field, sizes, generator)):
+            found = (s for point in islice(points, 2 * draws) if (s := sample_at(linear, sizes, point, generator)))
+            yield from islice(found, draws)
+        for point in _beyond_kinks(linear.field, sizes, generator):
+            if (sample := sample_at(linear, sizes, point, generator)) is not None:
                 yield sample
-            if good == draws:
-                break
+
+
+def _near(field: ForceField, sizes: Mapping[str, int], generator: np.random.Generator) -> Iterator[Point]:
+    while True:
+        yield draw(field, sizes, generator)
+
+
+def _far(field: ForceField, sizes: Mapping[str, int], generator: np.random.Generator) -> Iterator[Point]:
+    """Points of the second and the fourth power of a scale, states alone."""
+    for scale in cycle((4, 16)):
+        yield draw(field, sizes, generator, scale)
+
+
+def _beyond_kinks(field: ForceField, sizes: Mapping[str, int], generator: np.random.Generator) -> Iterator[Point]:
+    """Points at which the argument of a function has the sign that it had not elsewhere."""
+    point = draw(field, sizes, generator)
+    around = Surroundings(field, sizes, point)
+    for vector in signed_points(around, arguments(field), generator):
+        yield {**point, **around.states_of(np.round(vector * GRAIN) / GRAIN)}
 
 
 def search_sizes(linear: Linearised) -> list[dict[str, int]]:
-    """Sizes worth trying: small ones that the spec can have, small ones, its own; each within the budget of work."""
+    """Sizes worth trying that the spec can have: small ones, then its own; each within the budget of work.
+
+    Small ones that it cannot have are tried last, where nothing but the lengths of axes depends on them.
+    """
     field = linear.field
     small = small_sizes(linear.moved, field.sizes)
+    close = instance(field, linear.moved, small)
     candidates: list[dict[str, int]] = []
-    for sizes in (instance(field, linear.moved, small), small, dict(field.sizes)):
-        if sizes not in candidates and _columns(field, sizes) * work(linear.moved, sizes) <= WORK:
+    for sizes in (close, dict(field.sizes), small):
+        possible = settable(field.formulas, sizes) is not None or not sizes_count(linear)
+        if possible and sizes not in candidates and _columns(field, sizes) * work(linear.moved, sizes) <= WORK:
             candidates.append(sizes)
     return candidates
+
+
+def sizes_count(linear: Linearised) -> bool:
+    """Whether a sum in the equations holds the size of a dim as a number, so that it may vanish at some sizes."""
+    dims = linear.field.sizes.keys()
+    sums = (node for node in walk(linear.moved) if isinstance(node, Add))
+    return any(len({tuple(p for p in c.powers if p[0] in dims) for c, _ in node.terms}) > 1 for node in sums)
+
+
+def _symmetric_at_own_sizes(linear: Linearised, sizes: Mapping[str, int], generator: np.random.Generator) -> bool:
+    """Whether ``a . J b = b . J a`` at the spec's own sizes, of a force whose equations hold sizes as numbers."""
+    field = linear.field
+    if dict(sizes) == dict(field.sizes) or not sizes_count(linear) or work(linear.moved, field.sizes) > WORK:
+        return False
+    for _ in range(2):
+        point = draw(field, field.sizes, generator)
+        forward, backward = both_ways(linear, point, directions(field, field.sizes, generator), field.sizes)
+        if not abs(forward - backward) <= CLOSE * (abs(forward) + abs(backward)):
+            return False
+    return True
 
 
 def _columns(field: ForceField, sizes: Mapping[str, int]) -> int:
     return min(COLUMNS, sum(math.prod(sizes[d] for d in state.dims) for state in field.states))
 
 
-def _sample(linear: Linearised, sizes: Mapping[str, int], generator: np.random.Generator) -> Sample | None:
-    point = draw(linear.field, sizes, generator)
+def sample_at(
+    linear: Linearised, sizes: Mapping[str, int], point: Point, generator: np.random.Generator
+) -> Sample | None:
+    """Some columns of the Jacobian at a point, at most ``COLUMNS``; None where they are not finite."""
     shapes = [tuple(sizes[d] for d in state.dims) for state in linear.field.states]
     total = sum(math.prod(shape) for shape in shapes)
     columns = (
@@ -124,15 +180,27 @@ def unit_blocks(columns: Sequence[int], shapes: Sequence[tuple[int, ...]]) -> It
         first += size
 
 
-def _largest_gap(sample: Sample) -> tuple[int, int, float]:
-    """The pair of columns whose mirrored entries differ most, and by how much of the largest entry."""
-    gaps = np.abs(sample.jacobian - sample.jacobian.T)
-    row, column = np.unravel_index(int(np.argmax(gaps)), gaps.shape)
+def _relative_gap(sample: Sample) -> float:
+    """The largest difference of mirrored entries, of the largest entry."""
     scale = float(np.max(np.abs(sample.jacobian), initial=0.0))
-    return int(min(row, column)), int(max(row, column)), float(gaps[row, column]) / scale if scale else 0.0
+    return float(np.max(np.abs(sample.jacobian - sample.jacobian.T), initial=0.0)) / scale if scale else 0.0
 
 
-def _certified(linear: Linearised, sample: Sample, row: int, column: int, gap: float) -> Witness | None:
+def _witness_in(linear: Linearised, sample: Sample) -> Witness | None:
+    """From the pair that differs most, else from the one that differs most of its own size."""
+    gaps = np.abs(sample.jacobian - sample.jacobian.T)
+    if not np.max(gaps, initial=0.0) > 0:
+        return None
+    own = np.abs(sample.jacobian) + np.abs(sample.jacobian.T)
+    shares = gaps / np.where(own > 0, own, 1.0)
+    pairs = [np.unravel_index(int(np.argmax(of)), gaps.shape) for of in (gaps, shares)]
+    for row, column in dict.fromkeys((int(min(pair)), int(max(pair))) for pair in pairs):
+        if shares[row, column] > ASYMMETRY and (witness := _certified(linear, sample, row, column)):
+            return witness
+    return None
+
+
+def _certified(linear: Linearised, sample: Sample, row: int, column: int) -> Witness | None:
     i, j = sample.columns[row], sample.columns[column]
     field = linear.field
     fractions = {**field.fractions, **{name: Fraction(size) for name, size in sample.sizes.items()}}
@@ -143,10 +211,11 @@ def _certified(linear: Linearised, sample: Sample, row: int, column: int, gap: f
         except (NoEnclosure, ZeroDivisionError, OverflowError, ValueError):
             continue
         return _witness(linear, sample, i, j, (entry, mirror), name) if entry.disjoint(mirror) else None
-    scale = float(np.max(np.abs(sample.jacobian)))
-    if gap < GROSS or scale < GROSS:  # what is left of zeros by rounding may be as asymmetric as it likes
-        return None
     floats = [float(sample.jacobian[a, b]) for a, b in ((row, column), (column, row))]
+    scale = float(np.max(np.abs(sample.jacobian)))
+    gap = abs(floats[0] - floats[1])
+    if gap < GROSS * scale or scale < GROSS:  # what is left of zeros by rounding may be as asymmetric as it likes
+        return None
     return _witness(linear, sample, i, j, tuple(Enclosure(x, x) for x in floats), "floats")
 
 

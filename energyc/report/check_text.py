@@ -70,6 +70,8 @@ def evidence(term: TermReport | SumReport) -> str:
     """The evidence for a class, in words."""
     phrases = {"gradient": "written as an energy", "proof": "proved", "witness": "refuted by a witness", "none": ""}
     words = phrases.get(term.evidence, term.evidence)
+    words += f" at {', '.join(f'{dim} = {size}' for dim, size in term.sizes)}" if term.sizes else ""
+    words += " on the set of its states" if term.on_set else ""
     return f"{words}: {entries(term.witness)}" if term.witness is not None else words
 
 

@@ -10,22 +10,46 @@ ROOM = 100
 
 
 def entries(witness: Mapping[str, Any]) -> str:
-    """The two entries that differ."""
+    """The two entries that differ, or the work that is not zero."""
+    if witness["kind"] == "loop":
+        return f"work {witness['work']:.6g} round a closed loop"
     row, column = (_element(witness[f"{key}_state"], witness[key]) for key in ("row", "column"))
     certified = "certified" if witness["certified"] else "in floats alone"
-    entry, mirror = f"{witness['entry']:.6g}", f"{witness['mirror']:.6g}"
+    entry, mirror = _apart(witness["entry"], witness["mirror"])
     return f"dF {row} / d {column} = {entry}, but dF {column} / d {row} = {mirror} ({certified})"
+
+
+def _apart(a: float, b: float) -> tuple[str, str]:
+    """Two numbers with as many digits as it takes to tell them apart, and six at least."""
+    pairs = ((f"{a:.{digits}g}", f"{b:.{digits}g}") for digits in range(6, 18))
+    return next((pair for pair in pairs if pair[0] != pair[1]), (repr(a), repr(b)))
 
 
 def point(witness: Mapping[str, Any], room: int = ROOM) -> str:
     """The sizes and the point: all of it where it is small, else the two coordinates and where the rest is found."""
-    values = witness["point"]
     sizes = ", ".join(f"{dim} = {size}" for dim, size in witness["sizes"].items())
+    shown = _loop(witness, room) if witness["kind"] == "loop" else _point(witness, room)
+    return f"at {sizes}: {shown}" if sizes else f"at {shown}" if witness["kind"] != "loop" else shown
+
+
+def _point(witness: Mapping[str, Any], room: int) -> str:
+    values = witness["point"]
     shown = ", ".join(f"{name} = {value}" for name, value in values.items())
-    if len(shown) > room:
-        count = sum(_count(value) for value in values.values())
-        shown = f"{_coordinates(witness)}; all {count:,} numbers: check --format json"
-    return f"at {sizes}: {shown}" if sizes else f"at {shown}"
+    if len(shown) <= room:
+        return shown
+    count = sum(_count(value) for value in values.values())
+    return f"{_coordinates(witness)}; all {count:,} numbers: check --format json"
+
+
+def _loop(witness: Mapping[str, Any], room: int) -> str:
+    """The corners where they are few numbers, else how many there are and where to find them."""
+    corners = witness["corners"]
+    names = ", ".join(corners[0])
+    shown = " to ".join(f"({', '.join(map(str, corner.values()))})" for corner in corners)
+    others = ", ".join(f"{name} = {value}" for name, value in witness["point"].items())
+    if len(shown) + len(others) <= 2 * room:
+        return f"through ({names}) = {shown} and back" + (f", with {others}" if others else "")
+    return f"through {len(corners)} corners: check --format json"
 
 
 def _coordinates(witness: Mapping[str, Any]) -> str:

@@ -18,6 +18,10 @@ Capture = pytest.CaptureFixture[str]
 ROOT = Path(__file__).resolve().parents[2]
 CODE = re.search(r"## Replaying.*?```py\n(.*?)```", (ROOT / "docs/conservativeness.md").read_text(), re.DOTALL)
 
+LOOP_CODE = re.search(
+    r"### Replaying a loop.*?```py\n(.*?)```", (ROOT / "docs/conservativeness.md").read_text(), re.DOTALL
+)
+
 DERIVED = """\
 network derived
 dim T = 12, D = 24, H = 4, A = D / H
@@ -74,6 +78,27 @@ def test_the_json_of_the_command_has_all_of_the_point(tmp_path: Path, capfd: Cap
     }
     assert found == energyc.check(UNTIED).to_json()["terms"][1]["witness"]
     assert all(128 * x == int(128 * x) for row in found["point"]["W1"] for x in row)
+
+
+VORTEX = """\
+network vortex
+dim N = 2
+param W[N] ~ normal(0.3)
+state x, y
+energy confine = 1/4 * (x^2 + y^2)^2 + sum[n](W[n]) * x
+force f on x = -1 / y / (1 + (x / y)^2)
+force g on y = x / y / y / (1 + (x / y)^2)
+readout out = y
+cost c = y^2
+"""
+
+
+@pytest.mark.parametrize("text", [VORTEX, UNTIED.replace("tanh(", "relu'(")], ids=["vortex", "steps"])
+def test_the_work_of_a_loop_is_found_again(text: str) -> None:
+    assert LOOP_CODE is not None
+    names: dict[str, Any] = {"spec": text}
+    exec(LOOP_CODE[1], names)
+    assert names["witness"]["kind"] == "loop" and names["work"] == pytest.approx(names["witness"]["work"], rel=1e-4)
 
 
 def test_sizes_of_a_witness_are_sizes_that_the_spec_can_have() -> None:

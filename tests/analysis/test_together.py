@@ -9,7 +9,7 @@ import pytest
 import energyc
 from energyc import pipeline
 from energyc.report.explain import explain
-from tests.analysis.test_classify import HEAD, JUMP, TAIL, UNTIED, halves
+from tests.analysis.test_classify import HEAD, TAIL, UNKNOWN, UNTIED, halves
 from tests.cli.run import energyc as run
 from tests.cli.run import written
 
@@ -55,9 +55,9 @@ def test_a_sum_that_is_refuted_has_a_witness_of_its_own(tmp_path: Path, capfd: C
 
 
 def test_a_sum_that_is_undecided_says_what_was_tried(tmp_path: Path, capfd: Capture) -> None:
-    told = run(capfd, "check", written(tmp_path, spec(halves() + JUMP))).out
+    told = run(capfd, "check", written(tmp_path, spec(halves() + UNKNOWN))).out
     assert "  query, key, odd together: undecided\n    tried: " in told
-    together = energyc.check(spec(halves() + JUMP)).to_json()["together"]
+    together = energyc.check(spec(halves() + UNKNOWN)).to_json()["together"]
     assert together["class"] == "undecided" and together["evidence"] == "none" and together["deciding"] == ["odd"]
 
 
