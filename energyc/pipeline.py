@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from energyc.diagnostics import Source, UserError, stage
+from energyc.diagnostics import Source, UserError, arithmetic, stage
 from energyc.version import __version__
 
 if TYPE_CHECKING:
@@ -204,7 +204,7 @@ def instantiate(compiled: Compiled, device: Any, dtype: Any, seed: int) -> Any:
     check_device(str(device))
     check_dtype(dtype)
     check_seed(seed)
-    with stage("load", compiled.network.source.name):
+    with stage("load", compiled.network.source.name), arithmetic("drawing the first weights"):
         return instantiate_text(compiled.text, compiled.class_name, device=device, dtype=dtype, seed=seed)
 
 
@@ -216,12 +216,12 @@ def training_dtype(network: Network) -> torch.dtype:
 
 
 def check_device(device: str) -> None:
-    """Raise UserError for a device that torch does not see."""
+    """Raise UserError for a device that torch does not see, or that holds no numbers, as ``meta``."""
     import torch
 
     try:
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:
+        torch.zeros(1, device=device).item()
+    except (RuntimeError, AssertionError, ImportError) as error:
         reason = str(error).splitlines()[0]
         raise UserError(
             f"the device {device} cannot be used: {reason}", code="E0902", help="use --device cpu"

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from energyc.diagnostics import stage
+from energyc.diagnostics import arithmetic, stage
 from energyc.emit import Options, class_name, instantiate, torch_module
 from energyc.plan import Passes
 from energyc.resolve import Network
@@ -61,7 +61,7 @@ def bench(network: Network, *, batch: int = 16, seconds: float = 5.0, threads: i
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
-        with stage("bench", network.source.name):
+        with stage("bench", network.source.name), arithmetic("the benchmark"):
             return _timed(network, batch, seconds)
     finally:
         torch.set_num_threads(before)

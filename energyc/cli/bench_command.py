@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import click
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 @output_options
 def command(spec: str, batch: int, seconds: float, threads: int, choices: Choices, console: Console) -> None:
     """Time a step of SPEC: as generated, without optimisation passes, and by autograd of its energy."""
+    if threads > (cores := os.cpu_count() or 1):
+        raise click.BadParameter(f"{threads} is more than the {cores} cores of this machine.", param_hint="'--threads'")
     from energyc import pipeline
     from energyc.bench.step import bench
 

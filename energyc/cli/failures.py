@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import signal
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 import click
@@ -24,6 +26,7 @@ def guarded(group: click.Command, arguments: Sequence[str] | None) -> int:
     """Run a command; an exception becomes a message and an exit status."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     console = Console.from_arguments(words)
+    _prepare_streams()
     try:
         group.main(words, prog_name="energyc", standalone_mode=False)
         sys.stdout.flush()
@@ -38,12 +41,22 @@ def guarded(group: click.Command, arguments: Sequence[str] | None) -> int:
     except (KeyboardInterrupt, click.Abort):
         console.note("interrupted")
         return INTERRUPTED
-    except BrokenPipeError:
-        return _broken_pipe()
+    except BrokenPipeError:  # the reader has closed the pipe (``energyc show ... | head``), which is no error
+        _silence_output()
+        return 128 + signal.SIGPIPE
     except Exception as error:
         if "--debug" in words:
             _traceback(error)
+        return _report_anywhere(error, console)
+
+
+def _report_anywhere(error: Exception, console: Console) -> int:
+    """Report as well as the streams allow: a full disk may be behind both."""
+    try:
         return _report(error, console)
+    except OSError:
+        _silence_output()
+        return WRONG
 
 
 def _report(error: Exception, console: Console) -> int:
@@ -55,12 +68,27 @@ def _report(error: Exception, console: Console) -> int:
         case UserError():
             console.user_error(error)
             return WRONG
+        case OSError() | CompilerBug(error=OSError()):
+            return _report_system(error.error if isinstance(error, CompilerBug) else error, console)
     name, stopped = type(error).__name__, cast(Any, error)
     if name in ("Interrupted", "Diverged"):  # from energyc.train, whose import would load torch
         console.stopped(stopped.to_json(), stopped.help)
         return INTERRUPTED if name == "Interrupted" else DIVERGED
     _report_bug(error, console)
     return BUG
+
+
+def _report_system(error: Any, console: Console) -> int:
+    """What the system refused: a path, or the output (which has no path, and cannot take the message either)."""
+    reason = error.strerror or str(error)
+    if error.filename is None:
+        _silence_output()
+        console = replace(console, form="text")
+        failure = UserError(f"cannot write the output: {reason}", code="E0906", help="write it to another place")
+    else:
+        failure = UserError(f"cannot use {error.filename}: {reason}", code="E0906", help="choose another path")
+    console.user_error(failure)
+    return WRONG
 
 
 def _report_bug(error: Exception, console: Console) -> None:
@@ -80,8 +108,17 @@ def _traceback(error: Exception) -> None:
     traceback.print_exception(error)
 
 
-def _broken_pipe() -> int:
-    """The reader has closed the pipe (``energyc show ... | head``), which is no error."""
+def _prepare_streams() -> None:
+    """Let nothing that a spec holds stop its own message: a closed stream takes all, and none refuses a character."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 (stays open as long as the process)
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _silence_output() -> None:
+    """Send to nowhere what is still buffered, which Python would try to write once more at its end."""
     with contextlib.suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 128 + signal.SIGPIPE

@@ -5,13 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 from energyc.diagnostics import UserError
+from energyc.train.disk import replace_bytes
 
 
 def write_text(path: Path, text: str) -> Path:
-    """Write a text file and make its folder. Raises UserError E0906 where that fails."""
+    """Write a text file, or replace it at once, and make its folder. Raises UserError E0906 where that fails."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        replace_bytes(path, text.encode())
     except OSError as error:
-        raise UserError(f"cannot write {path}: {error.strerror}", code="E0906", help="choose another path") from None
+        reason = error.strerror or str(error)
+        raise UserError(f"cannot write {path}: {reason}", code="E0906", help="choose another path") from None
     return path

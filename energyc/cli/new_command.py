@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -25,7 +26,7 @@ def command(name: str, console: Console) -> None:
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", network) or network in RESERVED:
         help_text = "letters, digits and underscores, and no word of the language"
         raise UserError(f"{network!r} cannot name a network", code="E0908", help=help_text)
-    if path.exists():
+    if os.path.lexists(path):
         raise UserError(f"{path} exists already", code="E0909", help="choose another name")
     write_text(path, _starting_spec().replace("NAME", network))
     console.result({"path": str(path)}, str(path))

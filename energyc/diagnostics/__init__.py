@@ -8,6 +8,7 @@ Imports: ``resources``.
 from energyc.diagnostics.bug import CompilerBug, stage
 from energyc.diagnostics.model import Diagnostic, Label, SpecError, UserError
 from energyc.diagnostics.near import did_you_mean, listed, near, quoted
+from energyc.diagnostics.numbers import arithmetic
 from energyc.diagnostics.render import render_text, render_user_error, summary
 from energyc.diagnostics.render_json import to_json
 from energyc.diagnostics.render_line import escaped
@@ -22,6 +23,7 @@ __all__ = [
     "Span",
     "SpecError",
     "UserError",
+    "arithmetic",
     "did_you_mean",
     "escaped",
     "listed",

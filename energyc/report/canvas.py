@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from energyc.diagnostics import UserError
+from energyc.train.disk import replace_bytes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -68,7 +70,10 @@ def picture(path: Path, rows: int, columns: int, size: tuple[float, float]) -> I
 def _write(figure: Figure, path: Path) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, metadata={"Software": None} if path.suffix == ".png" else None)
+        drawn = io.BytesIO()
+        form = path.suffix.removeprefix(".")
+        figure.savefig(drawn, format=form, metadata={"Software": None} if form == "png" else None)
+        replace_bytes(path, drawn.getvalue())
     except OSError as error:
         message = f"cannot write {path}: {error.strerror or error}"
         raise UserError(message, code="E0513", help="free some space or choose another folder") from None

@@ -16,7 +16,7 @@ from energyc.diagnostics import Diagnostic, Source, SpecError, stage, to_json
 from energyc.ir import walk
 from energyc.ir.flops import product_flops
 from energyc.pipeline import Choices
-from energyc.report.notes import chosen_rule, idle_settings
+from energyc.report.notes import chosen_rule, idle_settings, missing_cost
 from energyc.resolve.network import ConstraintSet, Network
 
 
@@ -120,7 +120,12 @@ def check_report(network: Network, derivation: Derivation, classes: Classes) -> 
         flops_per_step=step_flops(derivation),
         dims=sizes,
         states={name: _state(network, name) for name in network.states},
-        notes=(*chosen_rule(network, classes), *_notes(network), *idle_settings(network, classes)),
+        notes=(
+            *chosen_rule(network, classes),
+            *_notes(network),
+            *missing_cost(network),
+            *idle_settings(network, classes),
+        ),
         diagnostics=network.warnings,
     )
 

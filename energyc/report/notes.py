@@ -49,3 +49,9 @@ def idle_settings(network: Network, classes: Classes) -> Iterator[str]:
         yield "train.penalty does nothing: every term is conservative, so there is no J_nc to penalise"
     if train.folds is not None:
         yield "train.folds does nothing: no data have folds yet"
+
+
+def missing_cost(network: Network) -> Iterator[str]:
+    """A sentence where there is nothing to train for."""
+    if network.cost is None:
+        yield f"{network.name} has no cost: it relaxes, and train refuses it"

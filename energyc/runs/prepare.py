@@ -9,7 +9,7 @@ from typing import Any
 
 from energyc.analysis.admission import refuse_biased
 from energyc.data import Dataset
-from energyc.diagnostics import Source
+from energyc.diagnostics import Source, UserError
 from energyc.pipeline import Choices, Compiled, emit, instantiate, resolve, training_dtype
 from energyc.resolve import Network
 from energyc.runs.data import data_paths, feeds_of, open_data
@@ -83,12 +83,15 @@ class Prepared:
 def prepare(source: Source, choices: Choices, request: Request) -> Prepared:
     """Compile a spec for the rule it is to be trained by, and open its data.
 
-    Raises SpecError; UserError for a setting, a rule, a path or data that is not right, and for a rule that is biased
-    on this network unless that is allowed.
+    Raises SpecError; UserError for a missing cost, for a setting, a rule, a path or data that is not right, and for a
+    rule that is biased on this network unless that is allowed.
     """
     network = resolve(source, choices)
     options = request.options(network)
     rule = options.trained_by
+    if network.cost is None:
+        message = f"{network.name} has no cost, so there is nothing to train for"
+        raise UserError(message, code="E0516", help="add a line such as: cost mse = 1/2 * sum[k]((y[k] - t[k])^2)")
     compiled = emit(network, [rule, "implicit"], choices)
     if not options.allow_biased:
         refuse_biased(network.name, compiled.classes, rule)

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from energyc.data.characters import Characters
-from energyc.diagnostics import UserError
+from energyc.diagnostics import UserError, arithmetic
 from energyc.pipeline import emit, instantiate, resolve, training_dtype
 from energyc.resolve import Network
 from energyc.runs.saved import load_run
@@ -110,7 +110,7 @@ def _next_logits(
     seen = list(ids[-model.context :])
     window = seen + [filler] * (model.context - len(seen))
     clamps = {model.clamp: torch.tensor([window])}
-    with torch.no_grad():
+    with torch.no_grad(), arithmetic("the relaxation"):
         states = net.relax(clamps, steps=steps).states
         logits = net.readout(states, clamps)[model.readout]
     next_logits: torch.Tensor = logits[0, len(seen) - 1].double().cpu()

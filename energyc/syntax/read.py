@@ -18,8 +18,17 @@ def read_source(path: str | Path) -> Source:
             or not text in UTF-8 (E0111).
     """
     if str(path) == "-":
-        return decode(sys.stdin.buffer.read(LARGEST_FILE + 1), "<stdin>")
+        return decode(_standard_input(), "<stdin>")
     return decode(_bytes(Path(path)), str(path))
+
+
+def _standard_input() -> bytes:
+    if sys.stdin is None:
+        raise UserError("standard input is closed", code="E0901", help="give the path of a .energy file")
+    try:
+        return sys.stdin.buffer.read(LARGEST_FILE + 1)
+    except OSError as error:
+        raise UserError(f"standard input cannot be read: {error.strerror}", code="E0901") from None
 
 
 def decode(data: bytes, name: str) -> Source:

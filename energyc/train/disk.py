@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,14 +23,33 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 
 def replace_bytes(path: Path, content: bytes) -> None:
-    """Write beside ``path``, then rename over it."""
-    beside = path.with_name(f".{path.name}.new")
+    """Write beside ``path``, then rename over it, so that a reader finds the old bytes or the new ones.
+
+    A symbolic link is followed and the mode of a file that exists is kept. What cannot be replaced, such as a pipe or
+    ``/dev/stdout``, is written to directly. Raises OSError.
+    """
+    target = Path(os.path.realpath(path))
+    if path.exists() and not target.is_file():
+        path.write_bytes(content)
+        return
+    # The name stays within the system's limit, and two processes do not write into one file.
+    beside = target.with_name(f".{target.name[:40]}.{os.getpid()}.new")
     try:
         write_bytes(beside, content)
-        os.replace(beside, path)
-    except OSError:
+        _copy_mode(target, beside)
+        os.replace(beside, target)
+    except BaseException:
         beside.unlink(missing_ok=True)
         raise
+    sync_folder(target.parent)
+
+
+def _copy_mode(existing: Path, new: Path) -> None:
+    """Give a new file the mode of the one that it replaces. Raises PermissionError where that one is read-only."""
+    if existing.exists():
+        if not os.access(existing, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(existing))
+        new.chmod(stat.S_IMODE(existing.stat().st_mode))
 
 
 def sync_folder(folder: Path) -> None:

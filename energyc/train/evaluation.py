@@ -10,10 +10,11 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from energyc.diagnostics import UserError, arithmetic
 from energyc.settings import TrainOptions
 from energyc.settings.train import ALWAYS_MEASURED
 from energyc.train.checkpoint import load_best
-from energyc.train.feeds import Feed
+from energyc.train.feeds import Batch, Feed
 from energyc.train.folder import RunFolder
 from energyc.train.health import NotFinite, not_finite_state
 from energyc.train.network import Network
@@ -40,12 +41,17 @@ def evaluate(
     """The metrics of the best checkpoint in ``session.out``, with the network left at its weights.
 
     ``samples`` bounds how many samples are used (all of the split by default); they are evenly_spread evenly over it.
-    Raises UserError where the run holds no usable checkpoint, NotFinite where the cost is not finite.
+    Raises UserError where the run holds no usable checkpoint, and E0515 where something is not finite.
     """
     checkpoint = load_best(RunFolder(Path(session.out)).checkpoints, notify)
     restore(session.net, checkpoint)
     feed = Feed(session.feeds, split, session.device, session.dtype)
-    numbers = evaluate_split(session.net, feed, session.options, samples=samples or len(feed))
+    try:
+        numbers = evaluate_split(session.net, feed, session.options, samples=samples or len(feed))
+    except NotFinite as bad:
+        message = f"the {split} split cannot be evaluated: {bad.what} is not finite"
+        help_text = f"energyc verify {session.out} says whether the network settles; look at the data too"
+        raise UserError(message, code="E0515", help=help_text) from None
     return {"step": checkpoint.step, **numbers}
 
 
@@ -70,16 +76,22 @@ def evaluate_split(
         if stop():
             raise Stopped
         batch = feed.batch(indices[first : first + options.batch], seed=options.seed)
-        relaxed = net.relax(batch.clamps)
-        cost = net.cost(relaxed.states, batch.clamps, batch.targets)
-        bad = not_finite_state(net, batch, relaxed.states, cost)
-        if bad is not None:
-            raise NotFinite(bad)
-        values = {"cost": cost, **net.metrics(relaxed.states, batch.clamps, batch.targets)}
-        values |= {"residual": relaxed.residual, "relax_steps": relaxed.steps}
+        with arithmetic("the evaluation"):
+            values = _measured(net, batch)
         for name, value in values.items():
             collected.setdefault(name, []).append(value.detach().double().reshape(-1))
     return _means(collected, options.metrics)
+
+
+def _measured(net: Network, batch: Batch) -> dict[str, Tensor]:
+    """Cost, metrics, residual and steps of each sample, [batch]. Raises NotFinite."""
+    relaxed = net.relax(batch.clamps)
+    cost = net.cost(relaxed.states, batch.clamps, batch.targets)
+    bad = not_finite_state(net, batch, relaxed.states, cost)
+    if bad is not None:
+        raise NotFinite(bad)
+    metrics = net.metrics(relaxed.states, batch.clamps, batch.targets)
+    return {"cost": cost, **metrics, "residual": relaxed.residual, "relax_steps": relaxed.steps}
 
 
 def check_names(net: Network, feed: Feed, options: TrainOptions) -> None:

@@ -6,6 +6,7 @@ those of other versions, and what a checkpoint carries for the module.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Hashable
 from functools import cache
 from typing import Annotated, Any, NotRequired, TypeVar, cast
@@ -101,11 +102,14 @@ T = TypeVar("T")
 def parse(form: type[T], content: str | bytes) -> T:
     """The content of a file of this form. Raises Malformed."""
     try:
-        return cast(T, _adapter(cast(Hashable, form)).validate_json(content, strict=True))
+        # Not pydantic's own reader: it refuses what a path that is not UTF-8 is written as.
+        return cast(T, _adapter(cast(Hashable, form)).validate_python(json.loads(content), strict=True))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(map(str, first["loc"]))
         raise Malformed(f"{place}: {first['msg']}" if place else first["msg"]) from None
+    except (ValueError, RecursionError) as error:
+        raise Malformed(f"invalid JSON: {error}") from None
 
 
 @cache

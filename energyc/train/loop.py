@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from energyc.diagnostics import UserError
+from energyc.diagnostics import UserError, arithmetic
 from energyc.train import checkpoint as checkpoints
 from energyc.train.disk import replace_bytes, writing
 from energyc.train.evaluation import Stopped, check_names, evaluate_split, is_better
@@ -120,7 +120,7 @@ class Training:
         self._reporter.begin(f"{self.session.net.name} ({self.learner.rule}){self._label}", self.step, self.total)
         self._finish_step()  # an evaluation that is due now: step 0, or one that was broken off
         while self.step < self.total:
-            with self._finite():
+            with self._finite(), arithmetic(f"update {self.step + 1}"):
                 row = self.learner.update(self.step)
             self.idle += row.get("gated", 0) + row["dropped"] == len(self.learner.order.indices(self.step))
             self.partial += row["dropped"] > 0

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from energyc.calculus import depends
-from energyc.diagnostics import Source, UserError, stage
+from energyc.diagnostics import Source, UserError, arithmetic, stage
 from energyc.ir import Stop, walk
 from energyc.pipeline import ALL, Choices, Compiled, emit, instantiate, parse, resolve, training_dtype
 from energyc.resolve import Network
@@ -105,7 +105,7 @@ def verify(
     exact = instantiate(compiled, "cpu", torch.float64, 0)
     weights = None if saved is None else saved.load_into(exact, checkpoint, notify)
     configured = _configured_copy(compiled, exact, gain)
-    with stage("verify", source.name):
+    with stage("verify", source.name), arithmetic("the verification"):
         probe, measured = None, None
         if saved is not None and weights is not None:
             probe, measured = _on_run(saved, weights, configured, network)

@@ -1,0 +1,141 @@
+"""What is nobody's bug: numbers that overflow, streams that are closed or full, names that no disk takes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from energyc import pipeline
+from energyc.diagnostics import UserError, arithmetic
+from tests.cli.run import SMALL, energyc, written
+
+Capture = pytest.CaptureFixture[str]
+LONG = "n" * 300
+NO_COST = "\n".join(line for line in SMALL.splitlines() if not line.startswith("cost"))
+
+
+def run_shell(command: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """A shell command in a folder, where ``energyc`` runs this package."""
+    line = command.replace("energyc", f"{sys.executable} -m energyc", 1)
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), **environment}
+    return subprocess.run(
+        line, shell=True, cwd=folder, env=env, capture_output=True, text=True, errors="replace", timeout=120
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "doing"),
+    [
+        ("lr = 0.01", "lr = 1e300", "update 1 failed on numbers"),
+        ("step = 1/2", "step = 1e300", "the evaluation failed on numbers"),
+        ("sum[j](s[j]^2) +", "sum[j](s[j]^2) + sum[j](sqrt(s[j])) +", "update 1 failed on numbers: the implicit solve"),
+    ],
+)
+def test_numbers_that_overflow_while_training(old: str, new: str, doing: str, tmp_path: Path, capfd: Capture) -> None:
+    path = written(tmp_path, SMALL.replace(old, new).replace("centered-ep", "implicit"))
+    done = energyc(capfd, "train", path, "--out", tmp_path / "run", "--quiet")
+    assert done.status == 1
+    assert f"error[E0515]: {doing}" in done.err, done.err
+
+
+def test_only_what_numbers_do_is_no_bug() -> None:
+    for error in (ZeroDivisionError("division by zero"), RuntimeError("the input matrix is singular")):
+        with pytest.raises(UserError, match="the sum failed on numbers") as caught, arithmetic("the sum"):
+            raise error
+        assert caught.value.code == "E0515"
+    with pytest.raises(UserError, match=r"linalg\.inv: .* singular"), arithmetic("the inverse"):
+        torch.linalg.inv(torch.zeros(2, 2))
+    for bug in (RuntimeError("The size of tensor a (3) must match"), TypeError("not finite"), KeyError("overflow")):
+        with pytest.raises(type(bug)), arithmetic("the sum"):
+            raise bug
+
+
+def test_training_needs_a_cost(tmp_path: Path, capfd: Capture) -> None:
+    path = written(tmp_path, NO_COST)
+    assert "small has no cost" in energyc(capfd, "check", path).out
+    done = energyc(capfd, "train", path, "--out", tmp_path / "run")
+    assert done.status == 1
+    assert "error[E0516]: small has no cost" in done.err
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_device_that_holds_no_numbers(tmp_path: Path, capfd: Capture) -> None:
+    done = energyc(capfd, "train", written(tmp_path), "--device", "meta", "--out", tmp_path / "run")
+    assert done.status == 1
+    assert "error[E0902]: the device meta cannot be used" in done.err
+    with pytest.raises(UserError):
+        pipeline.check_device("meta")
+
+
+def test_more_threads_than_cores(tmp_path: Path, capfd: Capture) -> None:
+    done = energyc(capfd, "bench", written(tmp_path), "--threads", "99999999")
+    assert done.status == 2
+    assert "99999999 is more than the" in done.err
+
+
+@pytest.mark.parametrize("command", ["energyc check small.energy", "energyc check small.energy --format json"])
+def test_a_full_output(command: str, tmp_path: Path) -> None:
+    written(tmp_path)
+    done = run_shell(f"{command} > /dev/full", tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.startswith("error[E0906]: cannot write the output: No space left on device"), done.stderr
+    assert run_shell(f"{command} > /dev/full 2> /dev/full", tmp_path).returncode == 1
+
+
+def test_closed_streams(tmp_path: Path) -> None:
+    written(tmp_path)
+    assert run_shell("energyc check small.energy >&-", tmp_path).returncode == 0
+    assert run_shell("energyc check nowhere.energy 2>&-", tmp_path).returncode == 1
+    done = run_shell("energyc check - <&-", tmp_path)
+    assert done.returncode == 1
+    assert "error[E0901]: standard input is closed" in done.stderr
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_a_description_that_the_terminal_cannot_encode(encoding: str, tmp_path: Path) -> None:
+    (tmp_path / "small.energy").write_text("# Zwölf → eins\n" + SMALL, encoding="utf-8")
+    done = run_shell("energyc check small.energy", tmp_path, PYTHONIOENCODING=encoding)
+    assert done.returncode == 0, done.stderr
+    assert "network small: Zw" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("check", LONG),
+        ("new", LONG),
+        ("eval", LONG),
+        ("train", "--resume", LONG),
+        ("train", "small.energy", "--out", LONG),
+        ("explain", "small.energy", "-o", f"{LONG}.md"),
+    ],
+)
+def test_names_that_no_disk_takes(
+    arguments: tuple[str, ...], tmp_path: Path, capfd: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    done = energyc(capfd, *arguments)
+    assert done.status == 1
+    assert "File name too long" in done.err, done.err
+
+
+def test_paths_that_are_not_utf8(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = os.fsdecode(b"f\xff")
+    os.mkdir(folder)
+    spec = f"{folder}/small.energy"
+    Path(spec).write_text(SMALL)
+    for command in ("check", "fmt", "explain", "train --steps 1 --out RUN", "verify"):
+        done = run_shell(f"energyc {command.replace('RUN', chr(39) + folder + '/run' + chr(39))} '{spec}'", tmp_path)
+        assert done.returncode == 0, (command, done.stderr)
+    for command in ("train --steps 2 --resume", "eval", "plot", "verify"):
+        done = run_shell(f"energyc {command} '{folder}/run'", tmp_path)
+        assert done.returncode == 0, (command, done.stderr)
+    assert json.loads((Path(folder) / "run" / "run.json").read_text())["network"] == "small"

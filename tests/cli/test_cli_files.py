@@ -1,0 +1,75 @@
+"""Files that a user owns are replaced whole or not at all."""
+
+from __future__ import annotations
+
+import resource
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from energyc.cli.files import write_text
+from energyc.diagnostics import UserError
+from tests.cli.run import SMALL, energyc, written
+
+Capture = pytest.CaptureFixture[str]
+UNFORMATTED = SMALL.replace("param W[I, J]", "param   W[ I,J ]")
+
+
+def _with_files_of_at_most(size: int, *arguments: object) -> subprocess.CompletedProcess[str]:
+    """A command where no file may grow beyond ``size`` bytes, which fails a write as a full disk does."""
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+    command = [sys.executable, "-m", "energyc", *map(str, arguments)]
+    return subprocess.run(command, preexec_fn=limit, capture_output=True, text=True, timeout=120)
+
+
+def test_fmt_leaves_a_spec_as_it_was_where_the_disk_is_full(tmp_path: Path) -> None:
+    path = written(tmp_path, UNFORMATTED)
+    done = _with_files_of_at_most(100, "fmt", path)
+    assert "error[E0906]" in done.stderr and "File too large" in done.stderr, done.stderr
+    assert path.read_text() == UNFORMATTED
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+def test_explain_and_compile_keep_what_was_there(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    for name, arguments in (
+        ("notes.md", ("explain", "-o", tmp_path / "notes.md")),
+        ("small_torch.py", ("compile", "-o", tmp_path)),
+    ):
+        before = tmp_path / name
+        before.write_text("mine")
+        assert "error[E0906]" in _with_files_of_at_most(100, arguments[0], path, *arguments[1:]).stderr
+        assert before.read_text() == "mine"
+
+
+def test_fmt_keeps_the_mode_and_follows_a_link(tmp_path: Path, capfd: Capture) -> None:
+    path = written(tmp_path, UNFORMATTED)
+    path.chmod(0o640)
+    (tmp_path / "elsewhere").mkdir()
+    link = tmp_path / "elsewhere" / "link.energy"
+    link.symlink_to(path)
+    assert energyc(capfd, "fmt", link).status == 0
+    assert link.is_symlink() and path.read_text() == energyc(capfd, "fmt", "-", stdin=UNFORMATTED).out
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+def test_a_new_file_has_the_mode_of_any_other(tmp_path: Path) -> None:
+    (tmp_path / "plain").touch()
+    assert write_text(tmp_path / "new", "x").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+def test_a_name_that_is_too_long(tmp_path: Path) -> None:
+    assert write_text(tmp_path / ("n" * 250), "x").read_text() == "x"
+    with pytest.raises(UserError, match="File name too long"):
+        write_text(tmp_path / ("n" * 300), "x")
+
+
+def test_what_cannot_be_replaced_is_written_to(capfd: Capture) -> None:
+    write_text(Path("/dev/stdout"), "text")
+    assert capfd.readouterr().out == "text"
