@@ -15,6 +15,7 @@ from energyc.cli.options import SEED, data_option, output_options, spec_options
 if TYPE_CHECKING:
     from energyc.pipeline import Choices
     from energyc.runs.prepare import Prepared
+    from energyc.train.outcome import Outcome
 
 
 @click.command("train")
@@ -123,16 +124,27 @@ def _train_one_seed(prepared: Prepared, folder: Path, console: Console, *, resum
     _draw_pictures(prepared, folder, console)
     if console.is_json:
         keys = ("steps", "final", "best", "best_step", "seconds")
-        numbers = {key: getattr(outcome, key) for key in keys}
+        numbers = {key: getattr(outcome, key) for key in keys} | {"seconds_since_step": outcome.first}
+        numbers["health"] = outcome.health.to_json() if outcome.health else None
         warnings = [*_rule_warnings(prepared), *outcome.warnings]
         console.write_json({"run": str(outcome.out), **numbers, "warnings": warnings})
         return
-    console.write(f"{outcome.out}: {outcome.steps} steps in {outcome.seconds:.0f} s")
+    console.write(f"{outcome.out}: {_duration(outcome)}")
     if outcome.final:
         console.write(f"  at the end: {format_numbers(outcome.final)}")
     if outcome.best:
         console.write(f"  best, step {outcome.best_step}: {format_numbers(outcome.best)}")
+    if outcome.health:
+        console.write(f"  health: {outcome.health}")
     _write_warnings(outcome.warnings, console)
+
+
+def _duration(outcome: Outcome) -> str:
+    """The steps made, and the time of those since the run began or was resumed."""
+    if outcome.first == 0:
+        return f"{outcome.steps} steps in {outcome.seconds:.0f} s"
+    since = outcome.steps - outcome.first
+    return f"{outcome.steps} steps, the {since} since resuming at step {outcome.first} in {outcome.seconds:.0f} s"
 
 
 def _train_seeds(prepared: Prepared, seeds: Any, folder: Path, console: Console, *, resume: bool) -> None:

@@ -27,7 +27,7 @@ OPTIMIZERS: Mapping[str, tuple[float, tuple[str, ...]]] = MappingProxyType(
     }
 )
 #: What every evaluation measures beside the cost and the metrics of the spec.
-ALWAYS_MEASURED = ("residual", "residual_max", "relax_steps", "samples")
+ALWAYS_MEASURED = ("residual", "residual_max", "settled", "relax_steps", "samples")
 #: The rule of a spec that names none.
 DEFAULT_RULE = "implicit"
 DEFAULT_STEPS = 1000

@@ -19,6 +19,7 @@ from energyc.train.health import NotFinite, not_finite_state
 from energyc.train.network import Network
 from energyc.train.order import evenly_spread, key_noise
 from energyc.train.outcome import Numbers
+from energyc.train.run_health import settled_within
 from energyc.train.session import Session
 from energyc.train.snapshot import restore
 
@@ -58,13 +59,15 @@ def evaluate_split(
     samples: int,
     stop: Callable[[], bool] = lambda: False,
 ) -> Numbers:
-    """Means over the samples: ``cost``, each metric, ``residual``, ``relax_steps``; and ``residual_max``, ``samples``.
+    """Means over the samples: ``cost``, each metric, ``residual``, ``settled`` (the share within the tolerance),
+    ``relax_steps``; and ``residual_max``, ``samples``.
 
     Raises NotFinite, and Stopped once ``stop()`` holds.
     """
     indices = evenly_spread(len(feed), samples)
     key_noise(options.seed, 0)
     net.train(False)
+    limit = settled_within(net.relax_tolerance)
     collected: dict[str, list[Tensor]] = {}
     for first in range(0, len(indices), options.batch):
         if stop():
@@ -77,6 +80,7 @@ def evaluate_split(
             raise NotFinite(bad)
         values = {"cost": cost, **net.metrics(relaxed.states, batch.clamps, batch.targets)}
         values |= {"residual": relaxed.residual, "relax_steps": relaxed.steps}
+        values |= {"settled": relaxed.residual <= limit}
         for name, value in values.items():
             collected.setdefault(name, []).append(value.detach().double().reshape(-1))
     return _means(collected, options.metrics)

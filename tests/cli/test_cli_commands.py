@@ -105,7 +105,7 @@ def test_training_in_double_precision(tmp_path: Path, capfd: Capture) -> None:
 def test_training_by_no_sample_says_so(tmp_path: Path, capfd: Capture) -> None:
     arguments = ("train", written(tmp_path), "--set", "train.gate=1e-30", "--steps", "2", "--quiet", "--out")
     assert "warning: no sample took part in 2 of 2 updates" in energyc(capfd, *arguments, tmp_path / "a").out
-    (warning,) = energyc(capfd, *arguments, tmp_path / "b", "--format", "json").json["warnings"]
+    warning, *_ = energyc(capfd, *arguments, tmp_path / "b", "--format", "json").json["warnings"]
     assert "energyc verify" in warning
     assert "warning: seed 1: no sample took part" in energyc(capfd, *arguments, tmp_path / "c", "--seeds", "2").out
 
