@@ -82,10 +82,12 @@ def _resume(
         seeds = read_summary(run)["seeds"]
         first = next(path for seed in seeds if (path := folder.run(seed)).exists())
         prepared = reopen(first, steps=steps, data=data, device=device)
+        _note_rule(prepared, console)
         _note_warnings(prepared, console)
         _train_seeds(prepared, seeds, run, console, resume=True)
     else:
         prepared = reopen(run, steps=steps, data=data, device=device)
+        _note_rule(prepared, console)
         _note_warnings(prepared, console)
         _train_one_seed(prepared, run, console, resume=True)
 
@@ -94,6 +96,14 @@ def _rule_warnings(prepared: Prepared) -> list[str]:
     from energyc.report.notes import rule_warnings
 
     return list(rule_warnings(prepared.network, prepared.compiled.classes, prepared.options.trained_by))
+
+
+def _note_rule(prepared: Prepared, console: Console) -> None:
+    console.note(f"trained by {prepared.options.trained_by} ({prepared.options.why_trained_by})")
+
+
+def _rule(prepared: Prepared) -> dict[str, str]:
+    return {"rule": prepared.options.trained_by, "why_this_rule": prepared.options.why_trained_by}
 
 
 def _note_warnings(prepared: Prepared, console: Console) -> None:
@@ -105,6 +115,7 @@ def _note_run(prepared: Prepared, console: Console) -> None:
     from energyc.data import describe
     from energyc.report.notes import idle_settings
 
+    _note_rule(prepared, console)
     _note_warnings(prepared, console)
     for note in idle_settings(prepared.network, prepared.compiled.classes):
         console.note(f"note: {note}")
@@ -127,7 +138,7 @@ def _train_one_seed(prepared: Prepared, folder: Path, console: Console, *, resum
         numbers = {key: getattr(outcome, key) for key in keys} | {"seconds_since_step": outcome.first}
         numbers["health"] = outcome.health.to_json() if outcome.health else None
         warnings = [*_rule_warnings(prepared), *outcome.warnings]
-        console.write_json({"run": str(outcome.out), **numbers, "warnings": warnings})
+        console.write_json({"run": str(outcome.out), **_rule(prepared), **numbers, "warnings": warnings})
         return
     console.write(f"{outcome.out}: {_duration(outcome)}")
     if outcome.final:
@@ -162,7 +173,7 @@ def _train_seeds(prepared: Prepared, seeds: Any, folder: Path, console: Console,
     )
     if console.is_json:
         warnings = [*_rule_warnings(prepared), *summary["warnings"]]
-        console.write_json({"run": str(folder), **summary, "warnings": warnings})
+        console.write_json({"run": str(folder), **_rule(prepared), **summary, "warnings": warnings})
         return
     print_summary(summary, color=console.colors(sys.stdout))
     _write_warnings(summary["warnings"], console)

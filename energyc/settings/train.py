@@ -187,6 +187,13 @@ class TrainOptions:
         """The rule, where none is set the default one."""
         return self.rule or DEFAULT_RULE
 
+    @property
+    def why_trained_by(self) -> str:
+        """Why it is trained by that rule."""
+        if self.rule is None:
+            return f"train.rule is not set, and {DEFAULT_RULE} is exact for any force"
+        return "by train.rule or --rule"
+
     def total_steps(self, updates_per_epoch: int) -> int:
         """The number of updates of the whole run."""
         if self.epochs is not None:
