@@ -15,6 +15,7 @@ from energyc.cli.options import SEED, data_option, output_options, spec_options
 if TYPE_CHECKING:
     from energyc.pipeline import Choices
     from energyc.runs.prepare import Prepared
+    from energyc.train.outcome import Outcome
 
 
 @click.command("train")
@@ -81,10 +82,12 @@ def _resume(
         seeds = read_summary(run)["seeds"]
         first = next(path for seed in seeds if (path := folder.run(seed)).exists())
         prepared = reopen(first, steps=steps, data=data, device=device)
+        _note_rule(prepared, console)
         _note_warnings(prepared, console)
         _train_seeds(prepared, seeds, run, console, resume=True)
     else:
         prepared = reopen(run, steps=steps, data=data, device=device)
+        _note_rule(prepared, console)
         _note_warnings(prepared, console)
         _train_one_seed(prepared, run, console, resume=True)
 
@@ -93,6 +96,14 @@ def _rule_warnings(prepared: Prepared) -> list[str]:
     from energyc.report.notes import rule_warnings
 
     return list(rule_warnings(prepared.network, prepared.compiled.classes, prepared.options.trained_by))
+
+
+def _note_rule(prepared: Prepared, console: Console) -> None:
+    console.note(f"trained by {prepared.options.trained_by} ({prepared.options.why_trained_by})")
+
+
+def _rule(prepared: Prepared) -> dict[str, str]:
+    return {"rule": prepared.options.trained_by, "why_this_rule": prepared.options.why_trained_by}
 
 
 def _note_warnings(prepared: Prepared, console: Console) -> None:
@@ -104,6 +115,7 @@ def _note_run(prepared: Prepared, console: Console) -> None:
     from energyc.data import describe
     from energyc.report.notes import idle_settings
 
+    _note_rule(prepared, console)
     _note_warnings(prepared, console)
     for note in idle_settings(prepared.network, prepared.compiled.classes):
         console.note(f"note: {note}")
@@ -123,16 +135,27 @@ def _train_one_seed(prepared: Prepared, folder: Path, console: Console, *, resum
     _draw_pictures(prepared, folder, console)
     if console.is_json:
         keys = ("steps", "final", "best", "best_step", "seconds")
-        numbers = {key: getattr(outcome, key) for key in keys}
+        numbers = {key: getattr(outcome, key) for key in keys} | {"seconds_since_step": outcome.first}
+        numbers["health"] = outcome.health.to_json() if outcome.health else None
         warnings = [*_rule_warnings(prepared), *outcome.warnings]
-        console.write_json({"run": str(outcome.out), **numbers, "warnings": warnings})
+        console.write_json({"run": str(outcome.out), **_rule(prepared), **numbers, "warnings": warnings})
         return
-    console.write(f"{outcome.out}: {outcome.steps} steps in {outcome.seconds:.0f} s")
+    console.write(f"{outcome.out}: {_duration(outcome)}")
     if outcome.final:
         console.write(f"  at the end: {format_numbers(outcome.final)}")
     if outcome.best:
         console.write(f"  best, step {outcome.best_step}: {format_numbers(outcome.best)}")
+    if outcome.health:
+        console.write(f"  health: {outcome.health}")
     _write_warnings(outcome.warnings, console)
+
+
+def _duration(outcome: Outcome) -> str:
+    """The steps made, and the time of those since the run began or was resumed."""
+    if outcome.first == 0:
+        return f"{outcome.steps} steps in {outcome.seconds:.0f} s"
+    since = outcome.steps - outcome.first
+    return f"{outcome.steps} steps, the {since} since resuming at step {outcome.first} in {outcome.seconds:.0f} s"
 
 
 def _train_seeds(prepared: Prepared, seeds: Any, folder: Path, console: Console, *, resume: bool) -> None:
@@ -150,7 +173,7 @@ def _train_seeds(prepared: Prepared, seeds: Any, folder: Path, console: Console,
     )
     if console.is_json:
         warnings = [*_rule_warnings(prepared), *summary["warnings"]]
-        console.write_json({"run": str(folder), **summary, "warnings": warnings})
+        console.write_json({"run": str(folder), **_rule(prepared), **summary, "warnings": warnings})
         return
     print_summary(summary, color=console.colors(sys.stdout))
     _write_warnings(summary["warnings"], console)

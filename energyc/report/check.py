@@ -160,7 +160,5 @@ def _notes(network: Network) -> Iterable[str]:
     relax, nudge = network.relax, network.nudge
     if relax.tolerance is None:
         yield f"relax has no tolerance: exactly {relax.steps} steps, converged or not"
-    if nudge.beta is None:
-        yield "beta = auto: chosen from the sizes of z and dC/dz and the dtype's epsilon when gradients are taken"
-    else:
+    if nudge.beta is not None:
         yield f"beta = {nudge.beta:g}: energyc verify shows whether it is well above rounding in float32"

@@ -37,7 +37,7 @@ _HEALTH: Mapping[str, tuple[str, bool]] = MappingProxyType(
     }
 )
 _COUNTED = ("gated", "dropped", "frozen")
-_NO_METRIC = ("step", "kind", "split", "cost", "residual", "residual_max", "relax_steps", "samples")
+_NO_METRIC = ("step", "kind", "split", "cost", "residual", "residual_max", "settled", "relax_steps", "samples")
 
 
 def learning_curves(rows: Sequence[Row], path: Path, *, title: str = "", best: int | None = None) -> None:

@@ -80,6 +80,8 @@ def _run(at: MeasuredCheckpoint) -> Iterator[str]:
     """Which checkpoint of a run it is, and what the log says of how the run settled."""
     yield f"checkpoint of step {at.step}, {_rank(at)}; measured on {at.samples}"
     yield from (f"  log: {line}" for line in _log(at.log))
+    yield f"  health: {at.health}"
+    yield from (f"  warning: {symptom}" for symptom in at.health.symptoms)
     if at.log.last > at.newest:
         yield f"  log: it continues to step {at.log.last}, which no checkpoint holds (train.save_every makes more)"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from typing import Any
 
@@ -33,6 +34,7 @@ class EquilibriumFunction(Function):
             free, ctx.trajectory = settle_recorded(net, states, fixed, phase)
         else:
             free = settle(net, states, fixed, phase)
+            warn_unsettled(net, free.residual)
         ctx.net, ctx.names, ctx.fixed, ctx.phase, ctx.states = net, names, fixed, phase, free.states
         return tuple(net._readouts(free.states, fixed))
 
@@ -45,6 +47,23 @@ class EquilibriumFunction(Function):
         through = through_equilibrium if ctx.trajectory is None else through_steps
         slopes = [direct, *through(ctx, filled(back, ctx.states))]
         return (None, None, None, None, *totals(slopes, ctx.names), *totals(slopes, net._owners()))
+
+
+#: The residual above which a state is no equilibrium, where the spec sets no tolerance.
+LOOSE = 1e-2
+
+
+def warn_unsettled(net: Equations, residual: Tensor) -> None:
+    """Warn, once for each wording, where samples did not settle: the gradient is then not that of an equilibrium."""
+    goal = LOOSE if net.relax_tolerance is None else net.relax_tolerance
+    if bool((residual <= goal).all()):
+        return
+    if net.relax_tolerance is None:
+        why = f"relax has no tolerance, so exactly {net.relax_steps} steps are made; set relax.tolerance"
+    else:
+        why = f"relax.tolerance = {goal:g} is not reached; allow more relax.max_steps"
+    message = f"{net.name} did not settle, and its gradient assumes that it did: {why}, or a smaller relax.step"
+    warnings.warn(message, RuntimeWarning, stacklevel=2)
 
 
 def through_equilibrium(ctx: Any, seeds: Tensors) -> list[dict[str, Tensor]]:

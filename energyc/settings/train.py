@@ -27,7 +27,7 @@ OPTIMIZERS: Mapping[str, tuple[float, tuple[str, ...]]] = MappingProxyType(
     }
 )
 #: What every evaluation measures beside the cost and the metrics of the spec.
-ALWAYS_MEASURED = ("residual", "residual_max", "relax_steps", "samples")
+ALWAYS_MEASURED = ("residual", "residual_max", "settled", "relax_steps", "samples")
 #: The rule of a spec that names none.
 DEFAULT_RULE = "implicit"
 DEFAULT_STEPS = 1000
@@ -186,6 +186,13 @@ class TrainOptions:
     def trained_by(self) -> str:
         """The rule, where none is set the default one."""
         return self.rule or DEFAULT_RULE
+
+    @property
+    def why_trained_by(self) -> str:
+        """Why it is trained by that rule."""
+        if self.rule is None:
+            return f"train.rule is not set, and {DEFAULT_RULE} is exact for any force"
+        return "by train.rule or --rule"
 
     def total_steps(self, updates_per_epoch: int) -> int:
         """The number of updates of the whole run."""

@@ -9,6 +9,7 @@
 | ``loop`` | ``train(session)``: updates, evaluations, checkpoints, interruptions |
 | ``seeds`` | ``train_seeds``: the same run for several seeds, mean and deviation |
 | ``evaluation`` | held-out cost and metrics, of a live network or of a run's best checkpoint |
+| ``run_health`` | how a run settled and learned, from its rows, with what is wrong and what would help |
 | ``identity`` | what a run was made of, compared when it resumes |
 | ``checkpoint``, ``folder``, ``metrics_log`` | what a run leaves on disk |
 

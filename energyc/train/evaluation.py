@@ -20,6 +20,7 @@ from energyc.train.health import NotFinite, not_finite_state
 from energyc.train.network import Network
 from energyc.train.order import evenly_spread, key_noise
 from energyc.train.outcome import Numbers
+from energyc.train.run_health import settled_within
 from energyc.train.session import Session
 from energyc.train.snapshot import restore
 
@@ -64,34 +65,37 @@ def evaluate_split(
     samples: int,
     stop: Callable[[], bool] = lambda: False,
 ) -> Numbers:
-    """Means over the samples: ``cost``, each metric, ``residual``, ``relax_steps``; and ``residual_max``, ``samples``.
+    """Means over the samples: ``cost``, each metric, ``residual``, ``settled`` (the share within the tolerance),
+    ``relax_steps``; and ``residual_max``, ``samples``.
 
     Raises NotFinite, and Stopped once ``stop()`` holds.
     """
     indices = evenly_spread(len(feed), samples)
     key_noise(options.seed, 0)
     net.train(False)
+    limit = settled_within(net.relax_tolerance)
     collected: dict[str, list[Tensor]] = {}
     for first in range(0, len(indices), options.batch):
         if stop():
             raise Stopped
         batch = feed.batch(indices[first : first + options.batch], seed=options.seed)
         with arithmetic("the evaluation"):
-            values = _measured(net, batch)
+            values = _measured(net, batch, limit)
         for name, value in values.items():
             collected.setdefault(name, []).append(value.detach().double().reshape(-1))
     return _means(collected, options.metrics)
 
 
-def _measured(net: Network, batch: Batch) -> dict[str, Tensor]:
-    """Cost, metrics, residual and steps of each sample, [batch]. Raises NotFinite."""
+def _measured(net: Network, batch: Batch, limit: float) -> dict[str, Tensor]:
+    """Cost, metrics, residual, whether that is within the limit, and steps: [batch] each. Raises NotFinite."""
     relaxed = net.relax(batch.clamps)
     cost = net.cost(relaxed.states, batch.clamps, batch.targets)
     bad = not_finite_state(net, batch, relaxed.states, cost)
     if bad is not None:
         raise NotFinite(bad)
     metrics = net.metrics(relaxed.states, batch.clamps, batch.targets)
-    return {"cost": cost, **metrics, "residual": relaxed.residual, "relax_steps": relaxed.steps}
+    settled = relaxed.residual <= limit
+    return {"cost": cost, **metrics, "residual": relaxed.residual, "relax_steps": relaxed.steps, "settled": settled}
 
 
 def check_names(net: Network, feed: Feed, options: TrainOptions) -> None:

@@ -15,6 +15,7 @@ from energyc.train.network import Gradients, learnable
 from energyc.train.optimizers import make_optimizer, set_rates
 from energyc.train.order import Order, key_noise
 from energyc.train.penalty import Controller
+from energyc.train.run_health import settled_within
 from energyc.train.schedule import rate_factor
 from energyc.train.session import Session
 
@@ -50,6 +51,7 @@ class Learner:
         self.total = session.options.total_steps(self.order.updates)
         self.controller = None if session.options.penalty is None else Controller.start(session.options.penalty)
         self._feed = feed
+        self._limit = settled_within(session.net.relax_tolerance)
 
     def update(self, step: int) -> Row:
         """Make update ``step`` (from 0) and give its row. Raises NotFinite, before any param has changed."""
@@ -145,6 +147,7 @@ class Learner:
             "epoch": epoch,
             "cost": float(shown.cost.mean()),
             "residual": float(seen.residual.max()),
+            "settled": float((seen.residual <= self._limit).double().mean()),
             "relax_steps": float(seen.steps.double().mean()),
             "beta": None if seen.beta is None else float(seen.beta),
             "gradient_norm": None if norm is None else float(norm),

@@ -24,10 +24,11 @@ from energyc.train.health import NotFinite, not_finite_param
 from energyc.train.identity import made_of, refuse_other
 from energyc.train.info import run_info
 from energyc.train.learner import Learner
-from energyc.train.metrics_log import MetricsLog, Row
+from energyc.train.metrics_log import MetricsLog, Row, read_rows
 from energyc.train.outcome import Diverged, Interrupted, Numbers, Outcome
 from energyc.train.penalty import Controller
 from energyc.train.progress import Reporter
+from energyc.train.run_health import Relaxation, RunHealth, run_health
 from energyc.train.session import Session
 from energyc.train.signals import Signals
 from energyc.train.snapshot import restore, take
@@ -66,6 +67,7 @@ class Training:
         self.evaluated: dict[str, Any] | None = None  # step, numbers: the last evaluation
         self.idle = 0  # updates in which no sample took part
         self.partial = 0  # updates that samples were left out of because their nudged phases diverged
+        self._first = 0  # the step that this session began at
         self.saved: int | None = None  # the step of the newest checkpoint
         self._held_out = Feed(session.feeds, "test", session.device, session.dtype)
         self._log = MetricsLog(self.folder.metrics)
@@ -118,6 +120,7 @@ class Training:
     def run(self) -> Outcome:
         """Make the updates that are left."""
         self._reporter.begin(f"{self.session.net.name} ({self.learner.rule}){self._label}", self.step, self.total)
+        self._first = self.step
         self._finish_step()  # an evaluation that is due now: step 0, or one that was broken off
         while self.step < self.total:
             with self._finite(), arithmetic(f"update {self.step + 1}"):
@@ -231,7 +234,14 @@ class Training:
     def _outcome(self) -> Outcome:
         final = {} if self.evaluated is None else self.evaluated["numbers"]
         best, step = ({}, None) if self.best is None else (self.best["numbers"], self.best["step"])
-        return Outcome(self.session.out, self.step, final, best, step, self._seconds, tuple(self._warnings(final)))
+        health = self._health(step)
+        warnings = (*self._warnings(final), *map(str, health.symptoms))
+        return Outcome(self.session.out, self.step, final, best, step, self._seconds, warnings, health, self._first)
+
+    def _health(self, best_step: int | None) -> RunHealth:
+        relaxation = Relaxation.of(self.session.net, self.session.dtype)
+        rows = read_rows(self.folder.metrics)
+        return run_health(rows, relaxation, self.learner.rule, self.options.best, best_step)
 
     def _warnings(self, final: Numbers) -> Iterator[str]:
         """The warnings of the summary."""

@@ -49,6 +49,9 @@ class Network(Protocol):
     state_names: tuple[str, ...]
     beta: float | str | None
     last_beta: float | None
+    relax_steps: int
+    relax_tolerance: float | None
+    relax_max_steps: int | None
 
     @property
     def params(self) -> Tensors:

@@ -11,9 +11,11 @@ def format_numbers(numbers: Mapping[str, float]) -> str:
 
 
 def format_number(name: str, value: float) -> str:
-    """A number by its name: accuracies in percent, residuals as powers of ten."""
+    """A number by its name: accuracies and shares in percent, residuals as powers of ten."""
     if "accuracy" in name:
         return f"{value:.2%}"
+    if name == "settled":
+        return f"{value:.0%}"
     if "residual" in name:
         return f"{value:.1e}"
     return f"{value:.4g}"

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from energyc.train.run_health import RunHealth
+
 Numbers = dict[str, float]
 
 
@@ -13,7 +15,8 @@ Numbers = dict[str, float]
 class Outcome:
     """A finished run: its folder, the updates done, held-out numbers at the end and at the best checkpoint.
 
-    ``warnings`` say what went wrong without stopping it.
+    ``warnings`` say what went wrong without stopping it, ``health`` how it settled and learned. ``seconds`` count from
+    update ``first``, at which it began or was resumed.
     """
 
     out: Path
@@ -23,6 +26,8 @@ class Outcome:
     best_step: int | None = None
     seconds: float = 0.0
     warnings: tuple[str, ...] = ()
+    health: RunHealth | None = None
+    first: int = 0
 
 
 class Interrupted(Exception):

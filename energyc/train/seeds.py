@@ -63,6 +63,7 @@ def summarise(seeds: Sequence[int], outcomes: Sequence[Outcome]) -> Summary:
         "best": _spread([outcome.best for outcome in outcomes]),
         "best_steps": [outcome.best_step for outcome in outcomes],
         "seconds": [round(outcome.seconds, 3) for outcome in outcomes],
+        "health": [outcome.health.to_json() if outcome.health else None for outcome in outcomes],
         "warnings": [
             f"seed {seed}: {text}" for seed, outcome in zip(seeds, outcomes, strict=True) for text in outcome.warnings
         ],
@@ -81,7 +82,11 @@ def _train_seed(make: MakeSession, seed: int, out: Path, reporter: Reporter | No
 
 
 def _spread(results: Sequence[Numbers]) -> dict[str, dict[str, Any]]:
-    names = [name for name in results[0] if name not in ALWAYS_MEASURED or name == "residual"] if results else []
+    names = (
+        [name for name in results[0] if name not in ALWAYS_MEASURED or name in ("residual", "settled")]
+        if results
+        else []
+    )
     return {name: _mean([result[name] for result in results]) for name in names}
 
 

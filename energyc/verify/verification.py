@@ -19,6 +19,7 @@ from energyc.runs.locate import is_run, read_spec
 from energyc.runs.saved import SavedRun, Which, load_run
 from energyc.syntax import ast
 from energyc.train.checkpoint import Checkpoint, steps
+from energyc.train.run_health import Relaxation, RunHealth, run_health
 from energyc.verify.fidelity import Fidelity, measure_fidelity
 from energyc.verify.precision import PrecisionTable, precision_table
 from energyc.verify.probe import Probe, random_probe
@@ -35,7 +36,7 @@ SAMPLES = 4
 class MeasuredCheckpoint:
     """A checkpoint of a run, beside the newest and the best one (None: not known).
 
-    ``samples`` says on what it is measured, ``log`` how the run settled.
+    ``samples`` says on what it is measured, ``log`` how the run settled, ``health`` how it did and learned.
     """
 
     step: int
@@ -43,11 +44,12 @@ class MeasuredCheckpoint:
     best: int | None
     samples: str
     log: Record
+    health: RunHealth
 
     def to_json(self) -> dict[str, Any]:
         """As plain values."""
         place = {"step": self.step, "newest": self.newest, "best": self.best}
-        return {**place, "samples": self.samples, "log": self.log.to_json()}
+        return {**place, "samples": self.samples, "log": self.log.to_json(), "health": self.health.to_json()}
 
 
 @dataclass(frozen=True)
@@ -118,11 +120,14 @@ def _on_run(
 ) -> tuple[Probe | None, MeasuredCheckpoint]:
     """Samples to measure the checkpoint of a run on (None where its data cannot be opened), and what is known of it."""
     limits = {"tolerance": configured.relax_tolerance, "gate": saved.options.gate}
-    log = record(saved.rows(), weights.step, limits)
+    rows = saved.rows()
+    log = record(rows, weights.step, limits)
     probe, samples = samples_of(saved, network, configured, log)
     best = (weights.state.get("best") or {}).get("step")
     newest = max([weights.step, *steps(saved.folder.checkpoints)])
-    return probe, MeasuredCheckpoint(weights.step, newest, best, samples, log)
+    relaxation = Relaxation.of(configured, configured.dtype)
+    health = run_health(rows, relaxation, saved.rule, saved.options.best, best)
+    return probe, MeasuredCheckpoint(weights.step, newest, best, samples, log, health)
 
 
 def _at_small_sizes(source: Source, choices: Choices) -> Choices:

@@ -102,10 +102,35 @@ def test_training_in_double_precision(tmp_path: Path, capfd: Capture) -> None:
     assert json.loads((run / "run.json").read_text())["dtype"] == "float64"
 
 
+def test_the_rule_and_the_reason_for_it_are_in_the_head_and_in_json(tmp_path: Path, capfd: Capture) -> None:
+    silent = written(tmp_path, SMALL.replace("rule = centered-ep, ", ""), "silent")
+    arguments = ("train", silent, "--steps", "1", "--out")
+    because = "train.rule is not set, and implicit is exact for any force"
+    assert f"trained by implicit ({because})" in energyc(capfd, *arguments, tmp_path / "a").err
+    told = energyc(capfd, *arguments, tmp_path / "b", "--format", "json").json
+    assert (told["rule"], told["why_this_rule"]) == ("implicit", because)
+    assert told["health"]["settled"] is not None and told["seconds_since_step"] == 0
+    chosen = energyc(capfd, *arguments, tmp_path / "c", "--rule", "centered-ep")
+    assert "trained by centered-ep (by train.rule or --rule)" in chosen.err
+    assert "health: " in chosen.out
+
+
+def test_a_resumed_run_says_which_steps_its_time_counts(tmp_path: Path, capfd: Capture) -> None:
+    run = tmp_path / "run"
+    assert "2 steps in " in energyc(capfd, "train", written(tmp_path), "--steps", "2", "--out", run).out
+    longer = energyc(capfd, "train", "--resume", run, "--steps", "5")
+    assert "5 steps, the 3 since resuming at step 2 in " in longer.out
+
+
+def test_beta_auto_is_no_note(tmp_path: Path, capfd: Capture) -> None:
+    spec = written(tmp_path, SMALL.replace("beta = 1/2", "beta = auto"))
+    assert "beta = auto" not in energyc(capfd, "check", spec).out
+
+
 def test_training_by_no_sample_says_so(tmp_path: Path, capfd: Capture) -> None:
     arguments = ("train", written(tmp_path), "--set", "train.gate=1e-30", "--steps", "2", "--quiet", "--out")
     assert "warning: no sample took part in 2 of 2 updates" in energyc(capfd, *arguments, tmp_path / "a").out
-    (warning,) = energyc(capfd, *arguments, tmp_path / "b", "--format", "json").json["warnings"]
+    warning, *_ = energyc(capfd, *arguments, tmp_path / "b", "--format", "json").json["warnings"]
     assert "energyc verify" in warning
     assert "warning: seed 1: no sample took part" in energyc(capfd, *arguments, tmp_path / "c", "--seeds", "2").out
 
@@ -119,6 +144,8 @@ def test_training_by_no_sample_says_so(tmp_path: Path, capfd: Capture) -> None:
             "nudge.snapshots = 3 does nothing: two snapshots are compared, and nudge.steps = 4 has",
         ),
         (("relax.max_steps=10",), "relax.max_steps = 10 does nothing: relax.steps = 20 are made in any case"),
+        (("train.lr.W=0.1", "train.lr.V=0.1", "train.lr.b=0.1"), "train.lr = 0.01 does nothing: every param has a rate"),
+        (("train.lr.W=0.1", "train.lr.V=0.1"), None),
         (("train.penalty=jacobian",), "train.penalty does nothing: every term is conservative"),
         (("nudge.snapshots=2", "relax.max_steps=20", "train.penalty=none"), None),
     ],

@@ -58,7 +58,7 @@ def test_the_source_is_the_text_of_a_module_that_imports_torch_alone(net: Any) -
         for node in ast.walk(tree)
         if isinstance(node, ast.Import | ast.ImportFrom)
     }
-    assert imported <= {"__future__", "torch", "math", "cmath", "itertools", "typing", "collections"}
+    assert imported <= {"__future__", "torch", "math", "cmath", "itertools", "typing", "collections", "warnings"}
     assert "torch" in imported
 
 
@@ -333,3 +333,35 @@ def test_without_an_energy_it_is_zero() -> None:
     found = net.relax(clamps, steps=2, record=("energy",))
     assert found.trace["energy"].tolist() == [[0.0, 0.0]] * 3
     assert net.energy(found.states, clamps).tolist() == [0.0, 0.0]
+
+
+LAYER = """\
+network cell
+dim N = 3
+clamp x[N]
+param W[N, N] ~ glorot
+state y[N]
+energy e = 1/2 * sum[n]((y[n] - sum[m](W[n,m] * x[m]))^2)
+readout out[n] = y[n]
+cost c = sum[n](y[n]^2)
+relax { step = 0.01, steps = 5 }
+"""
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ({}, "relax has no tolerance, so exactly 5 steps are made"),
+        ({"relax.tolerance": 1e-6, "relax.max_steps": 10}, "relax.tolerance = 1e-06 is not reached"),
+    ],
+)
+def test_a_layer_that_does_not_settle_warns(settings: dict[str, object], why: str) -> None:
+    net = energyc.load(LAYER, settings=settings)
+    with pytest.warns(RuntimeWarning, match=f"cell did not settle, .*{why}"):
+        net({"x": torch.ones(2, 3)})
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_layer_that_settles_or_is_differentiated_through_its_steps_does_not_warn() -> None:
+    energyc.load(LAYER, settings={"relax.step": 0.5, "relax.steps": 60})({"x": torch.ones(2, 3)})
+    energyc.load(LAYER)({"x": torch.ones(2, 3)}, rule="bptt")

@@ -59,6 +59,8 @@ class TinyNet(nn.Module):
     name = "tiny"
     rules = ("centered-ep", "bptt")
     state_names = ("y",)
+    relax_steps, relax_max_steps = 10, None
+    relax_tolerance: float | None = None
 
     def __init__(self, size: int = 6, shape: tuple[int, ...] | None = None, seed: int = 0, pause: float = 0.0) -> None:
         super().__init__()
