@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         RuleFidelity,
         Settling,
         Spectrum,
+        Symmetry,
         Verification,
     )
 
@@ -33,6 +34,16 @@ SIDE_BY_SIDE = 4
 RANGES = 5
 #: The width where the output is no terminal; a table that needs more takes more, as on a terminal.
 WIDTH = 110
+
+
+#: The verdicts that say no more of a rule than that it was not proved exact.
+UNPROVED = ("biased", "unproved")
+#: Why a contrast is exact where J is not known to be symmetric everywhere.
+EXACT_BECAUSE = {
+    "jacobian": "J is symmetric",
+    "sets": "J is symmetric along the sets that hold the states",
+    "cost": "J is not symmetric, but acts on this cost's adjoint as its transpose does",
+}
 
 
 def print_report(verification: Verification, *, sweep: bool = False, color: bool = False) -> None:
@@ -53,6 +64,7 @@ def report(verification: Verification, *, sweep: bool = False) -> list[Renderabl
     ]
     parts += _rules(fidelity)
     parts += _remarks(fidelity)
+    parts += _symmetry(fidelity)
     parts += _params(fidelity)
     if sweep:
         parts += _sweeps(fidelity)
@@ -139,7 +151,7 @@ def _spectrum(fidelity: Fidelity) -> Iterator[str]:
     how = ", eigenvalues estimated by Arnoldi's method" if spectrum.estimated else ""
     yield f"Jacobian {where}, {spectrum.size} states{how}"
     yield f"  spectral radius of a step   {_eigenvalue(spectrum.step_radius)}{_steps_for_a_tenth(spectrum)}"
-    yield f"  largest real part           {_eigenvalue(spectrum.largest_real_part)}"
+    yield f"  largest real part           {_eigenvalue(spectrum.largest_real_part)}{_held(spectrum)}"
     if spectrum.departure_from_normality is not None:
         yield f"  departure from normality    {spectrum.departure_from_normality:.2e}"
     if spectrum.asymmetry is not None:
@@ -150,6 +162,15 @@ def _spectrum(fidelity: Fidelity) -> Iterator[str]:
 
 def _eigenvalue(eigenvalue: float) -> str:
     return "not found" if math.isnan(eigenvalue) else f"{eigenvalue:.4g}"
+
+
+def _held(spectrum: Spectrum) -> str:
+    """What sets make of eigenvalues that would push states away."""
+    if not spectrum.held or not spectrum.largest_real_part > 0:
+        return ""
+    stays = spectrum.step_radius < 1 or spectrum.stable_factor is not None
+    sets = f"of J alone; the set{'s' * (len(spectrum.held) > 1)} of {_listed(spectrum.held)}"
+    return f", {sets} hold{'s' * (len(spectrum.held) == 1)} these states" if stays else f", {sets} do not hold them"
 
 
 def _steps_for_a_tenth(spectrum: Spectrum) -> str:
@@ -200,6 +221,43 @@ def _remarks(fidelity: Fidelity) -> Iterator[Text]:
         yield Text("\n".join(f"{', '.join(names)}: {remark}" for remark, names in rules.items()) + "\n")
 
 
+def _symmetry(fidelity: Fidelity) -> Iterator[Text]:
+    """Why rules that are not proved exact are exact where it was measured, or how they would be."""
+    found = fidelity.symmetry
+    rules = [name for name, rule in fidelity.rules.items() if rule.verdict in UNPROVED]
+    if found is None or not rules:
+        return
+    if found.exact:
+        yield Text(f"{EXACT_BECAUSE[found.exact]}: at these equilibria {_listed(rules)} {_are(rules)} exact")
+    elif found.symmetrisable:
+        yield Text(_metric(found, rules))
+    if found.exact or found.symmetrisable:
+        yield Text("(measured at these equilibria, not proved: the verdict stays)\n")
+
+
+def _metric(found: Symmetry, rules: Sequence[str]) -> str:
+    """How a network is written that has an energy as its metric makes it one."""
+    changed = {name: factors for name, factors in found.metric.items() if factors != (1.0,)}
+    forces = _listed([f"the force on {name} times {_factors(factors)}" for name, factors in changed.items()])
+    by_state = all(len(factors) == 1 for factors in changed.values())
+    steps = f", and {_listed([f'step.{name}' for name in changed])} divided by as much, it relaxes as before"
+    same = steps if by_state else " it rests at the same states"
+    return (
+        f"J is symmetric once multiplied by positive factors (to {found.in_metric:.0e}): the network descends an energy"
+        f" there, with time scales as its metric.\nWith {forces}{same}, and {_listed(rules)} {_are(rules)} exact."
+        "\nAs it is, they are exact for params that only forces of factor 1"
+        " read, and only if the cost reads only states of factor 1."
+    )
+
+
+def _factors(factors: Sequence[float]) -> str:
+    return f"{factors[0]:.4g}" if len(factors) == 1 else f"{min(factors):.4g} to {max(factors):.4g} by coordinate"
+
+
+def _are(names: Sequence[str]) -> str:
+    return "is" if len(names) == 1 else "are"
+
+
 def _limit(rule: RuleFidelity) -> tuple[str, str, str]:
     return (*_cosine_and_error(rule.limit), rule.law)
 
@@ -230,6 +288,8 @@ def _params(fidelity: Fidelity) -> Iterator[RenderableType]:
         for param in fidelity.rules[chosen[0]].limit_params:
             table.add_row(param, *(_cell(fidelity.rules[rule], param) for rule in chosen))
         yield table
+    if rules and fidelity.zero:
+        yield Text(f"{_listed(fidelity.zero)}: the exact gradient is zero beside rounding: nothing was measured\n")
 
 
 def _has_cosines(rule: RuleFidelity) -> bool:

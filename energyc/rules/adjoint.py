@@ -6,11 +6,11 @@ import torch
 from torch import Tensor
 
 from energyc.runtime.equations import Equations
-from energyc.runtime.gradients import averaged
+from energyc.runtime.gradients import averaged, ended, narrowed
 from energyc.runtime.phases import NudgeMonitor, advance_, settle
 from energyc.runtime.records import Fixed, Gradients, RuleSettings, Tensors
 from energyc.runtime.rule import rule
-from energyc.runtime.states import filled, finite, relative_change, take
+from energyc.runtime.states import filled, finite, relative_change
 
 
 @rule("adjoint", exact="any", settings=("steps",))
@@ -36,10 +36,7 @@ def adjoint(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors,
             break
         a = moved
         advance_(net, states, force, step)
-    kept = finite(a)
-    at, ends, aims = fixed, free.states, targets
-    if not bool(kept.all()):
-        rows = kept.nonzero()[:, 0]
-        at, ends, a, aims = fixed.rows(rows), take(ends, rows), take(a, rows), take(targets, rows)
+    kept = ended(free) & finite(a)
+    at, (ends, a, aims) = narrowed(kept, fixed, free.states, a, targets)
     slopes_by_param = [net._force_pullback(ends, at, a)[1], net._cost_gradient(ends, at, aims)]
     return averaged(net, slopes_by_param, free, fixed, targets, settings, None, kept)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from torch import Tensor
 
 from energyc.runtime.equations import Equations
-from energyc.runtime.gradients import averaged
+from energyc.runtime.gradients import averaged, ended, narrowed
 from energyc.runtime.records import Fixed, Gradients, RuleSettings, Tensors
 from energyc.runtime.rule import rule
 from energyc.runtime.states import filled
-from energyc.runtime.trajectory import backpropagate, settle_recorded
+from energyc.runtime.trajectory import backpropagate, of_samples, settle_recorded
 
 
 @rule("bptt", exact="any", needs=("trajectory",))
@@ -19,9 +19,10 @@ def bptt(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, se
     lambda_k = (I + step J)^T P^T lambda_(k+1),    dC/dtheta = sum_k <step P^T lambda_(k+1), dF/dtheta(z_k)>
     """
     free, trajectory = settle_recorded(net, start, fixed, settings.free)
-    seeds = filled(net._cost_force(free.states, fixed, targets), free.states)
-    seeds, slopes = backpropagate(net, trajectory, seeds, fixed, settings.free)
-    seeds = net._project_adjoint(net._start(fixed), seeds)
-    slopes_of_start = net._start_pullback(fixed, seeds)
-    direct = net._cost_gradient(free.states, fixed, targets)
-    return averaged(net, [slopes, slopes_of_start, direct], free, fixed, targets, settings)
+    kept = ended(free)
+    at, (states, aims) = narrowed(kept, fixed, free.states, targets)
+    seeds = filled(net._cost_force(states, at, aims), states)
+    seeds, through = backpropagate(net, of_samples(trajectory, kept), seeds, at, settings.free)
+    seeds = net._project_adjoint(net._start(at), seeds)
+    slopes = [through, net._start_pullback(at, seeds), net._cost_gradient(states, at, aims)]
+    return averaged(net, slopes, free, fixed, targets, settings, None, kept)

@@ -26,9 +26,10 @@ def ep(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, sett
 
         dC/dtheta = (dE/dtheta(z(+beta)) - dE/dtheta(z*)) / beta + O(beta).
 
-    Where F is a gradient, J = J^T, so that the displacement dz/dbeta = J^-1 dC/dz is the adjoint state.
+    Where F is a gradient, J = J^T, so that the displacement dz/dbeta = J^-1 dC/dz is the adjoint state. What a free
+    phase that has not ended still moves is read as displacement too.
     """
     free = settle(net, start, fixed, settings.free)
-    beta = nudging_strength(net, free, fixed, targets, settings)
+    beta = nudging_strength(net, free, fixed, targets, settings, order=1, one_sided=True)
     plus = nudged(net, free.states, fixed, targets, beta, settings.nudge)
     return contrast(net, free, plus, free.states, fixed, targets, settings, beta, beta)

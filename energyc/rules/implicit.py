@@ -6,7 +6,7 @@ from torch import Tensor
 
 from energyc.runtime.adjoint import solve_adjoint
 from energyc.runtime.equations import Equations
-from energyc.runtime.gradients import averaged
+from energyc.runtime.gradients import averaged, ended, narrowed
 from energyc.runtime.phases import settle
 from energyc.runtime.records import Fixed, Gradients, RuleSettings, Tensors
 from energyc.runtime.rule import rule
@@ -19,10 +19,14 @@ def implicit(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors
 
         lambda = dC/dz + (I + step J)^T P^T lambda,    dC/dtheta = <step P^T lambda, dF/dtheta> + direct
 
-    Raises RuntimeError where the equilibrium is not isolated.
+    Samples whose free phase exploded take no part. Raises RuntimeError where the equilibrium is not isolated.
     """
     free = settle(net, start, fixed, settings.free)
-    seeds = filled(net._cost_force(free.states, fixed, targets), free.states)
-    pushed = solve_adjoint(net, free.states, fixed, seeds, settings.free.step)
-    slopes = [net._force_pullback(free.states, fixed, pushed)[1], net._cost_gradient(free.states, fixed, targets)]
-    return averaged(net, slopes, free, fixed, targets, settings)
+    kept = ended(free)
+    if not bool(kept.any()):
+        return averaged(net, [], free, fixed, targets, settings, None, kept)
+    at, (states, aims) = narrowed(kept, fixed, free.states, targets)
+    seeds = filled(net._cost_force(states, at, aims), states)
+    pushed = solve_adjoint(net, states, at, seeds, settings.free.step)
+    slopes = [net._force_pullback(states, at, pushed)[1], net._cost_gradient(states, at, aims)]
+    return averaged(net, slopes, free, fixed, targets, settings, None, kept)

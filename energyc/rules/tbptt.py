@@ -5,11 +5,11 @@ from __future__ import annotations
 from torch import Tensor
 
 from energyc.runtime.equations import Equations
-from energyc.runtime.gradients import averaged
+from energyc.runtime.gradients import averaged, ended, narrowed
 from energyc.runtime.records import Fixed, Gradients, RuleSettings, Tensors
 from energyc.runtime.rule import rule
 from energyc.runtime.states import filled
-from energyc.runtime.trajectory import backpropagate, settle_recorded
+from energyc.runtime.trajectory import backpropagate, of_samples, settle_recorded
 
 
 @rule("tbptt", exact="any", needs=("trajectory",), settings=("steps",))
@@ -20,6 +20,9 @@ def tbptt(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, s
     conservative network (Ernoult et al. 2019).
     """
     free, trajectory = settle_recorded(net, start, fixed, settings.free, last=settings.nudge.steps)
-    seeds = filled(net._cost_force(free.states, fixed, targets), free.states)
-    _, slopes = backpropagate(net, trajectory, seeds, fixed, settings.free)
-    return averaged(net, [slopes, net._cost_gradient(free.states, fixed, targets)], free, fixed, targets, settings)
+    kept = ended(free)
+    at, (states, aims) = narrowed(kept, fixed, free.states, targets)
+    seeds = filled(net._cost_force(states, at, aims), states)
+    _, through = backpropagate(net, of_samples(trajectory, kept), seeds, at, settings.free)
+    slopes = [through, net._cost_gradient(states, at, aims)]
+    return averaged(net, slopes, free, fixed, targets, settings, None, kept)

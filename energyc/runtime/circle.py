@@ -11,10 +11,10 @@ from torch import Tensor
 
 from energyc.runtime.contrast import nudging_strength
 from energyc.runtime.equations import Equations
-from energyc.runtime.gradients import Slopes, averaged
+from energyc.runtime.gradients import Slopes, averaged, ended, narrowed
 from energyc.runtime.phases import NudgeMonitor
 from energyc.runtime.records import Fixed, FreePhase, Gradients, Phase, RuleSettings, Tensors
-from energyc.runtime.states import finite, norm, relative_change, subtract, take
+from energyc.runtime.states import finite, norm, relative_change, subtract
 
 #: The antisymmetric correction as a function of a real displacement.
 RealCorrection = Callable[[Tensors], Sequence[Tensor | None]]
@@ -56,12 +56,9 @@ def circled(
         nudged_complex(net, extension, free.states, extended, aims, radius * turn, settings.nudge, correction)
         for turn in turns
     ]
-    kept = finite([z for states in phases for z in states])
-    states, at, wanted = free.states, fixed, targets
-    if not bool(kept.all()):
-        rows = kept.nonzero()[:, 0]
-        states, wanted, *phases = (take(part, rows) for part in (states, targets, *phases))
-        at, extended = fixed.rows(rows), extended.rows(rows)
+    kept = ended(free) & finite([z for states in phases for z in states])
+    extended, phases = narrowed(kept, extended, *phases)
+    at, (states, wanted) = narrowed(kept, fixed, free.states, targets)
     a = [torch.zeros_like(x) for x in states]
     middle = [torch.zeros_like(x) for x in states]
     energy: Slopes = {}

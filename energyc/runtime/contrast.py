@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from energyc.runtime.equations import Equations
-from energyc.runtime.gradients import averaged
+from energyc.runtime.gradients import averaged, ended, narrowed
 from energyc.runtime.phases import NudgeMonitor, advance_, change, nudged
-from energyc.runtime.records import Fixed, FreePhase, Gradients, Phase, RuleSettings, Tensors
+from energyc.runtime.records import Fixed, FreePhase, Gradients, RuleSettings, Tensors
 from energyc.runtime.snapshots import ContrastSnapshots
-from energyc.runtime.states import finite, subtract, take
+from energyc.runtime.states import finite, subtract
 
 #: What is taken from the force on each of two phases.
 Corrections = tuple[Sequence[Tensor | None], Sequence[Tensor | None]]
@@ -62,18 +63,15 @@ def contrast(
 ) -> Gradients:
     """Each param reads only the terms it is in; forces without an energy take <a, dF/dtheta> at z*.
 
-    ``width`` is the difference of both nudging strengths. Samples whose nudged phases diverged take no part.
+    ``width`` is the difference of both nudging strengths. Samples whose free phase exploded or whose nudged
+    phases diverged take no part.
     """
-    kept, health = finite([*plus, *minus]), {}
+    kept, health = ended(free) & finite([*plus, *minus]), {}
     if shots is not None and shots.diverging is not None:
         kept &= ~shots.diverging
     if shots is not None and shots.taken is not None:
         health["snapshot"] = shots.taken
-    states, at, aims = free.states, fixed, targets
-    if not bool(kept.all()):
-        rows = kept.nonzero()[:, 0]
-        states, plus, minus, aims = (take(part, rows) for part in (states, plus, minus, targets))
-        at = fixed.rows(rows)
+    at, (states, plus, minus, aims) = narrowed(kept, fixed, free.states, plus, minus, targets)
     upper, lower = net._energy_gradient(plus, at), net._energy_gradient(minus, at)
     energy = {name: (upper[name] - lower[name]) / width for name in upper}
     a = [(m - p) / width for m, p in zip(minus, plus)]
@@ -81,34 +79,70 @@ def contrast(
     return averaged(net, slopes, free, fixed, targets, settings, beta, kept, health)
 
 
-def nudging_strength(
-    net: Equations, free: FreePhase, fixed: Fixed, targets: Tensors, settings: RuleSettings, order: int = 2
-) -> float:
-    """The nudging strength; ``auto`` balances rounding (eps / displacement) and bias (displacement ^ order).
+class Trial(NamedTuple):
+    """How far a nudge of strength 1 moves each state in a nudged phase, and how far it moves without one.
 
-    The relative displacement of each state is measured under a trial nudge; with the largest r and the smallest s for
-    a unit beta, ``eps / (s beta) = (r beta)^n`` gives ``beta^(n + 1) = eps / (s r^n)``, rounded to a power of two.
+    Both are root mean squares relative to the state's size, or, where it has none but noise, to the largest one's.
+    """
+
+    moves: list[float]
+    drifts: list[float]
+
+
+def nudging_strength(
+    net: Equations,
+    free: FreePhase,
+    fixed: Fixed,
+    targets: Tensors,
+    settings: RuleSettings,
+    order: int = 2,
+    one_sided: bool = False,
+) -> float:
+    """The nudging strength; ``auto`` balances noise (noise / displacement) and bias (displacement ^ order).
+
+    With the largest displacement r for a unit beta, and the largest ratio q of noise and displacement of a state,
+    ``q / beta = (r beta)^n`` gives ``beta^(n + 1) = q / r^n``, rounded to a power of two. The noise is rounding; a
+    contrast that is ``one_sided`` also reads what the free phase still moves, which two nudged phases share.
     """
     if settings.strength is not None and settings.strength != "auto":
         return float(settings.strength)
-    ratios = [r for r in displacements(net, free, fixed, targets, settings.nudge) if r > 0 and math.isfinite(r)]
-    if not ratios:
+    eps, largest = torch.finfo(net.dtype).eps, math.log2(torch.finfo(net.dtype).max) / 2
+    trial = tried(net, free, fixed, targets, settings)
+    pairs = [(r, max(eps, d) if one_sided else eps) for r, d in zip(*trial) if 0 < r < math.inf and d < math.inf]
+    if not pairs:
         return 1.0
-    balanced = (torch.finfo(net.dtype).eps / (min(ratios) * max(ratios) ** order)) ** (1 / (order + 1))
-    net.last_beta = 2.0 ** round(math.log2(balanced))
+    ratio = max(math.log2(noise) - math.log2(r) for r, noise in pairs)
+    balanced = (ratio - order * math.log2(max(r for r, _ in pairs))) / (order + 1)
+    net.last_beta = 2.0 ** round(min(max(balanced, -largest), largest))
     return net.last_beta
 
 
-def displacements(net: Equations, free: FreePhase, fixed: Fixed, targets: Tensors, nudge: Phase) -> list[float]:
-    """By how much a nudge of strength 1 displaces each state, relative to its size; empty where nothing nudges."""
-    slopes = [c for c in net._cost_force(free.states, fixed, targets) if c is not None]
-    drive = max((float(c.square().mean()) for c in slopes), default=0.0) ** 0.5
-    if drive == 0.0:
-        return []
-    size = max(float(x.square().mean()) for x in free.states) ** 0.5
-    steps = nudge.steps or 20
-    trial = torch.finfo(net.dtype).eps ** (1 / 3) * (size or 1.0) / (drive * max(nudge.step) * min(steps, 20))
-    moved = nudged(net, free.states, fixed, targets, trial, nudge._replace(steps=steps))
-    scales = [float(x.square().mean()) ** 0.5 or size or 1.0 for x in free.states]
-    moves = [float((m - x).square().mean()) ** 0.5 for m, x in zip(moved, free.states)]
-    return [move / (trial * scale) for move, scale in zip(moves, scales)]
+def tried(net: Equations, free: FreePhase, fixed: Fixed, targets: Tensors, settings: RuleSettings) -> Trial:
+    """A trial nudge beside a phase without one, on the samples that settled; nothing where nothing nudges."""
+    at, (states, aims) = narrowed(steady(free, settings.free.tolerance), fixed, free.states, targets)
+    eps, nudge = torch.finfo(net.dtype).eps, settings.nudge
+    drive = max((rms(c) for c in net._cost_force(states, at, aims) if c is not None), default=0.0)
+    if not 0 < drive < math.inf:
+        return Trial([], [])
+    sizes, steps = list(map(rms, states)), nudge.steps or 20
+    strength = eps ** (1 / 3) * (max(sizes) or 1.0) / (drive * max(nudge.step) * min(steps, 20))
+    moved, drifted = (nudged(net, states, at, aims, beta, nudge._replace(steps=steps)) for beta in (strength, 0.0))
+    drifts = [rms(d - x) for d, x in zip(drifted, states)]
+    floor = eps * max(sizes)
+    scales = [size if size > 16 * max(drift, floor) else 0.0 for size, drift in zip(sizes, drifts)]
+    scales = [scale or max(scales) or 1.0 for scale in scales]
+    moves = [rms(m - d) / (strength * scale) for m, d, scale in zip(moved, drifted, scales)]
+    return Trial(moves, [drift / scale for drift, scale in zip(drifts, scales)])
+
+
+def steady(free: FreePhase, tolerance: float | None) -> Tensor:
+    """Samples that reached the tolerance, or are about as settled as most: [batch]."""
+    known = ended(free)
+    if not bool(known.any()):
+        return known
+    return known & (free.residual <= max(tolerance or 0.0, 10 * float(free.residual[known].median())))
+
+
+def rms(x: Tensor) -> float:
+    """The root mean square; 0 of nothing."""
+    return float(x.square().mean()) ** 0.5 if x.numel() else 0.0

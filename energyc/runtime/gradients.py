@@ -9,7 +9,7 @@ from torch import Tensor
 
 from energyc.runtime.equations import Equations
 from energyc.runtime.records import Fixed, FreePhase, Gradients, RuleSettings, Tensors
-from energyc.runtime.states import norm, per_sample
+from energyc.runtime.states import finite, norm, per_sample, take
 
 #: Slopes by param, summed over the batch.
 Slopes = dict[str, Tensor]
@@ -43,6 +43,19 @@ def averaged(
     return Gradients(
         params, cost, states, free.residual, free.steps, beta, kept, owners, {**measured, **(health or {})}
     )
+
+
+def ended(free: FreePhase) -> Tensor:
+    """Samples whose free phase ended, at states whose squares are numbers; an explosion did not: [batch]."""
+    return finite([free.residual, *(x.square() for x in free.states)])
+
+
+def narrowed(kept: Tensor, fixed: Fixed, *groups: Tensors) -> tuple[Fixed, list[list[Tensor]]]:
+    """What is fixed, and groups of tensors, for the samples that are kept."""
+    if bool(kept.all()):
+        return fixed, list(map(list, groups))
+    rows = kept.nonzero()[:, 0]
+    return fixed.rows(rows), [take(group, rows) for group in groups]
 
 
 def penalised(

@@ -101,7 +101,7 @@ def settle(
         states = part if everyone else put_(states, rows, part)
         count[rows] += length
         left = residual(net, states, fixed, phase.step)
-        rows = ((left > goal) & (count < phase.max_steps)).nonzero()[:, 0]
+        rows = ((left > goal) & left.isfinite() & (count < phase.max_steps)).nonzero()[:, 0]
         if len(rows) == 0:
             stuck = frozen(net, states, fixed, phase.step, scale)
             return FreePhase(states, left.masked_fill(stuck, float("inf")), count, stuck)
@@ -162,11 +162,11 @@ class NudgeMonitor:
         return self.nudge.steps is None and k % self.nudge.chunk == 0
 
     def settled(self, change: Tensor) -> bool:
-        """Whether the change has reached rounding, or falls no more."""
-        now = float(change.max())
+        """Whether the change has reached rounding, or falls no more; samples that diverged have none."""
+        now = float(change.masked_fill(~change.isfinite(), 0.0).max())
         self.stalled = 0 if now < self.best else self.stalled + 1
         self.best = min(self.best, now)
-        return not now > self.smallest or self.stalled == 20
+        return now <= self.smallest or self.stalled == 20
 
 
 def nudged(net: Equations, free: Tensors, fixed: Fixed, targets: Tensors, beta: float, nudge: Phase) -> list[Tensor]:

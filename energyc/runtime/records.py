@@ -37,8 +37,8 @@ class Relaxed(NamedTuple):
 class Gradients(NamedTuple):
     """Gradients of the cost averaged over the batch, and the free phase they belong to.
 
-    ``kept`` [batch] marks the samples that took part: those whose nudged phases did not diverge. ``health`` [batch]
-    holds ``frozen`` (exploded until rounding stopped it) and, where they apply, ``penalty`` (|J_nc w|^2 / dim),
+    ``kept`` [batch] marks the samples that took part: those whose phases neither exploded nor diverged. ``health``
+    [batch] holds ``frozen`` (exploded until rounding stopped it) and, where they apply, ``penalty`` (|J_nc w|^2 / dim),
     ``defence`` (|step F|^2 / |z|^2), ``snapshot`` (the nudged step whose contrast was taken) and ``leakage`` (of a
     circle of nudges).
     """

@@ -11,8 +11,13 @@ from energyc.runtime.records import Tensors
 
 
 def norm(x: Tensor) -> Tensor:
-    """The Euclidean norm of each sample: [batch]."""
-    return x.reshape(len(x), -1).norm(dim=1)
+    """The Euclidean norm of each sample, also where its square overflows: [batch]."""
+    flat = x[..., None].flatten(1)
+    plain = flat.norm(dim=1)
+    if bool(plain.isfinite().all()):
+        return plain
+    largest = flat.abs().amax(1)
+    return torch.where(plain.isfinite(), plain, largest * (flat / largest[:, None]).norm(dim=1))
 
 
 def per_sample(values: Tensor, x: Tensor) -> Tensor:
@@ -43,9 +48,10 @@ def subtract(force: Tensors, parts: Sequence[Tensor | None], factor: complex = 1
 
 
 def relative_change(moved: Tensors, states: Tensors) -> Tensor:
-    """The largest of |moved - x| / (|x| + 1e-12) over the states: [batch]."""
-    ratios = [norm(m - x) / (norm(x) + 1e-12) for m, x in zip(moved, states)]
-    return torch.stack(ratios).amax(0)
+    """The largest of |moved - x| / (|x| + 1e-12) over the states: [batch], infinite where it is no finite number."""
+    sizes = [norm(x) for x in states]
+    ratios = torch.stack([norm(m - x) / (size + 1e-12) for m, x, size in zip(moved, states, sizes)]).amax(0)
+    return torch.where(ratios.isfinite() & torch.stack(sizes).isfinite().all(0), ratios, torch.inf)
 
 
 def finite(parts: Tensors) -> Tensor:

@@ -63,6 +63,17 @@ def last_steps(trajectory: Trajectory, batch: int, last: int) -> Trajectory:
     return tail[::-1]
 
 
+def of_samples(trajectory: Trajectory, kept: Tensor) -> Trajectory:
+    """The steps of the samples that are kept; their rows are those of the batch of these alone."""
+    if bool(kept.all()):
+        return trajectory
+    place, found = kept.cumsum(0) - 1, []
+    for rows, states in trajectory:
+        taken = kept if rows is None else kept[rows]
+        found.append((None if rows is None else place[rows[taken]], take(states, taken)))
+    return found
+
+
 def steps_back(
     net: Equations, trajectory: Trajectory, seeds: list[Tensor], fixed: Fixed, phase: Phase
 ) -> Iterator[BackwardStep]:

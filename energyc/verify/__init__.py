@@ -15,6 +15,7 @@ from energyc.verify.record import Above, Crossing, Record, record
 from energyc.verify.settling import Settling
 from energyc.verify.spectrum import Spectrum, spectrum
 from energyc.verify.sweep import Sweep
+from energyc.verify.symmetry import Symmetry
 from energyc.verify.verification import MeasuredCheckpoint, Verification, verify
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "Settling",
     "Spectrum",
     "Sweep",
+    "Symmetry",
     "Verification",
     "measure_fidelity",
     "precision_table",

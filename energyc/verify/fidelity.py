@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from energyc.verify.compare import Measure, measure_all, measure_each
+from energyc.verify.compare import Measure, measure_all
 from energyc.verify.limits import Laboratory, Limit
 from energyc.verify.looseness import Looseness, looseness
 from energyc.verify.probe import Probe
@@ -20,9 +20,12 @@ from energyc.verify.rest import rest
 from energyc.verify.settling import Settling, at_the_end, settling
 from energyc.verify.spectrum import Spectrum, slowest
 from energyc.verify.sweep import Sweep
+from energyc.verify.symmetry import Symmetry, symmetry
 
 #: A faithful rule's cosine in the limit.
 FAITHFUL = 0.9999
+#: Why there is nothing to measure on a param.
+ZERO = "the exact gradient is zero beside rounding: nothing was measured"
 #: The verdict on a rule of which faithfulness is expected.
 EXACT = "exact"
 
@@ -78,7 +81,11 @@ class RuleFidelity:
 
 @dataclass(frozen=True)
 class Fidelity:
-    """The report of ``verify``; ``residual`` is the free phase's in float64, ``looseness`` is of a swept one."""
+    """The report of ``verify``; ``residual`` is the free phase's in float64, ``looseness`` is of a swept one.
+
+    On the params ``zero`` nothing was measured: their exact gradient is zero. ``symmetry`` is that of J at the
+    equilibria; None where a rule detaches, or J is too large.
+    """
 
     rules: Mapping[str, RuleFidelity]
     spectrum: Spectrum | None
@@ -87,6 +94,8 @@ class Fidelity:
     settled: int
     settling: Settling
     looseness: Looseness | None = None
+    zero: tuple[str, ...] = ()
+    symmetry: Symmetry | None = None
 
     @property
     def passed(self) -> bool:
@@ -101,6 +110,8 @@ class Fidelity:
             "spectrum": self.spectrum.to_json() if self.spectrum else None,
             "free_phase": {**phase, "configured": self.settling.to_json()},
             "residual_sweep": self.looseness.to_json() if self.looseness else None,
+            "symmetry": self.symmetry.to_json() if self.symmetry else None,
+            "not_measured": dict.fromkeys(self.zero, ZERO),
             "passed": self.passed,
         }
 
@@ -137,12 +148,19 @@ def measure_fidelity(
         note = "" if lab else "no fixed point was found"
     except RuntimeError as error:
         lab, note = None, str(error)
+    zero = () if lab is None else tuple(name for name in lab.reference if name not in lab.nonzero)
+    if lab is not None and not lab.nonzero:
+        empty = {
+            rule: RuleFidelity(rule, None, None, "", note=ZERO, verdict=verdicts.get(rule, EXACT)) for rule in rules
+        }
+        return Fidelity(empty, at, found.worst, found.samples, found.settled, judged, zero=zero)
     if lab is None:
         lost = {rule: _unmeasured(rule, verdicts.get(rule, EXACT), note) for rule in rules}
         return Fidelity(lost, at, found.worst, found.samples, found.settled, judged)
     measured = {rule: _measured(lab, configured, rule, verdicts.get(rule, EXACT)) for rule in rules}
     loose = looseness(lab, rules) if sweep_residual else None
-    return Fidelity(measured, at, found.worst, found.samples, found.settled, judged, loose)
+    seen = None if detaches else symmetry(exact, found.states, found.probe, found.step)
+    return Fidelity(measured, at, found.worst, found.samples, found.settled, judged, loose, zero, seen)
 
 
 def _unmeasured(rule: str, verdict: str, note: str) -> RuleFidelity:
@@ -167,8 +185,8 @@ def _measured(lab: Laboratory, configured: Any, rule: str, verdict: str) -> Rule
         None if real is None else measure_all(real.params, lab.reference),
         limit.law,
         _fault(overall, limit) if verdict == EXACT else "",
-        measure_each(limit.gradient, lab.reference),
-        {} if real is None else measure_each(real.params, lab.reference),
+        lab.each(limit.gradient),
+        {} if real is None else lab.each(real.params),
         limit.sweep,
         None if real is None else real.beta,
         note,

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from energyc.rules import RULES
-from energyc.verify.compare import measure_all
+from energyc.verify.compare import Measure, measure_all, measure_each
 from energyc.verify.probe import Probe
 from energyc.verify.rest import Rest, copied
 from energyc.verify.spectrum import Spectrum
@@ -33,6 +34,10 @@ TRIAL = 20
 LEVEL, ROUNDING = 1e-5, 1e-7
 #: By how much a measured order may be off.
 HALF = 0.5
+#: A gradient is zero where a change of the states by NUDGE of themselves changes a LOST-th of it.
+NUDGE, LOST = 1e-11, 10.0
+#: Directions of differences; the multiple of their uncertainty above which slopes are evidence.
+DIRECTIONS, CLEAR = 3, 100.0
 
 
 @dataclass(frozen=True)
@@ -60,7 +65,23 @@ class Laboratory:
         self.step = None if found.factor == 1.0 else found.step[0]
         self.spectrum = spectrum if found.factor == 1.0 else None
         self.nudge_steps = self.steps_for(SETTLED)
+        self.tenth = max(100, self.steps_for(10) or 0)
         self.reference: Gradient = self.at_rest(REFERENCE).params
+        self.nonzero = self._nonzero()
+
+    def _nonzero(self) -> tuple[str, ...]:
+        """The params whose exact gradient is more than what rounding leaves of terms that cancel."""
+        random = torch.Generator().manual_seed(0)
+        size = max(float(x.abs().max()) for x in self.states.values())
+        floor = 1e-12 * (size if size > 1e-12 else 1.0)
+
+        def moved(x: Tensor) -> Tensor:
+            turns = torch.randn(x.shape, generator=random, dtype=torch.float64).to(x)
+            return torch.where(x.abs() > floor, x * (1 + NUDGE * turns), 0.0)
+
+        states = {name: moved(x) for name, x in self.states.items()}
+        beside = self.gradients(REFERENCE, steps=0, states=states).params
+        return tuple(n for n, g in self.reference.items() if float(g.norm()) > LOST * float((beside[n] - g).norm()))
 
     def at_rest(self, rule: str, **settings: Any) -> Any:
         """A rule's gradients from the equilibrium."""
@@ -80,6 +101,10 @@ class Laboratory:
     def error(self, gradient: Gradient) -> float:
         """Against the exact gradient, over all params."""
         return measure_all(gradient, self.reference).relative_error
+
+    def each(self, gradient: Gradient) -> dict[str, Measure]:
+        """Against the exact gradient, of each param of which that is not zero."""
+        return measure_each(gradient, {name: self.reference[name] for name in self.nonzero})
 
     def limit(self, rule: str) -> Limit:
         """The limit of a rule: by its nudge, by its steps, by itself, or against differences of the cost."""
@@ -206,54 +231,68 @@ def _more_steps(lab: Laboratory, first: int, gradients: Callable[[int], Any]) ->
 def differences(lab: Laboratory) -> Limit:
     """The implicit gradient against central differences of the relaxed cost along random directions.
 
-    Not where the network detaches: that derivative is left out by definition, and differences would find it.
+    A slope within the uncertainty of a difference is no evidence. Nothing is measured where the network detaches: that
+    derivative is left out by definition, and differences would find it.
     """
     if lab.detaches:
         return Limit(lab.reference, Sweep("direction", ()), "detaches: differences see through")
-    points = []
-    for seed in range(3):
-        exact, found = _slopes_along(lab, seed)
-        points.append((float(seed), abs(found - exact) / (abs(exact) or 1.0)))
+    points, excess = [], 0.0
+    for direction in range(DIRECTIONS):
+        exact, found, doubt = _slopes_along(lab, direction)
+        size = max(abs(exact), abs(found))
+        if size > CLEAR * doubt:
+            points.append((float(direction), abs(found - exact) / size))
+            excess = max(excess, (abs(found - exact) - doubt) / size)
+    if not points:
+        return Limit(lab.reference, Sweep("direction", ()), "no slope above the rounding of differences")
     worst = max(error for _, error in points)
-    off = "" if worst < 1e-4 else f"finite differences of the cost give another slope (off by {worst:.0e})"
+    off = "" if excess < 1e-4 else f"finite differences of the cost give another slope (off by {worst:.0e})"
     return Limit(lab.reference, Sweep("direction", tuple(points)), f"finite differences to {worst:.0e}", off)
 
 
-def _slopes_along(lab: Laboratory, seed: int) -> tuple[float, float]:
-    """The slope of the mean cost along a random direction: by the gradient, and by moving the params."""
-    random = torch.Generator().manual_seed(seed)
+def _slopes_along(lab: Laboratory, direction: int) -> tuple[float, float, float]:
+    """The slope of the mean cost along a random direction: by the gradient, by moving the params, and how uncertain
+    the latter is.
+
+    Directions come from a generator that draws no weights: along the weights themselves a cost may have no slope.
+    """
+    random = np.random.default_rng(direction)
     params = {n: p for n, p in lab.net.params.items() if n in lab.reference}
     ways = {
-        n: torch.randn(p.shape, generator=random, dtype=p.dtype).to(p.device) * (p.detach().abs().mean() + 1e-3)
+        n: torch.from_numpy(random.standard_normal(tuple(p.shape))).to(p) * (p.detach().abs().mean() + 1e-3)
         for n, p in params.items()
     }
     slope = sum(float((lab.reference[n] * w).sum()) for n, w in ways.items())
     h = 1e-6
-    return slope, (_cost(lab, params, ways, h) - _cost(lab, params, ways, -h)) / (2 * h)
+    (above, doubt), (below, more) = _cost(lab, params, ways, h), _cost(lab, params, ways, -h)
+    return slope, (above - below) / (2 * h), (doubt + more) / (2 * h)
 
 
-def _cost(lab: Laboratory, params: Mapping[str, Tensor], ways: Mapping[str, Tensor], h: float) -> float:
-    """The mean cost at the equilibrium of moved params, which are put back."""
+def _cost(lab: Laboratory, params: Mapping[str, Tensor], ways: Mapping[str, Tensor], h: float) -> tuple[float, float]:
+    """The mean cost at the equilibrium of moved params, which are put back, and its uncertainty."""
     before_move = {n: p.detach().clone() for n, p in params.items()}
     with torch.no_grad():
         for n, p in params.items():
             p.add_(h * ways[n])
     try:
-        states = _settled_again(lab)
-        return float(lab.net.cost(states, lab.probe.clamps, lab.probe.targets).mean())
+        return _settled_cost(lab)
     finally:
         with torch.no_grad():
             for n, p in params.items():
                 p.copy_(before_move[n])
 
 
-def _settled_again(lab: Laboratory) -> dict[str, Tensor]:
-    """The equilibrium near the one at rest, to rounding."""
-    states, before = copied(lab.states), math.inf
+def _settled_cost(lab: Laboratory) -> tuple[float, float]:
+    """The mean cost at the equilibrium near the one at rest, to rounding, and by how much it may be off.
+
+    That is what the last steps changed, in which an error falls to a tenth, and the rounding of the mean.
+    """
+    states, before, cost, last = copied(lab.states), math.inf, math.nan, math.nan
     for _ in range(100):
-        found = lab.net.relax(lab.probe.clamps, steps=100, step=lab.step, states=states)
-        states, now = found.states, float(found.residual.max())
-        if now < 1e-14 or now > 0.9 * before:
+        found = lab.net.relax(lab.probe.clamps, steps=lab.tenth, step=lab.step, states=states)
+        states, now, last = found.states, float(found.residual.max()), cost
+        cost = float(lab.net.cost(states, lab.probe.clamps, lab.probe.targets).mean())
+        if math.isfinite(last) and (now < 1e-14 or now > 0.9 * before):
             break
         before = now
-    return states
+    return cost, abs(cost - last) + 8 * torch.finfo(torch.float64).eps * abs(cost)

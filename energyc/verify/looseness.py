@@ -15,7 +15,7 @@ from typing import Any
 from torch import Tensor
 
 from energyc.rules import RULES
-from energyc.verify.compare import Measure, measure_all, measure_each
+from energyc.verify.compare import Measure, measure_all
 from energyc.verify.limits import Laboratory
 from energyc.verify.rest import copied
 
@@ -114,7 +114,7 @@ def _tried(
     except RuntimeError:  # the implicit solve has no answer there
         lost = Measure(math.nan, math.nan)
         return Loose(residual, steps, lost, lost, "", 0.0)
-    each = measure_each(found.params, lab.reference)
+    each = lab.each(found.params)
     param = min(each, key=lambda name: _order(each[name].cosine))
     kept = float(found.kept.double().mean())
     return Loose(residual, steps, measure_all(found.params, lab.reference), each[param], param, kept)

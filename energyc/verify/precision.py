@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,9 +57,12 @@ class PrecisionTable:
         return "\n".join(lines)
 
 
-def precision_table(single: Any, double: Any, probe: Probe, rule: str = "centered-ep") -> PrecisionTable:
+def precision_table(
+    single: Any, double: Any, probe: Probe, rule: str = "centered-ep", without: Collection[str] = ()
+) -> PrecisionTable:
     """Compare a rule on ``single`` (float32) with ``double`` (float64), which holds the same weights.
 
+    There are no rows of the params ``without`` a gradient.
     The float64 run uses the beta that the float32 run chose, so that what differs is rounding alone.
     """
     low = single.gradients(probe.clamps, probe.targets, rule, allow_biased=True)
@@ -70,7 +73,7 @@ def precision_table(single: Any, double: Any, probe: Probe, rule: str = "centere
     rows = tuple(
         PrecisionRow(n, errors[n].relative_error, float(g.norm() / total))
         for n, g in high.params.items()
-        if float(g.norm()) > 0
+        if float(g.norm()) > 0 and n not in without
     )
     dtype = str(single.dtype).removeprefix("torch.")
     rows = () if single.dtype is double.dtype else rows

@@ -88,8 +88,11 @@ def _without_rest(exact: Any, probe: Probe, found: Rest, spectrum: Spectrum | No
     finite = math.isfinite(found.worst)
     where = f"the residual is {found.worst:.1e} after {found.steps} steps" if finite else "the states exploded"
     yield f"no fixed point was found: {where}, and smaller steps found none either", ""
-    if spectrum is not None and spectrum.largest_real_part > 0:
+    if spectrum is not None and spectrum.largest_real_part > 0 and not spectrum.held:
         yield f"{_unstable(spectrum)}: no step size holds it where it ended", ""
+    elif spectrum is not None and spectrum.held:
+        sets = f"where it ended, on the sets of {', '.join(spectrum.held)},"
+        yield f"{sets} a step multiplies errors by {spectrum.step_radius:.4g}", ""
     elif spectrum is not None and math.isfinite(spectrum.largest_real_part):
         why = f"where it ended {_stable(spectrum)}: the way is long, or it circles"
         yield why, "more steps: --set relax.max_steps"
@@ -150,12 +153,15 @@ def _too_large_a_step(phase: Settling, spectrum: Spectrum) -> Reasons:
     if spectrum.stable_factor is not None:
         about = "about " if spectrum.estimated else ""
         sizes = " and ".join(f"{h * spectrum.stable_factor:.3g}" for h in dict.fromkeys(phase.step))
-        why = f"{_stable(spectrum)}: the step is too large" if spectrum.largest_real_part < 0 else "it is too large"
+        why = (
+            f"{_stable(spectrum)}: the step is too large" if spectrum.largest_real_part < 0 else "the step is too large"
+        )
         yield why, f"a smaller step: it is stable below {about}{sizes}"
-    elif spectrum.largest_real_part > 0:
+    elif spectrum.largest_real_part > 0 and not spectrum.held:
         yield f"{_unstable(spectrum)}: no step size helps", "a lower gain"
     else:
-        yield f"{_stable(spectrum)}, and no smaller step was found to be stable", "a smaller step, or a lower gain"
+        parts = "sets act there" if spectrum.held else _stable(spectrum)
+        yield f"{parts}, and no smaller step was found to be stable", "a smaller step, or a lower gain"
 
 
 def _not_finite(configured: Any, states_are: bool) -> Reasons:

@@ -26,7 +26,8 @@ class Spectrum:
     None where J was too large to be made dense).
 
     ``stable_factor`` is the largest multiple of the step sizes with a radius under 1; None where none was found, or
-    where it was not looked for because the steps are stable as they are.
+    where it was not looked for because the steps are stable as they are. ``held`` names the states whose sets act
+    there; sets are part of a step, and not of J.
     """
 
     size: int
@@ -35,6 +36,7 @@ class Spectrum:
     departure_from_normality: float | None
     asymmetry: float | None
     stable_factor: float | None = None
+    held: tuple[str, ...] = ()
 
     @property
     def estimated(self) -> bool:
@@ -76,7 +78,7 @@ def spectrum(
 
     None where the derivatives there are not finite.
     """
-    at = _Point(net, states, clamps, sample)
+    at = Point(net, states, clamps, sample)
     try:
         return _dense(at, step) if at.size <= largest else _sparse(at, step)
     except _NotFiniteError:
@@ -93,23 +95,22 @@ def _finite(values: Tensor) -> Tensor:
     return values
 
 
-def _dense(at: _Point, step: tuple[float, ...]) -> Spectrum:
-    units = torch.eye(at.size, device=at.net.device, dtype=at.net.dtype)
-    jacobian = _finite(at.back(units))
+def _dense(at: Point, step: tuple[float, ...]) -> Spectrum:
+    jacobian = _finite(at.jacobian())
     real = float(torch.linalg.eigvals(jacobian).real.max())
     unit = jacobian / (float(jacobian.norm()) or 1.0)
     normality = float((unit.T @ unit - unit @ unit.T).norm())
     asymmetry = float((unit - unit.T).norm())
 
     def values(factor: float) -> list[complex]:
-        moved = _finite(at.stepped(units, tuple(h * factor for h in step)))
+        moved = _finite(at.stepped(at.units(), tuple(h * factor for h in step)))
         return [complex(value) for value in torch.linalg.eigvals(moved).tolist()]
 
     radius, stable = _stability(values)
-    return Spectrum(at.size, radius, real, normality, asymmetry, stable)
+    return Spectrum(at.size, radius, real, normality, asymmetry, stable, at.held(step))
 
 
-def _sparse(at: _Point, step: tuple[float, ...]) -> Spectrum:
+def _sparse(at: Point, step: tuple[float, ...]) -> Spectrum:
     """The extreme eigenvalues by implicitly restarted Arnoldi (ARPACK, through SciPy)."""
     real = max((value.real for value in _ritz(at, at.back, "LR")), default=math.nan)
 
@@ -118,7 +119,7 @@ def _sparse(at: _Point, step: tuple[float, ...]) -> Spectrum:
         return _ritz(at, lambda v: at.stepped(v, sizes), "LM")
 
     radius, stable = _stability(values)
-    return Spectrum(at.size, radius, real, None, None, stable)
+    return Spectrum(at.size, radius, real, None, None, stable, at.held(step))
 
 
 def _stability(values: Callable[[float], list[complex]]) -> tuple[float, float | None]:
@@ -141,7 +142,7 @@ def _stability(values: Callable[[float], list[complex]]) -> tuple[float, float |
     return radius, factor if stable and radius >= 1 else None
 
 
-def _ritz(at: _Point, product: Any, which: str) -> list[complex]:
+def _ritz(at: Point, product: Any, which: str) -> list[complex]:
     """Estimates of a few extreme eigenvalues; none where Arnoldi's method did not converge to any."""
     from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigs
 
@@ -158,7 +159,7 @@ def _ritz(at: _Point, product: Any, which: str) -> list[complex]:
     return [complex(value) for value in values]
 
 
-class _Point:
+class Point:
     """One sample's states, and products with the transposed derivatives there; vectors are rows."""
 
     def __init__(self, net: Any, states: dict[str, Tensor], clamps: dict[str, Tensor], sample: int) -> None:
@@ -166,6 +167,34 @@ class _Point:
         self.states = [states[name][sample : sample + 1] for name in net.state_names]
         self.clamps = {name: value[sample : sample + 1] for name, value in clamps.items()}
         self.size = sum(x.numel() for x in self.states)
+
+    def units(self) -> Tensor:
+        """The unit matrix."""
+        return torch.eye(self.size, device=self.net.device, dtype=self.net.dtype)
+
+    def jacobian(self) -> Tensor:
+        """J, dense."""
+        return self.back(self.units())
+
+    @torch.no_grad()
+    def projection(self, step: tuple[float, ...]) -> Tensor:
+        """The derivative of the projection after a step, dense."""
+        return self._projected(self.units(), step)
+
+    def held(self, step: tuple[float, ...]) -> tuple[str, ...]:
+        """The states whose sets act: where the projection's derivative is not the identity."""
+        if not self.net.constrained:
+            return ()
+        rows = torch.randn((1, self.size), generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+        rows = rows.to(self.net.device, self.net.dtype)
+        off = torch.split((self._projected(rows, step) - rows).abs(), [x.numel() for x in self.states], 1)
+        return tuple(name for name, part in zip(self.net.state_names, off, strict=True) if float(part.max()) > 1e-9)
+
+    @torch.no_grad()
+    def _projected(self, rows: Tensor, step: tuple[float, ...]) -> Tensor:
+        """Each row times the derivative of the projection."""
+        here, fixed, seeds = self._at(rows)
+        return _flat(project_back(self.net, here, fixed, seeds, step)[0], here)
 
     @torch.no_grad()
     def back(self, rows: Tensor) -> Tensor:

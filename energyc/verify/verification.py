@@ -161,10 +161,13 @@ def _measured(
         sweep_residual=sweep_residual,
         detaches=_detaches(network),
     )
-    return fidelity, _precision(exact, configured, probe, trained_by)
+    nothing = len(fidelity.zero) == len(exact.params)
+    return fidelity, None if nothing else _precision(exact, configured, probe, trained_by, fidelity.zero)
 
 
-def _precision(exact: Any, configured: Any, probe: Probe, trained_by: str) -> PrecisionTable | None:
+def _precision(
+    exact: Any, configured: Any, probe: Probe, trained_by: str, zero: tuple[str, ...]
+) -> PrecisionTable | None:
     """What rounding does to the rule trained by, or where that is not measured to the first one with a nudge.
 
     None where no rule has one, and where there is no gradient to compare.
@@ -174,7 +177,7 @@ def _precision(exact: Any, configured: Any, probe: Probe, trained_by: str) -> Pr
     if rule is None or exact.beta is None:
         return None
     try:
-        return precision_table(configured, exact, probe, rule)
+        return precision_table(configured, exact, probe, rule, zero)
     except RuntimeError:  # the implicit solve, where the free phase is far from rest
         return None
 

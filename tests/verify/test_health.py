@@ -226,7 +226,7 @@ train { rule = implicit }
 """
 
 
-@pytest.mark.parametrize("size", [1.0, 1e6, 1e12])
+@pytest.mark.parametrize("size", [1.0, 1e6, 1e12, 1e25])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_an_equilibrium_may_be_large(dtype: torch.dtype, size: float) -> None:
     """(1 - W) z = x holds at any scale of x, and there no coordinate moves by an ulp."""

@@ -185,10 +185,19 @@ def test_nudged_phases_are_as_long_as_the_slowest_sample_needs() -> None:
 
 
 def test_a_solve_that_meets_what_is_not_finite_says_so(capfd: pytest.CaptureFixture[str]) -> None:
-    net = turning([[math.nan, 0.0], [0.0, 1.0]])
+    """At 0 the force of a root vanishes, and its slope is infinite."""
+    rooted = TURNING.replace("tanh(sum[e](R[d,e] * z[e]))", "R[d,d] * sqrt(z[d])").replace("(z[d]^2)", "((z[d] - 1)^2)")
+    net = energyc.load(rooted, rules=["implicit"], dtype=torch.float64)
+    states = {"z": torch.zeros(2, 2, dtype=torch.float64)}
     with pytest.raises(RuntimeError, match="a derivative here is not finite"):
-        net.gradients(zero().clamps, {}, "implicit", steps=0, states={"z": torch.ones(2, 2, dtype=torch.float64)})
+        net.gradients({"x": states["z"]}, {}, "implicit", steps=0, states=states)
     assert capfd.readouterr() == ("", "")
+
+
+def test_what_is_not_finite_has_no_gradient() -> None:
+    net = turning([[math.nan, 0.0], [0.0, 1.0]])
+    found = net.gradients(zero().clamps, {}, "implicit")
+    assert not bool(found.kept.any()) and float(found.params["R"].norm()) == 0.0
 
 
 def test_a_derivative_that_is_not_finite_has_no_spectrum(capfd: pytest.CaptureFixture[str]) -> None:

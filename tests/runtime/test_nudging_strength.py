@@ -1,0 +1,112 @@
+"""``beta = auto``: where nothing moves, where the free phase has not ended, and among samples that did not settle."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+import energyc
+from energyc.verify import random_probe
+from energyc.verify.compare import measure_all
+from tests.specs.judging import SPECS
+
+DECAYING = """\
+network decaying
+dim D = 3
+clamp x[D]
+target y[D]
+param w[D] = 1
+state z[D], u[D]
+start z[d] = 1
+start u[d] = 1
+energy pull = 1/2 * sum[d](w[d] * z[d]^2) + 1/4 * sum[d](u[d]^2) - sum[d](x[d] * z[d])
+cost c = 1/2 * sum[d]((z[d] - y[d])^2)
+relax { step = 0.5, steps = 100 }
+nudge { beta = auto, steps = 20 }
+train { rule = centered-ep }
+"""
+CONTRASTS = ("ep", "centered-ep", "vf", "aep", "tracking-aep", "holomorphic-ep")
+DTYPES = pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["float32", "float64"])
+
+
+@DTYPES
+@pytest.mark.parametrize("rule", CONTRASTS)
+@pytest.mark.parametrize("steps", [0, 40, 120, 300, 450, 600, 3000])
+def test_a_strength_is_found_where_states_vanish(steps: int, rule: str, dtype: torch.dtype) -> None:
+    """At rest at 0 a state has no size of its own: 2^-400 is 0 beside rounding. The exact gradient there is 0."""
+    net = energyc.load(DECAYING, rules=list(CONTRASTS), dtype=dtype)
+    clamps, targets = {"x": torch.zeros(1, 3)}, {"y": torch.tensor([[0.5, -1.0, 2.0]])}
+    found = net.gradients(clamps, targets, rule, steps=steps)
+    assert found.beta is not None and 1e-9 < found.beta < 1e3
+    assert bool(found.kept.all()) and bool(found.params["w"].isfinite().all())
+
+
+WALLED = """\
+network walled
+dim D = 2
+clamp x
+target y[D]
+param w = 1
+state z[D] in [0, 1]
+energy push = w * x * sum[d](z[d])
+cost c = 1/2 * sum[d]((z[d] + y[d])^2)
+relax { step = 0.5, steps = 20 }
+nudge { beta = auto, steps = 5 }
+train { rule = centered-ep }
+"""
+
+
+@pytest.mark.parametrize("size", [0.0, 1e-30, 1.0])
+def test_a_state_that_a_wall_holds_is_not_moved(size: float) -> None:
+    """The energy and the nudge push the states to the same wall."""
+    net = energyc.load(WALLED, rules=["ep", "centered-ep"], dtype=torch.float64)
+    for rule in ("ep", "centered-ep"):
+        found = net.gradients({"x": torch.ones(2)}, {"y": torch.full((2, 2), size)}, rule)
+        assert float(found.params["w"]) == 0.0 and found.beta == 1.0
+
+
+@pytest.mark.parametrize("name", ["deep_hopfield", "hopfield"])
+def test_the_nudge_stands_clear_of_a_free_phase_that_has_not_ended(name: str) -> None:
+    """At the tolerance of 1e-4 the states still move ten times as far as a nudge that is chosen by rounding alone."""
+    net = energyc.load(SPECS / f"{name}.energy", preset="verify", rules=["ep", "implicit"], dtype=torch.float64, seed=1)
+    probe = random_probe(net, batch=3, seed=2)
+    exact = net.gradients(probe.clamps, probe.targets, "implicit")
+    assert float(exact.residual.max()) > 1e-6
+    found = net.gradients(probe.clamps, probe.targets, "ep", beta="auto", nudge_steps=None)
+    assert measure_all(found.params, exact.params).cosine > 0.999
+
+
+RATES = """\
+network rates
+dim D = 4
+clamp x[D], k
+target y[D]
+param W[D,D] ~ normal(0.5)
+state z[D]
+energy pull = 1/2 * k * sum[d](z[d]^2) + 1/8 * sum[d](z[d]^4) - sum[d,e](x[e] * W[e,d] * z[d])
+cost c = 1/2 * sum[d]((z[d] - y[d])^2)
+relax { step = 0.2, steps = 60, tolerance = 1e-8, max_steps = 60 }
+nudge { beta = auto, steps = 20 }
+train { rule = centered-ep }
+"""
+
+
+def chosen(net: Any, rule: str, rates: Tensor) -> float:
+    """The strength that is chosen for samples of these rates."""
+    random = torch.Generator().manual_seed(5)
+    x, y = (torch.rand((len(rates), 4), generator=random, dtype=torch.float64) for _ in range(2))
+    beta: float = net.gradients({"x": x, "k": rates}, {"y": y}, rule).beta
+    return beta
+
+
+@pytest.mark.parametrize("rule", ["ep", "centered-ep", "tracking-aep"])
+@pytest.mark.parametrize("odd", [-0.02, 0.001, 12.0], ids=["leaves 0", "slow", "circles"])
+def test_one_sample_that_does_not_settle_changes_nothing(rule: str, odd: float) -> None:
+    net = energyc.load(RATES, rules=["ep", "centered-ep", "tracking-aep"], dtype=torch.float64)
+    rates = torch.full((8,), 3.0, dtype=torch.float64)
+    settled = chosen(net, rule, rates)
+    assert chosen(net, rule, torch.cat([rates, torch.tensor([odd], dtype=torch.float64)])) == settled
+    assert net.last_beta == settled
