@@ -169,7 +169,7 @@ def _held(spectrum: Spectrum) -> str:
     if not spectrum.held or not spectrum.largest_real_part > 0:
         return ""
     stays = spectrum.step_radius < 1 or spectrum.stable_factor is not None
-    sets = f"of J alone; the set{'s' * (len(spectrum.held) > 1)} of {_listed(spectrum.held)}"
+    sets = f"of J alone; the set{'s' * (len(spectrum.held) > 1)} of {listed(spectrum.held)}"
     return f", {sets} hold{'s' * (len(spectrum.held) == 1)} these states" if stays else f", {sets} do not hold them"
 
 
@@ -228,7 +228,7 @@ def _symmetry(fidelity: Fidelity) -> Iterator[Text]:
     if found is None or not rules:
         return
     if found.exact:
-        yield Text(f"{EXACT_BECAUSE[found.exact]}: at these equilibria {_listed(rules)} {_are(rules)} exact")
+        yield Text(f"{EXACT_BECAUSE[found.exact]}: at these equilibria {listed(rules)} {_are(rules)} exact")
     elif found.symmetrisable:
         yield Text(_metric(found, rules))
     if found.exact or found.symmetrisable:
@@ -238,13 +238,13 @@ def _symmetry(fidelity: Fidelity) -> Iterator[Text]:
 def _metric(found: Symmetry, rules: Sequence[str]) -> str:
     """How a network is written that has an energy as its metric makes it one."""
     changed = {name: factors for name, factors in found.metric.items() if factors != (1.0,)}
-    forces = _listed([f"the force on {name} times {_factors(factors)}" for name, factors in changed.items()])
+    forces = listed([f"the force on {name} times {_factors(factors)}" for name, factors in changed.items()])
     by_state = all(len(factors) == 1 for factors in changed.values())
-    steps = f", and {_listed([f'step.{name}' for name in changed])} divided by as much, it relaxes as before"
+    steps = f", and {listed([f'step.{name}' for name in changed])} divided by as much, it relaxes as before"
     same = steps if by_state else " it rests at the same states"
     return (
         f"J is symmetric once multiplied by positive factors (to {found.in_metric:.0e}): the network descends an energy"
-        f" there, with time scales as its metric.\nWith {forces}{same}, and {_listed(rules)} {_are(rules)} exact."
+        f" there, with time scales as its metric.\nWith {forces}{same}, and {listed(rules)} {_are(rules)} exact."
         "\nAs it is, they are exact for params that only forces of factor 1"
         " read, and only if the cost reads only states of factor 1."
     )
@@ -289,7 +289,7 @@ def _params(fidelity: Fidelity) -> Iterator[RenderableType]:
             table.add_row(param, *(_cell(fidelity.rules[rule], param) for rule in chosen))
         yield table
     if rules and fidelity.zero:
-        yield Text(f"{_listed(fidelity.zero)}: the exact gradient is zero beside rounding: nothing was measured\n")
+        yield Text(f"{listed(fidelity.zero)}: the exact gradient is zero beside rounding: nothing was measured\n")
 
 
 def _has_cosines(rule: RuleFidelity) -> bool:

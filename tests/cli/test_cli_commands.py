@@ -144,7 +144,10 @@ def test_training_by_no_sample_says_so(tmp_path: Path, capfd: Capture) -> None:
             "nudge.snapshots = 3 does nothing: two snapshots are compared, and nudge.steps = 4 has",
         ),
         (("relax.max_steps=10",), "relax.max_steps = 10 does nothing: relax.steps = 20 are made in any case"),
-        (("train.lr.W=0.1", "train.lr.V=0.1", "train.lr.b=0.1"), "train.lr = 0.01 does nothing: every param has a rate"),
+        (
+            ("train.lr.W=0.1", "train.lr.V=0.1", "train.lr.b=0.1"),
+            "train.lr = 0.01 does nothing: every param has a rate",
+        ),
         (("train.lr.W=0.1", "train.lr.V=0.1"), None),
         (("train.penalty=jacobian",), "train.penalty does nothing: every term is conservative"),
         (("nudge.snapshots=2", "relax.max_steps=20", "train.penalty=none"), None),

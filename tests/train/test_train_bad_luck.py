@@ -16,6 +16,6 @@ SETTINGS = {"steps": 4, "batch": 7, "eval_every": 2}
 
 def test_evaluation_of_data_that_are_not_finite(tmp_path: Path) -> None:
     train(make_session(tmp_path / "run", SETTINGS))
-    with pytest.raises(UserError, match="the test split cannot be evaluated: .* is not finite") as caught:
+    with pytest.raises(UserError, match=r"the test split cannot be evaluated: .* is not finite") as caught:
         evaluate(make_session(tmp_path / "run", SETTINGS, bad=True))
     assert caught.value.code == "E0515"
