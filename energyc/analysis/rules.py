@@ -56,7 +56,13 @@ class Facts:
             return RuleVerdict("exact")
         terms = classification.together.deciding if classification.together else ()
         worth: Worth = "unproved" if classification.kind == "undecided" else "biased"
-        return RuleVerdict(worth, ", ".join(terms), rule.instead, terms)
+        return RuleVerdict(worth, ", ".join(terms) + self._off_the_jumps(), rule.instead, terms)
+
+    def _off_the_jumps(self) -> str:
+        """Where the force is a gradient between its jumps: J is symmetric there, and the nudges of a contrast small."""
+        whole = self.classification.whole
+        jumps = whole is not None and whole.evidence == "witness" and whole.certificate is not None
+        return ", which jumps (exact at equilibria off the jumps)" if jumps else ""
 
     def _real_rule(self) -> str:
         return "centered-ep" if self.classification.kind == "conservative" else "tracking-aep"

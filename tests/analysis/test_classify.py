@@ -256,3 +256,11 @@ cost none = sum[n,d](z[n,d]^2)
     assert found.terms["far"].kind == "undecided" and "budget" in found.terms["far"].tried[0]
     assert found.terms["near"].kind == "not-conservative"
     assert time.monotonic() - start < 10
+
+
+def test_rules_on_a_force_that_jumps() -> None:
+    """Its work round a loop is not zero, and between the jumps its Jacobian is symmetric."""
+    net = network("force odd on z[t,d] = sum[c](A[d,c] * relu'(z[t,c]))\n")
+    verdict = admissible(net, classify(net))["centered-ep"]
+    assert verdict.verdict == "biased"
+    assert verdict.why == "odd, which jumps (exact at equilibria off the jumps)"
