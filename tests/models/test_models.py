@@ -21,7 +21,7 @@ from energyc.verify import Probe, measure_fidelity, random_probe
 
 MODELS = Path(__file__).parent
 
-#: What each network is. `hard_sigmoid` is symmetric off the corners of rho, where its force jumps; `dyadic` descends in
+#: What each network is. `hard_sigmoid` has the potential rho(s) W rho(y), though its force jumps; `dyadic` descends in
 #: one half of its pairs and ascends in the other; the matrices of `deep_equilibrium` and `llama` are not tied.
 CLASSES = {
     "attention_retrieval": "conservative",
@@ -33,7 +33,7 @@ CLASSES = {
     "diodes": "conservative",
     "dyadic": "not-conservative",
     "graph": "conservative",
-    "hard_sigmoid": "undecided",
+    "hard_sigmoid": "conservative",
     "kuramoto": "conservative",
     "linear_attention": "conservative",
     "llama": "not-conservative",
