@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,17 +58,17 @@ def _refuse_changes(choices: Choices, seeds: int | None, **flags: Any) -> None:
 def _begin(spec: str, seeds: int | None, choices: Choices, console: Console, *, out: str | None, **flags: Any) -> None:
     from energyc.pipeline import read
     from energyc.runs.prepare import Request, prepare
-    from energyc.train.folder import default_out
+    from energyc.train.folder import new_run
 
     request = Request(**{**flags, "device": flags["device"] or "cpu"})
     prepared = prepare(read(spec), choices, request)
-    folder = Path(out) if out else default_out(prepared.network.name)
     _note_run(prepared, console)
-    if seeds is None:
-        _train_one_seed(prepared, folder, console, resume=False)
-    else:
-        first = prepared.options.seed
-        _train_seeds(prepared, range(first, first + seeds), folder, console, resume=False)
+    with nullcontext(Path(out)) if out else new_run(prepared.network.name) as folder:
+        if seeds is None:
+            _train_one_seed(prepared, folder, console, resume=False)
+        else:
+            first = prepared.options.seed
+            _train_seeds(prepared, range(first, first + seeds), folder, console, resume=False)
 
 
 def _resume(
@@ -80,7 +81,7 @@ def _resume(
     folder = RunFolder(run)
     if folder.of_seeds:
         seeds = read_summary(run)["seeds"]
-        first = next(path for seed in seeds if (path := folder.run(seed)).exists())
+        first = next((path for seed in seeds if (path := folder.run(seed)).exists()), folder.run(seeds[0]))
         prepared = reopen(first, steps=steps, data=data, device=device)
         _note_rule(prepared, console)
         _note_warnings(prepared, console)

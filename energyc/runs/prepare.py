@@ -45,7 +45,10 @@ class Request:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A spec ready to train: its network, its module, its options, its opened data."""
+    """A spec ready to train: its network, its module, its options, its opened data.
+
+    ``origin`` is what ``run.json`` says of where the spec came from, also when the run is resumed from its own copy.
+    """
 
     source: Source
     choices: Choices
@@ -55,6 +58,7 @@ class Prepared:
     datasets: Mapping[str, Dataset]
     paths: Mapping[str, str]
     device: str
+    origin: Mapping[str, Any]
 
     def session(self, out: Path, seed: int | None = None) -> Session:
         """The session of one seed in a folder. Raises UserError for a device that is not there."""
@@ -70,9 +74,7 @@ class Prepared:
     def _info(self) -> dict[str, Any]:
         return {
             "energyc": __version__,
-            "spec": self.source.name,
-            "preset": self.choices.preset,
-            "overrides": {key: str(value) for key, value in self.choices.overrides.items()},
+            **self.origin,
             "module": self.compiled.file_name,
             "energies": list(self.network.energies),
             "forces": list(self.network.forces),
@@ -97,7 +99,15 @@ def prepare(source: Source, choices: Choices, request: Request) -> Prepared:
         refuse_biased(network.name, compiled.classes, rule)
     paths = data_paths(network, request.data)
     datasets = open_data(network, paths, options.seed)
-    return Prepared(source, choices, network, compiled, options, datasets, paths, request.device)
+    return Prepared(
+        source, choices, network, compiled, options, datasets, paths, request.device, _origin(source, choices)
+    )
+
+
+def _origin(source: Source, choices: Choices) -> dict[str, Any]:
+    """The path of the spec and what was set beside it, for ``run.json``."""
+    overrides = {key: str(value) for key, value in choices.overrides.items()}
+    return {"spec": source.name, "preset": choices.preset, "overrides": overrides}
 
 
 def reopen(run: Path, *, steps: int | None = None, data: Sequence[str] = (), device: str | None = None) -> Prepared:
@@ -109,4 +119,5 @@ def reopen(run: Path, *, steps: int | None = None, data: Sequence[str] = (), dev
     paths = saved.data_paths(data_paths(network, data))
     datasets = open_data(network, paths, options.seed)
     where = device or saved.info.get("device", "cpu")
-    return Prepared(saved.source, Choices(), network, compiled, options, datasets, paths, where)
+    origin = {key: value for key, value in saved.info.items() if key in ("spec", "preset", "overrides")}
+    return Prepared(saved.source, Choices(), network, compiled, options, datasets, paths, where, origin)

@@ -24,6 +24,7 @@ from energyc.train.formats import Manifest, State, parse
 
 Notify = Callable[[str], None]
 MANIFEST = "manifest.json"
+_ASIDE = ".old"
 
 
 class Damaged(Exception):
@@ -48,19 +49,32 @@ class Checkpoint:
 def save(folder: Path, checkpoint: Checkpoint) -> Path:
     """Write a checkpoint under ``folder``, which replaces one of the same step. Raises OSError."""
     path = folder / f"step-{checkpoint.step:08d}"
-    hidden = folder / f".{path.name}.new"
+    hidden, aside = folder / f".{path.name}.new", folder / f".{path.name}{_ASIDE}"
     shutil.rmtree(hidden, ignore_errors=True)
     try:
         hidden.mkdir(parents=True)
         _fill(hidden, checkpoint)
-        if path.exists():  # a damaged one, or one of a run that was continued from further back
-            shutil.rmtree(path)
+        if path.exists():  # the same step before its evaluation, or a damaged one
+            shutil.rmtree(aside, ignore_errors=True)
+            os.replace(path, aside)
         os.replace(hidden, path)
     except OSError:
+        recover(folder)
         shutil.rmtree(hidden, ignore_errors=True)
         raise
+    shutil.rmtree(aside, ignore_errors=True)
     sync_folder(folder)
     return path
+
+
+def recover(folder: Path) -> None:
+    """Put back the checkpoints that were set aside for a new one of their step, which then did not come."""
+    for aside in folder.glob(f".step-*{_ASIDE}"):
+        path = folder / aside.name.removeprefix(".").removesuffix(_ASIDE)
+        if path.exists():
+            shutil.rmtree(aside, ignore_errors=True)
+        else:
+            os.replace(aside, path)
 
 
 def load(path: Path) -> Checkpoint:

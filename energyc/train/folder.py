@@ -8,14 +8,17 @@ run's time is apart from what the same run would write again byte for byte.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 from energyc.diagnostics import UserError
 from energyc.train.disk import replace_bytes
 from energyc.train.formats import Malformed, RunInfo, parse
+from energyc.train.lock import LOCK, locked
 
 
 @dataclass(frozen=True)
@@ -86,27 +89,59 @@ class RunFolder:
 _EXPECTED = "give the folder that energyc train made, with run.json and checkpoints/ in it"
 
 
-def default_out(name: str, root: Path = Path("runs")) -> Path:
-    """``runs/NAME-N``: one more than the largest N that is there, or NAME-1."""
+@contextmanager
+def new_run(name: str, root: Path = Path("runs")) -> Iterator[Path]:
+    """``runs/NAME-N`` with N one more than the largest that is there, made here so that no other process takes it.
+
+    A folder that nothing was written into is removed again. Raises UserError E0513 where it cannot be made.
+    """
+    path = _next_free(name, root)
+    try:
+        yield path
+    finally:
+        with suppress(OSError):  # it is not empty
+            path.rmdir()
+
+
+def _next_free(name: str, root: Path) -> Path:
     taken = [path.name.removeprefix(f"{name}-") for path in root.glob(f"{name}-*")]
-    return root / f"{name}-{1 + max((int(number) for number in taken if number.isdecimal()), default=0)}"
+    first = 1 + max((int(number) for number in taken if number.isdecimal()), default=0)
+    for number in count(first):
+        with suppress(FileExistsError):
+            return _make(root / f"{name}-{number}", exist_ok=False)
+    raise AssertionError  # the numbers do not end
 
 
 def refuse_taken(path: Path) -> None:
-    """Raise UserError E0510 where ``path`` exists and is not empty."""
-    if path.exists() and (not path.is_dir() or any(path.iterdir())):
-        help_text = f"choose another --out, or continue with: energyc train --resume {path}"
-        raise UserError(f"{path} exists and is not empty", code="E0510", help=help_text)
+    """Raise UserError E0510 where ``path`` is not empty, unless a run was killed in it before it could be resumed."""
+    if not path.exists() or (path.is_dir() and not any(path.iterdir())):
+        return
+    begun = RunFolder(path).info.exists() or any(RunFolder(run).info.exists() for run in RunFolder(path).runs)
+    if (path / LOCK).exists() and not begun:
+        return
+    help_text = "choose another --out" + (f", or continue with: energyc train --resume {path}" if begun else "")
+    raise UserError(f"{path} exists and is not empty", code="E0510", help=help_text)
 
 
-def claim(path: Path) -> RunFolder:
-    """Make the folder of a new run. Raises UserError: E0510 where it is not empty, E0513 where it cannot be made."""
+@contextmanager
+def claimed(path: Path) -> Iterator[None]:
+    """The folder of a new run, made and locked.
+
+    Raises UserError: E0510 where it is not empty, E0513 where it cannot be made, E0517 where it is locked.
+    """
     refuse_taken(path)
-    folder = RunFolder(path)
+    _make(path)
+    with locked(path):
+        refuse_taken(path)  # once more: another process may have filled it since
+        yield
+
+
+def _make(path: Path, exist_ok: bool = True) -> Path:
     try:
-        for place in (path, folder.checkpoints, folder.pictures):
-            place.mkdir(parents=True, exist_ok=True)
+        path.mkdir(parents=True, exist_ok=exist_ok)
+    except FileExistsError:
+        raise
     except OSError as error:
         reason = error.strerror or str(error)
         raise UserError(f"cannot make {path}: {reason}", code="E0513", help="choose another --out") from None
-    return folder
+    return path

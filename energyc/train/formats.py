@@ -89,7 +89,7 @@ class Row(TypedDict):
 class Summary(TypedDict):
     """``summary.json`` of a folder of seeds."""
 
-    seeds: list[int]
+    seeds: Annotated[list[Step], Field(min_length=1)]
 
 
 class Malformed(ValueError):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -16,14 +16,17 @@ import torch
 
 from energyc.diagnostics import UserError, arithmetic
 from energyc.train import checkpoint as checkpoints
+from energyc.train.checkpoint import Checkpoint
 from energyc.train.disk import replace_bytes, writing
 from energyc.train.evaluation import Stopped, check_names, evaluate_split, is_better
 from energyc.train.feeds import Feed
-from energyc.train.folder import RunFolder, claim, refuse_taken
+from energyc.train.folder import RunFolder, claimed, refuse_taken
+from energyc.train.formats import RunInfo
 from energyc.train.health import NotFinite, not_finite_param
 from energyc.train.identity import made_of, refuse_other
 from energyc.train.info import run_info
 from energyc.train.learner import Learner
+from energyc.train.lock import locked
 from energyc.train.metrics_log import MetricsLog, Row, read_rows
 from energyc.train.outcome import Diverged, Interrupted, Numbers, Outcome
 from energyc.train.penalty import Controller
@@ -46,11 +49,8 @@ def train(
     devices = range(torch.cuda.device_count()) if torch.device(session.device).type == "cuda" else ()
     with torch.random.fork_rng(devices=list(devices)), Signals() as signals, reporter or Reporter() as shown:
         training = Training(session, signals, shown, label)
-        if resume:
-            training.resume()
-        else:
-            training.begin()
-        return training.run()
+        with training.resumed() if resume else training.begun():
+            return training.run()
 
 
 class Training:
@@ -82,27 +82,60 @@ class Training:
         """Updates of the whole run."""
         return self.learner.total
 
-    def begin(self) -> None:
-        """Claim the folder and save step 0, so that there is a checkpoint from the first update on."""
+    @contextmanager
+    def begun(self) -> Iterator[None]:
+        """A new run in a folder that is locked as long as this is entered."""
         refuse_taken(self.session.out)
         with self._finite():
             check_names(self.session.net, self._held_out, self.options)
-        claim(self.session.out)
+        with claimed(self.session.out):
+            self._begin(made_of(self.session, self._feed))
+            yield
+
+    @contextmanager
+    def resumed(self) -> Iterator[None]:
+        """The run that is there, continued; it is locked as long as this is entered."""
+        self.folder.read_info()  # no lock is left where there is no run
+        with locked(self.session.out):
+            before, identity = self.folder.read_info(), made_of(self.session, self._feed)
+            checkpoints.recover(self.folder.checkpoints)
+            saved = None if self._killed_at_once() else self._restore()
+            refuse_other(self.session.out, before.get("made_of", {}), identity)
+            if saved is None:
+                self._begin(identity)
+            else:
+                self._continue(saved, before, identity)
+            yield
+
+    def _killed_at_once(self) -> bool:
+        """Whether the run ended before its first checkpoint; one whose checkpoints are gone has rows of updates."""
+        saved = checkpoints.steps(self.folder.checkpoints)
+        return not saved and not any(row["step"] > 0 for row in read_rows(self.folder.metrics))
+
+    def _begin(self, identity: Mapping[str, Any]) -> None:
+        """Fill the folder and save step 0, so that there is a checkpoint from the first update on.
+
+        ``run.json`` comes after the other files: a folder that has it can be resumed.
+        """
         with writing(self.session.out, None):
+            for place in (self.folder.checkpoints, self.folder.pictures):
+                place.mkdir(exist_ok=True)
             for name, text in self.session.files.items():
                 replace_bytes(self.folder.path / name, text.encode())
-            self.folder.write_info(run_info(self.session, self.learner, made_of(self.session, self._feed)))
-            self._log.truncate(0)
+            self._log.clear()
+            self.folder.write_info(run_info(self.session, self.learner, identity))
         self._save()
 
-    def resume(self) -> None:
-        """Restore the newest intact checkpoint, and cut the log to its step."""
+    def _restore(self) -> Checkpoint:
+        """Put the newest intact checkpoint into the network and the optimiser."""
         self._refuse_fewer_updates()
         checkpoint = checkpoints.load_last(self.folder.checkpoints, self._reporter.message)
         self._check_samples(checkpoint.state["samples"])
         restore(self.session.net, checkpoint, self.learner.optimizer)
-        before, identity = self.folder.read_info(), made_of(self.session, self._feed)
-        refuse_other(self.session.out, before.get("made_of", {}), identity)
+        return checkpoint
+
+    def _continue(self, checkpoint: Checkpoint, before: RunInfo, identity: Mapping[str, Any]) -> None:
+        """Go on from a checkpoint that was restored, and cut the log to its step."""
         if checkpoint.state.get("controller"):
             self.learner.controller = Controller(**checkpoint.state["controller"])
         self.step = self.saved = checkpoint.step
@@ -113,7 +146,7 @@ class Training:
         self.best = best if best is not None and best["step"] in present else None
         with writing(self.session.out, self.saved):
             checkpoints.discard_after(self.folder.checkpoints, self.step)
-            self._log.truncate(self.step)
+            self._log.truncate(self.step, evaluated=self._is_evaluated)
             if self.total >= before.get("steps", 0):  # --steps may stop a run earlier, and never shortens it
                 self.folder.write_info(run_info(self.session, self.learner, identity))
 
@@ -148,9 +181,12 @@ class Training:
         if self._signals.raised:
             raise Interrupted(self.session.out, self.step)
 
+    @property
+    def _is_evaluated(self) -> bool:
+        return self.evaluated is not None and self.evaluated["step"] == self.step
+
     def _evaluation_due(self) -> bool:
-        done = self.evaluated is not None and self.evaluated["step"] == self.step
-        return not done and (self.step % self._eval_every == 0 or self.step == self.total)
+        return not self._is_evaluated and (self.step % self._eval_every == 0 or self.step == self.total)
 
     def _save_due(self) -> bool:
         return (

@@ -26,9 +26,20 @@ class MetricsLog:
         with self._path.open("a", encoding="utf-8") as file:
             file.write(json.dumps({key: _plain(value) for key, value in row.items()}) + "\n")
 
-    def truncate(self, step: int) -> None:
-        """Drop the rows after update ``step``, and a last line that a kill left unfinished."""
-        kept = [line for line, row in _lines(self._path) if row["step"] <= step]
+    def clear(self) -> None:
+        """Begin with no rows. Raises OSError."""
+        replace_bytes(self._path, b"")
+
+    def truncate(self, step: int, *, evaluated: bool) -> None:
+        """Drop the rows after update ``step``, and a last line that a kill left unfinished.
+
+        Unless the checkpoint of that step knows its evaluation (``evaluated``), that is made again: its row goes too.
+        Raises OSError.
+        """
+        last = step if evaluated else step - 1
+        kept = [
+            line for line, row in _lines(self._path) if row["step"] <= (last if row.get("kind") == "eval" else step)
+        ]
         replace_bytes(self._path, "".join(line + "\n" for line in kept).encode())
 
 

@@ -11,11 +11,11 @@ from typing import Any
 
 from energyc.diagnostics import UserError
 from energyc.settings.train import ALWAYS_MEASURED
-from energyc.train.checkpoint import steps
 from energyc.train.disk import replace_bytes, writing
-from energyc.train.folder import RunFolder, refuse_taken
+from energyc.train.folder import RunFolder, claimed
 from energyc.train.formats import Malformed, parse
 from energyc.train.formats import Summary as StoredSummary
+from energyc.train.lock import locked
 from energyc.train.loop import train
 from energyc.train.outcome import Interrupted, Numbers, Outcome
 from energyc.train.progress import Reporter
@@ -34,16 +34,14 @@ def train_seeds(
     deviation that of a sample (n - 1). With ``resume`` finished seeds are passed over quickly and an unfinished one is
     continued. Raises what ``train`` raises.
     """
-    if not resume:
-        refuse_taken(out)
-    with writing(out, None):
-        out.mkdir(parents=True, exist_ok=True)
-        _write(out, {"seeds": list(seeds)})
-    outcomes = [_train_seed(make, seed, out, reporter) for seed in seeds]
-    summary = summarise(seeds, outcomes)
-    with writing(out, None):
-        _write(out, summary)
-    return summary
+    with locked(out) if resume else claimed(out):
+        with writing(out, None):
+            _write(out, {"seeds": list(seeds)})
+        outcomes = [_train_seed(make, seed, out, reporter) for seed in seeds]
+        summary = summarise(seeds, outcomes)
+        with writing(out, None):
+            _write(out, summary)
+        return summary
 
 
 def read_summary(out: Path) -> Summary:
@@ -72,8 +70,8 @@ def summarise(seeds: Sequence[int], outcomes: Sequence[Outcome]) -> Summary:
 
 def _train_seed(make: MakeSession, seed: int, out: Path, reporter: Reporter | None) -> Outcome:
     path = RunFolder(out).run(seed)
-    begun = bool(steps(RunFolder(path).checkpoints))
-    if not begun and (path / "metrics.jsonl").exists():  # killed before its first checkpoint
+    begun = RunFolder(path).info.exists()
+    if not begun:  # killed before it could be resumed
         shutil.rmtree(path, ignore_errors=True)
     try:
         return train(make(seed, path), resume=begun, reporter=reporter, label=f"seed {seed}")

@@ -139,3 +139,45 @@ def test_paths_that_are_not_utf8(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         done = run_shell(f"energyc {command} '{folder}/run'", tmp_path)
         assert done.returncode == 0, (command, done.stderr)
     assert json.loads((Path(folder) / "run" / "run.json").read_text())["network"] == "small"
+
+
+def test_several_runs_begun_at_once_take_a_folder_each(tmp_path: Path) -> None:
+    written(tmp_path)
+    command = [sys.executable, "-m", "energyc", "train", "small.energy", "--steps", "1", "--quiet"]
+    env = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parents[2])}
+    begun = [subprocess.Popen(command, cwd=tmp_path, env=env, stderr=subprocess.PIPE, text=True) for _ in range(4)]
+    errors = [process.communicate(timeout=240)[1] for process in begun]
+    assert [process.returncode for process in begun] == [0] * 4, errors
+    assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == [f"small-{k}" for k in range(1, 5)]
+
+
+def test_a_run_that_never_begins_leaves_no_folder(
+    tmp_path: Path, capfd: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written(tmp_path, SMALL.replace("step = 1/2", "step = 1e300"))
+    monkeypatch.chdir(tmp_path)
+    assert energyc(capfd, "train", path).status == 1
+    assert not list((tmp_path / "runs").iterdir())
+
+
+def test_a_resumed_run_remembers_where_it_came_from(tmp_path: Path, capfd: Capture) -> None:
+    path, run = written(tmp_path), tmp_path / "run"
+    flags = ("--preset", "tiny", "--set", "relax.steps=11", "--steps", "1")
+    assert energyc(capfd, "train", path, *flags, "--out", run, "--quiet").status == 0
+    before = json.loads((run / "run.json").read_text())
+    assert before["overrides"] == {"relax.steps": "11"} and before["preset"] == "tiny"
+    assert energyc(capfd, "train", "--resume", run, "--steps", "2", "--quiet").status == 0
+    after = json.loads((run / "run.json").read_text())
+    assert {key: after[key] for key in ("spec", "preset", "overrides")} == {
+        "spec": str(path),
+        "preset": "tiny",
+        "overrides": {"relax.steps": "11"},
+    }
+
+
+@pytest.mark.parametrize("seeds", ["[]", "[0]", "[-1]", "[1e300]", f"[{10**30}]", '"0"'])
+def test_a_folder_of_seeds_without_seeds(seeds: str, tmp_path: Path, capfd: Capture) -> None:
+    (tmp_path / "summary.json").write_text(f'{{"seeds": {seeds}}}')
+    done = energyc(capfd, "train", "--resume", tmp_path)
+    assert done.status == 1
+    assert "error[E0511]" in done.err, done.err

@@ -17,7 +17,7 @@ from energyc.report.seeds_text import summary_table
 from energyc.runs.saved import load_run
 from energyc.train.checkpoint import load_last, steps
 from energyc.train.evaluation import evaluate
-from energyc.train.folder import default_out
+from energyc.train.folder import new_run
 from energyc.train.loop import train
 from energyc.train.outcome import Diverged, Interrupted
 from energyc.train.progress import BarReporter, PlainReporter, Reporter, make_reporter
@@ -87,10 +87,15 @@ def test_refuses_a_folder_in_use(tmp_path: Path) -> None:
 
 
 def test_default_folder(tmp_path: Path) -> None:
-    assert default_out("cet", tmp_path) == tmp_path / "cet-1"
+    with new_run("cet", tmp_path) as path:
+        assert path == tmp_path / "cet-1" and path.is_dir()
+    assert not path.exists()
     for name in ("cet-1", "cet-7", "cet-lm", "thick-9"):
         (tmp_path / name).mkdir()
-    assert default_out("cet", tmp_path) == tmp_path / "cet-8"
+    with new_run("cet", tmp_path) as path, new_run("cet", tmp_path) as other:
+        assert (path, other) == (tmp_path / "cet-8", tmp_path / "cet-9")
+        (path / "run.json").touch()
+    assert path.exists() and not other.exists()
 
 
 @pytest.mark.parametrize(("settings", "name"), [({"best": "acuracy"}, "accuracy"), ({"metrics": ["f1"]}, "accuracy")])
