@@ -86,7 +86,7 @@ def field_from(network: Network) -> ForceField:
         {},
         network.extents,
         network.values,
-        ranges=_ranges(network),
+        ranges=ranges_of(network),
         fractions=network.fractions,
         formulas=Resizing(network),
     )
@@ -102,7 +102,8 @@ def surfaces_of(network: Network) -> dict[Input, Surface]:
     return found
 
 
-def _ranges(network: Network) -> dict[Input, Bounds]:
+def ranges_of(network: Network) -> dict[Input, Bounds]:
+    """The bounds of params and states that have some; those of a simplex are of each entry."""
     ranges: dict[Input, Bounds] = {
         p.node: (p.low, p.high) for p in network.params.values() if p.low is not None or p.high is not None
     }

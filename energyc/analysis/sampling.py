@@ -24,7 +24,7 @@ def draw(
 
     States without bounds are ``scale`` times as large.
     """
-    point = {node: _value(node, field.ranges.get(node, (None, None)), sizes, generator) for node in field.inputs}
+    point = {node: draw_value(node, field.ranges.get(node, (None, None)), sizes, generator) for node in field.inputs}
     for state in field.states:
         if field.ranges.get(state, (None, None)) == (None, None):
             point[state] = scale * point[state]
@@ -34,7 +34,8 @@ def draw(
     return point
 
 
-def _value(node: Input, bounds: Bounds, sizes: Mapping[str, int], generator: np.random.Generator) -> Array:
+def draw_value(node: Input, bounds: Bounds, sizes: Mapping[str, int], generator: np.random.Generator) -> Array:
+    """A value for one input; a real is strictly inside its bounds."""
     shape = tuple(sizes[dim] for dim in node.dims)
     if node.over == "relation":
         return generator.integers(0, 2, shape)

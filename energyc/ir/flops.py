@@ -1,4 +1,4 @@
-"""The arithmetic of products of tensors, contracted pairwise in the best order."""
+"""The arithmetic of products of tensors, contracted pairwise in the best order, and of scalar functions."""
 
 from __future__ import annotations
 
@@ -8,12 +8,22 @@ from functools import cache
 
 from energyc.ir.indexing import IndexExpr
 from energyc.ir.node import Node
-from energyc.ir.nodes import Einsum, Indicator, Operand
+from energyc.ir.nodes import Einsum, Indicator, Map, Operand
 
 Labels = frozenset[int]
 
 #: Largest number of operands whose order of contraction is searched exhaustively.
 SEARCHED = 8
+
+
+def step_flops(nodes: Iterable[Node], sizes: Mapping[str, int]) -> int:
+    """The arithmetic of products and of scalar functions, one for each element that a function is applied to.
+
+    Powers are not counted: like sums and products of elements they are cheap beside a function.
+    """
+    nodes = list(nodes)
+    functions = (node for node in nodes if isinstance(node, Map) and not node.function.named("power"))
+    return product_flops(nodes, sizes) + sum(math.prod(sizes[dim] for dim in node.dims) for node in functions)
 
 
 def product_flops(nodes: Iterable[Node], sizes: Mapping[str, int]) -> int:

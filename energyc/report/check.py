@@ -14,9 +14,9 @@ from energyc.calculus import depends
 from energyc.derive import Derivation
 from energyc.diagnostics import Diagnostic, Source, SpecError, stage, to_json
 from energyc.ir import walk
-from energyc.ir.flops import product_flops
+from energyc.ir.flops import step_flops
 from energyc.pipeline import Choices
-from energyc.report.notes import chosen_rule, idle_settings, missing_cost
+from energyc.report.notes import chosen_rule, idle_settings, missing_cost, steep_notes
 from energyc.resolve.network import ConstraintSet, Network
 
 
@@ -37,8 +37,9 @@ class StateReport:
 class CheckReport:
     """The report. A spec with errors has ``diagnostics`` and little else.
 
-    ``params`` counts untied numbers, ``flops_per_step`` the operations of the matrix products in one step of the free
-    phase for one sample, two for each multiply-add, without what is computed once a relaxation.
+    ``params`` counts untied numbers, ``flops_per_step`` the operations in one step of the free phase for one sample,
+    two for each multiply-add of a matrix product and one for each value of a scalar function, without what is computed
+    once a relaxation.
     """
 
     source: Source
@@ -117,7 +118,7 @@ def check_report(network: Network, derivation: Derivation, classes: Classes) -> 
         classes=classes,
         params=sum(math.prod(shape) for shape in shapes.values()),
         param_shapes=shapes,
-        flops_per_step=step_flops(derivation),
+        flops_per_step=force_flops(derivation),
         dims=sizes,
         states={name: _state(network, name) for name in network.states},
         notes=(
@@ -130,11 +131,11 @@ def check_report(network: Network, derivation: Derivation, classes: Classes) -> 
     )
 
 
-def step_flops(derivation: Derivation) -> int:
-    """The matrix products of one step of the force, without what depends on clamps and params alone."""
+def force_flops(derivation: Derivation) -> int:
+    """The operations of one step of the force, without what depends on clamps and params alone."""
     forces = list(derivation.force.values())
     moving = depends(forces, set(derivation.states.values()))
-    return product_flops([node for node in walk(forces) if node in moving], derivation.network.extents)
+    return step_flops([node for node in walk(forces) if node in moving], derivation.network.extents)
 
 
 def _state(network: Network, name: str) -> StateReport:
@@ -162,3 +163,4 @@ def _notes(network: Network) -> Iterable[str]:
         yield f"relax has no tolerance: exactly {relax.steps} steps, converged or not"
     if nudge.beta is not None:
         yield f"beta = {nudge.beta:g}: energyc verify shows whether it is well above rounding in float32"
+    yield from steep_notes(network)

@@ -65,7 +65,7 @@ def _model(network: Network, derivation: Derivation, classes: Classes) -> Iterat
     yield Table(("kind", "name", "dims", "numbers", "kept in"), tuple(rows))
     yield Paragraph(
         f"{report.params:,} learnable numbers; for one sample {report.flops_per_step:,} operations a step "
-        "in matrix products; "
+        "in matrix products and scalar functions; "
         f"the network as a whole is {classes.verdict}."
     )
 

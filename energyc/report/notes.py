@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from energyc.analysis.classes import Classes
+from energyc.analysis.edges import steep_edges
 from energyc.resolve.network import Network
 
 
@@ -34,6 +35,12 @@ def chosen_rule(network: Network, classes: Classes) -> Iterator[str]:
             yield f"{setting} is biased on {network.name}, because of {rule.why}: {outcome}{instead}"
         case "unproved":
             yield f"{setting} is unproved on {network.name}: exact only if {rule.why} is conservative{instead}"
+
+
+def steep_notes(network: Network) -> Iterator[str]:
+    """A sentence on each infinite slope at the edge of a state's set."""
+    for steep in steep_edges(network):
+        yield f"{steep}; a set that ends short of it keeps states and gradients finite"
 
 
 def idle_settings(network: Network, classes: Classes) -> Iterator[str]:

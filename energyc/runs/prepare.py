@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from energyc.analysis.admission import refuse_biased
+from energyc.analysis.edges import steep_edges
 from energyc.data import Dataset
 from energyc.diagnostics import Source, UserError
 from energyc.pipeline import Choices, Compiled, emit, instantiate, resolve, training_dtype
@@ -66,7 +67,11 @@ class Prepared:
         dtype = training_dtype(self.network)
         feeds = feeds_of(self.network, self.datasets)
         net = instantiate(self.compiled, self.device, dtype, options.seed)
-        return Session(net, feeds, options, out, self._files(), self._info(), self.device, dtype, self.paths)
+        files, info, steep = self._files(), self._info(), self._steep()
+        return Session(net, feeds, options, out, files, info, self.device, dtype, self.paths, steep)
+
+    def _steep(self) -> dict[str, str]:
+        return {steep.owner: str(steep) for steep in steep_edges(self.network)}
 
     def _files(self) -> dict[str, str]:
         return {"spec.energy": resolved_text(self.source, self.choices), self.compiled.file_name: self.compiled.text}

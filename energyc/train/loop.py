@@ -222,7 +222,7 @@ class Training:
     def _save(self) -> None:
         bad = not_finite_param(self.learner.params)
         if bad is not None:
-            raise Diverged(self.session.out, self.step, bad, self.saved)
+            raise Diverged(self.session.out, self.step, bad, self.saved, self.session.steep)
         with writing(self.session.out, self.saved):
             checkpoints.save(
                 self.folder.checkpoints, take(self.session.net, self.learner.optimizer, self.step, self._state())
@@ -261,7 +261,7 @@ class Training:
         try:
             yield
         except NotFinite as bad:
-            raise Diverged(self.session.out, self.step, bad.what, self.saved) from None
+            raise Diverged(self.session.out, self.step, bad.what, self.saved, self.session.steep) from None
 
     @property
     def _seconds(self) -> float:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from energyc.train.run_health import RunHealth
@@ -45,9 +47,14 @@ class Interrupted(Exception):
 
 
 class Diverged(Exception):
-    """A cost, state or gradient was not finite (exit status 3); ``what`` is the first that was not."""
+    """A cost, state or gradient was not finite (exit status 3); ``what`` is the first that was not.
 
-    def __init__(self, out: Path, step: int, what: str, kept: int | None) -> None:
+    ``steep`` says of terms where their slope is infinite.
+    """
+
+    def __init__(
+        self, out: Path, step: int, what: str, kept: int | None, steep: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
         self.out = out
         self.step = step
         self.what = what
@@ -58,9 +65,19 @@ class Diverged(Exception):
         else:
             saved = f"at step {step}: {what} is not finite; the checkpoint of step {kept} is kept in {out}"
             self.help = f"energyc verify {out} shows how that one settles; a lower lr, clip = 1 or a gate may help"
+        causes = _causes(what, steep)
+        if causes:
+            self.help = f"{'; '.join(causes)}; a set that ends short of it keeps states and gradients finite"
         super().__init__(f"training diverged {saved}")
 
     def to_json(self) -> dict[str, Any]:
         """For programs."""
         reached = {"run": str(self.out), "stopped": "diverged", "steps": self.step, "checkpoint": self.kept}
         return {**reached, "not_finite": self.what, "message": str(self)}
+
+
+def _causes(what: str, steep: Mapping[str, str]) -> list[str]:
+    """The infinite slopes behind what is not finite: that of the term, or all where it names no term."""
+    if what in steep:
+        return [steep[what]]
+    return [] if what == "the cost" or what.startswith("energy term ") else list(steep.values())

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Column
 
 from energyc.settings.train import ALWAYS_MEASURED
 from energyc.train.metrics_log import Row
 from energyc.train.numbers import format_number
+from energyc.train.run_health import vital_signs
 
+#: Seconds without a line after which a log gets one.
+SILENCE = 30.0
+#: Characters; a bar of a fixed width is not squeezed out.
+BAR_WIDTH = 12
 _DECAY = 0.95  # of the running mean of the cost that is shown, and only shown
 
 
@@ -42,48 +48,54 @@ class Reporter:
 
 
 class PlainReporter(Reporter):
-    """One line for each evaluation."""
+    """A line for each evaluation, and one where updates pass for long without."""
 
-    def __init__(self, console: Console) -> None:
-        self._console = console
-        self._title, self._first, self._total, self._start = "", 0, 0, 0.0
+    def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
+        self._console, self._clock = console, clock
+        self._title, self._first, self._total, self._start, self._written = "", 0, 0, 0.0, 0.0
 
     def begin(self, title: str, step: int, total: int) -> None:
         """Remember the progress of the run."""
-        self._title, self._first, self._total, self._start = title, step, total, time.monotonic()
+        self._title, self._first, self._total = title, step, total
+        self._start = self._written = self._clock()
+
+    def update(self, row: Row) -> None:
+        """Write cost and health, if nothing was written for a while."""
+        if self._clock() - self._written >= SILENCE:
+            self._progress(row["step"], f"cost {row['cost']:.4g}, {vital_signs(row)}")
 
     def evaluation(self, row: Row) -> None:
-        """Write the held-out numbers and the time left."""
-        self._write(f"{self._title}: step {row['step']}/{self._total}  {held_out(row)}  {self._left(row['step'])}")
+        """Write the held-out numbers."""
+        self._progress(row["step"], held_out(row))
 
     def message(self, text: str) -> None:
         """Write it."""
-        self._write(text)
-
-    def _left(self, step: int) -> str:
-        done = step - self._first
-        if done <= 0 or step >= self._total:
-            return f"{time.monotonic() - self._start:.0f} s"
-        return f"{(time.monotonic() - self._start) / done * (self._total - step):.0f} s left"
-
-    def _write(self, text: str) -> None:
         self._console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+    def _progress(self, step: int, shown: str) -> None:
+        self._written = self._clock()
+        self.message(f"{self._time(step):>12}  {self._title}: step {step}/{self._total}  {shown}")
+
+    def _time(self, step: int) -> str:
+        """The time left; without one, the time passed."""
+        done, seconds = step - self._first, self._clock() - self._start
+        if done <= 0 or step >= self._total:
+            return f"{seconds:.0f} s"
+        return f"{seconds / done * (self._total - step):.0f} s left"
 
 
 class BarReporter(Reporter):
-    """A progress bar with cost, held-out numbers, residual and the time left."""
+    """The time left, the step and a bar, which always fit; then cost, health and held-out numbers as far as they do."""
 
     def __init__(self, console: Console) -> None:
         columns = (
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[shown]}", markup=False),
-            TimeElapsedColumn(),
-            TimeRemainingColumn(),
+            TimeRemainingColumn(table_column=Column(no_wrap=True)),
             TextColumn("left", style="dim"),
+            MofNCompleteColumn(table_column=Column(no_wrap=True)),
+            BarColumn(bar_width=BAR_WIDTH),
+            TextColumn("{task.fields[shown]}", markup=False, table_column=Column(no_wrap=True, ratio=1)),
         )
-        self._progress = Progress(*columns, console=console)
+        self._progress = Progress(*columns, console=console, expand=True)
         self._task = self._progress.add_task("", total=None, shown="")
         self._cost: float | None = None
         self._held_out = ""
@@ -100,13 +112,14 @@ class BarReporter(Reporter):
     def begin(self, title: str, step: int, total: int) -> None:
         """Start the bar at ``step``; the time left is that of the updates made since."""
         self._cost, self._held_out = None, ""
-        self._progress.reset(self._task, total=total, completed=step, description=title, shown="")
+        self.message(title)
+        self._progress.reset(self._task, total=total, completed=step, shown="")
 
     def update(self, row: Row) -> None:
         """Move the bar."""
         cost = row["cost"]
         self._cost = cost if self._cost is None else _DECAY * self._cost + (1 - _DECAY) * cost
-        shown = f"cost {self._cost:.4g}  residual {row['residual']:.1e}  {self._held_out}"
+        shown = ", ".join(filter(None, (f"cost {self._cost:.4g}", vital_signs(row), self._held_out)))
         self._progress.update(self._task, completed=row["step"], shown=shown)
 
     def evaluation(self, row: Row) -> None:

@@ -20,7 +20,8 @@ class Session:
 
     ``files`` are texts that the run folder keeps by their names (``spec.energy``, the generated module); ``info`` goes
     into run.json beside the options (versions, presets, chosen kernels). ``sources`` are the paths that
-    bindings were read from, if any. ``net`` is on ``device`` and computes in ``dtype`` already.
+    bindings were read from, if any. ``steep`` says of a term (``energy term e``, ``the cost``) where its slope is
+    infinite, for a run that diverges. ``net`` is on ``device`` and computes in ``dtype`` already.
     """
 
     net: Network
@@ -32,3 +33,4 @@ class Session:
     device: str = "cpu"
     dtype: torch.dtype = torch.float32
     sources: Mapping[str, str] = field(default_factory=dict)
+    steep: Mapping[str, str] = field(default_factory=dict)

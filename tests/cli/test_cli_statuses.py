@@ -270,3 +270,12 @@ def test_ctrl_c_while_training_saves_and_says_how_to_resume(tmp_path: Path) -> N
     assert process.returncode == 130, said
     assert f"energyc train --resume {run}" in said
     assert "Traceback" not in said
+
+
+def test_divergence_at_the_edge_of_a_box_names_the_term(tmp_path: Path, capfd: Capture) -> None:
+    spec = SMALL.replace("readout", "energy entropy = sum[j](s[j] * log(s[j]))\nreadout", 1)
+    note = "energy term entropy takes log of 0 at s = 0, the edge of its set, where the slope of log is infinite"
+    assert f"note            {note}" in energyc(capfd, "check", written(tmp_path, spec)).out
+    done = energyc(capfd, "train", written(tmp_path, spec), "--out", tmp_path / "run")
+    assert done.status == 3 and "lower lr" not in done.err
+    assert note in done.err and "a set that ends short of it" in done.err

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from energyc.ir import ONE, Graph, IndexExpr
-from energyc.ir.flops import product_flops
+from energyc.ir.flops import product_flops, step_flops
 from energyc.ir.indexing import axis, equal
+from energyc.report.check import check
 
 SIZES = {"M": 30, "K": 5, "N": 70, "C": 4, "U": 10, "I": 8, "P": 3, "V": 1000}
 
@@ -55,3 +56,18 @@ def test_very_many_factors_are_counted_too(graph: Graph) -> None:
     matrix = (graph.input("a", "param", ("K", "N")), (0, 1))
     node = graph.einsum(ONE, [*vectors, matrix], {0: "K", 1: "N"}, (1,))
     assert product_flops([node], SIZES) == 39 * 5 + 2 * 5 * 70
+
+
+def test_a_scalar_function_costs_one_for_each_value(graph: Graph) -> None:
+    theta = graph.input("theta", "state", ("M",))
+    sine, square = graph.map("sin", theta), graph.power(theta, 2)
+    assert step_flops([theta, sine, square], SIZES) == 30 and product_flops([sine], SIZES) == 0
+
+
+def test_oscillators_cost_the_sines_of_their_differences() -> None:
+    report = check(
+        "network kuramoto\ndim N = 7\nclamp omega[N]\nparam K[N, N] ~ normal(1)\nstate theta[N]\n"
+        "energy coupling = -1/2 * sum[n,m](K[n,m] * cos(theta[n] - theta[m]))\n"
+        "force drift on theta[n] = omega[n]\nrelax { step = 0.1, steps = 5 }\n"
+    )
+    assert report.ok and report.flops_per_step == 7 * 7

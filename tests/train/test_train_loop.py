@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import signal
 from pathlib import Path
 
@@ -179,6 +180,31 @@ def test_plain_lines_and_bar(tmp_path: Path) -> None:
         assert "tiny (centered-ep)" in text and "20/20" in text and "test cost" in text and "accuracy" in text
         assert "residual" in text
     assert type(make_reporter(quiet=True)) is Reporter
+
+
+def test_a_bar_of_eighty_columns_keeps_time_left_step_and_bar() -> None:
+    stream = io.StringIO()
+    reporter = BarReporter(Console(file=stream, force_terminal=True, width=80, color_system=None))
+    with reporter:
+        reporter.begin("a_network_of_a_long_name (holomorphic-aep), seed 17", 0, 12345)
+        reporter.evaluation({"step": 0, "cost": 0.123, "accuracy": 0.5, "perplexity": 31.0, "residual": 1e-4})
+        for step in (6000, 6172):
+            reporter.update({"step": step, "cost": 0.5, "settled": 0.97, "gradient_norm": 3e-3})
+    shown = re.sub(r"\x1b\[[?0-9;]*[a-zA-Z]", "", stream.getvalue())
+    bar = next(line for line in reversed(re.split(r"[\r\n]", shown)) if "left" in line)
+    assert len(bar) <= 80
+    assert re.match(r"[-\d]:[-\d]{2}:[-\d]{2} left +6172/12345 ━{5}.* cost 0.5, settled 97%", bar), bar
+
+
+def test_a_log_gets_a_line_now_and_then() -> None:
+    stream, now = io.StringIO(), iter(range(0, 10_000, 12))
+    reporter = PlainReporter(Console(file=stream, width=80), clock=lambda: next(now))
+    reporter.begin("tiny (ep)", 0, 100)
+    for step in range(1, 11):
+        reporter.update({"step": step, "cost": 0.5, "settled": 0.97, "gradient_norm": 3e-3})
+    lines = stream.getvalue().splitlines()
+    assert 2 <= len(lines) <= 5
+    assert re.match(r" *\d+ s left  tiny \(ep\): step \d+/100  cost 0.5, settled 97%, gradient 3.0e-03$", lines[0])
 
 
 def test_seeds(tmp_path: Path) -> None:

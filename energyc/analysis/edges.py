@@ -1,0 +1,84 @@
+"""Functions whose slope is infinite where a state reaches the edge of its set: ``log(s)`` for ``s in [0, 1]``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from energyc.analysis.classify import ranges_of
+from energyc.analysis.problem import Bounds
+from energyc.analysis.sampling import Array, batched, draw_value
+from energyc.calculus import depends
+from energyc.functions import ScalarFunction
+from energyc.ir import Input, Map, Node, walk
+from energyc.ir.interpreter import evaluate
+from energyc.resolve.network import Network
+
+#: A difference quotient at 0 over this distance that exceeds STEEP is taken for infinite: u^0.99 has 1000.
+NEAR_ZERO, STEEP = 1e-300, 100.0
+
+
+@dataclass(frozen=True)
+class SteepEdge:
+    """``owner`` (``energy term e``, ``force f``, ``the cost``) has a ``function`` of 0 at ``state`` = ``edge``."""
+
+    owner: str
+    function: str
+    state: str
+    edge: float
+
+    def __str__(self) -> str:
+        place = f"{self.state} = {self.edge:g}, the edge of its set"
+        return f"{self.owner} takes {self.function} of 0 at {place}, where the slope of {self.function} is infinite"
+
+
+def steep_edges(network: Network) -> list[SteepEdge]:
+    """Those of terms and cost that show when one state at a time is put on an edge, all else being drawn."""
+    kinds = {"energy": "energy term", "force": "force"}
+    roots = {f"{kinds[term.kind]} {name}": term.node for name, term in network.terms.items()}
+    if network.cost is not None:
+        roots["the cost"] = network.cost.node
+    return list(dict.fromkeys(edge for owner, root in roots.items() for edge in _below(network, owner, root)))
+
+
+def _below(network: Network, owner: str, root: Node) -> Iterator[SteepEdge]:
+    ranges = ranges_of(network)
+    moving = depends([root], {state.node for state in network.states.values()})
+    for node in walk([root]):
+        if node in moving and isinstance(node, Map) and not node.function.bodies and _is_steep(node.function.entry):
+            for state, edge in _zeros(network, node.argument, ranges):
+                yield SteepEdge(owner, _name(node.function.entry), state, edge)
+
+
+def _is_steep(function: ScalarFunction) -> bool:
+    if function.domain is None:
+        return False
+    with np.errstate(all="ignore"):
+        at, near = function.value(np.array([0.0, NEAR_ZERO]))
+        return not abs(near - at) / NEAR_ZERO < STEEP
+
+
+def _name(function: ScalarFunction) -> str:
+    return function.name if function.exponent is None else f"the power {function.exponent}"
+
+
+def _zeros(network: Network, argument: Node, ranges: Mapping[Input, Bounds]) -> Iterator[tuple[str, float]]:
+    """The states and their edges at which an argument that is positive inside their sets is 0."""
+    generator = np.random.default_rng(0)
+    inputs = [node for node in walk([argument]) if isinstance(node, Input)]
+    inside = {node: draw_value(node, ranges.get(node, (0.0, 1.0)), network.extents, generator) for node in inputs}
+    if not bool((_at(network, argument, inside) > 0).all()):
+        return
+    for state in inputs:
+        for edge in ranges.get(state, ()) if state.kind == "state" else ():
+            if edge is not None:
+                moved = inside | {state: np.full_like(inside[state], edge)}
+                if bool((_at(network, argument, moved) == 0).any()):
+                    yield state.name, edge
+
+
+def _at(network: Network, argument: Node, point: Mapping[Input, Array]) -> Array:
+    (value,) = evaluate([argument], batched(point), sizes=network.extents, values=network.values)
+    return value
