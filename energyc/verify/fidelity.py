@@ -21,6 +21,7 @@ from energyc.verify.settling import Settling, at_the_end, settling
 from energyc.verify.spectrum import Spectrum, slowest
 from energyc.verify.sweep import Sweep
 from energyc.verify.symmetry import Symmetry, symmetry
+from energyc.verify.work import EVALUATIONS, OutOfWork, Progress, budget, silent
 
 #: A faithful rule's cosine in the limit.
 FAITHFUL = 0.9999
@@ -126,6 +127,8 @@ def measure_fidelity(
     most_steps: int = 20_000,
     sweep_residual: bool = False,
     detaches: bool = False,
+    evaluations: int = EVALUATIONS,
+    progress: Progress = silent,
 ) -> Fidelity:
     """Measure rules on a network.
 
@@ -138,13 +141,17 @@ def measure_fidelity(
         most_steps: the budget of the free phase.
         sweep_residual: whether to cut the free phase off at a row of residuals too.
         detaches: whether the network cuts derivatives by ``detach``, so that differences of the cost are no measure.
+        evaluations: of the force, in which the limit of a rule is to be measured.
+        progress: called with a word on what is measured next.
     """
+    progress("the free phase")
     found = rest(exact, probe, most_steps)
+    progress("the Jacobian at rest")
     settled = (found.states, found.probe.clamps)
     at = slowest(exact, *settled, exact.relax_step) if found.settled else at_the_end(exact, probe, found)
     judged = settling(exact, configured, probe, found, at)
     try:
-        lab = Laboratory(exact, found, at, detaches) if found.settled else None
+        lab = Laboratory(exact, found, at, detaches, progress) if found.settled else None
         note = "" if lab else "no fixed point was found"
     except RuntimeError as error:
         lab, note = None, str(error)
@@ -157,7 +164,7 @@ def measure_fidelity(
     if lab is None:
         lost = {rule: _unmeasured(rule, verdicts.get(rule, EXACT), note) for rule in rules}
         return Fidelity(lost, at, found.worst, found.samples, found.settled, judged)
-    measured = {rule: _measured(lab, configured, rule, verdicts.get(rule, EXACT)) for rule in rules}
+    measured = {rule: _measured(lab, configured, rule, verdicts.get(rule, EXACT), evaluations) for rule in rules}
     loose = looseness(lab, rules) if sweep_residual else None
     seen = None if detaches else symmetry(exact, found.states, found.probe, found.step)
     return Fidelity(measured, at, found.worst, found.samples, found.settled, judged, loose, zero, seen)
@@ -168,9 +175,14 @@ def _unmeasured(rule: str, verdict: str, note: str) -> RuleFidelity:
     return RuleFidelity(rule, None, None, "", note if verdict == EXACT else "", note=note, verdict=verdict)
 
 
-def _measured(lab: Laboratory, configured: Any, rule: str, verdict: str) -> RuleFidelity:
+def _measured(lab: Laboratory, configured: Any, rule: str, verdict: str, evaluations: int) -> RuleFidelity:
     """Both columns of a rule."""
-    limit = lab.limit(rule)
+    lab.progress(rule)
+    try:
+        with budget(lab.net, evaluations):
+            limit = lab.limit(rule)
+    except OutOfWork:
+        return _unmeasured(rule, verdict, f"its limit takes more than {evaluations:,} evaluations of the force")
     overall = measure_all(limit.gradient, lab.reference)
     try:
         real = configured.gradients(lab.probe.clamps, lab.probe.targets, rule, allow_biased=True)
