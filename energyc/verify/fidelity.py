@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from energyc.verify.compare import Measure, measure_all
+from energyc.verify.drift import warning
 from energyc.verify.limits import Laboratory, Limit
 from energyc.verify.looseness import Looseness, looseness
 from energyc.verify.probe import Probe
@@ -189,7 +190,7 @@ def _measured(lab: Laboratory, configured: Any, rule: str, verdict: str, evaluat
     except RuntimeError as error:  # the implicit solve, where the free phase as configured is far from rest
         real, note = None, str(error)
     else:
-        note = _lost(real)
+        note = _lost(real) or warning(configured, real, lab.probe, rule)
         real = real if bool(real.kept.any()) else None
     return RuleFidelity(
         rule,
