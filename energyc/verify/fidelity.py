@@ -17,7 +17,7 @@ from energyc.verify.drift import warning
 from energyc.verify.limits import Laboratory, Limit
 from energyc.verify.looseness import Looseness, looseness
 from energyc.verify.probe import Probe
-from energyc.verify.rest import rest
+from energyc.verify.rest import Rest, rest
 from energyc.verify.settling import Settling, at_the_end, settling
 from energyc.verify.spectrum import Spectrum, slowest
 from energyc.verify.sweep import Sweep
@@ -151,29 +151,34 @@ def measure_fidelity(
     settled = (found.states, found.probe.clamps)
     at = slowest(exact, *settled, exact.relax_step) if found.settled else at_the_end(exact, probe, found)
     judged = settling(exact, configured, probe, found, at)
-    try:
-        lab = Laboratory(exact, found, at, detaches, progress) if found.settled else None
-        note = "" if lab else "no fixed point was found"
-    except RuntimeError as error:
-        lab, note = None, str(error)
-    zero = () if lab is None else tuple(name for name in lab.reference if name not in lab.nonzero)
-    if lab is not None and not lab.nonzero:
-        empty = {
-            rule: RuleFidelity(rule, None, None, "", note=ZERO, verdict=verdicts.get(rule, EXACT)) for rule in rules
-        }
-        return Fidelity(empty, at, found.worst, found.samples, found.settled, judged, zero=zero)
-    if lab is None:
-        lost = {rule: _unmeasured(rule, verdicts.get(rule, EXACT), note) for rule in rules}
-        return Fidelity(lost, at, found.worst, found.samples, found.settled, judged)
+    lab, reason = _laboratory(exact, found, at, detaches, progress)
+    phase = (at, found.worst, found.samples, found.settled, judged)
+    if lab is None or reason:
+        lost = {rule: _unmeasured(rule, verdicts.get(rule, EXACT), reason) for rule in rules}
+        return Fidelity(lost, *phase, zero=lab.zero if lab else ())
     measured = {rule: _measured(lab, configured, rule, verdicts.get(rule, EXACT), evaluations) for rule in rules}
     loose = looseness(lab, rules) if sweep_residual else None
-    seen = None if detaches else symmetry(exact, found.states, found.probe, found.step)
-    return Fidelity(measured, at, found.worst, found.samples, found.settled, judged, loose, zero, seen)
+    symmetric = None if detaches else symmetry(exact, found.states, found.probe, found.step)
+    return Fidelity(measured, *phase, loose, lab.zero, symmetric)
 
 
-def _unmeasured(rule: str, verdict: str, note: str) -> RuleFidelity:
-    """A rule where there is nothing to measure it at."""
-    return RuleFidelity(rule, None, None, "", note if verdict == EXACT else "", note=note, verdict=verdict)
+def _laboratory(
+    exact: Any, found: Rest, at: Spectrum | None, detaches: bool, progress: Progress
+) -> tuple[Laboratory | None, str]:
+    """Where rules are measured, None where there is no such place, and why nothing can be measured."""
+    if not found.settled:
+        return None, "no fixed point was found"
+    try:
+        lab = Laboratory(exact, found, at, detaches, progress)
+    except RuntimeError as error:
+        return None, str(error)
+    return lab, "" if lab.nonzero else ZERO
+
+
+def _unmeasured(rule: str, verdict: str, reason: str) -> RuleFidelity:
+    """A rule that was not measured; where the exact gradient is zero that is no fault."""
+    fault = reason if verdict == EXACT and reason != ZERO else ""
+    return RuleFidelity(rule, None, None, "", fault, note=reason, verdict=verdict)
 
 
 def _measured(lab: Laboratory, configured: Any, rule: str, verdict: str, evaluations: int) -> RuleFidelity:

@@ -111,6 +111,11 @@ class Laboratory:
         """Against the exact gradient, over all params."""
         return measure_all(gradient, self.reference).relative_error
 
+    @property
+    def zero(self) -> tuple[str, ...]:
+        """The params whose exact gradient is zero beside rounding."""
+        return tuple(name for name in self.reference if name not in self.nonzero)
+
     def each(self, gradient: Gradient) -> dict[str, Measure]:
         """Against the exact gradient, of each param of which that is not zero."""
         return measure_each(gradient, {name: self.reference[name] for name in self.nonzero})
