@@ -3,7 +3,7 @@
 It reads arguments, writes to streams and chooses the exit status; what a command does is a function elsewhere.
 
 Imports: ``bench``, ``data``, ``diagnostics``, ``pipeline``, ``report``, ``resolve``, ``resources``, ``runs``,
-``syntax``, ``train``, ``verify``, ``version``; libraries: ``click``.
+``syntax``, ``train``, ``verify``, ``version``; libraries: ``click``, ``rich``.
 """
 
 from energyc.cli.main import main

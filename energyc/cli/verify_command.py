@@ -40,21 +40,24 @@ def command(
     console: Console,
 ) -> None:
     """Measure each rule's gradient on SPEC or RUN against the exact one, in the limit and as configured."""
+    from energyc.cli.progress import progress
     from energyc.report.verify_text import print_report
     from energyc.runs.locate import is_run
     from energyc.verify import verify
 
     if checkpoint is not None and not is_run(spec):
         raise click.UsageError("--checkpoint needs a RUN: a SPEC has no checkpoints")
-    found = verify(
-        spec,
-        choices,
-        rules=rules or None,
-        gain=gain,
-        sweep_residual=sweep == "residual",
-        checkpoint=checkpoint or "last",
-        notify=console.note,
-    )
+    with progress(console, "verify") as show:
+        found = verify(
+            spec,
+            choices,
+            rules=rules or None,
+            gain=gain,
+            sweep_residual=sweep == "residual",
+            checkpoint=checkpoint or "last",
+            notify=console.note,
+            progress=show,
+        )
     drawn = _draw_sweep(found, spec, sweep, console) if sweep else None
     if console.is_json:
         console.write_json(found.to_json() | ({"picture": str(drawn)} if drawn else {}))

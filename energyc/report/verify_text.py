@@ -223,28 +223,28 @@ def _remarks(fidelity: Fidelity) -> Iterator[Text]:
 
 def _symmetry(fidelity: Fidelity) -> Iterator[Text]:
     """Why rules that are not proved exact are exact where it was measured, or how they would be."""
-    found = fidelity.symmetry
+    symmetry = fidelity.symmetry
     rules = [name for name, rule in fidelity.rules.items() if rule.verdict in UNPROVED]
-    if found is None or not rules:
+    if symmetry is None or not rules:
         return
-    if found.exact:
-        yield Text(f"{EXACT_BECAUSE[found.exact]}: at these equilibria {listed(rules)} {_are(rules)} exact")
-    elif found.symmetrisable:
-        yield Text(_metric(found, rules))
-    if found.exact or found.symmetrisable:
+    if symmetry.exact:
+        yield Text(f"{EXACT_BECAUSE[symmetry.exact]}: at these equilibria {listed(rules)} {_are(rules)} exact")
+    elif symmetry.symmetrisable:
+        yield Text(_metric(symmetry, rules))
+    if symmetry.exact or symmetry.symmetrisable:
         yield Text("(measured at these equilibria, not proved: the verdict stays)\n")
 
 
-def _metric(found: Symmetry, rules: Sequence[str]) -> str:
+def _metric(symmetry: Symmetry, rules: Sequence[str]) -> str:
     """How a network is written that has an energy as its metric makes it one."""
-    changed = {name: factors for name, factors in found.metric.items() if factors != (1.0,)}
+    changed = {name: factors for name, factors in symmetry.metric.items() if factors != (1.0,)}
     forces = listed([f"the force on {name} times {_factors(factors)}" for name, factors in changed.items()])
     by_state = all(len(factors) == 1 for factors in changed.values())
     steps = f", and {listed([f'step.{name}' for name in changed])} divided by as much, it relaxes as before"
     same = steps if by_state else " it rests at the same states"
     return (
-        f"J is symmetric once multiplied by positive factors (to {found.in_metric:.0e}): the network descends an energy"
-        f" there, with time scales as its metric.\nWith {forces}{same}, and {listed(rules)} {_are(rules)} exact."
+        f"J is symmetric once multiplied by positive factors (to {symmetry.in_metric:.0e}): the network descends an"
+        f" energy there, with time scales as its metric.\nWith {forces}{same}, and {listed(rules)} {_are(rules)} exact."
         "\nAs it is, they are exact for params that only forces of factor 1"
         " read, and only if the cost reads only states of factor 1."
     )

@@ -67,11 +67,12 @@ def of_samples(trajectory: Trajectory, kept: Tensor) -> Trajectory:
     """The steps of the samples that are kept; their rows are those of the batch of these alone."""
     if bool(kept.all()):
         return trajectory
-    place, found = kept.cumsum(0) - 1, []
+    place = kept.cumsum(0) - 1
+    steps: Trajectory = []
     for rows, states in trajectory:
         taken = kept if rows is None else kept[rows]
-        found.append((None if rows is None else place[rows[taken]], take(states, taken)))
-    return found
+        steps.append((None if rows is None else place[rows[taken]], take(states, taken)))
+    return steps
 
 
 def steps_back(

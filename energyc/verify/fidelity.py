@@ -13,14 +13,16 @@ from types import MappingProxyType
 from typing import Any
 
 from energyc.verify.compare import Measure, measure_all
+from energyc.verify.drift import warning
 from energyc.verify.limits import Laboratory, Limit
 from energyc.verify.looseness import Looseness, looseness
 from energyc.verify.probe import Probe
-from energyc.verify.rest import rest
+from energyc.verify.rest import Rest, rest
 from energyc.verify.settling import Settling, at_the_end, settling
 from energyc.verify.spectrum import Spectrum, slowest
 from energyc.verify.sweep import Sweep
 from energyc.verify.symmetry import Symmetry, symmetry
+from energyc.verify.work import EVALUATIONS, OutOfWork, Progress, budget, silent
 
 #: A faithful rule's cosine in the limit.
 FAITHFUL = 0.9999
@@ -126,6 +128,8 @@ def measure_fidelity(
     most_steps: int = 20_000,
     sweep_residual: bool = False,
     detaches: bool = False,
+    evaluations: int = EVALUATIONS,
+    progress: Progress = silent,
 ) -> Fidelity:
     """Measure rules on a network.
 
@@ -138,46 +142,60 @@ def measure_fidelity(
         most_steps: the budget of the free phase.
         sweep_residual: whether to cut the free phase off at a row of residuals too.
         detaches: whether the network cuts derivatives by ``detach``, so that differences of the cost are no measure.
+        evaluations: of the force, in which the limit of a rule is to be measured.
+        progress: called with a word on what is measured next.
     """
+    progress("the free phase")
     found = rest(exact, probe, most_steps)
+    progress("the Jacobian at rest")
     settled = (found.states, found.probe.clamps)
     at = slowest(exact, *settled, exact.relax_step) if found.settled else at_the_end(exact, probe, found)
     judged = settling(exact, configured, probe, found, at)
-    try:
-        lab = Laboratory(exact, found, at, detaches) if found.settled else None
-        note = "" if lab else "no fixed point was found"
-    except RuntimeError as error:
-        lab, note = None, str(error)
-    zero = () if lab is None else tuple(name for name in lab.reference if name not in lab.nonzero)
-    if lab is not None and not lab.nonzero:
-        empty = {
-            rule: RuleFidelity(rule, None, None, "", note=ZERO, verdict=verdicts.get(rule, EXACT)) for rule in rules
-        }
-        return Fidelity(empty, at, found.worst, found.samples, found.settled, judged, zero=zero)
-    if lab is None:
-        lost = {rule: _unmeasured(rule, verdicts.get(rule, EXACT), note) for rule in rules}
-        return Fidelity(lost, at, found.worst, found.samples, found.settled, judged)
-    measured = {rule: _measured(lab, configured, rule, verdicts.get(rule, EXACT)) for rule in rules}
+    lab, reason = _laboratory(exact, found, at, detaches, progress)
+    phase = (at, found.worst, found.samples, found.settled, judged)
+    if lab is None or reason:
+        lost = {rule: _unmeasured(rule, verdicts.get(rule, EXACT), reason) for rule in rules}
+        return Fidelity(lost, *phase, zero=lab.zero if lab else ())
+    measured = {rule: _measured(lab, configured, rule, verdicts.get(rule, EXACT), evaluations) for rule in rules}
     loose = looseness(lab, rules) if sweep_residual else None
-    seen = None if detaches else symmetry(exact, found.states, found.probe, found.step)
-    return Fidelity(measured, at, found.worst, found.samples, found.settled, judged, loose, zero, seen)
+    symmetric = None if detaches else symmetry(exact, found.states, found.probe, found.step)
+    return Fidelity(measured, *phase, loose, lab.zero, symmetric)
 
 
-def _unmeasured(rule: str, verdict: str, note: str) -> RuleFidelity:
-    """A rule where there is nothing to measure it at."""
-    return RuleFidelity(rule, None, None, "", note if verdict == EXACT else "", note=note, verdict=verdict)
+def _laboratory(
+    exact: Any, found: Rest, at: Spectrum | None, detaches: bool, progress: Progress
+) -> tuple[Laboratory | None, str]:
+    """Where rules are measured, None where there is no such place, and why nothing can be measured."""
+    if not found.settled:
+        return None, "no fixed point was found"
+    try:
+        lab = Laboratory(exact, found, at, detaches, progress)
+    except RuntimeError as error:
+        return None, str(error)
+    return lab, "" if lab.nonzero else ZERO
 
 
-def _measured(lab: Laboratory, configured: Any, rule: str, verdict: str) -> RuleFidelity:
+def _unmeasured(rule: str, verdict: str, reason: str) -> RuleFidelity:
+    """A rule that was not measured; where the exact gradient is zero that is no fault."""
+    fault = reason if verdict == EXACT and reason != ZERO else ""
+    return RuleFidelity(rule, None, None, "", fault, note=reason, verdict=verdict)
+
+
+def _measured(lab: Laboratory, configured: Any, rule: str, verdict: str, evaluations: int) -> RuleFidelity:
     """Both columns of a rule."""
-    limit = lab.limit(rule)
+    lab.progress(rule)
+    try:
+        with budget(lab.net, evaluations):
+            limit = lab.limit(rule)
+    except OutOfWork:
+        return _unmeasured(rule, verdict, f"its limit takes more than {evaluations:,} evaluations of the force")
     overall = measure_all(limit.gradient, lab.reference)
     try:
         real = configured.gradients(lab.probe.clamps, lab.probe.targets, rule, allow_biased=True)
     except RuntimeError as error:  # the implicit solve, where the free phase as configured is far from rest
         real, note = None, str(error)
     else:
-        note = _lost(real)
+        note = _lost(real) or warning(configured, real, lab.probe, rule)
         real = real if bool(real.kept.any()) else None
     return RuleFidelity(
         rule,

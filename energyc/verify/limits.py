@@ -18,6 +18,7 @@ from energyc.verify.probe import Probe
 from energyc.verify.rest import Rest, copied
 from energyc.verify.spectrum import Spectrum
 from energyc.verify.sweep import Sweep
+from energyc.verify.work import Progress, silent
 
 Gradient = Mapping[str, Tensor]
 #: The rule that all others are judged by.
@@ -57,8 +58,16 @@ class Laboratory:
     gradient cannot be solved for.
     """
 
-    def __init__(self, net: Any, found: Rest, spectrum: Spectrum | None, detaches: bool = False) -> None:
+    def __init__(
+        self,
+        net: Any,
+        found: Rest,
+        spectrum: Spectrum | None,
+        detaches: bool = False,
+        progress: Progress = silent,
+    ) -> None:
         self.net = net
+        self.progress = progress
         self.detaches = detaches
         self.probe: Probe = found.probe
         self.states = found.states
@@ -102,6 +111,11 @@ class Laboratory:
         """Against the exact gradient, over all params."""
         return measure_all(gradient, self.reference).relative_error
 
+    @property
+    def zero(self) -> tuple[str, ...]:
+        """The params whose exact gradient is zero beside rounding."""
+        return tuple(name for name in self.reference if name not in self.nonzero)
+
     def each(self, gradient: Gradient) -> dict[str, Measure]:
         """Against the exact gradient, of each param of which that is not zero."""
         return measure_each(gradient, {name: self.reference[name] for name in self.nonzero})
@@ -134,6 +148,7 @@ def contrast(lab: Laboratory, rule: str, order: int) -> Limit:
     first = _first_beta(lab, rule)
     for k in range(18):
         beta = first / 8**k
+        lab.progress(f"{rule}, beta = {beta:.1e}")
         found = lab.at_rest(rule, beta=beta, nudge_steps=lab.nudge_steps)
         diverged, error = not bool(found.kept.all()), lab.error(found.params)
         if math.isfinite(error) and not diverged:
@@ -238,6 +253,7 @@ def differences(lab: Laboratory) -> Limit:
         return Limit(lab.reference, Sweep("direction", ()), "detaches: differences see through")
     points, excess = [], 0.0
     for direction in range(DIRECTIONS):
+        lab.progress(f"finite differences, direction {direction + 1} of {DIRECTIONS}")
         exact, found, doubt = _slopes_along(lab, direction)
         size = max(abs(exact), abs(found))
         if size > CLEAR * doubt:

@@ -25,6 +25,7 @@ from energyc.verify.precision import PrecisionTable, precision_table
 from energyc.verify.probe import Probe, random_probe
 from energyc.verify.record import Record, record
 from energyc.verify.samples import samples_of
+from energyc.verify.work import Progress, silent
 
 #: The preset that gives sizes small enough to solve exactly.
 PRESET = "verify"
@@ -88,6 +89,7 @@ def verify(
     sweep_residual: bool = False,
     checkpoint: Which = "last",
     notify: Callable[[str], None] = lambda text: None,
+    progress: Progress = silent,
 ) -> Verification:
     """Measure rules on a network at initialisation, its weights times ``gain``, or with a run's trained weights.
 
@@ -95,7 +97,7 @@ def verify(
     sizes of its preset ``verify`` unless another preset is chosen. By default ``rules`` are all that a spec admits, and
     the one that trained a run. Inputs are drawn; those of a run are test samples where its data can be opened, and
     among these such as do not settle where its log has some. ``sweep_residual`` also starts nudged phases from free
-    phases that were cut off early.
+    phases that were cut off early. ``progress`` is called with a word on what is measured next.
     Raises SpecError, UserError.
     """
     saved = load_run(spec_or_run) if is_run(spec_or_run) else None
@@ -111,7 +113,7 @@ def verify(
         probe, measured = None, None
         if saved is not None and weights is not None:
             probe, measured = _on_run(saved, weights, configured, network)
-        fidelity, precision = _measured(compiled, exact, configured, probe, trained_by, sweep_residual)
+        fidelity, precision = _measured(compiled, exact, configured, probe, trained_by, sweep_residual, progress)
     return Verification(network.name, network.extents, choices.preset, gain, fidelity, precision, measured)
 
 
@@ -146,7 +148,13 @@ def _configured_copy(compiled: Compiled, exact: Any, gain: float) -> Any:
 
 
 def _measured(
-    compiled: Compiled, exact: Any, configured: Any, probe: Probe | None, trained_by: str, sweep_residual: bool
+    compiled: Compiled,
+    exact: Any,
+    configured: Any,
+    probe: Probe | None,
+    trained_by: str,
+    sweep_residual: bool,
+    progress: Progress,
 ) -> tuple[Fidelity, PrecisionTable | None]:
     network, verdicts = compiled.network, compiled.classes.rules
     if network.cost is None:
@@ -160,6 +168,7 @@ def _measured(
         verdicts={rule: verdicts[rule].verdict for rule in exact.rules},
         sweep_residual=sweep_residual,
         detaches=_detaches(network),
+        progress=progress,
     )
     nothing = len(fidelity.zero) == len(exact.params)
     return fidelity, None if nothing else _precision(exact, configured, probe, trained_by, fidelity.zero)

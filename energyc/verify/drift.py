@@ -1,0 +1,43 @@
+"""What a free phase that has not ended adds to a one-sided contrast."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from energyc.rules import RULES
+from energyc.runtime.contrast import tried
+from energyc.runtime.inputs import free_phase, ordered_targets, prepared
+from energyc.runtime.records import FreePhase, RuleSettings
+from energyc.verify.probe import Probe
+
+#: The share of a nudge's displacement above which a drift is worth a word.
+LARGE = 0.1
+
+
+@torch.no_grad()
+def drift(net: Any, gradients: Any, probe: Probe, rule: str) -> float:
+    """How far states move without a nudge in a nudged phase, relative to how far the nudge moves them: the worst state.
+
+    0 for rules whose two nudged phases share it.
+    """
+    if RULES[rule].order != 1 or gradients.beta is None:
+        return 0.0
+    fixed, phase = prepared(net, probe.clamps), free_phase(net, None, None, None)
+    states = [gradients.states[name] for name in net.state_names]
+    free = FreePhase(states, gradients.residual, gradients.steps, gradients.health["frozen"])
+    settings = RuleSettings(phase, phase._replace(steps=net.nudge_steps), None, net.points, 0.0, 0.0)
+    moves, drifts = tried(net, free, fixed, ordered_targets(net, probe.targets, fixed), settings)
+    return max((d / (abs(gradients.beta) * m) for m, d in zip(moves, drifts, strict=True) if m > 0), default=0.0)
+
+
+def warning(net: Any, gradients: Any, probe: Probe, rule: str) -> str:
+    """A remark on a large drift; empty where it is small."""
+    share = drift(net, gradients, probe, rule)
+    if share <= LARGE:
+        return ""
+    return (
+        f"as configured the free phase still moves {share:.1g} times as far as the nudge, which a one-sided contrast"
+        " reads: a tighter relax.tolerance, a larger nudge.beta, or centered-ep"
+    )
