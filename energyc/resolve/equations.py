@@ -161,8 +161,8 @@ class Equations:
 
     def _report_without_dim(self, index: Index) -> None:
         help = (
-            f"write it where the index is bound, `{index.name} in D`; a window of P entries has `dim D = N - P + 1` "
-            "positions in N"
+            f"write its dim where the index is bound, `{index.name} in DIM`; for a window of P entries in N that is a "
+            "dim of size N - P + 1"
         )
         message = f"the dim of index `{index.name}` cannot be inferred"
         self.reporter.error("E0302", message, index.span, help=help)
