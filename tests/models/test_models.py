@@ -45,7 +45,7 @@ CLASSES = {
     "two_costs": "conservative",
 }
 EACH = pytest.mark.parametrize("name", sorted(CLASSES))
-#: One rule of each kind; the others are tested on the shipped specs. On `kuramoto` all phases of a large circle diverge.
+#: One rule of each kind; the shipped specs test the others. All phases of a large circle diverge on `kuramoto`.
 RULES = ("centered-ep", "tracking-aep", "holomorphic-ep", "implicit")
 COSINE = 0.999
 UPDATES = 20
