@@ -44,6 +44,12 @@ def replace_bytes(path: Path, content: bytes) -> None:
     sync_folder(target.parent)
 
 
+def remove_unfinished(folder: Path) -> None:
+    """Remove the files that a kill left beside those that they were to replace; nobody else may be writing there."""
+    for unfinished in folder.glob(".*.new"):
+        unfinished.unlink(missing_ok=True)
+
+
 def _copy_mode(existing: Path, new: Path) -> None:
     """Give a new file the mode of the one that it replaces. Raises PermissionError where that one is read-only."""
     if existing.exists():

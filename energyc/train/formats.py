@@ -15,8 +15,9 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_confi
 from typing_extensions import TypedDict
 
 Step = Annotated[int, Field(ge=0, lt=2**63)]
-Numbers = dict[str, int | float | None]
-OPEN = ConfigDict(extra="allow")
+Integer = Annotated[int, Field(ge=-(2**63), lt=2**63)]  # beyond it, as elsewhere, a number is a float
+Numbers = dict[str, Integer | float | None]
+OPEN, CLOSED = ConfigDict(extra="allow"), ConfigDict(extra="forbid")
 
 
 @with_config(OPEN)
@@ -32,23 +33,31 @@ class Best(TypedDict):
     """The best evaluation so far, and the value that decided it."""
 
     step: Step
-    value: int | float
+    value: Integer | float
     numbers: Numbers
+
+
+@with_config(CLOSED)
+class Controller(TypedDict):
+    """The controller of the Jacobian penalty."""
+
+    weight: float
+    average: float | None
 
 
 @with_config(OPEN)
 class State(TypedDict, total=False):
     """``state.json`` of a checkpoint: what continuing needs beside the tensors."""
 
-    epoch: int
-    position: int
-    samples: int
+    epoch: Step
+    position: Step
+    samples: Step
     seed: int
     best: Best | None
     evaluated: Measured | None
-    idle: int
-    partial: int
-    controller: dict[str, float | None] | None
+    idle: Step
+    partial: Step
+    controller: Controller | None
     beta: float | None
     extra: dict[str, Any]
 
@@ -62,16 +71,44 @@ class Manifest(TypedDict):
 
 
 @with_config(OPEN)
+class Options(TypedDict, total=False):
+    """The structure of the options; ``TrainOptions`` checks their values."""
+
+    rates: dict[str, float]
+    penalty: dict[str, float] | None
+
+
+@with_config(OPEN)
+class Samples(TypedDict):
+    """What a clamp or a target was given: the shape of a sample, the means of the first and of the last few."""
+
+    shape: list[int]
+    means: Annotated[list[float | None], Field(min_length=2, max_length=2)]
+
+
+@with_config(OPEN)
+class MadeOf(TypedDict, total=False):
+    """The identity of spec and data."""
+
+    samples: dict[str, Samples]
+    files: dict[str, str]
+    spec: str
+
+
+@with_config(OPEN)
 class RunInfo(TypedDict, total=False):
     """``run.json``: what a run was made of and how it is trained."""
 
     network: str
     rule: str
-    options: dict[str, Any]
+    options: Options
     steps: Step
     device: str
     data: dict[str, str]
-    made_of: dict[str, Any]
+    made_of: MadeOf
+    spec: str
+    preset: str | None
+    overrides: dict[str, str]
 
 
 @with_config(OPEN)
@@ -80,6 +117,7 @@ class Row(TypedDict):
 
     step: Step
     kind: NotRequired[str]
+    split: NotRequired[str]
     cost: NotRequired[float | None]
     residual: NotRequired[float | None]
     residual_max: NotRequired[float | None]
@@ -110,6 +148,19 @@ def parse(form: type[T], content: str | bytes) -> T:
         raise Malformed(f"{place}: {first['msg']}" if place else first["msg"]) from None
     except (ValueError, RecursionError) as error:
         raise Malformed(f"invalid JSON: {error}") from None
+
+
+def parse_row(line: str) -> dict[str, Any]:
+    """A row, in which what is no number under a further name is None. Raises Malformed."""
+    row = dict(parse(Row, line))
+    return {key: value if key in Row.__annotations__ or _is_number(value) else None for key, value in row.items()}
+
+
+def _is_number(value: object) -> bool:
+    try:
+        return isinstance(value, int | float) and float(value) == value
+    except OverflowError:
+        return False
 
 
 @cache

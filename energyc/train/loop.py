@@ -17,7 +17,7 @@ import torch
 from energyc.diagnostics import UserError, arithmetic
 from energyc.train import checkpoint as checkpoints
 from energyc.train.checkpoint import Checkpoint
-from energyc.train.disk import replace_bytes, writing
+from energyc.train.disk import remove_unfinished, replace_bytes, writing
 from energyc.train.evaluation import Stopped, check_names, evaluate_split, is_better
 from energyc.train.feeds import Feed
 from energyc.train.folder import RunFolder, claimed, refuse_taken
@@ -99,6 +99,7 @@ class Training:
         with locked(self.session.out):
             before, identity = self.folder.read_info(), made_of(self.session, self._feed)
             checkpoints.recover(self.folder.checkpoints)
+            remove_unfinished(self.session.out)
             saved = None if self._killed_at_once() else self._restore()
             refuse_other(self.session.out, before.get("made_of", {}), identity)
             if saved is None:

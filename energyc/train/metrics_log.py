@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from energyc.train.disk import replace_bytes
-from energyc.train.formats import Malformed, parse
-from energyc.train.formats import Row as StoredRow
+from energyc.train.formats import Malformed, parse_row
 
 Row = dict[str, Any]
 
@@ -54,7 +53,7 @@ def _lines(path: Path) -> list[tuple[str, Row]]:
     found = []
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
         try:
-            found.append((line, dict(parse(StoredRow, line))))
+            found.append((line, parse_row(line)))
         except Malformed:
             continue
     return found

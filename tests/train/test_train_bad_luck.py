@@ -83,6 +83,8 @@ def test_killed_and_continued_gives_the_same_bytes(
     train(make_session(tmp_path / "whole", SETTINGS))
     out = tmp_path / "run"
     die(out, monkeypatch, owner, name, call)
+    if (out / "run.json").exists():
+        (out / ".metrics.jsonl.1.new").write_text("half a row")
     train(make_session(out, SETTINGS), resume=(out / "run.json").exists())
     assert kept(out) == kept(tmp_path / "whole")
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from pathlib import Path
 
 import pytest
 
 from energyc.diagnostics import UserError
 from energyc.runs.saved import load_run
-from energyc.train.formats import Malformed, Manifest, Row, RunInfo, State, Summary, parse
+from energyc.train.formats import Malformed, Manifest, Row, RunInfo, State, Summary, parse, parse_row
 
 BEST = {"step": 10, "value": 0.5, "numbers": {"cost": 0.5, "samples": 20}}
 
@@ -45,11 +46,32 @@ def test_numbers_that_are_not_finite_are_numbers() -> None:
         (Row, '{"step": 99999999999999999999}', "step"),
         (Row, '{"step": 1, "residual": "small"}', "residual"),
         (Summary, '{"seeds": [0, "1"]}', "seeds.1"),
+        (Summary, '{"seeds": []}', "seeds"),
+        (RunInfo, '{"options": {"rates": 3}}', "options.rates"),
+        (RunInfo, '{"options": {"penalty": {"target": "low"}}}', "options.penalty.target"),
+        (RunInfo, '{"made_of": {"samples": {"x": 3}}}', "made_of.samples.x"),
+        (RunInfo, '{"made_of": {"samples": {"x": {"shape": [1], "means": [0.5]}}}}', "made_of.samples.x.means"),
+        (RunInfo, '{"made_of": {"files": ["digits"]}}', "made_of.files"),
+        (RunInfo, '{"overrides": ["J=3"]}', "overrides"),
+        (RunInfo, "[" * 100_000, "invalid JSON"),
+        (State, '{"controller": {"weight": 1, "other": 2}}', "controller.average"),
+        (State, f'{{"best": {{"step": 1, "value": 1e0, "numbers": {{"cost": 1{"0" * 400}}}}}}}', "best.numbers.cost"),
     ],
 )
 def test_another_type_is_refused_with_its_place(form: type, content: str | bytes, place: str) -> None:
     with pytest.raises(Malformed, match=f"^{place}"):
         parse(form, content)
+
+
+def test_only_numbers_are_read_under_further_names() -> None:
+    row = {"step": 3, "kind": "train", "cost": 0.5, "gradient_norm": "steep", "accuracy": 10**400, "lr": [1], "beta": 2}
+    empty = dict.fromkeys(("gradient_norm", "accuracy", "lr"))
+    assert parse_row(json.dumps(row)) == {**row, **empty}
+
+
+def test_paths_that_are_not_utf8_come_back() -> None:
+    path = os.fsdecode(b"f\xff")
+    assert parse(RunInfo, json.dumps({"spec": path}))["spec"] == path
 
 
 def test_a_run_says_what_is_wrong_with_it(tmp_path: Path) -> None:
