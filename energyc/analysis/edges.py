@@ -31,7 +31,10 @@ class SteepEdge:
 
     def __str__(self) -> str:
         place = f"{self.state} = {self.edge:g}, the edge of its set"
-        return f"{self.owner} takes {self.function} of 0 at {place}, where the slope of {self.function} is infinite"
+        return (
+            f"{self.owner} takes {self.function} of 0 at {place}, where the slope of {self.function} is infinite; "
+            "a small constant added to its argument, or a set that ends short of the edge, keeps it finite"
+        )
 
 
 def steep_edges(network: Network) -> list[SteepEdge]:

@@ -39,8 +39,7 @@ def chosen_rule(network: Network, classes: Classes) -> Iterator[str]:
 
 def steep_notes(network: Network) -> Iterator[str]:
     """A sentence on each infinite slope at the edge of a state's set."""
-    for steep in steep_edges(network):
-        yield f"{steep}; a set that ends short of it keeps states and gradients finite"
+    yield from map(str, steep_edges(network))
 
 
 def idle_settings(network: Network, classes: Classes) -> Iterator[str]:

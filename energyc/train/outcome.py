@@ -67,7 +67,7 @@ class Diverged(Exception):
             self.help = f"energyc verify {out} shows how that one settles; a lower lr, clip = 1 or a gate may help"
         causes = _causes(what, steep)
         if causes:
-            self.help = f"{'; '.join(causes)}; a set that ends short of it keeps states and gradients finite"
+            self.help = "; ".join(causes)
         super().__init__(f"training diverged {saved}")
 
     def to_json(self) -> dict[str, Any]:

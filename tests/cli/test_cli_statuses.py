@@ -278,4 +278,4 @@ def test_divergence_at_the_edge_of_a_box_names_the_term(tmp_path: Path, capfd: C
     assert f"note            {note}" in energyc(capfd, "check", written(tmp_path, spec)).out
     done = energyc(capfd, "train", written(tmp_path, spec), "--out", tmp_path / "run")
     assert done.status == 3 and "lower lr" not in done.err
-    assert note in done.err and "a set that ends short of it" in done.err
+    assert note in done.err and "a set that ends short of the edge" in done.err
