@@ -12,12 +12,17 @@ from energyc.runtime.records import Tensors
 
 def norm(x: Tensor) -> Tensor:
     """The Euclidean norm of each sample, also where its square overflows: [batch]."""
-    flat = x[..., None].flatten(1)
-    plain = flat.norm(dim=1)
+    plain = plain_norm(x)
     if bool(plain.isfinite().all()):
         return plain
+    flat = x[..., None].flatten(1)
     largest = flat.abs().amax(1)
     return torch.where(plain.isfinite(), plain, largest * (flat / largest[:, None]).norm(dim=1))
+
+
+def plain_norm(x: Tensor) -> Tensor:
+    """The Euclidean norm of each sample, infinite where its square overflows: [batch]."""
+    return x[..., None].flatten(1).norm(dim=1)
 
 
 def per_sample(values: Tensor, x: Tensor) -> Tensor:
@@ -49,9 +54,14 @@ def subtract(force: Tensors, parts: Sequence[Tensor | None], factor: complex = 1
 
 def relative_change(moved: Tensors, states: Tensors) -> Tensor:
     """The largest of |moved - x| / (|x| + 1e-12) over the states: [batch], infinite where it is no finite number."""
-    sizes = [norm(x) for x in states]
-    ratios = torch.stack([norm(m - x) / (size + 1e-12) for m, x, size in zip(moved, states, sizes)]).amax(0)
-    return torch.where(ratios.isfinite() & torch.stack(sizes).isfinite().all(0), ratios, torch.inf)
+    changes = [m - x for m, x in zip(moved, states)]
+    norms = torch.stack([plain_norm(x) for x in (*changes, *states)])
+    overflow = not bool(norms.isfinite().all())
+    if overflow:
+        norms = torch.stack([norm(x) for x in (*changes, *states)])
+    change, size = norms.chunk(2)
+    ratios = (change / (size + 1e-12)).amax(0)
+    return torch.where(norms.isfinite().all(0), ratios, torch.inf) if overflow else ratios
 
 
 def finite(parts: Tensors) -> Tensor:
