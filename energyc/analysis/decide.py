@@ -1,4 +1,4 @@
-"""One force field's verdict: numbers first, a proof where they are symmetric, then what a proof leaves open."""
+"""Decides whether one force field is a gradient: a numerical search, then a proof, then what the proof leaves open."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ ON_SET = "what is normal to the set of the states does no work"
 def decide_on_set(
     field: ForceField, surfaces: Surfaces, generator: np.random.Generator, seconds: float = SECONDS
 ) -> Verdict:
-    """The verdict on a field whose states are kept on surfaces: along the set, where that says more than in all space.
+    """The verdict on a field with states on surfaces: along the set, where that is stronger than in all space.
 
-    Raises CertificateError: our bug.
+    Raises CertificateError, a compiler bug.
     """
     verdict = decide(field, generator, seconds)
     if verdict.kind == "conservative" or not moves_on_a_surface(field, surfaces):
@@ -53,9 +53,9 @@ def decide_on_set(
 def decide(
     field: ForceField, generator: np.random.Generator, seconds: float = SECONDS, energy: Node | None = None
 ) -> Verdict:
-    """Whether a field is minus a gradient. Raises CertificateError where a proof does not bear checking: our bug.
+    """Whether a field is minus a gradient. Raises CertificateError if a proof fails its check, a compiler bug.
 
-    ``energy`` is what the field was derived from as minus the gradient, wherever that is smooth; None: not known.
+    ``energy``, if known, is an energy whose negative gradient is the field wherever it is smooth.
     """
     search = find_witness(field, generator)
     if search.witness:
@@ -74,7 +74,7 @@ def decide(
 
 
 def _circulation(field: ForceField, generator: np.random.Generator) -> Circulation:
-    """Looks for a loop with work at the sizes that witnesses are sought at, or at the spec's alone if sizes count."""
+    """Search for a loop with nonzero work at the sizes used for witnesses, or only the spec's own if sizes matter."""
     linear = linearise(field)
     sizes = [dict(field.sizes)] if sizes_count(linear) else search_sizes(linear)
     return find_circulation(field, sizes, generator)
@@ -94,7 +94,7 @@ def _of_energy(field: ForceField, energy: Node, generator: np.random.Generator) 
 def _unrefuted(
     field: ForceField, generator: np.random.Generator, certificate: Certificate | None, tried: tuple[str, ...]
 ) -> Verdict:
-    """The verdict on a field that no point and no loop speaks against."""
+    """The verdict on a field that no point and no loop refutes."""
     energy = recover(field, generator)
     if energy is not None:
         return Verdict("conservative", "proof", certificate=certificate, potential=energy, tried=tried)
@@ -107,40 +107,40 @@ def _unrefuted(
 
 
 def doubts_of(field: ForceField, certificate: Certificate, generator: np.random.Generator) -> list[str]:
-    """Why a symmetric Jacobian would not be enough for a gradient; empty where it is."""
+    """The reasons why a symmetric Jacobian may not imply a gradient; empty if it does."""
     if is_elementwise(field):
         return []
     roots = [transparent(field.graph, root) for root in field.roots]
-    found = poles(roots, field.states, Signs(field.values, field.ranges))
-    if found and all(pole.plane for pole in found) and _separate(field, found, generator):
-        found = []
-    return [*_lasting_jumps(field, roots, certificate.impulses), *dict.fromkeys(map(str, found))]
+    undefined = poles(roots, field.states, Signs(field.values, field.ranges))
+    if undefined and all(pole.plane for pole in undefined) and _planes_separate(field, undefined, generator):
+        undefined = []
+    return [*_lasting_jumps(field, roots, certificate.impulses), *dict.fromkeys(map(str, undefined))]
 
 
-def _separate(field: ForceField, found: Sequence[Pole], generator: np.random.Generator) -> bool:
-    """Whether the force is infinite at all of some planes, so that nothing passes from one side to the other."""
+def _planes_separate(field: ForceField, planes: Sequence[Pole], generator: np.random.Generator) -> bool:
+    """Whether the force is infinite on every one of the planes, so that they separate the domain."""
     sizes = small_sizes(field.roots, field.sizes)
     around = Surroundings(field, sizes, draw(field, sizes, generator))
-    return all(infinite_at(around, pole.argument, generator) for pole in found)
+    return all(infinite_at(around, pole.argument, generator) for pole in planes)
 
 
 def _lasting_jumps(field: ForceField, roots: Sequence[Node], impulses: bool) -> list[str]:
-    """The jumps that are left once everything is multiplied out: ``relu(u)^2 step(u)`` has none.
+    """The jumps that remain once everything is multiplied out: ``relu(u)^2 step(u)`` has none.
 
-    Those of steps and signs are covered by a proof with ``impulses``.
+    A proof with ``impulses`` covers the jumps of steps and signs.
     """
-    found = jumps(roots, field.states, impulses)
-    if not found:
+    written = jumps(roots, field.states, impulses)
+    if not written:
         return []
     normaliser = Normaliser(fork(field.graph), Budget(TERMS, SECONDS), whole=False, symmetric=field.symmetric)
     try:
         sums = [normaliser.sum_of(root)[0] for root in roots]
     except (OverBudget, RecursionError):
-        return found
+        return written
     used = {f.atom for terms in sums for term in terms.values() for f in term.monomial.factors}
     return jumps([normaliser.table.atoms[k].node for k in sorted(used)], field.states, impulses)
 
 
 def is_gradient_by_construction(energy: Node, field: ForceField) -> bool:
-    """Whether an energy's derived force is surely its gradient: it has no jump and no pole (what it freezes apart)."""
+    """Whether an energy has no jump and no pole, so that its derived force is its gradient (frozen parts aside)."""
     return not jumps([energy], field.states) and not poles([energy], field.states, Signs(field.values, field.ranges))
