@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from energyc.analysis.certificate import AtomEntry, Certificate, FactorEntry, TermEntry
+from energyc.analysis.certificate import Certificate, TermEntry
 from energyc.analysis.exact import Evaluation, aligned
 from energyc.analysis.multiprecision import DIGITS, Multiprecision, Number, digits, number
+from energyc.analysis.pairing import check_pairing, require
 from energyc.analysis.problem import ForceField
 from energyc.analysis.sizes import Sizes, small_sizes, work
 from energyc.ir import Input, Map, Node, walk
@@ -39,77 +40,15 @@ GRAIN = 1021
 CANDIDATES = 24
 
 
-class CertificateError(Exception):
-    """A proof that does not hold, which is a compiler bug (exit status 70)."""
-
-
 def check(certificate: Certificate, field: ForceField, generator: np.random.Generator) -> int:
     """The number of sizes at which the certificate was confirmed for ``field``, 0 if no point could be evaluated.
 
     Raises CertificateError.
     """
-    _require(certificate.field.states == field.states, "it is of other states")
-    _require(certificate.field.roots == field.roots, "it is of another force")
+    require(certificate.field.states == field.states, "it is of other states")
+    require(certificate.field.roots == field.roots, "it is of another force")
     check_pairing(certificate)
     return sum(_check_size(certificate, field, sizes, generator) for sizes in _test_sizes(field, certificate.pinned))
-
-
-# ---------------------------------------------------------------- the pairing
-
-
-def check_pairing(certificate: Certificate) -> None:
-    """Exchanging u and w and renaming its labels turns every term into its mirror. Raises CertificateError."""
-    exchange = dict(zip(certificate.left, certificate.right, strict=True))
-    exchange.update({b: a for a, b in exchange.items()})
-    inputs = [certificate.atoms[k].node for k in (*certificate.left, *certificate.right)]
-    _require(inputs == [*certificate.u, *certificate.w], "u and w are not the atoms that are exchanged")
-    mirrors = [term.mirror for term in certificate.terms]
-    _require(sorted(mirrors) == list(range(len(mirrors))), "the terms are not paired one to one")
-    for term in certificate.terms:
-        _check_mirror_image(certificate, term, certificate.terms[term.mirror], exchange)
-
-
-def _check_mirror_image(
-    certificate: Certificate, term: TermEntry, mirror: TermEntry, exchange: Mapping[int, int]
-) -> None:
-    renaming = dict(term.renaming)
-    _require(len(set(renaming.values())) == len(renaming), "two labels become one")
-    dims = {renaming[a]: dim for a, dim in term.dims}
-    _require(dims == dict(mirror.dims), "a label changes its dim")
-    turned = [
-        FactorEntry(exchange.get(f.atom, f.atom), tuple(renaming[a] for a in f.labels), f.exponent)
-        for f in term.factors
-    ]
-    here, sign = _canonical_factors(certificate.atoms, turned)
-    there, other_sign = _canonical_factors(certificate.atoms, mirror.factors)
-    _require(here == there, "a term is not the mirror image of its mate")
-    _require(
-        term.coefficient.scaled(sign) == mirror.coefficient.scaled(other_sign),
-        "two mirrored terms differ in their coefficients",
-    )
-
-
-def _canonical_factors(atoms: Sequence[AtomEntry], factors: Sequence[FactorEntry]) -> tuple[list[tuple[Any, ...]], int]:
-    """The sorted factors, each with its axes in the least order that its symmetries allow, and the resulting sign."""
-    arranged, sign = [], 1
-    for f in factors:
-        labels, s = _least_labels(f, atoms[f.atom].symmetries)
-        arranged.append((f.atom, f.exponent, labels))
-        sign *= s
-    return sorted(arranged), sign
-
-
-def _least_labels(f: FactorEntry, symmetries: Sequence[tuple[tuple[int, ...], int]]) -> tuple[tuple[int, ...], int]:
-    integral, odd = f.exponent.denominator == 1, f.exponent.numerator % 2 == 1
-    usable = [(axes, sign) for axes, sign in symmetries if integral or sign == 1]
-    turned = [(tuple(f.labels[k] for k in axes), -sign) for axes, sign in usable]
-    labels, negative = min([(f.labels, -1), *turned])
-    return labels, -negative if odd else 1
-
-
-def _require(holds: bool, otherwise: str) -> None:
-    if not holds:
-        raise CertificateError(f"a proof of symmetry does not hold: {otherwise}")
 
 
 # ---------------------------------------------------------------- the points
@@ -253,7 +192,7 @@ def _check_point(certificate: Certificate, values: _Values) -> None:
     with digits(3 * DIGITS):
         refined = dict(_gaps(certificate, replace(values, step=values.step**3)))
     for claim, gap in gaps.items():
-        _require(not refined.get(claim, 0) >= gap / 2, claim)
+        require(not refined.get(claim, 0) >= gap / 2, claim)
 
 
 def _gaps(certificate: Certificate, values: _Values) -> Iterator[tuple[str, Number]]:

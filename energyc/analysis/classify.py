@@ -45,7 +45,7 @@ class Classification:
     detached: tuple[str, ...] = ()
 
     @property
-    def whole(self) -> Verdict | None:
+    def sum_verdict(self) -> Verdict | None:
         """The verdict on the sum of the terms that are not proved individually."""
         return self.together.verdict if self.together else None
 

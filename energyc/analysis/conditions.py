@@ -11,7 +11,7 @@ from energyc.ir import IndexExpr, Input
 Key = tuple[Any, ...]
 TRUE: Key = ("true",)
 FALSE: Key = ("false",)
-#: An integer plus whole multiples of atoms (axes, sizes, reads).
+#: An integer plus integer multiples of atoms (axes, sizes, reads).
 Linear = tuple[int, tuple[tuple[Key, int], ...]]
 
 

@@ -7,8 +7,9 @@ import numpy as np
 from energyc.analysis.domain import jumps
 from energyc.analysis.problem import ForceField
 from energyc.analysis.sampling import Array, draw
-from energyc.analysis.singular import Singularity, Surroundings, crossings, singularities
+from energyc.analysis.singular import Singularity, crossings, singularities
 from energyc.analysis.sizes import WORK, small_sizes, work
+from energyc.analysis.surroundings import Surroundings
 from energyc.ir import Node
 
 #: Distances from a zero at which the two sides are compared, relative to the norm of the zero.

@@ -18,9 +18,10 @@ from energyc.analysis.potential import recover
 from energyc.analysis.problem import ForceField, fork, linearise, transparent
 from energyc.analysis.prover import SECONDS, TERMS, prove
 from energyc.analysis.sampling import draw
-from energyc.analysis.singular import Surroundings, infinite_at
+from energyc.analysis.singular import infinite_at
 from energyc.analysis.sizes import small_sizes
 from energyc.analysis.surfaces import Surfaces, along_the_set, moves_on_a_surface, without_normal_parts
+from energyc.analysis.surroundings import Surroundings
 from energyc.analysis.verdict import Verdict
 from energyc.analysis.witness import find_witness, search_sizes, sizes_count
 from energyc.ir import Node
@@ -132,7 +133,7 @@ def _lasting_jumps(field: ForceField, roots: Sequence[Node], impulses: bool) -> 
     written = jumps(roots, field.states, impulses)
     if not written:
         return []
-    normaliser = Normaliser(fork(field.graph), Budget(TERMS, SECONDS), whole=False, symmetric=field.symmetric)
+    normaliser = Normaliser(fork(field.graph), Budget(TERMS, SECONDS), keep_sums=False, symmetric=field.symmetric)
     try:
         sums = [normaliser.sum_of(root)[0] for root in roots]
     except (OverBudget, RecursionError):

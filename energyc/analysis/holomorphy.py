@@ -17,17 +17,17 @@ CORNERED = frozenset({"box", "nonnegative", "simplex"})
 def obstacles(network: Network, classification: Classification) -> list[str]:
     """The reasons why a network has no holomorphic extension; empty if it has one."""
     states = [state.node for state in network.states.values()]
-    found = []
+    reasons = []
     for name, forces in classification.forces.items():
         kinks = [f"{what} in {name}" for what in _not_analytic(forces.values(), states)]
-        found += kinks or _in_slopes(network, name, states)
+        reasons += kinks or _in_slopes(network, name, states)
     if network.cost is not None:
         slopes = gradient(fork(network.graph), network.cost.node, states, strict=False)
-        found += [f"{what} in the cost {network.cost.name}" for what in _not_analytic(slopes.values(), states)]
+        reasons += [f"{what} in the cost {network.cost.name}" for what in _not_analytic(slopes.values(), states)]
     for name, state in network.states.items():
         if state.constraint is not None and state.constraint.kind in CORNERED:
-            found.append(f"{name} is kept in a {state.constraint.kind} set")
-    return list(dict.fromkeys(found))
+            reasons.append(f"{name} is kept in a {state.constraint.kind} set")
+    return list(dict.fromkeys(reasons))
 
 
 def _in_slopes(network: Network, name: str, states: list[Input]) -> list[str]:

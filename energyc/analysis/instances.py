@@ -58,7 +58,7 @@ def _instances(
     formulas: Formulas, nominal: Mapping[str, int], small: Mapping[str, int], used: set[str], limits: Limits
 ) -> Iterator[dict[str, int]]:
     """The sizes derived from the small free dims, then those from other free dims in the order of their product."""
-    moving, fixed_dims = _related(used, formulas.behind), limits.kept
+    moving, fixed_dims = _related(used, formulas.behind), limits.fixed
     fixed = {d: small[d] if d in used else nominal[d] for d in formulas.free}
     searched = sorted(moving & set().union(*formulas.behind.values()))
     choices = [[nominal[d]] if d in fixed_dims else _choices(small[d], nominal[d]) for d in searched]

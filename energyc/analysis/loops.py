@@ -19,8 +19,9 @@ from energyc.analysis.multiprecision import Multiprecision
 from energyc.analysis.problem import ForceField, fork, transparent
 from energyc.analysis.quadrature import Work, work_round
 from energyc.analysis.sampling import Array, draw
-from energyc.analysis.singular import Surroundings, arguments, singularities, zeros
+from energyc.analysis.singular import arguments, singularities, zeros
 from energyc.analysis.sizes import WORK, work
+from energyc.analysis.surroundings import Surroundings
 from energyc.analysis.verdict import LoopWitness
 from energyc.ir import Input, Node
 

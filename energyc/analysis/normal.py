@@ -55,14 +55,14 @@ Sum = dict[tuple[Key, Key], Collected]
 
 @dataclass
 class Normaliser:
-    """Normal forms over one table of atoms. ``whole``: sums without a direction stay unexpanded (the cheap stage).
+    """Normal forms over one table of atoms. ``keep_sums``: sums without a direction stay unexpanded (the cheap stage).
 
     Forms hold at all sizes of the dims except those in ``pinned``.
     """
 
     graph: Graph
     budget: Budget
-    whole: bool = True
+    keep_sums: bool = True
     directions: frozenset[Node] = frozenset()
     symmetric: Mapping[Input, tuple[int, ...]] = field(default_factory=dict)
     pinned: Mapping[str, int] = field(default_factory=dict)
@@ -178,7 +178,7 @@ class Normaliser:
     def _operand(self, node: Node, labels: Sequence[int]) -> list[Monomial]:
         if isinstance(node, Stop):
             return self._operand(node.argument, labels)
-        if isinstance(node, Add) and self.whole and node not in self._moving and self.body(node).terms > 1:
+        if isinstance(node, Add) and self.keep_sums and node not in self._moving and self.body(node).terms > 1:
             return [self.single(node, labels)]
         return self.expand(node, labels)
 

@@ -71,9 +71,9 @@ def is_potential(field: ForceField, energy: Node, generator: np.random.Generator
 
 def _vanish_symbolically(field: ForceField, residues: Sequence[Node], seconds: float) -> bool:
     budget = Budget(TERMS, seconds)
-    for rewrite, whole in ((False, True), (False, False), (True, True), (True, False)):
+    for rewrite, keep_sums in ((False, True), (False, False), (True, True), (True, False)):
         roots = [unified(field.graph, r) for r in residues] if rewrite else residues
-        normaliser = Normaliser(field.graph, budget, whole=whole, symmetric=field.symmetric)
+        normaliser = Normaliser(field.graph, budget, keep_sums=keep_sums, symmetric=field.symmetric)
         if all(not normaliser.sum_of(root)[0] for root in roots):
             return True
     return False

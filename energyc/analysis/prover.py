@@ -29,7 +29,7 @@ class Stage:
     """A proof strategy: whether to expand sums of states, unify functions, and differentiate jumps."""
 
     name: str
-    whole: bool
+    keep_sums: bool
     unified: bool = False
     impulses: bool = False
     pinned: Sizes = ()
@@ -75,7 +75,7 @@ def _stages(field: ForceField) -> Sequence[Stage]:
     jumping = jumps(field.roots, field.states)
     pinned = pinned_sizes(field)
     at_all_sizes = [*([replace(stage, impulses=True) for stage in STAGES] if jumping else []), *STAGES]
-    return [*at_all_sizes, *(replace(stage, pinned=pinned) for stage in at_all_sizes if pinned and not stage.whole)]
+    return [*at_all_sizes, *(replace(stage, pinned=pinned) for stage in at_all_sizes if pinned and not stage.keep_sums)]
 
 
 def _try_stage(field: ForceField, stage: Stage, seconds: float) -> Attempt:
@@ -84,7 +84,7 @@ def _try_stage(field: ForceField, stage: Stage, seconds: float) -> Attempt:
         normaliser = Normaliser(
             field.graph,
             Budget(TERMS, seconds),
-            whole=stage.whole,
+            keep_sums=stage.keep_sums,
             directions=frozenset((*bilinear.u, *bilinear.w)),
             symmetric=field.symmetric,
             pinned=dict(stage.pinned),

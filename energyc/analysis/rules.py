@@ -60,8 +60,8 @@ class Facts:
 
     def _off_the_jumps(self) -> str:
         """A remark on forces that are gradients between their jumps: J is symmetric there, and the nudges are small."""
-        whole = self.classification.whole
-        jumps = whole is not None and whole.evidence == "witness" and whole.certificate is not None
+        verdict = self.classification.sum_verdict
+        jumps = verdict is not None and verdict.evidence == "witness" and verdict.certificate is not None
         return ", which jumps (exact at equilibria off the jumps)" if jumps else ""
 
     def _real_rule(self) -> str:

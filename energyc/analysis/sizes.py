@@ -42,7 +42,7 @@ class Window:
 class Limits:
     """The limits on shrinking the dims of a force: its windows, the dims of fixed size, and the least spans.
 
-    ``rigid`` are the ``kept`` dims and all dims in windows, ``pinned`` the dims with conditions on single positions.
+    ``rigid`` are the ``fixed`` dims and all dims in windows, ``pinned`` the dims with conditions on single positions.
     """
 
     windows: tuple[Window, ...]
@@ -59,7 +59,7 @@ class Limits:
         return Limits(windows, rigid, pinned, _spans(indicators))
 
     @property
-    def kept(self) -> frozenset[str]:
+    def fixed(self) -> frozenset[str]:
         """The dims that must keep their nominal size independently of the windows."""
         in_windows = {w.target for w in self.windows} | {w.dims[k] for w in self.windows for k, _ in w.form.strides}
         return self.pinned | (self.rigid - in_windows)
@@ -78,7 +78,7 @@ def small_sizes(roots: Iterable[Node], sizes: Mapping[str, int], smallest: int =
     """Sizes for a witness search, none above ``sizes``; rigid dims keep theirs if the windows cannot be shrunk."""
     limits = Limits.of(roots, sizes)
     free = {d: min(size, limits.least(d, smallest)) for d, size in sizes.items()}
-    fixed = limits.kept
+    fixed = limits.fixed
     small = {d: sizes[d] if d in fixed else n for d, n in free.items()}
     return _fitted_to_windows(small, limits, sizes) or {
         d: sizes[d] if d in limits.rigid else n for d, n in free.items()

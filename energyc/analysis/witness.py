@@ -17,8 +17,9 @@ from energyc.analysis.instances import instance, settable, used_dims
 from energyc.analysis.intervals import Interval, NoEnclosure
 from energyc.analysis.problem import ForceField, Linearised, linearise
 from energyc.analysis.sampling import GRAIN, Point, batched, both_ways, directions, draw
-from energyc.analysis.singular import Surroundings, arguments, signed_points
+from energyc.analysis.singular import arguments, signed_points
 from energyc.analysis.sizes import WORK, small_sizes, work
+from energyc.analysis.surroundings import Surroundings
 from energyc.analysis.verdict import Enclosure, Place, Witness
 from energyc.calculus import depends
 from energyc.ir import Add, Node, walk
