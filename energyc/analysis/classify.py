@@ -71,7 +71,7 @@ def classify(network: Network) -> Classification:
         forces[name] = force_of(network, term, base)
         terms[name] = _decide_term(term, base.with_force(forces[name]), surfaces, clock)
     unproved = tuple(name for name, verdict in terms.items() if verdict.kind != "conservative")
-    detached = tuple(name for name, term in network.terms.items() if _stops(term.node, base, "detach"))
+    detached = tuple(name for name, term in network.terms.items() if _stops_a_state(term.node, base, "detach"))
     together = judge_together(Sums(base, surfaces, forces, terms, clock.share), unproved)
     if together is None or together.verdict.kind == "conservative":
         return Classification("conservative", terms, (), together, forces, detached)
@@ -128,14 +128,14 @@ def force_of(network: Network, term: Term, base: ForceField) -> dict[Input, Node
     return {state: base.graph.scale(-1, slope) for state, slope in slopes.items() if isinstance(state, Input)}
 
 
-def _stops(root: Node, base: ForceField, mode: str | None = None) -> bool:
+def _stops_a_state(root: Node, base: ForceField, mode: str | None = None) -> bool:
     """Whether a node contains a frozen or detached subexpression that depends on a state."""
     moving = depends([n.argument for n in walk([root]) if isinstance(n, Stop)], set(base.states))
     return any(isinstance(n, Stop) and n.argument in moving and mode in (None, n.mode) for n in walk([root]))
 
 
 def _decide_term(term: Term, part: ForceField, surfaces: Surfaces, clock: _Clock) -> Verdict:
-    energy = term.node if term.kind == "energy" and not _stops(term.node, part) else None
+    energy = term.node if term.kind == "energy" and not _stops_a_state(term.node, part) else None
     if energy is not None and is_gradient_by_construction(energy, part):
         return Verdict("conservative", "gradient", potential=energy)
     if energy is not None:

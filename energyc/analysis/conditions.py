@@ -35,12 +35,12 @@ def condition_key(expr: IndexExpr, names: Sequence[int]) -> Key:
         case "!=":
             return negated(_equality(_minus(left, right)))
         case "<=":
-            return _below(_minus(left, right))
+            return _at_most_zero(_minus(left, right))
         case "<":
-            return _below(_plus(_minus(left, right), (1, ())))
+            return _at_most_zero(_plus(_minus(left, right), (1, ())))
         case ">=":
-            return _below(_minus(right, left))
-    return _below(_plus(_minus(right, left), (1, ())))
+            return _at_most_zero(_minus(right, left))
+    return _at_most_zero(_plus(_minus(right, left), (1, ())))
 
 
 def negated(key: Key) -> Key:
@@ -53,7 +53,7 @@ def negated(key: Key) -> Key:
         case ("not", inner):
             return inner
         case ("<=", form):
-            return _below(_plus(_times(form, -1), (1, ())))
+            return _at_most_zero(_plus(_times(form, -1), (1, ())))
         case ("and" | "or" as op, *parts):
             return _all_or_any("or" if op == "and" else "and", [negated(p) for p in parts])
     return ("not", key)
@@ -82,7 +82,7 @@ def _equality(form: Linear) -> Key:
     return ("==", _divided(form, sign * divisor))
 
 
-def _below(form: Linear) -> Key:
+def _at_most_zero(form: Linear) -> Key:
     constant, terms = form
     if not terms:
         return TRUE if constant <= 0 else FALSE

@@ -62,7 +62,7 @@ def decide(
     if search.witness:
         return Verdict("not-conservative", "witness", witness=search.witness, tried=(search.outcome,))
     if energy is not None:
-        return _of_energy(field, energy, generator)
+        return _decide_energy(field, energy, generator)
     attempts = prove(field, seconds)
     certificate = attempts[-1].certificate
     tried = (search.outcome, *(a.outcome for a in attempts))
@@ -71,7 +71,7 @@ def decide(
     circulation = _circulation(field, generator)
     if circulation.witness:
         return Verdict("not-conservative", "witness", circulation.witness, certificate, tried=tried)
-    return _unrefuted(field, generator, certificate, (*tried, str(circulation)))
+    return _decide_unrefuted(field, generator, certificate, (*tried, str(circulation)))
 
 
 def _circulation(field: ForceField, generator: np.random.Generator) -> Circulation:
@@ -81,7 +81,7 @@ def _circulation(field: ForceField, generator: np.random.Generator) -> Circulati
     return find_circulation(field, sizes, generator)
 
 
-def _of_energy(field: ForceField, energy: Node, generator: np.random.Generator) -> Verdict:
+def _decide_energy(field: ForceField, energy: Node, generator: np.random.Generator) -> Verdict:
     """The verdict on minus the gradient of an energy that may jump."""
     circulation = _circulation(field, generator)
     if circulation.witness:
@@ -92,7 +92,7 @@ def _of_energy(field: ForceField, energy: Node, generator: np.random.Generator) 
     return Verdict("conservative", "gradient", potential=energy, tried=(str(circulation),))
 
 
-def _unrefuted(
+def _decide_unrefuted(
     field: ForceField, generator: np.random.Generator, certificate: Certificate | None, tried: tuple[str, ...]
 ) -> Verdict:
     """The verdict on a field that no point and no loop refutes."""
@@ -119,7 +119,7 @@ def doubts_of(field: ForceField, certificate: Certificate, generator: np.random.
 
 
 def _planes_separate(field: ForceField, planes: Sequence[Pole], generator: np.random.Generator) -> bool:
-    """Whether the force is infinite on every one of the planes, so that they separate the domain."""
+    """Whether the force is infinite on every plane, so that the planes separate the domain."""
     sizes = small_sizes(field.roots, field.sizes)
     around = Surroundings(field, sizes, draw(field, sizes, generator))
     return all(infinite_at(around, pole.argument, generator) for pole in planes)

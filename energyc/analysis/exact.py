@@ -185,10 +185,10 @@ class Evaluation:
         with np.errstate(all="ignore"):
             for node in walk([root]):
                 if node not in self.done:
-                    self.done[node] = self._of(node)
+                    self.done[node] = self._value_of(node)
         return self.done[root]
 
-    def _of(self, node: Node) -> Numbers:
+    def _value_of(self, node: Node) -> Numbers:
         match node:
             case Input():
                 return self.arithmetic.array(np.asarray(self.inputs[node])) if node in self.inputs else None
@@ -241,7 +241,7 @@ class Evaluation:
         return total
 
     def _map(self, node: Map) -> Numbers:
-        if node.function.named(IMPULSE):  # zero off the jumps, and on them there are no numbers
+        if node.function.named(IMPULSE):  # zero off the jumps, undefined on them
             return self.arithmetic.array(np.zeros([self.sizes[dim] for dim in node.dims]))
         if node.function.slope is None:
             return self.arithmetic.map(node.function.entry, self.done[node.argument])

@@ -114,9 +114,9 @@ def mapped(function: ScalarFunction, u: Interval) -> Interval:
         if function.homogeneous is not None:
             return _homogeneous(function.homogeneous, u)
         if function.monotone == 1 and function.accurate and function.continuous:
-            return _increasing(function.value, u)
+            return _increasing_enclosure(function.value, u)
         if function.lipschitz is not None:
-            return _around_midpoint(function, function.lipschitz, u)
+            return _lipschitz_enclosure(function, function.lipschitz, u)
         if function.formula is not None:
             return enclosed(function.formula, u)
     raise NoEnclosure(function.name)
@@ -149,7 +149,7 @@ def rational(value: Fraction | int) -> Interval:
     return Interval.exactly(float(value)) if Fraction(float(value)) == value else number(float(value))
 
 
-def _increasing(function: Callable[[Array], Array], u: Interval) -> Interval:
+def _increasing_enclosure(function: Callable[[Array], Array], u: Interval) -> Interval:
     low, high = function(u.low), function(u.high)
     if np.any(np.isnan(low)) or np.any(np.isnan(high)):
         raise NoEnclosure("outside of the function's domain")
@@ -181,12 +181,12 @@ def reciprocal(numerator: Interval, u: Interval) -> Interval:
 
 def exp(u: Interval) -> Interval:
     """``e^u``."""
-    return _increasing(np.exp, u)
+    return _increasing_enclosure(np.exp, u)
 
 
 def log(u: Interval) -> Interval:
     """Natural logarithm. Raises NoEnclosure below 0."""
-    return _increasing(np.log, u)
+    return _increasing_enclosure(np.log, u)
 
 
 def _homogeneous(sides: Homogeneous, u: Interval) -> Interval:
@@ -203,7 +203,7 @@ def _homogeneous(sides: Homogeneous, u: Interval) -> Interval:
     return widened(low, high) if rounded else Interval(low, high)
 
 
-def _around_midpoint(function: ScalarFunction, slope: float, u: Interval) -> Interval:
+def _lipschitz_enclosure(function: ScalarFunction, slope: float, u: Interval) -> Interval:
     """An enclosure of a function with Lipschitz constant ``slope``, from its value at the midpoint."""
     middle = (u.low + u.high) / 2
     radius = slope * np.maximum(u.high - middle, middle - u.low)

@@ -44,13 +44,13 @@ OTHER_CUTS = (0.2837465, 0.5527864, 0.7938327)
 
 @dataclass(frozen=True)
 class Circulation:
-    """A loop with nonzero work, or None; ``looked_at`` is the number of polygons whose work is known."""
+    """A loop with nonzero work, or None; ``measured_count`` is the number of polygons whose work is known."""
 
     witness: LoopWitness | None
-    looked_at: int
+    measured_count: int
 
     def __str__(self) -> str:
-        return f"no work round {self.looked_at} closed loops"
+        return f"no work round {self.measured_count} closed loops"
 
 
 def find_circulation(
@@ -58,7 +58,7 @@ def find_circulation(
 ) -> Circulation:
     """Search for a loop with nonzero work, at each of the given sizes whose cost allows it."""
     field = without_stops(field)
-    looked_at = 0
+    measured_count = 0
     for size in sizes:
         around = Surroundings(field, size, draw(field, size, generator))
         affordable = int(WORK / (EVALUATIONS * work(field.roots, size)))
@@ -67,13 +67,13 @@ def find_circulation(
         polygons = list(_polygons(around, generator, centres))
         polygons = [polygons[k] for k in generator.permutation(len(polygons))[:affordable]]
         work_of_polygons = work_round(polygons, _force_in_chunks(around))
-        looked_at += int(np.sum(_is_reliable(work_of_polygons)))
+        measured_count += int(np.sum(_is_reliable(work_of_polygons)))
         for k in np.argsort(-np.abs(work_of_polygons.total) / np.maximum(work_of_polygons.size, 1e-300)):
             if _is_nonzero(work_of_polygons, int(k)) and (
                 witness := _confirmed(around, polygons[int(k)], float(work_of_polygons.total[k]))
             ):
-                return Circulation(witness, looked_at)
-    return Circulation(None, looked_at)
+                return Circulation(witness, measured_count)
+    return Circulation(None, measured_count)
 
 
 def without_stops(field: ForceField) -> ForceField:
@@ -170,12 +170,12 @@ def _with_breaks(around: Surroundings, polygon: Array) -> Array:
     functions = arguments(around.field)
     corners = []
     for start, end in zip(polygon, np.roll(polygon, -1, axis=0), strict=True):
-        cuts = _breaks(around, functions, start, end)
+        cuts = _interval_starts(around, functions, start, end)
         corners.append(start + np.outer(cuts, end - start))
     return np.concatenate(corners)
 
 
-def _breaks(around: Surroundings, functions: Sequence[Node], start: Array, end: Array) -> Array:
+def _interval_starts(around: Surroundings, functions: Sequence[Node], start: Array, end: Array) -> Array:
     """The starts of intervals on an edge, in [0, 1), graded towards its ends and towards zeros of arguments."""
     grid, steps = np.linspace(0, 1, 65), 2.0 ** -np.arange(3, GRADES, 2)
     cuts = {0.0, *steps.tolist(), *(1 - steps).tolist()}

@@ -46,7 +46,7 @@ def recover(field: ForceField, generator: np.random.Generator, seconds: float = 
     if work(field.roots, small_sizes(field.roots, field.sizes)) > WORK / 100:
         return None
     try:
-        for written in (field, _rewritten(field)):
+        for written in (field, _unified_field(field)):
             for candidate in _candidates(written, generator):
                 if is_potential(field, candidate, generator, seconds):
                     return candidate
@@ -55,7 +55,7 @@ def recover(field: ForceField, generator: np.random.Generator, seconds: float = 
     return None
 
 
-def _rewritten(field: ForceField) -> ForceField:
+def _unified_field(field: ForceField) -> ForceField:
     return field.with_force({state: unified(field.graph, force) for state, force in field.force.items()})
 
 

@@ -101,7 +101,7 @@ def work_round(polygons: Sequence[Array], field: Field, cuts: Sequence[float] = 
     """
     count = len(polygons)
     total, error, size = np.zeros(count), np.zeros(count), np.zeros(count)
-    intervals = _cut(polygons, cuts)
+    intervals = _initial_intervals(polygons, cuts)
     for halvings_left in range(HALVINGS, -1, -1):
         value, gap, magnitude = _estimates(intervals, field)
         scale = np.maximum(size + np.bincount(intervals.polygon, magnitude, count), 1e-300)
@@ -118,7 +118,7 @@ def work_round(polygons: Sequence[Array], field: Field, cuts: Sequence[float] = 
     return Work(total, error, size)
 
 
-def _cut(polygons: Sequence[Array], cuts: Sequence[float]) -> _Intervals:
+def _initial_intervals(polygons: Sequence[Array], cuts: Sequence[float]) -> _Intervals:
     corners = np.concatenate(list(polygons))
     edges = np.concatenate([np.roll(polygon, -1, axis=0) - polygon for polygon in polygons])
     owner = np.repeat(np.arange(len(polygons)), [len(polygon) for polygon in polygons])

@@ -77,21 +77,23 @@ def _compatible(ties: Sequence[Tie]) -> bool:
 
 def _symmetric(linear: Linearised, sizes: dict[str, int], ties: Sequence[Tie], generator: np.random.Generator) -> bool:
     """Whether ``a . J b = b . J a`` at two points, in floats."""
-    return all(_gap(linear, sizes, ties, generator) <= CLOSE for _ in range(2))
+    return all(_relative_asymmetry(linear, sizes, ties, generator) <= CLOSE for _ in range(2))
 
 
-def _gap(linear: Linearised, sizes: dict[str, int], ties: Sequence[Tie], generator: np.random.Generator) -> float:
+def _relative_asymmetry(
+    linear: Linearised, sizes: dict[str, int], ties: Sequence[Tie], generator: np.random.Generator
+) -> float:
     field = linear.field
     point = draw(field, sizes, generator)
     by_name = {node.name: node for node in point if node.kind == "param"}
     for tie in ties:
-        point[by_name[tie.target]] = _tied(point[by_name[tie.source]], tie)
+        point[by_name[tie.target]] = _tied_value(point[by_name[tie.source]], tie)
     forward, backward = both_ways(linear, point, directions(field, sizes, generator), sizes)
     scale = max(abs(forward), abs(backward), 1e-12)
     return abs(forward - backward) / scale if np.isfinite(forward - backward) else np.inf
 
 
-def _tied(value: Array, tie: Tie) -> Array:
+def _tied_value(value: Array, tie: Tie) -> Array:
     turned = np.transpose(value, tie.axes)
     return (value + turned) / 2 if tie.target == tie.source else turned
 
