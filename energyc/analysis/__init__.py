@@ -1,4 +1,4 @@
-"""What the compiler can say of a network's forces before it runs them: whether they are gradients, and what follows.
+"""Analyses the forces of a network before it runs: whether they are gradients, and which learning rules that admits.
 
 It works on graphs, with exact fractions, intervals and NumPy; it neither generates nor runs a module.
 

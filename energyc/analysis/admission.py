@@ -1,4 +1,4 @@
-"""Which learning rules a network admits, and the refusal of one that it does not."""
+"""The learning rules a network admits, and the errors for those it does not."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from energyc.rules import RULES
 
 
 def available(classes: Classes) -> tuple[str, ...]:
-    """The rules that a module of this network may hold."""
+    """The rules that are not inadmissible on the network."""
     return tuple(rule for rule in RULES if classes.rules[rule].verdict != "inadmissible")
 
 
 def biased(classes: Classes, rules: Sequence[str]) -> dict[str, str]:
-    """The rules among some that are biased on the network, each with the reason."""
+    """Map each of ``rules`` that is biased on the network to the reason."""
     return {rule: classes.rules[rule].why or "" for rule in rules if classes.rules[rule].verdict == "biased"}
 
 
-def check_rules(name: str, classes: Classes, asked: Sequence[str]) -> None:
+def check_rules(name: str, classes: Classes, requested: Sequence[str]) -> None:
     """Raise UserError for the first rule that does not exist or is inadmissible on the network."""
-    for rule in asked:
+    for rule in requested:
         if rule not in RULES:
-            meant = near(rule, RULES)
-            help_text = f"did you mean {meant[0]}?" if meant else f"rules: {', '.join(RULES)}"
+            suggestions = near(rule, RULES)
+            help_text = f"did you mean {suggestions[0]}?" if suggestions else f"rules: {', '.join(RULES)}"
             raise UserError(f"there is no rule {rule}", code="E0910", help=help_text)
         verdict = classes.rules[rule]
         if verdict.verdict == "inadmissible":
@@ -33,7 +33,7 @@ def check_rules(name: str, classes: Classes, asked: Sequence[str]) -> None:
 
 
 def refuse_biased(name: str, classes: Classes, rule: str) -> None:
-    """Raise UserError where a rule is biased on the network."""
+    """Raise UserError if a rule is biased on the network."""
     verdict = classes.rules[rule]
     if verdict.verdict == "biased":
         instead = f"use {verdict.use_instead}, or " if verdict.use_instead else ""

@@ -1,4 +1,4 @@
-"""The factors of a product that are not taken apart: each has a number, the same for every way of writing it."""
+"""Atoms: the indivisible factors of a product, numbered so that every way of writing one gives the same number."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Key = tuple[Any, ...]
 class Atom:
     """A tensor: a node divided by ``scale``, its axes taken in ``order`` (axis k is the node's axis ``order[k]``).
 
-    Of a softmax ``reduced`` are the axes along which it sums to one and ``guard`` the condition on its axes; of an
-    indicator ``guard`` is the condition itself. ``argument`` is the key of what a scalar function is applied to, and
-    ``base`` the same as a factor, its labels axes of the atom, where it is a single atom.
+    For a softmax, ``reduced`` are the axes along which it sums to one and ``guard`` is the condition on its axes; for
+    an indicator, ``guard`` is the condition itself. ``argument`` is the key of a scalar function's argument, and
+    ``base`` that argument as a factor, labelled by the atom's axes, if it is a single atom.
     """
 
     number: int
@@ -42,7 +42,7 @@ class Atom:
 
 @dataclass(frozen=True)
 class Reading:
-    """How a node is made of an atom: ``scale`` times it, atom axis k being the node's axis ``order[k]``."""
+    """A node as a multiple of an atom: ``scale`` times it, where atom axis k is the node's axis ``order[k]``."""
 
     atom: Atom
     order: tuple[int, ...]
@@ -51,9 +51,9 @@ class Reading:
 
 @dataclass(frozen=True)
 class Body:
-    """A sum in canonical form: ``lead`` times what ``key`` says of the axes in ``order``.
+    """A sum in canonical form: ``lead`` times the sum with key ``key``, its axes in ``order``.
 
-    ``terms`` counts its monomials.
+    ``terms`` is the number of its monomials.
     """
 
     key: Key
@@ -64,7 +64,7 @@ class Body:
 
     @property
     def even(self) -> tuple[Symmetry, ...]:
-        """The symmetries that keep the sign: those that a function of it has too."""
+        """The symmetries that keep the sign, which any function of the sum shares."""
         return tuple(s for s in self.symmetries if s[1] == 1)
 
 
@@ -88,23 +88,23 @@ class AtomTable:
         scale: Fraction = Fraction(1),
         more: Mapping[str, Any] = MappingProxyType({}),
     ) -> Atom:
-        """The atom of a key, made when it is new."""
+        """The atom with a key, created on first use."""
         if key not in self.numbers:
             number = len(self.atoms)
             identity = (tuple(range(len(order))), 1)
-            every = tuple(dict.fromkeys([identity, *symmetries]))
+            all_symmetries = tuple(dict.fromkeys([identity, *symmetries]))
             self.numbers[key] = number
-            self.atoms.append(Atom(number, kind, node, tuple(order), scale, every, **more))
-            self.symmetries[number] = every
-            self.orbits[number] = _orbits(len(order), every)
+            self.atoms.append(Atom(number, kind, node, tuple(order), scale, all_symmetries, **more))
+            self.symmetries[number] = all_symmetries
+            self.orbits[number] = _orbits(len(order), all_symmetries)
         return self.atoms[self.numbers[key]]
 
 
 def _orbits(rank: int, symmetries: Sequence[Symmetry]) -> tuple[int, ...]:
-    """For each axis the least axis that a symmetry takes it to."""
-    found = list(range(rank))
+    """For each axis, the least axis in its orbit."""
+    representatives = list(range(rank))
     for axes, _ in symmetries:
         for k, a in enumerate(axes):
-            joined = {found[k], found[a]}
-            found = [min(joined) if f in joined else f for f in found]
-    return tuple(found)
+            pair = {representatives[k], representatives[a]}
+            representatives = [min(pair) if f in pair else f for f in representatives]
+    return tuple(representatives)

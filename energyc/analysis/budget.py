@@ -1,4 +1,4 @@
-"""Limits on a proof's time and terms, so that no spec hangs a check."""
+"""Limits on the time and the terms of a proof, so that no spec hangs a check."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ class OverBudget(Exception):
 
 @dataclass
 class Budget:
-    """Counts terms and seconds down; ``spend`` raises OverBudget when either is gone.
+    """A number of terms and of seconds; ``spend`` raises OverBudget when either is exhausted.
 
-    Seconds are of this process alone, so that a busy machine changes no verdict.
+    Seconds are CPU time of this process, so that a busy machine changes no verdict.
     """
 
     terms: int
@@ -22,7 +22,7 @@ class Budget:
     started: float = field(default_factory=time.process_time)
 
     def spend(self, terms: int = 1) -> None:
-        """Takes terms off the budget. Raises OverBudget."""
+        """Deduct terms from the budget. Raises OverBudget."""
         self.terms -= terms
         if self.terms < 0:
             raise OverBudget("too many terms")

@@ -1,7 +1,7 @@
-"""One name for each way of writing a product under a sum: its labels numbered in a canonical order.
+"""A canonical form for products under a sum: a numbering of the labels that does not depend on their names.
 
-Colour refinement tells most labels apart by what they index; the rest is told by trying, each choice in turn, and
-keeping the least result. Two labels whose exchange changes nothing are tried once.
+Colour refinement distinguishes most labels by what they index. The rest are individualised one at a time, and the
+least result is the canonical form; of labels whose exchange changes nothing, only one is tried.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import Any
 from energyc.analysis.budget import Budget
 
 Key = tuple[Any, ...]
-#: A permutation of an atom's axes that changes nothing but perhaps the sign.
+#: A permutation of an atom's axes that leaves it unchanged up to a sign, and that sign.
 Symmetry = tuple[tuple[int, ...], int]
 
 
 @dataclass(frozen=True)
 class Factor:
-    """An atom with a label for each of its axes, to a power."""
+    """An atom with a label for each of its axes, raised to a power."""
 
     atom: int
     labels: tuple[int, ...]
@@ -29,7 +29,7 @@ class Factor:
 
 @dataclass(frozen=True)
 class Form:
-    """A canonical key, the labels in its order, and the sign that the atoms' symmetries gave."""
+    """A canonical key, the labels in canonical order, and the sign from the atoms' symmetries."""
 
     key: Key
     order: tuple[int, ...]
@@ -38,9 +38,9 @@ class Form:
 
 @dataclass(frozen=True)
 class Labelling:
-    """A product whose labels want numbers.
+    """A product whose labels are to be numbered canonically.
 
-    Dims and free positions tell labels apart at first; ``symmetries`` say which axes of an atom may change places.
+    The initial colours are dims and free positions; ``symmetries`` and ``orbits`` describe each atom's axes.
     """
 
     factors: Sequence[Factor]
@@ -54,12 +54,12 @@ class Labelling:
         """The canonical form. Raises OverBudget."""
         labels = sorted({a for f in self.factors for a in f.labels} | set(self.free))
         start = {a: (self.dims[a], repr(self.free[a]) if a in self.free else "") for a in labels}
-        return self._least(_ranked(start))
+        return self._search(_ranked(start))
 
-    def _least(self, colours: dict[int, int]) -> Form:
+    def _search(self, colours: dict[int, int]) -> Form:
         self.budget.spend()
         colours = self._refined(colours)
-        cell = _first_shared(colours)
+        cell = _first_ambiguous_cell(colours)
         if not cell:
             return self._leaf(colours)
         best: Form | None = None
@@ -68,9 +68,9 @@ class Labelling:
             if any(self._twins(label, other) for other in tried):
                 continue
             tried.append(label)
-            found = self._least({a: 2 * c + (c == colours[label] and a != label) for a, c in colours.items()})
-            if best is None or found.key < best.key:
-                best = found
+            candidate = self._search({a: 2 * c + (c == colours[label] and a != label) for a, c in colours.items()})
+            if best is None or candidate.key < best.key:
+                best = candidate
         assert best is not None
         return best
 
@@ -79,19 +79,19 @@ class Labelling:
         while count < len(colours):
             seen: dict[int, list[Key]] = {a: [] for a in colours}
             for f in self.factors:
-                self._sign_factor(f, colours, seen)
+                self._add_signatures(f, colours, seen)
             colours = _ranked({a: (colours[a], tuple(sorted(seen[a]))) for a in colours})
             if len(set(colours.values())) == count:
                 break
             count = len(set(colours.values()))
         return colours
 
-    def _sign_factor(self, f: Factor, colours: Mapping[int, int], seen: Mapping[int, list[Key]]) -> None:
+    def _add_signatures(self, f: Factor, colours: Mapping[int, int], seen: Mapping[int, list[Key]]) -> None:
         orbit = self.orbits[f.atom]
-        whole = sorted((orbit[k], colours[a]) for k, a in enumerate(f.labels))
+        signature = sorted((orbit[k], colours[a]) for k, a in enumerate(f.labels))
         for k, a in enumerate(f.labels):
-            again = tuple(orbit[j] for j, b in enumerate(f.labels) if b == a and j != k)
-            seen[a].append((f.atom, f.exponent, orbit[k], tuple(sorted(again)), tuple(whole)))
+            repeats = tuple(orbit[j] for j, b in enumerate(f.labels) if b == a and j != k)
+            seen[a].append((f.atom, f.exponent, orbit[k], tuple(sorted(repeats)), tuple(signature)))
 
     def _twins(self, a: int, b: int) -> bool:
         if self.dims[a] != self.dims[b] or a in self.free or b in self.free:
@@ -102,7 +102,7 @@ class Labelling:
         return here == there
 
     def _arranged(self, f: Factor, names: Mapping[int, int]) -> tuple[Key, int]:
-        """A factor under other names, its axes in the least of the orders that its symmetries allow."""
+        """A factor with its labels renamed, its axes in the least order that its symmetries allow."""
         labels = [names.get(a, a) for a in f.labels]
         arranged, sign = arranged_labels(labels, f.exponent, self.symmetries[f.atom])
         return (f.atom, f.exponent, arranged), sign
@@ -121,12 +121,12 @@ class Labelling:
 def arranged_labels(
     labels: Sequence[int], exponent: Fraction, symmetries: Sequence[Symmetry]
 ) -> tuple[tuple[int, ...], int]:
-    """The least order of a factor's labels that its symmetries allow, and the sign that this gives the factor.
+    """The least order of a factor's labels that its symmetries allow, and the resulting sign of the factor.
 
-    Under a fractional power a change of sign is no symmetry, under an even one it is none that shows.
+    A change of sign is no symmetry under a fractional power, and has no effect under an even one.
     """
-    whole = exponent.denominator == 1
-    choices = [(tuple(labels[k] for k in axes), sign) for axes, sign in symmetries if whole or sign == 1]
+    integral = exponent.denominator == 1
+    choices = [(tuple(labels[k] for k in axes), sign) for axes, sign in symmetries if integral or sign == 1]
     arranged, sign = min(choices, key=lambda c: (c[0], -c[1]))
     return arranged, sign if exponent.numerator % 2 else 1
 
@@ -136,7 +136,7 @@ def _ranked(colours: Mapping[int, Any]) -> dict[int, int]:
     return {a: ranks[c] for a, c in colours.items()}
 
 
-def _first_shared(colours: Mapping[int, int]) -> list[int]:
+def _first_ambiguous_cell(colours: Mapping[int, int]) -> list[int]:
     cells: dict[int, list[int]] = {}
     for a, c in sorted(colours.items()):
         cells.setdefault(c, []).append(a)

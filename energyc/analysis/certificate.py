@@ -1,8 +1,8 @@
-"""A proof written down: the bilinear form u . J w term by term, and for each term its mirror image among them.
+"""Certificates of a symmetric Jacobian: the bilinear form u . J w as a list of terms, each paired with its mirror.
 
-Its claim is that F has a symmetric Jacobian. It consists of an expansion (u . J w is the sum of the terms, with the
-symmetries of the atoms in them) and of a pairing: exchanging u and w turns term k, its labels renamed, into term
-``mirror``. The pairing is checked symbol by symbol, the expansion and the symmetries by numbers.
+A certificate consists of an expansion (u . J w is the sum of the terms, whose atoms have the symmetries listed) and a
+pairing: exchanging u and w turns term k, its labels renamed, into term ``mirror``. The pairing is checked
+symbolically, the expansion and the symmetries numerically.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from fractions import Fraction
 from energyc.analysis.problem import ForceField
 from energyc.ir import Coefficient, Input, Node
 
-#: A permutation of an atom's axes and the sign that it gives the atom.
+#: A permutation of an atom's axes, and the sign by which it multiplies the atom.
 Symmetry = tuple[tuple[int, ...], int]
 
 
 @dataclass(frozen=True)
 class AtomEntry:
-    """``node / scale`` with its axes in ``order``; each symmetry is a permutation of those and a sign."""
+    """``node / scale`` with its axes in ``order``; each symmetry is a permutation of those axes and a sign."""
 
     node: Node
     order: tuple[int, ...]
@@ -29,7 +29,7 @@ class AtomEntry:
 
 @dataclass(frozen=True)
 class FactorEntry:
-    """An atom at labels, to a power."""
+    """An atom with labels for its axes, raised to a power."""
 
     atom: int
     labels: tuple[int, ...]
@@ -40,7 +40,7 @@ class FactorEntry:
 class TermEntry:
     """``coefficient * product``, summed over all labels; ``dims`` gives each label's dim.
 
-    ``mirror`` is the term that it becomes when u and w change places, ``renaming`` what its labels are called there.
+    Exchanging u and w turns it into the term with index ``mirror``; ``renaming`` maps its labels to those of that term.
     """
 
     coefficient: Coefficient
@@ -52,10 +52,10 @@ class TermEntry:
 
 @dataclass(frozen=True)
 class Certificate:
-    """A symmetric Jacobian, provable again. ``left`` and ``right`` are the atoms of u and w for each state.
+    """A proof that a Jacobian is symmetric. ``left`` and ``right`` are the atoms of u and w for each state.
 
-    With ``impulses`` the terms hold the slopes of jumps too, as of a distribution; off the jumps these are zero. It
-    speaks of all sizes of the dims but those ``pinned`` to one.
+    With ``impulses`` the terms include the distributional derivatives of jumps, which are zero off the jumps. The
+    proof holds for all sizes of the dims except those in ``pinned``.
     """
 
     field: ForceField

@@ -1,9 +1,9 @@
-"""Checks a certificate without the prover: the pairing symbol by symbol, everything else by numbers of many digits.
+"""Checks a certificate independently of the prover: the pairing symbolically, the rest in multiprecision arithmetic.
 
-It shares with what made the certificate the graph and what its nodes mean, and nothing else: J is taken by differences
-of the force, points are its own. They are of several scales and on both sides of every kink, and at each of them the
-terms must add up to ``u . J w``, that must be ``w . J u``, and every symmetry that was used must hold, to 30
-digits. What it finds wrong is a bug of the compiler, never of a spec.
+The checker and the prover share the graph and the meaning of its nodes, nothing else: here J comes from differences of
+the force, at points drawn for the purpose, of several scales and on both sides of every kink. At each point the terms
+must add up to ``u . J w``, which must equal ``w . J u``, and every symmetry of an atom must hold, to 30 digits. A
+failed check is a bug of the compiler, never of a spec.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from energyc.analysis.certificate import AtomEntry, Certificate, FactorEntry, TermEntry
+from energyc.analysis.certificate import Certificate, TermEntry
 from energyc.analysis.exact import Evaluation, aligned
 from energyc.analysis.multiprecision import DIGITS, Multiprecision, Number, digits, number
+from energyc.analysis.pairing import check_pairing, require
 from energyc.analysis.problem import ForceField
 from energyc.analysis.sizes import Sizes, small_sizes, work
 from energyc.ir import Input, Map, Node, walk
@@ -29,104 +30,44 @@ Array = NDArray[Any]
 Point = Mapping[Input, Array]
 Ways = Mapping[Input, Array]
 Labelled = tuple[Array, tuple[int, ...]]
-#: How far apart numbers that should be equal may be, in share of what they are made of; and the step of differences.
+#: The relative tolerance for numbers that should be equal, and the step of the difference quotients.
 CLOSE, STEP = Fraction(1, 10**30), Fraction(1, 10**40)
 SIZES = (2, 3, 4)
-#: Multiplications that one evaluation may take; of points at each size the least and the most, and when to stop.
+#: The most multiplications of one evaluation; the fewest and the most points at each size, and the seconds for them.
 COST, LEAST, MOST, SECONDS = 3e4, 2, 8, 0.12
 SCALES = (Fraction(1), Fraction(1, 8), Fraction(8), Fraction(64))
 GRAIN = 1021
 CANDIDATES = 24
 
 
-class CertificateError(Exception):
-    """A proof that does not hold: our bug (exit status 70)."""
-
-
 def check(certificate: Certificate, field: ForceField, generator: np.random.Generator) -> int:
-    """How many points bear out that the certificate is one of ``field``, 0 where none could be evaluated.
+    """The number of sizes at which the certificate was confirmed for ``field``, 0 if no point could be evaluated.
 
     Raises CertificateError.
     """
-    _require(certificate.field.states == field.states, "it is of other states")
-    _require(certificate.field.roots == field.roots, "it is of another force")
+    require(certificate.field.states == field.states, "it is of other states")
+    require(certificate.field.roots == field.roots, "it is of another force")
     check_pairing(certificate)
-    return sum(_check_size(certificate, field, sizes, generator) for sizes in _three_sizes(field, certificate.pinned))
-
-
-# ---------------------------------------------------------------- the pairing
-
-
-def check_pairing(certificate: Certificate) -> None:
-    """Every term becomes, u and w exchanged and its labels renamed, exactly its mirror. Raises CertificateError."""
-    exchange = dict(zip(certificate.left, certificate.right, strict=True))
-    exchange.update({b: a for a, b in exchange.items()})
-    inputs = [certificate.atoms[k].node for k in (*certificate.left, *certificate.right)]
-    _require(inputs == [*certificate.u, *certificate.w], "u and w are not the atoms that are exchanged")
-    mirrors = [term.mirror for term in certificate.terms]
-    _require(sorted(mirrors) == list(range(len(mirrors))), "the terms are not paired one to one")
-    for term in certificate.terms:
-        _check_mirror(certificate, term, certificate.terms[term.mirror], exchange)
-
-
-def _check_mirror(certificate: Certificate, term: TermEntry, mirror: TermEntry, exchange: Mapping[int, int]) -> None:
-    renaming = dict(term.renaming)
-    _require(len(set(renaming.values())) == len(renaming), "two labels become one")
-    dims = {renaming[a]: dim for a, dim in term.dims}
-    _require(dims == dict(mirror.dims), "a label changes its dim")
-    turned = [
-        FactorEntry(exchange.get(f.atom, f.atom), tuple(renaming[a] for a in f.labels), f.exponent)
-        for f in term.factors
-    ]
-    here, sign = _arranged(certificate.atoms, turned)
-    there, other_sign = _arranged(certificate.atoms, mirror.factors)
-    _require(here == there, "a term is not the mirror image of its mate")
-    _require(
-        term.coefficient.scaled(sign) == mirror.coefficient.scaled(other_sign),
-        "two mirrored terms differ in their coefficients",
-    )
-
-
-def _arranged(atoms: Sequence[AtomEntry], factors: Sequence[FactorEntry]) -> tuple[list[tuple[Any, ...]], int]:
-    """Factors in a fixed order, the axes of each in the least order that its symmetries allow; and the sign of that."""
-    found, sign = [], 1
-    for f in factors:
-        labels, s = _least(f, atoms[f.atom].symmetries)
-        found.append((f.atom, f.exponent, labels))
-        sign *= s
-    return sorted(found), sign
-
-
-def _least(f: FactorEntry, symmetries: Sequence[tuple[tuple[int, ...], int]]) -> tuple[tuple[int, ...], int]:
-    integral, odd = f.exponent.denominator == 1, f.exponent.numerator % 2 == 1
-    usable = [(axes, sign) for axes, sign in symmetries if integral or sign == 1]
-    turned = [(tuple(f.labels[k] for k in axes), -sign) for axes, sign in usable]
-    labels, negative = min([(f.labels, -1), *turned])
-    return labels, -negative if odd else 1
-
-
-def _require(holds: bool, otherwise: str) -> None:
-    if not holds:
-        raise CertificateError(f"a proof of symmetry does not hold: {otherwise}")
+    return sum(_check_size(certificate, field, sizes, generator) for sizes in _test_sizes(field, certificate.pinned))
 
 
 # ---------------------------------------------------------------- the points
 
 
-def _three_sizes(field: ForceField, pinned: Sizes) -> list[dict[str, int]]:
-    """Three different sizes, or as many as there are small enough to evaluate, all with those ``pinned``."""
-    found: list[dict[str, int]] = []
+def _test_sizes(field: ForceField, pinned: Sizes) -> list[dict[str, int]]:
+    """Up to three different assignments of sizes, small enough to evaluate, all with the ``pinned`` ones."""
+    assignments: list[dict[str, int]] = []
     for smallest in SIZES:
         sizes = {**small_sizes(field.roots, field.sizes, smallest), **dict(pinned)}
-        if sizes not in found and (not found or work(field.roots, sizes) <= COST):
-            found.append(sizes)
-    return found
+        if sizes not in assignments and (not assignments or work(field.roots, sizes) <= COST):
+            assignments.append(sizes)
+    return assignments
 
 
 def _check_size(
     certificate: Certificate, field: ForceField, sizes: Mapping[str, int], generator: np.random.Generator
 ) -> int:
-    """1 where points at these sizes bear the certificate out, 0 where none is finite. Raises CertificateError."""
+    """1 if points at these sizes confirm the certificate, 0 if none is finite. Raises CertificateError."""
     started, checked = time.process_time(), 0
     for point in _points(field, sizes, generator):
         try:
@@ -140,7 +81,7 @@ def _check_size(
 
 
 def _points(field: ForceField, sizes: Mapping[str, int], generator: np.random.Generator) -> Iterator[Point]:
-    """Points of every scale: first those at which a function with a kink has a sign that it had not before."""
+    """Points of every scale, first those at which the argument of a kinked function takes a new sign."""
     candidates = [_draw(field, sizes, generator, SCALES[k % len(SCALES)]) for k in range(CANDIDATES)]
     kinked = [n.argument for n in walk(field.roots) if isinstance(n, Map) and n.function.name in _KINKED]
     seen: set[tuple[Node, bool]] = set()
@@ -167,7 +108,7 @@ def _signs(field: ForceField, sizes: Mapping[str, int], point: Point, nodes: Seq
 
 
 def _draw(field: ForceField, sizes: Mapping[str, int], generator: np.random.Generator, scale: Fraction) -> Point:
-    """Fractions for every input, those of states up to ``scale``; within their ranges where they have any."""
+    """Fractions for every input, up to ``scale`` for states, and inside the ranges of inputs that have one."""
     point: dict[Input, Array] = {}
     for node in field.inputs:
         shape = tuple(sizes[dim] for dim in node.dims)
@@ -178,15 +119,17 @@ def _draw(field: ForceField, sizes: Mapping[str, int], generator: np.random.Gene
         else:
             low, high = _interval(field.ranges.get(node, (None, None)), scale if node in field.states else Fraction(1))
             steps = generator.integers(0, GRAIN, shape)
-            point[node] = np.vectorize(lambda k, a=low, b=high: a + (b - a) * _share(int(k)), otypes=[object])(steps)
+            point[node] = np.vectorize(
+                lambda k, a=low, b=high: a + (b - a) * _fraction_of_interval(int(k)), otypes=[object]
+            )(steps)
     for node, axes in field.symmetric.items():
         if node in point:
             point[node] = _mean_over_turns(point[node], axes)
     return point
 
 
-def _share(step: int) -> Fraction:
-    """One of ``GRAIN`` shares of an interval, none of them a place where kinks and poles are written."""
+def _fraction_of_interval(step: int) -> Fraction:
+    """One of ``GRAIN`` fractions of an interval, chosen to miss the usual places of kinks and poles."""
     return (step + Fraction(1, 3)) / GRAIN
 
 
@@ -209,7 +152,7 @@ def _mean_over_turns(value: Array, axes: tuple[int, ...]) -> Array:
 
 @dataclass(frozen=True)
 class _Values:
-    """Nodes' values at a point, with all digits; ``step`` is that of differences."""
+    """The values of nodes at a point in multiprecision; ``step`` is the step of difference quotients."""
 
     field: ForceField
     sizes: Mapping[str, int]
@@ -225,7 +168,7 @@ class _Values:
         return self.all([node])[0]
 
     def all(self, nodes: Sequence[Node]) -> list[Array]:
-        """Each node's value; raises ArithmeticError where one has none."""
+        """The value of each node. Raises ArithmeticError if one is undefined."""
         evaluation = Evaluation(self.field.graph, self.arithmetic, self.sizes, dict(self.point))
         return [np.asarray(evaluation(node), dtype=object) for node in nodes]
 
@@ -239,21 +182,21 @@ class _Values:
 
 
 def _check_point(certificate: Certificate, values: _Values) -> None:
-    """Raises CertificateError, or ArithmeticError where the force has no value here.
+    """Check the numbers at a point. Raises CertificateError, or ArithmeticError if the force is undefined there.
 
-    What is apart because numbers cancelled comes closer with more digits; what stays apart is wrong.
+    A gap due to cancellation shrinks with more digits; one that does not shrink is an error.
     """
-    apart = dict(_gaps(certificate, values))
-    if not apart:
+    gaps = dict(_gaps(certificate, values))
+    if not gaps:
         return
     with digits(3 * DIGITS):
-        again = dict(_gaps(certificate, replace(values, step=values.step**3)))
-    for what, gap in apart.items():
-        _require(not again.get(what, 0) >= gap / 2, what)
+        refined = dict(_gaps(certificate, replace(values, step=values.step**3)))
+    for claim, gap in gaps.items():
+        require(not refined.get(claim, 0) >= gap / 2, claim)
 
 
 def _gaps(certificate: Certificate, values: _Values) -> Iterator[tuple[str, Number]]:
-    """What is claimed and does not hold as far as these numbers go, and by how much."""
+    """Each claim that fails in this arithmetic, with its gap."""
     u, w = _directions(values)
     parts, mirrored = _bilinear_parts(values, u, w), _bilinear_parts(values, w, u)
     gap = abs(sum(parts, number(0)) - sum(mirrored, number(0)))
@@ -265,24 +208,26 @@ def _gaps(certificate: Certificate, values: _Values) -> Iterator[tuple[str, Numb
 def _directions(values: _Values) -> tuple[Ways, Ways]:
     """Two directions of the states, u and w."""
     generator = np.random.default_rng(0)
-    one, other = ({state: _direction(values, state, generator) for state in values.field.states} for _ in range(2))
-    return one, other
+    u, w = ({state: _direction(values, state, generator) for state in values.field.states} for _ in range(2))
+    return u, w
 
 
 def _bilinear_parts(values: _Values, u: Ways, w: Ways) -> list[Number]:
-    """The products that add up to ``u . J w``."""
-    return [a * b for way, change in zip(u.values(), values.change(w), strict=True) for a, b in _pairs(way, change)]
+    """The products whose sum is ``u . J w``."""
+    return [
+        a * b for way, change in zip(u.values(), values.change(w), strict=True) for a, b in _entry_pairs(way, change)
+    ]
 
 
 def _gaps_of_terms(
     certificate: Certificate, values: _Values, ways: tuple[Ways, Ways], exact: Number
 ) -> Iterator[tuple[str, Number]]:
-    """The symmetries that do not hold, and the sum of the terms where that is not ``u . J w``."""
+    """The symmetries that fail, and the sum of the terms if it is not ``u . J w``, with their gaps."""
     directions = dict(zip((*certificate.u, *certificate.w), (*ways[0].values(), *ways[1].values()), strict=True))
-    atoms = _atoms(certificate, replace(values, field=certificate.field, point={**values.point, **directions}))
+    atoms = _atom_values(certificate, replace(values, field=certificate.field, point={**values.point, **directions}))
     yield from _broken_symmetries(certificate, atoms)
     coefficients = (values.arithmetic.coefficient(term.coefficient)[()] for term in certificate.terms)
-    parts = [c * _value(term, atoms) for c, term in zip(coefficients, certificate.terms, strict=True)]
+    parts = [c * _term_value(term, atoms) for c, term in zip(coefficients, certificate.terms, strict=True)]
     gap = abs(sum(parts, number(0)) - exact)
     if gap > number(CLOSE) * sum(map(abs, parts), abs(exact)):
         yield "the terms do not add up to u . J w", gap
@@ -291,15 +236,15 @@ def _gaps_of_terms(
 def _direction(values: _Values, state: Input, generator: np.random.Generator) -> Array:
     shape = tuple(values.sizes[dim] for dim in state.dims)
     steps = generator.integers(-GRAIN, GRAIN, shape)
-    return np.vectorize(lambda k: number(_share(int(k))), otypes=[object])(steps)
+    return np.vectorize(lambda k: number(_fraction_of_interval(int(k))), otypes=[object])(steps)
 
 
-def _pairs(a: Array, b: Array) -> Iterator[tuple[Any, Any]]:
+def _entry_pairs(a: Array, b: Array) -> Iterator[tuple[Any, Any]]:
     return zip(np.ravel(a), np.ravel(np.broadcast_to(b, a.shape)), strict=True)
 
 
-def _atoms(certificate: Certificate, values: _Values) -> dict[int, Array]:
-    """The atoms that some term holds."""
+def _atom_values(certificate: Certificate, values: _Values) -> dict[int, Array]:
+    """The values of the atoms that occur in the terms."""
     used = sorted({f.atom for term in certificate.terms for f in term.factors})
     entries = [certificate.atoms[k] for k in used]
     arrays = values.all([atom.node for atom in entries])
@@ -317,27 +262,27 @@ def _broken_symmetries(certificate: Certificate, atoms: Mapping[int, Array]) -> 
                 yield f"{certificate.atoms[k].node!r} has not the symmetry {axes}", gap
 
 
-def _value(term: TermEntry, atoms: Mapping[int, Array]) -> Number:
-    """The product of the factors, summed over all labels: one label at a time, that with the smallest product first."""
+def _term_value(term: TermEntry, atoms: Mapping[int, Array]) -> Number:
+    """The product of the factors summed over all labels, one at a time, the label with the smallest product first."""
     factors = [_diagonal(_power(atoms[f.atom], f.exponent), f.labels) for f in term.factors]
-    left = {label for _, labels in factors for label in labels}
-    while left:
-        label = min(left, key=lambda a: (len({b for _, labels in factors if a in labels for b in labels}), a))
+    remaining = {label for _, labels in factors for label in labels}
+    while remaining:
+        label = min(remaining, key=lambda a: (len({b for _, labels in factors if a in labels for b in labels}), a))
         here = [factor for factor in factors if label in factor[1]]
-        factors = [factor for factor in factors if label not in factor[1]] + [_summed(here, label)]
-        left.remove(label)
+        factors = [factor for factor in factors if label not in factor[1]] + [_contract(here, label)]
+        remaining.remove(label)
     return math.prod((array[()] for array, _ in factors), start=number(1))
 
 
 def _diagonal(array: Array, labels: Sequence[int]) -> Labelled:
-    """An array with each of its labels once."""
+    """The diagonal of an array over repeated labels, with each label once."""
     distinct = sorted(set(labels))
     places = [distinct.index(a) for a in labels]
     return aligned(array, places, len(distinct)), tuple(distinct)
 
 
-def _summed(factors: Sequence[Labelled], label: int) -> Labelled:
-    """The product of arrays, summed over a label."""
+def _contract(factors: Sequence[Labelled], label: int) -> Labelled:
+    """The product of arrays summed over one label."""
     labels = sorted({a for _, own in factors for a in own})
     product = np.asarray(number(1), dtype=object)
     for array, own in factors:
@@ -346,7 +291,7 @@ def _summed(factors: Sequence[Labelled], label: int) -> Labelled:
 
 
 def _power(array: Array, exponent: Fraction) -> Array:
-    """Poles are taken as 0: where they count, u . J w has no value either."""
+    """An array to a power, with 0 at poles: where a pole matters, u . J w is undefined too."""
     if exponent == 1:
         return array
     return np.asarray(np.vectorize(lambda x: _power_of(x, exponent), otypes=[object])(array), dtype=object)

@@ -1,4 +1,4 @@
-"""The classification of a network as a report shows it: words, numbers and formulas, no nodes."""
+"""The classification of a network as a report shows it: words, numbers and formulas, without nodes."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any
 class TermReport:
     """One term: its class and the evidence for it.
 
-    ``potential``, the ``functions`` that it needs defined, and ``ties`` are in the spec's notation; ``witness`` has the
-    keys of ``check --format json``.
+    ``potential``, the definitions of the ``functions`` in it, and ``ties`` are in the spec's notation; ``witness`` has
+    the keys of ``check --format json``.
     """
 
     name: str
@@ -30,14 +30,14 @@ class TermReport:
     def to_json(self) -> dict[str, Any]:
         """The entry of ``terms``."""
         ties = {} if self.verdict == "conservative" else {"ties": list(self.ties)}
-        return {"name": self.name, "kind": self.kind, **_judged(self), **ties}
+        return {"name": self.name, "kind": self.kind, **_verdict_json(self), **ties}
 
 
 @dataclass(frozen=True)
 class SumReport:
-    """The sum of some terms, none of them proved alone: its class and the evidence, as of a term.
+    """The sum of terms that are not proved individually: its class and the evidence, as for a term.
 
-    ``parts`` are sums of some of them that are proved, ``deciding`` the terms on which the class rests.
+    ``parts`` are proved sums of subsets of them, ``deciding`` the terms that determine the class.
     """
 
     terms: tuple[str, ...]
@@ -54,7 +54,7 @@ class SumReport:
 
     def to_json(self) -> dict[str, Any]:
         """The object ``together``, and an entry of its ``parts``."""
-        entry = {"terms": list(self.terms), **_judged(self)}
+        entry = {"terms": list(self.terms), **_verdict_json(self)}
         if self.parts:
             entry["parts"] = [part.to_json() for part in self.parts]
         if self.deciding:
@@ -62,18 +62,18 @@ class SumReport:
         return entry
 
 
-def _judged(report: TermReport | SumReport) -> dict[str, Any]:
-    """Class and evidence, and what there is of the rest."""
-    found: dict[str, Any] = {"potential": report.potential, "functions": list(report.functions)}
-    found |= {"witness": report.witness and dict(report.witness), "tried": list(report.tried)}
-    found |= {"on_set": report.on_set, "sizes": dict(report.sizes)}
-    there = {key: value for key, value in found.items() if value}
-    return {"class": report.verdict, "evidence": report.evidence, **there}
+def _verdict_json(report: TermReport | SumReport) -> dict[str, Any]:
+    """The class, the evidence, and the remaining fields that are not empty."""
+    optional: dict[str, Any] = {"potential": report.potential, "functions": list(report.functions)}
+    optional |= {"witness": report.witness and dict(report.witness), "tried": list(report.tried)}
+    optional |= {"on_set": report.on_set, "sizes": dict(report.sizes)}
+    present = {key: value for key, value in optional.items() if value}
+    return {"class": report.verdict, "evidence": report.evidence, **present}
 
 
 @dataclass(frozen=True)
 class RuleReport:
-    """What a rule is on this network."""
+    """The verdict on a learning rule for this network."""
 
     verdict: str
     why: str | None = None
@@ -87,9 +87,9 @@ class RuleReport:
 
 @dataclass(frozen=True)
 class Classes:
-    """The whole: its class, its terms, its rules; ``unproved`` names the terms whose Jacobian makes up J_nc.
+    """A network's class, its terms and its rules; ``unproved`` names the terms whose Jacobian makes up J_nc.
 
-    ``together`` is the sum of the terms that are not proved alone, None where there are not two of them.
+    ``together`` is the sum of the terms that are not proved individually, None if there are fewer than two.
     """
 
     verdict: str

@@ -1,4 +1,4 @@
-"""Every term of a network alone, and together those that are not proved to be gradients."""
+"""Classifies each term of a network, and the sum of the terms that are not proved to be gradients."""
 
 from __future__ import annotations
 
@@ -25,15 +25,16 @@ TOTAL_SECONDS = 6.0
 
 @dataclass(frozen=True)
 class Classification:
-    """The verdict on each term, and on the sum of those that are not proved alone (``together``; None: there are none).
+    """The verdict on each term, and on the sum of those not proved individually (``together``, None if there are none).
 
-    ``kind`` is the network's: conservative where all terms are proved, or where the rest add up to a gradient though
-    none of them is one. ``unproved`` are the terms whose Jacobian makes up J_nc: none of a conservative network, else
-    all that are not proved alone, whatever some of them are together. ``forces`` holds each term's force on each
-    state it moves, energies' too. ``detached`` names terms that cut a state out of training.
+    ``kind`` is the class of the network: conservative if every term is proved, or if the remaining terms add up to a
+    gradient though none of them is one. ``unproved`` are the terms whose Jacobian makes up J_nc: empty for a
+    conservative network, otherwise all terms not proved individually, even if some of them form a gradient together.
+    ``forces`` holds each term's force on each state it moves, energies included. ``detached`` names terms that cut a
+    state out of training.
 
-    Nodes made here, in ``forces``, potentials and certificates, are of a fork of the network's graph, so none of that
-    graph is to be made of them; the text of :mod:`energyc.ir.text` takes them to another.
+    The nodes in ``forces``, potentials and certificates belong to a fork of the network's graph, so never build nodes
+    of that graph from them; the text format of :mod:`energyc.ir.text` moves them to another graph.
     """
 
     kind: Kind
@@ -44,14 +45,14 @@ class Classification:
     detached: tuple[str, ...] = ()
 
     @property
-    def whole(self) -> Verdict | None:
-        """The verdict on the sum of the terms that are not proved alone."""
+    def sum_verdict(self) -> Verdict | None:
+        """The verdict on the sum of the terms that are not proved individually."""
         return self.together.verdict if self.together else None
 
 
 @dataclass
 class _Clock:
-    """What is left of the time for all terms together."""
+    """The CPU time shared by all terms."""
 
     seconds: float
     started: float = field(default_factory=time.process_time)
@@ -61,16 +62,16 @@ class _Clock:
 
 
 def classify(network: Network) -> Classification:
-    """Classes of all terms; deterministic but for proofs that run out of time. Raises CertificateError: our bug."""
+    """Classify all terms; deterministic unless a proof runs out of time. Raises CertificateError, a compiler bug."""
     base = field_from(network)
     clock, surfaces = _Clock(TOTAL_SECONDS), surfaces_of(network)
     terms: dict[str, Verdict] = {}
     forces: dict[str, Mapping[Input, Node]] = {}
     for name, term in network.terms.items():
         forces[name] = force_of(network, term, base)
-        terms[name] = _term(term, base.with_force(forces[name]), surfaces, clock)
+        terms[name] = _decide_term(term, base.with_force(forces[name]), surfaces, clock)
     unproved = tuple(name for name, verdict in terms.items() if verdict.kind != "conservative")
-    detached = tuple(name for name, term in network.terms.items() if _stops(term.node, base, "detach"))
+    detached = tuple(name for name, term in network.terms.items() if _stops_a_state(term.node, base, "detach"))
     together = judge_together(Sums(base, surfaces, forces, terms, clock.share), unproved)
     if together is None or together.verdict.kind == "conservative":
         return Classification("conservative", terms, (), together, forces, detached)
@@ -78,7 +79,7 @@ def classify(network: Network) -> Classification:
 
 
 def field_from(network: Network) -> ForceField:
-    """The network's states and sizes, without a force yet, over a fork of its graph."""
+    """The network's states and sizes without any force, over a fork of its graph."""
     states = tuple(state.node for state in network.states.values())
     return ForceField(
         fork(network.graph),
@@ -93,17 +94,17 @@ def field_from(network: Network) -> ForceField:
 
 
 def surfaces_of(network: Network) -> dict[Input, Surface]:
-    """The simplexes and spheres that states are kept on."""
-    found = {}
+    """The simplexes and spheres to which states are constrained."""
+    surfaces = {}
     for state in network.states.values():
         kind = state.constraint.kind if state.constraint else None
         if state.constraint is not None and (kind == "simplex" or kind == "sphere"):
-            found[state.node] = Surface(kind, state.constraint.axes)
-    return found
+            surfaces[state.node] = Surface(kind, state.constraint.axes)
+    return surfaces
 
 
 def ranges_of(network: Network) -> dict[Input, Bounds]:
-    """The bounds of params and states that have some; those of a simplex are of each entry."""
+    """The bounds of params and states that have any; for a simplex, the bounds of each entry."""
     ranges: dict[Input, Bounds] = {
         p.node: (p.low, p.high) for p in network.params.values() if p.low is not None or p.high is not None
     }
@@ -120,21 +121,21 @@ def ranges_of(network: Network) -> dict[Input, Bounds]:
 
 
 def force_of(network: Network, term: Term, base: ForceField) -> dict[Input, Node]:
-    """What a term does to each state: a force itself, or minus the slope of an energy, what it froze held constant."""
+    """The force of a term on each state; for an energy, minus its gradient with frozen parts held constant."""
     if term.kind == "force":
         return {network.states[str(term.state)].node: term.node}
     slopes = gradient(base.graph, term.node, base.states, frozen=False, strict=False)
     return {state: base.graph.scale(-1, slope) for state, slope in slopes.items() if isinstance(state, Input)}
 
 
-def _stops(root: Node, base: ForceField, mode: str | None = None) -> bool:
-    """Whether something frozen or detached below a node depends on a state."""
+def _stops_a_state(root: Node, base: ForceField, mode: str | None = None) -> bool:
+    """Whether a node contains a frozen or detached subexpression that depends on a state."""
     moving = depends([n.argument for n in walk([root]) if isinstance(n, Stop)], set(base.states))
     return any(isinstance(n, Stop) and n.argument in moving and mode in (None, n.mode) for n in walk([root]))
 
 
-def _term(term: Term, part: ForceField, surfaces: Surfaces, clock: _Clock) -> Verdict:
-    energy = term.node if term.kind == "energy" and not _stops(term.node, part) else None
+def _decide_term(term: Term, part: ForceField, surfaces: Surfaces, clock: _Clock) -> Verdict:
+    energy = term.node if term.kind == "energy" and not _stops_a_state(term.node, part) else None
     if energy is not None and is_gradient_by_construction(energy, part):
         return Verdict("conservative", "gradient", potential=energy)
     if energy is not None:

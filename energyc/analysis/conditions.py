@@ -1,4 +1,4 @@
-"""Index conditions in a normal form in which equal ones are mostly equal: linear forms against zero."""
+"""A normal form for index conditions, as linear forms compared with zero; most equivalent conditions share it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from energyc.ir import IndexExpr, Input
 Key = tuple[Any, ...]
 TRUE: Key = ("true",)
 FALSE: Key = ("false",)
-#: An integer plus whole multiples of atoms (axes, sizes, reads).
+#: An integer plus integer multiples of atoms (axes, sizes, reads).
 Linear = tuple[int, tuple[tuple[Key, int], ...]]
 
 
 def condition_key(expr: IndexExpr, names: Sequence[int]) -> Key:
-    """A truth value's normal form, with axis k called ``names[k]``; ``TRUE`` or ``FALSE`` where it is constant."""
+    """The normal form of a condition, with axis k named ``names[k]``; ``TRUE`` or ``FALSE`` if it is constant."""
     match expr.op:
         case "true":
             return TRUE
@@ -35,16 +35,16 @@ def condition_key(expr: IndexExpr, names: Sequence[int]) -> Key:
         case "!=":
             return negated(_equality(_minus(left, right)))
         case "<=":
-            return _below(_minus(left, right))
+            return _at_most_zero(_minus(left, right))
         case "<":
-            return _below(_plus(_minus(left, right), (1, ())))
+            return _at_most_zero(_plus(_minus(left, right), (1, ())))
         case ">=":
-            return _below(_minus(right, left))
-    return _below(_plus(_minus(right, left), (1, ())))
+            return _at_most_zero(_minus(right, left))
+    return _at_most_zero(_plus(_minus(right, left), (1, ())))
 
 
 def negated(key: Key) -> Key:
-    """The normal form of the opposite."""
+    """The normal form of the negation."""
     match key:
         case ("true",):
             return FALSE
@@ -53,7 +53,7 @@ def negated(key: Key) -> Key:
         case ("not", inner):
             return inner
         case ("<=", form):
-            return _below(_plus(_times(form, -1), (1, ())))
+            return _at_most_zero(_plus(_times(form, -1), (1, ())))
         case ("and" | "or" as op, *parts):
             return _all_or_any("or" if op == "and" else "and", [negated(p) for p in parts])
     return ("not", key)
@@ -62,12 +62,12 @@ def negated(key: Key) -> Key:
 def _all_or_any(op: str, parts: Sequence[Key]) -> Key:
     unit, zero = (TRUE, FALSE) if op == "and" else (FALSE, TRUE)
     flat = [p for part in parts for p in (part[1:] if part[0] == op else (part,))]
-    kept = sorted({p for p in flat if p != unit}, key=repr)
-    if zero in kept:
+    operands = sorted({p for p in flat if p != unit}, key=repr)
+    if zero in operands:
         return zero
-    if not kept:
+    if not operands:
         return unit
-    return kept[0] if len(kept) == 1 else (op, *kept)
+    return operands[0] if len(operands) == 1 else (op, *operands)
 
 
 def _equality(form: Linear) -> Key:
@@ -82,7 +82,7 @@ def _equality(form: Linear) -> Key:
     return ("==", _divided(form, sign * divisor))
 
 
-def _below(form: Linear) -> Key:
+def _at_most_zero(form: Linear) -> Key:
     constant, terms = form
     if not terms:
         return TRUE if constant <= 0 else FALSE
@@ -94,7 +94,7 @@ def _divided(form: Linear, divisor: int) -> Linear:
 
 
 def linear(expr: IndexExpr, names: Sequence[int]) -> Linear:
-    """An integer expression as a linear form; what is not linear is an atom of it."""
+    """An integer expression as a linear form, whose atoms are its nonlinear parts."""
     match expr.op:
         case "axis":
             return _atom(("axis", names[expr.args[0]]))  # type: ignore[index]

@@ -1,4 +1,4 @@
-"""Whether an energy jumps where a function in it has a kink, a jump or a pole: looked at across the zeros, closely."""
+"""Detects jumps of an energy at the kinks, jumps and poles of its functions, by comparing values across the zeros."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import numpy as np
 from energyc.analysis.domain import jumps
 from energyc.analysis.problem import ForceField
 from energyc.analysis.sampling import Array, draw
-from energyc.analysis.singular import Singularity, Surroundings, crossings, singularities
+from energyc.analysis.singular import Singularity, crossings, singularities
 from energyc.analysis.sizes import WORK, small_sizes, work
+from energyc.analysis.surroundings import Surroundings
 from energyc.ir import Node
 
-#: How far from a zero the energy is compared on both sides, in shares of where the zero is.
+#: Distances from a zero at which the two sides are compared, relative to the norm of the zero.
 NEAR, NEARER = 2.0**-12, 2.0**-20
 #: A difference below this share of the energy is rounding.
 LEAST = 1e-8
@@ -19,24 +20,24 @@ LINES = 48
 
 
 def discontinuities(field: ForceField, energy: Node, generator: np.random.Generator) -> list[str]:
-    """Where an energy was seen to jump, or may; empty where it is continuous as far as it was looked at."""
-    found = singularities(field.graph, [energy], field.states)
+    """The places where an energy jumps or may jump; empty if no jump was found."""
+    singular = singularities(field.graph, [energy], field.states)
     sizes = small_sizes([energy, *field.roots], field.sizes)
-    if not found:
+    if not singular:
         return jumps([energy], field.states, besides_steps=True)
     if work([energy], sizes) * LINES * 40 > 10 * WORK:
         return ["the energy is too large to be looked at for jumps"]
     around = Surroundings(field, sizes, draw(field, sizes, generator))
-    seen = [f"the energy jumps at a {one.kind}" for one in found if _jumps_at(around, energy, one, generator)]
-    return [*dict.fromkeys(seen), *jumps([energy], field.states, besides_steps=True)]
+    observed = [f"the energy jumps at a {s.kind}" for s in singular if _jumps_at(around, energy, s, generator)]
+    return [*dict.fromkeys(observed), *jumps([energy], field.states, besides_steps=True)]
 
 
-def _jumps_at(around: Surroundings, energy: Node, one: Singularity, generator: np.random.Generator) -> bool:
+def _jumps_at(around: Surroundings, energy: Node, singularity: Singularity, generator: np.random.Generator) -> bool:
     """Whether the energy has two finite limits somewhere on the zeros of an argument.
 
-    A continuous one closes the gap as the zero is approached; one that is infinite there has no limits.
+    If the energy is continuous the gap closes as the zero is approached; if it is infinite there are no limits.
     """
-    places, directions = crossings(around, one.argument, generator, LINES)
+    places, directions = crossings(around, singularity.argument, generator, LINES)
     if not len(places):
         return False
     lengths = np.maximum(np.linalg.norm(places, axis=1, keepdims=True), 1.0)

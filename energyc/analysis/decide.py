@@ -1,4 +1,4 @@
-"""One force field's verdict: numbers first, a proof where they are symmetric, then what a proof leaves open."""
+"""Decides whether one force field is a gradient: a numerical search, then a proof, then what the proof leaves open."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from energyc.analysis.potential import recover
 from energyc.analysis.problem import ForceField, fork, linearise, transparent
 from energyc.analysis.prover import SECONDS, TERMS, prove
 from energyc.analysis.sampling import draw
-from energyc.analysis.singular import Surroundings, infinite_at
+from energyc.analysis.singular import infinite_at
 from energyc.analysis.sizes import small_sizes
 from energyc.analysis.surfaces import Surfaces, along_the_set, moves_on_a_surface, without_normal_parts
+from energyc.analysis.surroundings import Surroundings
 from energyc.analysis.verdict import Verdict
 from energyc.analysis.witness import find_witness, search_sizes, sizes_count
 from energyc.ir import Node
@@ -31,9 +32,9 @@ ON_SET = "what is normal to the set of the states does no work"
 def decide_on_set(
     field: ForceField, surfaces: Surfaces, generator: np.random.Generator, seconds: float = SECONDS
 ) -> Verdict:
-    """The verdict on a field whose states are kept on surfaces: along the set, where that says more than in all space.
+    """The verdict on a field with states on surfaces: along the set, where that is stronger than in all space.
 
-    Raises CertificateError: our bug.
+    Raises CertificateError, a compiler bug.
     """
     verdict = decide(field, generator, seconds)
     if verdict.kind == "conservative" or not moves_on_a_surface(field, surfaces):
@@ -53,15 +54,15 @@ def decide_on_set(
 def decide(
     field: ForceField, generator: np.random.Generator, seconds: float = SECONDS, energy: Node | None = None
 ) -> Verdict:
-    """Whether a field is minus a gradient. Raises CertificateError where a proof does not bear checking: our bug.
+    """Whether a field is minus a gradient. Raises CertificateError if a proof fails its check, a compiler bug.
 
-    ``energy`` is what the field was derived from as minus the gradient, wherever that is smooth; None: not known.
+    ``energy``, if known, is an energy whose negative gradient is the field wherever it is smooth.
     """
     search = find_witness(field, generator)
     if search.witness:
         return Verdict("not-conservative", "witness", witness=search.witness, tried=(search.outcome,))
     if energy is not None:
-        return _of_energy(field, energy, generator)
+        return _decide_energy(field, energy, generator)
     attempts = prove(field, seconds)
     certificate = attempts[-1].certificate
     tried = (search.outcome, *(a.outcome for a in attempts))
@@ -70,17 +71,17 @@ def decide(
     circulation = _circulation(field, generator)
     if circulation.witness:
         return Verdict("not-conservative", "witness", circulation.witness, certificate, tried=tried)
-    return _unrefuted(field, generator, certificate, (*tried, str(circulation)))
+    return _decide_unrefuted(field, generator, certificate, (*tried, str(circulation)))
 
 
 def _circulation(field: ForceField, generator: np.random.Generator) -> Circulation:
-    """Looks for a loop with work at the sizes that witnesses are sought at, or at the spec's alone if sizes count."""
+    """Search for a loop with nonzero work at the sizes used for witnesses, or only the spec's own if sizes matter."""
     linear = linearise(field)
     sizes = [dict(field.sizes)] if sizes_count(linear) else search_sizes(linear)
     return find_circulation(field, sizes, generator)
 
 
-def _of_energy(field: ForceField, energy: Node, generator: np.random.Generator) -> Verdict:
+def _decide_energy(field: ForceField, energy: Node, generator: np.random.Generator) -> Verdict:
     """The verdict on minus the gradient of an energy that may jump."""
     circulation = _circulation(field, generator)
     if circulation.witness:
@@ -91,10 +92,10 @@ def _of_energy(field: ForceField, energy: Node, generator: np.random.Generator) 
     return Verdict("conservative", "gradient", potential=energy, tried=(str(circulation),))
 
 
-def _unrefuted(
+def _decide_unrefuted(
     field: ForceField, generator: np.random.Generator, certificate: Certificate | None, tried: tuple[str, ...]
 ) -> Verdict:
-    """The verdict on a field that no point and no loop speaks against."""
+    """The verdict on a field that no point and no loop refutes."""
     energy = recover(field, generator)
     if energy is not None:
         return Verdict("conservative", "proof", certificate=certificate, potential=energy, tried=tried)
@@ -107,40 +108,40 @@ def _unrefuted(
 
 
 def doubts_of(field: ForceField, certificate: Certificate, generator: np.random.Generator) -> list[str]:
-    """Why a symmetric Jacobian would not be enough for a gradient; empty where it is."""
+    """The reasons why a symmetric Jacobian may not imply a gradient; empty if it does."""
     if is_elementwise(field):
         return []
     roots = [transparent(field.graph, root) for root in field.roots]
-    found = poles(roots, field.states, Signs(field.values, field.ranges))
-    if found and all(pole.plane for pole in found) and _separate(field, found, generator):
-        found = []
-    return [*_lasting_jumps(field, roots, certificate.impulses), *dict.fromkeys(map(str, found))]
+    undefined = poles(roots, field.states, Signs(field.values, field.ranges))
+    if undefined and all(pole.plane for pole in undefined) and _planes_separate(field, undefined, generator):
+        undefined = []
+    return [*_lasting_jumps(field, roots, certificate.impulses), *dict.fromkeys(map(str, undefined))]
 
 
-def _separate(field: ForceField, found: Sequence[Pole], generator: np.random.Generator) -> bool:
-    """Whether the force is infinite at all of some planes, so that nothing passes from one side to the other."""
+def _planes_separate(field: ForceField, planes: Sequence[Pole], generator: np.random.Generator) -> bool:
+    """Whether the force is infinite on every plane, so that the planes separate the domain."""
     sizes = small_sizes(field.roots, field.sizes)
     around = Surroundings(field, sizes, draw(field, sizes, generator))
-    return all(infinite_at(around, pole.argument, generator) for pole in found)
+    return all(infinite_at(around, pole.argument, generator) for pole in planes)
 
 
 def _lasting_jumps(field: ForceField, roots: Sequence[Node], impulses: bool) -> list[str]:
-    """The jumps that are left once everything is multiplied out: ``relu(u)^2 step(u)`` has none.
+    """The jumps that remain once everything is multiplied out: ``relu(u)^2 step(u)`` has none.
 
-    Those of steps and signs are covered by a proof with ``impulses``.
+    A proof with ``impulses`` covers the jumps of steps and signs.
     """
-    found = jumps(roots, field.states, impulses)
-    if not found:
+    written = jumps(roots, field.states, impulses)
+    if not written:
         return []
-    normaliser = Normaliser(fork(field.graph), Budget(TERMS, SECONDS), whole=False, symmetric=field.symmetric)
+    normaliser = Normaliser(fork(field.graph), Budget(TERMS, SECONDS), keep_sums=False, symmetric=field.symmetric)
     try:
         sums = [normaliser.sum_of(root)[0] for root in roots]
     except (OverBudget, RecursionError):
-        return found
+        return written
     used = {f.atom for terms in sums for term in terms.values() for f in term.monomial.factors}
     return jumps([normaliser.table.atoms[k].node for k in sorted(used)], field.states, impulses)
 
 
 def is_gradient_by_construction(energy: Node, field: ForceField) -> bool:
-    """Whether an energy's derived force is surely its gradient: it has no jump and no pole (what it freezes apart)."""
+    """Whether an energy has no jump and no pole, so that its derived force is its gradient (frozen parts aside)."""
     return not jumps([energy], field.states) and not poles([energy], field.states, Signs(field.values, field.ranges))

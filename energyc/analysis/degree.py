@@ -1,4 +1,4 @@
-"""Forces by their degree: the part that grows as the k-th power of all states together."""
+"""Splits forces into homogeneous parts: the part of degree k scales as the k-th power of all states together."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from energyc.calculus import depends
 from energyc.ir import ONE, Add, Coefficient, Einsum, Graph, Input, Map, Node, Stop, walk
 
 PIECES = 64
-#: What is left of a node without a degree.
+#: The homogeneous parts of a node by degree; the part under None has none.
 Split = Mapping[Fraction | None, Node]
 
 
@@ -24,7 +24,7 @@ class Degrees:
 
     @staticmethod
     def of(graph: Graph, states: Collection[Input], roots: Collection[Node]) -> Degrees:
-        """Splits every node below the roots."""
+        """Split every node below the roots."""
         moving = depends(roots, set(states))
         parts: dict[Node, Split] = {}
         for node in walk(roots):
@@ -32,7 +32,7 @@ class Degrees:
         return Degrees(graph, parts)
 
     def radial(self, field: ForceField) -> tuple[Node, dict[Input, list[Node]]]:
-        """``-sum_k z . F_k / (k + 1)`` and, for each state, the parts without a degree (or of degree -1)."""
+        """``-sum_k z . F_k / (k + 1)`` and, for each state, the remaining parts, without a degree or of degree -1."""
         terms: list[tuple[Coefficient, Node]] = []
         rest: dict[Input, list[Node]] = {state: [] for state in field.states}
         for state, root in zip(field.states, field.roots, strict=True):
@@ -57,14 +57,14 @@ def _split(graph: Graph, node: Node, parts: Mapping[Node, Split]) -> Split:
         case Stop():
             return parts[node.argument]
     degree = _single_degree(parts[node.children[0]]) if node.children else None
-    grows = _grows(node)
-    if degree is not None and (grows is not None or degree == 0):
-        return {degree * (grows or 0): node}
+    growth = _growth(node)
+    if degree is not None and (growth is not None or degree == 0):
+        return {degree * (growth or 0): node}
     return {None: node}
 
 
-def _grows(node: Node) -> Fraction | int | None:
-    """k where a node grows as the k-th power of its argument, None where it does not grow as a power."""
+def _growth(node: Node) -> Fraction | int | None:
+    """The k for which a node scales as the k-th power of its argument, None if there is none."""
     if not isinstance(node, Map):
         return node.facts.degree
     if node.function.slope is not None:
@@ -86,16 +86,16 @@ def _add(graph: Graph, node: Add, parts: Mapping[Node, Split]) -> Split:
 
 
 def _einsum(graph: Graph, node: Einsum, parts: Mapping[Node, Split]) -> Split:
-    """Products of the parts of the operands; with a factor that has no degree there is none."""
+    """The products of the parts of the operands; a product has no degree if one of its factors has none."""
     choices: list[tuple[Fraction | None, list[Node]]] = [(Fraction(0), [])]
     for operand in node.operands:
         split = parts[operand.node]
         if len(choices) * len(split) > PIECES:
             return {None: node}
         choices = [
-            (None if degree is None or more is None else degree + more, [*nodes, part])
+            (None if degree is None or added is None else degree + added, [*nodes, part])
             for degree, nodes in choices
-            for more, part in split.items()
+            for added, part in split.items()
         ]
     collected: dict[Fraction | None, list[tuple[Coefficient, Node]]] = {}
     for degree, nodes in choices:

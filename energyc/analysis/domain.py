@@ -1,9 +1,9 @@
-"""Where a symmetric Jacobian is not yet a gradient: jumps, and poles.
+"""The obstacles between a symmetric Jacobian and a gradient: jumps and poles.
 
 ``(sign(z2), 0)`` has a Jacobian of zeros off its kinks, ``(-y, x) / (x^2 + y^2)`` a symmetric one: neither is a
-gradient. A force that is continuous and piecewise smooth on a convex domain is one exactly where its Jacobian is
-symmetric almost everywhere. A hyperplane cuts the domain into convex pieces where the force is infinite on it; where
-the force is finite, pieces may meet round a hole, as those of the same vortex written by the ratio ``x / y`` do.
+gradient. A force that is continuous and piecewise smooth on a convex domain is a gradient if and only if its Jacobian
+is symmetric almost everywhere. A hyperplane on which the force is infinite cuts the domain into convex pieces; where
+the force is finite, pieces may meet around a hole, as for the same vortex written with the ratio ``x / y``.
 """
 
 from __future__ import annotations
@@ -18,33 +18,33 @@ from energyc.ir import Add, ArgMax, Coefficient, Einsum, Function, Input, Map, N
 
 
 def jumps(roots: Iterable[Node], states: Collection[Node], besides_steps: bool = False) -> list[str]:
-    """What is discontinuous in the states below ``roots``; ``besides_steps`` leaves out functions of the table."""
+    """The discontinuities of ``roots`` in the states; ``besides_steps`` omits functions of the table."""
     roots = list(roots)
     moving = depends(roots, set(states))
-    found = []
+    texts = []
     for node in walk(roots):
         if node in moving and not node.facts.continuous:
-            found.append(_jump(node))
-        plain = besides_steps and isinstance(node, Map) and node.function.slope is None
-        if node in moving and isinstance(node, Map) and _jumping(node.function) and not plain:
-            found.append(f"{node.function.name} jumps")
-    return list(dict.fromkeys(found))
+            texts.append(_jump_text(node))
+        skipped = besides_steps and isinstance(node, Map) and node.function.slope is None
+        if node in moving and isinstance(node, Map) and _has_jump(node.function) and not skipped:
+            texts.append(f"{node.function.name} jumps")
+    return list(dict.fromkeys(texts))
 
 
-def _jump(node: Node) -> str:
+def _jump_text(node: Node) -> str:
     return "the place of a largest entry jumps" if isinstance(node, ArgMax) else f"{type(node).__name__} jumps"
 
 
-def _jumping(function: Function) -> bool:
+def _has_jump(function: Function) -> bool:
     if function.slope is None:
         return not function.entry.continuous
     bodies = [function.primitive] if function.primitive is not None else []
-    return any(_jumping(node.function) for node in walk(bodies) if isinstance(node, Map))
+    return any(_has_jump(node.function) for node in walk(bodies) if isinstance(node, Map))
 
 
 @dataclass(frozen=True)
 class Pole:
-    """A power, root or logarithm that may be undefined somewhere, in words; ``plane`` where that is a hyperplane."""
+    """A power, root or logarithm that may be undefined somewhere; ``plane``: only on a hyperplane."""
 
     name: str
     argument: Node
@@ -55,16 +55,16 @@ class Pole:
 
 
 def poles(roots: Iterable[Node], states: Collection[Node], signs: Signs) -> list[Pole]:
-    """Where a force may be undefined so that its domain has holes, or pieces that meet where the force is finite."""
+    """The functions that may leave the domain with holes, or with pieces that meet where the force is finite."""
     roots = list(roots)
     moving = depends(roots, set(states))
     maps = (n for n in walk(roots) if isinstance(n, Map) and n in moving and _may_be_undefined(n))
-    found = (
+    harmful = (
         Pole(_name(n.function), n.argument, _affine(n.argument, moving))
         for n in maps
         if not _harmless(n, moving, signs)
     )
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(harmful))
 
 
 def _may_be_undefined(node: Map) -> bool:
@@ -77,7 +77,7 @@ def _name(function: Function) -> str:
 
 
 def _harmless(node: Map, moving: Collection[Node], signs: Signs) -> bool:
-    """Of something positive everywhere, or affine and taken where it is positive alone: a half space is convex."""
+    """Whether the argument is positive everywhere, or affine and restricted to a half space, which is convex."""
     if signs.positive(node.argument):
         return True
     exponent = node.function.exponent
@@ -101,7 +101,7 @@ def _affine(root: Node, moving: Collection[Node]) -> bool:
 
 
 def is_elementwise(field: ForceField) -> bool:
-    """Whether each element of a force depends on the same element of its state alone, so that it has an integral."""
+    """Whether each element of a force depends only on the same element of its state, so that it can be integrated."""
     return all(_own_element(field, state, root) for state, root in zip(field.states, field.roots, strict=True))
 
 
@@ -125,10 +125,7 @@ def _keeps_elements(node: Node, state: Input, moving: Collection[Node]) -> bool:
 
 @dataclass
 class Signs:
-    """What is known of the sign of nodes: 2 positive, 1 not negative, 0 nothing.
-
-    ``positive`` is whether a node is so in every element.
-    """
+    """The known sign of nodes in every element: 2 positive, 1 nonnegative, 0 unknown."""
 
     values: Mapping[str, float]
     ranges: Mapping[Input, Bounds] = field(default_factory=dict)
@@ -163,14 +160,14 @@ class Signs:
         return all(p.denominator != 1 or p % 2 == 0 or self.values.get(name, 1.0) > 0 for name, p in coefficient.powers)
 
     def _product(self, node: Einsum) -> int:
-        """Squares are not negative; a product of positive numbers is positive, and so is their sum over some dims."""
-        left = list(node.operands)
+        """Squares are nonnegative; a product of positive numbers is positive, and so is its sum over any dims."""
+        remaining = list(node.operands)
         level = 2
-        while left:
-            operand = left.pop()
+        while remaining:
+            operand = remaining.pop()
             known = self._known[operand.node]
-            if known == 0 and operand in left:
-                left.remove(operand)
+            if known == 0 and operand in remaining:
+                remaining.remove(operand)
                 known = 1
             level = min(level, known)
         return level

@@ -16,7 +16,7 @@ from energyc.ir import Input, Map, Node, walk
 from energyc.ir.interpreter import evaluate
 from energyc.resolve.network import Network
 
-#: A difference quotient at 0 over this distance that exceeds STEEP is taken for infinite: u^0.99 has 1000.
+#: A slope is taken as infinite if the difference quotient at 0 over this distance exceeds STEEP: u^0.99 has 1000.
 NEAR_ZERO, STEEP = 1e-300, 100.0
 
 
@@ -38,20 +38,20 @@ class SteepEdge:
 
 
 def steep_edges(network: Network) -> list[SteepEdge]:
-    """Those of terms and cost that show when one state at a time is put on an edge, all else being drawn."""
+    """The steep edges of the terms and the cost, found by moving one state at a time to an edge of its set."""
     kinds = {"energy": "energy term", "force": "force"}
     roots = {f"{kinds[term.kind]} {name}": term.node for name, term in network.terms.items()}
     if network.cost is not None:
         roots["the cost"] = network.cost.node
-    return list(dict.fromkeys(edge for owner, root in roots.items() for edge in _below(network, owner, root)))
+    return list(dict.fromkeys(edge for owner, root in roots.items() for edge in _steep_edges_of(network, owner, root)))
 
 
-def _below(network: Network, owner: str, root: Node) -> Iterator[SteepEdge]:
+def _steep_edges_of(network: Network, owner: str, root: Node) -> Iterator[SteepEdge]:
     ranges = ranges_of(network)
     moving = depends([root], {state.node for state in network.states.values()})
     for node in walk([root]):
         if node in moving and isinstance(node, Map) and not node.function.bodies and _is_steep(node.function.entry):
-            for state, edge in _zeros(network, node.argument, ranges):
+            for state, edge in _zeros_on_edges(network, node.argument, ranges):
                 yield SteepEdge(owner, _name(node.function.entry), state, edge)
 
 
@@ -67,21 +67,21 @@ def _name(function: ScalarFunction) -> str:
     return function.name if function.exponent is None else f"the power {function.exponent}"
 
 
-def _zeros(network: Network, argument: Node, ranges: Mapping[Input, Bounds]) -> Iterator[tuple[str, float]]:
-    """The states and their edges at which an argument that is positive inside their sets is 0."""
+def _zeros_on_edges(network: Network, argument: Node, ranges: Mapping[Input, Bounds]) -> Iterator[tuple[str, float]]:
+    """Each state and edge of its set at which an argument that is positive inside the sets is 0."""
     generator = np.random.default_rng(0)
     inputs = [node for node in walk([argument]) if isinstance(node, Input)]
     inside = {node: draw_value(node, ranges.get(node, (0.0, 1.0)), network.extents, generator) for node in inputs}
-    if not bool((_at(network, argument, inside) > 0).all()):
+    if not bool((_value_at(network, argument, inside) > 0).all()):
         return
     for state in inputs:
         for edge in ranges.get(state, ()) if state.kind == "state" else ():
             if edge is not None:
                 moved = inside | {state: np.full_like(inside[state], edge)}
-                if bool((_at(network, argument, moved) == 0).any()):
+                if bool((_value_at(network, argument, moved) == 0).any()):
                     yield state.name, edge
 
 
-def _at(network: Network, argument: Node, point: Mapping[Input, Array]) -> Array:
+def _value_at(network: Network, argument: Node, point: Mapping[Input, Array]) -> Array:
     (value,) = evaluate([argument], batched(point), sizes=network.extents, values=network.values)
     return value

@@ -1,6 +1,6 @@
-"""A graph's numbers without rounding: as fractions where it is rational, else as intervals.
+"""Evaluates a graph without rounding errors: in fractions where it is rational, otherwise in intervals.
 
-For the few nodes behind two entries of a Jacobian, at small sizes: everything is one array over all labels.
+Meant for the few nodes behind two entries of a Jacobian at small sizes: every product is one array over all labels.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ Numbers = Any  # an Interval, or an object array of Fractions
 
 @dataclass(frozen=True)
 class Fractions:
-    """Rational arithmetic on object arrays; ``values`` holds the symbols that are rational."""
+    """Rational arithmetic on object arrays; ``values`` holds the rational symbols."""
 
     values: Mapping[str, Fraction]
     largest = 20_000
 
     def array(self, values: Array) -> Array:
-        return _each(Fraction, values) if values.size else values.astype(object)
+        return _elementwise(Fraction, values) if values.size else values.astype(object)
 
     def coefficient(self, c: Coefficient) -> Array:
         result = c.value
@@ -65,7 +65,7 @@ class Fractions:
         return np.asarray(change(x))
 
     def where(self, mask: Array, x: Array) -> Array:
-        return _choose(mask, x, Fraction(0))
+        return _where(mask, x, Fraction(0))
 
     def sum(self, x: Array, axes: tuple[int, ...]) -> Array:
         return np.asarray(np.sum(x, axis=axes), dtype=object) if axes else x
@@ -73,9 +73,9 @@ class Fractions:
     def map(self, function: ScalarFunction, u: Array) -> Array:
         exponent, sides = function.exponent, function.homogeneous
         if exponent is not None and exponent.denominator == 1:
-            return _each(lambda x: _integer_power(x, int(exponent)), u)
+            return _elementwise(lambda x: _integer_power(x, int(exponent)), u)
         if sides is not None:
-            return _each(lambda x: _on_its_side(x, sides), u)
+            return _elementwise(lambda x: _one_sided_power(x, sides), u)
         raise NoEnclosure(function.name)
 
     def reduction(self, node: Reduction, u: Array, mask: Array, axes: tuple[int, ...]) -> Array:
@@ -86,18 +86,18 @@ class Fractions:
         if np.any(hit.sum(axis=axes) > 1):
             raise NoEnclosure("a tie")
         return (
-            _choose(hit, Fraction(1), Fraction(0))
+            _where(hit, Fraction(1), Fraction(0))
             if isinstance(node, ArgMax)
-            else np.sum(_choose(hit, u, Fraction(0)), axis=axes)
+            else np.sum(_where(hit, u, Fraction(0)), axis=axes)
         )
 
 
-def _choose(mask: Array, yes: Any, no: Any) -> Array:
+def _where(mask: Array, yes: Any, no: Any) -> Array:
     chosen: Array = np.where(mask, yes, no)
     return chosen
 
 
-def _each(function: Any, u: Array) -> Array:
+def _elementwise(function: Any, u: Array) -> Array:
     return np.asarray(np.vectorize(function, otypes=[object])(u), dtype=object)
 
 
@@ -107,7 +107,7 @@ def _integer_power(x: Fraction, exponent: int) -> Fraction:
     return x**exponent
 
 
-def _on_its_side(x: Fraction, sides: Homogeneous) -> Fraction:
+def _one_sided_power(x: Fraction, sides: Homogeneous) -> Fraction:
     if x == 0 and sides.degree == 0:
         raise NoEnclosure("a jump")
     return (sides.right if x > 0 else sides.left) * x**sides.degree
@@ -115,7 +115,7 @@ def _on_its_side(x: Fraction, sides: Homogeneous) -> Fraction:
 
 @dataclass(frozen=True)
 class Intervals:
-    """Outward rounded arithmetic; of the symbols' ``values`` those in ``fractions`` are known exactly."""
+    """Interval arithmetic with outward rounding; ``values`` holds the symbols, ``fractions`` those known exactly."""
 
     values: Mapping[str, float]
     fractions: Mapping[str, Fraction]
@@ -125,8 +125,8 @@ class Intervals:
         return Interval.exactly(values)
 
     def coefficient(self, c: Coefficient) -> Interval:
-        whole = all(p.denominator == 1 and name in self.fractions for name, p in c.powers)
-        exact = math.prod((self.fractions[name] ** int(p) for name, p in c.powers), start=c.value) if whole else None
+        rational = all(p.denominator == 1 and name in self.fractions for name, p in c.powers)
+        exact = math.prod((self.fractions[name] ** int(p) for name, p in c.powers), start=c.value) if rational else None
         return number(c.number(self.values) if exact is None else float(exact))
 
     def rearranged(self, x: Interval, change: Any) -> Interval:
@@ -172,7 +172,7 @@ def _interval_max(node: Reduction, u: Interval, mask: Array, axes: tuple[int, ..
 
 @dataclass
 class Evaluation:
-    """Evaluates nodes once each in one arithmetic; every input has a batch of one, which is left out."""
+    """Evaluates each node once in one arithmetic, without the batch axis."""
 
     graph: Graph
     arithmetic: Any  # Fractions or Intervals
@@ -181,19 +181,19 @@ class Evaluation:
     done: dict[Node, Numbers] = field(default_factory=dict)
 
     def __call__(self, root: Node) -> Numbers:
-        """The numbers of a node, in its dims. Raises NoEnclosure where they cannot be had."""
+        """The value of a node, over its dims. Raises NoEnclosure if it cannot be enclosed."""
         with np.errstate(all="ignore"):
             for node in walk([root]):
                 if node not in self.done:
-                    self.done[node] = self._of(node)
+                    self.done[node] = self._value_of(node)
         return self.done[root]
 
-    def _of(self, node: Node) -> Numbers:
+    def _value_of(self, node: Node) -> Numbers:
         match node:
             case Input():
                 return self.arithmetic.array(np.asarray(self.inputs[node])) if node in self.inputs else None
             case Indicator() | Position():
-                return self.arithmetic.array(self._indices(node))
+                return self.arithmetic.array(self._index_array(node))
             case Einsum():
                 return self._einsum(node)
             case Add():
@@ -206,7 +206,7 @@ class Evaluation:
                 return self.done[node.argument]
         raise NoRule("exact evaluation", node)
 
-    def _indices(self, node: Indicator | Position) -> Array:
+    def _index_array(self, node: Indicator | Position) -> Array:
         inputs = {
             i.name: self.inputs[i][None] if i.batched else self.inputs[i] for i in self.inputs if i in node.children
         }
@@ -226,12 +226,12 @@ class Evaluation:
                 self.done[operand.node], lambda x, o=operand: aligned(x, o.axes, len(shape))
             )
             if isinstance(operand.node, Indicator):
-                mask = mask & (aligned(self._indices(operand.node), operand.axes, len(shape)) != 0)
+                mask = mask & (aligned(self._index_array(operand.node), operand.axes, len(shape)) != 0)
         full = tuple(shape)
         product = a.where(np.broadcast_to(mask, full), a.rearranged(product, lambda x: np.broadcast_to(x, full)))
         total = a.sum(product, node.contracted) * a.coefficient(node.coefficient)
-        kept = sorted(node.out)
-        return a.rearranged(total, lambda x: np.transpose(x, [kept.index(k) for k in node.out]))
+        out = sorted(node.out)
+        return a.rearranged(total, lambda x: np.transpose(x, [out.index(k) for k in node.out]))
 
     def _add(self, node: Add) -> Numbers:
         total: Numbers = None
@@ -241,7 +241,7 @@ class Evaluation:
         return total
 
     def _map(self, node: Map) -> Numbers:
-        if node.function.named(IMPULSE):  # zero off the jumps, and on them there are no numbers
+        if node.function.named(IMPULSE):  # zero off the jumps, undefined on them
             return self.arithmetic.array(np.zeros([self.sizes[dim] for dim in node.dims]))
         if node.function.slope is None:
             return self.arithmetic.map(node.function.entry, self.done[node.argument])
@@ -253,11 +253,13 @@ class Evaluation:
         shape = tuple(self.sizes[dim] for dim in node.argument.dims)
         if node.guard is None:
             return np.ones(shape, dtype=bool)
-        return np.broadcast_to(aligned(self._indices(node.guard.indicator), node.guard.axes, len(shape)) != 0, shape)
+        return np.broadcast_to(
+            aligned(self._index_array(node.guard.indicator), node.guard.axes, len(shape)) != 0, shape
+        )
 
 
 def aligned(x: Array, axes: Sequence[int], rank: int) -> Array:
-    """An array over labels: axis k of the result is label k, of length 1 where ``axes`` has it not."""
+    """An array over labels: axis k of the result is label k, of length 1 if ``axes`` does not contain it."""
     distinct = sorted(set(axes))
     diagonal = _diagonal(x, axes, distinct)
     places = dict(zip(distinct, diagonal.shape, strict=True))

@@ -1,4 +1,4 @@
-"""Which networks extend to complex states: what of a force, of the energy's slopes or of the cost's is not analytic."""
+"""Finds what keeps a network from extending to complex states: parts of its forces and slopes that are not analytic."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ CORNERED = frozenset({"box", "nonnegative", "simplex"})
 
 
 def obstacles(network: Network, classification: Classification) -> list[str]:
-    """Why a network has no holomorphic extension, in words; empty where it has one."""
+    """The reasons why a network has no holomorphic extension; empty if it has one."""
     states = [state.node for state in network.states.values()]
-    found = []
+    reasons = []
     for name, forces in classification.forces.items():
         kinks = [f"{what} in {name}" for what in _not_analytic(forces.values(), states)]
-        found += kinks or _in_slopes(network, name, states)
+        reasons += kinks or _in_slopes(network, name, states)
     if network.cost is not None:
         slopes = gradient(fork(network.graph), network.cost.node, states, strict=False)
-        found += [f"{what} in the cost {network.cost.name}" for what in _not_analytic(slopes.values(), states)]
+        reasons += [f"{what} in the cost {network.cost.name}" for what in _not_analytic(slopes.values(), states)]
     for name, state in network.states.items():
         if state.constraint is not None and state.constraint.kind in CORNERED:
-            found.append(f"{name} is kept in a {state.constraint.kind} set")
-    return list(dict.fromkeys(found))
+            reasons.append(f"{name} is kept in a {state.constraint.kind} set")
+    return list(dict.fromkeys(reasons))
 
 
 def _in_slopes(network: Network, name: str, states: list[Input]) -> list[str]:
-    """What of an energy's slopes by the params is not analytic in the states."""
+    """The parts of an energy's slopes by the params that are not analytic in the states."""
     if name not in network.energies:
         return []
     params = [param.node for param in network.params.values()]
@@ -42,23 +42,23 @@ def _in_slopes(network: Network, name: str, states: list[Input]) -> list[str]:
 def _not_analytic(roots: Iterable[Node], states: Iterable[Node]) -> list[str]:
     roots = list(roots)
     moving = depends(roots, set(states))
-    found = []
+    culprits = []
     for node in walk(roots):
         if node not in moving:
             continue
         if not node.facts.analytic:
-            found.append("max" if isinstance(node, Max | ArgMax) else type(node).__name__)
+            culprits.append("max" if isinstance(node, Max | ArgMax) else type(node).__name__)
         if isinstance(node, Map):
-            found += _functions(node)
-    return list(dict.fromkeys(found))
+            culprits += _functions_not_analytic(node)
+    return list(dict.fromkeys(culprits))
 
 
-def _functions(node: Map) -> list[str]:
-    """The functions in a map that are not analytic, or whose complex values no target computes."""
+def _functions_not_analytic(node: Map) -> list[str]:
+    """The functions in a map that are not analytic, or that no target can evaluate on complex values."""
     if node.function.slope is None:
         return _obstacle(node.function.entry)
     bodies = [node.function.primitive] if node.function.primitive is not None else []
-    return [text for inner in walk(bodies) if isinstance(inner, Map) for text in _functions(inner)]
+    return [text for inner in walk(bodies) if isinstance(inner, Map) for text in _functions_not_analytic(inner)]
 
 
 def _obstacle(entry: ScalarFunction) -> list[str]:

@@ -1,9 +1,9 @@
 """The derivative of a force that jumps, in the sense of distributions: the slope of a jump is an impulse.
 
 ``step' = impulse`` and ``sign' = 2 impulse``, with ``u impulse(u) = 0``. A bounded force on a domain without holes is a
-gradient where this Jacobian is symmetric, impulses included: Schwarz's theorem for distributions (Schwartz,
-Theorie des distributions, 1950, chapter II). A product of a jump and an impulse at one place has no meaning, and no
-proof may hold one.
+gradient if this Jacobian is symmetric, impulses included: Schwarz's theorem for distributions (Schwartz,
+Theorie des distributions, 1950, chapter II). The product of a jump and an impulse at the same place is
+undefined, and no proof may contain one.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ _FACTORS: Mapping[str, int] = MappingProxyType({"step": 1, "sign": 2})
 
 
 def with_impulses(graph: Graph, root: Node) -> Node:
-    """``root`` with jumping functions that have impulses for slopes."""
-    return _renamed(graph, root, _functions(graph))
+    """``root`` with each jumping function replaced by one whose slope is an impulse."""
+    return _replaced(graph, root, _functions(graph))
 
 
 def without_impulses(graph: Graph, root: Node) -> Node:
-    """``root`` with the functions of :func:`with_impulses` back as those of the table; impulses themselves stay."""
-    return _renamed(graph, root, {sloped: plain for plain, sloped in _functions(graph).items()})
+    """``root`` with the replacements of :func:`with_impulses` undone; the impulses themselves stay."""
+    return _replaced(graph, root, {sloped: plain for plain, sloped in _functions(graph).items()})
 
 
 def _functions(graph: Graph) -> dict[Function, Function]:
@@ -37,7 +37,7 @@ def _functions(graph: Graph) -> dict[Function, Function]:
     }
 
 
-def _renamed(graph: Graph, root: Node, functions: Mapping[Function, Function]) -> Node:
+def _replaced(graph: Graph, root: Node, functions: Mapping[Function, Function]) -> Node:
     new: dict[Node, Node] = {}
     for node in walk([root]):
         if isinstance(node, Map) and node.function in functions:

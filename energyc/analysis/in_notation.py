@@ -17,39 +17,39 @@ from energyc.resolve.network import Network
 
 
 def classes_of(network: Network) -> Classes:
-    """Class, terms and rules."""
-    found = classify(network)
+    """The class, the terms and the rules of a network, in its notation."""
+    classification = classify(network)
     notation = of_network(network)
-    terms = tuple(_term(network, name, verdict, notation) for name, verdict in found.terms.items())
+    terms = tuple(_term_report(network, name, verdict, notation) for name, verdict in classification.terms.items())
     rules = {
         name: RuleReport(rule.verdict, rule.why or None, rule.use_instead)
-        for name, rule in admissible(network, found).items()
+        for name, rule in admissible(network, classification).items()
     }
-    together = _together(network, found.together, notation)
-    return Classes(found.kind, terms, rules, found.unproved, together)
+    together = _sum_report(network, classification.together, notation)
+    return Classes(classification.kind, terms, rules, classification.unproved, together)
 
 
-def _term(network: Network, name: str, verdict: Verdict, notation: Notation) -> TermReport:
+def _term_report(network: Network, name: str, verdict: Verdict, notation: Notation) -> TermReport:
     term = network.terms[name]
-    ties = tuple(" and ".join(_tie(network, notation, t) for t in suggested.ties) for suggested in verdict.ties)
-    return TermReport(term.name, term.kind, ties=ties, **_judged(network, verdict, notation))
+    ties = tuple(" and ".join(_tie_text(network, notation, t) for t in suggested.ties) for suggested in verdict.ties)
+    return TermReport(term.name, term.kind, ties=ties, **_report_fields(network, verdict, notation))
 
 
-def _together(network: Network, together: Together | None, notation: Notation) -> SumReport | None:
+def _sum_report(network: Network, together: Together | None, notation: Notation) -> SumReport | None:
     if together is None or len(together.terms) < 2:
         return None
-    parts = tuple(SumReport(part.terms, **_judged(network, part.verdict, notation)) for part in together.parts)
-    judged = _judged(network, together.verdict, notation)
+    parts = tuple(SumReport(part.terms, **_report_fields(network, part.verdict, notation)) for part in together.parts)
+    judged = _report_fields(network, together.verdict, notation)
     return SumReport(together.terms, parts=parts, deciding=together.deciding, **judged)
 
 
-def _judged(network: Network, verdict: Verdict, notation: Notation) -> dict[str, Any]:
-    """What the reports of a term and of a sum have in common."""
+def _report_fields(network: Network, verdict: Verdict, notation: Notation) -> dict[str, Any]:
+    """The fields common to the reports of a term and of a sum."""
     return {
         "verdict": verdict.kind,
         "evidence": verdict.evidence,
         "potential": None if verdict.potential is None else notation.text(verdict.potential),
-        "functions": () if verdict.potential is None else _functions(verdict.potential),
+        "functions": () if verdict.potential is None else _definitions(verdict.potential),
         "witness": None if verdict.witness is None else witness_data(verdict.witness, _consts(network)),
         "tried": tuple(verdict.tried),
         "on_set": verdict.on_set,
@@ -61,15 +61,15 @@ def _consts(network: Network) -> dict[str, float]:
     return {name: const.value for name, const in network.consts.items()}
 
 
-def _tie(network: Network, notation: Notation, tie: Tie) -> str:
-    """``U[i,j] = W[j,i]``, with indices that are free in the spec."""
+def _tie_text(network: Network, notation: Notation, tie: Tie) -> str:
+    """A tie such as ``U[i,j] = W[j,i]``, with indices that are unused in the spec."""
     indices = notation.indices(network.params[tie.target].node)
     turned = [indices[tie.axes.index(k)] for k in range(len(indices))]
     return f"{left_side(tie.target, indices)} = {left_side(tie.source, turned)}"
 
 
-def _functions(potential: Node) -> tuple[str, ...]:
-    """Definitions, in the spec's notation, of the functions in a potential that the language has no name for."""
+def _definitions(potential: Node) -> tuple[str, ...]:
+    """Definitions, in the spec's notation, of the functions in a potential for which the language has no name."""
     functions = [node.function for node in walk([potential]) if isinstance(node, Map)]
     used = {function.entry for function in functions if function.slope is None}
     return tuple(entry.definition for entry in FUNCTIONS.values() if entry.definition and entry in used)

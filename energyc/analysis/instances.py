@@ -1,7 +1,7 @@
-"""Small sizes that a spec can really have, so that whoever doubts a witness can look at it in a network of the spec.
+"""Finds small sizes that a spec can have, so that a witness can be reproduced in a network of the spec.
 
-Where ``A = D / H``, sizes of three for all of them are sizes of the equations and of no spec. Dims that can be set are
-tried from the smallest until those that follow them are whole, and large enough to show an asymmetry.
+With ``A = D / H``, the equations allow size three for all dims, but no spec has these sizes. The free dims are tried
+from the smallest until the derived ones are integers, and large enough to show an asymmetry.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from energyc.analysis.problem import ForceField, Formulas
 from energyc.analysis.sizes import SMALLEST, Limits
 from energyc.ir import Einsum, Node, walk
 
-#: How many formulas are evaluated; of how many combinations the smallest are tried, and up to which size each dim is.
+#: The most formulas evaluated, the most combinations of sizes enumerated, and the largest size tried for each dim.
 FORMULAS, COMBINATIONS, ENOUGH = 6000, 20000, 12
 
 
 def used_dims(roots: Iterable[Node]) -> set[str]:
-    """The dims along which anything below some nodes ranges."""
+    """The dims of all nodes below ``roots``."""
     return {d for node in walk(list(roots)) for d in (node.labels if isinstance(node, Einsum) else node.dims)}
 
 
 def instance(field: ForceField, moved: Iterable[Node], small: Mapping[str, int]) -> dict[str, int]:
-    """Sizes of the spec close to small ones; the small ones themselves where none are found or any will do."""
+    """Sizes of the spec close to the small ones; the small ones if none are found or the spec has no formulas."""
     formulas = field.formulas
     if formulas is None:
         return dict(small)
@@ -33,19 +33,21 @@ def instance(field: ForceField, moved: Iterable[Node], small: Mapping[str, int])
     passable = None
     for sizes in _instances(formulas, field.sizes, small, used, limits):
         if limits.hold(sizes, field.sizes) and all(sizes[d] <= field.sizes[d] for d in used):
-            if _reach(sizes, field.sizes, used, limits, SMALLEST):
+            if _large_enough(sizes, field.sizes, used, limits, SMALLEST):
                 return sizes
-            if passable is None and _reach(sizes, field.sizes, used, limits, 2):
+            if passable is None and _large_enough(sizes, field.sizes, used, limits, 2):
                 passable = sizes
     return passable or dict(small)
 
 
-def _reach(sizes: Mapping[str, int], nominal: Mapping[str, int], used: set[str], limits: Limits, smallest: int) -> bool:
+def _large_enough(
+    sizes: Mapping[str, int], nominal: Mapping[str, int], used: set[str], limits: Limits, smallest: int
+) -> bool:
     return all(sizes[d] >= min(nominal[d], limits.least(d, smallest)) for d in used)
 
 
 def settable(formulas: Formulas | None, sizes: Mapping[str, int]) -> dict[str, int] | None:
-    """What to set the dims of the spec to for it to have these sizes; None where it cannot."""
+    """The values of the free dims that give a spec these sizes, None if there are none."""
     if formulas is None:
         return dict(sizes)
     free = {name: sizes[name] for name in formulas.free}
@@ -55,11 +57,11 @@ def settable(formulas: Formulas | None, sizes: Mapping[str, int]) -> dict[str, i
 def _instances(
     formulas: Formulas, nominal: Mapping[str, int], small: Mapping[str, int], used: set[str], limits: Limits
 ) -> Iterator[dict[str, int]]:
-    """Sizes that follow from small ones of the dims that can be set, then others in the order of their product."""
-    moving, kept = _related(used, formulas.behind), limits.kept
+    """The sizes derived from the small free dims, then those from other free dims in the order of their product."""
+    moving, fixed_dims = _related(used, formulas.behind), limits.fixed
     fixed = {d: small[d] if d in used else nominal[d] for d in formulas.free}
     searched = sorted(moving & set().union(*formulas.behind.values()))
-    choices = [[nominal[d]] if d in kept else _choices(small[d], nominal[d]) for d in searched]
+    choices = [[nominal[d]] if d in fixed_dims else _choices(small[d], nominal[d]) for d in searched]
     combinations = sorted(islice(product(*choices), COMBINATIONS), key=math.prod)
     for values in ([small[d] for d in searched], *combinations[: FORMULAS // max(1, len(nominal))]):
         sizes = formulas({**fixed, **dict(zip(searched, values, strict=True))})
@@ -72,8 +74,8 @@ def _choices(small: int, nominal: int) -> list[int]:
 
 
 def _related(used: set[str], behind: Mapping[str, frozenset[str]]) -> set[str]:
-    """The dims that are used, and all that formulas tie to them."""
-    found, families = set(used), [{name, *sources} for name, sources in behind.items()]
-    while grown := [family for family in families if family & found and not family <= found]:
-        found.update(*grown)
-    return found
+    """The used dims, and all dims that formulas relate to them."""
+    related, families = set(used), [{name, *sources} for name, sources in behind.items()]
+    while grown := [family for family in families if family & related and not family <= related]:
+        related.update(*grown)
+    return related

@@ -1,7 +1,7 @@
-"""Arrays of intervals: two float64 arrays that enclose, outward rounded, every real number they stand for.
+"""Interval arithmetic on arrays: pairs of float64 arrays, outward rounded, that enclose real numbers.
 
-Sums and products are widened by one unit in the last place or more. NumPy's exponentials and the like are a few units
-off; they are widened by ``SLACK``, hundreds of units, so that an enclosure holds on any build of it.
+Sums and products are widened by at least one unit in the last place. NumPy's elementary functions are a few units off;
+their results are widened by ``SLACK``, hundreds of units, so that an enclosure holds on any build of NumPy.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Interval:
 
     @staticmethod
     def exactly(values: Any) -> Interval:
-        """Floats as themselves."""
+        """Degenerate intervals that contain only the given floats."""
         array = np.asarray(values, dtype=np.float64)
         return Interval(array, array)
 
@@ -63,7 +63,7 @@ class Interval:
         return Interval(change(self.low), change(self.high))
 
     def where(self, mask: Array) -> Interval:
-        """Zero where the mask is false, whatever stood there."""
+        """The intervals where the mask is true, zero elsewhere, even in place of infinities."""
         return Interval(np.where(mask, self.low, 0.0), np.where(mask, self.high, 0.0))
 
     def __add__(self, other: Interval) -> Interval:
@@ -84,7 +84,7 @@ class Interval:
         return _outward(low, high)
 
     def sum(self, axis: tuple[int, ...]) -> Interval:
-        """The sum along axes, with the bound of Higham for any order of summation."""
+        """The sum along axes, with Higham's error bound for any order of summation."""
         count = math.prod(self.shape[k] for k in axis)
         low = self.low.sum(axis) - count * _UNIT * np.abs(self.low).sum(axis)
         high = self.high.sum(axis) + count * _UNIT * np.abs(self.high).sum(axis)
@@ -97,26 +97,26 @@ def _outward(low: Array, high: Array) -> Interval:
 
 
 def widened(low: Array, high: Array) -> Interval:
-    """Bounds moved apart by what a library function may be off."""
+    """Bounds widened by the error that a library function may have."""
     return Interval(low - SLACK * np.abs(low) - _TINY, high + SLACK * np.abs(high) + _TINY)
 
 
 def number(value: float) -> Interval:
-    """A float that stands for a real known to a few units in the last place."""
+    """An enclosure of a real that a float approximates to a few units in the last place."""
     return widened(np.asarray(value), np.asarray(value))
 
 
 def mapped(function: ScalarFunction, u: Interval) -> Interval:
-    """A function on intervals. Raises NoEnclosure where nothing that is known of it gives one."""
+    """A scalar function on intervals. Raises NoEnclosure if its known properties give no enclosure."""
     with np.errstate(all="ignore"):
         if function.exponent is not None:
             return power(u, function.exponent)
         if function.homogeneous is not None:
             return _homogeneous(function.homogeneous, u)
         if function.monotone == 1 and function.accurate and function.continuous:
-            return _increasing(function.value, u)
+            return _increasing_enclosure(function.value, u)
         if function.lipschitz is not None:
-            return _around_the_middle(function, function.lipschitz, u)
+            return _lipschitz_enclosure(function, function.lipschitz, u)
         if function.formula is not None:
             return enclosed(function.formula, u)
     raise NoEnclosure(function.name)
@@ -145,11 +145,11 @@ def _term(factor: Fraction, value: Interval) -> Interval:
 
 
 def rational(value: Fraction | int) -> Interval:
-    """A fraction, exactly where it is a float."""
+    """An enclosure of a fraction, exact if the fraction is a float."""
     return Interval.exactly(float(value)) if Fraction(float(value)) == value else number(float(value))
 
 
-def _increasing(function: Callable[[Array], Array], u: Interval) -> Interval:
+def _increasing_enclosure(function: Callable[[Array], Array], u: Interval) -> Interval:
     low, high = function(u.low), function(u.high)
     if np.any(np.isnan(low)) or np.any(np.isnan(high)):
         raise NoEnclosure("outside of the function's domain")
@@ -157,7 +157,7 @@ def _increasing(function: Callable[[Array], Array], u: Interval) -> Interval:
 
 
 def power(u: Interval, exponent: Fraction) -> Interval:
-    """Each element to a fixed power; a pole inside gives the whole line."""
+    """Each element to a fixed power; an interval that contains a pole gives the whole line."""
     if exponent.denominator != 1:
         if np.any(u.low < 0):
             raise NoEnclosure("a fractional power of a negative number")
@@ -169,22 +169,24 @@ def power(u: Interval, exponent: Fraction) -> Interval:
     return result if exponent >= 0 else reciprocal(one, result)
 
 
-def reciprocal(one: Interval, u: Interval) -> Interval:
-    """``one / u``, the whole line where u may be 0."""
-    bad = (u.low <= 0) & (u.high >= 0)
-    low, high = np.where(bad, 1.0, u.low), np.where(bad, 1.0, u.high)
+def reciprocal(numerator: Interval, u: Interval) -> Interval:
+    """``numerator / u``, the whole line where u may be 0."""
+    contains_zero = (u.low <= 0) & (u.high >= 0)
+    low, high = np.where(contains_zero, 1.0, u.low), np.where(contains_zero, 1.0, u.high)
     inverse = _outward(1.0 / high, 1.0 / low)
-    return one * Interval(np.where(bad, -np.inf, inverse.low), np.where(bad, np.inf, inverse.high))
+    return numerator * Interval(
+        np.where(contains_zero, -np.inf, inverse.low), np.where(contains_zero, np.inf, inverse.high)
+    )
 
 
 def exp(u: Interval) -> Interval:
     """``e^u``."""
-    return _increasing(np.exp, u)
+    return _increasing_enclosure(np.exp, u)
 
 
 def log(u: Interval) -> Interval:
     """Natural logarithm. Raises NoEnclosure below 0."""
-    return _increasing(np.log, u)
+    return _increasing_enclosure(np.log, u)
 
 
 def _homogeneous(sides: Homogeneous, u: Interval) -> Interval:
@@ -201,8 +203,8 @@ def _homogeneous(sides: Homogeneous, u: Interval) -> Interval:
     return widened(low, high) if rounded else Interval(low, high)
 
 
-def _around_the_middle(function: ScalarFunction, slope: float, u: Interval) -> Interval:
-    """A function whose slope is nowhere larger than ``slope``, by its value in the middle."""
+def _lipschitz_enclosure(function: ScalarFunction, slope: float, u: Interval) -> Interval:
+    """An enclosure of a function with Lipschitz constant ``slope``, from its value at the midpoint."""
     middle = (u.low + u.high) / 2
     radius = slope * np.maximum(u.high - middle, middle - u.low)
     value = function.value(middle)

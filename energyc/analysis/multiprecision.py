@@ -1,6 +1,6 @@
-"""Arithmetic of many digits, for :class:`energyc.analysis.exact.Evaluation`: differences in it are derivatives.
+"""Multiprecision arithmetic for :class:`energyc.analysis.exact.Evaluation`, precise enough for difference quotients.
 
-What cancels in floats does not here, and functions are those of mpmath, not of the interpreter.
+Differences that cancel in floats keep their digits here, and functions come from mpmath, not from the interpreter.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ Array = NDArray[Any]
 DIGITS = 120
 _mp = mpmath.MPContext()
 _mp.dps = DIGITS
-#: What is left of numbers that cancel is smaller than this.
+#: The residue of numbers that cancel is smaller than this.
 NOISE = 1e-60
 Number = Any  # an mpmath number of this context
 
 
 @dataclass(frozen=True)
 class Multiprecision:
-    """Object arrays of mpmath numbers; ``values`` holds the symbols, those in ``fractions`` exactly."""
+    """Arithmetic on object arrays of mpmath numbers; ``values`` holds the symbols, ``fractions`` the exact ones."""
 
     values: Mapping[str, float]
     fractions: Mapping[str, Fraction]
     largest = 200_000
 
     def array(self, values: Array) -> Array:
-        """Numbers of this precision, of floats, fractions or such numbers."""
+        """Floats, fractions or mpmath numbers as numbers of this precision."""
         return np.asarray(np.vectorize(number, otypes=[object])(values), dtype=object) if np.size(values) else values
 
     def coefficient(self, c: Coefficient) -> Array:
@@ -59,10 +59,10 @@ class Multiprecision:
 
     def map(self, function: ScalarFunction, u: Array) -> Array:
         if function.exponent is not None:
-            return _each(lambda x: _power(x, function.exponent or Fraction(0)), u)
+            return _elementwise(lambda x: _power(x, function.exponent or Fraction(0)), u)
         if function.name not in _FUNCTIONS:
             raise NoEnclosure(function.name)
-        return _each(_FUNCTIONS[function.name], u)
+        return _elementwise(_FUNCTIONS[function.name], u)
 
     def reduction(self, node: Reduction, u: Array, mask: Array, axes: tuple[int, ...]) -> Array:
         u = np.broadcast_to(u, mask.shape)
@@ -75,16 +75,16 @@ class Multiprecision:
             chosen = np.where(hit, number(1), number(0))
             largest = np.sum(np.where(hit, u, number(0)), axis=axes)
             return np.asarray(chosen if isinstance(node, ArgMax) else largest)
-        weights = np.where(mask, _each(_mp.exp, np.where(mask, u - top, number(0))), number(0))
+        weights = np.where(mask, _elementwise(_mp.exp, np.where(mask, u - top, number(0))), number(0))
         total = np.where(some, weights.sum(axis=axes, keepdims=True), number(1))
         if not isinstance(node, LogSumExp):
             return np.asarray(weights / total)
-        level = np.where(some, _each(_mp.log, total) + top, number(0))
+        level = np.where(some, _elementwise(_mp.log, total) + top, number(0))
         return np.asarray(np.squeeze(level, axis=axes))
 
 
 def digits(count: int) -> AbstractContextManager[Any]:
-    """Inside of it numbers are made with so many digits."""
+    """A context in which numbers have ``count`` digits."""
     return cast(AbstractContextManager[Any], _mp.workdps(count))
 
 
@@ -93,7 +93,7 @@ def number(value: Any) -> Number:
     return _mp.mpf(value.numerator) / value.denominator if isinstance(value, Fraction) else _mp.mpf(value)
 
 
-def _each(function: Callable[[Number], Number], u: Array) -> Array:
+def _elementwise(function: Callable[[Number], Number], u: Array) -> Array:
     return np.asarray(np.vectorize(function, otypes=[object])(u), dtype=object) if np.size(u) else u
 
 
@@ -113,7 +113,7 @@ def _positive(function: Callable[[Number], Number]) -> Callable[[Number], Number
 
 
 def _clear_of_zero(x: Number) -> Number:
-    """A number whose sign is no accident of rounding. Raises NoEnclosure where it may be."""
+    """A number whose sign is not due to rounding. Raises NoEnclosure if it may be."""
     if x != 0 and abs(x) < NOISE:
         raise NoEnclosure("at a jump")
     return x
@@ -131,17 +131,17 @@ def _cumulative(x: Number) -> Number:
     return _mp.erfc(-x / _mp.sqrt(2)) / 2
 
 
-def _scale() -> Number:
+def _gelu_tanh_scale() -> Number:
     return _mp.sqrt(2 / _mp.pi)
 
 
-def _core(x: Number) -> Number:
-    return _mp.tanh(_scale() * (x + number(Fraction(44715, 10**6)) * x**3))
+def _gelu_tanh_core(x: Number) -> Number:
+    return _mp.tanh(_gelu_tanh_scale() * (x + number(Fraction(44715, 10**6)) * x**3))
 
 
 def _gelu_tanh_slope(x: Number) -> Number:
-    t = _core(x)
-    return (1 + t) / 2 + x / 2 * (1 - t * t) * _scale() * (1 + 3 * number(Fraction(44715, 10**6)) * x * x)
+    t = _gelu_tanh_core(x)
+    return (1 + t) / 2 + x / 2 * (1 - t * t) * _gelu_tanh_scale() * (1 + 3 * number(Fraction(44715, 10**6)) * x * x)
 
 
 def _silu_integral(x: Number) -> Number:
@@ -173,9 +173,9 @@ _FUNCTIONS: Mapping[str, Callable[[Number], Number]] = MappingProxyType(
         "cumulative": _cumulative,
         "gelu": lambda x: x * _cumulative(x),
         "gelu_slope": lambda x: _cumulative(x) + x * _gauss(x),
-        "gelu_tanh": lambda x: x / 2 * (1 + _core(x)),
+        "gelu_tanh": lambda x: x / 2 * (1 + _gelu_tanh_core(x)),
         "gelu_tanh_slope": _gelu_tanh_slope,
-        "gelu_tanh_core": _core,
-        "gelu_tanh_scale": lambda x: _scale() * x,
+        "gelu_tanh_core": _gelu_tanh_core,
+        "gelu_tanh_scale": lambda x: _gelu_tanh_scale() * x,
     }
 )

@@ -1,9 +1,9 @@
 """Tensors as sums of monomials in canonical form.
 
-A monomial is an exact coefficient times atoms (inputs, scalar functions, softmaxes, indicators, sums left whole) with
-labels, summed over the labels that are bound. Two tensors with the same normal form are equal, at all sizes; the
-opposite need not hold. Every step is an identity of real numbers wherever the tensors are defined: sums multiplied
-out, labels renamed, and the identities of :mod:`energyc.analysis.simplify`.
+A monomial is an exact coefficient times labelled atoms (inputs, scalar functions, softmaxes, indicators, unexpanded
+sums), summed over the bound labels. Two tensors with the same normal form are equal at all sizes; the converse need
+not hold. Every step is an identity of real numbers wherever the tensors are defined: expansion of products, renaming
+of labels, and the identities of :mod:`energyc.analysis.simplify`.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ Key = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class Collected:
-    """All equal monomials added up: ``monomial.coefficient`` times the product that ``form.key`` says.
+    """The sum of all equal monomials: ``monomial.coefficient`` times the product with key ``form.key``.
 
-    That product is ``form.sign`` times the factors of ``monomial``, which are the first ones found.
+    That product is ``form.sign`` times the factors of ``monomial``, the first of the equal monomials.
     """
 
     monomial: Monomial
@@ -55,20 +55,20 @@ Sum = dict[tuple[Key, Key], Collected]
 
 @dataclass
 class Normaliser:
-    """Normal forms over one table of atoms. ``whole``: sums that no direction enters stay whole (the cheap stage).
+    """Normal forms over one table of atoms. ``keep_sums``: sums without a direction stay unexpanded (the cheap stage).
 
-    Forms hold at all sizes of the dims but those ``pinned`` to one.
+    Forms hold at all sizes of the dims except those in ``pinned``.
     """
 
     graph: Graph
     budget: Budget
-    whole: bool = True
+    keep_sums: bool = True
     directions: frozenset[Node] = frozenset()
     symmetric: Mapping[Input, tuple[int, ...]] = field(default_factory=dict)
     pinned: Mapping[str, int] = field(default_factory=dict)
     table: AtomTable = field(default_factory=AtomTable)
     dims: dict[int, str] = field(default_factory=dict)
-    _only: dict[str, int] = field(default_factory=dict)
+    _unit_labels: dict[str, int] = field(default_factory=dict)
     _moving: set[Node] = field(default_factory=set)
     _readings: dict[Node, Reading] = field(default_factory=dict)
     _bodies: dict[Node, Body] = field(default_factory=dict)
@@ -80,24 +80,26 @@ class Normaliser:
         return self.collect(self.expand(node, labels), {a: k for k, a in enumerate(labels)}), labels
 
     def collect(self, monomials: Sequence[Monomial], free: Mapping[int, Any]) -> Sum:
-        """Monomials in canonical form, equal ones added up and zeros left out."""
-        found: Sum = {}
+        """Monomials in canonical form, with equal ones added and zeros dropped."""
+        total: Sum = {}
         for raw in monomials:
             monomial = simplified(self, raw, set(free))
             if monomial is not None:
-                self._gather(found, monomial, free)
-        return {k: c for k, c in found.items() if not c.monomial.coefficient.is_zero}
+                self._gather(total, monomial, free)
+        return {k: c for k, c in total.items() if not c.monomial.coefficient.is_zero}
 
-    def _gather(self, found: Sum, monomial: Monomial, free: Mapping[int, Any]) -> None:
+    def _gather(self, sums: Sum, monomial: Monomial, free: Mapping[int, Any]) -> None:
         form = self.form(monomial.factors, free)
         coefficient = monomial.coefficient.scaled(form.sign)
         key = (form.key, coefficient.powers)
-        old = found.get(key)
-        if old is None:
-            found[key] = Collected(Monomial(coefficient, monomial.factors), form)
+        previous = sums.get(key)
+        if previous is None:
+            sums[key] = Collected(Monomial(coefficient, monomial.factors), form)
         else:
-            total = coefficient.value + old.monomial.coefficient.value
-            found[key] = Collected(Monomial(Coefficient(total, coefficient.powers), old.monomial.factors), old.form)
+            value = coefficient.value + previous.monomial.coefficient.value
+            sums[key] = Collected(
+                Monomial(Coefficient(value, coefficient.powers), previous.monomial.factors), previous.form
+            )
 
     def form(self, factors: Sequence[Factor], free: Mapping[int, Any]) -> Form:
         """The canonical form of a product. Raises OverBudget."""
@@ -106,27 +108,27 @@ class Normaliser:
         return Labelling(factors, dims, free, self.table.symmetries, self.table.orbits, self.budget).form()
 
     def fresh(self, dim: str) -> int:
-        """A new label; of a dim that is pinned to size 1 always the same one."""
-        if self.pinned.get(dim) == 1 and dim in self._only:
-            return self._only[dim]
-        self._only[dim] = len(self.dims)
+        """A new label; for a dim pinned to size 1, always the same label."""
+        if self.pinned.get(dim) == 1 and dim in self._unit_labels:
+            return self._unit_labels[dim]
+        self._unit_labels[dim] = len(self.dims)
         self.dims[len(self.dims)] = dim
         return len(self.dims) - 1
 
     def count(self, dim: str) -> Coefficient:
-        """The size of a dim: a number where it is pinned."""
-        return self._exact(Coefficient.symbol(dim))
+        """The size of a dim, a number if it is pinned."""
+        return self._with_pinned_sizes(Coefficient.symbol(dim))
 
-    def _exact(self, coefficient: Coefficient) -> Coefficient:
-        """A coefficient with the sizes of pinned dims as numbers, where that leaves it rational."""
-        kept = Coefficient(coefficient.value)
+    def _with_pinned_sizes(self, coefficient: Coefficient) -> Coefficient:
+        """A coefficient with the sizes of pinned dims substituted where the result is rational."""
+        exact = Coefficient(coefficient.value)
         for name, power in coefficient.powers:
             size = Coefficient(Fraction(self.pinned[name])).power(power) if name in self.pinned else None
-            kept = kept * (size or Coefficient.symbol(name, power))
-        return kept
+            exact = exact * (size or Coefficient.symbol(name, power))
+        return exact
 
     def truth_key(self, condition: IndexExpr, dims: Sequence[str], names: Sequence[int]) -> Key:
-        """A condition's normal form, with axis k called ``names[k]``: its table of truth where all sizes are pinned."""
+        """The normal form of a condition, with axis k named ``names[k]``; its truth table if all sizes are pinned."""
         reads = any(e.op in ("read", "related") for e in condition.walk())
         if reads or not dims or any(dim not in self.pinned for dim in dims):
             return condition_key(condition, names)
@@ -134,14 +136,14 @@ class Normaliser:
         turned = np.transpose(table != 0, np.argsort(names))
         return TRUE if turned.all() else ("table", turned.shape, turned.tobytes()) if turned.any() else FALSE
 
-    # ------------------------------------------------------------ multiplying out
+    # ------------------------------------------------------------ expansion
 
     def expand(self, node: Node, labels: Sequence[int]) -> list[Monomial]:
-        """A node under the labels of its axes, with its own sums and products multiplied out. Raises OverBudget."""
+        """A node with labels for its axes, its outer sums and products expanded. Raises OverBudget."""
         match node:
             case Add():
                 return [
-                    Monomial(self._exact(c) * m.coefficient, m.factors)
+                    Monomial(self._with_pinned_sizes(c) * m.coefficient, m.factors)
                     for c, n in node.terms
                     for m in self.expand(n, labels)
                 ]
@@ -157,15 +159,15 @@ class Normaliser:
         names = dict(zip(node.out, labels, strict=True))
         summed = {a: self.fresh(node.labels[a]) for a in node.contracted}
         names.update(summed)
-        result = [Monomial(self._exact(node.coefficient), ())]
+        result = [Monomial(self._with_pinned_sizes(node.coefficient), ())]
         for operand in node.operands:
             parts = self._operand(operand.node, [names[a] for a in operand.axes])
             self.budget.spend(len(result) * len(parts))
             result = [Monomial(a.coefficient * b.coefficient, a.factors + b.factors) for a in result for b in parts]
-        return [self._counted(m, summed.values()) for m in result]
+        return [self._times_unused_dims(m, summed.values()) for m in result]
 
-    def _counted(self, monomial: Monomial, summed: Any) -> Monomial:
-        """A label that is summed over and indexes nothing is worth its dim."""
+    def _times_unused_dims(self, monomial: Monomial, summed: Any) -> Monomial:
+        """The monomial times the size of each summed label that indexes nothing."""
         used = {a for f in monomial.factors for a in f.labels}
         coefficient = monomial.coefficient
         for label in summed:
@@ -176,12 +178,12 @@ class Normaliser:
     def _operand(self, node: Node, labels: Sequence[int]) -> list[Monomial]:
         if isinstance(node, Stop):
             return self._operand(node.argument, labels)
-        if isinstance(node, Add) and self.whole and node not in self._moving and self.body(node).terms > 1:
+        if isinstance(node, Add) and self.keep_sums and node not in self._moving and self.body(node).terms > 1:
             return [self.single(node, labels)]
         return self.expand(node, labels)
 
     def single(self, node: Node, labels: Sequence[int]) -> Monomial:
-        """A node as one atom, with its scale."""
+        """A node as a monomial of one atom, with its scale."""
         return Monomial(Coefficient(self.reading(node).scale), (self.factor_of(node, labels),))
 
     def factor_of(self, node: Node, labels: Sequence[int]) -> Factor:
@@ -190,7 +192,7 @@ class Normaliser:
         return Factor(reading.atom.number, tuple(labels[k] for k in reading.order), Fraction(1))
 
     def _power(self, node: Map, labels: Sequence[int], exponent: Fraction) -> Monomial:
-        """``(lead * base)^p = lead^p * base^p`` where lead is positive or p whole, and lead^p is rational."""
+        """``(lead * base)^p = lead^p * base^p`` if lead is positive or p an integer, and lead^p is rational."""
         plain = self._plain_base(node.argument, labels)
         if plain is not None:
             return Monomial(ONE, (Factor(plain.atom, plain.labels, exponent),))
@@ -204,24 +206,24 @@ class Normaliser:
         return Monomial(pulled or ONE, (Factor(atom.number, places, exponent),))
 
     def _plain_base(self, node: Node, labels: Sequence[int]) -> Factor | None:
-        """The base of a power where it is a single atom with nothing before it."""
+        """The base of a power if it is a single atom with coefficient 1."""
         if isinstance(node, Add | Einsum) or (isinstance(node, Map) and node.function.exponent is not None):
             return None
         monomial = self.expand(node, labels)[0]
         return monomial.factors[0] if monomial.coefficient == ONE and len(monomial.factors) == 1 else None
 
     def single_factor(self, node: Node, labels: Sequence[int]) -> Factor | None:
-        """The atom of which a node is a multiple, at labels for the node's axes; None where it is no such."""
+        """The atom of which a node is a multiple, with labels for the node's axes; None if there is none."""
         if isinstance(node, Einsum) and (len(node.operands) != 1 or node.contracted):
             return None
         if isinstance(node, Add) or (isinstance(node, Map) and node.function.exponent is not None):
             return None
-        found = self.expand(node, labels)
-        if len(found) != 1 or len(found[0].factors) != 1 or set(found[0].factors[0].labels) != set(labels):
+        monomials = self.expand(node, labels)
+        if len(monomials) != 1 or len(monomials[0].factors) != 1 or set(monomials[0].factors[0].labels) != set(labels):
             return None
-        return found[0].factors[0]
+        return monomials[0].factors[0]
 
-    # ------------------------------------------------------------ sums as wholes
+    # ------------------------------------------------------------ bodies of sums
 
     def body(self, node: Node) -> Body:
         """A node's normal form with its axes in canonical order."""
@@ -232,17 +234,18 @@ class Normaliser:
     def ordered(
         self, node: Node, roles: Sequence[int], extra: Sequence[Factor] = (), labels: Sequence[int] | None = None
     ) -> Body:
-        """The least key over all orders of the axes that keep dims and roles together, and which orders give it.
+        """The body with the least key over all orders of the axes that keep dims and roles together.
 
-        ``extra`` factors, on ``labels`` given for the axes, are part of the key: the guard of a reduction.
+        The orders that give the same key are its symmetries. ``extra`` factors, on ``labels`` for the axes, are part of
+        the key: the guard of a reduction.
         """
         labels = labels or [self.fresh(dim) for dim in node.dims]
         raw = [m for m in (simplified(self, m, set(labels)) for m in self.expand(node, labels)) if m is not None]
-        found = [(self._keyed(raw, labels, order, extra), order) for order in axis_orders(node.dims, roles)]
-        (key, lead, count), order = min(found, key=lambda f: (f[0][0], f[1]))
+        keyed = [(self._keyed(raw, labels, order, extra), order) for order in axis_orders(node.dims, roles)]
+        (key, lead, count), order = min(keyed, key=lambda f: (f[0][0], f[1]))
         place = {axis: k for k, axis in enumerate(order)}
         symmetries: list[Symmetry] = []
-        for (other, other_lead, _), turned in found:
+        for (other, other_lead, _), turned in keyed:
             if other == key and abs(other_lead) == abs(lead):
                 symmetries.append((tuple(place[a] for a in turned), 1 if other_lead == lead else -1))
         dims = tuple((node.dims[k], roles[k]) for k in order)
@@ -252,8 +255,8 @@ class Normaliser:
         self, raw: Sequence[Monomial], labels: Sequence[int], order: Sequence[int], extra: Sequence[Factor]
     ) -> tuple[Key, Fraction, int]:
         free = {labels[axis]: k for k, axis in enumerate(order)}
-        found = self.collect(raw, free)
-        items = sorted(((k, c.monomial.coefficient.value) for k, c in found.items()), key=lambda i: i[0])
+        collected = self.collect(raw, free)
+        items = sorted(((k, c.monomial.coefficient.value) for k, c in collected.items()), key=lambda i: i[0])
         lead = items[0][1] if items else Fraction(1)
         guard = self.form(extra, free).key if extra else ()
         return (tuple((k, value / lead) for k, value in items), guard), lead, len(items)

@@ -1,8 +1,8 @@
-"""Recovers an energy E with F = -dE/dz, by guessing and then differentiating.
+"""Recovers an energy E with F = -dE/dz: guesses candidates and verifies them by differentiation.
 
-A homogeneous part of degree k has ``-z . F / (k + 1)``. Of the rest every scalar function and softmax in it suggests
-antiderivatives, a logsumexp for a softmax; a least squares fit at random points weighs them. Nothing is believed that
-differentiation does not give back, in normal form and in numbers.
+A homogeneous part of degree k has the potential ``-z . F / (k + 1)``. In the rest, every scalar function and softmax
+suggests an antiderivative, a logsumexp for a softmax; a least squares fit at random points finds their weights. A
+candidate is accepted only if its gradient is the force, both in normal form and numerically.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SECONDS = 0.3
 TERMS = 20_000
 GENERATORS = 24
 LARGEST_DENOMINATOR = 24
-#: Numbers beyond this say nothing, and upset the solver.
+#: Rows with larger numbers are dropped: they carry no information and upset the solver.
 HUGE = 1e100
 
 
@@ -46,7 +46,7 @@ def recover(field: ForceField, generator: np.random.Generator, seconds: float = 
     if work(field.roots, small_sizes(field.roots, field.sizes)) > WORK / 100:
         return None
     try:
-        for written in (field, _rewritten(field)):
+        for written in (field, _unified_field(field)):
             for candidate in _candidates(written, generator):
                 if is_potential(field, candidate, generator, seconds):
                     return candidate
@@ -55,7 +55,7 @@ def recover(field: ForceField, generator: np.random.Generator, seconds: float = 
     return None
 
 
-def _rewritten(field: ForceField) -> ForceField:
+def _unified_field(field: ForceField) -> ForceField:
     return field.with_force({state: unified(field.graph, force) for state, force in field.force.items()})
 
 
@@ -66,14 +66,14 @@ def is_potential(field: ForceField, energy: Node, generator: np.random.Generator
     residues = [graph.plus(f, slopes[s]) if s in slopes else f for s, f in zip(field.states, field.roots, strict=True)]
     if not _vanish_in_numbers(field, energy, residues, generator) or discontinuities(field, energy, generator):
         return False
-    return _vanish(field, residues, seconds)
+    return _vanish_symbolically(field, residues, seconds)
 
 
-def _vanish(field: ForceField, residues: Sequence[Node], seconds: float) -> bool:
+def _vanish_symbolically(field: ForceField, residues: Sequence[Node], seconds: float) -> bool:
     budget = Budget(TERMS, seconds)
-    for rewrite, whole in ((False, True), (False, False), (True, True), (True, False)):
+    for rewrite, keep_sums in ((False, True), (False, False), (True, True), (True, False)):
         roots = [unified(field.graph, r) for r in residues] if rewrite else residues
-        normaliser = Normaliser(field.graph, budget, whole=whole, symmetric=field.symmetric)
+        normaliser = Normaliser(field.graph, budget, keep_sums=keep_sums, symmetric=field.symmetric)
         if all(not normaliser.sum_of(root)[0] for root in roots):
             return True
     return False
@@ -83,7 +83,7 @@ def _vanish_in_numbers(
     field: ForceField, energy: Node, residues: Sequence[Node], generator: np.random.Generator
 ) -> bool:
     for _ in range(2):
-        level, *values = _at_point([energy, *residues, *field.roots], field, generator)
+        level, *values = _values_at_random_point([energy, *residues, *field.roots], field, generator)
         gaps, forces = values[: len(residues)], values[len(residues) :]
         if not np.all(np.isfinite(level)):
             return False
@@ -93,7 +93,7 @@ def _vanish_in_numbers(
     return True
 
 
-def _at_point(nodes: Sequence[Node], field: ForceField, generator: np.random.Generator) -> list[Array]:
+def _values_at_random_point(nodes: Sequence[Node], field: ForceField, generator: np.random.Generator) -> list[Array]:
     sizes = small_sizes(field.roots, field.sizes)
     inputs = batched(draw(field, sizes, generator))
     return evaluate(nodes, inputs, sizes=sizes, values=field.values)
@@ -103,7 +103,7 @@ def _at_point(nodes: Sequence[Node], field: ForceField, generator: np.random.Gen
 
 
 def _candidates(field: ForceField, generator: np.random.Generator) -> Iterator[Node]:
-    """Homogeneous parts of one state after the other and of all, and fitted antiderivatives for the rest."""
+    """Potentials from homogeneous parts, state by state and jointly, with fitted antiderivatives for the rest."""
     graph = field.graph
     if len(field.states) > 1:
         yield from (_state_by_state(field, order) for order in (field.states, field.states[::-1]))
@@ -112,21 +112,21 @@ def _candidates(field: ForceField, generator: np.random.Generator) -> Iterator[N
     if all(not nodes for nodes in rest.values()):
         yield radial
         rest = {s: [f] for s, f in field.force.items()}
-    left = {s: graph.add([(ONE, n) for n in nodes], s.dims) for s, nodes in rest.items()}
+    remainder = {s: graph.add([(ONE, n) for n in nodes], s.dims) for s, nodes in rest.items()}
     for scaled in (True, False):
         generators = list(_generators(field, rest, scaled))[:GENERATORS]
-        fitted = _fit(field.with_force(left), generators, generator)
+        fitted = _fitted_potential(field.with_force(remainder), generators, generator)
         if fitted is not None:
             yield graph.plus(radial, fitted)
-        whole = _fit(field, generators, generator)
-        if whole is not None:
-            yield whole
+        fitted_all = _fitted_potential(field, generators, generator)
+        if fitted_all is not None:
+            yield fitted_all
 
 
 def _state_by_state(field: ForceField, order: Sequence[Input]) -> Node:
     """``-z_k . F_k / (d + 1)`` of the parts of F_k of degree d in z_k alone.
 
-    What depends on an earlier state is left out: it is a slope of what that state's force gave already.
+    Terms that depend on an earlier state are skipped: the potential of that state's force already accounts for them.
     """
     graph = field.graph
     parts = []
@@ -134,19 +134,19 @@ def _state_by_state(field: ForceField, order: Sequence[Input]) -> Node:
         force = field.force.get(state)
         if force is not None:
             own = _independent(graph, force, set(order[:k]))
-            one = replace(field.with_force({state: own}), states=(state,))
-            parts.append(Degrees.of(graph, [state], [own]).radial(one)[0])
+            single = replace(field.with_force({state: own}), states=(state,))
+            parts.append(Degrees.of(graph, [state], [own]).radial(single)[0])
     return graph.plus(*parts) if parts else graph.zero()
 
 
 def _independent(graph: Graph, node: Node, states: set[Input]) -> Node:
-    """The terms of a sum that do not depend on some states."""
+    """The sum of the terms that do not depend on ``states``."""
     terms = node.terms if isinstance(node, Add) else ((ONE, node),)
     return graph.add([(c, n) for c, n in terms if n not in depends([n], states)], node.dims)
 
 
 def _generators(field: ForceField, rest: Mapping[Any, Sequence[Node]], scaled: bool) -> Iterator[Node]:
-    """Scalars that may add up to the potential: antiderivatives of what occurs, summed, with weights that occur."""
+    """Scalars that may add up to the potential: antiderivatives of nodes in the force, weighted and summed."""
     graph = field.graph
     nodes = [n for parts in rest.values() for n in parts]
     moving = depends(nodes, set(field.states))
@@ -163,42 +163,42 @@ def _generators(field: ForceField, rest: Mapping[Any, Sequence[Node]], scaled: b
 
 
 def _primitive(graph: Graph, node: Node, scaled: bool) -> Node | None:
-    """What has ``node`` for its slope; ``scaled`` divides it by the exact factor of its argument."""
+    """An antiderivative of ``node``; ``scaled`` divides it by the exact factor of the argument."""
     match node:
         case Softmax():
-            whole: Node | None = graph.logsumexp(node.argument, node.axes, node.guard)
+            primitive: Node | None = graph.logsumexp(node.argument, node.axes, node.guard)
         case ArgMax():
-            whole = graph.max(node.argument, node.axes, node.guard)
+            primitive = graph.max(node.argument, node.axes, node.guard)
         case Map():
-            whole = antiderivative(graph, node.function, node.argument)
+            primitive = antiderivative(graph, node.function, node.argument)
         case _:
             return None
-    factor = _factor(node.argument).power(Fraction(-1)) if scaled else None
-    return graph.scale(factor, whole) if factor is not None and whole is not None else whole
+    factor = _common_factor(node.argument).power(Fraction(-1)) if scaled else None
+    return graph.scale(factor, primitive) if factor is not None and primitive is not None else primitive
 
 
-def _factor(node: Node) -> Coefficient:
-    """The exact factor before a product, or before every term of a sum alike but the constants."""
+def _common_factor(node: Node) -> Coefficient:
+    """The coefficient of a product, or the common coefficient of the nonconstant terms of a sum."""
     match node:
         case Einsum():
             return node.coefficient
         case Add():
-            factors = {c * _factor(n) for c, n in node.terms if not isinstance(n, Einsum) or n.operands}
+            factors = {c * _common_factor(n) for c, n in node.terms if not isinstance(n, Einsum) or n.operands}
             return factors.pop() if len(factors) == 1 else ONE
     return ONE
 
 
 def _weights(nodes: Sequence[Node], moving: set[Node]) -> dict[Node, list[Weights]]:
-    """For each moving factor of a product the sets of constants and states beside it, on axes of its own."""
-    found: dict[Node, list[Weights]] = {}
+    """For each moving factor of a product, the sets of constant and state factors whose axes are among its own."""
+    weights: dict[Node, list[Weights]] = {}
     for node in walk(nodes):
         if isinstance(node, Einsum):
             for operand in (o for o in node.operands if o.node in moving):
-                found.setdefault(operand.node, []).extend(_beside(node, operand, moving))
-    return found
+                weights.setdefault(operand.node, []).extend(_weight_sets(node, operand, moving))
+    return weights
 
 
-def _beside(node: Einsum, operand: Operand, moving: set[Node]) -> Iterator[Weights]:
+def _weight_sets(node: Einsum, operand: Operand, moving: set[Node]) -> Iterator[Weights]:
     place = {a: k for k, a in enumerate(operand.axes)}
     near = [
         (o.node, tuple(place[a] for a in o.axes))
@@ -209,17 +209,17 @@ def _beside(node: Einsum, operand: Operand, moving: set[Node]) -> Iterator[Weigh
 
 
 def _weighted(graph: Graph, node: Node, primitive: Node, sets: Sequence[Weights]) -> Iterator[Node]:
-    """The primitive summed, alone and with each set of weights that sits on axes it has kept."""
-    gone = node.axes if isinstance(node, Softmax | ArgMax) else ()
-    kept = [k for k in range(len(node.dims)) if k not in gone]
+    """The primitive summed, without weights and with each set of weights on its remaining axes."""
+    reduced = node.axes if isinstance(node, Softmax | ArgMax) else ()
+    remaining = [k for k in range(len(node.dims)) if k not in reduced]
     labels = dict(enumerate(node.dims))
     for weights in [(), *sets]:
-        if all(a in kept for _, axes in weights for a in axes):
-            yield graph.einsum(ONE, [(primitive, kept), *weights], {k: labels[k] for k in kept}, ())
+        if all(a in remaining for _, axes in weights for a in axes):
+            yield graph.einsum(ONE, [(primitive, remaining), *weights], {k: labels[k] for k in remaining}, ())
 
 
-def _fit(field: ForceField, generators: Sequence[Node], generator: np.random.Generator) -> Node | None:
-    """The combination of generators, with simple rational weights, whose slopes fit the force at random points."""
+def _fitted_potential(field: ForceField, generators: Sequence[Node], generator: np.random.Generator) -> Node | None:
+    """The combination of generators, with simple rational weights, whose gradient fits the force at random points."""
     if not generators:
         return None
     graph = field.graph
@@ -227,7 +227,7 @@ def _fit(field: ForceField, generators: Sequence[Node], generator: np.random.Gen
     nodes = [s.get(state) or graph.zero(state.dims) for s in slopes for state in field.states]
     rows, targets = [], []
     for _ in range(3):
-        values = [np.ravel(v) for v in _at_point([*nodes, *field.roots], field, generator)]
+        values = [np.ravel(v) for v in _values_at_random_point([*nodes, *field.roots], field, generator)]
         count = len(field.states)
         shapes = [len(v) for v in values[-count:]]
         columns = [

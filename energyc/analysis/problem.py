@@ -1,4 +1,4 @@
-"""The question that this package answers, free of the language: a force field on stacked states."""
+"""The input of the analysis, independent of the language: a force field on stacked states."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Bounds = tuple[float | None, float | None]
 
 
 class Formulas(Protocol):
-    """How the dims of a spec follow one another.
+    """How the dims of a spec depend on one another.
 
-    Called with sizes of the ``free`` ones, it gives those of all, or None; ``behind`` are the free ones that each
-    derived dim follows.
+    A call maps the sizes of the ``free`` dims to those of all dims, or to None; ``behind`` maps each derived dim to the
+    free dims on which it depends.
     """
 
     free: tuple[str, ...]
@@ -28,11 +28,11 @@ class Formulas(Protocol):
 
 @dataclass(frozen=True)
 class ForceField:
-    """A force for each state; a state that ``force`` leaves out feels none.
+    """A force for each state; a state missing from ``force`` has a zero force.
 
-    ``sizes`` and ``values`` are those of the spec (dims; and consts, as coefficients hold them), ``fractions`` the
-    exact ones among the values. ``ranges`` bound inputs that cannot take any real value. ``symmetric`` names params
-    that are invariant under a permutation of their axes. ``formulas`` say which sizes the spec can have; None: any.
+    ``sizes`` are the dims of the spec and ``values`` its consts; ``fractions`` are the values that are known exactly.
+    ``ranges`` bound inputs that cannot take every real value. ``symmetric`` maps params to a permutation of their axes
+    that leaves them invariant. ``formulas`` determine which sizes the spec can have; None allows any.
     """
 
     graph: Graph
@@ -47,18 +47,18 @@ class ForceField:
 
     @property
     def roots(self) -> list[Node]:
-        """The forces, one for each state, zeros where there is none."""
+        """The forces, one for each state, zero if the state has none."""
         return [self.force.get(state) or self.graph.zero(state.dims) for state in self.states]
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        """Every input the forces read, the states first."""
-        found = (node for node in walk(self.roots) if isinstance(node, Input) and node.kind != "argument")
+        """The states, then every other input that the forces read."""
+        read = (node for node in walk(self.roots) if isinstance(node, Input) and node.kind != "argument")
         bodies = (n for node in walk(self.roots) for n in _body_inputs(node))
-        return tuple(dict.fromkeys([*self.states, *found, *bodies]))
+        return tuple(dict.fromkeys([*self.states, *read, *bodies]))
 
     def with_force(self, force: Mapping[Input, Node]) -> ForceField:
-        """The same with other forces."""
+        """The same field with other forces."""
         return replace(self, force=force)
 
 
@@ -70,7 +70,7 @@ def _body_inputs(node: Node) -> Iterable[Input]:
 
 
 def field_of(base: ForceField, parts: Iterable[tuple[Input, Node]]) -> ForceField:
-    """``base`` with the sum of single forces, each on one state."""
+    """``base`` with the sums of the given forces on each state."""
     collected: dict[Input, list[Node]] = {}
     for state, node in parts:
         collected.setdefault(state, []).append(node)
@@ -78,12 +78,12 @@ def field_of(base: ForceField, parts: Iterable[tuple[Input, Node]]) -> ForceFiel
 
 
 def fork(graph: Graph) -> Graph:
-    """A graph to try things in: it shares all nodes made so far and leaves the first as it is."""
+    """A copy of a graph that shares its existing nodes; new nodes leave the original unchanged."""
     return Graph(dict(graph._nodes))
 
 
 def transparent(graph: Graph, root: Node) -> Node:
-    """``root`` without its ``frozen`` and ``detach``: what the force really is as a function of the states."""
+    """``root`` without ``frozen`` and ``detach``: the force as a function of the states."""
     while stop := next((node for node in walk([root]) if isinstance(node, Stop)), None):
         root = substitute(graph, root, {stop: stop.argument})
     return root
@@ -91,7 +91,7 @@ def transparent(graph: Graph, root: Node) -> Node:
 
 @dataclass(frozen=True)
 class Linearised:
-    """A field with its change along a direction: ``moved[k]`` is the k-th state's share of J w."""
+    """A field and its Jacobian-vector product: ``moved[k]`` is the block of J w for the k-th state."""
 
     field: ForceField
     directions: tuple[Input, ...]
@@ -99,7 +99,7 @@ class Linearised:
 
 
 def linearise(field: ForceField) -> Linearised:
-    """J w by forward mode; nothing is taken as constant, whatever the spec froze."""
+    """J w by forward mode, differentiating through ``frozen`` and ``detach``."""
     graph = field.graph
     directions = tuple(graph.input(f"w.{state.name}", "direction", state.dims) for state in field.states)
     roots = [transparent(graph, root) for root in field.roots]

@@ -1,6 +1,6 @@
-"""Proves that a Jacobian is symmetric: u . J w in normal form stays the same when u and w change places.
+"""Proves that a Jacobian is symmetric: exchanging u and w leaves the normal form of u . J w unchanged.
 
-First with the sums of states left whole, which is cheap and mostly enough, then with everything multiplied out.
+The first stage keeps sums of states unexpanded, which is cheap and usually enough; later stages expand everything.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ SECONDS = 0.8
 
 @dataclass(frozen=True)
 class Stage:
-    """A way to prove: sums of states left whole or not, functions rewritten by fewer, jumps differentiated or not."""
+    """A proof strategy: whether to expand sums of states, unify functions, and differentiate jumps."""
 
     name: str
-    whole: bool
+    keep_sums: bool
     unified: bool = False
     impulses: bool = False
     pinned: Sizes = ()
@@ -49,23 +49,23 @@ STAGES = (
 
 @dataclass(frozen=True)
 class Attempt:
-    """A certificate, or None; ``outcome`` is the sentence that says what happened."""
+    """A certificate, or None; ``outcome`` describes the attempt in a sentence."""
 
     certificate: Certificate | None
     outcome: str
 
 
 def prove(field: ForceField, seconds: float = SECONDS) -> list[Attempt]:
-    """One attempt for each stage until one succeeds, those across jumps first.
+    """One attempt for each stage until one succeeds, the stages across jumps first.
 
-    ``seconds`` are for one, three times as many for all. The field's graph is left as it is.
+    ``seconds`` limit one attempt, three times as many all of them. The graph of the field is not modified.
     """
     attempts: list[Attempt] = []
     deadline = time.process_time() + 3 * seconds
     for stage in _stages(field):
-        left = min(seconds, deadline - time.process_time())
-        if not attempts or left > 0:
-            attempts.append(_attempt(replace(field, graph=fork(field.graph)), stage, left))
+        available = min(seconds, deadline - time.process_time())
+        if not attempts or available > 0:
+            attempts.append(_try_stage(replace(field, graph=fork(field.graph)), stage, available))
         if attempts[-1].certificate:
             break
     return attempts
@@ -75,22 +75,22 @@ def _stages(field: ForceField) -> Sequence[Stage]:
     jumping = jumps(field.roots, field.states)
     pinned = pinned_sizes(field)
     at_all_sizes = [*([replace(stage, impulses=True) for stage in STAGES] if jumping else []), *STAGES]
-    return [*at_all_sizes, *(replace(stage, pinned=pinned) for stage in at_all_sizes if pinned and not stage.whole)]
+    return [*at_all_sizes, *(replace(stage, pinned=pinned) for stage in at_all_sizes if pinned and not stage.keep_sums)]
 
 
-def _attempt(field: ForceField, stage: Stage, seconds: float) -> Attempt:
+def _try_stage(field: ForceField, stage: Stage, seconds: float) -> Attempt:
     try:
         bilinear = Bilinear.of(field, stage)
         normaliser = Normaliser(
             field.graph,
             Budget(TERMS, seconds),
-            whole=stage.whole,
+            keep_sums=stage.keep_sums,
             directions=frozenset((*bilinear.u, *bilinear.w)),
             symmetric=field.symmetric,
             pinned=dict(stage.pinned),
         )
-        found, _ = normaliser.sum_of(bilinear.node)
-        pairs = _mirrored(normaliser, found, bilinear)
+        terms, _ = normaliser.sum_of(bilinear.node)
+        pairs = _mirror_pairs(normaliser, terms, bilinear)
     except OverBudget as over:
         return Attempt(None, f"proof with {stage}: {over}")
     except RecursionError:
@@ -98,10 +98,10 @@ def _attempt(field: ForceField, stage: Stage, seconds: float) -> Attempt:
     except NotImplementedError as missing:
         return Attempt(None, f"proof with {stage}: {missing}")
     if pairs is None:
-        return Attempt(None, f"proof with {stage}: u . J w has {len(found)} terms that do not mirror one another")
+        return Attempt(None, f"proof with {stage}: u . J w has {len(terms)} terms that do not mirror one another")
     return Attempt(
-        _certificate(normaliser, bilinear, found, pairs, stage),
-        f"proof with {stage}: {len(found)} terms mirror one another",
+        _certificate(normaliser, bilinear, terms, pairs, stage),
+        f"proof with {stage}: {len(terms)} terms mirror one another",
     )
 
 
@@ -116,16 +116,18 @@ class Bilinear:
 
     @staticmethod
     def of(field: ForceField, stage: Stage) -> Bilinear:
-        """The bilinear form of a field, written as a stage wants it."""
+        """The bilinear form of a field, rewritten for a stage."""
         graph = field.graph
         linear = linearise(_with_impulses(field) if stage.impulses else field)
         u = tuple(graph.input(f"u.{state.name}", "direction", state.dims) for state in field.states)
         terms = []
-        for left, moved in zip(u, linear.moved, strict=True):
-            right = without_impulses(graph, moved) if stage.impulses else moved
-            right = unified(graph, right) if stage.unified else right
-            axes = range(len(left.dims))
-            terms.append((ONE, graph.einsum(ONE, [(left, axes), (right, axes)], dict(enumerate(left.dims)), ())))
+        for direction, moved in zip(u, linear.moved, strict=True):
+            rewritten = without_impulses(graph, moved) if stage.impulses else moved
+            rewritten = unified(graph, rewritten) if stage.unified else rewritten
+            axes = range(len(direction.dims))
+            terms.append(
+                (ONE, graph.einsum(ONE, [(direction, axes), (rewritten, axes)], dict(enumerate(direction.dims)), ()))
+            )
         return Bilinear(field, u, linear.directions, graph.add(terms, ()))
 
 
@@ -140,15 +142,15 @@ class _Pair:
     renaming: tuple[tuple[int, int], ...]
 
 
-def _mirrored(normaliser: Normaliser, found: Sum, bilinear: Bilinear) -> list[_Pair] | None:
-    """For each term its mirror image, or None where one is missing or has another coefficient."""
-    exchange = _exchange(normaliser, bilinear)
-    places = {key: k for k, key in enumerate(found)}
+def _mirror_pairs(normaliser: Normaliser, terms: Sum, bilinear: Bilinear) -> list[_Pair] | None:
+    """The mirror image of each term, or None if one is missing or has another coefficient."""
+    exchange = _exchanged_atoms(normaliser, bilinear)
+    places = {key: k for k, key in enumerate(terms)}
     pairs = []
-    for (_, powers), term in found.items():
-        turned = tuple(Factor(exchange.get(f.atom, f.atom), f.labels, f.exponent) for f in term.monomial.factors)
-        form = normaliser.form(turned, {})
-        other = found.get((form.key, powers))
+    for (_, powers), term in terms.items():
+        exchanged = tuple(Factor(exchange.get(f.atom, f.atom), f.labels, f.exponent) for f in term.monomial.factors)
+        form = normaliser.form(exchanged, {})
+        other = terms.get((form.key, powers))
         value = term.monomial.coefficient.value * term.form.sign * form.sign
         if other is None or other.monomial.coefficient.value != value:
             return None
@@ -157,7 +159,7 @@ def _mirrored(normaliser: Normaliser, found: Sum, bilinear: Bilinear) -> list[_P
     return pairs
 
 
-def _exchange(normaliser: Normaliser, bilinear: Bilinear) -> Mapping[int, int]:
+def _exchanged_atoms(normaliser: Normaliser, bilinear: Bilinear) -> Mapping[int, int]:
     numbers = {}
     for u, w in zip(bilinear.u, bilinear.w, strict=True):
         a, b = normaliser.reading(u).atom.number, normaliser.reading(w).atom.number
@@ -166,16 +168,16 @@ def _exchange(normaliser: Normaliser, bilinear: Bilinear) -> Mapping[int, int]:
 
 
 def _certificate(
-    normaliser: Normaliser, bilinear: Bilinear, found: Sum, pairs: list[_Pair], stage: Stage
+    normaliser: Normaliser, bilinear: Bilinear, terms_by_key: Sum, pairs: list[_Pair], stage: Stage
 ) -> Certificate:
     atoms = tuple(AtomEntry(a.node, a.order, a.scale, a.symmetries) for a in normaliser.table.atoms)
-    terms = tuple(_term(normaliser, term, pair) for term, pair in zip(found.values(), pairs, strict=True))
+    terms = tuple(_term_entry(normaliser, term, pair) for term, pair in zip(terms_by_key.values(), pairs, strict=True))
     left = tuple(normaliser.reading(u).atom.number for u in bilinear.u)
     right = tuple(normaliser.reading(w).atom.number for w in bilinear.w)
     return Certificate(bilinear.field, bilinear.u, bilinear.w, left, right, atoms, terms, stage.impulses, stage.pinned)
 
 
-def _term(normaliser: Normaliser, term: Collected, pair: _Pair) -> TermEntry:
+def _term_entry(normaliser: Normaliser, term: Collected, pair: _Pair) -> TermEntry:
     factors = tuple(FactorEntry(f.atom, f.labels, f.exponent) for f in term.monomial.factors)
     coefficient = term.monomial.coefficient.scaled(term.form.sign)
     dims = tuple((a, normaliser.dims[a]) for a in sorted(term.monomial.labels))

@@ -1,8 +1,8 @@
-"""The work of a force round closed polygons: adaptive Gauss-Kronrod quadrature of many edges at once.
+"""The work of a force around closed polygons: adaptive Gauss-Kronrod quadrature of many edges at once.
 
-Each interval is judged by the difference of the 15-point Kronrod and the 7-point Gauss rule (Piessens et al., QUADPACK,
-1983) and halved until they agree. A jump on the way is closed in until what it may be off counts for nothing; where
-the force is infinite, or not integrable, the error stays large and the polygon says so.
+The error of an interval is the difference of the 15-point Kronrod and the 7-point Gauss rule (Piessens et al.,
+QUADPACK, 1983); the interval is halved until they agree. Halving isolates a jump until its error is negligible; where
+the force is infinite or not integrable, the error of the polygon stays large.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from energyc.analysis.sampling import Array
 
-#: Nodes and weights of the rules on [-1, 1], the positive half of them.
+#: The positive half of the nodes and weights of the rules on [-1, 1].
 _NODES = (
     0.991455371120812639206854697526329,
     0.949107912342758524526189684047851,
@@ -41,32 +41,32 @@ _GAUSS = (
     0.381830050505118944950369775488975,
     0.417959183673469387755102040816327,
 )
-#: No fractions with small denominators: there edges whose ends are written with few digits meet kinks and jumps, and
-#: the rules do not see a jump that is closer to the end of an interval than their last node.
+#: Not fractions with small denominators: edges whose ends have few digits meet kinks and jumps there, and the rules
+#: miss a jump that is closer to the end of an interval than their last node.
 CUTS = (0.1381966, 0.4270510, 0.6631190, 0.8819660)
 TOLERANCE = 1e-10
 HALVINGS = 36
-#: A polygon of which more intervals than this are still open is given up.
+#: A polygon is abandoned once it has more open intervals than this.
 MOST_OPEN = 48
 
 Field = Callable[[Array], Array]
 
 
 def _rules() -> tuple[Array, Array, Array]:
-    """Nodes, Kronrod's weights and Gauss's (zero at the nodes that only Kronrod has)."""
+    """The nodes, the Kronrod weights and the Gauss weights (zero at the nodes of the Kronrod rule alone)."""
     gauss = [0.0 if k % 2 == 0 else _GAUSS[k // 2] for k in range(7)] + [_GAUSS[3]]
 
-    def whole(half: Sequence[float], sign: int) -> Array:
+    def mirrored(half: Sequence[float], sign: int) -> Array:
         return np.array([*half[:-1], half[-1], *(sign * x for x in half[-2::-1])])
 
-    return whole(_NODES, -1), whole(_KRONROD, 1), whole(gauss, 1)
+    return mirrored(_NODES, -1), mirrored(_KRONROD, 1), mirrored(gauss, 1)
 
 
 @dataclass(frozen=True)
 class Work:
-    """Of each polygon: the work round it, a bound of its error, and the work that would be without any cancellation.
+    """For each polygon: the work around it, an error bound, and the integral of the absolute value.
 
-    A polygon that was given up has the error infinity.
+    The error of an abandoned polygon is infinite.
     """
 
     total: Array
@@ -76,7 +76,7 @@ class Work:
 
 @dataclass(frozen=True)
 class _Intervals:
-    """Pieces of edges: which polygon, from where, and the vector to where."""
+    """Pieces of edges: the polygon, the start, and the vector to the end."""
 
     polygon: Array
     start: Array
@@ -95,30 +95,30 @@ class _Intervals:
 
 
 def work_round(polygons: Sequence[Array], field: Field, cuts: Sequence[float] = CUTS) -> Work:
-    """The work of ``field`` (``[count, n]`` to ``[count, n]``) round polygons, each given by its corners ``[m, n]``.
+    """The work of ``field`` (``[count, n]`` to ``[count, n]``) around polygons with corners ``[m, n]``.
 
-    ``cuts`` are where each edge, of length 1, is cut to begin with.
+    ``cuts`` are the initial cuts of each edge, as fractions of its length.
     """
     count = len(polygons)
     total, error, size = np.zeros(count), np.zeros(count), np.zeros(count)
-    intervals = _cut(polygons, cuts)
-    for left in range(HALVINGS, -1, -1):
+    intervals = _initial_intervals(polygons, cuts)
+    for halvings_left in range(HALVINGS, -1, -1):
         value, gap, magnitude = _estimates(intervals, field)
         scale = np.maximum(size + np.bincount(intervals.polygon, magnitude, count), 1e-300)
-        done = (gap <= TOLERANCE * scale[intervals.polygon]) | (left == 0)
+        done = (gap <= TOLERANCE * scale[intervals.polygon]) | (halvings_left == 0)
         for sums, parts in ((total, value), (error, gap), (size, magnitude)):
             sums += np.bincount(intervals.polygon[done], parts[done], count)
-        open_ones = np.bincount(intervals.polygon[~done], minlength=count)
-        lost = ~np.isfinite(error) | (open_ones > MOST_OPEN)
-        error[lost] = np.inf
-        intervals = intervals[~done & ~lost[intervals.polygon]]
+        open_count = np.bincount(intervals.polygon[~done], minlength=count)
+        abandoned = ~np.isfinite(error) | (open_count > MOST_OPEN)
+        error[abandoned] = np.inf
+        intervals = intervals[~done & ~abandoned[intervals.polygon]]
         if not len(intervals.polygon):
             break
         intervals = intervals.halves()
     return Work(total, error, size)
 
 
-def _cut(polygons: Sequence[Array], cuts: Sequence[float]) -> _Intervals:
+def _initial_intervals(polygons: Sequence[Array], cuts: Sequence[float]) -> _Intervals:
     corners = np.concatenate(list(polygons))
     edges = np.concatenate([np.roll(polygon, -1, axis=0) - polygon for polygon in polygons])
     owner = np.repeat(np.arange(len(polygons)), [len(polygon) for polygon in polygons])
@@ -129,7 +129,7 @@ def _cut(polygons: Sequence[Array], cuts: Sequence[float]) -> _Intervals:
 
 
 def _estimates(intervals: _Intervals, field: Field) -> tuple[Array, Array, Array]:
-    """Kronrod's value of each interval, its distance from Gauss's, and the integral of the absolute value."""
+    """The Kronrod value of each interval, its distance from the Gauss value, and the integral of the absolute value."""
     nodes, kronrod, gauss = _rules()
     places = intervals.start[:, None] + (nodes[:, None] + 1) / 2 * intervals.step[:, None]
     forces = field(places.reshape(-1, places.shape[-1])).reshape(places.shape)

@@ -1,4 +1,4 @@
-"""How nodes become atoms: what an atom is known by, and what its axes may do."""
+"""Turns nodes into atoms: the key that identifies an atom, and the symmetries of its axes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PERMUTATIONS = 24
 
 
 class Normalising(Protocol):
-    """What reading a node needs of a normaliser: its table of atoms, and normal forms of what is inside the node."""
+    """The part of a normaliser used to read a node: its table of atoms, and the normal forms of arguments."""
 
     table: AtomTable
     symmetric: Mapping[Input, tuple[int, ...]]
@@ -32,11 +32,11 @@ class Normalising(Protocol):
         ...
 
     def single_factor(self, node: Node, labels: Sequence[int]) -> Factor | None:
-        """The atom of which a node is a multiple, at labels for the node's axes; None where it is no such."""
+        """The atom of which a node is a multiple, with labels for the node's axes; None if there is none."""
         ...
 
     def truth_key(self, condition: IndexExpr, dims: Sequence[str], names: Sequence[int]) -> Key:
-        """A condition's normal form, with axis k called ``names[k]``."""
+        """The normal form of a condition, with axis k named ``names[k]``."""
         ...
 
     def body(self, node: Node) -> Body:
@@ -46,7 +46,7 @@ class Normalising(Protocol):
     def ordered(
         self, node: Node, roles: Sequence[int], extra: Sequence[Factor] = (), labels: Sequence[int] | None = None
     ) -> Body:
-        """The least key over all orders of the axes that keep dims and roles together."""
+        """The body with the least key over all orders of the axes that keep dims and roles together."""
         ...
 
 
@@ -81,7 +81,7 @@ def _sum(normaliser: Normalising, node: Add) -> Reading:
 
 
 def _map(normaliser: Normalising, node: Map) -> Reading:
-    """Of an even function the sign of the argument is dropped, of an odd one it is taken out, and so are lengths."""
+    """A function as an atom, without the sign of its argument if it has a parity, nor the size if it is homogeneous."""
     body = normaliser.body(node.argument)
     function = _function_key(normaliser, node)
     kind = str(function[0])
@@ -90,7 +90,7 @@ def _map(normaliser: Normalising, node: Map) -> Reading:
     symmetries = body.symmetries if parity == -1 else body.even
     if parity == 1:
         symmetries = tuple((axes, 1) for axes, _ in body.symmetries)
-    base = _base(normaliser, node.argument, body) if kind == IMPULSE else None
+    base = _base_factor(normaliser, node.argument, body) if kind == IMPULSE else None
     more = {"argument": (lead, body.key), "base": base}
     key = (function, more["argument"])
     atom = normaliser.table.intern(key, kind, node, body.order, symmetries, scale=scale, more=more)
@@ -98,7 +98,7 @@ def _map(normaliser: Normalising, node: Map) -> Reading:
 
 
 def _parity_and_degree(node: Map) -> tuple[int, int | None]:
-    """Of ``f(-u) = parity f(u)``, and k of ``f(c u) = c^k f(u)`` for a positive number c, None where there is none."""
+    """The parity in ``f(-u) = parity f(u)``, and the k in ``f(c u) = c^k f(u)`` for c > 0, None if there is none."""
     if node.function.named(IMPULSE):
         return 1, -1
     if node.function.slope is not None:
@@ -108,16 +108,16 @@ def _parity_and_degree(node: Map) -> tuple[int, int | None]:
 
 
 def _lead_and_scale(lead: Fraction, parity: int, degree: int | None) -> tuple[Fraction, Fraction]:
-    """The lead that stays in an argument, and what the function of it is times that of the whole argument."""
+    """The lead that stays in the argument, and the scale by which the function is then multiplied."""
     scale = Fraction(-1 if parity == -1 and lead < 0 else 1)
-    kept = abs(lead) if parity else lead
+    remaining = abs(lead) if parity else lead
     if degree is not None and lead:
-        return kept / abs(lead), scale * abs(lead) ** degree
-    return kept, scale
+        return remaining / abs(lead), scale * abs(lead) ** degree
+    return remaining, scale
 
 
-def _base(normaliser: Normalising, argument: Node, body: Body) -> Factor | None:
-    """An argument that is a number times one atom, with the places of its labels among the axes of the body."""
+def _base_factor(normaliser: Normalising, argument: Node, body: Body) -> Factor | None:
+    """The atom of which an argument is a multiple, labelled by the axes of the body; None if there is none."""
     labels = [normaliser.fresh(dim) for dim in argument.dims]
     factor = normaliser.single_factor(argument, labels)
     if factor is None:
@@ -136,7 +136,7 @@ def _function_key(normaliser: Normalising, node: Map) -> Key:
 
 
 def _reduction(normaliser: Normalising, node: Reduction) -> Reading:
-    """Known by its argument and guard, with the reduced axes told from the others and in the last places."""
+    """The key of a reduction is its argument and guard, with the reduced axes marked and last."""
     dims = node.argument.dims
     roles = [int(k in node.axes) for k in range(len(dims))]
     labels = [normaliser.fresh(dim) for dim in dims]
@@ -146,16 +146,16 @@ def _reduction(normaliser: Normalising, node: Reduction) -> Reading:
     kind = node.operator
     key = (kind, body.lead, body.key)
     if node.keeps_axes:
-        atom = normaliser.table.intern(key, kind, node, body.order, body.even, more=_weights_facts(node, body))
+        atom = normaliser.table.intern(key, kind, node, body.order, body.even, more=_weight_details(node, body))
         return Reading(atom, body.order)
-    kept = [k for k in range(len(dims)) if k not in node.axes]
-    order = tuple(kept.index(a) for a in body.order[: len(kept)])
-    atom = normaliser.table.intern(key, kind, node, order, _restricted(body.even, len(kept)))
+    remaining = [k for k in range(len(dims)) if k not in node.axes]
+    order = tuple(remaining.index(a) for a in body.order[: len(remaining)])
+    atom = normaliser.table.intern(key, kind, node, order, _restricted(body.even, len(remaining)))
     return Reading(atom, order)
 
 
-def _weights_facts(node: Reduction, body: Body) -> dict[str, Any]:
-    """Along which axes weights sum to one, and where they are zero."""
+def _weight_details(node: Reduction, body: Body) -> dict[str, Any]:
+    """The axes along which weights sum to one, and the condition outside of which they are zero."""
     place = {axis: k for k, axis in enumerate(body.order)}
     guard = node.guard
     condition = guard and guard.indicator.condition.renumbered({k: place[a] for k, a in enumerate(guard.axes)})
@@ -163,14 +163,14 @@ def _weights_facts(node: Reduction, body: Body) -> dict[str, Any]:
 
 
 def _restricted(symmetries: Sequence[Symmetry], rank: int) -> tuple[Symmetry, ...]:
-    """What a symmetry does to the first axes: those that a reduction keeps."""
+    """Symmetries restricted to the first axes, those that a reduction keeps."""
     return tuple((axes[:rank], sign) for axes, sign in symmetries)
 
 
 def _condition(normaliser: Normalising, node: Indicator | Position) -> Reading:
-    """Known by the normal form of its value, in the order of the axes that makes it least."""
+    """The key of an indicator or position is the least normal form of its value over the orders of the axes."""
     forms = [(order, _value_key(normaliser, node, order)) for order in axis_orders(node.dims, [0] * len(node.dims))]
-    order, form = min(forms, key=lambda each: (repr(each[1]), each[0]))
+    order, form = min(forms, key=lambda pair: (repr(pair[1]), pair[0]))
     place = {axis: k for k, axis in enumerate(order)}
     opposite = negative(form) if isinstance(node, Position) else None
     symmetries = [
@@ -192,16 +192,16 @@ def _value_key(normaliser: Normalising, node: Indicator | Position, order: Seque
 
 
 def axis_orders(dims: Sequence[str], roles: Sequence[int]) -> list[tuple[int, ...]]:
-    """The orders of axes in which those of one role and dim stay together; one of them where they are too many."""
+    """The orders of axes in which those of one role and dim stay together; a single one if there are too many."""
     kinds = [(role, dim) for role, dim in zip(roles, dims, strict=True)]
     ranked = sorted(range(len(kinds)), key=lambda k: kinds[k])
     groups = [list(group) for _, group in groupby(ranked, key=lambda k: kinds[k])]
-    found = list(islice(_orders_of_groups(groups), PERMUTATIONS + 1))
-    return found if len(found) <= PERMUTATIONS else found[:1]
+    orders = list(islice(_orders_of_groups(groups), PERMUTATIONS + 1))
+    return orders if len(orders) <= PERMUTATIONS else orders[:1]
 
 
 def _orders_of_groups(groups: Sequence[Sequence[int]]) -> Iterator[tuple[int, ...]]:
-    """The groups one after the other, each in all of its orders."""
+    """The concatenated groups, each in all of its orders."""
     choices = product(*(list(_first_permutations(group)) for group in groups))
     return (tuple(axis for part in parts for axis in part) for parts in choices)
 

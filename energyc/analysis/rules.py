@@ -1,4 +1,4 @@
-"""What each learning rule is worth on a network, and which term decides it (rules.md, section 4)."""
+"""The verdict on each learning rule for a network, and the terms that decide it (rules.md, section 4)."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ Worth = Literal["exact", "biased", "unproved", "inadmissible"]
 
 @dataclass(frozen=True)
 class RuleVerdict:
-    """``exact``, ``biased``, ``unproved`` or ``inadmissible``; why, and which rule to ask for instead.
+    """``exact``, ``biased``, ``unproved`` or ``inadmissible``, the reason, and a rule to use instead.
 
-    ``terms`` are those that decide.
+    ``terms`` are the terms that decide the verdict.
     """
 
     verdict: Worth
@@ -34,14 +34,14 @@ def admissible(network: Network, classification: Classification) -> dict[str, Ru
 
 @dataclass(frozen=True)
 class Facts:
-    """What the verdicts rest on: the classes, why the force is not holomorphic, whether states relax by Newton."""
+    """The premises of the verdicts: the classes, the obstacles to holomorphy, and whether the solver is Newton's."""
 
     classification: Classification
     not_holomorphic: list[str]
     newton: bool
 
     def verdict(self, rule: Declaration) -> RuleVerdict:
-        """What a rule is worth."""
+        """The verdict on a rule."""
         classification = self.classification
         if "trajectory" in rule.needs and self.newton:
             why = "the states relax by Newton's method, whose steps are not taken back"
@@ -59,9 +59,9 @@ class Facts:
         return RuleVerdict(worth, ", ".join(terms) + self._off_the_jumps(), rule.instead, terms)
 
     def _off_the_jumps(self) -> str:
-        """Where the force is a gradient between its jumps: J is symmetric there, and the nudges of a contrast small."""
-        whole = self.classification.whole
-        jumps = whole is not None and whole.evidence == "witness" and whole.certificate is not None
+        """A remark on forces that are gradients between their jumps: J is symmetric there, and the nudges are small."""
+        verdict = self.classification.sum_verdict
+        jumps = verdict is not None and verdict.evidence == "witness" and verdict.certificate is not None
         return ", which jumps (exact at equilibria off the jumps)" if jumps else ""
 
     def _real_rule(self) -> str:

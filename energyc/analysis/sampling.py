@@ -1,4 +1,4 @@
-"""Random points to look at a force field from, as short binary fractions."""
+"""Random points for evaluating a force field, as short binary fractions."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def draw_value(node: Input, bounds: Bounds, sizes: Mapping[str, int], generator:
 
 
 def _interior(bounds: Bounds) -> tuple[float, float]:
-    """A cell of coarse binary numbers inside the bounds, so that a draw is a short fraction."""
+    """An interval with short binary ends inside the bounds, so that a draw is a short fraction."""
     low, high = bounds
     if low is None and high is None:
         return -1.0, 1.0
@@ -71,7 +71,7 @@ def _symmetrised(value: Array, axes: tuple[int, ...]) -> Array:
 
 
 def batched(point: Point, count: int = 1) -> dict[str | tuple[str, str], Any]:
-    """A point as the interpreter wants it: batched inputs have ``count`` equal samples."""
+    """A point as inputs of the interpreter: batched inputs repeat the value ``count`` times."""
     repeated: dict[str | tuple[str, str], Any] = {}
     for node, value in point.items():
         array = np.broadcast_to(value, (count, *value.shape)) if node.batched else value
@@ -85,7 +85,7 @@ def directions(field: ForceField, sizes: Mapping[str, int], generator: np.random
 
 
 def both_ways(linear: Linearised, point: Point, ways: Sequence[Array], sizes: Mapping[str, int]) -> tuple[float, float]:
-    """``a . J b`` and ``b . J a`` at a point, which may hold more than the force reads."""
+    """``a . J b`` and ``b . J a`` at a point, which may have inputs that the force does not read."""
     inputs = batched(point, 2)
     for node, value in zip(linear.directions, ways, strict=True):
         inputs[node.kind, node.name] = value

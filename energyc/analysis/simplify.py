@@ -1,4 +1,4 @@
-"""The identities that a monomial is brought to rest with.
+"""Simplifies monomials with the identities below until none applies.
 
 ======================================  =====================================================
 identity                                holds because
@@ -9,11 +9,11 @@ identity                                holds because
 ``sum_j [i == j] f(j) = f(i)``
 ``softmax [its guard] = softmax``       its weights outside of the guard are 0 (argmax likewise)
 ``relu(u) step(u) = relu(u)``           with step(0) = 0 = relu(0)
-``u impulse(u) = 0``                    and of relu(u), abs(u) in the place of u
-``sum_s softmax_s = 1``                 where the guard is somewhere true, else 0
+``u impulse(u) = 0``                    likewise for relu(u) and abs(u) in place of u
+``sum_s softmax_s = 1``                 if the guard holds somewhere, otherwise 0
 ======================================  =====================================================
 
-A label that is summed over and is lost on the way is worth its dim.
+A summed label that a rewriting removes contributes the size of its dim.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Monomial:
 
 
 class Context(Protocol):
-    """What simplifying needs of a normaliser."""
+    """The part of a normaliser used by the simplification."""
 
     graph: Graph
     table: AtomTable
@@ -65,19 +65,26 @@ class Context(Protocol):
         ...
 
     def truth_key(self, condition: IndexExpr, dims: Sequence[str], names: Sequence[int]) -> tuple[Any, ...]:
-        """A condition's normal form, with axis k called ``names[k]``."""
+        """The normal form of a condition, with axis k named ``names[k]``."""
         ...
 
 
 def simplified(context: Context, monomial: Monomial, free: set[int]) -> Monomial | None:
-    """The monomial at rest; None where it is zero."""
+    """The fully simplified monomial, None if it is zero."""
     while True:
         before = monomial
-        for step in (_indicators, _merged, _identified, _absorbed, _without_impulses_at_zeros, _summed_softmax):
-            found = step(context, monomial, free)
-            if found is None:
+        for step in (
+            _split_indicators,
+            _merge_powers,
+            _eliminate_deltas,
+            _drop_implied,
+            _without_impulses_at_zeros,
+            _sum_softmax,
+        ):
+            result = step(context, monomial, free)
+            if result is None:
                 return None
-            monomial = found
+            monomial = result
         if monomial == before:
             return monomial
 
@@ -86,19 +93,19 @@ def _atom(context: Context, factor: Factor) -> Atom:
     return context.table.atoms[factor.atom]
 
 
-def _recounted(
-    context: Context, before: Monomial, factors: Sequence[Factor], free: set[int], gone: Sequence[int] = ()
+def _with_factors(
+    context: Context, before: Monomial, factors: Sequence[Factor], free: set[int], eliminated: Sequence[int] = ()
 ) -> Monomial:
-    """New factors; a bound label that is lost, other than those in ``gone``, is worth its dim."""
+    """The monomial with new factors, times the size of each bound label that disappears, except ``eliminated`` ones."""
     after = Monomial(before.coefficient, tuple(factors))
     coefficient = before.coefficient
-    for label in sorted(before.labels - after.labels - free - set(gone)):
+    for label in sorted(before.labels - after.labels - free - set(eliminated)):
         coefficient = coefficient * context.count(context.dims[label])
     return Monomial(coefficient, after.factors)
 
 
-def _indicators(context: Context, monomial: Monomial, free: set[int]) -> Monomial | None:
-    """Indicators split at ``and``, on distinct labels, without those that are true; None with one that is false."""
+def _split_indicators(context: Context, monomial: Monomial, free: set[int]) -> Monomial | None:
+    """Indicators split at ``and``, on distinct labels, with true ones dropped; None if one is false."""
     factors: list[Factor] = []
     for f in monomial.factors:
         atom = _atom(context, f)
@@ -109,11 +116,11 @@ def _indicators(context: Context, monomial: Monomial, free: set[int]) -> Monomia
         if parts is None:
             return None
         factors += parts
-    return _recounted(context, monomial, factors, free)
+    return _with_factors(context, monomial, factors, free)
 
 
 def indicator_factors(context: Context, condition: IndexExpr, labels: Sequence[int]) -> list[Factor] | None:
-    """A condition on labels as a product of indicators; None where it is false."""
+    """A condition on labels as a product of indicators, None if it is false."""
     if condition.op == "and":
         parts = [indicator_factors(context, part, labels) for part in condition.parts]
         return None if any(p is None for p in parts) else [f for p in parts if p is not None for f in p]
@@ -129,8 +136,8 @@ def indicator_factors(context: Context, condition: IndexExpr, labels: Sequence[i
     return [Factor(reading.atom.number, tuple(places[k] for k in reading.order), ONE)]
 
 
-def _merged(context: Context, monomial: Monomial, free: set[int]) -> Monomial:
-    """Powers of one atom at the same labels as one factor."""
+def _merge_powers(context: Context, monomial: Monomial, free: set[int]) -> Monomial:
+    """Powers of an atom at the same labels merged into one factor."""
     exponents: dict[tuple[int, tuple[int, ...]], Fraction] = {}
     sign = 1
     for f in monomial.factors:
@@ -144,11 +151,11 @@ def _merged(context: Context, monomial: Monomial, free: set[int]) -> Monomial:
         if exponent
     ]
     signed = Monomial(monomial.coefficient.scaled(sign), monomial.factors)
-    return _recounted(context, signed, factors, free)
+    return _with_factors(context, signed, factors, free)
 
 
-def _identified(context: Context, monomial: Monomial, free: set[int]) -> Monomial:
-    """``[i == j]`` with one of the two bound: the bound one is the other."""
+def _eliminate_deltas(context: Context, monomial: Monomial, free: set[int]) -> Monomial:
+    """Eliminate ``[i == j]`` with a bound label by renaming that label to the other."""
     for k, f in enumerate(monomial.factors):
         atom = _atom(context, f)
         if atom.guard is None or atom.kind != "indicator" or len(f.labels) != 2 or not _is_delta(atom):
@@ -158,7 +165,7 @@ def _identified(context: Context, monomial: Monomial, free: set[int]) -> Monomia
         if bound in free or context.dims[a] != context.dims[b]:
             continue
         rest = [_renamed(g, bound, other) for j, g in enumerate(monomial.factors) if j != k]
-        return _recounted(context, monomial, rest, free, gone=(bound,))
+        return _with_factors(context, monomial, rest, free, eliminated=(bound,))
     return monomial
 
 
@@ -171,50 +178,50 @@ def _renamed(factor: Factor, old: int, new: int) -> Factor:
     return Factor(factor.atom, tuple(new if a == old else a for a in factor.labels), factor.exponent)
 
 
-def _absorbed(context: Context, monomial: Monomial, free: set[int]) -> Monomial | None:
-    """Guards that a softmax already obeys, and steps beside their relu, are left out."""
-    obeyed: set[Factor] = set()
+def _drop_implied(context: Context, monomial: Monomial, free: set[int]) -> Monomial | None:
+    """Drop guards that a softmax already satisfies, and steps next to the relu of the same argument."""
+    implied: set[Factor] = set()
     for f in monomial.factors:
         atom = _atom(context, f)
         if atom.kind in ("softmax", "argmax") and atom.guard is not None and f.exponent > 0:
             guards = indicator_factors(context, atom.guard, f.labels)
             if guards is None:
                 return None
-            obeyed.update(_arranged(context, g) for g in guards)
+            implied.update(_arranged(context, g) for g in guards)
     relus = {
         (_atom(context, f).argument, f.labels)
         for f in monomial.factors
         if _atom(context, f).kind == "relu" and f.exponent > 0
     }
-    kept = [
+    remaining = [
         f
         for f in monomial.factors
-        if _arranged(context, f) not in obeyed
+        if _arranged(context, f) not in implied
         and not (_atom(context, f).kind == "step" and (_atom(context, f).argument, f.labels) in relus)
     ]
-    return _recounted(context, monomial, kept, free)
+    return _with_factors(context, monomial, remaining, free)
 
 
 def _without_impulses_at_zeros(context: Context, monomial: Monomial, free: set[int]) -> Monomial | None:
-    """None where a factor vanishes at an impulse. Raises NotImplementedError where a factor jumps there."""
+    """None if a factor vanishes at an impulse. Raises NotImplementedError if a factor jumps there."""
     for f in monomial.factors:
         impulse = _atom(context, f)
         if impulse.kind != IMPULSE:
             continue
-        beside = [g for g in monomial.factors if g.atom != f.atom and _same_argument(_atom(context, g), impulse)]
+        same_argument = [g for g in monomial.factors if g.atom != f.atom and _same_argument(_atom(context, g), impulse)]
         base = impulse.base and Factor(impulse.base.atom, tuple(f.labels[k] for k in impulse.base.labels), ONE)
         powers = [g for g in monomial.factors if base and (g.atom, g.labels) == (base.atom, base.labels)]
-        corners = [g for g in beside if _atom(context, g).kind in ("relu", "abs") and g.labels == f.labels]
+        corners = [g for g in same_argument if _atom(context, g).kind in ("relu", "abs") and g.labels == f.labels]
         if any(g.exponent > 0 for g in (*powers, *corners)):
             return None
-        if f.exponent != 1 or any(_atom(context, g).kind in ("step", "sign") for g in beside):
+        if f.exponent != 1 or any(_atom(context, g).kind in ("step", "sign") for g in same_argument):
             raise NotImplementedError("a jump and the slope of a jump at one place have no product")
     return monomial
 
 
-def _same_argument(one: Atom, other: Atom) -> bool:
-    """Whether two functions are of the same argument, up to a factor."""
-    return one.argument is not None and other.argument is not None and one.argument[1:] == other.argument[1:]
+def _same_argument(first: Atom, second: Atom) -> bool:
+    """Whether two functions have the same argument, up to a factor."""
+    return first.argument is not None and second.argument is not None and first.argument[1:] == second.argument[1:]
 
 
 def _arranged(context: Context, factor: Factor) -> Factor:
@@ -222,21 +229,27 @@ def _arranged(context: Context, factor: Factor) -> Factor:
     return Factor(factor.atom, labels, factor.exponent)
 
 
-def _summed_softmax(context: Context, monomial: Monomial, free: set[int]) -> Monomial:
-    """A softmax whose summed labels index nothing else is 1, or whether its guard is true anywhere."""
+def _sum_softmax(context: Context, monomial: Monomial, free: set[int]) -> Monomial:
+    """Replace a softmax summed over labels that index nothing else by 1, or by whether its guard holds somewhere."""
     for k, f in enumerate(monomial.factors):
         atom = _atom(context, f)
         summed = [f.labels[a] for a in atom.reduced]
-        if atom.kind not in ("softmax", "argmax") or f.exponent != 1 or not _only_here(monomial, k, summed, free):
+        if (
+            atom.kind not in ("softmax", "argmax")
+            or f.exponent != 1
+            or not _index_nothing_else(monomial, k, summed, free)
+        ):
             continue
         rest = [g for j, g in enumerate(monomial.factors) if j != k]
-        if atom.guard is None or _reflexive(atom):
-            return _recounted(context, monomial, rest, free, gone=summed)
-        return _recounted(context, monomial, [*rest, _somewhere(context, atom, f.labels)], free, gone=summed)
+        if atom.guard is None or _guard_is_reflexive(atom):
+            return _with_factors(context, monomial, rest, free, eliminated=summed)
+        return _with_factors(
+            context, monomial, [*rest, _guard_holds_somewhere(context, atom, f.labels)], free, eliminated=summed
+        )
     return monomial
 
 
-def _only_here(monomial: Monomial, k: int, summed: Sequence[int], free: set[int]) -> bool:
+def _index_nothing_else(monomial: Monomial, k: int, summed: Sequence[int], free: set[int]) -> bool:
     elsewhere = {a for j, g in enumerate(monomial.factors) if j != k for a in g.labels}
     labels = monomial.factors[k].labels
     return len(set(summed)) == len(summed) and all(
@@ -244,8 +257,8 @@ def _only_here(monomial: Monomial, k: int, summed: Sequence[int], free: set[int]
     )
 
 
-def _reflexive(atom: Atom) -> bool:
-    """Whether the guard holds where the summed axis equals some other axis, so that it is never empty."""
+def _guard_is_reflexive(atom: Atom) -> bool:
+    """Whether the guard always holds where the summed axis equals some other axis, so that it is never empty."""
     assert atom.guard is not None
     if len(atom.reduced) != 1:
         return False
@@ -255,14 +268,14 @@ def _reflexive(atom: Atom) -> bool:
     return any(condition_key(atom.guard, [k if a == summed else a for a in names]) == TRUE for k in others)
 
 
-def _somewhere(context: Context, atom: Atom, labels: Sequence[int]) -> Factor:
-    """Whether the guard is true for some position of the summed axes: the largest of its values."""
+def _guard_holds_somewhere(context: Context, atom: Atom, labels: Sequence[int]) -> Factor:
+    """The indicator that the guard holds at some position of the summed axes: the maximum of its values."""
     assert atom.guard is not None
     axes = sorted(atom.guard.axes())
     condition = atom.guard.renumbered({a: k for k, a in enumerate(axes)})
     indicator = context.graph.indicator([atom.dims[a] for a in axes], condition)
     summed = [k for k, a in enumerate(axes) if a in atom.reduced]
     node = context.graph.max(indicator, summed) if summed else indicator
-    kept = [labels[a] for a in axes if a not in atom.reduced]
+    remaining = [labels[a] for a in axes if a not in atom.reduced]
     reading = context.reading(node)
-    return Factor(reading.atom.number, tuple(kept[k] for k in reading.order), ONE)
+    return Factor(reading.atom.number, tuple(remaining[k] for k in reading.order), ONE)

@@ -1,50 +1,50 @@
-"""Where a force is not smooth: the arguments whose zeros are its kinks, jumps and poles, and points on those zeros."""
+"""Finds where a force is not smooth: arguments whose zeros are its kinks, jumps and poles, and points on them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from energyc.analysis.problem import ForceField
-from energyc.analysis.sampling import Array, Point, batched
+from energyc.analysis.sampling import Array
+from energyc.analysis.surroundings import Surroundings
 from energyc.calculus import depends
 from energyc.calculus.substitute import lift
 from energyc.ir import Graph, Input, LogSumExp, Map, Node, Softmax, walk
-from energyc.ir.interpreter import evaluate
 
 Kind = Literal["kink", "jump", "pole"]
-#: Where along a line zeros are looked for, and how often an interval around one is halved.
+#: The places along a line between which zeros are sought, and the number of bisections of an interval around one.
 PLACES = np.concatenate([-(2.0 ** np.arange(8, -6, -1)), [0.0], 2.0 ** np.arange(-5, 9)])
 HALVINGS = 60
 DESCENTS = 24
 MOST_POINTS = 12
-#: Below this, relative to where the descent began, an argument counts as zero.
+#: An argument counts as zero below this fraction of its value at the start of the descent.
 ZERO = 1e-12
 
 
 @dataclass(frozen=True)
 class Singularity:
-    """A node whose zeros are where a function above it has a kink, a jump or a pole."""
+    """A node at whose zeros a function of it has a kink, a jump or a pole."""
 
     kind: Kind
     argument: Node
 
 
 def singularities(graph: Graph, roots: Iterable[Node], states: Collection[Input]) -> list[Singularity]:
-    """Those of nodes that depend on the states, each once; a pole is of any power or logarithm that may have one."""
+    """The distinct singularities that depend on the states; any power or logarithm that may have a pole counts."""
     roots = list(roots)
     moving = depends(roots, set(states))
-    found: dict[Singularity, None] = {}
+    distinct: dict[Singularity, None] = {}
     for node in walk(roots):
         if node in moving and isinstance(node, Map):
-            found.update(dict.fromkeys(_of_map(graph, node, moving)))
-    return list(found)
+            distinct.update(dict.fromkeys(_singularities_of_map(graph, node, moving)))
+    return list(distinct)
 
 
-def _of_map(graph: Graph, node: Map, moving: Collection[Node]) -> Iterator[Singularity]:
+def _singularities_of_map(graph: Graph, node: Map, moving: Collection[Node]) -> Iterator[Singularity]:
     for body in node.function.bodies:
         inside = lift(graph, body, node.argument)
         yield from singularities(graph, [inside], [n for n in moving if isinstance(n, Input)])
@@ -58,87 +58,20 @@ def _of_map(graph: Graph, node: Map, moving: Collection[Node]) -> Iterator[Singu
 
 
 def is_singular(node: Map) -> bool:
-    """Whether a function of the table is not defined on the whole line."""
+    """Whether a node applies a function of the table that is not defined on the whole line."""
     return node.function.slope is None and node.function.entry.domain is not None
 
 
-@dataclass(frozen=True)
-class Surroundings:
-    """A force field near a point: everything but the states is held, and these are one vector of ``length`` numbers."""
-
-    field: ForceField
-    sizes: Mapping[str, int]
-    point: Point
-
-    @property
-    def shapes(self) -> list[tuple[int, ...]]:
-        """The shape of each state."""
-        return [tuple(self.sizes[dim] for dim in state.dims) for state in self.field.states]
-
-    @property
-    def length(self) -> int:
-        """How many numbers all states have."""
-        return sum(int(np.prod(shape)) for shape in self.shapes)
-
-    @property
-    def start(self) -> Array:
-        """The states of the point as one vector."""
-        return np.concatenate([np.ravel(self.point[state]) for state in self.field.states])
-
-    @property
-    def bounds(self) -> tuple[Array, Array]:
-        """The least and the largest value of each entry of the vector."""
-        ends = [self.field.ranges.get(state, (None, None)) for state in self.field.states]
-        low, high = (
-            np.concatenate(
-                [
-                    np.full(int(np.prod(shape)), outside if end[k] is None else end[k])
-                    for end, shape in zip(ends, self.shapes, strict=True)
-                ]
-            )
-            for k, outside in ((0, -np.inf), (1, np.inf))
-        )
-        return low, high
-
-    def inside(self, vectors: Array) -> Array:
-        """Vectors moved to the nearest place that the states can take."""
-        return np.clip(vectors, *self.bounds)
-
-    def states_of(self, vector: Array) -> dict[Input, Array]:
-        """One vector as the values of the states."""
-        ends = np.cumsum([int(np.prod(shape)) for shape in self.shapes])[:-1]
-        parts = zip(self.field.states, np.split(vector, ends), self.shapes, strict=True)
-        return {state: part.reshape(shape) for state, part, shape in parts}
-
-    def values(self, nodes: Sequence[Node], vectors: Array) -> list[Array]:
-        """Each node at each of some vectors ``[count, length]``, as ``[count, entries of the node]``."""
-        count = len(vectors)
-        inputs = batched(self.point, count)
-        ends = np.cumsum([int(np.prod(shape)) for shape in self.shapes])[:-1]
-        for state, part, shape in zip(self.field.states, np.split(vectors, ends, axis=1), self.shapes, strict=True):
-            inputs[state.kind, state.name] = part.reshape(count, *shape)
-        with np.errstate(all="ignore"):
-            arrays = evaluate(nodes, inputs, sizes=self.sizes, values=self.field.values)
-        flat = (
-            np.ravel(a) if not node.batched else a.reshape(count, -1) for node, a in zip(nodes, arrays, strict=True)
-        )
-        return [np.broadcast_to(a, (count, a.shape[-1])) for a in flat]
-
-    def forces(self, vectors: Array) -> Array:
-        """The force at each vector, ``[count, length]``."""
-        return np.concatenate(self.values(self.field.roots, vectors), axis=1)
-
-
 def zeros(around: Surroundings, argument: Node, generator: np.random.Generator, lines: int = 8) -> list[Array]:
-    """Vectors where some entry of ``argument`` vanishes: by a change of sign along random lines, else by descent."""
-    found, _ = crossings(around, argument, generator, lines)
-    return list(found) or [v for _ in range(2) if (v := _bottom(around, argument, generator)) is not None]
+    """Vectors at which an entry of ``argument`` vanishes: sign changes along random lines, otherwise double zeros."""
+    crossed, _ = crossings(around, argument, generator, lines)
+    return list(crossed) or [v for _ in range(2) if (v := _double_zero(around, argument, generator)) is not None]
 
 
 def crossings(around: Surroundings, argument: Node, generator: np.random.Generator, lines: int) -> tuple[Array, Array]:
-    """Vectors where an entry of ``argument`` changes sign, one at most on each random line; and the lines' directions.
+    """Vectors at which an entry of ``argument`` changes sign, at most one on each random line, and their directions.
 
-    Lines begin at random vectors of several scales.
+    The lines start at random vectors of several scales.
     """
     starts = 4.0 ** generator.integers(0, 4, (lines, 1)) * generator.standard_normal((lines, around.length))
     starts = np.concatenate([around.start[None], around.inside(starts)])[:lines]
@@ -146,43 +79,43 @@ def crossings(around: Surroundings, argument: Node, generator: np.random.Generat
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     places = around.inside(starts[:, None] + PLACES[:, None] * directions[:, None])
     (values,) = around.values([argument], places.reshape(-1, around.length))
-    turns = _turns(values.reshape(lines, len(PLACES), -1), generator)
+    turns = _sign_changes(values.reshape(lines, len(PLACES), -1), generator)
     if not turns:
         return np.zeros((0, around.length)), np.zeros((0, around.length))
-    which, step, entry = (np.array(column) for column in zip(*turns, strict=True))
-    zero = _halved(around, argument, entry, places[which, step], places[which, step + 1])
-    return zero, directions[which]
+    line, step, entry = (np.array(column) for column in zip(*turns, strict=True))
+    zero = _bisect(around, argument, entry, places[line, step], places[line, step + 1])
+    return zero, directions[line]
 
 
-def _turns(values: Array, generator: np.random.Generator) -> list[tuple[int, int, int]]:
-    """A line, a step along it and an entry that changes its sign in that step, one for each line that has any."""
+def _sign_changes(values: Array, generator: np.random.Generator) -> list[tuple[int, int, int]]:
+    """For each line with a sign change: the line, a step along it, and an entry that changes sign in that step."""
     positive, finite = values > 0, np.isfinite(values)
     changes = (positive[:, :-1] != positive[:, 1:]) & finite[:, :-1] & finite[:, 1:]
-    found = [(k, np.argwhere(change)) for k, change in enumerate(changes)]
-    chosen = [(k, turns[int(generator.integers(len(turns)))]) for k, turns in found if len(turns)]
+    turns_by_line = [(k, np.argwhere(change)) for k, change in enumerate(changes)]
+    chosen = [(k, turns[int(generator.integers(len(turns)))]) for k, turns in turns_by_line if len(turns)]
     return [(k, int(step), int(entry)) for k, (step, entry) in chosen]
 
 
-def _halved(around: Surroundings, argument: Node, entry: Array, left: Array, right: Array) -> Array:
-    """Zeros between pairs of vectors at which an entry of each has different signs."""
+def _bisect(around: Surroundings, argument: Node, entry: Array, start: Array, end: Array) -> Array:
+    """Zeros, by bisection, between pairs of vectors at which an entry has different signs."""
     rows = np.arange(len(entry))
-    (values,) = around.values([argument], left)
+    (values,) = around.values([argument], start)
     positive = values[rows, entry] > 0
     for _ in range(HALVINGS):
-        middle = (left + right) / 2
+        middle = (start + end) / 2
         (values,) = around.values([argument], middle)
         same = ((values[rows, entry] > 0) == positive)[:, None]
-        left, right = np.where(same, middle, left), np.where(same, right, middle)
-    return (left + right) / 2
+        start, end = np.where(same, middle, start), np.where(same, end, middle)
+    return (start + end) / 2
 
 
-def _bottom(around: Surroundings, argument: Node, generator: np.random.Generator) -> Array | None:
-    """A zero that an entry touches without crossing, by Newton's method for a double zero."""
+def _double_zero(around: Surroundings, argument: Node, generator: np.random.Generator) -> Array | None:
+    """A double zero of an entry, which touches zero without crossing it, by Newton's method."""
     vector = around.inside(around.start + generator.standard_normal(around.length))
     (values,) = around.values([argument], vector[None])
     entry, first = int(generator.integers(values.shape[1])), 0.0
     for k in range(DESCENTS):
-        level, slope = _slope(around, argument, entry, vector)
+        level, slope = _value_and_gradient(around, argument, entry, vector)
         first = first or abs(level)
         if abs(level) <= ZERO * first and k:
             return vector
@@ -193,8 +126,8 @@ def _bottom(around: Surroundings, argument: Node, generator: np.random.Generator
     return None
 
 
-def _slope(around: Surroundings, argument: Node, entry: int, vector: Array) -> tuple[float, Array]:
-    """An entry of a node and its gradient, by central differences."""
+def _value_and_gradient(around: Surroundings, argument: Node, entry: int, vector: Array) -> tuple[float, Array]:
+    """The value of an entry of a node, and its gradient by central differences."""
     h = 1e-6
     unit = h * np.eye(around.length)
     (values,) = around.values([argument], np.concatenate([vector[None], vector + unit, vector - unit]))
@@ -203,12 +136,14 @@ def _slope(around: Surroundings, argument: Node, entry: int, vector: Array) -> t
 
 
 def infinite_at(around: Surroundings, argument: Node, generator: np.random.Generator) -> bool:
-    """Whether the force grows without bound on one side at least of every zero of ``argument`` that is found."""
-    found, directions = crossings(around, argument, generator, 12)
-    return bool(len(found)) and all(_grows(around, *pair) for pair in zip(found, directions, strict=True))
+    """Whether the force grows without bound on at least one side of every zero of ``argument`` that is found."""
+    places, directions = crossings(around, argument, generator, 12)
+    return bool(len(places)) and all(
+        _grows_without_bound(around, *pair) for pair in zip(places, directions, strict=True)
+    )
 
 
-def _grows(around: Surroundings, vector: Array, direction: Array) -> bool:
+def _grows_without_bound(around: Surroundings, vector: Array, direction: Array) -> bool:
     steps = np.array([2.0**-6, 2.0**-12, 2.0**-18])
     for side in (direction, -direction):
         sizes = np.max(np.abs(around.forces(vector + np.outer(steps, side))), axis=1)
@@ -218,16 +153,16 @@ def _grows(around: Surroundings, vector: Array, direction: Array) -> bool:
 
 
 def arguments(field: ForceField) -> list[Node]:
-    """What scalar functions and softmaxes below a force are taken of, where that depends on the states."""
+    """The arguments of scalar functions and softmaxes in a force that depend on the states."""
     moving = depends(field.roots, set(field.states))
     inner = (n.argument for n in walk(field.roots) if isinstance(n, Map | Softmax | LogSumExp) and n in moving)
     return list(dict.fromkeys(inner))
 
 
 def signed_points(around: Surroundings, functions: Sequence[Node], generator: np.random.Generator) -> list[Array]:
-    """Vectors on both sides of a zero of each node that has one sign alone at the start and at those before.
+    """Vectors on both sides of a zero of each node that has a single sign at all earlier points.
 
-    Of a node that only touches zero, as ``(x - 30)^2`` does, one near there.
+    For a node that only touches zero, such as ``(x - 30)^2``, one vector near the zero.
     """
     points = [around.start]
     for node in functions:
@@ -237,6 +172,10 @@ def signed_points(around: Surroundings, functions: Sequence[Node], generator: np
         places, directions = crossings(around, node, generator, 4)
         for zero, direction in zip(places[:1], directions[:1], strict=True):
             points += [around.inside(zero + direction / 2), around.inside(zero - direction / 2)]
-        if not len(places) and len(points) < MOST_POINTS and (zero := _bottom(around, node, generator)) is not None:
+        if (
+            not len(places)
+            and len(points) < MOST_POINTS
+            and (zero := _double_zero(around, node, generator)) is not None
+        ):
             points.append(around.inside(zero + generator.standard_normal(around.length) / 2))
     return points[1:]

@@ -1,4 +1,4 @@
-"""Which ties of params would make a force conservative: tried in numbers, then proved."""
+"""Finds ties of params that would make a force conservative: tested numerically, then proved."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CLOSE = 1e-9
 
 
 def suggest(field: ForceField, generator: np.random.Generator, seconds: float = SECONDS) -> tuple[SuggestedTie, ...]:
-    """Single ties that make the field conservative, or one pair of ties where no single one does; all proved."""
+    """Proved ties that make the field conservative: single ties, or pairs if no single tie does."""
     deadline = time.process_time() + seconds
     field = replace(field, graph=fork(field.graph))
     linear = linearise(field)
@@ -35,15 +35,15 @@ def suggest(field: ForceField, generator: np.random.Generator, seconds: float = 
     single = list(_single_ties(field))
     sets: Sequence[tuple[Tie, ...]]
     for sets in ([(t,) for t in single], [p for p in combinations(single, 2) if _compatible(p)]):
-        found: list[SuggestedTie] = []
+        suggestions: list[SuggestedTie] = []
         for ties in sets:
-            left = deadline - time.process_time()
-            if left <= 0 or len(found) == MOST:
+            available = deadline - time.process_time()
+            if available <= 0 or len(suggestions) == MOST:
                 break
-            if _symmetric(linear, sizes, ties, generator) and _proved(field, ties, generator, left):
-                found.append(SuggestedTie(ties))
-        if found:
-            return tuple(found)
+            if _symmetric(linear, sizes, ties, generator) and _proved(field, ties, generator, available):
+                suggestions.append(SuggestedTie(ties))
+        if suggestions:
+            return tuple(suggestions)
     return ()
 
 
@@ -60,7 +60,7 @@ def _single_ties(field: ForceField) -> Iterator[Tie]:
 
 
 def _matching_orders(source: Input, target: Input) -> Iterator[tuple[int, ...]]:
-    """The orders in which the source's axes have the dims of the target."""
+    """The orders of the source's axes that match the dims of the target."""
     if len(source.dims) == len(target.dims):
         for axes in permutations(range(len(source.dims))):
             if all(target.dims[k] == source.dims[a] for k, a in enumerate(axes)):
@@ -68,7 +68,7 @@ def _matching_orders(source: Input, target: Input) -> Iterator[tuple[int, ...]]:
 
 
 def _compatible(ties: Sequence[Tie]) -> bool:
-    """Whether no tensor is replaced twice, and none that another is read from."""
+    """Whether no tensor is replaced twice, or both replaced and used as a source."""
     replaced = [t.target for t in ties if t.target != t.source]
     read = {t.source for t in ties if t.target != t.source}
     symmetric = {t.target for t in ties if t.target == t.source}
@@ -77,21 +77,23 @@ def _compatible(ties: Sequence[Tie]) -> bool:
 
 def _symmetric(linear: Linearised, sizes: dict[str, int], ties: Sequence[Tie], generator: np.random.Generator) -> bool:
     """Whether ``a . J b = b . J a`` at two points, in floats."""
-    return all(_gap(linear, sizes, ties, generator) <= CLOSE for _ in range(2))
+    return all(_relative_asymmetry(linear, sizes, ties, generator) <= CLOSE for _ in range(2))
 
 
-def _gap(linear: Linearised, sizes: dict[str, int], ties: Sequence[Tie], generator: np.random.Generator) -> float:
+def _relative_asymmetry(
+    linear: Linearised, sizes: dict[str, int], ties: Sequence[Tie], generator: np.random.Generator
+) -> float:
     field = linear.field
     point = draw(field, sizes, generator)
     by_name = {node.name: node for node in point if node.kind == "param"}
     for tie in ties:
-        point[by_name[tie.target]] = _tied(point[by_name[tie.source]], tie)
+        point[by_name[tie.target]] = _tied_value(point[by_name[tie.source]], tie)
     forward, backward = both_ways(linear, point, directions(field, sizes, generator), sizes)
     scale = max(abs(forward), abs(backward), 1e-12)
     return abs(forward - backward) / scale if np.isfinite(forward - backward) else np.inf
 
 
-def _tied(value: Array, tie: Tie) -> Array:
+def _tied_value(value: Array, tie: Tie) -> Array:
     turned = np.transpose(value, tie.axes)
     return (value + turned) / 2 if tie.target == tie.source else turned
 
@@ -105,7 +107,7 @@ def _proved(field: ForceField, ties: Sequence[Tie], generator: np.random.Generat
 
 
 def with_ties(field: ForceField, ties: Sequence[Tie]) -> ForceField:
-    """The field with tensors identified; symmetric ones stay themselves and are noted."""
+    """The field with tied tensors identified; a tie of a tensor to itself is recorded as a symmetry."""
     graph = field.graph
     params = {n.name: n for n in field.inputs if n.kind == "param"}
     replacement: dict[Node, Node] = {}

@@ -1,4 +1,4 @@
-"""The sum of the terms that are not proved alone: what it is, which of them are gradients together, which decide."""
+"""Classifies the sum of the terms that are not proved individually: its proved parts, and the terms that decide."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from energyc.analysis.verdict import Verdict
 from energyc.ir import Input, Node
 
 SEED = 20
-#: With more terms no subsets are looked at; of those whose asymmetries cancel in numbers, so many are judged.
+#: The most terms whose subsets are examined, and the most subsets judged after their asymmetries cancel numerically.
 MOST_TERMS, MOST_JUDGED = 10, 12
 POINTS = 3
 CLOSE = 1e-9
@@ -25,7 +25,7 @@ CLOSE = 1e-9
 
 @dataclass(frozen=True)
 class Part:
-    """Some of the terms, and the verdict on their sum."""
+    """A subset of the terms, and the verdict on their sum."""
 
     terms: tuple[str, ...]
     verdict: Verdict
@@ -33,10 +33,10 @@ class Part:
 
 @dataclass(frozen=True)
 class Together:
-    """The sum of ``terms``, each of them not proved alone.
+    """The sum of ``terms``, none of which is proved individually.
 
-    ``parts`` are sets of them, no two with a term in common, whose sums are proved to be gradients. ``deciding`` are
-    those on which the verdict rests: without them all that is left would be proved.
+    ``parts`` are disjoint subsets whose sums are proved to be gradients. ``deciding`` are the terms that determine the
+    verdict: without them the rest would be proved.
     """
 
     terms: tuple[str, ...]
@@ -47,7 +47,7 @@ class Together:
 
 @dataclass(frozen=True)
 class Sums:
-    """What sums are made of: each term's force, and the verdict on it alone; ``share`` is the time for one more."""
+    """The force of each term and the verdict on it ``alone``; ``share`` returns the seconds for one more sum."""
 
     base: ForceField
     surfaces: Surfaces
@@ -56,7 +56,7 @@ class Sums:
     share: Callable[[], float]
 
     def judge(self, names: Sequence[str]) -> Verdict:
-        """The verdict on the sum of some terms."""
+        """The verdict on the sum of the named terms."""
         if len(names) == 1:
             return self.alone[names[0]]
         parts = [(state, node) for name in names for state, node in self.forces[name].items()]
@@ -64,68 +64,72 @@ class Sums:
 
 
 def judge_together(sums: Sums, names: tuple[str, ...]) -> Together | None:
-    """The verdict on the sum of all terms that are not proved; None where there are none."""
+    """The verdict on the sum of the named unproved terms, None if there are none."""
     if not names:
         return None
     verdict = sums.judge(names)
     if verdict.kind == "conservative":
         return Together(names, verdict)
     parts = proved_parts(sums, names)
-    left = tuple(n for n in names if all(n not in part.terms for part in parts))
-    if not left and verdict.kind == "undecided":
-        return Together(names, _of_parts(sums.base, parts, verdict), parts)
-    return Together(names, verdict, parts, _deciding(sums, verdict, left or names))
+    remaining = tuple(n for n in names if all(n not in part.terms for part in parts))
+    if not remaining and verdict.kind == "undecided":
+        return Together(names, _verdict_of_parts(sums.base, parts, verdict), parts)
+    return Together(names, verdict, parts, _deciding(sums, verdict, remaining or names))
 
 
-def _of_parts(base: ForceField, parts: Sequence[Part], verdict: Verdict) -> Verdict:
-    """What is a sum of gradients, though it was too large to be proved at once, is a gradient."""
+def _verdict_of_parts(base: ForceField, parts: Sequence[Part], verdict: Verdict) -> Verdict:
+    """The verdict on a sum of proved gradients that was too large to prove at once."""
     potentials = [part.verdict.potential for part in parts]
-    found = [node for node in potentials if node is not None]
-    potential = base.graph.plus(*found) if len(found) == len(parts) else None
+    known = [node for node in potentials if node is not None]
+    potential = base.graph.plus(*known) if len(known) == len(parts) else None
     return Verdict("conservative", "proof", potential=potential, tried=(*verdict.tried, "then it was proved in parts"))
 
 
-def _deciding(sums: Sums, verdict: Verdict, left: tuple[str, ...]) -> tuple[str, ...]:
-    """Of what no proof covers: the refuted terms where their sum is refuted, else all."""
-    refuted = tuple(n for n in left if sums.alone[n].kind == "not-conservative")
-    if verdict.kind == "undecided" or not refuted or refuted == left:
-        return left
-    return refuted if sums.judge(refuted).kind == "not-conservative" else left
+def _deciding(sums: Sums, verdict: Verdict, candidates: tuple[str, ...]) -> tuple[str, ...]:
+    """The deciding terms among those no part covers: the refuted ones if their sum is refuted, otherwise all."""
+    refuted = tuple(n for n in candidates if sums.alone[n].kind == "not-conservative")
+    if verdict.kind == "undecided" or not refuted or refuted == candidates:
+        return candidates
+    return refuted if sums.judge(refuted).kind == "not-conservative" else candidates
 
 
 def proved_parts(sums: Sums, names: Sequence[str]) -> tuple[Part, ...]:
-    """Sets of at least two terms, without a term in common and not all, that are gradients together; small ones first.
+    """Disjoint proper subsets of at least two terms whose sums are gradients, smallest first.
 
-    Only sets whose asymmetries cancel in numbers are judged.
+    Only subsets whose asymmetries cancel numerically are judged.
     """
     asymmetries = _asymmetries(sums, names) if 2 < len(names) <= MOST_TERMS else None
     if asymmetries is None:
         return ()
-    found: list[Part] = []
+    parts: list[Part] = []
     taken: set[str] = set()
-    judged = 0
+    judged_count = 0
     for subset in (s for size in range(2, len(names)) for s in combinations(names, size)):
-        if judged < MOST_JUDGED and not taken & set(subset) and _cancel([asymmetries[name] for name in subset]):
-            judged += 1
+        if (
+            judged_count < MOST_JUDGED
+            and not taken & set(subset)
+            and _asymmetries_cancel([asymmetries[name] for name in subset])
+        ):
+            judged_count += 1
             verdict = sums.judge(subset)
             if verdict.kind == "conservative":
-                found.append(Part(subset, verdict))
+                parts.append(Part(subset, verdict))
                 taken.update(subset)
-    return tuple(found)
+    return tuple(parts)
 
 
-def _cancel(asymmetries: Sequence[Array]) -> bool:
-    """Whether ``a . J b - b . J a`` is zero, for the sum of the terms, at every point."""
+def _asymmetries_cancel(asymmetries: Sequence[Array]) -> bool:
+    """Whether ``a . J b - b . J a`` vanishes for the sum of the terms at every point."""
     total = np.sum(asymmetries, axis=0)
     return bool(np.all(np.abs(total[:, 0]) <= CLOSE * total[:, 1]))
 
 
 def _asymmetries(sums: Sums, names: Sequence[str]) -> dict[str, Array] | None:
-    """For each term, at common points, ``a . J b - b . J a`` and the size of both; None where that is not to be had."""
+    """For each term, ``a . J b - b . J a`` and its scale at common points; None if too costly or not finite."""
     generator = np.random.default_rng(SEED)
     fields = {name: sums.base.with_force(sums.forces[name]) for name in names}
     linear = {name: linearise(field) for name, field in fields.items()}
-    moved = [node for one in linear.values() for node in one.moved]
+    moved = [node for linearised in linear.values() for node in linearised.moved]
     sizes = small_sizes(moved, sums.base.sizes)
     if work(moved, sizes) > WORK:
         return None
@@ -136,5 +140,5 @@ def _asymmetries(sums: Sums, names: Sequence[str]) -> dict[str, Array] | None:
         for name in names:
             forward, backward = both_ways(linear[name], point, ways, sizes)
             rows[name].append((forward - backward, abs(forward) + abs(backward) + 1e-12))
-    found = {name: np.array(values) for name, values in rows.items()}
-    return found if all(np.all(np.isfinite(values)) for values in found.values()) else None
+    asymmetries = {name: np.array(values) for name, values in rows.items()}
+    return asymmetries if all(np.all(np.isfinite(values)) for values in asymmetries.values()) else None

@@ -1,9 +1,10 @@
-"""Scalar functions by simpler ones, so that derivatives of a potential meet the force they should equal.
+"""Rewrites scalar functions in simpler ones, so that a force and the gradient of its potential get one form.
 
-The formulas are those of the table: ``tanh u = 2 s(2u) - 1`` and ``silu u = u s(u)`` with s the logistic sigmoid,
+The formulas come from the table: ``tanh u = 2 s(2u) - 1`` and ``silu u = u s(u)`` with s the logistic sigmoid,
 ``gelu u = u P(u)`` with P the normal distribution function, ``relu u = u step(u)``. Besides, ``s(-u) = 1 - s(u)``,
 ``sign u = 2 step(u) - 1`` and ``step(-u) = 1 - step(u)`` off 0, ``exp(u + v) = exp u exp v``, ``sqrt u = u^(1/2)`` and
-``(u^a)^b = u^(a b)`` for a fraction a. For comparing only: these forms cancel.
+``(u^a)^b = u^(a b)`` for a fraction a. Use the result for comparison only: these
+forms lose digits to cancellation.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def _function(graph: Graph, function: Function, u: Node) -> Node:
         return _power(graph, u, function.exponent or Fraction(1, 2))
     match function.name:
         case "sigmoid" | "step":
-            return _falling(graph, function, u) if _negative(u) else graph.map(function, u)
+            return _reflected(graph, function, u) if _is_negative(u) else graph.map(function, u)
         case "sign":
             return _affine(graph, 2, _function(graph, Function("step"), u), -1)
         case "exp":
@@ -52,7 +53,7 @@ def _function(graph: Graph, function: Function, u: Node) -> Node:
     return expanded(graph, formula, u, lambda name, inner: _function(graph, Function(name), inner))
 
 
-def _falling(graph: Graph, function: Function, u: Node) -> Node:
+def _reflected(graph: Graph, function: Function, u: Node) -> Node:
     """``1 - f(-u)``."""
     return _affine(graph, -1, graph.map(function, graph.scale(-1, u)), 1)
 
@@ -62,22 +63,22 @@ def _affine(graph: Graph, factor: int, node: Node, constant: int) -> Node:
 
 
 def _power(graph: Graph, u: Node, exponent: Fraction) -> Node:
-    """A power of a fractional power is one power: what is inside is not negative."""
+    """A power, merged with a fractional power inside it (of a nonnegative base), and with divisors cleared."""
     inner = u.function.exponent if isinstance(u, Map) else None
     if isinstance(u, Map) and inner is not None and inner.denominator != 1:
         return graph.power(u.argument, inner * exponent)
     base = _denominator(u) if isinstance(u, Add) and exponent.denominator == 1 and exponent < 0 else None
     if base is None or not isinstance(u, Add):
         return graph.power(u, exponent)
-    degree = max(_degree(term, base) for _, term in u.terms)
+    degree = max(_divisor_degree(term, base) for _, term in u.terms)
     cleared = graph.add([(c, _cleared(graph, term, base, degree)) for c, term in u.terms], u.dims)
     return graph.product(graph.power(base, -degree * exponent), graph.power(cleared, exponent))
 
 
 def _denominator(u: Add) -> Node | None:
-    """What a term of a sum is divided by: ``1 + (x/y)^2 = (y^2 + x^2) / y^2``."""
-    found = (node.argument for _, term in u.terms for node in _divisors(term))
-    return next((node for node in found if node.dims == u.dims), None)
+    """A divisor of a term of a sum, to be cleared: ``1 + (x/y)^2 = (y^2 + x^2) / y^2``."""
+    divisors = (node.argument for _, term in u.terms for node in _divisors(term))
+    return next((node for node in divisors if node.dims == u.dims), None)
 
 
 def _divisors(term: Node) -> list[Map]:
@@ -87,38 +88,38 @@ def _divisors(term: Node) -> list[Map]:
 
 
 def _factors(term: Node) -> list[Operand]:
-    """The factors of an elementwise product, products inside of it taken apart, by the axes of the whole."""
+    """The factors of an elementwise product, nested products flattened, by the axes of the outer product."""
     axes = tuple(range(len(term.dims)))
     if not isinstance(term, Einsum) or term.contracted or term.coefficient != ONE or term.out != axes:
         return [Operand(term, axes)]
-    found: list[Operand] = []
+    factors: list[Operand] = []
     for operand in term.operands:
-        found += _factors(operand.node) if operand.axes == axes else [operand]
-    return found
+        factors += _factors(operand.node) if operand.axes == axes else [operand]
+    return factors
 
 
 def _negative_integer(exponent: Fraction | None) -> bool:
     return exponent is not None and exponent.denominator == 1 and exponent < 0
 
 
-def _degree(term: Node, base: Node) -> Fraction:
-    """How often a term is divided by a base."""
+def _divisor_degree(term: Node, base: Node) -> Fraction:
+    """The power of a base that divides a term."""
     return sum(
         (-n.function.exponent for n in _divisors(term) if n.argument is base and n.function.exponent), Fraction(0)
     )
 
 
 def _cleared(graph: Graph, term: Node, base: Node, degree: Fraction) -> Node:
-    """A term times a power of what it is divided by."""
-    gone = {n for n in _divisors(term) if n.argument is base}
-    factor = graph.power(base, degree - _degree(term, base))
-    factors = [(o.node, o.axes) for o in _factors(term) if o.node not in gone]
+    """A term times a power of its divisor."""
+    cancelled = {n for n in _divisors(term) if n.argument is base}
+    factor = graph.power(base, degree - _divisor_degree(term, base))
+    factors = [(o.node, o.axes) for o in _factors(term) if o.node not in cancelled]
     axes = range(len(term.dims))
     return graph.einsum(ONE, [*factors, (factor, axes)], dict(enumerate(term.dims)), axes)
 
 
 def _exponential(graph: Graph, u: Node) -> Node:
-    """Of a sum the product of the exponentials of its terms, each on the axes that the term has."""
+    """The exponential of a sum as the product of the exponentials of its terms, each on the axes of the term."""
     factors = []
     for factor, term in _summands(graph, u):
         inner, axes = _narrowed(graph, term)
@@ -127,7 +128,7 @@ def _exponential(graph: Graph, u: Node) -> Node:
 
 
 def _summands(graph: Graph, u: Node, factor: Fraction = Fraction(1)) -> Iterator[tuple[Fraction, Node]]:
-    """The terms of a sum, each without its number."""
+    """The terms of a sum, each split into a rational factor and the rest."""
     match u:
         case Add():
             for coefficient, term in u.terms:
@@ -143,17 +144,17 @@ def _summands(graph: Graph, u: Node, factor: Fraction = Fraction(1)) -> Iterator
 
 
 def _narrowed(graph: Graph, node: Node) -> tuple[Node, tuple[int, ...]]:
-    """A node without the axes along which it does not change, and those it keeps."""
+    """A node without the axes along which it is constant, and the remaining axes."""
     if not isinstance(node, Einsum):
         return node, tuple(range(len(node.dims)))
-    kept = sorted({a for operand in node.operands for a in operand.axes} & set(node.out))
+    varying = sorted({a for operand in node.operands for a in operand.axes} & set(node.out))
     factors = [(operand.node, operand.axes) for operand in node.operands]
-    inner = graph.einsum(node.coefficient, factors, dict(enumerate(node.labels)), kept)
-    return inner, tuple(node.out.index(a) for a in kept)
+    inner = graph.einsum(node.coefficient, factors, dict(enumerate(node.labels)), varying)
+    return inner, tuple(node.out.index(a) for a in varying)
 
 
-def _negative(u: Node) -> bool:
-    """One of u and -u, told by the first coefficient."""
+def _is_negative(u: Node) -> bool:
+    """Whether the first coefficient is negative, which holds for exactly one of u and -u."""
     match u:
         case Einsum():
             return u.coefficient.value < 0

@@ -1,4 +1,4 @@
-"""What is decided about a force, and with what evidence."""
+"""The verdict on a force and its evidence."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class Place:
 
 @dataclass(frozen=True)
 class Enclosure:
-    """A number known to lie between two bounds; equal bounds, as fractions, are the number itself."""
+    """Bounds that enclose a number; equal bounds, as fractions, are exact."""
 
     low: Entry
     high: Entry
 
     @property
     def middle(self) -> float:
-        """A float inside, or next to it by rounding."""
+        """The midpoint as a float, which rounding may place just outside."""
         return (float(self.low) + float(self.high)) / 2
 
     def disjoint(self, other: Enclosure) -> bool:
@@ -49,8 +49,8 @@ class Witness:
     """Two mirrored entries of the Jacobian that differ: ``d F[row] / d z[column]`` and ``d F[column] / d z[row]``.
 
     ``sizes`` are the dims they were computed at, ``point`` the value of every input there, as exact numbers in
-    nested lists. ``dims``: what to set the dims of the spec to for these sizes; None where their formulas do not allow
-    them. ``certified``: the enclosures are disjoint; otherwise floats alone differ, by far more than rounding.
+    nested lists. ``dims`` are the dims to set in the spec for these sizes, None if its formulas do not allow them.
+    ``certified``: the enclosures are disjoint; otherwise only floats differ, by far more than rounding.
     """
 
     row: Place
@@ -66,10 +66,10 @@ class Witness:
 
 @dataclass(frozen=True)
 class LoopWitness:
-    """A closed polygon round which a force does ``work``, known to ``error``; round any it would be 0 of a gradient.
+    """A closed polygon around which a force does ``work``, known up to ``error``; a gradient would do none.
 
-    ``corners`` are the states' values by name, in nested lists, at each corner in order; from the last a straight
-    line leads back to the first. ``sizes``, ``point`` (every other input) and ``dims`` as of a :class:`Witness`.
+    ``corners`` are the states' values by name, in nested lists, at each corner in order; the last edge returns to
+    the first corner. ``sizes``, ``point`` (every other input) and ``dims`` are as in a :class:`Witness`.
     """
 
     work: float
@@ -82,7 +82,7 @@ class LoopWitness:
 
 @dataclass(frozen=True)
 class Tie:
-    """One identification: axis k of ``target`` is axis ``axes[k]`` of ``source``; a symmetry where both are one."""
+    """One identification: axis k of ``target`` is axis ``axes[k]`` of ``source``; a symmetry if both are the same."""
 
     target: str
     source: str
@@ -96,7 +96,7 @@ class Tie:
 
 @dataclass(frozen=True)
 class SuggestedTie:
-    """Ties that make a force conservative, proved; all of them together."""
+    """Ties that, applied together, provably make a force conservative."""
 
     ties: tuple[Tie, ...]
 
@@ -106,10 +106,10 @@ class SuggestedTie:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a force is minus the gradient of something. ``potential`` is an energy E with F = -dE/dz.
+    """Whether a force is minus a gradient. ``potential`` is an energy E with F = -dE/dz, if one is known.
 
-    ``tried`` says in sentences what was done, of use above all where the answer is undecided. ``on_set``: it is one
-    along the set that the states are kept on, though not in all space; ``pinned``: it is proved at these sizes alone.
+    ``tried`` describes the attempts in sentences, mainly for undecided verdicts. ``on_set``: the force is a gradient
+    along the set of its states but not in all space; ``pinned``: the proof holds only at these sizes.
     """
 
     kind: Kind
@@ -123,5 +123,5 @@ class Verdict:
 
     @property
     def pinned(self) -> tuple[tuple[str, int], ...]:
-        """The sizes that a proof speaks of alone; empty where it holds at all sizes."""
+        """The sizes to which a proof is restricted; empty if it holds at all sizes."""
         return self.certificate.pinned if self.certificate is not None and self.evidence == "proof" else ()

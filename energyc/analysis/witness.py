@@ -1,4 +1,4 @@
-"""Refutes by showing: two mirrored entries of the Jacobian that differ, found in floats, certified exactly."""
+"""Refutes a gradient by two mirrored entries of the Jacobian that differ, found in floats, certified exactly."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from energyc.analysis.instances import instance, settable, used_dims
 from energyc.analysis.intervals import Interval, NoEnclosure
 from energyc.analysis.problem import ForceField, Linearised, linearise
 from energyc.analysis.sampling import GRAIN, Point, batched, both_ways, directions, draw
-from energyc.analysis.singular import Surroundings, arguments, signed_points
+from energyc.analysis.singular import arguments, signed_points
 from energyc.analysis.sizes import WORK, small_sizes, work
+from energyc.analysis.surroundings import Surroundings
 from energyc.analysis.verdict import Enclosure, Place, Witness
 from energyc.calculus import depends
 from energyc.ir import Add, Node, walk
@@ -27,16 +28,16 @@ from energyc.ir.interpreter import evaluate
 Array = NDArray[Any]
 DRAWS = 3
 COLUMNS = 60
-#: What floats must show of an asymmetry, in share of the two entries, for it to be computed without rounding.
+#: The least asymmetry in floats, relative to the two entries, that is worth computing without rounding.
 ASYMMETRY = 1e-13
-#: What they must show of it, in share of the largest entry, where nothing but floats can be had.
+#: The least asymmetry, relative to the largest entry, for a witness in floats alone.
 GROSS = 1e-5
 CLOSE = 1e-10
 
 
 @dataclass(frozen=True)
 class Search:
-    """A witness, or None with ``outcome``: how symmetric the Jacobians were that were looked at."""
+    """A witness, or None; ``outcome`` describes the search in a sentence."""
 
     witness: Witness | None
     outcome: str
@@ -53,34 +54,34 @@ class Sample:
 
 
 def find_witness(field: ForceField, generator: np.random.Generator, draws: int = DRAWS) -> Search:
-    """Looks at points of several scales and on both sides of every kink, at sizes that the spec can have.
+    """Search points of several scales and on both sides of every kink, at sizes that the spec can have.
 
-    A witness at smaller sizes than the spec's counts where the Jacobian is not symmetric at the spec's either.
+    A witness at smaller sizes than the spec's counts only if the Jacobian is not symmetric at the spec's sizes either.
     """
     linear = linearise(field)
-    worst, looked, elsewhere = 0.0, 0, ""
+    worst, sample_count, exception = 0.0, 0, ""
     for sample in samples(linear, generator, draws):
-        looked += 1
+        sample_count += 1
         worst = max(worst, _relative_gap(sample))
         witness = _witness_in(linear, sample)
-        if witness is None or elsewhere:
+        if witness is None or exception:
             continue
         if not _symmetric_at_own_sizes(linear, sample.sizes, generator):
-            return Search(witness, f"the Jacobian is not symmetric at a point of {looked} looked at")
-        elsewhere = f", though not at {', '.join(f'{d} = {n}' for d, n in witness.sizes)}"
-    if not looked:
+            return Search(witness, f"the Jacobian is not symmetric at a point of {sample_count} looked at")
+        exception = f", though not at {', '.join(f'{d} = {n}' for d, n in witness.sizes)}"
+    if not sample_count:
         return Search(None, "no witness was looked for: no finite Jacobian at sizes within the budget")
-    if elsewhere:
-        return Search(None, f"the Jacobian is symmetric at the spec's own sizes{elsewhere}")
-    return Search(None, f"Jacobians at {looked} points symmetric to {worst:.0e}")
+    if exception:
+        return Search(None, f"the Jacobian is symmetric at the spec's own sizes{exception}")
+    return Search(None, f"Jacobians at {sample_count} points symmetric to {worst:.0e}")
 
 
 def samples(linear: Linearised, generator: np.random.Generator, draws: int) -> Iterator[Sample]:
     """Finite Jacobians, the cheapest sizes first."""
     for sizes in search_sizes(linear):
         for points in (_near(linear.field, sizes, generator), _far(linear.field, sizes, generator)):
-            found = (s for point in islice(points, 2 * draws) if (s := sample_at(linear, sizes, point, generator)))
-            yield from islice(found, draws)
+            finite = (s for point in islice(points, 2 * draws) if (s := sample_at(linear, sizes, point, generator)))
+            yield from islice(finite, draws)
         for point in _beyond_kinks(linear.field, sizes, generator):
             if (sample := sample_at(linear, sizes, point, generator)) is not None:
                 yield sample
@@ -92,13 +93,13 @@ def _near(field: ForceField, sizes: Mapping[str, int], generator: np.random.Gene
 
 
 def _far(field: ForceField, sizes: Mapping[str, int], generator: np.random.Generator) -> Iterator[Point]:
-    """Points of the second and the fourth power of a scale, states alone."""
+    """Points whose states are drawn at scales 4 and 16 in turn."""
     for scale in cycle((4, 16)):
         yield draw(field, sizes, generator, scale)
 
 
 def _beyond_kinks(field: ForceField, sizes: Mapping[str, int], generator: np.random.Generator) -> Iterator[Point]:
-    """Points at which the argument of a function has the sign that it had not elsewhere."""
+    """Points at which the argument of a function has a sign that it did not have before."""
     point = draw(field, sizes, generator)
     around = Surroundings(field, sizes, point)
     for vector in signed_points(around, arguments(field), generator):
@@ -106,9 +107,9 @@ def _beyond_kinks(field: ForceField, sizes: Mapping[str, int], generator: np.ran
 
 
 def search_sizes(linear: Linearised) -> list[dict[str, int]]:
-    """Sizes worth trying that the spec can have: small ones, then its own; each within the budget of work.
+    """Sizes to search, within the budget of work: small sizes that the spec can have, then its own.
 
-    Small ones that it cannot have are tried last, where nothing but the lengths of axes depends on them.
+    Small sizes that it cannot have come last, and only if no coefficient depends on sizes.
     """
     field = linear.field
     small = small_sizes(linear.moved, field.sizes)
@@ -122,14 +123,14 @@ def search_sizes(linear: Linearised) -> list[dict[str, int]]:
 
 
 def sizes_count(linear: Linearised) -> bool:
-    """Whether a sum in the equations holds the size of a dim as a number, so that it may vanish at some sizes."""
+    """Whether a sum in the equations has the size of a dim as a coefficient, so that it may vanish at some sizes."""
     dims = linear.field.sizes.keys()
     sums = (node for node in walk(linear.moved) if isinstance(node, Add))
     return any(len({tuple(p for p in c.powers if p[0] in dims) for c, _ in node.terms}) > 1 for node in sums)
 
 
 def _symmetric_at_own_sizes(linear: Linearised, sizes: Mapping[str, int], generator: np.random.Generator) -> bool:
-    """Whether ``a . J b = b . J a`` at the spec's own sizes, of a force whose equations hold sizes as numbers."""
+    """Whether ``a . J b = b . J a`` at the spec's own sizes, for a force with sizes as coefficients."""
     field = linear.field
     if dict(sizes) == dict(field.sizes) or not sizes_count(linear) or work(linear.moved, field.sizes) > WORK:
         return False
@@ -148,7 +149,7 @@ def _columns(field: ForceField, sizes: Mapping[str, int]) -> int:
 def sample_at(
     linear: Linearised, sizes: Mapping[str, int], point: Point, generator: np.random.Generator
 ) -> Sample | None:
-    """Some columns of the Jacobian at a point, at most ``COLUMNS``; None where they are not finite."""
+    """At most ``COLUMNS`` columns of the Jacobian at a point, None if they are not finite."""
     shapes = [tuple(sizes[d] for d in state.dims) for state in linear.field.states]
     total = sum(math.prod(shape) for shape in shapes)
     columns = (
@@ -168,7 +169,7 @@ def sample_at(
 
 
 def unit_blocks(columns: Sequence[int], shapes: Sequence[tuple[int, ...]]) -> Iterator[Array]:
-    """For each state the unit vectors' parts, ``[columns, *shape]``."""
+    """The block of the unit vectors for each state, ``[columns, *shape]``."""
     first = 0
     for shape in shapes:
         size = math.prod(shape)
@@ -181,60 +182,62 @@ def unit_blocks(columns: Sequence[int], shapes: Sequence[tuple[int, ...]]) -> It
 
 
 def _relative_gap(sample: Sample) -> float:
-    """The largest difference of mirrored entries, of the largest entry."""
+    """The largest difference of mirrored entries, relative to the largest entry."""
     scale = float(np.max(np.abs(sample.jacobian), initial=0.0))
     return float(np.max(np.abs(sample.jacobian - sample.jacobian.T), initial=0.0)) / scale if scale else 0.0
 
 
 def _witness_in(linear: Linearised, sample: Sample) -> Witness | None:
-    """From the pair that differs most, else from the one that differs most of its own size."""
+    """A witness from the pair of largest difference, otherwise from that of largest relative difference."""
     gaps = np.abs(sample.jacobian - sample.jacobian.T)
     if not np.max(gaps, initial=0.0) > 0:
         return None
     own = np.abs(sample.jacobian) + np.abs(sample.jacobian.T)
     shares = gaps / np.where(own > 0, own, 1.0)
-    pairs = [np.unravel_index(int(np.argmax(of)), gaps.shape) for of in (gaps, shares)]
+    pairs = [np.unravel_index(int(np.argmax(measure)), gaps.shape) for measure in (gaps, shares)]
     for row, column in dict.fromkeys((int(min(pair)), int(max(pair))) for pair in pairs):
-        if shares[row, column] > ASYMMETRY and (witness := _certified(linear, sample, row, column)):
+        if shares[row, column] > ASYMMETRY and (witness := _witness_at(linear, sample, row, column)):
             return witness
     return None
 
 
-def _certified(linear: Linearised, sample: Sample, row: int, column: int) -> Witness | None:
+def _witness_at(linear: Linearised, sample: Sample, row: int, column: int) -> Witness | None:
     i, j = sample.columns[row], sample.columns[column]
     field = linear.field
     fractions = {**field.fractions, **{name: Fraction(size) for name, size in sample.sizes.items()}}
     kinds = {"fractions": Fractions(fractions), "intervals": Intervals({**field.values, **sample.sizes}, fractions)}
     for name, arithmetic in kinds.items():
         try:
-            entry, mirror = _entries(linear, sample, arithmetic, i, j)
+            entry, mirror = _mirrored_entries(linear, sample, arithmetic, i, j)
         except (NoEnclosure, ZeroDivisionError, OverflowError, ValueError):
             continue
         return _witness(linear, sample, i, j, (entry, mirror), name) if entry.disjoint(mirror) else None
     floats = [float(sample.jacobian[a, b]) for a, b in ((row, column), (column, row))]
     scale = float(np.max(np.abs(sample.jacobian)))
     gap = abs(floats[0] - floats[1])
-    if gap < GROSS * scale or scale < GROSS:  # what is left of zeros by rounding may be as asymmetric as it likes
+    if gap < GROSS * scale or scale < GROSS:  # rounding noise on zeros may be arbitrarily asymmetric
         return None
     return _witness(linear, sample, i, j, tuple(Enclosure(x, x) for x in floats), "floats")
 
 
-def _entries(linear: Linearised, sample: Sample, numbers: Any, i: int, j: int) -> tuple[Enclosure, Enclosure]:
+def _mirrored_entries(linear: Linearised, sample: Sample, numbers: Any, i: int, j: int) -> tuple[Enclosure, Enclosure]:
     """``d F_i / d z_j`` and ``d F_j / d z_i`` without rounding."""
     shapes = [tuple(sample.sizes[d] for d in s.dims) for s in linear.field.states]
     evaluation = Evaluation(linear.field.graph, numbers, sample.sizes, dict(sample.point))
     moving = depends(linear.moved, set(linear.directions))
-    found = []
+    entries = []
     for row, column in ((i, j), (j, i)):
         for node in moving:
             evaluation.done.pop(node, None)
         for direction, block in zip(linear.directions, unit_blocks([column], shapes), strict=True):
             evaluation.done[direction] = numbers.array(block[0])
-        found.append(_entry(evaluation, linear.moved, shapes, row))
-    return found[0], found[1]
+        entries.append(_enclosed_entry(evaluation, linear.moved, shapes, row))
+    return entries[0], entries[1]
 
 
-def _entry(evaluation: Evaluation, moved: Sequence[Node], shapes: Sequence[tuple[int, ...]], row: int) -> Enclosure:
+def _enclosed_entry(
+    evaluation: Evaluation, moved: Sequence[Node], shapes: Sequence[tuple[int, ...]], row: int
+) -> Enclosure:
     state, index = place(shapes, row)
     value = evaluation(moved[state])
     if isinstance(value, Interval):
@@ -244,7 +247,7 @@ def _entry(evaluation: Evaluation, moved: Sequence[Node], shapes: Sequence[tuple
 
 
 def place(shapes: Sequence[tuple[int, ...]], position: int) -> tuple[int, tuple[int, ...]]:
-    """Which state, and where in it, a position in the stacked state is."""
+    """The state, and the index in it, of a position in the stacked state."""
     for k, shape in enumerate(shapes):
         if position < math.prod(shape):
             return k, tuple(int(n) for n in np.unravel_index(position, shape)) if shape else ()

@@ -12,9 +12,9 @@ NONE: Mapping[str, float] = MappingProxyType({})
 
 
 def witness_data(witness: Witness | LoopWitness, consts: Mapping[str, float] = NONE) -> dict[str, Any]:
-    """Of ``kind`` jacobian or loop: what contradicts a gradient, the sizes, and the point.
+    """The evidence against a gradient, of ``kind`` jacobian or loop, with the sizes and the point.
 
-    ``load`` is what ``energyc.load`` is to be called with for a network of these sizes, None where there is none.
+    ``load`` are the arguments of ``energyc.load`` for a network of these sizes, None if there is none.
     """
     return {
         **(_entries_data(witness) if isinstance(witness, Witness) else _loop_data(witness)),
@@ -25,7 +25,7 @@ def witness_data(witness: Witness | LoopWitness, consts: Mapping[str, float] = N
 
 
 def _entries_data(witness: Witness) -> dict[str, Any]:
-    """The two entries, where they are in the Jacobian, and the enclosures that tell them apart."""
+    """The two entries, their positions in the Jacobian, and their disjoint enclosures."""
     entries = {"entry": witness.entry, "mirror": witness.mirror}
     return {
         "kind": "jacobian",
@@ -41,6 +41,6 @@ def _entries_data(witness: Witness) -> dict[str, Any]:
 
 
 def _loop_data(witness: LoopWitness) -> dict[str, Any]:
-    """The work round a polygon, a bound of its error, and the states at each corner."""
+    """The work around a polygon, its error bound, and the states at each corner."""
     corners = [dict(corner) for corner in witness.corners]
     return {"kind": "loop", "work": witness.work, "error": witness.error, "corners": corners}

@@ -93,10 +93,10 @@ def test_halves_of_an_attention_are_a_gradient_together() -> None:
     found = classify(network(halves()))
     assert found.terms["query"].kind == found.terms["key"].kind == "not-conservative"
     assert found.kind == "conservative" and found.unproved == ()
-    assert found.whole is not None and found.whole.certificate is not None
-    certificate = found.whole.certificate
+    assert found.sum_verdict is not None and found.sum_verdict.certificate is not None
+    certificate = found.sum_verdict.certificate
     assert check(certificate, certificate.field, np.random.default_rng(5)) == 3
-    assert found.whole.potential is not None
+    assert found.sum_verdict.potential is not None
 
 
 def test_terms_that_are_a_gradient_together_do_not_decide() -> None:
@@ -150,7 +150,11 @@ def test_what_is_proved_in_parts_is_proved(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr("energyc.analysis.together.decide_on_set", short)
     found = classify(network(halves() + halves("B", "ask", "answer", "q")))
     assert found.kind == "conservative" and found.unproved == ()
-    assert found.whole is not None and found.whole.evidence == "proof" and found.whole.potential is not None
+    assert (
+        found.sum_verdict is not None
+        and found.sum_verdict.evidence == "proof"
+        and found.sum_verdict.potential is not None
+    )
     assert found.together is not None and len(found.together.parts) == 2
 
 

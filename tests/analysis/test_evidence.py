@@ -11,10 +11,11 @@ import pytest
 from energyc.analysis.budget import Budget
 from energyc.analysis.canonical import Factor, Labelling
 from energyc.analysis.certificate import Certificate
-from energyc.analysis.checker import CertificateError, check, check_pairing
+from energyc.analysis.checker import check
 from energyc.analysis.conditions import FALSE, TRUE, condition_key
 from energyc.analysis.decide import decide
 from energyc.analysis.intervals import Interval, mapped
+from energyc.analysis.pairing import CertificateError, check_pairing
 from energyc.analysis.potential import is_potential, recover
 from energyc.analysis.problem import ForceField
 from energyc.analysis.prover import prove

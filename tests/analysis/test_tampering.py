@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from energyc.analysis.certificate import Certificate, TermEntry
-from energyc.analysis.checker import CertificateError, check
+from energyc.analysis.checker import check
 from energyc.analysis.impulses import IMPULSE
+from energyc.analysis.pairing import CertificateError
 from energyc.analysis.problem import ForceField
 from energyc.analysis.prover import prove
 from energyc.ir import Coefficient, Map, Node
