@@ -88,6 +88,11 @@ def digits(count: int) -> AbstractContextManager[Any]:
     return cast(AbstractContextManager[Any], _mp.workdps(count))
 
 
+def resolution() -> Number:
+    """The relative distance of neighbouring numbers."""
+    return _mp.mpf(10) ** -_mp.dps
+
+
 def number(value: Any) -> Number:
     """A number of this precision."""
     return _mp.mpf(value.numerator) / value.denominator if isinstance(value, Fraction) else _mp.mpf(value)
