@@ -85,7 +85,7 @@ class PlainReporter(Reporter):
 
 
 class BarReporter(Reporter):
-    """A progress bar with the time left and the step, then cost, health and held-out numbers as far as they fit."""
+    """A progress bar with the time left and the step, then cost, health and held-out numbers if they fit."""
 
     def __init__(self, console: Console) -> None:
         columns = (

@@ -1,4 +1,4 @@
-"""How faithful the learning rules are: measured against the implicit gradient on a living network.
+"""Measure the fidelity of the learning rules against the implicit gradient on a live network.
 
 It returns numbers only; ``report`` presents them.
 

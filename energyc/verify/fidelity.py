@@ -1,7 +1,7 @@
 """Measure the fidelity of each rule, in two columns (rules.md, section 8).
 
 *Limit*: float64, both phases converged, the rule's own small number swept; this decides whether a rule is faithful.
-*As configured*: the spec's own dtype, steps and beta, which is what training uses.
+*As configured*: the spec's own dtype, steps and beta, as in training.
 """
 
 from __future__ import annotations
