@@ -1,6 +1,6 @@
 """The command line: ``main`` is what the ``energyc`` script calls.
 
-It reads arguments, writes to streams and chooses the exit status; what a command does is a function elsewhere.
+It reads arguments, writes to streams and chooses the exit status; other packages do the work of a command.
 
 Imports: ``bench``, ``data``, ``diagnostics``, ``pipeline``, ``report``, ``resolve``, ``resources``, ``runs``,
 ``syntax``, ``train``, ``verify``, ``version``; libraries: ``click``, ``rich``.

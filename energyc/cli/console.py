@@ -1,4 +1,4 @@
-"""Where a command writes: results to standard output, notes and errors to standard error."""
+"""Write the results of a command to standard output, its notes and errors to standard error."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ import click
 
 from energyc.diagnostics import SpecError, UserError, render_text, render_user_error, summary, to_json
 
-#: An array of numbers over several lines; no string of JSON has a line's end in it.
+#: An array of numbers over several lines; no JSON string contains a newline.
 _ROW = re.compile(r"\[\n([-+.,\deE\s]+)\]")
 
 
 class Exit(Exception):
-    """The end of a command, with its exit status; its messages have been written."""
+    """The end of a command with an exit status, after its messages."""
 
     def __init__(self, status: int) -> None:
         super().__init__(status)
@@ -38,11 +38,11 @@ class Console:
 
     @staticmethod
     def from_arguments(arguments: Sequence[str]) -> Console:
-        """The console for errors that a command's own console cannot report, from the raw arguments."""
+        """Return the console for errors before a command has its own, from the raw arguments."""
 
         def option(name: str, default: str) -> str:
-            values = [b for a, b in pairwise(arguments) if a == name]
-            values += [a.partition("=")[2] for a in arguments if a.startswith(name + "=")]
+            values = [value for argument, value in pairwise(arguments) if argument == name]
+            values += [argument.partition("=")[2] for argument in arguments if argument.startswith(name + "=")]
             return values[-1] if values else default
 
         return Console(option("--format", "text"), "--quiet" in arguments, option("--color", "auto"))
@@ -53,7 +53,7 @@ class Console:
         return self.form == "json"
 
     def colors(self, stream: TextIO) -> bool:
-        """Whether to colour a stream. NO_COLOR counts unless ``color`` is ``always``."""
+        """Return whether to colour a stream. NO_COLOR is respected unless ``color`` is ``always``."""
         if self.color != "auto":
             return self.color == "always"
         return stream.isatty() and not os.environ.get("NO_COLOR")
@@ -61,42 +61,42 @@ class Console:
     # ------------------------------------------------------------ results
 
     def result(self, data: Any, text: str) -> None:
-        """A result: ``data`` where results are JSON, else ``text``."""
+        """Write a result: ``data`` if results are JSON, else ``text``."""
         if self.is_json:
             self.write_json(data)
         else:
             self.write(text)
 
     def write(self, text: str) -> None:
-        """Text to standard output."""
+        """Write text to standard output."""
         click.echo(text, nl=not text.endswith("\n"), color=True)
 
     def write_json(self, value: Any) -> None:
-        """JSON to standard output, an array of numbers on a line."""
+        """Write JSON to standard output, each array of numbers on a line."""
         text = json.dumps(_finite(value), indent=2, default=str, allow_nan=False)
         click.echo(_ROW.sub(lambda row: f"[{' '.join(row[1].split())}]", text))
 
     # ------------------------------------------------------------ notes and errors
 
     def note(self, text: str) -> None:
-        """A note, which ``--quiet`` drops."""
+        """Write a note unless ``--quiet`` is set."""
         if not self.quiet:
             click.echo(text, err=True, color=True)
 
     def diagnostics(self, error: SpecError) -> None:
-        """Diagnostics of a spec, as text."""
+        """Write the diagnostics of a spec as text."""
         click.echo(render_text(error.diagnostics, error.source, self.colors(sys.stderr)), err=True, color=True)
         click.echo("\n" + summary(error.diagnostics), err=True)
 
     def spec_error(self, error: SpecError) -> None:
-        """A spec with errors."""
+        """Report a spec with errors."""
         if self.is_json:
             self.write_json({"diagnostics": [to_json(d, error.source) for d in error.diagnostics]})
         else:
             self.diagnostics(error)
 
     def user_error(self, error: UserError) -> None:
-        """A mistake outside a spec."""
+        """Report a mistake outside a spec."""
         if self.is_json:
             entry = {"code": error.code, "severity": "error", "message": error.message, "help": error.help}
             place = dict.fromkeys(("file", "line", "column", "end_line", "end_column"))
@@ -105,7 +105,7 @@ class Console:
             click.echo(render_user_error(error, self.colors(sys.stderr)), err=True, color=True)
 
     def stopped(self, data: Mapping[str, Any], help_text: str | None) -> None:
-        """A training run that stopped early; ``data`` has its ``message``."""
+        """Report a training run that stopped early; ``data`` has its ``message``."""
         if self.is_json:
             self.write_json({**data, "help": help_text})
             return
@@ -114,7 +114,7 @@ class Console:
             click.echo(f"  = help: {help_text}", err=True)
 
     def bug(self, stage: str, subject: str, cause: str, remedy: str) -> None:
-        """An internal error."""
+        """Report an internal error."""
         from energyc.version import __version__
 
         head = click.style("internal error", fg="red", bold=True) if self.colors(sys.stderr) else "internal error"
@@ -124,7 +124,7 @@ class Console:
 
 
 def _finite(value: Any) -> Any:
-    """A value with null for NaN and infinity, which JSON does not have."""
+    """Replace NaN and infinity by None, since JSON lacks them."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):

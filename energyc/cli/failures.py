@@ -1,4 +1,4 @@
-"""The exit status and the message of every way a command can end; a traceback only under ``--debug``."""
+"""Turn every end of a command into an exit status and a message, with a traceback only under ``--debug``."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from energyc.cli.console import Console, Exit
 from energyc.diagnostics import CompilerBug, SpecError, UserError
 
 DONE, WRONG, DIVERGED, UNFAITHFUL, BUG, INTERRUPTED = 0, 1, 3, 4, 70, 130  # 2, wrong usage, is of click
-#: The longest message of an internal error that is shown.
+#: The length to which messages of internal errors are truncated.
 LONGEST = 400
 REPORT = "Please report it with the spec and the output of the same command under --debug."
 
 
 def guarded(group: click.Command, arguments: Sequence[str] | None) -> int:
-    """Run a command; an exception becomes a message and an exit status."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
-    console = Console.from_arguments(words)
+    """Run a command, and turn exceptions into messages and exit statuses."""
+    tokens = list(sys.argv[1:] if arguments is None else arguments)
+    console = Console.from_arguments(tokens)
     _prepare_streams()
     try:
-        group.main(words, prog_name="energyc", standalone_mode=False)
+        group.main(tokens, prog_name="energyc", standalone_mode=False)
         sys.stdout.flush()
         return DONE
-    except Exit as end:
-        return end.status
-    except click.exceptions.Exit as end:
-        return end.exit_code
+    except Exit as requested_exit:
+        return requested_exit.status
+    except click.exceptions.Exit as requested_exit:
+        return requested_exit.exit_code
     except click.ClickException as error:
         error.show()
         return error.exit_code
@@ -45,13 +45,13 @@ def guarded(group: click.Command, arguments: Sequence[str] | None) -> int:
         _silence_output()
         return 128 + signal.SIGPIPE
     except Exception as error:
-        if "--debug" in words:
+        if "--debug" in tokens:
             _traceback(error)
         return _report_anywhere(error, console)
 
 
 def _report_anywhere(error: Exception, console: Console) -> int:
-    """Report as well as the streams allow: a full disk may be behind both."""
+    """Report an error as far as the streams allow, since both may be on a full disk."""
     try:
         return _report(error, console)
     except OSError:
@@ -60,7 +60,7 @@ def _report_anywhere(error: Exception, console: Console) -> int:
 
 
 def _report(error: Exception, console: Console) -> int:
-    """Write the message of an exception, and give its exit status."""
+    """Write the message of an exception, and return its exit status."""
     match error:
         case SpecError():
             console.spec_error(error)
@@ -79,7 +79,7 @@ def _report(error: Exception, console: Console) -> int:
 
 
 def _report_system(error: Any, console: Console) -> int:
-    """What the system refused: a path, or the output (which has no path, and cannot take the message either)."""
+    """Report a refused path, or a refused output, which has no path and cannot take the message."""
     reason = error.strerror or str(error)
     if error.filename is None:
         _silence_output()
@@ -95,10 +95,10 @@ def _report_bug(error: Exception, console: Console) -> None:
     stage = error.stage if isinstance(error, CompilerBug) else "run"
     subject = error.subject if isinstance(error, CompilerBug) else " ".join(sys.argv[1:])
     cause: Any = error.error if isinstance(error, CompilerBug) else error
-    console.bug(stage, subject, f"{type(cause).__name__}: {_shortened(str(cause))}", REPORT)
+    console.bug(stage, subject, f"{type(cause).__name__}: {_truncated(str(cause))}", REPORT)
 
 
-def _shortened(text: str) -> str:
+def _truncated(text: str) -> str:
     return text if len(text) <= LONGEST else text[:LONGEST] + "..."
 
 
@@ -109,7 +109,7 @@ def _traceback(error: Exception) -> None:
 
 
 def _prepare_streams() -> None:
-    """Let nothing that a spec holds stop its own message: a closed stream takes all, and none refuses a character."""
+    """Let streams accept every message: replace closed ones, and escape characters that they cannot encode."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -119,6 +119,6 @@ def _prepare_streams() -> None:
 
 
 def _silence_output() -> None:
-    """Send to nowhere what is still buffered, which Python would try to write once more at its end."""
+    """Discard buffered output, which Python would otherwise try to write again at exit."""
     with contextlib.suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

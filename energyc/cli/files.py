@@ -1,4 +1,4 @@
-"""Writing the output files of commands."""
+"""Write the output files of commands."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from energyc.train.disk import replace_bytes
 
 
 def write_text(path: Path, text: str) -> Path:
-    """Write a text file, or replace it at once, and make its folder. Raises UserError E0906 where that fails."""
+    """Write a text file atomically, and make its folder. Raises UserError E0906 on failure."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_bytes(path, text.encode())

@@ -1,4 +1,4 @@
-"""``energyc lsp``, which is not there yet."""
+"""``energyc lsp``, which is not implemented yet."""
 
 from __future__ import annotations
 

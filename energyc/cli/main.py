@@ -12,7 +12,7 @@ from energyc.cli.failures import guarded
 from energyc.diagnostics import near
 from energyc.version import __version__
 
-#: Command -> what it does; its module is ``energyc.cli.COMMAND_command``.
+#: Command -> its description; its module is ``energyc.cli.COMMAND_command``.
 COMMANDS: Mapping[str, str] = MappingProxyType(
     {
         "check": "Type-check a spec: classes with evidence, rules, counts.",
@@ -33,14 +33,14 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
 
 
 class Commands(click.Group):
-    """Finds a command by its name without importing the others."""
+    """A group that finds a command by its name without importing the others."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """All names, in the order of ``--help``."""
+        """Return all names, in the order of ``--help``."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of a name."""
+        """Return the command of a name."""
         if cmd_name not in COMMANDS:
             return None
         command = importlib.import_module(f"energyc.cli.{cmd_name}_command").command
@@ -48,18 +48,18 @@ class Commands(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The list under ``--help``, which needs no command's module."""
+        """Write the list under ``--help`` without importing any command's module."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click does; an unknown command is answered with the nearest one."""
+        """Resolve a command as click does, and suggest the nearest name for an unknown one."""
         name = args[0] if args else ""
-        meant = near(name, COMMANDS)
-        if name not in COMMANDS and not name.startswith("-") and meant:
-            ctx.fail(f"No such command '{name}'. Did you mean '{meant[0]}'?")
+        suggestions = near(name, COMMANDS)
+        if name not in COMMANDS and not name.startswith("-") and suggestions:
+            ctx.fail(f"No such command '{name}'. Did you mean '{suggestions[0]}'?")
         return super().resolve_command(ctx, args)
 
 
@@ -74,5 +74,5 @@ def energyc() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and give its exit status."""
+    """Run the command line and return its exit status."""
     return guarded(energyc, arguments)

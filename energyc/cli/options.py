@@ -18,17 +18,17 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class Finite(click.FloatRange):
-    """A finite number in a range; ``nan`` and ``inf`` pass click's own range where it has no upper end."""
+    """A finite number in a range; click's own range accepts ``nan``, and ``inf`` without an upper end."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """The number. Raises click.BadParameter."""
+        """Convert a value. Raises click.BadParameter."""
         number = float(super().convert(value, param, ctx))
         if not math.isfinite(number):
             self.fail(f"{value} is not finite.", param, ctx)
         return number
 
 
-#: The seeds that torch takes.
+#: The seeds that torch accepts.
 SEED = click.IntRange(min=0, max=2**63 - 1)
 
 spec_argument = click.argument("spec", metavar="SPEC", type=click.Path(allow_dash=True))
@@ -36,7 +36,7 @@ run_argument = click.argument("run", metavar="RUN", type=click.Path())
 
 
 def output_options(function: Command) -> Command:
-    """``--format``, ``--quiet``, ``--color``, ``--debug``; the command gets a ``console``."""
+    """Add ``--format``, ``--quiet``, ``--color`` and ``--debug``, and pass the command a ``console``."""
 
     @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="The form of results.")
     @click.option("--quiet", is_flag=True, help="Print the result only.")
@@ -50,7 +50,7 @@ def output_options(function: Command) -> Command:
 
 
 def spec_options(function: Command) -> Command:
-    """``--preset`` and ``--set``; the command gets ``choices``."""
+    """Add ``--preset`` and ``--set``, and pass the command ``choices``."""
 
     @click.option("--preset", metavar="P", help="Use a preset of the spec.")
     @click.option(
@@ -64,7 +64,7 @@ def spec_options(function: Command) -> Command:
 
 
 def choices(preset: str | None, settings: tuple[str, ...]) -> Choices:
-    """The choices of the flags. Raises UserError for a ``--set`` that cannot be read."""
+    """Return the choices of the flags. Raises UserError for a ``--set`` that cannot be parsed."""
     from energyc.cli.values import read_settings
     from energyc.pipeline import Choices
 

@@ -1,4 +1,4 @@
-"""What a long measurement does now: a moving line on a terminal, a line now and then elsewhere, nothing when quiet."""
+"""Show the progress of a long measurement: a status on a terminal, occasional lines elsewhere, nothing when quiet."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from rich.console import Console as Terminal
 
 from energyc.cli.console import Console
 
-#: Seconds between lines where there is no terminal.
+#: The least time between lines without a terminal, in seconds.
 PAUSE = 10.0
 
 
 @contextmanager
 def progress(console: Console, title: str) -> Iterator[Callable[[str], None]]:
-    """What to call with each thing that is done next; it writes to standard error."""
+    """Yield a function that shows the next activity on standard error."""
     if console.quiet:
         yield lambda text: None
     elif sys.stderr.isatty():
@@ -30,7 +30,7 @@ def progress(console: Console, title: str) -> Iterator[Callable[[str], None]]:
 def now_and_then(
     write: Callable[[str], None], clock: Callable[[], float] = time.monotonic, pause: float = PAUSE
 ) -> Callable[[str], None]:
-    """Write a text if the last one, or the beginning, is a pause ago."""
+    """Return a function that writes a text if ``pause`` has passed since the last one, or since the start."""
     last = clock()
 
     def show(text: str) -> None:

@@ -46,13 +46,13 @@ def command(spec: str | None, resume: str | None, choices: Choices, console: Con
 
 def _refuse_changes(choices: Choices, seeds: int | None, **flags: Any) -> None:
     """Raise UsageError for options that a resumed run cannot change."""
-    given = [f"--{name.replace('_', '-')}" for name in ("rule", "out", "allow_biased") if flags[name]]
-    given += ["--seed"] if flags["seed"] is not None else []
-    given += ["--seeds"] if seeds is not None else []
-    given += ["--preset"] if choices.preset else []
-    given += ["--set"] if choices.overrides else []
-    if given:
-        raise click.UsageError(f"--resume cannot change {', '.join(given)}: a run resumes as it was started")
+    refused = [f"--{name.replace('_', '-')}" for name in ("rule", "out", "allow_biased") if flags[name]]
+    refused += ["--seed"] if flags["seed"] is not None else []
+    refused += ["--seeds"] if seeds is not None else []
+    refused += ["--preset"] if choices.preset else []
+    refused += ["--set"] if choices.overrides else []
+    if refused:
+        raise click.UsageError(f"--resume cannot change {', '.join(refused)}: a run resumes as it was started")
 
 
 def _begin(spec: str, seeds: int | None, choices: Choices, console: Console, *, out: str | None, **flags: Any) -> None:
@@ -152,7 +152,7 @@ def _train_one_seed(prepared: Prepared, folder: Path, console: Console, *, resum
 
 
 def _duration(outcome: Outcome) -> str:
-    """The steps made, and the time of those since the run began or was resumed."""
+    """Describe the steps, and the time of those since the run began or was resumed."""
     if outcome.first == 0:
         return f"{outcome.steps} steps in {outcome.seconds:.0f} s"
     since = outcome.steps - outcome.first
@@ -186,7 +186,7 @@ def _write_warnings(warnings: Sequence[str], console: Console) -> None:
 
 
 def _draw_pictures(prepared: Prepared, folder: Path, console: Console) -> None:
-    """Draw the pictures of a finished run; without matplotlib there is a note in place of them."""
+    """Draw the pictures of a finished run, or write a note without matplotlib."""
     from energyc.diagnostics import UserError
     from energyc.report.plots import plot_run
 

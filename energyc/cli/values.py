@@ -1,4 +1,4 @@
-"""``--set K=V``: the values of settings, in the notation of a spec."""
+"""Parse ``--set K=V``, the values of settings in the notation of a spec."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from energyc.syntax import ast, parse
 
 
 def read_settings(texts: Iterable[str]) -> dict[str, object]:
-    """The values of several ``K=V``, the later one winning. Raises UserError for one that cannot be read."""
-    found: dict[str, object] = {}
+    """Return the values of several ``K=V``; later ones win. Raises UserError for one that cannot be parsed."""
+    settings: dict[str, object] = {}
     for text in texts:
-        found |= {pair.path: plain_value(pair.value, str) for pair in _pairs(text)}
-    return found
+        settings |= {pair.path: plain_value(pair.value, str) for pair in _pairs(text)}
+    return settings
 
 
 def _pairs(text: str) -> tuple[ast.Pair, ...]:
-    """The pairs of ``K=V``, read as the body of a preset and as nothing else."""
+    """Parse the pairs of ``K=V`` as the body of a preset and nothing else."""
     message = f"--set {text} cannot be read"
     help_text = "write --set K=V: a number, a fraction, a word, a call or a list, as in --set relax.step=0.1"
     try:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from energyc.runs.saved import Which
     from energyc.verify import Verification
 
-#: Of the multiples of the weights that make sense.
+#: The largest reasonable multiple of the weights.
 LARGEST_GAIN = 1e6
 GAIN = Finite(min=0, min_open=True, max=LARGEST_GAIN)
 
@@ -48,7 +48,7 @@ def command(
     if checkpoint is not None and not is_run(spec):
         raise click.UsageError("--checkpoint needs a RUN: a SPEC has no checkpoints")
     with progress(console, "verify") as show:
-        found = verify(
+        verification = verify(
             spec,
             choices,
             rules=rules or None,
@@ -58,26 +58,26 @@ def command(
             notify=console.note,
             progress=show,
         )
-    drawn = _draw_sweep(found, spec, sweep, console) if sweep else None
+    picture = _draw_sweep(verification, spec, sweep, console) if sweep else None
     if console.is_json:
-        console.write_json(found.to_json() | ({"picture": str(drawn)} if drawn else {}))
+        console.write_json(verification.to_json() | ({"picture": str(picture)} if picture else {}))
     else:
-        print_report(found, sweep=sweep == "beta", color=console.colors(sys.stdout))
-        if drawn:
-            console.write(f"\n{drawn}")
-    if not found.fidelity.passed:
+        print_report(verification, sweep=sweep == "beta", color=console.colors(sys.stdout))
+        if picture:
+            console.write(f"\n{picture}")
+    if not verification.fidelity.passed:
         raise Exit(UNFAITHFUL)
 
 
-def _draw_sweep(found: Verification, spec: str, sweep: str, console: Console) -> Path | None:
-    """The picture of a sweep, in the run's folder or here; None, with a note, where it cannot be drawn."""
+def _draw_sweep(verification: Verification, spec: str, sweep: str, console: Console) -> Path | None:
+    """Draw a sweep into the run's folder or the current one; on failure write a note and return None."""
     from energyc.diagnostics import UserError
     from energyc.report.verify_plots import draw_sweep
 
     name = f"{sweep}.png"
-    path = Path(spec) / "pictures" / f"verify-{name}" if Path(spec).is_dir() else Path(f"{found.network}-{name}")
+    path = Path(spec) / "pictures" / f"verify-{name}" if Path(spec).is_dir() else Path(f"{verification.network}-{name}")
     try:
-        return draw_sweep(found.network, found.fidelity, sweep, path)
+        return draw_sweep(verification.network, verification.fidelity, sweep, path)
     except UserError as error:
         console.note(f"no picture: {error.message}")
         return None

@@ -1,6 +1,6 @@
-"""What is known of a network and of a run, for people and for programs: text, documents, JSON, pictures.
+"""Reports on networks and runs: text, documents, JSON and pictures.
 
-It presents what other packages know, and measures nothing.
+It presents the results of other packages, and measures nothing.
 
 Imports: ``analysis``, ``calculus``, ``derive``, ``diagnostics``, ``emit``, ``ir``, ``notation``, ``pipeline``,
 ``plan``, ``resolve``, ``runs``, ``syntax``, ``train``, ``verify``; libraries: ``cycler``, ``matplotlib``, ``numpy``,

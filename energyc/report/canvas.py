@@ -1,4 +1,4 @@
-"""The look of all pictures, and how they reach the disk. Matplotlib is imported when a picture is drawn."""
+"""The style of all pictures, and writing them. Matplotlib is imported when a picture is drawn."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ class Canvas:
 
 @contextmanager
 def picture(path: Path, rows: int, columns: int, size: tuple[float, float]) -> Iterator[Canvas]:
-    """A canvas of ``rows`` x ``columns`` panels, each of ``size`` inches, written to ``path`` at the end.
+    """Yield a canvas of ``rows`` x ``columns`` panels, each of ``size`` inches, and write it to ``path``.
 
-    Raises UserError E0530 where matplotlib is not installed, E0513 where the picture cannot be written.
+    Raises UserError E0530 if matplotlib is not installed, E0513 if the picture cannot be written.
     """
     try:
         import matplotlib
@@ -70,10 +70,10 @@ def picture(path: Path, rows: int, columns: int, size: tuple[float, float]) -> I
 def _write(figure: Figure, path: Path) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        drawn = io.BytesIO()
-        form = path.suffix.removeprefix(".")
-        figure.savefig(drawn, format=form, metadata={"Software": None} if form == "png" else None)
-        replace_bytes(path, drawn.getvalue())
+        buffer = io.BytesIO()
+        suffix = path.suffix.removeprefix(".")
+        figure.savefig(buffer, format=suffix, metadata={"Software": None} if suffix == "png" else None)
+        replace_bytes(path, buffer.getvalue())
     except OSError as error:
         message = f"cannot write {path}: {error.strerror or error}"
         raise UserError(message, code="E0513", help="free some space or choose another folder") from None

@@ -22,24 +22,24 @@ from energyc.resolve.network import ConstraintSet, Network
 
 @dataclass(frozen=True)
 class StateReport:
-    """A state: its dims, their sizes, and the set it is kept in, in the spec's notation."""
+    """A state: its dims, their sizes, and its constraint set in the spec's notation."""
 
     dims: tuple[str, ...]
     sizes: tuple[int, ...]
     constraint: str | None
 
     def to_json(self) -> dict[str, Any]:
-        """The entry of ``states``."""
+        """Return the entry of ``states``."""
         return {"shape": list(self.dims), "sizes": list(self.sizes), "set": self.constraint}
 
 
 @dataclass(frozen=True)
 class CheckReport:
-    """The report. A spec with errors has ``diagnostics`` and little else.
+    """The report of ``check``. A spec with errors has ``diagnostics`` and little else.
 
-    ``params`` counts untied numbers, ``flops_per_step`` the operations in one step of the free phase for one sample,
-    two for each multiply-add of a matrix product and one for each value of a scalar function, without what is computed
-    once a relaxation.
+    ``params`` counts untied numbers. ``flops_per_step`` counts the operations in one step of the free phase for one
+    sample, two for each multiply-add of a matrix product and one for each value of a scalar function, without those
+    that run once a relaxation.
     """
 
     source: Source
@@ -60,7 +60,7 @@ class CheckReport:
         return all(diagnostic.severity != "error" for diagnostic in self.diagnostics)
 
     def to_json(self) -> dict[str, Any]:
-        """The object of ``check --format json``; ``claims`` is kept for programs that read it, and empty."""
+        """Return the JSON object of ``check --format json``; ``claims`` is always empty, for programs that read it."""
         classes = self.classes
         return {
             "network": self.network,
@@ -88,15 +88,15 @@ def check(
     consts: Mapping[str, object] | None = None,
     settings: Mapping[str, object] | None = None,
 ) -> CheckReport:
-    """The report of ``energyc check`` as an object; a spec with errors gives one whose ``diagnostics`` tell them.
+    """Return the report of ``energyc check``, with the errors of the spec in its ``diagnostics``.
 
-    Raises UserError where the file cannot be read.
+    Raises UserError if the file cannot be read.
     """
     return check_source(pipeline.read(text_or_path), Choices.of(preset, dims, consts, settings))
 
 
 def check_source(source: Source, choices: Choices = Choices()) -> CheckReport:
-    """The report of a source."""
+    """Return the report of a source."""
     try:
         network = pipeline.resolve(source, choices)
     except SpecError as error:
@@ -108,7 +108,7 @@ def check_source(source: Source, choices: Choices = Choices()) -> CheckReport:
 
 
 def check_report(network: Network, derivation: Derivation, classes: Classes) -> CheckReport:
-    """The report of a spec that types."""
+    """Return the report of a well-typed spec."""
     sizes = network.extents
     shapes = {name: tuple(sizes[d] for d in param.node.dims) for name, param in network.params.items()}
     return CheckReport(
@@ -132,7 +132,7 @@ def check_report(network: Network, derivation: Derivation, classes: Classes) -> 
 
 
 def force_flops(derivation: Derivation) -> int:
-    """The operations of one step of the force, without what depends on clamps and params alone."""
+    """Count the operations of one step of the force that depend on a state."""
     forces = list(derivation.force.values())
     moving = depends(forces, set(derivation.states.values()))
     return step_flops([node for node in walk(forces) if node in moving], derivation.network.extents)
@@ -146,7 +146,7 @@ def _state(network: Network, name: str) -> StateReport:
 
 
 def written_set(constraint: ConstraintSet, dims: Sequence[str]) -> str:
-    """A constraint set as a spec declares it."""
+    """Return a constraint set in the spec's notation."""
     if constraint.kind == "box":
         return f"[{_bound(constraint.low)}, {_bound(constraint.high)}]"
     along = [dims[axis] for axis in constraint.axes]

@@ -21,11 +21,11 @@ _BAD = "31"
 
 
 def render_check(report: CheckReport, color: bool = False) -> str:
-    """The report as text, without its diagnostics."""
+    """Return the report as text, without its diagnostics."""
 
-    def paint(word: str) -> str:
-        style = _STYLES.get(word.strip(), _BAD)
-        return f"\x1b[{style}m{word}\x1b[0m" if color else word
+    def paint(verdict: str) -> str:
+        style = _STYLES.get(verdict.strip(), _BAD)
+        return f"\x1b[{style}m{verdict}\x1b[0m" if color else verdict
 
     parts = [_head(report, paint), _states(report), _terms(report, paint), _rules(report, paint)]
     return "\n\n".join("\n".join(part) for part in map(list, parts) if part) + "\n"
@@ -67,18 +67,18 @@ def _terms(report: CheckReport, paint: Paint) -> Iterator[str]:
 
 
 def evidence(term: TermReport | SumReport) -> str:
-    """The evidence for a class, in words."""
+    """Describe the evidence for the class of a term."""
     phrases = {"gradient": "written as an energy", "proof": "proved", "witness": "refuted by a witness", "none": ""}
-    words = phrases.get(term.evidence, term.evidence)
-    words += f" at {', '.join(f'{dim} = {size}' for dim, size in term.sizes)}" if term.sizes else ""
-    words += " on the set of its states" if term.on_set else ""
-    return f"{words}: {entries(term.witness)}" if term.witness is not None else words
+    description = phrases.get(term.evidence, term.evidence)
+    description += f" at {', '.join(f'{dim} = {size}' for dim, size in term.sizes)}" if term.sizes else ""
+    description += " on the set of its states" if term.on_set else ""
+    return f"{description}: {entries(term.witness)}" if term.witness is not None else description
 
 
 def sum_evidence(group: SumReport, paint: Paint = str) -> str:
-    """The class of a sum of terms and its evidence, without the entries of a witness."""
-    words = evidence(replace(group, witness=None))
-    return f"{', '.join(group.terms)} together: {paint(group.verdict)}" + (f" ({words})" if words else "")
+    """Describe the class of a sum of terms and its evidence, without the entries of a witness."""
+    description = evidence(replace(group, witness=None))
+    return f"{', '.join(group.terms)} together: {paint(group.verdict)}" + (f" ({description})" if description else "")
 
 
 def _witness_entries(group: SumReport) -> Iterator[str]:
@@ -96,13 +96,15 @@ def _details(term: TermReport | SumReport, potential: str) -> Iterator[str]:
 
 
 def _tie_remedy(ties: str) -> str:
-    """How to write ties: one of a param with itself is a symmetry, which takes the place of the param."""
-    written = []
+    """Describe how to write ties; a tie of a param with itself is a symmetry, which replaces the param."""
+    remedies = []
     for tie in ties.split(" and "):
         left, right = tie.split(" = ")
-        same = left.split("[")[0] == right.split("[")[0]
-        written.append(f"with 1/2 * ({left} + {right}) in the place of {left}" if same else f"with the tie {tie}")
-    return " and ".join(written)
+        is_symmetry = left.split("[")[0] == right.split("[")[0]
+        remedies.append(
+            f"with 1/2 * ({left} + {right}) in the place of {left}" if is_symmetry else f"with the tie {tie}"
+        )
+    return " and ".join(remedies)
 
 
 def _rules(report: CheckReport, paint: Paint) -> Iterator[str]:

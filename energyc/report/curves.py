@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, Any]
 
-# What a row of training may say of its health: the key, the axis' label, whether it is read on a log axis.
+# The health in a row of training: key -> (the label of the axis, whether the axis is logarithmic).
 _HEALTH: Mapping[str, tuple[str, bool]] = MappingProxyType(
     {
         "residual": ("residual, worst sample", True),
@@ -41,7 +41,7 @@ _NO_METRIC = ("step", "kind", "split", "cost", "residual", "residual_max", "sett
 
 
 def learning_curves(rows: Sequence[Row], path: Path, *, title: str = "", best: int | None = None) -> None:
-    """Training and test cost against the updates, a panel more for each metric, a line at the best checkpoint."""
+    """Draw training and test cost against updates, a panel for each metric, and a line at the best checkpoint."""
     train, test = _kind(rows, "train"), _kind(rows, "eval")
     metrics = [name for name in (test[0] if test else {}) if name not in _NO_METRIC]
     with picture(path, 1, 1 + len(metrics), (4.6, 3.2)) as canvas:
@@ -58,12 +58,12 @@ def learning_curves(rows: Sequence[Row], path: Path, *, title: str = "", best: i
 
 
 def health_curves(rows: Sequence[Row], path: Path, *, title: str = "") -> None:
-    """Residual, beta, gradient norm, free steps, rate, samples left out, and what else of health the run has."""
+    """Draw the health of a run: residual, beta, gradient norm, free steps, rate, excluded samples and more."""
     train = _kind(rows, "train")
-    shown = [key for key in _HEALTH if any(_shows(key, row) for row in train)]
-    columns = min(3, max(1, len(shown)))
-    with picture(path, max(1, -(-len(shown) // columns)), columns, (3.8, 2.5)) as canvas:
-        for panel, key in zip(canvas.panels, shown, strict=False):
+    keys = [key for key in _HEALTH if any(_shows(key, row) for row in train)]
+    columns = min(3, max(1, len(keys)))
+    with picture(path, max(1, -(-len(keys) // columns)), columns, (3.8, 2.5)) as canvas:
+        for panel, key in zip(canvas.panels, keys, strict=False):
             label, logarithmic = _HEALTH[key]
             steps, values = _series(train, key)
             panel.plot(steps, values, color=COLOURS[0], linewidth=1)
@@ -73,13 +73,13 @@ def health_curves(rows: Sequence[Row], path: Path, *, title: str = "") -> None:
             if key in _COUNTED:
                 _from_zero(panel, values)
             _over_updates(panel, train)
-        for panel in canvas.panels[len(shown) :]:
+        for panel in canvas.panels[len(keys) :]:
             panel.set_axis_off()
         canvas.figure.suptitle(title)
 
 
 def seed_curves(runs: Mapping[str, Sequence[Row]], path: Path, *, title: str = "") -> None:
-    """Test cost and metrics of several seeds, each a thin line, their mean a thick one."""
+    """Draw the test cost and metrics of each seed as a thin line, and their mean as a thick one."""
     tests = {name: _kind(rows, "eval") for name, rows in runs.items()}
     first = next((rows[0] for rows in tests.values() if rows), {})
     names = ["cost", *(name for name in first if name not in _NO_METRIC)]
@@ -95,7 +95,7 @@ def seed_curves(runs: Mapping[str, Sequence[Row]], path: Path, *, title: str = "
 
 
 def _shows(key: str, row: Row) -> bool:
-    """Whether a row is worth a panel; what seldom happens has one where it has happened."""
+    """Whether a row gives a key a panel; rare events have one only if they happened."""
     return bool(row.get(key)) if key in ("dropped", "frozen") else row.get(key) is not None
 
 
@@ -110,7 +110,7 @@ def _cost(panel: Axes, train: Sequence[Row], test: Sequence[Row]) -> None:
 
 
 def _mean_line(panel: Axes, series: Sequence[tuple[np.ndarray, np.ndarray]]) -> None:
-    """The mean at the updates that all seeds were evaluated at."""
+    """Draw the mean at the updates at which all seeds were evaluated."""
     if not series:
         return
     common = sorted(set.intersection(*(set(steps.tolist()) for steps, _ in series)))
@@ -120,7 +120,7 @@ def _mean_line(panel: Axes, series: Sequence[tuple[np.ndarray, np.ndarray]]) -> 
 
 
 def _over_updates(panel: Axes, rows: Sequence[Row]) -> None:
-    """The updates of all rows, whether or not this panel has a value at each."""
+    """Let the axis span the updates of all rows, whether or not the panel has values there."""
     first, last = min(row["step"] for row in rows), max(row["step"] for row in rows)
     margin = 0.02 * (last - first) or 1
     panel.set_xlim(first - margin, last + margin)
@@ -144,14 +144,14 @@ def _kind(rows: Sequence[Row], kind: str) -> list[Row]:
 
 
 def _series(rows: Sequence[Row], key: str) -> tuple[np.ndarray, np.ndarray]:
-    """Steps and values of the rows that have the key; what was not finite is a gap."""
+    """Return steps and values of the rows with a key; a value that was not finite is a gap."""
     points = [(row["step"], row[key]) for row in rows if key in row]
     values = [np.nan if value is None else float(value) for _, value in points]
     return np.array([step for step, _ in points], dtype=float), np.array(values, dtype=float)
 
 
 def _smoothed(values: np.ndarray) -> np.ndarray:
-    """A centred running mean over a fiftieth of the run; shorter windows at its ends, gaps passed over."""
+    """Return a centred running mean over a fiftieth of the run, shorter at the ends, that ignores gaps."""
     half = max(1, len(values) // 100)
     known = np.isfinite(values)
     sums = np.concatenate([[0.0], np.cumsum(np.where(known, values, 0.0))])
@@ -163,7 +163,7 @@ def _smoothed(values: np.ndarray) -> np.ndarray:
 
 
 def _log_if_positive(panel: Axes, values: np.ndarray) -> None:
-    """A log axis where all values are above zero and span more than a factor of ten."""
+    """Use a log axis if all values are positive and span more than a factor of ten."""
     known = values[np.isfinite(values)]
     if len(known) and known.min() > 0 and known.max() > 10 * known.min():
         panel.set_yscale("log")

@@ -1,4 +1,4 @@
-"""A document apart from how it is laid out: headings, paragraphs, tables, equations; and its three layouts."""
+"""Documents of headings, paragraphs, tables and equations, and their three layouts."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from energyc.notation import Formula, latex, mathml, text
 
 @dataclass(frozen=True)
 class Heading:
-    """A section's title."""
+    """The title of a section."""
 
     title: str
 
 
 @dataclass(frozen=True)
 class Paragraph:
-    """Running text, plain."""
+    """Plain text."""
 
-    words: str
+    text: str
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Equation:
-    """``left = right``, with a name or a remark beside it."""
+    """``left = right``, with an optional remark."""
 
     left: Formula
     right: Formula
@@ -45,7 +45,7 @@ Block = Heading | Paragraph | Table | Equation
 
 @dataclass(frozen=True)
 class Document:
-    """A title and the blocks under it."""
+    """A title and blocks."""
 
     title: str
     blocks: tuple[Block, ...]
@@ -55,12 +55,12 @@ class Document:
 
 
 def to_markdown(document: Document) -> str:
-    """Markdown in which equations are code in the spec's notation: readable as plain text."""
-    return "\n\n".join([f"# {_plain(document.title)}", *_joined(map(_markdown, document.blocks))]) + "\n"
+    """Return Markdown with equations as code in the spec's notation, readable as plain text."""
+    return "\n\n".join([f"# {_escaped(document.title)}", *_join_equations(map(_markdown, document.blocks))]) + "\n"
 
 
-def _joined(pieces: Iterable[str]) -> list[str]:
-    """Equations that follow each other share one block of code."""
+def _join_equations(pieces: Iterable[str]) -> list[str]:
+    """Join consecutive equations into one block of code."""
     result: list[str] = []
     for piece in pieces:
         if result and result[-1].endswith("\n```") and piece.startswith("```text\n"):
@@ -73,20 +73,21 @@ def _joined(pieces: Iterable[str]) -> list[str]:
 def _markdown(block: Block) -> str:
     match block:
         case Heading():
-            return f"## {_plain(block.title)}"
+            return f"## {_escaped(block.title)}"
         case Paragraph():
-            return _plain(block.words)
+            return _escaped(block.text)
         case Table():
             rows = [block.header, tuple("---" for _ in block.header), *block.rows]
-            return "\n".join("| " + " | ".join(_plain(cell).replace("|", "\\|") for cell in row) + " |" for row in rows)
+            cells = [[_escaped(cell).replace("|", "\\|") for cell in row] for row in rows]
+            return "\n".join("| " + " | ".join(row) + " |" for row in cells)
         case Equation():
             remark = f"    # {block.remark}" if block.remark else ""
             return f"```text\n{text.equation(block.left, block.right)}{remark}\n```"
 
 
-def _plain(words: str) -> str:
-    """No word of a spec is mark-up."""
-    return words.replace("\\", "\\\\").replace("<", "&lt;").replace("`", "'").replace("[", "\\[").replace("*", "\\*")
+def _escaped(content: str) -> str:
+    """Escape Markdown in text from a spec."""
+    return content.replace("\\", "\\\\").replace("<", "&lt;").replace("`", "'").replace("[", "\\[").replace("*", "\\*")
 
 
 # ------------------------------------------------------------------ LaTeX
@@ -100,7 +101,7 @@ _LATEX_HEAD = r"""\documentclass{article}
 
 
 def to_latex(document: Document) -> str:
-    """A complete LaTeX document."""
+    """Return a complete LaTeX document."""
     title = rf"\title{{{latex.escape(document.title)}}}" + "\n\\date{}\n\\maketitle\n"
     return _LATEX_HEAD + title + "\n".join(map(_latex, document.blocks)) + "\n\\end{document}\n"
 
@@ -110,7 +111,7 @@ def _latex(block: Block) -> str:
         case Heading():
             return rf"\section*{{{latex.escape(block.title)}}}"
         case Paragraph():
-            return latex.escape(block.words) + "\n"
+            return latex.escape(block.text) + "\n"
         case Table():
             return _latex_table(block)
         case Equation():
@@ -146,7 +147,7 @@ figcaption, code {{ color: #666; font-size: 0.85rem; white-space: pre-wrap; }}
 
 
 def to_html(document: Document) -> str:
-    """One page that needs nothing from elsewhere: formulas as MathML, the spec's notation under each."""
+    """Return a self-contained page, with formulas as MathML above the spec's notation."""
     return _HTML_HEAD.format(title=escape(document.title)) + "\n".join(map(_html, document.blocks)) + "\n</html>\n"
 
 
@@ -155,7 +156,7 @@ def _html(block: Block) -> str:
         case Heading():
             return f"<h2>{escape(block.title)}</h2>"
         case Paragraph():
-            return f"<p>{escape(block.words)}</p>"
+            return f"<p>{escape(block.text)}</p>"
         case Table():
             head = "".join(f"<th>{escape(cell)}</th>" for cell in block.header)
             rows = "\n".join("<tr>" + "".join(f"<td>{escape(c)}</td>" for c in row) + "</tr>" for row in block.rows)

@@ -1,4 +1,4 @@
-"""The derivations of a network and its model table, as a document."""
+"""Write the derivations of a network and its model table as a document."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from energyc.report.document import Block, Document, Equation, Heading, Paragrap
 from energyc.report.witness_text import entries, point
 from energyc.resolve.network import Network
 
-#: The longest point of a witness that is shown in full.
+#: The length of the longest point of a witness shown in full.
 POINT = 600
 
 
-#: Form -> how a document is laid out in it.
+#: Form -> layout.
 LAYOUTS: Mapping[str, Callable[[Document], str]] = MappingProxyType(
     {"markdown": to_markdown, "latex": to_latex, "html": to_html}
 )
 
 
 def explain(network: Network, form: str = "markdown") -> str:
-    """The derivations and the model table of a network, as ``markdown``, ``latex`` or ``html``."""
+    """Write the derivations and the model table of a network as ``markdown``, ``latex`` or ``html``."""
     classes = classify(network)
     derivation = derive(network, classes)
     with stage("explain", network.source.name):
@@ -39,7 +39,7 @@ def explain(network: Network, form: str = "markdown") -> str:
 
 
 def explanation(network: Network, derivation: Derivation, classes: Classes) -> Document:
-    """Model table, energies, forces, equilibrium, the local update of each param, the rules' verdicts."""
+    """Return model table, energies, forces, equilibrium, the local update of each param and the rules' verdicts."""
     notation = of_network(network)
     blocks: list[Block] = [Paragraph(network.description)] if network.description else []
     blocks += _model(network, derivation, classes)
@@ -116,8 +116,8 @@ def _relaxation(network: Network) -> str:
     relax = network.relax
     steps = {f"{relax.step:g}", *(f"{step:g} for {name}" for name, step in relax.step_of.items())}
     until = f"until the residual is at most {relax.tolerance:g}" if relax.tolerance else "exactly"
-    kept = [name for name, state in network.states.items() if state.constraint is not None]
-    projected = f" {', '.join(kept)} projected on its set after each step." if kept else ""
+    constrained = [name for name, state in network.states.items() if state.constraint is not None]
+    projected = f" {', '.join(constrained)} projected on its set after each step." if constrained else ""
     return (
         f"All states move at once by the step size ({', '.join(sorted(steps))}) times their force, "
         f"{relax.steps} steps {until}.{projected}"
@@ -151,9 +151,11 @@ def _forced_updates(network: Network, derivation: Derivation, notation: Notation
     gradients = derivation.pullback(derivation.user_forces, derivation.params)
     if not gradients:
         return
-    also = f", and {', '.join(derivation.stopped)} with a state that is held fixed in it," if derivation.stopped else ""
+    stopped = (
+        f", and {', '.join(derivation.stopped)} with a state that is held fixed in it," if derivation.stopped else ""
+    )
     yield Paragraph(
-        f"Forces that are written as such{also} give the slope of a.F, where a is the contrast of the equilibria."
+        f"Forces that are written as such{stopped} give the slope of a.F, where a is the contrast of the equilibria."
     )
     params = {name: param.node for name, param in network.params.items()}
     yield from _equations(notation, _slopes(notation, "(a.F)", gradients, params))
@@ -185,7 +187,7 @@ def _evidence(classes: Classes) -> Iterator[Block]:
 
 
 def _shown(name: str, report: TermReport | SumReport, written: bool = False) -> Iterator[Block]:
-    """A witness with its point, or the potential that was found; not what is ``written`` as an energy."""
+    """Yield the witness with its point, or the potential unless the term is ``written`` as an energy."""
     if report.witness is not None:
         yield Paragraph(f"Witness against {name}: {entries(report.witness)}, {point(report.witness, POINT)}.")
     if report.potential is not None and not written:
@@ -200,18 +202,18 @@ Side = tuple[Formula, Node, Sequence[str]]
 def _named(
     notation: Notation, prefix: str, nodes: Mapping[str, Node], axes: Mapping[str, Node]
 ) -> list[tuple[Reference, Node, Sequence[str]]]:
-    """``F_s[j]`` for each node, with the indices of the node of the same name in ``axes``."""
+    """Return ``F_s[j]`` for each node, with the indices of the node of the same name in ``axes``."""
     indices = {name: notation.indices(axes[name]) for name in nodes}
     return [(_element(f"{prefix}{name}", indices[name]), node, indices[name]) for name, node in nodes.items()]
 
 
 def _slopes(notation: Notation, of: str, nodes: Mapping[str, Node], params: Mapping[str, Node]) -> list[Side]:
-    """``dE/dW[i,j]`` for each node."""
+    """Return ``dE/dW[i,j]`` for each node."""
     return [(Derivative(of, left), node, indices) for left, node, indices in _named(notation, "", nodes, params)]
 
 
 def _equations(notation: Notation, sides: Sequence[Side]) -> Iterator[Block]:
-    """An equation for each side, and the definitions of what several of them share."""
+    """Yield an equation for each side, and the definitions of shared subexpressions."""
     roots = [node for _, node, _ in sides]
     shared = notation.sharing(roots)
     yield from (Equation(left, shared.formula(node, indices)) for left, node, indices in sides)

@@ -1,4 +1,4 @@
-"""What a user should know of a network before training it."""
+"""Notes on a network that matter before training it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from energyc.resolve.network import Network
 
 
 def rule_warnings(network: Network, classes: Classes, rule: str) -> Iterator[str]:
-    """A sentence where the rule that trains the network is not proved exact on it."""
+    """Yield a sentence if the rule that trains the network is not proved exact on it."""
     verdict = classes.rules[rule]
     if verdict.verdict == "unproved":
         yield f"{rule} is unproved on {network.name}: it is exact only if {verdict.why} is conservative"
@@ -19,7 +19,7 @@ def rule_warnings(network: Network, classes: Classes, rule: str) -> Iterator[str
 
 
 def chosen_rule(network: Network, classes: Classes) -> Iterator[str]:
-    """A sentence where ``train.rule`` is anything but exact on the network."""
+    """Yield a sentence if ``train.rule`` is not exact on the network."""
     name = network.train.rule
     rule = None if name is None else classes.rules.get(name)
     if rule is None:
@@ -38,12 +38,12 @@ def chosen_rule(network: Network, classes: Classes) -> Iterator[str]:
 
 
 def steep_notes(network: Network) -> Iterator[str]:
-    """A sentence on each infinite slope at the edge of a state's set."""
+    """Yield a sentence for each infinite slope at the edge of a state's set."""
     yield from map(str, steep_edges(network))
 
 
 def idle_settings(network: Network, classes: Classes) -> Iterator[str]:
-    """A sentence on each setting that has no effect on this network."""
+    """Yield a sentence for each setting without effect on this network."""
     relax, nudge, train = network.relax, network.nudge, network.train
     if relax.max_steps is not None and relax.max_steps < relax.steps:
         yield f"relax.max_steps = {relax.max_steps} does nothing: relax.steps = {relax.steps} are made in any case"
@@ -60,6 +60,6 @@ def idle_settings(network: Network, classes: Classes) -> Iterator[str]:
 
 
 def missing_cost(network: Network) -> Iterator[str]:
-    """A sentence where there is nothing to train for."""
+    """Yield a sentence if the network has no cost."""
     if network.cost is None:
         yield f"{network.name} has no cost: it relaxes, and train refuses it"

@@ -1,4 +1,4 @@
-"""All the pictures of a run, into its ``pictures/``."""
+"""Draw the pictures of a run into its ``pictures/``."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ Notify = Callable[[str], None]
 def plot_run(
     path: Path | str, session: Session | None = None, *, samples: int = 8, notify: Notify = lambda text: None
 ) -> list[Path]:
-    """Draw what can be drawn of a run and give the paths, in the order of drawing.
+    """Draw the pictures of a run and return their paths, in the order of drawing.
 
-    ``learning.png`` and ``health.png`` come from metrics.jsonl alone; with a ``session`` (the network, its data) also
-    ``energy.png`` and, where a readout is an image that a clamp and a target share, ``triples.png`` and
-    ``growing.png``: the best weights on ``samples`` test samples. A folder of several seeds gets ``seeds.png``.
+    ``learning.png`` and ``health.png`` come from metrics.jsonl alone. With a ``session`` (the network, its data),
+    ``energy.png`` shows the best weights on ``samples`` test samples, and so do ``triples.png`` and ``growing.png`` if
+    a readout is an image with the shape of a clamp and a target. A folder of several seeds gets ``seeds.png``.
     Raises UserError E0511 (no run), E0530 (nothing recorded yet, or no matplotlib).
     """
     from energyc.runs.saved import load_run
@@ -34,10 +34,10 @@ def plot_run(
     if folder.of_seeds:
         return _plot_seeds(folder)
     run = load_run(folder.path)
-    drawn = _plot_curves(run)
+    paths = _plot_curves(run)
     if session is not None:
-        drawn += _plot_network(run, session, samples, notify)
-    return drawn
+        paths += _plot_network(run, session, samples, notify)
+    return paths
 
 
 def _plot_curves(run: SavedRun) -> list[Path]:
@@ -73,15 +73,15 @@ def _plot_network(run: SavedRun, session: Session, samples: int, notify: Notify)
     session.net.train(False)
     feed = Feed(session.feeds, "test", session.device, session.dtype)
     batch = feed.batch(evenly_spread(len(feed), samples), seed=session.options.seed)
-    places = {name: run.folder.pictures / f"{name}.png" for name in ("energy", "triples", "growing")}
+    paths = {name: run.folder.pictures / f"{name}.png" for name in ("energy", "triples", "growing")}
     forces, energies = session.info.get("forces", ()), session.info.get("energies") != []
-    relaxation.energy_curves(session.net, batch, places["energy"], forces=forces, energies=energies)
+    relaxation.energy_curves(session.net, batch, paths["energy"], forces=forces, energies=energies)
     names = relaxation.find_images(session.net, batch)
     if names is None:
-        return [places["energy"]]
-    relaxation.triples(session.net, batch, names, places["triples"])
-    relaxation.growing_reconstructions(session.net, batch, names, places["growing"])
-    return list(places.values())
+        return [paths["energy"]]
+    relaxation.triples(session.net, batch, names, paths["triples"])
+    relaxation.growing_reconstructions(session.net, batch, names, paths["growing"])
+    return list(paths.values())
 
 
 def _plot_seeds(folder: RunFolder) -> list[Path]:

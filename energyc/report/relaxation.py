@@ -1,4 +1,4 @@
-"""Pictures of a network at work: its energy while it relaxes, and the images it completes."""
+"""Draw the energy of a network while it relaxes, and the images that it completes."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from energyc.report.canvas import picture
 from energyc.train.feeds import Batch
 from energyc.train.network import Network, Relaxed
 
-_BEYOND = 4  # how many times the free phase is followed
+_BEYOND = 4  # multiples of the free phase that are drawn
 
 
 @dataclass(frozen=True)
 class ImageNames:
-    """Which clamp, readout and target are the masked image, its reconstruction and the original."""
+    """The clamp, readout and target of the masked image, its reconstruction and the original."""
 
     masked: str
     reconstruction: str
@@ -28,24 +28,24 @@ class ImageNames:
 
 
 def free_steps(net: Network, batch: Batch) -> int:
-    """T1: the steps of the free phase as the spec sets it, of the sample that took most."""
+    """Return T1, the most steps of a sample in the free phase of the spec."""
     return int(net.relax(batch.clamps).steps.max())
 
 
 def follow(
     net: Network, batch: Batch, steps: int, *, record: Sequence[str] = (), start: Relaxed | None = None
 ) -> Relaxed:
-    """Exactly ``steps`` steps, from where ``start`` ended: an infinite tolerance is met by any residual."""
+    """Relax for exactly ``steps`` steps from the end of ``start``; any residual is within the infinite tolerance."""
     states = None if start is None else start.states
     return net.relax(batch.clamps, steps=steps, tolerance=math.inf, states=states, record=tuple(record))
 
 
 @torch.no_grad()
 def energy_curves(net: Network, batch: Batch, path: Path, *, forces: Sequence[str] = (), energies: bool = True) -> None:
-    """Energy and residual against the steps for each sample of the batch, beyond T1, with a line at T1.
+    """Draw energy and residual against steps for each sample, beyond T1, with a line at T1.
 
-    ``forces`` names the terms that have no energy: the picture says that they are not in it. A network without
-    ``energies`` has the residual alone.
+    ``forces`` names the terms without an energy, which the label mentions as missing. Without ``energies`` only the
+    residual is drawn.
     """
     t1 = free_steps(net, batch)
     record = ("energy", "residual") if energies else ("residual",)
@@ -55,16 +55,16 @@ def energy_curves(net: Network, batch: Batch, path: Path, *, forces: Sequence[st
 
 
 def _named(forces: Sequence[str]) -> str:
-    """A few forces by name, many by number."""
+    """Name a single force, or count several."""
     return f"force {forces[0]}" if len(forces) == 1 else f"{len(forces)} forces"
 
 
 def draw_trace(trace: Mapping[str, np.ndarray], t1: int, path: Path) -> None:
-    """Draw a trace: each entry [steps + 1, batch] becomes a panel, the residual on a log axis."""
+    """Draw each entry of a trace, [steps + 1, batch], as a panel, the residual on a log axis."""
     with picture(path, 1, len(trace), (5.0, 3.4)) as canvas:
         for panel, (name, values) in zip(canvas.panels, trace.items(), strict=True):
             panel.set_prop_cycle(color=_shades(values.shape[1]))
-            first = 1 if name == "residual" else 0  # a start at zero has no size that its step could be compared with
+            first = 1 if name == "residual" else 0  # at a start of zero the residual is relative to nothing
             panel.plot(np.arange(first, len(values)), values[first:], linewidth=1)
             panel.axvline(t1, color="black", linestyle="--", linewidth=1, label=f"T1 = {t1}")
             panel.set(xlabel="step", ylabel=name)
@@ -78,7 +78,7 @@ def draw_trace(trace: Mapping[str, np.ndarray], t1: int, path: Path) -> None:
 
 
 def find_images(net: Network, batch: Batch) -> ImageNames | None:
-    """The first readout that is an image [C, S, S] (C = 1 or 3) of a shape that a clamp and a target share."""
+    """Find the first readout that is an image [C, S, S] (C = 1 or 3) with the shape of a clamp and a target."""
     readouts = net.readout(net.relax(batch.clamps).states, batch.clamps)
     for name, value in readouts.items():
         masked = _same_shape(batch.clamps, value)
@@ -90,34 +90,38 @@ def find_images(net: Network, batch: Batch) -> ImageNames | None:
 
 @torch.no_grad()
 def triples(net: Network, batch: Batch, names: ImageNames, path: Path) -> None:
-    """A column for each sample: the masked image, the reconstruction at equilibrium, the original."""
-    shown = net.readout(net.relax(batch.clamps).states, batch.clamps)[names.reconstruction]
-    rows = {"masked": batch.clamps[names.masked], "reconstruction": shown, "original": batch.targets[names.clean]}
+    """Draw a column for each sample: the masked image, the reconstruction at equilibrium, the original."""
+    reconstructions = net.readout(net.relax(batch.clamps).states, batch.clamps)[names.reconstruction]
+    rows = {
+        "masked": batch.clamps[names.masked],
+        "reconstruction": reconstructions,
+        "original": batch.targets[names.clean],
+    }
     draw_images(rows, path)
 
 
 @torch.no_grad()
 def growing_reconstructions(net: Network, batch: Batch, names: ImageNames, path: Path) -> None:
-    """A column for each sample, a row for each of a growing number of steps, T1 and four times T1 among them."""
+    """Draw a column for each sample and a row for each number of steps, up to T1 and 4 T1."""
     t1 = free_steps(net, batch)
     rows = {"masked": batch.clamps[names.masked]}
-    reached, done = None, 0
+    endpoint, completed = None, 0
     for steps in growing_steps(t1):
-        reached = follow(net, batch, steps - done, start=reached)
-        done = steps
+        endpoint = follow(net, batch, steps - completed, start=endpoint)
+        completed = steps
         label = f"{steps} step{'s' if steps > 1 else ''}" + (" = T1" if steps == t1 else "")
-        rows[label] = net.readout(reached.states, batch.clamps)[names.reconstruction]
+        rows[label] = net.readout(endpoint.states, batch.clamps)[names.reconstruction]
     draw_images({**rows, "original": batch.targets[names.clean]}, path)
 
 
 def growing_steps(t1: int) -> list[int]:
-    """1, 2, 5, 10, 20, 50, ... below T1, then T1 and 4 T1."""
+    """Return 1, 2, 5, 10, 20, 50, ... below T1, then T1 and 4 T1."""
     ladder = [digit * 10**power for power in range(len(str(t1))) for digit in (1, 2, 5)]
     return [*(steps for steps in ladder if steps < t1), t1, _BEYOND * t1]
 
 
 def draw_images(rows: Mapping[str, Tensor], path: Path) -> None:
-    """Rows of images [batch, C, S, S] with values in [-1, 1], each row named at its left."""
+    """Draw rows of images [batch, C, S, S] with values in [-1, 1], each row labelled on the left."""
     columns = min(len(images) for images in rows.values())
     with picture(path, len(rows), columns, (1.1, 1.1)) as canvas:
         cells = iter(canvas.panels)
@@ -134,7 +138,7 @@ def draw_images(rows: Mapping[str, Tensor], path: Path) -> None:
 
 
 def _pixels(image: Tensor) -> np.ndarray:
-    """[C, S, S] in [-1, 1] to [S, S] or [S, S, 3] in [0, 1]."""
+    """Convert [C, S, S] in [-1, 1] to [S, S] or [S, S, 3] in [0, 1]."""
     array = ((image.detach().cpu().double() + 1) / 2).clamp(0, 1).numpy()
     return array[0] if len(array) == 1 else np.moveaxis(array, 0, -1)
 
@@ -148,7 +152,7 @@ def _same_shape(tensors: Mapping[str, Tensor], like: Tensor) -> str | None:
 
 
 def _shades(count: int) -> list[tuple[float, float, float, float]]:
-    """As many colours as there are samples, dark to light without the palest."""
+    """Return a colour for each sample, from dark to light without the palest."""
     from matplotlib import colormaps
 
     return [colormaps["viridis"](0.9 * number / max(count - 1, 1)) for number in range(count)]

@@ -17,7 +17,7 @@ def print_summary(summary: Mapping[str, Any], *, color: bool = False) -> None:
 
 
 def summary_table(summary: Mapping[str, Any]) -> Table:
-    """Held-out numbers over the seeds, mean and deviation; ``summary`` is that of ``train_seeds``."""
+    """Return a table of mean and deviation of held-out numbers; ``summary`` is that of ``train_seeds``."""
     count = len(summary["seeds"])
     table = Table(title=f"held-out, {count} seed{'s' if count != 1 else ''}", title_justify="left")
     table.add_column("")

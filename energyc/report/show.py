@@ -1,4 +1,4 @@
-"""Any stage of the pipeline as text."""
+"""Show any stage of the pipeline as text."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Further = Mapping[Node, Label]
 
 
 def show(source: Source, at: str, choices: Choices = Choices(), rules: Sequence[str] | None = None) -> str:
-    """One stage of the pipeline as text: tree, network, ir, forces, jacobian, plan, torch.
+    """Return one stage of the pipeline as text: tree, network, ir, forces, jacobian, plan, torch.
 
     ``torch`` is the network's own part of the module, which imports the runtime.
     """
@@ -49,27 +49,27 @@ def show(source: Source, at: str, choices: Choices = Choices(), rules: Sequence[
 
 
 def tree(spec: ast.Spec) -> str:
-    """The tree as parsed, a node a line."""
+    """Return the parsed tree, with a line for each node."""
     return "\n".join(_branch(spec, 0)) + "\n"
 
 
 def _branch(node: ast.Tree, depth: int) -> Iterator[str]:
     leaves: list[str] = []
-    below: list[ast.Tree] = []
+    children: list[ast.Tree] = []
     for field in fields(node):
         value = getattr(node, field.name)
         if isinstance(value, ast.Expr):
             leaves.append(f"{field.name}={unparse(value)}")
         elif isinstance(value, ast.Tree) and not isinstance(value, ast.Name):
-            below.append(value)
+            children.append(value)
         elif isinstance(value, tuple) and any(isinstance(item, ast.Tree) for item in value):
-            below.extend(value) if not all(isinstance(item, ast.Name) for item in value) else leaves.append(
+            children.extend(value) if not all(isinstance(item, ast.Name) for item in value) else leaves.append(
                 f"{field.name}={'.'.join(item.text for item in value)}"
             )
         elif field.name != "span" and value not in (None, ()):
             leaves.append(f"{field.name}={_leaf(value)}")
     yield "  " * depth + " ".join([type(node).__name__, *leaves])
-    for child in below:
+    for child in children:
         yield from _branch(child, depth + 1)
 
 
@@ -83,7 +83,7 @@ def _leaf(value: object) -> str:
 
 
 def network(network: Network, derivation: Derivation) -> str:
-    """The typed network: every declaration with its dims and sizes, every quantity with its formula."""
+    """Return the typed network: declarations with dims and sizes, quantities with formulas."""
     notation = of_network(network)
     return "\n".join([f"network {network.name}", *_declared(network), *_defined(network, notation)]) + "\n"
 
@@ -103,8 +103,8 @@ def _declared(network: Network) -> Iterator[str]:
         start = f" ~ {law.name}({', '.join(f'{a:g}' for a in law.arguments)})" if law else ""
         yield f"param {_typed(name, param.node)}{start}"
     for name, state in network.states.items():
-        kept = f" in {written_set(state.constraint, state.node.dims)}" if state.constraint else ""
-        yield f"state {_typed(name, state.node)}{kept}"
+        in_set = f" in {written_set(state.constraint, state.node.dims)}" if state.constraint else ""
+        yield f"state {_typed(name, state.node)}{in_set}"
 
 
 def _defined(network: Network, notation: Notation) -> Iterator[str]:
@@ -117,10 +117,14 @@ def _defined(network: Network, notation: Notation) -> Iterator[str]:
         indices = term.indices if term.kind == "force" else ()
         yield f"{term.kind} {term.name}{on} = {notation.text(term.node, indices)}"
     costs = [network.cost] if network.cost else []
-    answers = (("readout", network.readouts.values()), ("cost", costs), ("metric", network.metrics.values()))
-    for word, quantities in answers:
+    quantities_by_keyword = (
+        ("readout", network.readouts.values()),
+        ("cost", costs),
+        ("metric", network.metrics.values()),
+    )
+    for keyword, quantities in quantities_by_keyword:
         for quantity in quantities:
-            yield f"{word} {_equation(notation, quantity.name, quantity.node, quantity.indices)}"
+            yield f"{keyword} {_equation(notation, quantity.name, quantity.node, quantity.indices)}"
 
 
 def _typed(name: str, node: Node) -> str:
@@ -135,7 +139,7 @@ def _equation(notation: Notation, name: str, node: Node, indices: Sequence[str])
 
 
 def ir(network: Network, derivation: Derivation) -> str:
-    """The graph of terms, readouts and cost; this text parses back."""
+    """Return the graph of terms, readouts and cost, as text that can be parsed again."""
     roots: dict[str, Node] = {name: term.node for name, term in network.terms.items()}
     roots |= {name: quantity.node for name, quantity in network.readouts.items()}
     if network.cost:
@@ -145,29 +149,29 @@ def ir(network: Network, derivation: Derivation) -> str:
 
 
 def forces(network: Network, derivation: Derivation) -> str:
-    """The force on each state and the slope of the energy by each param, in the spec's notation."""
+    """Return the force on each state and the slope of the energy by each param, in the spec's notation."""
     states = {name: network.states[name].node for name in derivation.force}
     params = {name: network.params[name].node for name in derivation.energy_gradient}
     parts = [
-        *_written(network, "force ", derivation.force, states),
+        *_equations(network, "force ", derivation.force, states),
         "",
-        *_written(network, "dE/d", derivation.energy_gradient, params),
+        *_equations(network, "dE/d", derivation.energy_gradient, params),
     ]
     return "\n".join(parts) + "\n"
 
 
 def jacobian(network: Network, derivation: Derivation) -> str:
-    """J v and J^T v of the total force: its change along v, the pullback of v; and the antisymmetric correction.
+    """Return J v and J^T v of the total force, and the antisymmetric correction.
 
-    The correction is that of the terms not proved conservative together; where all are, the text says that it is 0.
+    The correction is that of the terms not proved conservative together; it is 0 if all are.
     """
     states = {name: state.node for name, state in network.states.items()}
     forward = derivation.pushforward(derivation.force)
     backward = derivation.pullback(derivation.force, derivation.states)
     parts = [
-        *_written(network, "J v ", forward, states),
+        *_equations(network, "J v ", forward, states),
         "",
-        *_written(network, "J^T v ", backward, states),
+        *_equations(network, "J^T v ", backward, states),
         "",
         *_corrected(network, derivation, states),
     ]
@@ -179,15 +183,15 @@ def _corrected(network: Network, derivation: Derivation, states: Mapping[str, No
         yield "(J_nc - J_nc^T) v = 0: every term is conservative"
         return
     yield f"J_nc is the Jacobian of {', '.join(derivation.unproved)}"
-    yield from _written(network, "(J_nc - J_nc^T) v ", derivation.correction, states)
+    yield from _equations(network, "(J_nc - J_nc^T) v ", derivation.correction, states)
 
 
-def _written(network: Network, word: str, nodes: Mapping[str, Node], by: Mapping[str, Node]) -> Iterator[str]:
-    """``word name[indices] = formula`` for each node, and the pieces that several share."""
+def _equations(network: Network, prefix: str, nodes: Mapping[str, Node], axes: Mapping[str, Node]) -> Iterator[str]:
+    """Yield ``prefix name[indices] = formula`` for each node, and the definitions of shared subexpressions."""
     notation = of_network(network).sharing(list(nodes.values()))
     for name, node in nodes.items():
-        indices = notation.indices(by[name])
-        left = Reference(f"{word}{name}", tuple(map(index, indices)))
+        indices = notation.indices(axes[name])
+        left = Reference(f"{prefix}{name}", tuple(map(index, indices)))
         yield text.equation(left, notation.formula(node, indices))
     for piece in notation.definitions(list(nodes.values())):
         yield f"  where {piece.left} = {piece.text}"
@@ -197,18 +201,18 @@ def _written(network: Network, word: str, nodes: Mapping[str, Node], by: Mapping
 
 
 def plan(network: Network, rules: Sequence[str], unproved: tuple[str, ...] = ()) -> str:
-    """The planned module: what is computed once, and the statements of each routine, with their counts."""
+    """Return the planned module: constants, statements of each routine, and their counts."""
     planned, _, _ = module_plan(network, rules, Passes(), unproved)
-    given = _labelled(network, [*planned.constants, *planned.fixed], planned.names)
+    labels = _labelled(network, [*planned.constants, *planned.fixed], planned.names)
     lines = [f"passes: {planned.passes}", f"once a module: {len(planned.constants)}"]
-    lines += _statements(network, planned.constants, given)
-    lines += [f"once a relaxation: {len(planned.fixed)}", *_statements(network, planned.fixed, given)]
+    lines += _statements(network, planned.constants, labels)
+    lines += [f"once a relaxation: {len(planned.fixed)}", *_statements(network, planned.fixed, labels)]
     for routine in planned.routines:
         if routine.outputs:
-            names = {**given, **_labelled(network, routine.statements, planned.names)}
+            all_labels = {**labels, **_labelled(network, routine.statements, planned.names)}
             lines.append(f"{routine.name}: {len(routine.statements)}")
-            lines += _statements(network, routine.statements, names)
-            notation = of_network(network, names)
+            lines += _statements(network, routine.statements, all_labels)
+            notation = of_network(network, all_labels)
             lines += [f"  -> {o.key} = {_value(notation, o.node)}" for o in routine.outputs]
     return "\n".join(lines) + "\n"
 

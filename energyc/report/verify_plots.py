@@ -1,4 +1,4 @@
-"""Pictures of the sweeps of ``verify``."""
+"""Draw the sweeps of ``verify``."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from energyc.verify import Fidelity, Loose, Looseness, Sweep
 
 MARKS = "os^Dv<>Px*h"
-#: From the foot of a panel to the first row of crosses and between them, as a share of its height.
+#: The distance between the foot of a panel and rows of crosses, as a share of the panel's height.
 FOOT = 0.02
 
 
 def draw_sweep(name: str, fidelity: Fidelity, sweep: str, path: Path) -> Path | None:
-    """Draw the sweep of ``beta`` or of the ``residual``; None where no point was measured.
+    """Draw the sweep of ``beta`` or of the ``residual``; None if no point was measured.
 
     Raises UserError E0530 (no matplotlib), E0513 (the picture cannot be written).
     """
@@ -30,8 +30,8 @@ def draw_sweep(name: str, fidelity: Fidelity, sweep: str, path: Path) -> Path | 
 
 
 def _beta(name: str, fidelity: Fidelity, path: Path) -> Path | None:
-    """Relative error against beta, a line for each rule that has one."""
-    swept = {rule: _positive(measured.sweep) for rule, measured in fidelity.rules.items() if measured.sweep}
+    """Draw the relative error of each rule with a beta against beta."""
+    swept = {rule: _drawable(result.sweep) for rule, result in fidelity.rules.items() if result.sweep}
     swept = {rule: points for rule, points in swept.items() if points}
     if not swept:
         why = "none of these rules has a beta, or a finite gradient at one"
@@ -46,23 +46,23 @@ def _beta(name: str, fidelity: Fidelity, path: Path) -> Path | None:
     return path
 
 
-def _positive(sweep: Sweep) -> list[tuple[float, float]]:
-    """What can be drawn of a sweep of beta."""
+def _drawable(sweep: Sweep) -> list[tuple[float, float]]:
+    """Return the points of a sweep of beta with positive errors."""
     return [(x, e) for x, e in sweep.points if e > 0] if sweep.name == "beta" else []
 
 
 def _residual(name: str, looseness: Looseness, path: Path) -> Path:
-    """The lowest cosine of a param against the residual that the nudged phases started from."""
+    """Draw the lowest cosine of a param against the residual from which the nudged phases start."""
     with picture(path, 1, 1, (5.2, 3.6)) as canvas:
         panel = canvas.panels[0]
         lowest = 0.0
         for k, (rule, points) in enumerate(looseness.rules.items()):
-            shown = [p for p in points if _has_cosine(p)]
-            cosines = [p.worst.cosine for p in shown]
-            panel.plot([p.residual for p in shown], cosines, label=rule, **_style(k))
+            points_shown = [p for p in points if _has_cosine(p)]
+            cosines = [p.worst.cosine for p in points_shown]
+            panel.plot([p.residual for p in points_shown], cosines, label=rule, **_style(k))
             lowest = min([lowest, *cosines])
         panel.set_ylim(lowest - 0.25, 1.05)
-        _lost(panel, looseness)
+        _mark_missing(panel, looseness)
         panel.axhline(0.8, color=FAINT, linestyle="--", linewidth=1)
         panel.set(xscale="log", xlabel="residual of the free phase", ylabel="lowest cosine of a param")
         panel.set_title(f"{name}: gradients from a loose free phase")
@@ -70,18 +70,18 @@ def _residual(name: str, looseness: Looseness, path: Path) -> Path:
     return path
 
 
-def _lost(panel: Axes, looseness: Looseness) -> None:
-    """A cross at the foot of the panel, in the rule's colour, where it has no cosine: samples were lost, or all."""
-    lost = [(p.residual, k) for k, points in enumerate(looseness.rules.values()) for p in points if not _has_cosine(p)]
-    foot: dict[str, Any] = {
+def _mark_missing(panel: Axes, looseness: Looseness) -> None:
+    """Draw a cross at the foot of the panel, in the rule's colour, where samples diverged and there is no cosine."""
+    marks = [(p.residual, k) for k, points in enumerate(looseness.rules.values()) for p in points if not _has_cosine(p)]
+    style: dict[str, Any] = {
         "transform": panel.get_xaxis_transform(),
         "marker": "x",
         "linestyle": "none",
         "clip_on": False,
     }
-    for residual, k in lost:
-        panel.plot([residual], [FOOT * (k + 1)], color=COLOURS[k % len(COLOURS)], **foot)
-    if lost:
+    for residual, k in marks:
+        panel.plot([residual], [FOOT * (k + 1)], color=COLOURS[k % len(COLOURS)], **style)
+    if marks:
         panel.plot([], [], color=FAINT, marker="x", linestyle="none", label="diverged: no cosine")
 
 

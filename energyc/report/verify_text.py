@@ -1,4 +1,4 @@
-"""The report of ``verify`` as text and tables."""
+"""Present the result of ``verify`` as text and tables."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
         Verification,
     )
 
-#: Rules side by side in one table of params.
+#: The most rules in one table of params.
 SIDE_BY_SIDE = 4
-#: The most ranges of steps that are listed.
+#: The most ranges of steps in a list.
 RANGES = 5
-#: The width where the output is no terminal; a table that needs more takes more, as on a terminal.
+#: The width if the output is no terminal; wider tables exceed it, as on a terminal.
 WIDTH = 110
 
 
-#: The verdicts that say no more of a rule than that it was not proved exact.
+#: The verdicts on rules that are not proved exact.
 UNPROVED = ("biased", "unproved")
-#: Why a contrast is exact where J is not known to be symmetric everywhere.
+#: Reasons why a contrast is exact although J is not proved symmetric.
 EXACT_BECAUSE = {
     "jacobian": "J is symmetric",
     "sets": "J is symmetric along the sets that hold the states",
@@ -50,17 +50,19 @@ def print_report(verification: Verification, *, sweep: bool = False, color: bool
     """Write the report to standard output; ``sweep`` adds the points of each rule's sweep."""
     parts = report(verification, sweep=sweep)
     terminal = Console(no_color=not color, highlight=False)
-    least = terminal.width if terminal.is_terminal else WIDTH
-    roomy = terminal.options.update(width=10_000)
-    needed = (terminal.measure(part, options=roomy).maximum for part in parts if isinstance(part, Table))
-    Console(width=max([least, *needed]), no_color=not color, highlight=False).print(*parts, sep="\n", soft_wrap=False)
+    min_width = terminal.width if terminal.is_terminal else WIDTH
+    options = terminal.options.update(width=10_000)
+    table_widths = (terminal.measure(part, options=options).maximum for part in parts if isinstance(part, Table))
+    Console(width=max([min_width, *table_widths]), no_color=not color, highlight=False).print(
+        *parts, sep="\n", soft_wrap=False
+    )
 
 
 def report(verification: Verification, *, sweep: bool = False) -> list[RenderableType]:
-    """What was measured, how the network settles, the rules, the params, the sweeps, what rounding does."""
+    """Return the parts of the report: network, settling, rules, params, sweeps and rounding."""
     fidelity = verification.fidelity
     parts: list[RenderableType] = [
-        Text("\n".join([*_head(verification), *_free_phase(fidelity), *_spectrum(fidelity)]))
+        Text("\n".join([*_title(verification), *_free_phase(fidelity), *_spectrum(fidelity)]))
     ]
     parts += _rules(fidelity)
     parts += _remarks(fidelity)
@@ -79,41 +81,46 @@ def report(verification: Verification, *, sweep: bool = False) -> list[Renderabl
 # ------------------------------------------------------------------ the network
 
 
-def _head(verification: Verification) -> Iterator[str]:
+def _title(verification: Verification) -> Iterator[str]:
     sizes = ", ".join(f"{name} = {size}" for name, size in verification.sizes.items())
     preset = f" (preset {verification.preset})" if verification.preset else ""
     gain = f", weights times {verification.gain:g}" if verification.gain != 1 else ""
     yield f"network {verification.network} at {sizes}{preset}{gain}"
     if verification.checkpoint is not None:
-        yield from _run(verification.checkpoint)
+        yield from _checkpoint(verification.checkpoint)
 
 
-def _run(at: MeasuredCheckpoint) -> Iterator[str]:
-    """Which checkpoint of a run it is, and what the log says of how the run settled."""
-    yield f"checkpoint of step {at.step}, {_rank(at)}; measured on {at.samples}"
-    yield from (f"  log: {line}" for line in _log(at.log))
-    yield f"  health: {at.health}"
-    yield from (f"  warning: {symptom}" for symptom in at.health.symptoms)
-    if at.log.last > at.newest:
-        yield f"  log: it continues to step {at.log.last}, which no checkpoint holds (train.save_every makes more)"
+def _checkpoint(checkpoint: MeasuredCheckpoint) -> Iterator[str]:
+    """Describe the measured checkpoint of a run, and how the run settled."""
+    yield f"checkpoint of step {checkpoint.step}, {_rank(checkpoint)}; measured on {checkpoint.samples}"
+    log = checkpoint.log
+    yield from (f"  log: {line}" for line in _log(log))
+    yield f"  health: {checkpoint.health}"
+    yield from (f"  warning: {symptom}" for symptom in checkpoint.health.symptoms)
+    if log.last > checkpoint.newest:
+        yield f"  log: it continues to step {log.last}, which no checkpoint holds (train.save_every makes more)"
 
 
-def _rank(at: MeasuredCheckpoint) -> str:
-    if at.step == at.best:
-        return "the best and the newest" if at.step == at.newest else f"the best (newest: step {at.newest})"
-    if at.step < at.newest:
-        return f"not the newest (step {at.newest})"
-    return "the newest" if at.best is None else f"the newest (--checkpoint best: step {at.best})"
+def _rank(checkpoint: MeasuredCheckpoint) -> str:
+    if checkpoint.step == checkpoint.best:
+        return (
+            "the best and the newest"
+            if checkpoint.step == checkpoint.newest
+            else f"the best (newest: step {checkpoint.newest})"
+        )
+    if checkpoint.step < checkpoint.newest:
+        return f"not the newest (step {checkpoint.newest})"
+    return "the newest" if checkpoint.best is None else f"the newest (--checkpoint best: step {checkpoint.best})"
 
 
 def _log(log: Record) -> Iterator[str]:
-    """Where the free phase ended above a limit, and whether it did with the weights that are measured."""
+    """Describe where the free phase ended above a limit, and whether it did with the measured weights."""
     crossed = [crossing for crossing in log.crossings if crossing.evaluations.count + crossing.updates.count]
     for crossing in crossed:
         for above, where in ((crossing.evaluations, "evaluations"), (crossing.updates, "updates")):
             if above.count:
                 over = f"above the {crossing.name} {crossing.limit:.0e} (residual up to {above.worst:.1e})"
-                yield f"{above.count} of {above.rows} {where} ended {over}: {_steps(above.ranges)}"
+                yield f"{above.count} of {above.rows} {where} ended {over}: {_ranges_text(above.ranges)}"
     if log.crossings and not crossed:
         limits = listed([f"the {crossing.name} {crossing.limit:.0e}" for crossing in log.crossings])
         yield f"the free phase always ended within {limits}"
@@ -123,8 +130,8 @@ def _log(log: Record) -> Iterator[str]:
         yield f"step {log.step} is {'' if log.loose else 'not '}one of these: residual {log.residual:.1e}"
 
 
-def _steps(ranges: Sequence[tuple[int, int]]) -> str:
-    """The first few ranges of steps in words."""
+def _ranges_text(ranges: Sequence[tuple[int, int]]) -> str:
+    """Describe the first few ranges of steps."""
     shown = [f"{first}" if first == last else f"{first} to {last}" for first, last in ranges[:RANGES]]
     more = f", and {len(ranges) - RANGES} more stretches" if len(ranges) > RANGES else ""
     return f"step{'s' * (ranges != ((ranges[0][0],) * 2,))} {', '.join(shown)}{more}"
@@ -148,8 +155,8 @@ def _spectrum(fidelity: Fidelity) -> Iterator[str]:
     if spectrum is None:
         return
     where = "at the equilibrium of the slowest sample" if fidelity.settled else "where the slowest sample ended"
-    how = ", eigenvalues estimated by Arnoldi's method" if spectrum.estimated else ""
-    yield f"Jacobian {where}, {spectrum.size} states{how}"
+    method = ", eigenvalues estimated by Arnoldi's method" if spectrum.estimated else ""
+    yield f"Jacobian {where}, {spectrum.size} states{method}"
     yield f"  spectral radius of a step   {_eigenvalue(spectrum.step_radius)}{_steps_for_a_tenth(spectrum)}"
     yield f"  largest real part           {_eigenvalue(spectrum.largest_real_part)}{_held(spectrum)}"
     if spectrum.departure_from_normality is not None:
@@ -165,7 +172,7 @@ def _eigenvalue(eigenvalue: float) -> str:
 
 
 def _held(spectrum: Spectrum) -> str:
-    """What sets make of eigenvalues that would push states away."""
+    """Describe whether sets hold the states against positive eigenvalues."""
     if not spectrum.held or not spectrum.largest_real_part > 0:
         return ""
     stays = spectrum.step_radius < 1 or spectrum.stable_factor is not None
@@ -192,7 +199,7 @@ def _table(*columns: str) -> Table:
 
 
 def _rules(fidelity: Fidelity) -> Iterator[RenderableType]:
-    """The table of the rules; a line where none could be measured."""
+    """Yield the table of the rules, or a line if none could be measured."""
     if all(rule.limit is None for rule in fidelity.rules.values()):
         yield Text("\nNOT MEASURED, neither in the limit nor as configured:", "bold red")
         return
@@ -212,7 +219,7 @@ def _failure(rule: RuleFidelity) -> str:
 
 
 def _remarks(fidelity: Fidelity) -> Iterator[Text]:
-    """Why rules are not faithful, or could not be measured: a line for each reason."""
+    """Yield a line for each reason why rules are not faithful, or could not be measured."""
     rules: dict[str, list[str]] = {}
     for name, rule in fidelity.rules.items():
         for remark in dict.fromkeys(filter(None, [rule.fault, rule.note])):
@@ -222,7 +229,7 @@ def _remarks(fidelity: Fidelity) -> Iterator[Text]:
 
 
 def _symmetry(fidelity: Fidelity) -> Iterator[Text]:
-    """Why rules that are not proved exact are exact where it was measured, or how they would be."""
+    """Explain why unproved rules are exact at the measured equilibria, or how they would be."""
     symmetry = fidelity.symmetry
     rules = [name for name, rule in fidelity.rules.items() if rule.verdict in UNPROVED]
     if symmetry is None or not rules:
@@ -236,7 +243,7 @@ def _symmetry(fidelity: Fidelity) -> Iterator[Text]:
 
 
 def _metric(symmetry: Symmetry, rules: Sequence[str]) -> str:
-    """How a network is written that has an energy as its metric makes it one."""
+    """Describe how to write a network that descends an energy with a metric."""
     changed = {name: factors for name, factors in symmetry.metric.items() if factors != (1.0,)}
     forces = listed([f"the force on {name} times {_factors(factors)}" for name, factors in changed.items()])
     by_state = all(len(factors) == 1 for factors in changed.values())
@@ -267,7 +274,7 @@ def _configured(rule: RuleFidelity) -> tuple[str, str, str]:
 
 
 def _cosine_and_error(measure: Measure | None) -> tuple[str, str]:
-    """The cosine and the error over all params; dashes where they are no numbers."""
+    """Return the cosine and the error over all params, with dashes for NaN."""
     if measure is None:
         return "", ""
     return _number(measure.cosine, ".6f"), _number(measure.relative_error, ".1e")
@@ -278,12 +285,12 @@ def _number(value: float, form: str) -> str:
 
 
 def _params(fidelity: Fidelity) -> Iterator[RenderableType]:
-    """Tables of the cosine of each param, a few rules side by side; nothing where there is no cosine."""
+    """Yield tables of the cosine of each param, for a few rules each, if there are any."""
     rules = [name for name, rule in fidelity.rules.items() if _has_cosines(rule)]
     if rules:
         yield Text("Cosine of each param: in the limit, as configured")
-    for first in range(0, len(rules), SIDE_BY_SIDE):
-        chosen = rules[first : first + SIDE_BY_SIDE]
+    for start in range(0, len(rules), SIDE_BY_SIDE):
+        chosen = rules[start : start + SIDE_BY_SIDE]
         table = _table("param", *chosen)
         for param in fidelity.rules[chosen[0]].limit_params:
             table.add_row(param, *(_cell(fidelity.rules[rule], param) for rule in chosen))
@@ -298,12 +305,12 @@ def _has_cosines(rule: RuleFidelity) -> bool:
 
 
 def _cell(rule: RuleFidelity, param: str) -> Text:
-    limit, real = rule.limit_params[param], rule.configured_params.get(param)
-    return Text.assemble(_cosine(limit.cosine), "  ", _cosine(math.nan if real is None else real.cosine))
+    limit, configured = rule.limit_params[param], rule.configured_params.get(param)
+    return Text.assemble(_cosine(limit.cosine), "  ", _cosine(math.nan if configured is None else configured.cosine))
 
 
 def _cosine(value: float) -> tuple[str, str]:
-    """A cosine, coloured where it is low; a dash where there is none."""
+    """Return a cosine with its style, coloured if low, or a dash for NaN."""
     style = "" if math.isnan(value) or value >= 0.99 else "yellow" if value >= 0.9 else "red"
     return _number(value, ".4f").rjust(7), style
 
@@ -322,29 +329,38 @@ def _sweeps(fidelity: Fidelity) -> Iterator[RenderableType]:
 
 
 def _looseness(looseness: Looseness) -> Table:
-    """The lowest cosine of a param for each rule, a row for each place where the free phase was cut off."""
+    """Return the lowest cosine of a param for each rule, with a row for each length of the free phase."""
     table = _table("residual", "steps", *looseness.rules)
     for row in zip(*looseness.rules.values(), strict=True):
-        cells = [_lowest(point.worst.cosine, point.param, point.kept) for point in row]
+        cells = [_lowest_cosine(point.worst.cosine, point.param, point.kept) for point in row]
         table.add_row(f"{row[0].residual:.0e}", str(row[0].steps), *cells)
     return table
 
 
-def _lowest(cosine: float, param: str, kept: float) -> Text:
-    if kept < 1:
-        return Text(f"{1 - kept:.0%} diverged", "red")
+def _lowest_cosine(cosine: float, param: str, share: float) -> Text:
+    if share < 1:
+        return Text(f"{1 - share:.0%} diverged", "red")
     return Text.assemble(f"{param} ", _cosine(cosine))
 
 
 def _verdicts(looseness: Looseness) -> Iterator[str]:
-    """In words: the residual that each rule needs, and what they make of a residual of 1e-2."""
+    """Describe the residual that each rule needs, and which rules fail at a residual of 1e-2."""
     for rule in looseness.rules:
         threshold = looseness.threshold(rule)
         needs = "at no residual that was tried" if threshold is None else f"from a residual of {threshold:.0e} down"
         yield f"{rule}: the cosine of every param is at least 0.8 {needs}"
-    loose = {rule: next((p for p in points if p.residual <= 1e-2), None) for rule, points in looseness.rules.items()}
-    fails = [rule for rule, point in loose.items() if point is not None and not point.faithful and rule != "implicit"]
-    holds = [rule for rule, point in loose.items() if point is not None and point.faithful and rule != "implicit"]
+    at_loose_residual = {
+        rule: next((point for point in points if point.residual <= 1e-2), None)
+        for rule, points in looseness.rules.items()
+    }
+    fails = [
+        rule
+        for rule, point in at_loose_residual.items()
+        if point is not None and not point.faithful and rule != "implicit"
+    ]
+    holds = [
+        rule for rule, point in at_loose_residual.items() if point is not None and point.faithful and rule != "implicit"
+    ]
     if fails and holds:
         verbs = "fails" if len(fails) == 1 else "fail", "does" if len(holds) == 1 else "do"
         yield f"with a loose free phase (residual 1e-2) {listed(fails)} {verbs[0]}, {listed(holds)} {verbs[1]} not"
@@ -354,10 +370,10 @@ def _verdicts(looseness: Looseness) -> Iterator[str]:
 
 
 def _rounding(table: PrecisionTable, fidelity: Fidelity) -> Iterator[RenderableType]:
-    """What the dtype does to a rule: the nudge in ulps, a warning where that is too faint, each param's error."""
-    yield Text(_nudges(table))
+    """Yield the nudge in ulps, a warning if it is lost in rounding, and each param's error."""
+    yield Text(_nudge_line(table))
     if table.faint:
-        yield Text(_faint(table), "bold red")
+        yield Text(_rounding_warning(table), "bold red")
     if not math.isfinite(table.residual):
         yield Text(f"  not compared: the states exploded in {table.dtype}\n")
         return
@@ -368,7 +384,7 @@ def _rounding(table: PrecisionTable, fidelity: Fidelity) -> Iterator[RenderableT
         yield _precision(table)
 
 
-def _nudges(table: PrecisionTable) -> str:
+def _nudge_line(table: PrecisionTable) -> str:
     ulps = {name: value for name, value in table.nudge_ulps.items() if math.isfinite(value)}
     nudges = "".join(f", the nudge on {name} {value:.3g} ulps a step" for name, value in ulps.items())
     beta = "" if table.beta is None else f", beta {table.beta:.3g}"
@@ -376,13 +392,13 @@ def _nudges(table: PrecisionTable) -> str:
     return f"{table.rule} in {table.dtype}{against}{beta}{nudges}"
 
 
-def _faint(table: PrecisionTable) -> str:
+def _rounding_warning(table: PrecisionTable) -> str:
     states = listed([f"{name} ({table.nudge_ulps[name]:.2g} ulps a step)" for name in table.faint])
     return f"warning: the nudge is lost in rounding on {states}: a larger nudge.beta, or train.dtype = float64"
 
 
 def _precision(precision: PrecisionTable) -> Table:
-    """What rounding does to each param's gradient; one of zero is not listed."""
+    """Return the table of the rounding error of each param's gradient, without gradients of zero."""
     table = _table("param", "error", "share")
     for row in precision.rows:
         table.add_row(row.param, _number(row.error, ".1e"), _number(row.share, ".1e"))

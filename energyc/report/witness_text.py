@@ -1,16 +1,16 @@
-"""A witness in words: its two entries, and the point where they were computed."""
+"""Describe a witness: its two entries, and the point where they were computed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-#: The longest point that is shown on a line of a terminal.
+#: The length of the longest point shown on a line of a terminal.
 ROOM = 100
 
 
 def entries(witness: Mapping[str, Any]) -> str:
-    """The two entries that differ, or the work that is not zero."""
+    """Describe the two entries that differ, or the work that is not zero."""
     if witness["kind"] == "loop":
         return f"work {witness['work']:.6g} round a closed loop"
     row, column = (_element(witness[f"{key}_state"], witness[key]) for key in ("row", "column"))
@@ -20,13 +20,13 @@ def entries(witness: Mapping[str, Any]) -> str:
 
 
 def _apart(a: float, b: float) -> tuple[str, str]:
-    """Two numbers with as many digits as it takes to tell them apart, and six at least."""
+    """Format two numbers with enough digits to tell them apart, at least six."""
     pairs = ((f"{a:.{digits}g}", f"{b:.{digits}g}") for digits in range(6, 18))
     return next((pair for pair in pairs if pair[0] != pair[1]), (repr(a), repr(b)))
 
 
 def point(witness: Mapping[str, Any], room: int = ROOM) -> str:
-    """The sizes and the point: all of it where it is small, else the two coordinates and where the rest is found."""
+    """Describe the sizes and the point, or only its two coordinates if it is long."""
     sizes = ", ".join(f"{dim} = {size}" for dim, size in witness["sizes"].items())
     shown = _loop(witness, room) if witness["kind"] == "loop" else _point(witness, room)
     return f"at {sizes}: {shown}" if sizes else f"at {shown}" if witness["kind"] != "loop" else shown
@@ -42,7 +42,7 @@ def _point(witness: Mapping[str, Any], room: int) -> str:
 
 
 def _loop(witness: Mapping[str, Any], room: int) -> str:
-    """The corners where they are few numbers, else how many there are and where to find them."""
+    """Describe the corners of a loop, or only count them if they are long."""
     corners = witness["corners"]
     names = ", ".join(corners[0])
     shown = " to ".join(f"({', '.join(map(str, corner.values()))})" for corner in corners)

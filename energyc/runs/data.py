@@ -1,4 +1,4 @@
-"""The bindings of a spec, opened: at the paths that were given, at those of a run, or at the data that ship."""
+"""Open the bindings of a spec, at the paths of arguments or of a run, or at the data that ship with energyc."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from energyc.train.feeds import Feeds, Field
 
 
 def data_paths(network: Network, arguments: Sequence[str]) -> dict[str, str]:
-    """The path of each binding from ``--data``: a path where the spec has one binding, else ``binding=path``.
+    """Return the path of each binding from ``--data``: a path if the spec has one binding, else ``binding=path``.
 
-    Raises UserError where it is not clear which binding a path is for, or where there is no path.
+    Raises UserError if the binding of a path is unclear, or if there is no path.
     """
     paths: dict[str, str] = {}
     for argument in arguments:
@@ -29,7 +29,7 @@ def data_paths(network: Network, arguments: Sequence[str]) -> dict[str, str]:
 
 
 def _only_binding(network: Network, argument: str) -> str:
-    """The binding that a bare path is for; ``foo=PATH`` is a misspelt binding unless there is such a file."""
+    """Return the binding of a bare path; ``foo=PATH`` is a misspelt binding unless there is such a file."""
     name, equals, _ = argument.partition("=")
     misspelt = equals and name.isidentifier() and not Path(argument).exists()
     if misspelt or len(network.bindings) != 1:
@@ -44,7 +44,7 @@ def _data_help(network: Network) -> str:
 
 
 def open_data(network: Network, paths: Mapping[str, str], seed: int) -> dict[str, Dataset]:
-    """Every binding opened, at its path or at the data that ship with it. Raises UserError."""
+    """Open every binding, at its path or at the data that ship with it. Raises UserError."""
     return {
         name: open_dataset(find_adapter(binding.adapter), binding.options, paths.get(name), seed=seed)
         for name, binding in network.bindings.items()
@@ -52,7 +52,7 @@ def open_data(network: Network, paths: Mapping[str, str], seed: int) -> dict[str
 
 
 def feeds_of(network: Network, datasets: Mapping[str, Dataset]) -> Feeds:
-    """Which field feeds each clamp and target. Raises UserError where nothing does, or data of another size."""
+    """Return the field of each clamp and target. Raises UserError if there is none, or if its size does not fit."""
     for kind, inputs in (("clamp", network.clamps), ("target", network.targets)):
         for name, item in inputs.items():
             if item.source is None:

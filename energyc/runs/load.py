@@ -1,4 +1,4 @@
-"""``energyc.load``: a network as a torch module, of a spec or of a run."""
+"""``energyc.load``: load the network of a spec or of a run as a torch module."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def load(
     seed: int = 0,
     rules: Sequence[str] | None = None,
 ) -> Any:
-    """A network as a ``torch.nn.Module``: of a spec (a path or text), or of a run folder with its trained weights.
+    """Return the network of a spec (a path or text) or of a run, with trained weights, as a ``torch.nn.Module``.
 
-    ``dims``, ``consts`` and ``settings`` win over ``preset``, which wins over the spec; explicit dims never open data.
-    ``rules`` are those the module holds (by default all that this network admits), ``dtype`` torch's default one where
-    it is left out. Raises SpecError, UserError.
+    ``dims``, ``consts`` and ``settings`` override ``preset``, which overrides the spec; explicit dims never open data.
+    ``rules`` are the rules of the module, by default all that this network admits. ``dtype`` is torch's default unless
+    it is set. Raises SpecError, UserError.
     """
     choices = Choices.of(preset, dims, consts, settings)
     if is_run(spec_or_run):
@@ -40,7 +40,7 @@ def load(
 
 
 def load_trained(run: Path, choices: Choices, *, device: Any = "cpu", dtype: torch.dtype | None = None) -> Any:
-    """The network of a run with the weights of its best checkpoint. Raises UserError, SpecError."""
+    """Return the network of a run with the weights of its best checkpoint. Raises UserError, SpecError."""
     saved = load_run(run)
     network = resolve(saved.source, choices)
     compiled = emit(network, ALL, choices)

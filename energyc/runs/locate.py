@@ -1,4 +1,4 @@
-"""A path that may be that of a spec or that of a run."""
+"""Tell the path of a spec from that of a run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def is_run(path: str | Path) -> bool:
 
 
 def read_spec(spec: str | Path) -> Source:
-    """The source of a spec where the folder of a run would do as well. Raises UserError, which names both."""
+    """Read a spec where a run folder is also allowed. Raises UserError, which mentions both."""
     try:
         return read(spec)
     except UserError as error:

@@ -1,4 +1,4 @@
-"""A spec, or a run, ready to train, to evaluate and to draw."""
+"""Prepare a spec or a run for training, evaluation and pictures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from energyc.version import __version__
 
 @dataclass(frozen=True)
 class Request:
-    """The flags of ``energyc train``; None and empty where the spec decides."""
+    """The flags of ``energyc train``; the spec decides those that are None or empty."""
 
     rule: str | None = None
     data: tuple[str, ...] = ()
@@ -33,7 +33,7 @@ class Request:
     allow_biased: bool = False
 
     def options(self, network: Network) -> TrainOptions:
-        """The settings of the spec's ``train`` block, the flags over them. Raises UserError."""
+        """Return the settings of the spec's ``train`` block, overridden by the flags. Raises UserError."""
         options = network.train
         if self.rule is not None:
             options = replace(options, rule=self.rule)
@@ -48,7 +48,7 @@ class Request:
 class Prepared:
     """A spec ready to train: its network, its module, its options, its opened data.
 
-    ``origin`` is what ``run.json`` says of where the spec came from, also when the run is resumed from its own copy.
+    ``origin`` records the origin of the spec in ``run.json``, also if the run is resumed from its own copy.
     """
 
     source: Source
@@ -62,7 +62,7 @@ class Prepared:
     origin: Mapping[str, Any]
 
     def session(self, out: Path, seed: int | None = None) -> Session:
-        """The session of one seed in a folder. Raises UserError for a device that is not there."""
+        """Return the session of a seed in a folder. Raises UserError for an unknown device."""
         options = self.options if seed is None else replace(self.options, seed=seed)
         dtype = training_dtype(self.network)
         feeds = feeds_of(self.network, self.datasets)
@@ -88,10 +88,10 @@ class Prepared:
 
 
 def prepare(source: Source, choices: Choices, request: Request) -> Prepared:
-    """Compile a spec for the rule it is to be trained by, and open its data.
+    """Compile a spec for the rule that trains it, and open its data.
 
-    Raises SpecError; UserError for a missing cost, for a setting, a rule, a path or data that is not right, and for a
-    rule that is biased on this network unless that is allowed.
+    Raises SpecError; UserError for a missing cost, for a wrong setting, rule, path or data, and for a rule that is
+    biased on this network unless that is allowed.
     """
     network = resolve(source, choices)
     options = request.options(network)
@@ -110,19 +110,19 @@ def prepare(source: Source, choices: Choices, request: Request) -> Prepared:
 
 
 def _origin(source: Source, choices: Choices) -> dict[str, Any]:
-    """The path of the spec and what was set beside it, for ``run.json``."""
+    """Return the path of the spec, its preset and its overrides, for ``run.json``."""
     overrides = {key: str(value) for key, value in choices.overrides.items()}
     return {"spec": source.name, "preset": choices.preset, "overrides": overrides}
 
 
 def reopen(run: Path, *, steps: int | None = None, data: Sequence[str] = (), device: str | None = None) -> Prepared:
-    """A run's own spec, options and data, to resume or to inspect it. Raises UserError, SpecError."""
+    """Prepare a run from its own spec, options and data, to resume or inspect it. Raises UserError, SpecError."""
     saved = load_run(run)
     network = resolve(saved.source)
     options = saved.options if steps is None else saved.options.with_steps(steps)
     compiled = emit(network, [saved.rule, "implicit"])
     paths = saved.data_paths(data_paths(network, data))
     datasets = open_data(network, paths, options.seed)
-    where = device or saved.info.get("device", "cpu")
+    run_device = device or saved.info.get("device", "cpu")
     origin = {key: value for key, value in saved.info.items() if key in ("spec", "preset", "overrides")}
-    return Prepared(saved.source, Choices(), network, compiled, options, datasets, paths, where, origin)
+    return Prepared(saved.source, Choices(), network, compiled, options, datasets, paths, run_device, origin)

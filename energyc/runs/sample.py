@@ -16,13 +16,13 @@ from energyc.resolve import Network
 from energyc.runs.saved import load_run
 
 FILLER = "\n"
-#: After the same number of steps two fillers may change the answers by rounding, relative to the largest.
+#: The largest relative change of the logits that another filler may cause by rounding.
 CAUSAL = 1e-3
 
 
 @dataclass(frozen=True)
 class LanguageModel:
-    """Which clamp of a network takes characters, and which readout gives the logits of the next one at each place."""
+    """The clamp of a network that takes characters, and the readout with the logits of each next character."""
 
     clamp: str
     readout: str
@@ -31,21 +31,21 @@ class LanguageModel:
 
     @staticmethod
     def of(network: Network) -> LanguageModel:
-        """Raises UserError where the network is none: no clamp reads characters, or no readout gives their logits."""
+        """Find clamp and readout. Raises UserError if no clamp reads characters, or no readout has their logits."""
         for name, clamp in network.clamps.items() if len(network.clamps) == 1 else ():
             binding = network.bindings[clamp.source[0]] if clamp.source else None
             if binding is not None and binding.adapter == Characters.name and clamp.node.over is not None:
                 dims = (*clamp.node.dims, clamp.node.over)
-                for answer, quantity in network.readouts.items():
+                for readout, quantity in network.readouts.items():
                     if quantity.node.dims == dims:
-                        return LanguageModel(name, answer, network.extents[dims[0]], dict(binding.options))
+                        return LanguageModel(name, readout, network.extents[dims[0]], dict(binding.options))
         help_text = "a language model clamps characters, idx[T] : V, and reads out logits[t,w] over [T, V]"
         raise UserError(f"{network.name} is no language model", code="E0923", help=help_text)
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Characters, drawn one at a time by the network at the checkpoint of ``step``."""
+    """Characters, drawn one by one from the network at the checkpoint of ``step``."""
 
     step: int
     characters: Iterator[str]
@@ -61,11 +61,11 @@ def sample(
     device: str = "cpu",
     notify: Callable[[str], None] = lambda text: None,
 ) -> Sample:
-    """The characters that follow a prompt, by the best checkpoint; temperature 0 takes the likeliest.
+    """Draw the characters that follow a prompt from the best checkpoint; temperature 0 takes the likeliest.
 
     The network sees the last characters that fit its context; a shorter text is padded with newlines, which a causal
-    network does not see. An empty prompt counts as a newline. ``notify`` is called for a damaged checkpoint.
-    Raises UserError (a run of something else, a network that is not causal), SpecError.
+    network ignores. An empty prompt counts as a newline. ``notify`` is called for each damaged checkpoint.
+    Raises UserError (a run that is no language model, a network that is not causal), SpecError.
     """
     network, net, step = _load(run, device, notify)
     model = LanguageModel.of(network)
@@ -74,7 +74,7 @@ def sample(
 
 
 def _load(run: Path, device: str, notify: Callable[[str], None]) -> tuple[Network, Any, int]:
-    """The network of a run with its best weights, and their step; compiled for nothing but relaxing, without data."""
+    """Return the network of a run, compiled only to relax, with its best weights, and their step."""
     saved = load_run(run)
     network = resolve(saved.source)
     LanguageModel.of(network)
@@ -84,7 +84,7 @@ def _load(run: Path, device: str, notify: Callable[[str], None]) -> tuple[Networ
 
 
 def _refuse_looking_ahead(net: Any, model: LanguageModel, name: str) -> None:
-    """Raise UserError where the characters after a place change the answer at that place."""
+    """Raise UserError if later characters change the logits at a position."""
     first, second = (_next_logits(net, model, [0], filler, steps=net.relax_steps) for filler in (0, 1))
     if float((first - second).abs().max()) > CAUSAL * float(first.abs().max()):
         message = f"{name} is not causal: its answer at a place depends on the places behind it"
@@ -107,13 +107,13 @@ def _continuation(
 def _next_logits(
     net: Any, model: LanguageModel, ids: Sequence[int], filler: int, steps: int | None = None
 ) -> torch.Tensor:
-    seen = list(ids[-model.context :])
-    window = seen + [filler] * (model.context - len(seen))
+    context = list(ids[-model.context :])
+    window = context + [filler] * (model.context - len(context))
     clamps = {model.clamp: torch.tensor([window])}
     with torch.no_grad(), arithmetic("the relaxation"):
         states = net.relax(clamps, steps=steps).states
         logits = net.readout(states, clamps)[model.readout]
-    next_logits: torch.Tensor = logits[0, len(seen) - 1].double().cpu()
+    next_logits: torch.Tensor = logits[0, len(context) - 1].double().cpu()
     return next_logits
 
 

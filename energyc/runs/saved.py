@@ -1,4 +1,4 @@
-"""A run folder read back: what ``energyc.load("runs/x")``, ``eval``, ``verify`` and ``--resume`` start from."""
+"""Read a run folder, for ``energyc.load("runs/x")``, ``eval``, ``verify`` and ``--resume``."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class SavedRun:
 
     @cached_property
     def options(self) -> TrainOptions:
-        """The options that it was started with."""
+        """The options of the run."""
         return TrainOptions.from_json(self.info.get("options", {}))
 
     @property
     def rule(self) -> str:
-        """The rule that it is trained by."""
+        """The rule that trains the run."""
         return self.info.get("rule") or self.options.trained_by
 
     @cached_property
@@ -45,7 +45,7 @@ class SavedRun:
         return Source(str(self.folder.path / name), self.text(name))
 
     def text(self, name: str) -> str:
-        """A file that the run keeps. Raises UserError E0511 where it is gone."""
+        """Read a file of the run. Raises UserError E0511 if it is missing."""
         try:
             return (self.folder.path / name).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError):
@@ -53,7 +53,7 @@ class SavedRun:
             raise UserError(message, code="E0511", help="give a folder that energyc train made") from None
 
     def data_paths(self, moved: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
-        """The paths of its data, new ones for those that ``moved``. Raises UserError E0913 for one that is gone."""
+        """Return the paths of the data, with new paths for ``moved``. Raises UserError E0913 for a missing path."""
         recorded = self.info.get("data", {})
         for name, path in recorded.items():
             if name not in moved and not Path(path).exists():
@@ -62,25 +62,25 @@ class SavedRun:
         return {**recorded, **moved}
 
     def rows(self) -> list[Row]:
-        """All rows of its metrics.jsonl."""
+        """Read all rows of metrics.jsonl."""
         return read_rows(self.folder.metrics)
 
     def checkpoint(self, which: Which = "best", notify: Callable[[str], None] = lambda text: None) -> Checkpoint:
-        """Its best or its newest intact checkpoint. Raises UserError E0512 where there is none."""
+        """Return the best or the newest intact checkpoint. Raises UserError E0512 if there is none."""
         read = load_best if which == "best" else load_last
         return read(self.folder.checkpoints, notify)
 
     def load_into(
         self, net: Network, which: Which = "best", notify: Callable[[str], None] = lambda text: None
     ) -> Checkpoint:
-        """Put its weights into a network of the same spec; gives the checkpoint they are from."""
+        """Load the weights into a network of the same spec, and return their checkpoint."""
         checkpoint = self.checkpoint(which, notify)
         restore(net, checkpoint)
         return checkpoint
 
 
 def load_run(path: Path | str) -> SavedRun:
-    """Open a run folder. Raises UserError E0511 where ``path`` is none, or holds the runs of several seeds."""
+    """Open a run folder. Raises UserError E0511 if ``path`` is none, or the folder of several seeds."""
     folder = RunFolder(Path(path))
     if folder.of_seeds:
         names = ", ".join(map(str, folder.runs))

@@ -1,19 +1,19 @@
-"""Training of a compiled network: any object that keeps the Python interface, on any data that keeps the data contract.
+"""Train a compiled network: any object with the Python interface, on any data that follows the data contract.
 
-| module | what it holds |
+| module | content |
 |---|---|
-| ``network`` | what a network must offer, as protocols |
+| ``network`` | the interface of a network, as protocols |
 | ``feeds`` | datasets bound to the names of clamps and targets |
-| ``session`` | everything that one training run needs |
+| ``session`` | the inputs of a training run |
 | ``learner`` | one update: data, gradients, gate, health, optimiser |
 | ``loop`` | ``train(session)``: updates, evaluations, checkpoints, interruptions |
 | ``seeds`` | ``train_seeds``: the same run for several seeds, mean and deviation |
 | ``evaluation`` | held-out cost and metrics, of a live network or of a run's best checkpoint |
-| ``run_health`` | how a run settled and learned, from its rows, with what is wrong and what would help |
-| ``identity`` | what a run was made of, compared when it resumes |
-| ``checkpoint``, ``folder``, ``metrics_log`` | what a run leaves on disk |
+| ``run_health`` | how a run settled and learned, from its rows, with symptoms and remedies |
+| ``identity`` | the spec and the data of a run, compared when it resumes |
+| ``checkpoint``, ``folder``, ``metrics_log`` | the files of a run |
 
-It trains whatever keeps these interfaces; specs and the compiler are unknown to it.
+It depends on these interfaces only, not on specs or the compiler.
 
 Imports: ``data``, ``diagnostics``, ``settings``; libraries: ``numpy``, ``pydantic``, ``rich``, ``safetensors``,
 ``torch``, ``typing_extensions``.

@@ -1,7 +1,7 @@
 """Checkpoints: safetensors and JSON under ``checkpoints/step-NNNNNNNN/``, no pickle.
 
 Each is written into a hidden folder, its ``manifest.json`` with the SHA-256 of every file last, and renamed into
-place: a folder that exists is complete, and its hashes reveal a file that was damaged later.
+place. A folder that exists is therefore complete, and its hashes reveal files that were damaged later.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from energyc.train.formats import Manifest, State, parse
 
 Notify = Callable[[str], None]
 MANIFEST = "manifest.json"
-_ASIDE = ".old"
+_OLD = ".old"
 
 
 class Damaged(Exception):
@@ -33,10 +33,10 @@ class Damaged(Exception):
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """All that resuming after update ``step`` needs.
+    """The state of a run after update ``step``.
 
-    ``params`` by the spec's names, ``buffers`` by the module's, ``optimizer`` as ``PARAM.KEY``; ``state`` is JSON:
-    the best step so far, the controller, beta, the cursor, the module's extra state.
+    ``params`` are named as in the spec, ``buffers`` as in the module, and ``optimizer`` as ``PARAM.KEY``. ``state`` is
+    JSON: the best step so far, the controller, beta, the cursor, the module's extra state.
     """
 
     step: int
@@ -47,41 +47,41 @@ class Checkpoint:
 
 
 def save(folder: Path, checkpoint: Checkpoint) -> Path:
-    """Write a checkpoint under ``folder``, which replaces one of the same step. Raises OSError."""
+    """Write a checkpoint under ``folder`` and replace any of the same step. Raises OSError."""
     path = folder / f"step-{checkpoint.step:08d}"
-    hidden, aside = folder / f".{path.name}.new", folder / f".{path.name}{_ASIDE}"
+    hidden, old = folder / f".{path.name}.new", folder / f".{path.name}{_OLD}"
     shutil.rmtree(hidden, ignore_errors=True)
     try:
         hidden.mkdir(parents=True)
-        _fill(hidden, checkpoint)
+        _write_files(hidden, checkpoint)
         if path.exists():  # the same step before its evaluation, or a damaged one
-            shutil.rmtree(aside, ignore_errors=True)
-            os.replace(path, aside)
+            shutil.rmtree(old, ignore_errors=True)
+            os.replace(path, old)
         os.replace(hidden, path)
     except OSError:
         recover(folder)
         shutil.rmtree(hidden, ignore_errors=True)
         raise
-    shutil.rmtree(aside, ignore_errors=True)
+    shutil.rmtree(old, ignore_errors=True)
     sync_folder(folder)
     return path
 
 
 def recover(folder: Path) -> None:
-    """Put back the checkpoints that were set aside for a new one of their step, which then did not come."""
-    for aside in folder.glob(f".step-*{_ASIDE}"):
-        path = folder / aside.name.removeprefix(".").removesuffix(_ASIDE)
+    """Restore checkpoints that were renamed for a replacement that was never completed."""
+    for old in folder.glob(f".step-*{_OLD}"):
+        path = folder / old.name.removeprefix(".").removesuffix(_OLD)
         if path.exists():
-            shutil.rmtree(aside, ignore_errors=True)
+            shutil.rmtree(old, ignore_errors=True)
         else:
-            os.replace(aside, path)
+            os.replace(old, path)
 
 
 def load(path: Path) -> Checkpoint:
-    """Read a checkpoint and compare every hash. Raises Damaged."""
+    """Read a checkpoint and verify every hash. Raises Damaged."""
     try:
         manifest = parse(Manifest, (path / MANIFEST).read_bytes())
-        files = {name: _verified(path / name, digest) for name, digest in manifest["files"].items()}
+        files = {name: _read_verified(path / name, digest) for name, digest in manifest["files"].items()}
         tensors = {kind: safetensors.torch.load(files[f"{kind}.safetensors"]) for kind in _KINDS}
         return Checkpoint(step=manifest["step"], **tensors, state=parse(State, files["state.json"]))
     except (OSError, ValueError, KeyError, TypeError, safetensors.SafetensorError) as error:
@@ -89,15 +89,15 @@ def load(path: Path) -> Checkpoint:
 
 
 def steps(folder: Path) -> list[int]:
-    """The steps that have a checkpoint, newest first."""
-    found = (path.name.removeprefix("step-") for path in folder.glob("step-*") if path.is_dir())
-    return sorted((int(name) for name in found if name.isdecimal()), reverse=True)
+    """Return the steps of all checkpoints, newest first."""
+    numbers = (path.name.removeprefix("step-") for path in folder.glob("step-*") if path.is_dir())
+    return sorted((int(number) for number in numbers if number.isdecimal()), reverse=True)
 
 
 def load_last(folder: Path, notify: Notify) -> Checkpoint:
-    """The newest intact checkpoint; ``notify`` is called for each damaged one before it.
+    """Return the newest intact checkpoint; call ``notify`` for each damaged one that is newer.
 
-    Raises UserError E0512 where none is left.
+    Raises UserError E0512 if no checkpoint is intact.
     """
     for checkpoint in _intact(folder, steps(folder), notify):
         return checkpoint
@@ -107,7 +107,7 @@ def load_last(folder: Path, notify: Notify) -> Checkpoint:
 
 
 def load_best(folder: Path, notify: Notify) -> Checkpoint:
-    """The checkpoint that the newest one records as the best, or the newest itself where that is gone."""
+    """Return the best checkpoint according to the newest one, or the newest if the best is not intact."""
     last = load_last(folder, notify)
     step = (last.state.get("best") or {}).get("step")
     if step is None or step == last.step:
@@ -116,7 +116,7 @@ def load_best(folder: Path, notify: Notify) -> Checkpoint:
 
 
 def prune(folder: Path, best: int | None) -> None:
-    """Keep the newest, the one before it (to fall back on) and the best."""
+    """Remove all checkpoints but the two newest and the best."""
     present = steps(folder)
     for step in present[2:]:
         if step != best:
@@ -124,7 +124,7 @@ def prune(folder: Path, best: int | None) -> None:
 
 
 def discard_after(folder: Path, step: int) -> None:
-    """Remove what is later than ``step`` and what was left half written: a resumed run writes it again."""
+    """Remove unfinished checkpoints and those after ``step``, which a resumed run writes again."""
     for unfinished in folder.glob(".step-*.new"):
         shutil.rmtree(unfinished, ignore_errors=True)
     for later in steps(folder):
@@ -135,7 +135,7 @@ def discard_after(folder: Path, step: int) -> None:
 _KINDS = ("params", "buffers", "optimizer")
 
 
-def _fill(folder: Path, checkpoint: Checkpoint) -> None:
+def _write_files(folder: Path, checkpoint: Checkpoint) -> None:
     files = {f"{kind}.safetensors": _tensor_bytes(getattr(checkpoint, kind)) for kind in _KINDS}
     files["state.json"] = _json_bytes(checkpoint.state)
     for name, content in files.items():
@@ -146,7 +146,7 @@ def _fill(folder: Path, checkpoint: Checkpoint) -> None:
 
 
 def _tensor_bytes(tensors: Mapping[str, Tensor]) -> bytes:
-    # A copy each: safetensors refuses tensors that share memory, as views of one buffer do.
+    # Copies, since safetensors refuses tensors that share memory, such as views of a buffer.
     return safetensors.torch.save({name: value.detach().cpu().clone().contiguous() for name, value in tensors.items()})
 
 
@@ -154,7 +154,7 @@ def _json_bytes(value: Mapping[str, Any]) -> bytes:
     return (json.dumps(value, indent=1) + "\n").encode()
 
 
-def _verified(path: Path, digest: str) -> bytes:
+def _read_verified(path: Path, digest: str) -> bytes:
     content = path.read_bytes()
     if hashlib.sha256(content).hexdigest() != digest:
         raise Damaged(f"{path.parent.name}: {path.name} does not match its hash")

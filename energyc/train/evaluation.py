@@ -29,7 +29,7 @@ _LOWER_IS_BETTER = ("cost", "error", "loss", "mse", "rmse", "mae", "perplexity",
 
 
 class Stopped(Exception):
-    """An evaluation that was broken off."""
+    """An evaluation was stopped early."""
 
 
 def evaluate(
@@ -39,10 +39,10 @@ def evaluate(
     samples: int | None = None,
     notify: Notify = lambda text: None,
 ) -> Numbers:
-    """The metrics of the best checkpoint in ``session.out``, with the network left at its weights.
+    """Evaluate the best checkpoint in ``session.out``, whose weights the network keeps.
 
-    ``samples`` bounds how many samples are used (all of the split by default); they are evenly_spread evenly over it.
-    Raises UserError where the run holds no usable checkpoint, and E0515 where something is not finite.
+    ``samples`` limits the number of samples (all of the split by default), which are spread evenly over the split.
+    Raises UserError if the run has no usable checkpoint, and E0515 if something is not finite.
     """
     checkpoint = load_best(RunFolder(Path(session.out)).checkpoints, notify)
     restore(session.net, checkpoint)
@@ -65,29 +65,29 @@ def evaluate_split(
     samples: int,
     stop: Callable[[], bool] = lambda: False,
 ) -> Numbers:
-    """Means over the samples: ``cost``, each metric, ``residual``, ``settled`` (the share within the tolerance),
+    """Return means over the samples: ``cost``, each metric, ``residual``, ``settled`` (the share within the tolerance),
     ``relax_steps``; and ``residual_max``, ``samples``.
 
-    Raises NotFinite, and Stopped once ``stop()`` holds.
+    Raises NotFinite, and Stopped once ``stop()`` is true.
     """
     indices = evenly_spread(len(feed), samples)
     key_noise(options.seed, 0)
     net.train(False)
     limit = settled_within(net.relax_tolerance)
     collected: dict[str, list[Tensor]] = {}
-    for first in range(0, len(indices), options.batch):
+    for start in range(0, len(indices), options.batch):
         if stop():
             raise Stopped
-        batch = feed.batch(indices[first : first + options.batch], seed=options.seed)
+        batch = feed.batch(indices[start : start + options.batch], seed=options.seed)
         with arithmetic("the evaluation"):
-            values = _measured(net, batch, limit)
-        for name, value in values.items():
+            measured = _measure(net, batch, limit)
+        for name, value in measured.items():
             collected.setdefault(name, []).append(value.detach().double().reshape(-1))
     return _means(collected, options.metrics)
 
 
-def _measured(net: Network, batch: Batch, limit: float) -> dict[str, Tensor]:
-    """Cost, metrics, residual, whether that is within the limit, and steps: [batch] each. Raises NotFinite."""
+def _measure(net: Network, batch: Batch, limit: float) -> dict[str, Tensor]:
+    """Return cost, metrics, residual, steps and whether samples settled, each [batch]. Raises NotFinite."""
     relaxed = net.relax(batch.clamps)
     cost = net.cost(relaxed.states, batch.clamps, batch.targets)
     bad = not_finite_state(net, batch, relaxed.states, cost)
@@ -99,27 +99,27 @@ def _measured(net: Network, batch: Batch, limit: float) -> dict[str, Tensor]:
 
 
 def check_names(net: Network, feed: Feed, options: TrainOptions) -> None:
-    """Try one sample, and hold ``metrics`` and ``best`` against what it measures. Raises UserError E0501, NotFinite."""
+    """Check the names in ``metrics`` and ``best`` on one sample. Raises UserError E0501, NotFinite."""
     numbers = evaluate_split(net, feed, TrainOptions(batch=1, seed=options.seed), samples=1)
     for fault in options.misnamed(numbers):
         raise fault.error()
 
 
-def is_better(options: TrainOptions, value: float, than: float | None) -> bool:
-    """Whether ``value`` of the deciding quantity beats the best so far; the earlier one wins a tie."""
-    if than is None or math.isnan(than):
+def is_better(options: TrainOptions, value: float, best: float | None) -> bool:
+    """Whether ``value`` of the deciding quantity is better than the best so far; a tie is not better."""
+    if best is None or math.isnan(best):
         return True
     lower = options.best_mode == "min" or (options.best_mode == "auto" and _lower_is_better(options.best))
-    return value < than if lower else value > than
+    return value < best if lower else value > best
 
 
 def _lower_is_better(name: str) -> bool:
-    return any(word in _LOWER_IS_BETTER for word in name.lower().split("_"))
+    return any(part in _LOWER_IS_BETTER for part in name.lower().split("_"))
 
 
-def _means(collected: dict[str, list[Tensor]], wanted: Sequence[str] | None) -> Numbers:
+def _means(collected: dict[str, list[Tensor]], metrics: Sequence[str] | None) -> Numbers:
     joined = {name: torch.cat(parts) for name, parts in collected.items()}
     numbers = {name: float(values.mean()) for name, values in joined.items()}
-    if wanted is not None:
-        numbers = {name: number for name, number in numbers.items() if name in ("cost", *ALWAYS_MEASURED, *wanted)}
+    if metrics is not None:
+        numbers = {name: number for name, number in numbers.items() if name in ("cost", *ALWAYS_MEASURED, *metrics)}
     return {**numbers, "residual_max": float(joined["residual"].max()), "samples": len(joined["cost"])}

@@ -1,4 +1,4 @@
-"""Datasets bound to a network: which field of which binding feeds which clamp or target."""
+"""Feed the clamps and targets of a network from the fields of bound datasets."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Field = tuple[str, str]  # a binding and a field of it: ("digits", "image")
 
 @dataclass(frozen=True)
 class Feeds:
-    """The opened datasets of a spec and what each clamp and target reads of them."""
+    """The opened datasets of a spec, and the field that each clamp and target reads."""
 
     datasets: Mapping[str, Dataset]
     clamps: Mapping[str, Field]
@@ -30,11 +30,11 @@ class Feeds:
 
     @property
     def bindings(self) -> tuple[str, ...]:
-        """The bindings that some clamp or target reads, each once, in the order of reading."""
+        """The bindings that clamps and targets read, without repetition, in the order of reading."""
         return tuple(dict.fromkeys(binding for binding, _ in [*self.clamps.values(), *self.targets.values()]))
 
     def readers(self, binding: str) -> dict[str, str]:
-        """What reads each field of a binding that is read: ``clamp x``, ``target label``."""
+        """Return the reader of each field of a binding, such as ``clamp x`` or ``target label``."""
         inputs = [("clamp", self.clamps), ("target", self.targets)]
         return {
             field: f"{kind} {name}"
@@ -46,7 +46,7 @@ class Feeds:
 
 @dataclass(frozen=True)
 class Batch:
-    """Clamps and targets of some samples, each with a leading batch axis, on the network's device."""
+    """Clamps and targets of a batch of samples, each with a leading batch axis, on the network's device."""
 
     clamps: Tensors
     targets: Tensors
@@ -56,7 +56,7 @@ class Batch:
         return len(tensors[0])
 
     def select(self, keep: Tensor) -> Batch:
-        """The samples where ``keep`` ([batch], bool) holds."""
+        """Return the samples where ``keep`` ([batch], bool) is true."""
         return Batch(
             {name: tensor[keep] for name, tensor in self.clamps.items()},
             {name: tensor[keep] for name, tensor in self.targets.items()},
@@ -66,7 +66,7 @@ class Batch:
 class Feed:
     """One split of all bindings, paired sample by sample.
 
-    Raises UserError E0520 where nothing is bound, a split is empty, or the bindings differ in length.
+    Raises UserError E0520 if nothing is bound, a split is empty, or the bindings differ in length.
     """
 
     def __init__(self, feeds: Feeds, split: Literal["train", "test"], device: str, dtype: torch.dtype) -> None:
@@ -83,7 +83,7 @@ class Feed:
         return self._length
 
     def batch(self, indices: np.ndarray, *, seed: int = 0, epoch: int = 0, augment: bool = False) -> Batch:
-        """The samples at ``indices``; augmentation is a pure function of (seed, epoch, index)."""
+        """Return the samples at ``indices``; augmentation is a pure function of (seed, epoch, index)."""
         arrays = {
             binding: split.batch(indices, seed=seed, epoch=epoch, augment=augment)
             for binding, split in self._splits.items()

@@ -1,8 +1,8 @@
 """The folder of a run: its name, its files, its ``run.json``.
 
 ``spec.energy`` and the generated module come from the session; ``run.json`` holds options, versions and seed;
-``metrics.jsonl``, ``timings.jsonl``, ``checkpoints/`` and ``pictures/`` are filled while it trains. A file of the
-run's time is apart from what the same run would write again byte for byte.
+``metrics.jsonl``, ``timings.jsonl``, ``checkpoints/`` and ``pictures/`` are filled during training. Times have a file
+of their own, since the same run writes all else again byte for byte.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from energyc.train.lock import LOCK, locked
 
 @dataclass(frozen=True)
 class RunFolder:
-    """The places of a run."""
+    """The paths in the folder of a run."""
 
     path: Path
 
@@ -34,32 +34,32 @@ class RunFolder:
 
     @property
     def metrics(self) -> Path:
-        """``metrics.jsonl``: must be reproducible."""
+        """``metrics.jsonl``, which is reproducible."""
         return self.path / "metrics.jsonl"
 
     @property
     def timings(self) -> Path:
-        """``timings.jsonl``: is not."""
+        """``timings.jsonl``, which is not reproducible."""
         return self.path / "timings.jsonl"
 
     @property
     def checkpoints(self) -> Path:
-        """Where checkpoints lie."""
+        """The folder of the checkpoints."""
         return self.path / "checkpoints"
 
     @property
     def pictures(self) -> Path:
-        """Where pictures lie."""
+        """The folder of the pictures."""
         return self.path / "pictures"
 
     @property
     def summary(self) -> Path:
-        """``summary.json``, where this is the folder of several seeds."""
+        """``summary.json`` of a folder of several seeds."""
         return self.path / "summary.json"
 
     @property
     def of_seeds(self) -> bool:
-        """Whether this holds the runs of several seeds, and is none itself."""
+        """Whether this is the folder of several seeds rather than of a run."""
         return self.summary.exists() and not self.info.exists()
 
     @property
@@ -68,11 +68,11 @@ class RunFolder:
         return sorted(self.path.glob("seed-*"))
 
     def run(self, seed: int) -> Path:
-        """The folder of one seed."""
+        """Return the folder of a seed."""
         return self.path / f"seed-{seed}"
 
     def read_info(self) -> RunInfo:
-        """What ``run.json`` says. Raises UserError E0511 where this is no run."""
+        """Read ``run.json``. Raises UserError E0511 if this is no run folder."""
         try:
             return parse(RunInfo, self.info.read_bytes())
         except OSError as error:
@@ -91,11 +91,11 @@ _EXPECTED = "give the folder that energyc train made, with run.json and checkpoi
 
 @contextmanager
 def new_run(name: str, root: Path = Path("runs")) -> Iterator[Path]:
-    """``runs/NAME-N`` with N one more than the largest that is there, made here so that no other process takes it.
+    """Make ``runs/NAME-N``, with N one more than the largest existing number, so that no other process takes it.
 
-    A folder that nothing was written into is removed again. Raises UserError E0513 where it cannot be made.
+    The folder is removed again if it stays empty. Raises UserError E0513 if it cannot be made.
     """
-    path = _next_free(name, root)
+    path = _make_next(name, root)
     try:
         yield path
     finally:
@@ -103,40 +103,40 @@ def new_run(name: str, root: Path = Path("runs")) -> Iterator[Path]:
             path.rmdir()
 
 
-def _next_free(name: str, root: Path) -> Path:
-    taken = [path.name.removeprefix(f"{name}-") for path in root.glob(f"{name}-*")]
-    first = 1 + max((int(number) for number in taken if number.isdecimal()), default=0)
+def _make_next(name: str, root: Path) -> Path:
+    suffixes = [path.name.removeprefix(f"{name}-") for path in root.glob(f"{name}-*")]
+    first = 1 + max((int(number) for number in suffixes if number.isdecimal()), default=0)
     for number in count(first):
         with suppress(FileExistsError):
-            return _make(root / f"{name}-{number}", exist_ok=False)
+            return _make_folder(root / f"{name}-{number}", exist_ok=False)
     raise AssertionError  # the numbers do not end
 
 
 def refuse_taken(path: Path) -> None:
-    """Raise UserError E0510 where ``path`` is not empty, unless a run was killed in it before it could be resumed."""
+    """Raise UserError E0510 if ``path`` is not empty, unless its run was killed before it could be resumed."""
     if not path.exists() or (path.is_dir() and not any(path.iterdir())):
         return
-    begun = RunFolder(path).info.exists() or any(RunFolder(run).info.exists() for run in RunFolder(path).runs)
-    if (path / LOCK).exists() and not begun:
+    has_run = RunFolder(path).info.exists() or any(RunFolder(run).info.exists() for run in RunFolder(path).runs)
+    if (path / LOCK).exists() and not has_run:
         return
-    help_text = "choose another --out" + (f", or continue with: energyc train --resume {path}" if begun else "")
+    help_text = "choose another --out" + (f", or continue with: energyc train --resume {path}" if has_run else "")
     raise UserError(f"{path} exists and is not empty", code="E0510", help=help_text)
 
 
 @contextmanager
 def claimed(path: Path) -> Iterator[None]:
-    """The folder of a new run, made and locked.
+    """Make and lock the folder of a new run.
 
-    Raises UserError: E0510 where it is not empty, E0513 where it cannot be made, E0517 where it is locked.
+    Raises UserError: E0510 if it is not empty, E0513 if it cannot be made, E0517 if it is locked.
     """
     refuse_taken(path)
-    _make(path)
+    _make_folder(path)
     with locked(path):
         refuse_taken(path)  # once more: another process may have filled it since
         yield
 
 
-def _make(path: Path, exist_ok: bool = True) -> Path:
+def _make_folder(path: Path, exist_ok: bool = True) -> Path:
     try:
         path.mkdir(parents=True, exist_ok=exist_ok)
     except FileExistsError:

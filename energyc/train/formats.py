@@ -1,7 +1,7 @@
-"""The files of a run folder as they lie on disk, and the one place that checks what is read from them.
+"""Parse and check the files of a run folder.
 
-A run folder may have been edited, damaged or sent by someone else. Keys that are not named here are kept as they are:
-those of other versions, and what a checkpoint carries for the module.
+A run folder may have been edited, damaged or sent by someone else. Keys that are not named here are preserved, such as
+those of other versions and the extra state of a module in a checkpoint.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ OPEN, CLOSED = ConfigDict(extra="allow"), ConfigDict(extra="forbid")
 
 @with_config(OPEN)
 class Measured(TypedDict):
-    """An evaluation: after which update, and the held-out numbers."""
+    """The held-out numbers of the evaluation after update ``step``."""
 
     step: Step
     numbers: Numbers
@@ -47,7 +47,7 @@ class Controller(TypedDict):
 
 @with_config(OPEN)
 class State(TypedDict, total=False):
-    """``state.json`` of a checkpoint: what continuing needs beside the tensors."""
+    """``state.json`` of a checkpoint: the state of a run apart from its tensors."""
 
     epoch: Step
     position: Step
@@ -80,7 +80,7 @@ class Options(TypedDict, total=False):
 
 @with_config(OPEN)
 class Samples(TypedDict):
-    """What a clamp or a target was given: the shape of a sample, the means of the first and of the last few."""
+    """The samples of a clamp or target: their shape, and the means of the first and of the last few."""
 
     shape: list[int]
     means: Annotated[list[float | None], Field(min_length=2, max_length=2)]
@@ -97,7 +97,7 @@ class MadeOf(TypedDict, total=False):
 
 @with_config(OPEN)
 class RunInfo(TypedDict, total=False):
-    """``run.json``: what a run was made of and how it is trained."""
+    """``run.json``: the spec and the data of a run, and its options."""
 
     network: str
     rule: str
@@ -113,7 +113,7 @@ class RunInfo(TypedDict, total=False):
 
 @with_config(OPEN)
 class Row(TypedDict):
-    """A line of ``metrics.jsonl`` or ``timings.jsonl``; it has numbers under further names."""
+    """A line of ``metrics.jsonl`` or ``timings.jsonl``, which has numbers under further names too."""
 
     step: Step
     kind: NotRequired[str]
@@ -131,16 +131,16 @@ class Summary(TypedDict):
 
 
 class Malformed(ValueError):
-    """A file that is no JSON, or that has a value of another type; says where and what is wrong."""
+    """A file is not JSON or has a value of the wrong type; the message says where."""
 
 
 T = TypeVar("T")
 
 
 def parse(form: type[T], content: str | bytes) -> T:
-    """The content of a file of this form. Raises Malformed."""
+    """Parse the content of a file of type ``form``. Raises Malformed."""
     try:
-        # Not pydantic's own reader: it refuses what a path that is not UTF-8 is written as.
+        # Not pydantic's own reader, which refuses the escapes of paths that are not UTF-8.
         return cast(T, _adapter(cast(Hashable, form)).validate_python(json.loads(content), strict=True))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
@@ -151,7 +151,7 @@ def parse(form: type[T], content: str | bytes) -> T:
 
 
 def parse_row(line: str) -> dict[str, Any]:
-    """A row, in which what is no number under a further name is None. Raises Malformed."""
+    """Parse a row; a value under a further name that is no number becomes None. Raises Malformed."""
     row = dict(parse(Row, line))
     return {key: value if key in Row.__annotations__ or _is_number(value) else None for key, value in row.items()}
 

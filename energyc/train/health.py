@@ -1,4 +1,4 @@
-"""What must be finite, and which samples may take part in an update."""
+"""Find numbers that are not finite, and the samples that may take part in an update."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from energyc.train.network import Gradients, Network, Tensors
 
 
 class NotFinite(Exception):
-    """``what`` is not finite, so that the update cannot be made."""
+    """``what`` is not finite, so the update cannot be made."""
 
     def __init__(self, what: str) -> None:
         super().__init__(what)
@@ -18,7 +18,7 @@ class NotFinite(Exception):
 
 
 def first_not_finite(net: Network, batch: Batch, gradients: Gradients) -> str | None:
-    """What is not finite, the first cause that is known: a term, a state, the cost, a gradient."""
+    """Return the first cause that is not finite: a term, a state, the cost, a gradient."""
     values = {**gradients.states, **gradients.params}
     if bool(torch.isfinite(gradients.cost).all()) and _finite(values):
         return None
@@ -26,33 +26,33 @@ def first_not_finite(net: Network, batch: Batch, gradients: Gradients) -> str | 
 
 
 def not_finite_state(net: Network, batch: Batch, states: Tensors, cost: Tensor) -> str | None:
-    """What is not finite: an energy term where it is so from the start, a state that ran away, a term, the cost."""
-    settled, cost_known = _finite(states), bool(torch.isfinite(cost).all())
-    if settled and cost_known:
+    """Return what is not finite: an energy term at the start or at the end, a state, or the cost."""
+    states_finite, cost_finite = _finite(states), bool(torch.isfinite(cost).all())
+    if states_finite and cost_finite:
         return None
-    before = states if settled else net.relax(batch.clamps, steps=0).states
-    term = net.first_bad_term(before, batch.clamps)
+    finite_states = states if states_finite else net.relax(batch.clamps, steps=0).states
+    term = net.first_bad_term(finite_states, batch.clamps)
     if term is not None:
         return f"energy term {term}"
-    return "the cost" if settled else _first(states, "state")
+    return "the cost" if states_finite else _first(states, "state")
 
 
 def not_finite_param(params: Tensors) -> str | None:
-    """The first param that is not finite."""
+    """Return the first param that is not finite."""
     return _first(params, "param")
 
 
 def within_gate(residual: Tensor, gate: float) -> Tensor:
-    """[batch], bool: the samples that settled; a residual that is not finite has not."""
+    """Return the samples that settled, [batch] bool; one whose residual is not finite did not."""
     return residual <= gate
 
 
 def vitals(seen: Gradients, used: Gradients | None) -> dict[str, float | int | None]:
-    """What a row says of health: of all samples ``seen``, and of those whose contrast was ``used`` (None: of none).
+    """Return the health of a row, from all samples ``seen`` and those whose contrast was ``used`` (None for none).
 
-    Counts: ``frozen`` by rounding, ``dropped`` because their nudged phases diverged. Means over the samples where they
-    are finite, None where they nowhere are: ``penalty_value`` |J_nc w|^2 / dim, ``defence_value`` |step F|^2 / |z|^2,
-    ``snapshot`` the nudged step that was taken, ``leakage`` of a circle of nudges.
+    Counts: ``frozen`` by rounding, ``dropped`` because their nudged phases diverged. Means over the samples with finite
+    values, None without any: ``penalty_value`` |J_nc w|^2 / dim, ``defence_value`` |step F|^2 / |z|^2, ``snapshot`` the
+    nudged step taken, ``leakage`` of a circle of nudges.
     """
     values = {f"{key}_value": seen.health[key] for key in ("penalty", "defence") if key in seen.health}
     values |= {key: used.health[key] for key in ("snapshot", "leakage") if used is not None and key in used.health}

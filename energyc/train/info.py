@@ -14,7 +14,7 @@ from energyc.train.session import Session
 
 
 def run_info(session: Session, learner: Learner, made_of: Mapping[str, Any]) -> dict[str, Any]:
-    """Options, seed, sizes and versions; the session's own ``info`` is added under its keys."""
+    """Return options, seed, sizes and versions, with the session's own ``info``."""
     return {
         "format": 1,
         "network": session.net.name,

@@ -1,4 +1,4 @@
-"""One update of the params: data, gradients by the rule, gate, health, clipping, optimiser."""
+"""Update the params: data, gradients by the rule, gate, health, clipping, optimiser."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from energyc.train.run_health import settled_within
 from energyc.train.schedule import rate_factor
 from energyc.train.session import Session
 
-#: An automatic beta is found anew after so many updates: it costs a nudged phase, and changes slowly.
+#: The number of updates between choices of an automatic beta, which costs a nudged phase and changes slowly.
 BETA_EVERY = 50
 
 
 class Move(NamedTuple):
-    """Gradients that move the params, and the samples they are of."""
+    """Gradients that move the params, and their samples."""
 
     batch: Batch
     gradients: Gradients
 
 
 class Part(NamedTuple):
-    """Who takes part in an update: whose contrast is used, what moves the params, how many the gate held back."""
+    """The gradients whose contrast is used, the move of the params, and the number of gated samples."""
 
     used: Gradients | None
     move: Move | None
@@ -39,7 +39,7 @@ class Part(NamedTuple):
 
 
 class Learner:
-    """Makes the updates of a session; params, optimiser and controller are its only state."""
+    """The updates of a session; params, optimiser and controller are its only state."""
 
     def __init__(self, session: Session, feed: Feed) -> None:
         self.net = session.net
@@ -54,7 +54,7 @@ class Learner:
         self._limit = settled_within(session.net.relax_tolerance)
 
     def update(self, step: int) -> Row:
-        """Make update ``step`` (from 0) and give its row. Raises NotFinite, before any param has changed."""
+        """Make update ``step`` (from 0) and return its row. Raises NotFinite before any param has changed."""
         epoch, _ = self.order.place(step)
         batch = self._feed.batch(self.order.indices(step), seed=self.options.seed, epoch=epoch, augment=True)
         key_noise(self.options.seed, step)
@@ -76,7 +76,7 @@ class Learner:
         return self.net.gradients(batch.clamps, batch.targets, rule=self.rule, **settings)
 
     def _weights(self) -> dict[str, float]:
-        """The weights of the penalty and of the residual defence, where they are set."""
+        """Return the weights of the penalty and of the residual defence, if set."""
         weights = {}
         if self.controller is not None:
             weights["penalty"] = self.controller.weight
@@ -85,47 +85,47 @@ class Learner:
         return weights
 
     def _participants(self, batch: Batch, seen: Gradients, step: int) -> Part:
-        """What moves the params: the gradients of the samples that settled, computed anew only where some did not.
+        """Return the gradients of the samples that settled, recomputed only if some samples did not.
 
-        Penalty and defence are of all samples: those that did not settle need them most (Jacobian penalty and
-        residual defence act off equilibrium too; the contrast means nothing there).
+        Penalty and defence include all samples, since they act off equilibrium too, where the contrast is meaningless
+        and they are needed most.
         """
         gate = float("inf") if self.options.gate is None else self.options.gate
-        keep = within_gate(seen.residual, gate)
-        if self.options.gate is None or bool(keep.all()):
+        settled = within_gate(seen.residual, gate)
+        if self.options.gate is None or bool(settled.all()):
             moves = bool(seen.kept.any()) or bool(self._weights())
             return Part(seen, Move(batch, seen) if moves else None, gated=0)
         if not bool(torch.isfinite(seen.cost).any()):
             raise NotFinite(first_not_finite(self.net, batch, seen) or "the cost")
-        steadying, gated = self._steadying(batch, seen), int((~keep).sum())
-        if not bool(keep.any()):
+        steadying, gated = self._steadying(batch, seen), int((~settled).sum())
+        if not bool(settled.any()):
             return Part(None, steadying, gated)
-        kept = batch.select(keep)
-        used = self._gradients(kept, step, steadied=False)
-        for name, slope in steadying.gradients.params.items() if steadying is not None else ():
-            used.params[name] += slope
+        settled_batch = batch.select(settled)
+        used = self._gradients(settled_batch, step, steadied=False)
+        for name, gradient in steadying.gradients.params.items() if steadying is not None else ():
+            used.params[name] += gradient
         moves = steadying is not None or bool(used.kept.any())
-        return Part(used, Move(kept, used) if moves else None, gated)
+        return Part(used, Move(settled_batch, used) if moves else None, gated)
 
     def _steadying(self, batch: Batch, seen: Gradients) -> Move | None:
-        """Penalty and defence alone, where the free phase of all samples ended.
+        """Return the gradients of penalty and defence alone, where the free phase of all samples ended.
 
-        None where neither is set, and where samples have run so far that their slopes overflow.
+        None if neither is set, or if the slopes of some samples overflow.
         """
         weights, finite = self._weights(), torch.isfinite(seen.cost) & torch.isfinite(seen.residual)
         if not weights or not bool(finite.any()):
             return None
-        some, states = batch.select(finite), {name: value[finite] for name, value in seen.states.items()}
+        finite_batch, states = batch.select(finite), {name: value[finite] for name, value in seen.states.items()}
         gradients = self.net.gradients(
-            some.clamps, some.targets, rule=self.rule, states=states, steps=0, contrast=False, **weights
+            finite_batch.clamps, finite_batch.targets, rule=self.rule, states=states, steps=0, contrast=False, **weights
         )
-        return Move(some, gradients) if first_not_finite(self.net, some, gradients) is None else None
+        return Move(finite_batch, gradients) if first_not_finite(self.net, finite_batch, gradients) is None else None
 
     def _apply(self, move: Move, factor: float) -> Tensor:
-        """Move the params; gives the norm of the whole gradient before clipping."""
-        what = first_not_finite(self.net, move.batch, move.gradients)
-        if what is not None:
-            raise NotFinite(what)
+        """Move the params and return the norm of the whole gradient before clipping."""
+        culprit = first_not_finite(self.net, move.batch, move.gradients)
+        if culprit is not None:
+            raise NotFinite(culprit)
         self.optimizer.zero_grad(set_to_none=True)
         move.gradients.assign()
         limit = float("inf") if self.options.clip is None else self.options.clip

@@ -1,7 +1,7 @@
-"""A lock on a run folder: one process at a time writes into it.
+"""Lock a run folder so that one process at a time writes into it.
 
-The kernel holds the lock, not the file, and releases it when the process ends in whatever way. The file names the
-process for others, and is removed with the lock.
+The kernel holds the lock, not the file, and releases it however the process ends. The file names the process for
+others, and is removed with the lock.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ try:
 except ImportError:  # Windows, where runs are not locked
     fcntl = None  # type: ignore[assignment]
 
-#: File systems that know no locks.
+#: Errors of file systems without locks.
 _UNSUPPORTED = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS)
 LOCK = ".lock"
 
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold the lock of a folder that exists. Raises UserError: E0517 where another process holds it, E0513."""
+    """Lock an existing folder. Raises UserError E0517 if another process holds the lock, E0513."""
     path = folder / LOCK
     handle = _acquire(path)
     try:
@@ -41,7 +41,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def _acquire(path: Path) -> int:
-    """The open, locked file at ``path``: not one that the process before has just removed."""
+    """Open and lock the file at ``path``, and retry if another process has just removed it."""
     while True:
         try:
             handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)

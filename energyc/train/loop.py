@@ -1,7 +1,7 @@
-"""The training loop: updates, evaluations and checkpoints in order, and a clean end in every case.
+"""The training loop: updates, evaluations and checkpoints in order, with a clean end in every case.
 
-After update k its row is written, then (where due) the network is evaluated, then a checkpoint saved. A checkpoint
-therefore knows everything up to its step, and ``metrics.jsonl`` cut at that step is what it was at that moment.
+After each update its row is written, then the network is evaluated and a checkpoint saved if these are due. A
+checkpoint is therefore complete up to its step, and ``metrics.jsonl`` cut at that step is as it was then.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ def train(
     """Train ``session.net`` into ``session.out``; with ``resume`` continue from its newest intact checkpoint.
 
     ``label`` distinguishes the progress of this run from that of others (``seed 3``).
-    The caller's random generators are left as they were. Raises UserError (options, data, folder, disk), Interrupted
+    The caller's random generators are unchanged. Raises UserError (options, data, folder, disk), Interrupted
     (Ctrl-C, SIGTERM; after saving), Diverged (the last good checkpoint is kept), KeyboardInterrupt (a second Ctrl-C).
     """
     devices = range(torch.cuda.device_count()) if torch.device(session.device).type == "cuda" else ()
-    with torch.random.fork_rng(devices=list(devices)), Signals() as signals, reporter or Reporter() as shown:
-        training = Training(session, signals, shown, label)
+    with torch.random.fork_rng(devices=list(devices)), Signals() as signals, reporter or Reporter() as active_reporter:
+        training = Training(session, signals, active_reporter, label)
         with training.resumed() if resume else training.begun():
             return training.run()
 
 
 class Training:
-    """A run under way: the learner, the step it has reached, and what was saved."""
+    """The state of a run: the learner, the step it has reached, and the checkpoints it has saved."""
 
     def __init__(self, session: Session, signals: Signals, reporter: Reporter, label: str | None) -> None:
         self.session = session
@@ -66,8 +66,8 @@ class Training:
         self.best: dict[str, Any] | None = None  # step, value, numbers
         self.evaluated: dict[str, Any] | None = None  # step, numbers: the last evaluation
         self.idle = 0  # updates in which no sample took part
-        self.partial = 0  # updates that samples were left out of because their nudged phases diverged
-        self._first = 0  # the step that this session began at
+        self.partial = 0  # updates without the samples whose nudged phases diverged
+        self._first = 0  # the first step of this session
         self.saved: int | None = None  # the step of the newest checkpoint
         self._held_out = Feed(session.feeds, "test", session.device, session.dtype)
         self._log = MetricsLog(self.folder.metrics)
@@ -79,12 +79,12 @@ class Training:
 
     @property
     def total(self) -> int:
-        """Updates of the whole run."""
+        """The number of updates of the whole run."""
         return self.learner.total
 
     @contextmanager
     def begun(self) -> Iterator[None]:
-        """A new run in a folder that is locked as long as this is entered."""
+        """Start a new run in its folder, which stays locked within this context."""
         refuse_taken(self.session.out)
         with self._finite():
             check_names(self.session.net, self._held_out, self.options)
@@ -94,33 +94,33 @@ class Training:
 
     @contextmanager
     def resumed(self) -> Iterator[None]:
-        """The run that is there, continued; it is locked as long as this is entered."""
-        self.folder.read_info()  # no lock is left where there is no run
+        """Continue an existing run, whose folder stays locked within this context."""
+        self.folder.read_info()  # before the lock, which only a run folder may get
         with locked(self.session.out):
-            before, identity = self.folder.read_info(), made_of(self.session, self._feed)
+            info, identity = self.folder.read_info(), made_of(self.session, self._feed)
             checkpoints.recover(self.folder.checkpoints)
             remove_unfinished(self.session.out)
-            saved = None if self._killed_at_once() else self._restore()
-            refuse_other(self.session.out, before.get("made_of", {}), identity)
-            if saved is None:
+            checkpoint = None if self._killed_at_once() else self._restore()
+            refuse_other(self.session.out, info.get("made_of", {}), identity)
+            if checkpoint is None:
                 self._begin(identity)
             else:
-                self._continue(saved, before, identity)
+                self._continue(checkpoint, info, identity)
             yield
 
     def _killed_at_once(self) -> bool:
-        """Whether the run ended before its first checkpoint; one whose checkpoints are gone has rows of updates."""
-        saved = checkpoints.steps(self.folder.checkpoints)
-        return not saved and not any(row["step"] > 0 for row in read_rows(self.folder.metrics))
+        """Whether the run ended before its first checkpoint; a run that lost its checkpoints has rows of updates."""
+        saved_steps = checkpoints.steps(self.folder.checkpoints)
+        return not saved_steps and not any(row["step"] > 0 for row in read_rows(self.folder.metrics))
 
     def _begin(self, identity: Mapping[str, Any]) -> None:
-        """Fill the folder and save step 0, so that there is a checkpoint from the first update on.
+        """Fill the folder and save step 0, so that there is always a checkpoint.
 
-        ``run.json`` comes after the other files: a folder that has it can be resumed.
+        ``run.json`` is written after the other files, so that a folder with it can be resumed.
         """
         with writing(self.session.out, None):
-            for place in (self.folder.checkpoints, self.folder.pictures):
-                place.mkdir(exist_ok=True)
+            for folder in (self.folder.checkpoints, self.folder.pictures):
+                folder.mkdir(exist_ok=True)
             for name, text in self.session.files.items():
                 replace_bytes(self.folder.path / name, text.encode())
             self._log.clear()
@@ -128,34 +128,34 @@ class Training:
         self._save()
 
     def _restore(self) -> Checkpoint:
-        """Put the newest intact checkpoint into the network and the optimiser."""
+        """Load the newest intact checkpoint into the network and the optimiser."""
         self._refuse_fewer_updates()
         checkpoint = checkpoints.load_last(self.folder.checkpoints, self._reporter.message)
         self._check_samples(checkpoint.state["samples"])
         restore(self.session.net, checkpoint, self.learner.optimizer)
         return checkpoint
 
-    def _continue(self, checkpoint: Checkpoint, before: RunInfo, identity: Mapping[str, Any]) -> None:
-        """Go on from a checkpoint that was restored, and cut the log to its step."""
+    def _continue(self, checkpoint: Checkpoint, info: RunInfo, identity: Mapping[str, Any]) -> None:
+        """Continue from a restored checkpoint, and cut the log to its step."""
         if checkpoint.state.get("controller"):
             self.learner.controller = Controller(**checkpoint.state["controller"])
         self.step = self.saved = checkpoint.step
         self.idle, self.partial = checkpoint.state.get("idle", 0), checkpoint.state.get("partial", 0)
         self.evaluated = checkpoint.state["evaluated"]
         best = checkpoint.state["best"]
-        present = checkpoints.steps(self.folder.checkpoints)
-        self.best = best if best is not None and best["step"] in present else None
+        saved_steps = checkpoints.steps(self.folder.checkpoints)
+        self.best = best if best is not None and best["step"] in saved_steps else None
         with writing(self.session.out, self.saved):
             checkpoints.discard_after(self.folder.checkpoints, self.step)
             self._log.truncate(self.step, evaluated=self._is_evaluated)
-            if self.total >= before.get("steps", 0):  # --steps may stop a run earlier, and never shortens it
+            if self.total >= info.get("steps", 0):  # --steps may stop a run earlier, and never shortens it
                 self.folder.write_info(run_info(self.session, self.learner, identity))
 
     def run(self) -> Outcome:
-        """Make the updates that are left."""
+        """Make the remaining updates."""
         self._reporter.begin(f"{self.session.net.name} ({self.learner.rule}){self._label}", self.step, self.total)
         self._first = self.step
-        self._finish_step()  # an evaluation that is due now: step 0, or one that was broken off
+        self._finish_step()  # the evaluation of step 0, or one that was interrupted
         while self.step < self.total:
             with self._finite(), arithmetic(f"update {self.step + 1}"):
                 row = self.learner.update(self.step)
@@ -173,7 +173,7 @@ class Training:
         self._reporter.update(row)
 
     def _finish_step(self) -> None:
-        """Evaluate and save where that is due. Raises Interrupted after a signal."""
+        """Evaluate and save if due. Raises Interrupted after a signal."""
         due = self._evaluation_due()
         if due and not self._signals.raised:
             self._evaluate()
@@ -246,11 +246,11 @@ class Training:
         }
 
     def _refuse_fewer_updates(self) -> None:
-        """Raise UserError E0502 where the run has made more updates than ``total``; a damaged checkpoint counts."""
-        done = max(checkpoints.steps(self.folder.checkpoints), default=0)
-        if self.total < done:
-            message = f"{self.session.out} has already made {done} updates, more than --steps {self.total}"
-            raise UserError(message, code="E0502", help=f"leave out --steps, or give {done} or more")
+        """Raise UserError E0502 if the run has made more updates than ``total``; damaged checkpoints count."""
+        completed = max(checkpoints.steps(self.folder.checkpoints), default=0)
+        if self.total < completed:
+            message = f"{self.session.out} has already made {completed} updates, more than --steps {self.total}"
+            raise UserError(message, code="E0502", help=f"leave out --steps, or give {completed} or more")
 
     def _check_samples(self, samples: int) -> None:
         if samples != self.learner.order.samples:
@@ -281,15 +281,15 @@ class Training:
         return run_health(rows, relaxation, self.learner.rule, self.options.best, best_step)
 
     def _warnings(self, final: Numbers) -> Iterator[str]:
-        """The warnings of the summary."""
+        """Yield the warnings of the summary."""
         why = f"energyc verify {self.session.out} says why the network does not settle"
         if self.idle:
             settled = "" if self.options.gate is None else f"none settled below train.gate = {self.options.gate:g}, or "
-            because = f"{settled}all nudged phases diverged"
-            where = f"no sample took part in {self.idle} of {self.step} updates"
-            yield f"{where}, and there the cost moved no param: {because}; {why}"
+            reason = f"{settled}all nudged phases diverged"
+            effect = f"no sample took part in {self.idle} of {self.step} updates"
+            yield f"{effect}, and there the cost moved no param: {reason}; {why}"
         if self.partial:
             yield f"nudged phases diverged in {self.partial} of {self.step} updates, whose samples were left out; {why}"
-        bad = [name for name, value in final.items() if not math.isfinite(value)]
-        if bad:
-            yield f"not finite in the last evaluation: {', '.join(bad)}; {why}"
+        names = [name for name, value in final.items() if not math.isfinite(value)]
+        if names:
+            yield f"not finite in the last evaluation: {', '.join(names)}; {why}"

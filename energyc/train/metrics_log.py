@@ -1,4 +1,4 @@
-"""``metrics.jsonl``: what happened at which update, one JSON object a line, the same bytes for the same run."""
+"""``metrics.jsonl``: one JSON object a line for each update and evaluation, the same bytes for the same run."""
 
 from __future__ import annotations
 
@@ -15,49 +15,49 @@ Row = dict[str, Any]
 
 
 class MetricsLog:
-    """Appends rows, each flushed: a killed run loses none that is older than its last checkpoint."""
+    """A log whose rows are flushed, so that a killed run loses none before its last checkpoint."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def write(self, row: Mapping[str, Any]) -> None:
-        """Append a row; what is not finite becomes null. Raises OSError."""
+        """Append a row, with null for numbers that are not finite. Raises OSError."""
         with self._path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({key: _plain(value) for key, value in row.items()}) + "\n")
+            file.write(json.dumps({key: _null_if_not_finite(value) for key, value in row.items()}) + "\n")
 
     def clear(self) -> None:
-        """Begin with no rows. Raises OSError."""
+        """Remove all rows. Raises OSError."""
         replace_bytes(self._path, b"")
 
     def truncate(self, step: int, *, evaluated: bool) -> None:
-        """Drop the rows after update ``step``, and a last line that a kill left unfinished.
+        """Remove the rows after update ``step``, and an unfinished last line.
 
-        Unless the checkpoint of that step knows its evaluation (``evaluated``), that is made again: its row goes too.
-        Raises OSError.
+        The evaluation of that step is repeated unless its checkpoint includes it (``evaluated``), so its row is removed
+        too. Raises OSError.
         """
         last = step if evaluated else step - 1
-        kept = [
+        lines = [
             line for line, row in _lines(self._path) if row["step"] <= (last if row.get("kind") == "eval" else step)
         ]
-        replace_bytes(self._path, "".join(line + "\n" for line in kept).encode())
+        replace_bytes(self._path, "".join(line + "\n" for line in lines).encode())
 
 
 def read_rows(path: Path) -> list[Row]:
-    """All complete rows of a log; an unfinished last line is skipped."""
+    """Read all complete rows of a log; an unfinished last line is skipped."""
     return [row for _, row in _lines(path)]
 
 
 def _lines(path: Path) -> list[tuple[str, Row]]:
     if not path.exists():
         return []
-    found = []
+    lines = []
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
         try:
-            found.append((line, parse_row(line)))
+            lines.append((line, parse_row(line)))
         except Malformed:
             continue
-    return found
+    return lines
 
 
-def _plain(value: Any) -> Any:
+def _null_if_not_finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value

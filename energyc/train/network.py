@@ -1,4 +1,4 @@
-"""What training asks of a network: the part of the Python interface that it calls, as protocols."""
+"""Protocols for the part of a network's Python interface that training uses."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ Tensors = dict[str, Tensor]
 
 
 class Relaxed(Protocol):
-    """An end of a relaxation: ``states`` each [batch, ...], ``residual`` [batch], ``steps`` [batch].
+    """The end of a relaxation: ``states`` each [batch, ...], ``residual`` [batch], ``steps`` [batch].
 
-    ``trace`` holds what was recorded, each [steps + 1, batch].
+    ``trace`` holds the recorded values, each [steps + 1, batch].
     """
 
     states: Tensors
@@ -23,9 +23,9 @@ class Relaxed(Protocol):
 
 
 class Gradients(Protocol):
-    """A rule's answer: ``params`` by name; ``cost``, ``residual``, ``steps`` [batch]; the free ``states``; ``beta``.
+    """The result of a rule: ``params`` by name; ``cost``, ``residual``, ``steps`` [batch]; free ``states``; ``beta``.
 
-    ``kept`` [batch]: the samples that took part; ``health``: what was seen of each, [batch].
+    ``kept`` [batch] marks the samples that took part; ``health`` holds measurements of each, [batch].
     """
 
     params: Tensors
@@ -42,7 +42,7 @@ class Gradients(Protocol):
 
 
 class Network(Protocol):
-    """A compiled network (a ``torch.nn.Module``), as far as training and its pictures call it."""
+    """The members of a compiled network, a ``torch.nn.Module``, that training and its pictures use."""
 
     name: str
     rules: tuple[str, ...]
@@ -55,7 +55,7 @@ class Network(Protocol):
 
     @property
     def params(self) -> Tensors:
-        """Untied names to Parameters, and the names of ties to views of them."""
+        """The Parameters by untied name, and views of them by the names of ties."""
 
     def relax(
         self,
@@ -69,42 +69,42 @@ class Network(Protocol):
         """Relax to an equilibrium."""
 
     def gradients(self, clamps: Tensors, targets: Tensors, rule: str = ..., **settings: Any) -> Gradients:
-        """The gradient of the cost averaged over the batch, by a rule."""
+        """Return the gradient of the cost averaged over the batch, by a rule."""
 
     def cost(self, states: Tensors, clamps: Tensors, targets: Tensors) -> Tensor:
-        """The cost of each sample, [batch]."""
+        """Return the cost of each sample, [batch]."""
 
     def metrics(self, states: Tensors, clamps: Tensors, targets: Tensors) -> Tensors:
-        """The metrics of each sample, each [batch]."""
+        """Return the metrics of each sample, each [batch]."""
 
     def readout(self, states: Tensors, clamps: Tensors) -> Tensors:
-        """The readouts, each [batch, ...]."""
+        """Return the readouts, each [batch, ...]."""
 
     def project_params(self) -> None:
-        """Put bounded params back into their box."""
+        """Project bounded params onto their box."""
 
     def first_bad_term(self, states: Tensors, clamps: Tensors) -> str | None:
-        """The first energy term that is not finite."""
+        """Return the first energy term that is not finite."""
 
     def train(self, mode: bool = True) -> Any:
-        """Switch to training."""
+        """Switch to training mode, or out of it."""
 
     def state_dict(self) -> dict[str, Any]:
-        """All tensors of the module."""
+        """Return all tensors of the module."""
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> Any:
-        """Put tensors back."""
+        """Load tensors."""
 
     def named_parameters(self) -> Any:
-        """The parameters by their attribute names."""
+        """Return the parameters by attribute name."""
 
 
 def learnable(net: Network) -> Tensors:
-    """The params that an optimiser moves, by the spec's names: leaves only, so that a tie is not moved twice."""
-    chosen: Tensors = {}
+    """Return the params that an optimiser moves, by the spec's names: only leaves, so that no tie is moved twice."""
+    params: Tensors = {}
     seen: set[int] = set()
     for name, tensor in net.params.items():
         if tensor.is_leaf and tensor.requires_grad and id(tensor) not in seen:
-            chosen[name] = tensor
+            params[name] = tensor
             seen.add(id(tensor))
-    return chosen
+    return params

@@ -1,4 +1,4 @@
-"""The format of held-out numbers, the same everywhere."""
+"""Format held-out numbers, the same everywhere."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 
 def format_numbers(numbers: Mapping[str, float]) -> str:
-    """``cost 0.0123, accuracy 96.10%, residual 1.0e-04``."""
+    """Return ``cost 0.0123, accuracy 96.10%, residual 1.0e-04``."""
     return ", ".join(f"{name} {format_number(name, value)}" for name, value in numbers.items())
 
 
 def format_number(name: str, value: float) -> str:
-    """A number by its name: accuracies and shares in percent, residuals as powers of ten."""
+    """Format a number by its name: accuracies and shares in percent, residuals as powers of ten."""
     if "accuracy" in name:
         return f"{value:.2%}"
     if name == "settled":
@@ -22,8 +22,8 @@ def format_number(name: str, value: float) -> str:
 
 
 def format_spread(name: str, mean: float, deviation: float | None) -> str:
-    """A mean over seeds with its deviation: ``96.10% ± 0.31%``."""
+    """Format a mean over seeds with its deviation, as in ``96.10% ± 0.31%``."""
     if deviation is None:
         return format_number(name, mean)
-    shown = format_number(name, deviation) if "accuracy" in name or "residual" in name else f"{deviation:.2g}"
-    return f"{format_number(name, mean)} ± {shown}"
+    spread = format_number(name, deviation) if "accuracy" in name or "residual" in name else f"{deviation:.2g}"
+    return f"{format_number(name, mean)} ± {spread}"

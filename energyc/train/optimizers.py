@@ -1,4 +1,4 @@
-"""Torch's optimisers over the params of a spec: one group for each param, named by it, with its own rate."""
+"""Torch's optimisers over the params of a spec, with a named group and a rate for each param."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ _CLASSES: Mapping[str, Callable[..., torch.optim.Optimizer]] = MappingProxyType(
 
 
 def make_optimizer(options: TrainOptions, params: Mapping[str, Tensor]) -> torch.optim.Optimizer:
-    """The optimiser that the options ask for; ``lr.NAME`` of a param that is not there is a UserError E0501."""
+    """Return the optimiser of the options. Raises UserError E0501 for ``lr.NAME`` of an unknown param."""
     for name in options.rates:
         if name not in params:
             help_text = did_you_mean(name, params, f"the params are {listed(params)}")
             raise UserError(f"train.lr.{name} names no learnable param", code="E0501", help=help_text)
-    _, taken = OPTIMIZERS[options.optimizer]
-    given = {name: getattr(options, name) for name in taken if getattr(options, name) is not None}
+    _, keys = OPTIMIZERS[options.optimizer]
+    settings = {name: getattr(options, name) for name in keys if getattr(options, name) is not None}
     groups = [{"params": [tensor], "lr": options.rate(name), "name": name} for name, tensor in params.items()]
-    return _CLASSES[options.optimizer](groups, lr=options.base_rate, **given)
+    return _CLASSES[options.optimizer](groups, lr=options.base_rate, **settings)
 
 
 def set_rates(optimizer: torch.optim.Optimizer, options: TrainOptions, factor: float) -> None:
-    """Give every group its peak rate times ``factor``."""
+    """Set the rate of every group to its peak rate times ``factor``."""
     for group in optimizer.param_groups:
         group["lr"] = options.rate(group["name"]) * factor
 
 
 def pack(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """The optimiser's tensors as ``PARAM.KEY`` (``W1.exp_avg``); plain numbers become tensors of one element."""
+    """Return the optimiser's tensors as ``PARAM.KEY`` (``W1.exp_avg``); plain numbers become tensors of one element."""
     packed: dict[str, Tensor] = {}
     for group in optimizer.param_groups:
         for key, value in optimizer.state.get(group["params"][0], {}).items():
@@ -55,10 +55,10 @@ def pack(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
 
 
 def unpack(optimizer: torch.optim.Optimizer, packed: Mapping[str, Tensor]) -> None:
-    """Put the tensors of ``pack`` back.
+    """Restore the tensors of ``pack``.
 
-    Written into the state directly: torch's ``load_state_dict`` casts some of it to the param's dtype, and a resumed
-    run would no longer equal an uninterrupted one bit for bit.
+    They are written into the state directly, since torch's ``load_state_dict`` casts some to the param's dtype, which
+    would make a resumed run differ from an uninterrupted one.
     """
     params = {group["name"]: group["params"][0] for group in optimizer.param_groups}
     for name, tensor in packed.items():

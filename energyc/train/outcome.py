@@ -17,8 +17,8 @@ Numbers = dict[str, float]
 class Outcome:
     """A finished run: its folder, the updates done, held-out numbers at the end and at the best checkpoint.
 
-    ``warnings`` say what went wrong without stopping it, ``health`` how it settled and learned. ``seconds`` count from
-    update ``first``, at which it began or was resumed.
+    ``warnings`` describe problems that did not stop it, and ``health`` how it settled and learned. ``seconds`` count
+    from update ``first``, at which it began or was resumed.
     """
 
     out: Path
@@ -42,42 +42,42 @@ class Interrupted(Exception):
         super().__init__(f"interrupted after step {step}; everything up to there is saved in {out}")
 
     def to_json(self) -> dict[str, Any]:
-        """For programs."""
+        """Return the fields as plain values."""
         return {"run": str(self.out), "stopped": "interrupted", "steps": self.step, "message": str(self)}
 
 
 class Diverged(Exception):
-    """A cost, state or gradient was not finite (exit status 3); ``what`` is the first that was not.
+    """A cost, state or gradient was not finite (exit status 3); ``what`` is the first such.
 
-    ``steep`` says of terms where their slope is infinite.
+    ``steep`` maps terms to descriptions of their infinite slopes.
     """
 
     def __init__(
-        self, out: Path, step: int, what: str, kept: int | None, steep: Mapping[str, str] = MappingProxyType({})
+        self, out: Path, step: int, what: str, saved_step: int | None, steep: Mapping[str, str] = MappingProxyType({})
     ) -> None:
         self.out = out
         self.step = step
         self.what = what
-        self.kept = kept
-        if kept is None:
-            saved = f"before any update: {what} is not finite"
+        self.kept = saved_step
+        if saved_step is None:
+            place = f"before any update: {what} is not finite"
             self.help = "energyc verify SPEC shows why; a smaller relax.step, smaller weights or more damping may help"
         else:
-            saved = f"at step {step}: {what} is not finite; the checkpoint of step {kept} is kept in {out}"
+            place = f"at step {step}: {what} is not finite; the checkpoint of step {saved_step} is kept in {out}"
             self.help = f"energyc verify {out} shows how that one settles; a lower lr, clip = 1 or a gate may help"
         causes = _causes(what, steep)
         if causes:
             self.help = "; ".join(causes)
-        super().__init__(f"training diverged {saved}")
+        super().__init__(f"training diverged {place}")
 
     def to_json(self) -> dict[str, Any]:
-        """For programs."""
-        reached = {"run": str(self.out), "stopped": "diverged", "steps": self.step, "checkpoint": self.kept}
-        return {**reached, "not_finite": self.what, "message": str(self)}
+        """Return the fields as plain values."""
+        progress = {"run": str(self.out), "stopped": "diverged", "steps": self.step, "checkpoint": self.kept}
+        return {**progress, "not_finite": self.what, "message": str(self)}
 
 
 def _causes(what: str, steep: Mapping[str, str]) -> list[str]:
-    """The infinite slopes behind what is not finite: that of the term, or all where it names no term."""
+    """Return the infinite slopes that may be the cause: that of the term, or all if ``what`` names no term."""
     if what in steep:
         return [steep[what]]
     return [] if what == "the cost" or what.startswith("energy term ") else list(steep.values())

@@ -20,7 +20,7 @@ class Controller:
 
     @staticmethod
     def start(penalty: Penalty) -> Controller:
-        """The first weight is the floor."""
+        """Return the controller of the first update, whose weight is the floor."""
         return Controller(penalty.floor)
 
     def after(self, residual: float, penalty: Penalty) -> Controller:
@@ -32,5 +32,5 @@ class Controller:
         return Controller(min(max(weight, penalty.floor), penalty.ceiling), average)
 
     def to_json(self) -> dict[str, float | None]:
-        """For the checkpoint."""
+        """Return the fields as plain values."""
         return asdict(self)

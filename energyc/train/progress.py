@@ -16,15 +16,15 @@ from energyc.train.metrics_log import Row
 from energyc.train.numbers import format_number
 from energyc.train.run_health import vital_signs
 
-#: Seconds without a line after which a log gets one.
+#: The longest time between lines, in seconds, while updates pass.
 SILENCE = 30.0
-#: Characters; a bar of a fixed width is not squeezed out.
+#: Characters of the bar, fixed so that it is not squeezed out.
 BAR_WIDTH = 12
 _DECAY = 0.95  # of the running mean of the cost that is shown, and only shown
 
 
 class Reporter:
-    """A reporter that shows nothing, and the base of the others; a context manager around the run."""
+    """The base of all reporters, which shows nothing; a context manager around the run."""
 
     def __enter__(self) -> Reporter:
         return self
@@ -35,32 +35,32 @@ class Reporter:
         return None
 
     def begin(self, title: str, step: int, total: int) -> None:
-        """A run of ``total`` updates begins, or resumes at ``step``."""
+        """Start the report of a run of ``total`` updates at ``step``."""
 
     def update(self, row: Row) -> None:
-        """An update was made."""
+        """Report an update."""
 
     def evaluation(self, row: Row) -> None:
-        """The network was evaluated."""
+        """Report an evaluation."""
 
     def message(self, text: str) -> None:
-        """A message to the user."""
+        """Show a message."""
 
 
 class PlainReporter(Reporter):
-    """A line for each evaluation, and one where updates pass for long without."""
+    """A reporter with a line for each evaluation, and for updates if there was none for long."""
 
     def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
         self._console, self._clock = console, clock
         self._title, self._first, self._total, self._start, self._written = "", 0, 0, 0.0, 0.0
 
     def begin(self, title: str, step: int, total: int) -> None:
-        """Remember the progress of the run."""
+        """Remember the title, the steps and the time."""
         self._title, self._first, self._total = title, step, total
         self._start = self._written = self._clock()
 
     def update(self, row: Row) -> None:
-        """Write cost and health, if nothing was written for a while."""
+        """Write cost and health if nothing was written for ``SILENCE``."""
         if self._clock() - self._written >= SILENCE:
             self._progress(row["step"], f"cost {row['cost']:.4g}, {vital_signs(row)}")
 
@@ -69,23 +69,23 @@ class PlainReporter(Reporter):
         self._progress(row["step"], held_out(row))
 
     def message(self, text: str) -> None:
-        """Write it."""
+        """Write the message."""
         self._console.print(text, highlight=False, markup=False, soft_wrap=True)
 
-    def _progress(self, step: int, shown: str) -> None:
+    def _progress(self, step: int, text: str) -> None:
         self._written = self._clock()
-        self.message(f"{self._time(step):>12}  {self._title}: step {step}/{self._total}  {shown}")
+        self.message(f"{self._time(step):>12}  {self._title}: step {step}/{self._total}  {text}")
 
     def _time(self, step: int) -> str:
-        """The time left; without one, the time passed."""
-        done, seconds = step - self._first, self._clock() - self._start
-        if done <= 0 or step >= self._total:
+        """Return the time left, or the time passed if that is unknown."""
+        completed, seconds = step - self._first, self._clock() - self._start
+        if completed <= 0 or step >= self._total:
             return f"{seconds:.0f} s"
-        return f"{seconds / done * (self._total - step):.0f} s left"
+        return f"{seconds / completed * (self._total - step):.0f} s left"
 
 
 class BarReporter(Reporter):
-    """The time left, the step and a bar, which always fit; then cost, health and held-out numbers as far as they do."""
+    """A progress bar with the time left and the step, then cost, health and held-out numbers if they fit."""
 
     def __init__(self, console: Console) -> None:
         columns = (
@@ -110,7 +110,7 @@ class BarReporter(Reporter):
         self._progress.stop()
 
     def begin(self, title: str, step: int, total: int) -> None:
-        """Start the bar at ``step``; the time left is that of the updates made since."""
+        """Start the bar at ``step``; the time left is estimated from the updates since then."""
         self._cost, self._held_out = None, ""
         self.message(title)
         self._progress.reset(self._task, total=total, completed=step, shown="")
@@ -132,7 +132,7 @@ class BarReporter(Reporter):
 
 
 def make_reporter(*, quiet: bool = False, console: Console | None = None) -> Reporter:
-    """The reporter for a console; progress goes to standard error, results to standard output."""
+    """Return the reporter for a console, by default standard error."""
     console = console or Console(stderr=True)
     if quiet:
         return Reporter()
@@ -140,7 +140,7 @@ def make_reporter(*, quiet: bool = False, console: Console | None = None) -> Rep
 
 
 def held_out(row: Mapping[str, Any]) -> str:
-    """``test cost 0.0123, accuracy 96.10%, residual 1.0e-04`` of an evaluation."""
+    """Describe an evaluation, as in ``test cost 0.0123, accuracy 96.10%, residual 1.0e-04``."""
     skipped = {"step", "kind", "epoch", "split", "cost", *ALWAYS_MEASURED}
     parts = [f"test cost {row['cost']:.4g}"]
     parts += [f"{name} {format_number(name, value)}" for name, value in row.items() if name not in skipped]

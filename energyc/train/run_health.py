@@ -1,7 +1,7 @@
-"""How a run went: the samples that settled, the size of the gradient, and what is wrong with either.
+"""The health of a run: the samples that settled, the size of the gradient, and symptoms of either.
 
-It reads the rows of ``metrics.jsonl`` alone, so that a run says the same of itself while it trains, after resuming
-and in ``energyc verify RUN``.
+It depends only on the rows of ``metrics.jsonl``, so that it is the same during training, after resuming and in
+``energyc verify RUN``.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from energyc.train.metrics_log import Row
 from energyc.train.network import Network
 from energyc.train.numbers import format_number
 
-#: Without a tolerance, the residual above which a state is called no equilibrium.
+#: The largest residual of a settled sample if there is no tolerance.
 LOOSE = 1e-2
-#: A smaller share of settled samples than this is a symptom.
+#: The share of settled samples below which there is a symptom.
 ENOUGH = 0.95
-#: A tolerance of fewer epsilons than this is within rounding of a relaxation.
+#: The number of epsilons below which a tolerance is within rounding.
 ROUNDING = 8
-#: Rules whose gradient is that of the steps taken, wherever they end.
+#: Rules whose gradient is that of the steps taken, whether or not these converge.
 OF_THE_STEPS = ("bptt",)
 
 
 @dataclass(frozen=True)
 class Relaxation:
-    """The free phase as configured: ``tolerance`` None makes exactly ``steps`` steps. ``epsilon`` is the dtype's."""
+    """The free phase as configured; ``tolerance`` is None for exactly ``steps`` steps, and ``epsilon`` the dtype's."""
 
     steps: int
     tolerance: float | None
@@ -39,24 +39,24 @@ class Relaxation:
 
     @staticmethod
     def of(net: Network, dtype: torch.dtype) -> Relaxation:
-        """That of a network in a dtype."""
-        most = net.relax_max_steps or 10 * net.relax_steps
-        return Relaxation(net.relax_steps, net.relax_tolerance, most, torch.finfo(dtype).eps)
+        """Return the relaxation of a network in a dtype."""
+        max_steps = net.relax_max_steps or 10 * net.relax_steps
+        return Relaxation(net.relax_steps, net.relax_tolerance, max_steps, torch.finfo(dtype).eps)
 
     @property
     def limit(self) -> float:
-        """The largest residual of a sample that has settled."""
+        """The largest residual of a settled sample."""
         return settled_within(self.tolerance)
 
 
 def settled_within(tolerance: float | None) -> float:
-    """The largest residual of a sample that has settled, by ``relax.tolerance``."""
+    """Return the largest residual of a settled sample for a ``relax.tolerance``."""
     return LOOSE if tolerance is None else tolerance
 
 
 @dataclass(frozen=True)
 class Symptom:
-    """What is wrong and why, and what would help; nothing where another symptom is the cause."""
+    """A problem with its cause, and its remedies, empty if another symptom is the cause."""
 
     what: str
     helps: str = ""
@@ -67,11 +67,11 @@ class Symptom:
 
 @dataclass(frozen=True)
 class RunHealth:
-    """How a run went.
+    """The health of a run.
 
-    ``settled`` is the share of samples whose residual was within ``limit``, over all updates, ``settled_test`` that of
-    the last evaluation, ``residual`` the largest there; ``gradient`` is the median norm over the updates. None where
-    the log has no such number.
+    ``settled`` is the share of samples with a residual within ``limit`` over all updates, and ``settled_test`` that of
+    the last evaluation, whose largest residual is ``residual``. ``gradient`` is the median norm over the updates. A
+    number that the log lacks is None.
     """
 
     limit: float
@@ -93,12 +93,12 @@ class RunHealth:
         return ", ".join(parts) or "no update was made"
 
     def to_json(self) -> dict[str, Any]:
-        """As plain values."""
+        """Return the fields as plain values."""
         return asdict(self) | {"symptoms": [asdict(symptom) for symptom in self.symptoms]}
 
 
 def vital_signs(row: Row) -> str:
-    """``settled 97%, gradient 3.1e-03``: the health of one update."""
+    """Describe the health of an update, as in ``settled 97%, gradient 3.1e-03``."""
     norm = row.get("gradient_norm")
     gradient = "no gradient" if norm is None else f"gradient {norm:.1e}"
     return f"settled {format_number('settled', row['settled'])}, {gradient}"
@@ -107,7 +107,7 @@ def vital_signs(row: Row) -> str:
 def run_health(
     rows: Sequence[Row], relaxation: Relaxation, rule: str, best: str = "cost", best_step: int | None = None
 ) -> RunHealth:
-    """The health of a run from its rows; its best evaluation, by the number ``best``, is that of ``best_step``."""
+    """Return the health of a run from its rows; ``best_step`` is the step of its best evaluation by ``best``."""
     updates = [row for row in rows if row.get("kind") == "train"]
     evaluation = next((row for row in reversed(rows) if row.get("kind") == "eval"), None)
     norms = [row["gradient_norm"] for row in updates if row.get("gradient_norm") is not None]
@@ -126,12 +126,12 @@ def run_health(
 
 
 def _unsettled(updates: Sequence[Row], evaluation: Row | None, relaxation: Relaxation, rule: str) -> Iterator[Symptom]:
-    """Of the last tenth of the updates, or else of the last evaluation."""
+    """Find samples that do not settle in the last tenth of the updates, or else in the last evaluation."""
     if rule in OF_THE_STEPS and relaxation.tolerance is None:
         return
-    late = updates[-max(1, len(updates) // 10) :]
-    tested = [] if evaluation is None else [evaluation]
-    for name, part in (("training", late), ("test", tested)):
+    last_updates = updates[-max(1, len(updates) // 10) :]
+    evaluations = [] if evaluation is None else [evaluation]
+    for name, part in (("training", last_updates), ("test", evaluations)):
         share = _mean(part, "settled")
         if share is not None and share < ENOUGH:
             residuals = [row.get("residual_max", row["residual"]) for row in part]
@@ -143,7 +143,7 @@ def _unsettled(updates: Sequence[Row], evaluation: Row | None, relaxation: Relax
 
 
 def _too_loose(what: str, steps: float, relaxation: Relaxation) -> Symptom:
-    """Why samples do not settle, as far as the settings tell."""
+    """Explain from the settings why samples do not settle."""
     tolerance = relaxation.tolerance
     if tolerance is None:
         why = f"relax has no tolerance, so exactly {relaxation.steps} steps are made, and the states are no equilibrium"
@@ -157,7 +157,7 @@ def _too_loose(what: str, steps: float, relaxation: Relaxation) -> Symptom:
 
 
 def _lost_in_rounding(updates: Sequence[Row], epsilon: float) -> Iterator[Symptom]:
-    """Most gradients are so small that params of order 1 cannot change the cost by more than its rounding."""
+    """Find whether most gradients are too small for params of order 1 to change the cost by more than rounding."""
     pairs = [(row["gradient_norm"], row["cost"]) for row in updates if row.get("gradient_norm") is not None]
     faint = [norm for norm, cost in pairs if cost is not None and norm <= epsilon * abs(cost)]
     if 2 * len(faint) <= len(pairs):
@@ -171,15 +171,15 @@ def _lost_in_rounding(updates: Sequence[Row], epsilon: float) -> Iterator[Sympto
 
 
 def _learned_nothing(what: str, updates: Sequence[Row]) -> Symptom:
-    """Which way the training cost went, and the remedy for that."""
+    """Describe the trend of the training cost, with a remedy."""
     tenth = max(1, len(updates) // 10)
     first, last = _mean(updates[:tenth], "cost"), _mean(updates[-tenth:], "cost")
     if first is None or last is None:
         return Symptom(what, "another train.lr")
-    went = f"{what}; the training cost went from {first:.4g} to {last:.4g}"
+    trend = f"{what}; the training cost went from {first:.4g} to {last:.4g}"
     if last < 0.9 * first:
-        return Symptom(f"{went}, so it overfits", "fewer updates, more data, or train.weight_decay")
-    return Symptom(went, f"a {'lower' if last > first else 'higher'} train.lr")
+        return Symptom(f"{trend}, so it overfits", "fewer updates, more data, or train.weight_decay")
+    return Symptom(trend, f"a {'lower' if last > first else 'higher'} train.lr")
 
 
 def _mean(rows: Sequence[Row], name: str) -> float | None:

@@ -1,4 +1,4 @@
-"""The same run for several seeds: one folder each, and what they agree on."""
+"""Train the same run for several seeds, each in a folder of its own, and summarise them."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ def train_seeds(
 ) -> Summary:
     """Train once for each seed into ``out/seed-N``; ``make(seed, folder)`` builds the session and its network.
 
-    Writes and gives the summary: ``{"seeds", "final": {name: {"mean", "deviation", "values"}}, "best": ...}``, the
-    deviation that of a sample (n - 1). With ``resume`` finished seeds are passed over quickly and an unfinished one is
-    continued. Raises what ``train`` raises.
+    Writes and returns the summary, ``{"seeds", "final": {name: {"mean", "deviation", "values"}}, "best": ...}``, with
+    sample deviations (n - 1). With ``resume`` finished seeds are skipped quickly and an unfinished one is continued.
+    Raises what ``train`` raises.
     """
     with locked(out) if resume else claimed(out):
         with writing(out, None):
-            _write(out, {"seeds": list(seeds)})
+            _write_summary(out, {"seeds": list(seeds)})
         outcomes = [_train_seed(make, seed, out, reporter) for seed in seeds]
         summary = summarise(seeds, outcomes)
         with writing(out, None):
-            _write(out, summary)
+            _write_summary(out, summary)
         return summary
 
 
 def read_summary(out: Path) -> Summary:
-    """The summary of a folder of seeds. Raises UserError E0511 where there is none."""
+    """Read the summary of a folder of seeds. Raises UserError E0511 if there is none."""
     try:
         return dict(parse(StoredSummary, RunFolder(out).summary.read_bytes()))
     except (OSError, Malformed):
@@ -54,7 +54,7 @@ def read_summary(out: Path) -> Summary:
 
 
 def summarise(seeds: Sequence[int], outcomes: Sequence[Outcome]) -> Summary:
-    """Mean and deviation of every held-out number, at the end and at each run's best checkpoint."""
+    """Return mean and deviation of every held-out number, at the end and at each run's best checkpoint."""
     return {
         "seeds": list(seeds),
         "final": _spread([outcome.final for outcome in outcomes]),
@@ -70,11 +70,11 @@ def summarise(seeds: Sequence[int], outcomes: Sequence[Outcome]) -> Summary:
 
 def _train_seed(make: MakeSession, seed: int, out: Path, reporter: Reporter | None) -> Outcome:
     path = RunFolder(out).run(seed)
-    begun = RunFolder(path).info.exists()
-    if not begun:  # killed before it could be resumed
+    has_run = RunFolder(path).info.exists()
+    if not has_run:  # killed before it could be resumed
         shutil.rmtree(path, ignore_errors=True)
     try:
-        return train(make(seed, path), resume=begun, reporter=reporter, label=f"seed {seed}")
+        return train(make(seed, path), resume=has_run, reporter=reporter, label=f"seed {seed}")
     except Interrupted as stop:  # resuming continues all seeds, not only this one
         raise Interrupted(stop.out, stop.step, resume=out) from None
 
@@ -85,13 +85,13 @@ def _spread(results: Sequence[Numbers]) -> dict[str, dict[str, Any]]:
         if results
         else []
     )
-    return {name: _mean([result[name] for result in results]) for name in names}
+    return {name: _statistics([result[name] for result in results]) for name in names}
 
 
-def _mean(values: list[float]) -> dict[str, Any]:
+def _statistics(values: list[float]) -> dict[str, Any]:
     deviation = statistics.stdev(values) if len(values) > 1 else None
     return {"mean": statistics.fmean(values), "deviation": deviation, "values": values}
 
 
-def _write(out: Path, summary: Summary) -> None:
+def _write_summary(out: Path, summary: Summary) -> None:
     replace_bytes(RunFolder(out).summary, (json.dumps(summary, indent=2) + "\n").encode())

@@ -1,4 +1,4 @@
-"""Everything that one training run needs, put together by whoever starts it."""
+"""The inputs of a training run."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from energyc.train.network import Network
 
 @dataclass(frozen=True)
 class Session:
-    """A network, its data, its options and where the run goes.
+    """A network, its data, its options and the folder of the run.
 
-    ``files`` are texts that the run folder keeps by their names (``spec.energy``, the generated module); ``info`` goes
-    into run.json beside the options (versions, presets, chosen kernels). ``sources`` are the paths that
-    bindings were read from, if any. ``steep`` says of a term (``energy term e``, ``the cost``) where its slope is
-    infinite, for a run that diverges. ``net`` is on ``device`` and computes in ``dtype`` already.
+    ``files`` maps names of files in the run folder to their texts (``spec.energy``, the generated module). ``info`` is
+    added to run.json (versions, presets, chosen kernels). ``sources`` are the paths of bindings that were read from
+    files. ``steep`` maps terms (``energy term e``, ``the cost``) to descriptions of their infinite slopes, which are
+    reported if the run diverges. ``net`` is already on ``device`` and in ``dtype``.
     """
 
     net: Network

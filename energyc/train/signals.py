@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM while training: the first one stops after this update, the second at once."""
+"""Handle Ctrl-C and SIGTERM while training: the first stops after the current update, the second at once."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _NOTICE = b"\nfinishing this step, then saving; once more quits at once\n"
 
 
 class Signals:
-    """While entered, a first SIGINT or SIGTERM sets ``raised``; a second one raises KeyboardInterrupt.
+    """A context in which a first SIGINT or SIGTERM sets ``raised`` and a second raises KeyboardInterrupt.
 
-    Outside the main thread Python delivers no signals, and nothing is installed.
+    It does nothing outside the main thread, where Python delivers no signals.
     """
 
     def __init__(self) -> None:

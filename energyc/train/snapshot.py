@@ -1,4 +1,4 @@
-"""Between a live network with its optimiser and a checkpoint."""
+"""Convert between a checkpoint and a live network with its optimiser."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from energyc.train.checkpoint import Checkpoint
 from energyc.train.network import Network, Tensors, learnable
 from energyc.train.optimizers import pack, unpack
 
-_EXTRA = "_extra_state"  # torch's own name for what get_extra_state gives
+_EXTRA = "_extra_state"  # torch's own name for the result of get_extra_state
 
 
 def take(net: Network, optimizer: torch.optim.Optimizer, step: int, state: Mapping[str, Any]) -> Checkpoint:
-    """The checkpoint after update ``step``: warm starts and averages are buffers, choices the module's extra state."""
-    state_beside = _state_beside_params(net)
-    buffers = {name: value for name, value in state_beside.items() if isinstance(value, Tensor)}
-    extra = {name: value for name, value in state_beside.items() if not isinstance(value, Tensor)}
-    full = {**state, "beta": _number(net.last_beta), "extra": extra}
-    return Checkpoint(step, learnable(net), buffers, pack(optimizer), full)
+    """Return the checkpoint after update ``step``; warm starts and averages are buffers, choices are extra state."""
+    module_state = _non_parameter_state(net)
+    buffers = {name: value for name, value in module_state.items() if isinstance(value, Tensor)}
+    extra = {name: value for name, value in module_state.items() if not isinstance(value, Tensor)}
+    complete_state = {**state, "beta": _number(net.last_beta), "extra": extra}
+    return Checkpoint(step, learnable(net), buffers, pack(optimizer), complete_state)
 
 
 def restore(net: Network, checkpoint: Checkpoint, optimizer: torch.optim.Optimizer | None = None) -> None:
-    """Put a checkpoint back into a network of the same shapes. Raises UserError E0514 where it does not fit."""
+    """Load a checkpoint into a network of the same shapes. Raises UserError E0514 if it does not fit."""
     load_params(net, checkpoint.params)
     if checkpoint.buffers or checkpoint.state.get("extra"):
         net.load_state_dict({**checkpoint.buffers, **checkpoint.state.get("extra", {})}, strict=False)
@@ -37,7 +37,7 @@ def restore(net: Network, checkpoint: Checkpoint, optimizer: torch.optim.Optimiz
 
 
 def load_params(net: Network, saved: Mapping[str, Tensor]) -> None:
-    """Copy saved params into a network by the spec's names. Raises UserError E0514 where names or shapes differ."""
+    """Copy saved params into a network by the spec's names. Raises UserError E0514 if names or shapes differ."""
     params = learnable(net)
     differing = sorted(params.keys() ^ saved.keys()) or [
         f"{name} {list(saved[name].shape)} instead of {list(params[name].shape)}"
@@ -52,8 +52,8 @@ def load_params(net: Network, saved: Mapping[str, Tensor]) -> None:
             param.copy_(saved[name])
 
 
-def _state_beside_params(net: Network) -> dict[str, Any]:
-    """All of the module's state that is no parameter."""
+def _non_parameter_state(net: Network) -> dict[str, Any]:
+    """Return the state of the module that is not in parameters."""
     parameters = {name for name, _ in net.named_parameters()}
     return {
         name: value for name, value in net.state_dict().items() if name not in parameters and not _is_empty(name, value)

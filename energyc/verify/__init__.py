@@ -1,6 +1,6 @@
-"""How faithful the learning rules are: measured against the implicit gradient on a living network.
+"""Measure the fidelity of the learning rules against the implicit gradient on a live network.
 
-It measures and gives numbers; how they are shown is a matter for ``report``.
+It returns numbers only; ``report`` presents them.
 
 Imports: ``calculus``, ``diagnostics``, ``ir``, ``pipeline``, ``resolve``, ``rules``, ``runs``, ``runtime``,
 ``syntax``, ``train``; libraries: ``numpy``, ``scipy``, ``torch``.

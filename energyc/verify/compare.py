@@ -1,4 +1,4 @@
-"""Two gradients beside each other."""
+"""Compare a gradient with the exact one."""
 
 from __future__ import annotations
 
@@ -12,37 +12,37 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Measure:
-    """How near a gradient is to the exact one: their cosine, and |found - exact| / |exact|."""
+    """How close a gradient is to the exact one: their cosine, and |gradient - exact| / |exact|."""
 
     cosine: float
     relative_error: float
 
     def to_json(self) -> dict[str, float | None]:
-        """As numbers; what is not finite is null."""
+        """Return the numbers, with None for those that are not finite."""
         return {
             k: v if math.isfinite(v) else None
             for k, v in (("cosine", self.cosine), ("relative_error", self.relative_error))
         }
 
 
-def measure(found: Tensor, exact: Tensor) -> Measure:
-    """Of one param. Beside an exact gradient of zero there is no cosine and no relative error: they are NaN."""
-    a, b = found.double().flatten(), exact.double().flatten()
-    size = float(b.norm())
-    if size == 0.0:
+def measure(gradient: Tensor, exact: Tensor) -> Measure:
+    """Compare the gradients of one param; both numbers are NaN if the exact gradient is zero."""
+    actual, expected = gradient.double().flatten(), exact.double().flatten()
+    norm = float(expected.norm())
+    if norm == 0.0:
         return Measure(math.nan, math.nan)
-    cosine = float(a @ b) / (float(a.norm()) * size or 1.0)
-    return Measure(cosine, float((a - b).norm()) / size)
+    cosine = float(actual @ expected) / (float(actual.norm()) * norm or 1.0)
+    return Measure(cosine, float((actual - expected).norm()) / norm)
 
 
-def measure_all(found: Mapping[str, Tensor], exact: Mapping[str, Tensor]) -> Measure:
-    """Of all params together."""
+def measure_all(gradients: Mapping[str, Tensor], exact: Mapping[str, Tensor]) -> Measure:
+    """Compare the gradients of all params, concatenated."""
     return measure(
-        torch.cat([found[n].double().flatten() for n in exact]),
-        torch.cat([t.double().flatten() for t in exact.values()]),
+        torch.cat([gradients[name].double().flatten() for name in exact]),
+        torch.cat([gradient.double().flatten() for gradient in exact.values()]),
     )
 
 
-def measure_each(found: Mapping[str, Tensor], exact: Mapping[str, Tensor]) -> dict[str, Measure]:
-    """Of each param."""
-    return {name: measure(found[name], exact[name]) for name in exact}
+def measure_each(gradients: Mapping[str, Tensor], exact: Mapping[str, Tensor]) -> dict[str, Measure]:
+    """Compare the gradients of each param."""
+    return {name: measure(gradients[name], exact[name]) for name in exact}

@@ -1,4 +1,4 @@
-"""What a free phase that has not ended adds to a one-sided contrast."""
+"""The error that an unconverged free phase adds to a one-sided contrast."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from energyc.runtime.inputs import free_phase, ordered_targets, prepared
 from energyc.runtime.records import FreePhase, RuleSettings
 from energyc.verify.probe import Probe
 
-#: The share of a nudge's displacement above which a drift is worth a word.
+#: The share of the nudge's displacement above which a drift is reported.
 LARGE = 0.1
 
 
 @torch.no_grad()
 def drift(net: Any, gradients: Any, probe: Probe, rule: str) -> float:
-    """How far states move without a nudge in a nudged phase, relative to how far the nudge moves them: the worst state.
+    """Return how far a state moves without a nudge, relative to how far the nudge moves it: the largest of all states.
 
-    0 for rules whose two nudged phases share it.
+    It is 0 for rules whose two nudged phases share the drift.
     """
     if RULES[rule].order != 1 or gradients.beta is None:
         return 0.0
@@ -29,11 +29,14 @@ def drift(net: Any, gradients: Any, probe: Probe, rule: str) -> float:
     free = FreePhase(states, gradients.residual, gradients.steps, gradients.health["frozen"])
     settings = RuleSettings(phase, phase._replace(steps=net.nudge_steps), None, net.points, 0.0, 0.0)
     moves, drifts = tried(net, free, fixed, ordered_targets(net, probe.targets, fixed), settings)
-    return max((d / (abs(gradients.beta) * m) for m, d in zip(moves, drifts, strict=True) if m > 0), default=0.0)
+    return max(
+        (drifted / (abs(gradients.beta) * moved) for moved, drifted in zip(moves, drifts, strict=True) if moved > 0),
+        default=0.0,
+    )
 
 
 def warning(net: Any, gradients: Any, probe: Probe, rule: str) -> str:
-    """A remark on a large drift; empty where it is small."""
+    """Return a warning about a large drift, or an empty string."""
     share = drift(net, gradients, probe, rule)
     if share <= LARGE:
         return ""

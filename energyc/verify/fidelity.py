@@ -1,7 +1,7 @@
-"""The fidelity of each rule, in two columns (rules.md, section 8).
+"""Measure the fidelity of each rule, in two columns (rules.md, section 8).
 
 *Limit*: float64, both phases converged, the rule's own small number swept; this decides whether a rule is faithful.
-*As configured*: the spec's own dtype, steps and beta, which is what training sees.
+*As configured*: the spec's own dtype, steps and beta, as in training.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from energyc.verify.limits import Laboratory, Limit
 from energyc.verify.looseness import Looseness, looseness
 from energyc.verify.probe import Probe
 from energyc.verify.rest import Rest, rest
-from energyc.verify.settling import Settling, at_the_end, settling
+from energyc.verify.settling import Settling, last_spectrum, settling
 from energyc.verify.spectrum import Spectrum, slowest
 from energyc.verify.sweep import Sweep
 from energyc.verify.symmetry import Symmetry, symmetry
 from energyc.verify.work import EVALUATIONS, OutOfWork, Progress, budget, silent
 
-#: A faithful rule's cosine in the limit.
+#: The cosine that a faithful rule exceeds in the limit.
 FAITHFUL = 0.9999
-#: Why there is nothing to measure on a param.
+#: Why a param is not measured.
 ZERO = "the exact gradient is zero beside rounding: nothing was measured"
-#: The verdict on a rule of which faithfulness is expected.
+#: The verdict on a rule that must be faithful.
 EXACT = "exact"
 
 
 @dataclass(frozen=True)
 class RuleFidelity:
-    """One rule: both columns over all params and for each, and the law that its error follows.
+    """The fidelity of one rule: both columns, overall and for each param, and the law that its error follows.
 
-    ``verdict`` is what the analysis says of it: ``exact``, ``biased`` or ``unproved``. ``fault`` says why
-    a rule that should be faithful is not, ``note`` why a column is empty.
+    ``verdict`` is that of the analysis: ``exact``, ``biased`` or ``unproved``. ``fault`` explains why a rule that
+    should be faithful is not, and ``note`` why a column is empty or doubtful.
     """
 
     rule: str
@@ -54,18 +54,18 @@ class RuleFidelity:
 
     @property
     def passed(self) -> bool:
-        """Whether it is as faithful as it should be."""
+        """Whether the rule has no fault."""
         return not self.fault
 
     def to_json(self) -> dict[str, Any]:
-        """The object of interface.md."""
+        """Return the JSON object of interface.md."""
         limit = {**self.limit.to_json(), "law": self.law} if self.limit else None
         params = {
             name: {
-                "limit": m.to_json(),
+                "limit": measure.to_json(),
                 "configured": self.configured_params[name].to_json() if name in self.configured_params else None,
             }
-            for name, m in self.limit_params.items()
+            for name, measure in self.limit_params.items()
         }
         configured = {**self.configured.to_json(), "beta": self.beta} if self.configured else None
         sweep = self.sweep.to_json() if self.sweep else None
@@ -83,10 +83,11 @@ class RuleFidelity:
 
 @dataclass(frozen=True)
 class Fidelity:
-    """The report of ``verify``; ``residual`` is the free phase's in float64, ``looseness`` is of a swept one.
+    """The fidelity of all rules.
 
-    On the params ``zero`` nothing was measured: their exact gradient is zero. ``symmetry`` is that of J at the
-    equilibria; None where a rule detaches, or J is too large.
+    ``residual`` is that of the float64 free phase, and ``looseness`` the result of sweeping it. The params in ``zero``
+    are not measured, because their exact gradient is zero. ``symmetry`` is that of J at the equilibria; it is None if
+    the network detaches or J is too large.
     """
 
     rules: Mapping[str, RuleFidelity]
@@ -105,7 +106,7 @@ class Fidelity:
         return all(rule.passed for rule in self.rules.values())
 
     def to_json(self) -> dict[str, Any]:
-        """The object of interface.md."""
+        """Return the JSON object of interface.md."""
         phase = {"residual": self.residual, "samples": self.samples, "settled": self.settled}
         return {
             "rules": {name: rule.to_json() for name, rule in self.rules.items()},
@@ -136,92 +137,97 @@ def measure_fidelity(
     Args:
         exact: the network in float64, with every rule of ``rules`` and ``implicit``.
         configured: the same network with the same weights in the dtype that it trains in.
-        probe: clamps and targets; samples that find no fixed point are left out and counted.
+        probe: clamps and targets; samples without a fixed point are excluded and counted.
         rules: the rules to measure.
-        verdicts: what the analysis says of them, ``exact`` where it is left out; of others no faithfulness is expected.
-        most_steps: the budget of the free phase.
-        sweep_residual: whether to cut the free phase off at a row of residuals too.
-        detaches: whether the network cuts derivatives by ``detach``, so that differences of the cost are no measure.
-        evaluations: of the force, in which the limit of a rule is to be measured.
-        progress: called with a word on what is measured next.
+        verdicts: the verdict of the analysis on each rule, ``exact`` by default; only exact rules must be faithful.
+        most_steps: the largest number of steps of the free phase.
+        sweep_residual: whether to stop the free phase early at several residuals too.
+        detaches: whether the network uses ``detach``, which finite differences of the cost cannot account for.
+        evaluations: the largest number of evaluations of the force for the limit of one rule.
+        progress: called with the name of each measurement before it starts.
     """
     progress("the free phase")
-    found = rest(exact, probe, most_steps)
+    endpoint = rest(exact, probe, most_steps)
     progress("the Jacobian at rest")
-    settled = (found.states, found.probe.clamps)
-    at = slowest(exact, *settled, exact.relax_step) if found.settled else at_the_end(exact, probe, found)
-    judged = settling(exact, configured, probe, found, at)
-    lab, reason = _laboratory(exact, found, at, detaches, progress)
-    phase = (at, found.worst, found.samples, found.settled, judged)
+    point = (endpoint.states, endpoint.probe.clamps)
+    spectrum = slowest(exact, *point, exact.relax_step) if endpoint.settled else last_spectrum(exact, probe, endpoint)
+    diagnosis = settling(exact, configured, probe, endpoint, spectrum)
+    lab, reason = _open_laboratory(exact, endpoint, spectrum, detaches, progress)
+    phase = (spectrum, endpoint.worst, endpoint.samples, endpoint.settled, diagnosis)
     if lab is None or reason:
-        lost = {rule: _unmeasured(rule, verdicts.get(rule, EXACT), reason) for rule in rules}
-        return Fidelity(lost, *phase, zero=lab.zero if lab else ())
-    measured = {rule: _measured(lab, configured, rule, verdicts.get(rule, EXACT), evaluations) for rule in rules}
-    loose = looseness(lab, rules) if sweep_residual else None
-    symmetric = None if detaches else symmetry(exact, found.states, found.probe, found.step)
-    return Fidelity(measured, *phase, loose, lab.zero, symmetric)
+        unmeasured = {rule: _without_measurement(rule, verdicts.get(rule, EXACT), reason) for rule in rules}
+        return Fidelity(unmeasured, *phase, zero=lab.zero if lab else ())
+    fidelities = {rule: _measure_rule(lab, configured, rule, verdicts.get(rule, EXACT), evaluations) for rule in rules}
+    residual_sweep = looseness(lab, rules) if sweep_residual else None
+    symmetry_at_rest = None if detaches else symmetry(exact, endpoint.states, endpoint.probe, endpoint.step)
+    return Fidelity(fidelities, *phase, residual_sweep, lab.zero, symmetry_at_rest)
 
 
-def _laboratory(
-    exact: Any, found: Rest, at: Spectrum | None, detaches: bool, progress: Progress
+def _open_laboratory(
+    exact: Any, endpoint: Rest, spectrum: Spectrum | None, detaches: bool, progress: Progress
 ) -> tuple[Laboratory | None, str]:
-    """Where rules are measured, None where there is no such place, and why nothing can be measured."""
-    if not found.settled:
+    """Return the laboratory, or None, and the reason why nothing can be measured, or an empty string."""
+    if not endpoint.settled:
         return None, "no fixed point was found"
     try:
-        lab = Laboratory(exact, found, at, detaches, progress)
+        lab = Laboratory(exact, endpoint, spectrum, detaches, progress)
     except RuntimeError as error:
         return None, str(error)
     return lab, "" if lab.nonzero else ZERO
 
 
-def _unmeasured(rule: str, verdict: str, reason: str) -> RuleFidelity:
-    """A rule that was not measured; where the exact gradient is zero that is no fault."""
+def _without_measurement(rule: str, verdict: str, reason: str) -> RuleFidelity:
+    """Return the result for a rule that is not measured, which is no fault if the exact gradient is zero."""
     fault = reason if verdict == EXACT and reason != ZERO else ""
     return RuleFidelity(rule, None, None, "", fault, note=reason, verdict=verdict)
 
 
-def _measured(lab: Laboratory, configured: Any, rule: str, verdict: str, evaluations: int) -> RuleFidelity:
-    """Both columns of a rule."""
+def _measure_rule(lab: Laboratory, configured: Any, rule: str, verdict: str, evaluations: int) -> RuleFidelity:
+    """Measure both columns of a rule."""
     lab.progress(rule)
     try:
         with budget(lab.net, evaluations):
             limit = lab.limit(rule)
     except OutOfWork:
-        return _unmeasured(rule, verdict, f"its limit takes more than {evaluations:,} evaluations of the force")
+        return _without_measurement(
+            rule, verdict, f"its limit takes more than {evaluations:,} evaluations of the force"
+        )
     overall = measure_all(limit.gradient, lab.reference)
     try:
-        real = configured.gradients(lab.probe.clamps, lab.probe.targets, rule, allow_biased=True)
+        gradients = configured.gradients(lab.probe.clamps, lab.probe.targets, rule, allow_biased=True)
     except RuntimeError as error:  # the implicit solve, where the free phase as configured is far from rest
-        real, note = None, str(error)
+        gradients, note = None, str(error)
     else:
-        note = _lost(real) or warning(configured, real, lab.probe, rule)
-        real = real if bool(real.kept.any()) else None
+        note = _divergence_note(gradients) or warning(configured, gradients, lab.probe, rule)
+        gradients = gradients if bool(gradients.kept.any()) else None
     return RuleFidelity(
         rule,
         overall,
-        None if real is None else measure_all(real.params, lab.reference),
+        None if gradients is None else measure_all(gradients.params, lab.reference),
         limit.law,
         _fault(overall, limit) if verdict == EXACT else "",
         lab.each(limit.gradient),
-        {} if real is None else lab.each(real.params),
+        {} if gradients is None else lab.each(gradients.params),
         limit.sweep,
-        None if real is None else real.beta,
+        None if gradients is None else gradients.beta,
         note,
         verdict,
     )
 
 
-def _lost(real: Any) -> str:
-    """In words, that samples as configured have no contrast; empty where all have."""
-    count, kept = len(real.kept), int(real.kept.sum())
-    if kept:
-        return f"as configured the nudged phases of {count - kept} of {count} samples diverged" if kept < count else ""
-    phases = "nudged phases" if bool(real.residual.isfinite().any()) else "free phase and so the nudged phases"
+def _divergence_note(gradients: Any) -> str:
+    """Return a note on the samples whose phases diverge as configured, or an empty string."""
+    count, usable = len(gradients.kept), int(gradients.kept.sum())
+    if usable:
+        return (
+            f"as configured the nudged phases of {count - usable} of {count} samples diverged" if usable < count else ""
+        )
+    phases = "nudged phases" if bool(gradients.residual.isfinite().any()) else "free phase and so the nudged phases"
     return f"as configured the {phases} of all {count} samples diverged"
 
 
 def _fault(overall: Measure, limit: Limit) -> str:
+    """Return why a limit is not faithful, or an empty string."""
     if not math.isfinite(overall.cosine):
         return limit.breach or "its gradient is not finite"
     low = "" if overall.cosine > FAITHFUL else f"cosine too low: {overall.cosine:.6f}, not over {FAITHFUL}"

@@ -1,4 +1,4 @@
-"""Each rule in its limit: float64, every phase converged, the rule's own small number swept."""
+"""Measure each rule in its limit: float64, every phase converged, the rule's own small number swept."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ from energyc.verify.sweep import Sweep
 from energyc.verify.work import Progress, silent
 
 Gradient = Mapping[str, Tensor]
-#: The rule that all others are judged by.
+#: The rule whose gradient the others are compared with.
 REFERENCE = "implicit"
-#: States times steps beyond which no longer path is stored.
+#: The largest number of states times steps of a stored path.
 LONGEST = 4e7
-#: A sweep may stop once it is this near, and starts no nearer than that.
+#: A sweep stops once its error is below NEAR, and starts at an error above FAR.
 NEAR, FAR = 1e-9, 1e-4
-#: Nudged phases run until their error is smaller by this.
+#: The factor by which nudged phases reduce their error.
 SETTLED = 1e12
-#: Steps of the nudge by which ``beta = auto`` is chosen.
+#: Nudged steps with which ``beta = auto`` is chosen.
 TRIAL = 20
-#: An error must fall to LEVEL to obey a law, and to ROUNDING where no order can be seen on its way.
+#: An error must fall to LEVEL to obey a law, and to ROUNDING if no order can be measured.
 LEVEL, ROUNDING = 1e-5, 1e-7
-#: By how much a measured order may be off.
+#: The largest difference between a measured order and its law.
 HALF = 0.5
-#: A gradient is zero where a change of the states by NUDGE of themselves changes a LOST-th of it.
+#: A gradient is zero if a relative change of the states by NUDGE changes 1 / LOST of it or more.
 NUDGE, LOST = 1e-11, 10.0
-#: Directions of differences; the multiple of their uncertainty above which slopes are evidence.
+#: The number of directions of differences, and the multiple of its uncertainty from which a slope is evidence.
 DIRECTIONS, CLEAR = 3, 100.0
 
 
 @dataclass(frozen=True)
 class Limit:
-    """The best gradient of a sweep, the law that its error follows, and in words how it breaks it, if it does."""
+    """The best gradient of a sweep, the law that its error should follow, and a description of any breach of it."""
 
     gradient: Gradient
     sweep: Sweep
@@ -52,16 +52,16 @@ class Limit:
 
 
 class Laboratory:
-    """The network in float64 at rest, its exact gradient, and rules tried on it from there.
+    """A network in float64 at rest, with its exact gradient, on which rules are tried.
 
-    ``detaches``: whether it has derivatives that are cut, which differences see. Raises RuntimeError where the implicit
-    gradient cannot be solved for.
+    ``detaches`` says whether the network cuts derivatives, which finite differences do not. Raises RuntimeError if
+    the implicit gradient cannot be solved for.
     """
 
     def __init__(
         self,
         net: Any,
-        found: Rest,
+        rest: Rest,
         spectrum: Spectrum | None,
         detaches: bool = False,
         progress: Progress = silent,
@@ -69,59 +69,63 @@ class Laboratory:
         self.net = net
         self.progress = progress
         self.detaches = detaches
-        self.probe: Probe = found.probe
-        self.states = found.states
-        self.step = None if found.factor == 1.0 else found.step[0]
-        self.spectrum = spectrum if found.factor == 1.0 else None
+        self.probe: Probe = rest.probe
+        self.states = rest.states
+        self.step = None if rest.factor == 1.0 else rest.step[0]
+        self.spectrum = spectrum if rest.factor == 1.0 else None
         self.nudge_steps = self.steps_for(SETTLED)
         self.tenth = max(100, self.steps_for(10) or 0)
         self.reference: Gradient = self.at_rest(REFERENCE).params
         self.nonzero = self._nonzero()
 
     def _nonzero(self) -> tuple[str, ...]:
-        """The params whose exact gradient is more than what rounding leaves of terms that cancel."""
+        """Return the params whose exact gradient exceeds the rounding of cancelling terms."""
         random = torch.Generator().manual_seed(0)
         size = max(float(x.abs().max()) for x in self.states.values())
         floor = 1e-12 * (size if size > 1e-12 else 1.0)
 
-        def moved(x: Tensor) -> Tensor:
-            turns = torch.randn(x.shape, generator=random, dtype=torch.float64).to(x)
-            return torch.where(x.abs() > floor, x * (1 + NUDGE * turns), 0.0)
+        def perturb(x: Tensor) -> Tensor:
+            noise = torch.randn(x.shape, generator=random, dtype=torch.float64).to(x)
+            return torch.where(x.abs() > floor, x * (1 + NUDGE * noise), 0.0)
 
-        states = {name: moved(x) for name, x in self.states.items()}
-        beside = self.gradients(REFERENCE, steps=0, states=states).params
-        return tuple(n for n, g in self.reference.items() if float(g.norm()) > LOST * float((beside[n] - g).norm()))
+        states = {name: perturb(x) for name, x in self.states.items()}
+        perturbed = self.gradients(REFERENCE, steps=0, states=states).params
+        return tuple(
+            name
+            for name, gradient in self.reference.items()
+            if float(gradient.norm()) > LOST * float((perturbed[name] - gradient).norm())
+        )
 
     def at_rest(self, rule: str, **settings: Any) -> Any:
-        """A rule's gradients from the equilibrium."""
+        """Return the gradients of a rule, started at the equilibrium."""
         return self.gradients(rule, steps=0, states=copied(self.states), **settings)
 
     def steps_for(self, factor: float) -> int | None:
-        """Steps in which a nudged phase comes nearer to its end by a factor; None where the spectrum does not tell."""
+        """Return the steps that reduce the error of a nudged phase by a factor; None if the spectrum is no guide."""
         if self.spectrum is None or not self.spectrum.step_radius < 0.99:
             return None
         return math.ceil(1.1 * self.spectrum.steps_for(factor)) + 20
 
     def gradients(self, rule: str, **settings: Any) -> Any:
-        """A rule's gradients on the probe."""
+        """Return the gradients of a rule on the probe."""
         clamps, targets = self.probe.clamps, self.probe.targets
         return self.net.gradients(clamps, targets, rule, step=self.step, allow_biased=True, **settings)
 
     def error(self, gradient: Gradient) -> float:
-        """Against the exact gradient, over all params."""
+        """Return the relative error against the exact gradient, over all params."""
         return measure_all(gradient, self.reference).relative_error
 
     @property
     def zero(self) -> tuple[str, ...]:
-        """The params whose exact gradient is zero beside rounding."""
+        """The params whose exact gradient is zero up to rounding."""
         return tuple(name for name in self.reference if name not in self.nonzero)
 
     def each(self, gradient: Gradient) -> dict[str, Measure]:
-        """Against the exact gradient, of each param of which that is not zero."""
+        """Compare the gradient of each param with the exact one, where that is not zero."""
         return measure_each(gradient, {name: self.reference[name] for name in self.nonzero})
 
     def limit(self, rule: str) -> Limit:
-        """The limit of a rule: by its nudge, by its steps, by itself, or against differences of the cost."""
+        """Measure the limit of a rule: over beta, over steps, by its own iteration, or by differences of the cost."""
         declared = RULES[rule]
         if declared.order is not None:
             return contrast(self, rule, declared.order or self.net.points)
@@ -130,18 +134,20 @@ class Laboratory:
         return differences(self) if rule == REFERENCE else converged(self, rule)
 
     def beta(self, rule: str) -> float | None:
-        """What ``beta = auto`` is in float64 at rest; None for a rule without one."""
-        found: float | None = self.at_rest(rule, nudge_steps=TRIAL, beta="auto").beta if RULES[rule].contrasts else None
-        return found
+        """Return the value of ``beta = auto`` in float64 at rest; None for a rule without beta."""
+        if not RULES[rule].contrasts:
+            return None
+        beta: float | None = self.at_rest(rule, nudge_steps=TRIAL, beta="auto").beta
+        return beta
 
 
 # ---------------------------------------------------------------- contrasts
 
 
 def contrast(lab: Laboratory, rule: str, order: int) -> Limit:
-    """Beta swept down over powers of 8 until the error vanishes or stops falling; the lowest is the limit.
+    """Divide beta by 8 until the error vanishes or stops falling; the limit is the gradient with the lowest error.
 
-    Where nudged phases diverge the gradient is of other samples than the exact one, or of none: that is no point.
+    A beta at which nudged phases diverge gives no point, since its gradient misses samples of the exact one.
     """
     points, best, limit = [], math.inf, {name: torch.full_like(t, math.nan) for name, t in lab.reference.items()}
     diverged = False
@@ -149,12 +155,12 @@ def contrast(lab: Laboratory, rule: str, order: int) -> Limit:
     for k in range(18):
         beta = first / 8**k
         lab.progress(f"{rule}, beta = {beta:.1e}")
-        found = lab.at_rest(rule, beta=beta, nudge_steps=lab.nudge_steps)
-        diverged, error = not bool(found.kept.all()), lab.error(found.params)
+        gradients = lab.at_rest(rule, beta=beta, nudge_steps=lab.nudge_steps)
+        diverged, error = not bool(gradients.kept.all()), lab.error(gradients.params)
         if math.isfinite(error) and not diverged:
             points.append((beta, error))
             if error < best:
-                best, limit = error, found.params
+                best, limit = error, gradients.params
         if error < NEAR or error > 1e3 * best or _has_stalled(points):
             break
     sweep = Sweep("beta", tuple(points))
@@ -168,7 +174,7 @@ def contrast(lab: Laboratory, rule: str, order: int) -> Limit:
 
 
 def _measured_order(sweep: Sweep, order: int) -> str:
-    """The measured order, in words."""
+    """Describe the measured order."""
     slope = sweep.slope()
     if slope is not None:
         kinked = slope <= order - HALF and not breach(sweep, order)
@@ -177,11 +183,11 @@ def _measured_order(sweep: Sweep, order: int) -> str:
 
 
 def breach(sweep: Sweep, order: int) -> str:
-    """How an error fails to fall with its order, within a half: on the whole, or at the smallest betas.
+    """Describe how an error fails to fall with its order, within a half; empty if it does fall so.
 
-    Empty where it does. A nudge that carries units over kinks has an error of a lower order, and one that is too short
-    to reach them the order of the law: what counts then is the last step above rounding, or that into rounding. Where
-    every error is rounding there is no order to see, and the least of them must be small.
+    The median order counts, or that at the smallest betas: a nudge that carries units over kinks has an error of lower
+    order, and a nudge too short to reach them has the order of the law. The order at the smallest betas is that of the
+    last step above rounding, or of the step into rounding. If every error is rounding, the least must be small.
     """
     lowest = min(error for _, error in sweep.points)
     orders = sweep.orders()
@@ -193,48 +199,48 @@ def breach(sweep: Sweep, order: int) -> str:
 
 
 def _has_stalled(points: list[tuple[float, float]]) -> bool:
-    """Whether the error no longer falls, and is large: the rule is biased."""
+    """Whether the error has stopped falling while large, as that of a biased rule does."""
     errors = [error for _, error in points[-3:]]
     return len(errors) == 3 and min(errors) > 1e-4 and max(errors) < 1.01 * min(errors)
 
 
 def _first_beta(lab: Laboratory, rule: str) -> float:
-    """Where the sweep begins: a beta with a visible error at which the nudged phases do not diverge."""
-    top = 64 * (lab.beta(rule) or 1.0)
+    """Return the first beta of a sweep: one with an error above FAR at which no nudged phase diverges."""
+    beta = 64 * (lab.beta(rule) or 1.0)
     for _ in range(4):
-        found = lab.at_rest(rule, beta=16 * top, nudge_steps=lab.nudge_steps)
-        error = lab.error(found.params)
-        if not math.isfinite(error) or not bool(found.kept.all()):
-            return top
-        top *= 16
+        gradients = lab.at_rest(rule, beta=16 * beta, nudge_steps=lab.nudge_steps)
+        error = lab.error(gradients.params)
+        if not math.isfinite(error) or not bool(gradients.kept.all()):
+            return beta
+        beta *= 16
         if error > FAR:
-            return top
-    return top
+            return beta
+    return beta
 
 
 # ---------------------------------------------------------------- without a nudge
 
 
 def converged(lab: Laboratory, rule: str) -> Limit:
-    """A rule's own iteration, converged: it has no small number."""
-    found = lab.at_rest(rule, nudge_steps=None).params
-    error = lab.error(found)
-    off = "" if error < 1e-6 else f"its error is {error:.1e}, not under 1e-6"
-    return Limit(found, Sweep("steps", ((math.inf, error),)), "exact", off)
+    """Measure a rule without a small number, its own iteration converged."""
+    gradient = lab.at_rest(rule, nudge_steps=None).params
+    error = lab.error(gradient)
+    fault = "" if error < 1e-6 else f"its error is {error:.1e}, not under 1e-6"
+    return Limit(gradient, Sweep("steps", ((math.inf, error),)), "exact", fault)
 
 
 def unrolled(lab: Laboratory, rule: str, *, last_steps: bool) -> Limit:
-    """Backpropagation through more and more steps: the last ones at the equilibrium, or all from the start."""
+    """Backpropagate through more and more steps: the last steps at the equilibrium, or all steps from the start."""
     if last_steps:
-        return _more_steps(lab, 1, lambda k: lab.gradients(rule, steps=k, states=copied(lab.states), nudge_steps=k))
-    return _more_steps(lab, 8, lambda k: lab.gradients(rule, steps=k))
+        return _sweep_steps(lab, 1, lambda k: lab.gradients(rule, steps=k, states=copied(lab.states), nudge_steps=k))
+    return _sweep_steps(lab, 8, lambda k: lab.gradients(rule, steps=k))
 
 
-def _more_steps(lab: Laboratory, first: int, gradients: Callable[[int], Any]) -> Limit:
+def _sweep_steps(lab: Laboratory, first: int, gradients_after: Callable[[int], Any]) -> Limit:
     points, limit, k = [], lab.reference, first
     size = sum(v.numel() for v in lab.states.values())
     while k <= 4096:
-        limit = gradients(k).params
+        limit = gradients_after(k).params
         error = lab.error(limit)
         points.append((float(k), error))
         if error < NEAR or k * size > LONGEST:
@@ -244,71 +250,75 @@ def _more_steps(lab: Laboratory, first: int, gradients: Callable[[int], Any]) ->
 
 
 def differences(lab: Laboratory) -> Limit:
-    """The implicit gradient against central differences of the relaxed cost along random directions.
+    """Compare the implicit gradient with central differences of the relaxed cost along random directions.
 
-    A slope within the uncertainty of a difference is no evidence. Nothing is measured where the network detaches: that
-    derivative is left out by definition, and differences would find it.
+    A slope within the uncertainty of a difference is no evidence. Nothing is measured if the network detaches, since
+    differences include the derivatives that ``detach`` omits.
     """
     if lab.detaches:
         return Limit(lab.reference, Sweep("direction", ()), "detaches: differences see through")
     points, excess = [], 0.0
     for direction in range(DIRECTIONS):
         lab.progress(f"finite differences, direction {direction + 1} of {DIRECTIONS}")
-        exact, found, doubt = _slopes_along(lab, direction)
-        size = max(abs(exact), abs(found))
-        if size > CLEAR * doubt:
-            points.append((float(direction), abs(found - exact) / size))
-            excess = max(excess, (abs(found - exact) - doubt) / size)
+        slope, difference, uncertainty = _slopes_along(lab, direction)
+        size = max(abs(slope), abs(difference))
+        if size > CLEAR * uncertainty:
+            points.append((float(direction), abs(difference - slope) / size))
+            excess = max(excess, (abs(difference - slope) - uncertainty) / size)
     if not points:
         return Limit(lab.reference, Sweep("direction", ()), "no slope above the rounding of differences")
     worst = max(error for _, error in points)
-    off = "" if excess < 1e-4 else f"finite differences of the cost give another slope (off by {worst:.0e})"
-    return Limit(lab.reference, Sweep("direction", tuple(points)), f"finite differences to {worst:.0e}", off)
+    fault = "" if excess < 1e-4 else f"finite differences of the cost give another slope (off by {worst:.0e})"
+    return Limit(lab.reference, Sweep("direction", tuple(points)), f"finite differences to {worst:.0e}", fault)
 
 
 def _slopes_along(lab: Laboratory, direction: int) -> tuple[float, float, float]:
-    """The slope of the mean cost along a random direction: by the gradient, by moving the params, and how uncertain
-    the latter is.
+    """Return the slope of the mean cost along a random direction from the gradient, from differences, and the
+    uncertainty of the latter.
 
-    Directions come from a generator that draws no weights: along the weights themselves a cost may have no slope.
+    The generator of the directions draws no weights, since a cost may have no slope along the weights themselves.
     """
     random = np.random.default_rng(direction)
-    params = {n: p for n, p in lab.net.params.items() if n in lab.reference}
-    ways = {
-        n: torch.from_numpy(random.standard_normal(tuple(p.shape))).to(p) * (p.detach().abs().mean() + 1e-3)
-        for n, p in params.items()
+    params = {name: param for name, param in lab.net.params.items() if name in lab.reference}
+    changes = {
+        name: torch.from_numpy(random.standard_normal(tuple(param.shape))).to(param)
+        * (param.detach().abs().mean() + 1e-3)
+        for name, param in params.items()
     }
-    slope = sum(float((lab.reference[n] * w).sum()) for n, w in ways.items())
+    slope = sum(float((lab.reference[name] * change).sum()) for name, change in changes.items())
     h = 1e-6
-    (above, doubt), (below, more) = _cost(lab, params, ways, h), _cost(lab, params, ways, -h)
-    return slope, (above - below) / (2 * h), (doubt + more) / (2 * h)
+    above, uncertainty_above = _cost_after(lab, params, changes, h)
+    below, uncertainty_below = _cost_after(lab, params, changes, -h)
+    return slope, (above - below) / (2 * h), (uncertainty_above + uncertainty_below) / (2 * h)
 
 
-def _cost(lab: Laboratory, params: Mapping[str, Tensor], ways: Mapping[str, Tensor], h: float) -> tuple[float, float]:
-    """The mean cost at the equilibrium of moved params, which are put back, and its uncertainty."""
-    before_move = {n: p.detach().clone() for n, p in params.items()}
+def _cost_after(
+    lab: Laboratory, params: Mapping[str, Tensor], changes: Mapping[str, Tensor], h: float
+) -> tuple[float, float]:
+    """Return the mean cost at the equilibrium of changed params, and its uncertainty; the params are restored."""
+    originals = {name: param.detach().clone() for name, param in params.items()}
     with torch.no_grad():
-        for n, p in params.items():
-            p.add_(h * ways[n])
+        for name, param in params.items():
+            param.add_(h * changes[name])
     try:
-        return _settled_cost(lab)
+        return _converged_cost(lab)
     finally:
         with torch.no_grad():
-            for n, p in params.items():
-                p.copy_(before_move[n])
+            for name, param in params.items():
+                param.copy_(originals[name])
 
 
-def _settled_cost(lab: Laboratory) -> tuple[float, float]:
-    """The mean cost at the equilibrium near the one at rest, to rounding, and by how much it may be off.
+def _converged_cost(lab: Laboratory) -> tuple[float, float]:
+    """Return the mean cost at the nearby equilibrium, converged to rounding, and its uncertainty.
 
-    That is what the last steps changed, in which an error falls to a tenth, and the rounding of the mean.
+    The uncertainty is the change over the last steps, which reduce an error to a tenth, plus the rounding of the mean.
     """
-    states, before, cost, last = copied(lab.states), math.inf, math.nan, math.nan
+    states, last_residual, cost, last_cost = copied(lab.states), math.inf, math.nan, math.nan
     for _ in range(100):
-        found = lab.net.relax(lab.probe.clamps, steps=lab.tenth, step=lab.step, states=states)
-        states, now, last = found.states, float(found.residual.max()), cost
+        phase = lab.net.relax(lab.probe.clamps, steps=lab.tenth, step=lab.step, states=states)
+        states, residual, last_cost = phase.states, float(phase.residual.max()), cost
         cost = float(lab.net.cost(states, lab.probe.clamps, lab.probe.targets).mean())
-        if math.isfinite(last) and (now < 1e-14 or now > 0.9 * before):
+        if math.isfinite(last_cost) and (residual < 1e-14 or residual > 0.9 * last_residual):
             break
-        before = now
-    return cost, abs(cost - last) + 8 * torch.finfo(torch.float64).eps * abs(cost)
+        last_residual = residual
+    return cost, abs(cost - last_cost) + 8 * torch.finfo(torch.float64).eps * abs(cost)

@@ -1,8 +1,8 @@
-"""The quality of a rule's gradient against the residual of the free phase that it starts from.
+"""Measure the quality of a rule's gradient against the residual of the free phase that it starts from.
 
-The free phase is cut off where its residual first falls under each of a row of values; the nudged phases start there
-and run to convergence. Frozen corrections are taken at a state that is no equilibrium, and fail first; this is where
-the note on equilibrium transformers has its validity threshold.
+The free phase is stopped where its residual first falls below each of several values; the nudged phases start there
+and run to convergence. Frozen corrections are taken at a state that is no equilibrium, and fail first. The validity
+threshold in the note on equilibrium transformers is found in this way.
 """
 
 from __future__ import annotations
@@ -20,16 +20,19 @@ from energyc.verify.limits import Laboratory
 from energyc.verify.rest import copied
 
 RESIDUALS = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 1e-4, 1e-6)
-#: A gradient is faithful while the cosine of every param is at least this.
+#: The least cosine of every param of a faithful gradient.
 FAITHFUL = 0.8
-#: By how much a nudged phase is to settle, and its length where the spectrum does not say what that takes.
+#: The factor by which a nudged phase reduces its error, and its steps if the spectrum does not give their number.
 SETTLED, LONG = 1e6, 200
 
 
 @dataclass(frozen=True)
 class Loose:
-    """A rule started ``steps`` steps into the free phase, at a residual; ``worst`` is of the param with the lowest
-    cosine. ``kept`` is the share of the samples whose nudged phases did not diverge."""
+    """A rule started ``steps`` steps into the free phase, at ``residual``.
+
+    ``worst`` is the measure of ``param``, which has the lowest cosine. ``kept`` is the share of the samples whose
+    nudged phases did not diverge.
+    """
 
     residual: float
     steps: int
@@ -40,11 +43,11 @@ class Loose:
 
     @property
     def faithful(self) -> bool:
-        """Whether every param's cosine is at least 0.8, and no sample was lost."""
+        """Whether every param's cosine is at least 0.8 and no sample diverged."""
         return self.worst.cosine >= FAITHFUL and self.kept == 1.0
 
     def to_json(self) -> dict[str, Any]:
-        """As plain values."""
+        """Return the fields as plain values."""
         worst = {"param": self.param, **self.worst.to_json()}
         return {
             "residual": self.residual,
@@ -57,21 +60,21 @@ class Loose:
 
 @dataclass(frozen=True)
 class Looseness:
-    """All rules over all residuals, from the loosest to the tightest."""
+    """The points of each rule, from the largest residual to the smallest."""
 
     rules: dict[str, tuple[Loose, ...]]
 
     def threshold(self, rule: str) -> float | None:
-        """The largest residual from which down the rule is faithful; None where it never is."""
-        found = None
+        """Return the largest residual at and below which the rule is faithful; None if there is none."""
+        threshold = None
         for point in reversed(self.rules[rule]):
             if not point.faithful:
                 break
-            found = point.residual
-        return found
+            threshold = point.residual
+        return threshold
 
     def to_json(self) -> dict[str, Any]:
-        """By rule: the threshold and the points."""
+        """Return the threshold and the points of each rule."""
         return {
             rule: {"threshold": self.threshold(rule), "points": [point.to_json() for point in points]}
             for rule, points in self.rules.items()
@@ -79,17 +82,17 @@ class Looseness:
 
 
 def looseness(lab: Laboratory, rules: Sequence[str], residuals: Sequence[float] = RESIDUALS) -> Looseness:
-    """Sweep the residual for rules. The implicit rule and those that unroll start from the same cut-off states."""
+    """Sweep the residual for rules. The implicit rule and those that unroll stop at the same states."""
     cuts = _cuts(lab, residuals)
     betas = {rule: lab.beta(rule) for rule in rules}
-    return Looseness({rule: tuple(_tried(lab, rule, betas[rule], *cut) for cut in cuts) for rule in rules})
+    return Looseness({rule: tuple(_start_from_cut(lab, rule, betas[rule], *cut) for cut in cuts) for rule in rules})
 
 
 Cut = tuple[float, int, dict[str, Tensor]]
 
 
 def _cuts(lab: Laboratory, residuals: Sequence[float]) -> list[Cut]:
-    """Where the residual first falls under each value: the residual, the steps, the states."""
+    """Return the residual, the steps and the states where the residual first falls to each value."""
     cuts: list[Cut] = []
     states, steps = lab.net.start(lab.probe.clamps), 0
     residual = _residual(lab, states)
@@ -106,18 +109,18 @@ def _residual(lab: Laboratory, states: dict[str, Tensor]) -> float:
     return float(lab.net.relax(lab.probe.clamps, steps=0, step=lab.step, states=states).residual.max())
 
 
-def _tried(
+def _start_from_cut(
     lab: Laboratory, rule: str, beta: float | None, residual: float, steps: int, states: dict[str, Tensor]
 ) -> Loose:
     try:
-        found = _gradients(lab, rule, beta, steps, states)
+        gradients = _gradients(lab, rule, beta, steps, states)
     except RuntimeError:  # the implicit solve has no answer there
-        lost = Measure(math.nan, math.nan)
-        return Loose(residual, steps, lost, lost, "", 0.0)
-    each = lab.each(found.params)
-    param = min(each, key=lambda name: _order(each[name].cosine))
-    kept = float(found.kept.double().mean())
-    return Loose(residual, steps, measure_all(found.params, lab.reference), each[param], param, kept)
+        undefined = Measure(math.nan, math.nan)
+        return Loose(residual, steps, undefined, undefined, "", 0.0)
+    each = lab.each(gradients.params)
+    param = min(each, key=lambda name: _nan_is_lowest(each[name].cosine))
+    kept = float(gradients.kept.double().mean())
+    return Loose(residual, steps, measure_all(gradients.params, lab.reference), each[param], param, kept)
 
 
 def _gradients(lab: Laboratory, rule: str, beta: float | None, steps: int, states: dict[str, Tensor]) -> Any:
@@ -127,6 +130,6 @@ def _gradients(lab: Laboratory, rule: str, beta: float | None, steps: int, state
     return lab.gradients(rule, steps=0, states=copied(states), nudge_steps=nudge_steps, beta=beta)
 
 
-def _order(cosine: float) -> float:
-    """What is not a number is worst."""
+def _nan_is_lowest(cosine: float) -> float:
+    """Return a sort key that places NaN lowest."""
     return cosine if math.isfinite(cosine) else -math.inf

@@ -1,4 +1,4 @@
-"""What float32 does to a rule: the same rule, weights, inputs and beta in both precisions (rules.md section 6)."""
+"""Compare a rule in float32 and float64, with the same weights, inputs and beta (rules.md section 6)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from energyc.runtime.inputs import ordered_targets, prepared
 from energyc.verify.compare import measure_each
 from energyc.verify.probe import Probe
 
-#: An error of a param above this fails.
+#: The largest acceptable error of a param.
 LIMIT = 0.05
 
 
@@ -27,9 +27,9 @@ class PrecisionRow:
 
 @dataclass(frozen=True)
 class PrecisionTable:
-    """The table of a network: the residual, the nudge of each state in ulps, beta, and each param's error.
+    """The effect of rounding on a network: its residual, beta, the nudge of each state in ulps, and each param's error.
 
-    ``dtype`` is the one compared with float64; float64 itself has no rows.
+    ``dtype`` is compared with float64; float64 itself has no rows.
     """
 
     rule: str
@@ -46,11 +46,11 @@ class PrecisionTable:
 
     @property
     def faint(self) -> tuple[str, ...]:
-        """The states whose nudge is under an ulp of them, a step; where the cost has no slope there is no nudge."""
+        """The states with a nudge of less than an ulp a step; where the cost has no slope there is no nudge."""
         return tuple(name for name, ulps in self.nudge_ulps.items() if 0 < ulps < 1)
 
     def text(self) -> str:
-        """The table for people."""
+        """Return the table as text."""
         lines = [f"rule {self.rule}, beta {self.beta}, residual {self.residual:.1e}"]
         lines += [f"  nudge on {name}: {ulps:.3g} ulps a step" for name, ulps in self.nudge_ulps.items()]
         lines += [f"  {row.param:12s} error {row.error:.1e}   share {row.share:.1e}" for row in self.rows]
@@ -62,37 +62,44 @@ def precision_table(
 ) -> PrecisionTable:
     """Compare a rule on ``single`` (float32) with ``double`` (float64), which holds the same weights.
 
-    There are no rows of the params ``without`` a gradient.
-    The float64 run uses the beta that the float32 run chose, so that what differs is rounding alone.
+    The params in ``without``, which have no gradient, get no rows. The float64 run uses the beta that the float32 run
+    chose, so that only rounding differs.
     """
-    low = single.gradients(probe.clamps, probe.targets, rule, allow_biased=True)
-    settings = {} if low.beta is None else {"beta": low.beta}
-    high = double.gradients(probe.clamps, probe.targets, rule, allow_biased=True, **settings)
-    total = torch.cat([g.flatten() for g in high.params.values()]).norm()
-    errors = measure_each(low.params, high.params)
+    single_gradients = single.gradients(probe.clamps, probe.targets, rule, allow_biased=True)
+    settings = {} if single_gradients.beta is None else {"beta": single_gradients.beta}
+    double_gradients = double.gradients(probe.clamps, probe.targets, rule, allow_biased=True, **settings)
+    total = torch.cat([gradient.flatten() for gradient in double_gradients.params.values()]).norm()
+    errors = measure_each(single_gradients.params, double_gradients.params)
     rows = tuple(
-        PrecisionRow(n, errors[n].relative_error, float(g.norm() / total))
-        for n, g in high.params.items()
-        if float(g.norm()) > 0 and n not in without
+        PrecisionRow(name, errors[name].relative_error, float(gradient.norm() / total))
+        for name, gradient in double_gradients.params.items()
+        if float(gradient.norm()) > 0 and name not in without
     )
     dtype = str(single.dtype).removeprefix("torch.")
     rows = () if single.dtype is double.dtype else rows
-    return PrecisionTable(rule, low.beta, float(low.residual.max()), _ulps(single, low, probe), rows, dtype)
+    return PrecisionTable(
+        rule,
+        single_gradients.beta,
+        float(single_gradients.residual.max()),
+        _ulps(single, single_gradients, probe),
+        rows,
+        dtype,
+    )
 
 
 def _ulps(net: Any, gradients: Any, probe: Probe) -> dict[str, float]:
-    """step * beta * |dC/dz| in ulps of z, for the states that the cost reads: root mean squares."""
+    """Return step * beta * |dC/dz| in ulps of z for each state z that the cost reads, as root mean squares."""
     if gradients.beta is None:
         return {}
     states = [gradients.states[name] for name in net.state_names]
     with torch.no_grad():
         fixed = prepared(net, probe.clamps)
         slopes = net._cost_force(states, fixed, ordered_targets(net, probe.targets, fixed))
-    found = {}
-    for name, z, slope, step in zip(net.state_names, states, slopes, net.relax_step, strict=True):
+    ulps = {}
+    for name, state, slope, step in zip(net.state_names, states, slopes, net.relax_step, strict=True):
         if slope is not None:
-            size = float(z.square().mean()) ** 0.5 or 1.0
-            found[name] = (
+            size = float(state.square().mean()) ** 0.5 or 1.0
+            ulps[name] = (
                 step * gradients.beta * float(slope.square().mean()) ** 0.5 / (torch.finfo(net.dtype).eps * size)
             )
-    return found
+    return ulps

@@ -1,4 +1,4 @@
-"""What a network is probed with: a batch of clamps and targets."""
+"""The inputs of a measurement: a batch of clamps and targets."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Probe:
-    """A batch: clamps and targets by name, each with a leading batch axis."""
+    """A batch of clamps and targets by name, each with a leading batch axis."""
 
     clamps: dict[str, Tensor]
     targets: dict[str, Tensor]
 
 
 def random_probe(net: Any, *, batch: int = 4, seed: int = 0) -> Probe:
-    """Clamps and targets drawn for a network: reals uniform in [0, 1], integers uniform over their dim."""
+    """Draw clamps and targets for a network: reals uniformly from [0, 1], integers uniformly from their dim."""
     random = torch.Generator().manual_seed(seed)
 
-    def drawn(shapes: dict[str, Any]) -> dict[str, Tensor]:
-        found = {}
+    def draw(shapes: dict[str, Any]) -> dict[str, Tensor]:
+        tensors = {}
         for name, (shape, classes) in shapes.items():
             if classes is None:
-                found[name] = torch.rand((batch, *shape), generator=random, dtype=torch.float64)
+                tensors[name] = torch.rand((batch, *shape), generator=random, dtype=torch.float64)
             else:
-                found[name] = torch.randint(classes, (batch, *shape), generator=random)
-        return found
+                tensors[name] = torch.randint(classes, (batch, *shape), generator=random)
+        return tensors
 
-    return Probe(drawn(net.clamp_shapes), drawn(net.target_shapes))
+    return Probe(draw(net.clamp_shapes), draw(net.target_shapes))

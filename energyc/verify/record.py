@@ -1,4 +1,4 @@
-"""What the log of a run says of its free phases: where they ended above the tolerance, or above the gate."""
+"""Find where the log of a run has free phases that ended above the tolerance, or above the gate."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Above:
-    """Of ``rows`` of a log those whose largest residual lay above a limit.
+    """The rows of a log, ``count`` of ``rows``, whose largest residual is above a limit.
 
-    They are ``count``, in ``ranges`` of steps, each the first and the last of rows that follow each other. ``worst`` is
-    the largest residual of them, infinite where one was not finite.
+    Each of ``ranges`` holds the first and the last step of consecutive such rows. ``worst`` is the largest residual,
+    infinite if any is not finite.
     """
 
     rows: int
@@ -25,13 +25,13 @@ class Above:
     worst: float
 
     def to_json(self) -> dict[str, Any]:
-        """As plain values."""
+        """Return the fields as plain values."""
         return {"rows": self.rows, "above": self.count, "steps": list(map(list, self.ranges)), "worst": self.worst}
 
 
 @dataclass(frozen=True)
 class Crossing:
-    """What lay above a limit, ``tolerance`` or ``gate``: of the evaluations, and of the updates."""
+    """The evaluations and the updates above a limit, ``tolerance`` or ``gate``."""
 
     name: str
     limit: float
@@ -39,17 +39,17 @@ class Crossing:
     updates: Above
 
     def to_json(self) -> dict[str, Any]:
-        """As plain values."""
+        """Return the fields as plain values."""
         both = {"evaluations": self.evaluations.to_json(), "updates": self.updates.to_json()}
         return {"name": self.name, "limit": self.limit, **both}
 
 
 @dataclass(frozen=True)
 class Record:
-    """A log, seen from the checkpoint of ``step``.
+    """The crossings of a log, and the residual at the checkpoint of ``step``.
 
-    ``residual`` is the largest with the weights of that step, of its evaluation or of the update that began there; None
-    where the log has neither. ``last`` is the newest step in the log.
+    ``residual`` is the largest of the evaluation at that step, or of the update that starts there; None if the log has
+    neither. ``last`` is the newest step in the log.
     """
 
     step: int
@@ -59,17 +59,17 @@ class Record:
 
     @property
     def loose(self) -> bool:
-        """Whether the free phase ended above a limit with the weights of ``step``."""
-        return self.residual is not None and any(not self.residual <= found.limit for found in self.crossings)
+        """Whether the free phase ends above a limit with the weights of ``step``."""
+        return self.residual is not None and any(not self.residual <= crossing.limit for crossing in self.crossings)
 
     def to_json(self) -> dict[str, Any]:
-        """As plain values."""
-        crossings = [found.to_json() for found in self.crossings]
-        return {"last": self.last, "residual": self.residual, "unsettled": self.loose, "limits": crossings}
+        """Return the fields as plain values."""
+        limits = [crossing.to_json() for crossing in self.crossings]
+        return {"last": self.last, "residual": self.residual, "unsettled": self.loose, "limits": limits}
 
 
 def record(rows: Sequence[Row], step: int, limits: Mapping[str, float | None]) -> Record:
-    """Read the rows of a ``metrics.jsonl`` against limits by name, from the checkpoint of ``step``."""
+    """Compare the rows of a ``metrics.jsonl`` with named limits, for the checkpoint of ``step``."""
     evaluations = [row for row in rows if row.get("kind") == "eval"]
     updates = [row for row in rows if row.get("kind") == "train"]
     crossings = tuple(
@@ -82,25 +82,27 @@ def record(rows: Sequence[Row], step: int, limits: Mapping[str, float | None]) -
 
 
 def _residual_at(evaluations: Sequence[Row], updates: Sequence[Row], step: int) -> float | None:
-    """An update is of the weights that it begins with, and its row is of the step that it makes."""
-    same = [row for row in evaluations if row["step"] == step] + [row for row in updates if row["step"] == step + 1]
-    return _residual(same[0]) if same else None
+    """Return the residual with the weights of a step, with which the update of the next row starts."""
+    candidates = [row for row in evaluations if row["step"] == step] + [
+        row for row in updates if row["step"] == step + 1
+    ]
+    return _residual(candidates[0]) if candidates else None
 
 
 def _above(rows: Sequence[Row], limit: float) -> Above:
-    found = [(int(row["step"]), _residual(row)) for row in rows]
-    over = [residual for _, residual in found if not residual <= limit]
-    return Above(len(found), len(over), tuple(_ranges(found, limit)), max(over, default=0.0))
+    residuals = [(int(row["step"]), _residual(row)) for row in rows]
+    excesses = [residual for _, residual in residuals if not residual <= limit]
+    return Above(len(residuals), len(excesses), tuple(_ranges(residuals, limit)), max(excesses, default=0.0))
 
 
-def _ranges(found: Sequence[tuple[int, float]], limit: float) -> Iterator[tuple[int, int]]:
-    for over, group in groupby(found, lambda pair: not pair[1] <= limit):
+def _ranges(residuals: Sequence[tuple[int, float]], limit: float) -> Iterator[tuple[int, int]]:
+    for exceeds, group in groupby(residuals, lambda pair: not pair[1] <= limit):
         steps = [step for step, _ in group]
-        if over:
+        if exceeds:
             yield steps[0], steps[-1]
 
 
 def _residual(row: Row) -> float:
-    """That of the worst sample; what is not finite is null in a log."""
+    """Return the residual of the worst sample; a log writes null for one that is not finite."""
     value = row.get("residual_max", row.get("residual"))
     return math.inf if value is None else float(value)

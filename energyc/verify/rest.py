@@ -1,4 +1,4 @@
-"""The equilibrium that every measurement starts from: found in float64, with a smaller step where the network's own
+"""Find the equilibrium that every measurement starts from, in float64, with a smaller step if the network's own
 step does not settle."""
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from energyc.verify.probe import Probe
 
 #: A residual at the network's own step below which a free phase counts as converged.
 CONVERGED = 1e-9
-#: What each own step is multiplied by until some samples settle.
+#: Multiples of the network's own steps, tried until some samples settle.
 FACTORS = (1.0, 0.25, 0.05)
 
 
 @dataclass(frozen=True)
 class Rest:
-    """Where the free phase ended.
+    """The end of the free phase.
 
-    ``states`` and ``probe`` are of the samples that settled, ``residual`` [samples] and ``last`` of all of them;
-    ``step`` is ``factor`` times the network's own.
+    ``states`` and ``probe`` hold the samples that settled, ``residual`` [samples] and ``last`` all samples; ``step`` is
+    ``factor`` times the network's own.
     """
 
     states: dict[str, Tensor]
@@ -35,12 +35,12 @@ class Rest:
 
     @property
     def settled(self) -> int:
-        """How many samples settled."""
+        """The number of samples that settled."""
         return int((self.residual <= CONVERGED).sum())
 
     @property
     def samples(self) -> int:
-        """How many there were."""
+        """The number of all samples."""
         return len(self.residual)
 
     @property
@@ -50,44 +50,46 @@ class Rest:
 
 
 def rest(net: Any, probe: Probe, most_steps: int) -> Rest:
-    """Relax in float64 until the residual is far below what counts as converged, or the budget is spent.
+    """Relax in float64 until the residual is far below ``CONVERGED``, or for ``most_steps`` steps.
 
-    The network's own steps come first; smaller ones are tried only where no sample settles, since a fixed point does
-    not depend on the step.
+    Smaller steps than the network's own are tried only if no sample settles, since a fixed point does not depend on
+    the step.
     """
-    tried = []
+    endpoints = []
     for factor in FACTORS if len(set(net.relax_step)) == 1 else FACTORS[:1]:
-        found = _relaxed(net, probe, factor, most_steps)
-        if found.settled:
-            return found
-        tried.append(found)
-    return tried[0]
+        endpoint = _relaxed(net, probe, factor, most_steps)
+        if endpoint.settled:
+            return endpoint
+        endpoints.append(endpoint)
+    return endpoints[0]
 
 
 def _relaxed(net: Any, probe: Probe, factor: float, most_steps: int) -> Rest:
-    size = None if factor == 1.0 else net.relax_step[0] * factor
-    found = net.relax(probe.clamps, step=size)
-    taken = int(found.steps.max())
-    while taken < most_steps and not float(found.residual.max()) <= CONVERGED / 1e4:
-        before = float(found.residual.max())
-        found = net.relax(probe.clamps, steps=max(100, taken), step=size, states=found.states)
-        taken += max(100, taken)
-        now = float(found.residual.max())
-        if not now < 1e6 or (now > 0.9 * before and (before < CONVERGED / 10 or taken > most_steps / 4)):
+    step_size = None if factor == 1.0 else net.relax_step[0] * factor
+    phase = net.relax(probe.clamps, step=step_size)
+    steps = int(phase.steps.max())
+    while steps < most_steps and not float(phase.residual.max()) <= CONVERGED / 1e4:
+        last_residual = float(phase.residual.max())
+        phase = net.relax(probe.clamps, steps=max(100, steps), step=step_size, states=phase.states)
+        steps += max(100, steps)
+        residual = float(phase.residual.max())
+        if not residual < 1e6 or (
+            residual > 0.9 * last_residual and (last_residual < CONVERGED / 10 or steps > most_steps / 4)
+        ):
             break
-    rows = (found.residual <= CONVERGED).nonzero()[:, 0]
-    kept = Probe(rows_of(probe.clamps, rows), rows_of(probe.targets, rows))
+    settled = (phase.residual <= CONVERGED).nonzero()[:, 0]
+    settled_probe = Probe(rows_of(probe.clamps, settled), rows_of(probe.targets, settled))
     step = tuple(h * factor for h in net.relax_step)
-    return Rest(rows_of(found.states, rows), kept, found.residual, taken, step, factor, found.states)
+    return Rest(rows_of(phase.states, settled), settled_probe, phase.residual, steps, step, factor, phase.states)
 
 
 def rows_of(tensors: Mapping[str, Tensor], rows: Tensor) -> dict[str, Tensor]:
-    """Some samples of each tensor."""
+    """Return some rows of each tensor."""
     return {name: value[rows] for name, value in tensors.items()}
 
 
 def copied(states: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """States that may be changed in place."""
+    """Return copies of states, which may be changed in place."""
     return {name: value.clone() for name, value in states.items()}
 
 

@@ -1,4 +1,4 @@
-"""The samples of a run that its checkpoint is measured on."""
+"""Choose the samples on which the checkpoint of a run is measured."""
 
 from __future__ import annotations
 
@@ -17,38 +17,40 @@ from energyc.train.order import evenly_spread
 from energyc.verify.probe import Probe
 from energyc.verify.record import Record
 
-#: A run is measured at its own sizes, on fewer samples.
+#: The number of samples of a run, fewer than for a spec since the run has its full sizes.
 RUN_SAMPLES = 2
-#: The worst are chosen among so many that do not settle.
+#: The number of unsettled samples among which the worst are chosen.
 CANDIDATES = 16
 
 
 def samples_of(saved: SavedRun, network: Network, configured: Any, log: Record) -> tuple[Probe | None, str]:
-    """Test samples of a run, those that do not settle where its log has such, and a description of them.
+    """Return test samples of a run and their description; unsettled samples if the free phase in its log is loose.
 
-    None, and why, where the data of the run cannot be opened.
+    Without the data of the run, return None and the reason.
     """
     try:
         datasets = open_data(network, saved.data_paths(), saved.options.seed)
         feed = Feed(feeds_of(network, datasets), "test", "cpu", torch.float64)
     except UserError:
         return None, "drawn inputs: the data of the run cannot be opened"
-    limit = min((found.limit for found in log.crossings), default=math.inf)
-    unsettled = _unsettled(saved, feed, configured, limit) if log.loose else []
+    limit = min((crossing.limit for crossing in log.crossings), default=math.inf)
+    unsettled = _worst_unsettled(saved, feed, configured, limit) if log.loose else []
     chosen = np.array(unsettled) if unsettled else evenly_spread(len(feed), RUN_SAMPLES)
     batch = feed.batch(chosen)
-    words = f"{len(chosen)} test sample{'s' * (len(chosen) > 1)}"
-    return Probe(batch.clamps, batch.targets), f"{words} that did not settle" if unsettled else words
+    description = f"{len(chosen)} test sample{'s' * (len(chosen) > 1)}"
+    return Probe(batch.clamps, batch.targets), f"{description} that did not settle" if unsettled else description
 
 
-def _unsettled(saved: SavedRun, feed: Feed, configured: Any, limit: float) -> list[int]:
-    """The samples of an evaluation whose free phase ends furthest above a limit, of the first few that do."""
-    found: list[tuple[float, int]] = []
+def _worst_unsettled(saved: SavedRun, feed: Feed, configured: Any, limit: float) -> list[int]:
+    """Return the samples with the largest residuals among the first few of an evaluation that end above a limit."""
+    candidates: list[tuple[float, int]] = []
     indices = evenly_spread(len(feed), saved.options.eval_samples)
-    for first in range(0, len(indices), saved.options.batch):
-        rows = indices[first : first + saved.options.batch]
-        residual = configured.relax(feed.batch(rows).clamps).residual.nan_to_num(math.inf, math.inf)
-        found += [(value, int(k)) for k, value in zip(rows, residual.tolist(), strict=True) if value > limit]
-        if len(found) >= CANDIDATES:
+    for start in range(0, len(indices), saved.options.batch):
+        chosen = indices[start : start + saved.options.batch]
+        residual = configured.relax(feed.batch(chosen).clamps).residual.nan_to_num(math.inf, math.inf)
+        candidates += [
+            (value, int(index)) for index, value in zip(chosen, residual.tolist(), strict=True) if value > limit
+        ]
+        if len(candidates) >= CANDIDATES:
             break
-    return [k for _, k in sorted(found, key=lambda pair: -pair[0])[:RUN_SAMPLES]]
+    return [index for _, index in sorted(candidates, key=lambda pair: -pair[0])[:RUN_SAMPLES]]

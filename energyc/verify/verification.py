@@ -1,4 +1,4 @@
-"""``energyc verify``: the rules of a spec, or of the checkpoint of a run, measured."""
+"""``energyc verify``: measure the rules of a spec, or of a checkpoint of a run."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from energyc.verify.record import Record, record
 from energyc.verify.samples import samples_of
 from energyc.verify.work import Progress, silent
 
-#: The preset that gives sizes small enough to solve exactly.
+#: The preset whose sizes are small enough for exact solutions.
 PRESET = "verify"
-#: Drawn for a spec.
+#: The number of samples drawn for a spec.
 SAMPLES = 4
 
 
 @dataclass(frozen=True)
 class MeasuredCheckpoint:
-    """A checkpoint of a run, beside the newest and the best one (None: not known).
+    """A measured checkpoint of a run, with the steps of the newest and the best one (None if unknown).
 
-    ``samples`` says on what it is measured, ``log`` how the run settled, ``health`` how it did and learned.
+    ``samples`` describes the samples, ``log`` the free phases of the run, and ``health`` how it settled and learned.
     """
 
     step: int
@@ -48,14 +48,14 @@ class MeasuredCheckpoint:
     health: RunHealth
 
     def to_json(self) -> dict[str, Any]:
-        """As plain values."""
+        """Return the fields as plain values."""
         place = {"step": self.step, "newest": self.newest, "best": self.best}
         return {**place, "samples": self.samples, "log": self.log.to_json(), "health": self.health.to_json()}
 
 
 @dataclass(frozen=True)
 class Verification:
-    """What was measured, of which network, at which sizes, and what rounding does to the rule it trains by."""
+    """The result of ``verify``: the network and its sizes, the fidelity, and the effect of rounding on training."""
 
     network: str
     sizes: dict[str, int]
@@ -66,13 +66,13 @@ class Verification:
     checkpoint: MeasuredCheckpoint | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """The object of ``verify --format json``."""
+        """Return the JSON object of ``verify --format json``."""
         head = {"network": self.network, "sizes": self.sizes, "preset": self.preset, "gain": self.gain}
         head["checkpoint"] = self.checkpoint.to_json() if self.checkpoint else None
         return {**head, **self.fidelity.to_json(), **self._rounding()}
 
     def _rounding(self) -> dict[str, Any]:
-        """The errors of params and of which rule, the nudge in ulps a step, the states on which that is under one."""
+        """Return the rule, the error of each param, the nudge in ulps a step, and the states where it is under one."""
         if self.precision is None:
             return {"float32": {}, "float32_rule": None, "nudge_ulps": {}, "faint": []}
         errors = {row.param: row.error for row in self.precision.rows}
@@ -93,16 +93,16 @@ def verify(
 ) -> Verification:
     """Measure rules on a network at initialisation, its weights times ``gain``, or with a run's trained weights.
 
-    Of a run the newest checkpoint is measured, or the ``best``; ``notify`` is called for a damaged one. A spec has the
-    sizes of its preset ``verify`` unless another preset is chosen. By default ``rules`` are all that a spec admits, and
-    the one that trained a run. Inputs are drawn; those of a run are test samples where its data can be opened, and
-    among these such as do not settle where its log has some. ``sweep_residual`` also starts nudged phases from free
-    phases that were cut off early. ``progress`` is called with a word on what is measured next.
+    The newest checkpoint of a run is measured, or the ``best``; ``notify`` is called for each damaged one. A spec has
+    the sizes of its preset ``verify`` unless another preset is chosen. ``rules`` are by default all that a spec admits,
+    or the rule that trained a run. Inputs are random for a spec and test samples for a run whose data can be opened,
+    preferably samples that do not settle if its log has any. ``sweep_residual`` also starts nudged phases from free
+    phases that were stopped early. ``progress`` is called with the name of each measurement before it starts.
     Raises SpecError, UserError.
     """
     saved = load_run(spec_or_run) if is_run(spec_or_run) else None
     source = read_spec(spec_or_run) if saved is None else saved.source
-    choices = _at_small_sizes(source, choices) if saved is None else choices
+    choices = _with_verify_preset(source, choices) if saved is None else choices
     network = resolve(source, choices)
     trained_by = network.train.trained_by if saved is None else saved.rule
     compiled = emit(network, rules or (ALL if saved is None else [trained_by, "implicit"]), choices)
@@ -110,17 +110,17 @@ def verify(
     weights = None if saved is None else saved.load_into(exact, checkpoint, notify)
     configured = _configured_copy(compiled, exact, gain)
     with stage("verify", source.name), arithmetic("the verification"):
-        probe, measured = None, None
+        probe, measured_checkpoint = None, None
         if saved is not None and weights is not None:
-            probe, measured = _on_run(saved, weights, configured, network)
-        fidelity, precision = _measured(compiled, exact, configured, probe, trained_by, sweep_residual, progress)
-    return Verification(network.name, network.extents, choices.preset, gain, fidelity, precision, measured)
+            probe, measured_checkpoint = _probe_run(saved, weights, configured, network)
+        fidelity, precision = _measure(compiled, exact, configured, probe, trained_by, sweep_residual, progress)
+    return Verification(network.name, network.extents, choices.preset, gain, fidelity, precision, measured_checkpoint)
 
 
-def _on_run(
+def _probe_run(
     saved: SavedRun, weights: Checkpoint, configured: Any, network: Network
 ) -> tuple[Probe | None, MeasuredCheckpoint]:
-    """Samples to measure the checkpoint of a run on (None where its data cannot be opened), and what is known of it."""
+    """Return samples of a run (None if its data cannot be opened) and a description of its checkpoint."""
     limits = {"tolerance": configured.relax_tolerance, "gate": saved.options.gate}
     rows = saved.rows()
     log = record(rows, weights.step, limits)
@@ -132,13 +132,13 @@ def _on_run(
     return probe, MeasuredCheckpoint(weights.step, newest, best, samples, log, health)
 
 
-def _at_small_sizes(source: Source, choices: Choices) -> Choices:
+def _with_verify_preset(source: Source, choices: Choices) -> Choices:
     presets = {s.name.text for s in parse(source).statements if isinstance(s, ast.Preset)}
     return replace(choices, preset=PRESET) if choices.preset is None and PRESET in presets else choices
 
 
 def _configured_copy(compiled: Compiled, exact: Any, gain: float) -> Any:
-    """The network in the dtype that it trains in, with the weights of the exact one, which are first multiplied."""
+    """Multiply the weights of the exact network by ``gain`` and return its copy in the dtype that it trains in."""
     with torch.no_grad():
         for param in exact.parameters():
             param.mul_(gain)
@@ -147,7 +147,7 @@ def _configured_copy(compiled: Compiled, exact: Any, gain: float) -> Any:
     return configured
 
 
-def _measured(
+def _measure(
     compiled: Compiled,
     exact: Any,
     configured: Any,
@@ -170,16 +170,16 @@ def _measured(
         detaches=_detaches(network),
         progress=progress,
     )
-    nothing = len(fidelity.zero) == len(exact.params)
-    return fidelity, None if nothing else _precision(exact, configured, probe, trained_by, fidelity.zero)
+    no_gradient = len(fidelity.zero) == len(exact.params)
+    return fidelity, None if no_gradient else _precision(exact, configured, probe, trained_by, fidelity.zero)
 
 
 def _precision(
     exact: Any, configured: Any, probe: Probe, trained_by: str, zero: tuple[str, ...]
 ) -> PrecisionTable | None:
-    """What rounding does to the rule trained by, or where that is not measured to the first one with a nudge.
+    """Measure rounding in the rule that trains, or in the first rule with a nudge if that is not measured.
 
-    None where no rule has one, and where there is no gradient to compare.
+    None if no rule has a nudge, or if there is no gradient to compare.
     """
     nudging = (rule for rule in exact.rules if RULES[rule].contrasts)
     rule = trained_by if trained_by in exact.rules else next(nudging, None)
@@ -192,7 +192,7 @@ def _precision(
 
 
 def _detaches(network: Network) -> bool:
-    """Whether a term or the cost cuts derivatives by a state or param with ``detach``."""
+    """Whether a term or the cost uses ``detach`` on something that depends on a state or param."""
     roots = [term.node for term in network.terms.values()] + ([network.cost.node] if network.cost else [])
     cut = {node.argument for node in walk(roots) if isinstance(node, Stop) and node.mode == "detach"}
     moving = {state.node for state in network.states.values()} | {param.node for param in network.params.values()}

@@ -1,4 +1,4 @@
-"""A budget of work: how often a measurement may evaluate the force of a network, or its adjoint."""
+"""Limit how often a measurement may evaluate the force of a network, or its adjoint."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-#: Evaluations in which the limit of a rule is to be measured: about half a minute of a small network's on one core.
+#: The most evaluations for the limit of a rule: about half a minute for a small network on one core.
 EVALUATIONS = 250_000
-#: What is counted; ``_extended`` gives the equations on complex states, whose evaluations count too.
+#: The counted methods, also of ``_extended``, the equations on complex states.
 COUNTED = ("_force", "_force_adjoint")
 
-#: Called with a word on what is measured next.
+#: A function called with the name of each measurement before it starts.
 Progress = Callable[[str], None]
 
 
 def silent(text: str) -> None:
-    """The progress that nobody watches."""
+    """Report no progress."""
 
 
 class OutOfWork(Exception):
@@ -25,14 +25,14 @@ class OutOfWork(Exception):
 
 @contextmanager
 def budget(net: Any, evaluations: int) -> Iterator[None]:
-    """Within it the network raises OutOfWork after so many evaluations."""
-    left = evaluations
+    """Let the network raise OutOfWork after this many evaluations."""
+    remaining = evaluations
 
     def counted(evaluate: Callable[..., Any]) -> Callable[..., Any]:
         def call(*arguments: Any, **options: Any) -> Any:
-            nonlocal left
-            left -= 1
-            if left < 0:
+            nonlocal remaining
+            remaining -= 1
+            if remaining < 0:
                 raise OutOfWork
             return evaluate(*arguments, **options)
 
