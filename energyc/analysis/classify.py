@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -69,7 +69,7 @@ def classify(network: Network) -> Classification:
     forces: dict[str, Mapping[Input, Node]] = {}
     for name, term in network.terms.items():
         forces[name] = force_of(network, term, base)
-        terms[name] = _decide_term(term, base.with_force(forces[name]), surfaces, clock)
+        terms[name] = _decide_term(network, term, base.with_force(forces[name]), surfaces, clock)
     unproved = tuple(name for name, verdict in terms.items() if verdict.kind != "conservative")
     detached = tuple(name for name, term in network.terms.items() if _stops_a_state(term.node, base, "detach"))
     together = judge_together(Sums(base, surfaces, forces, terms, clock.share), unproved)
@@ -121,21 +121,30 @@ def ranges_of(network: Network) -> dict[Input, Bounds]:
 
 
 def force_of(network: Network, term: Term, base: ForceField) -> dict[Input, Node]:
-    """The force of a term on each state; for an energy, minus its gradient with frozen parts held constant."""
-    if term.kind == "force":
+    """The force of a term on each state that it moves; of an energy, minus its gradient with frozen parts constant."""
+    if term.kind != "energy":
         return {network.states[str(term.state)].node: term.node}
-    slopes = gradient(base.graph, term.node, base.states, frozen=False, strict=False)
+    moved = [state.node for state in network.descending.values()] if term.name in network.acting else []
+    return _descent(base, term, moved)
+
+
+def _descent(base: ForceField, term: Term, by: Sequence[Input]) -> dict[Input, Node]:
+    slopes = gradient(base.graph, term.node, by, frozen=False, strict=False)
     return {state: base.graph.scale(-1, slope) for state, slope in slopes.items() if isinstance(state, Input)}
 
 
 def _stops_a_state(root: Node, base: ForceField, mode: str | None = None) -> bool:
     """Whether a node contains a frozen or detached subexpression that depends on a state."""
-    moving = depends([n.argument for n in walk([root]) if isinstance(n, Stop)], set(base.states))
-    return any(isinstance(n, Stop) and n.argument in moving and mode in (None, n.mode) for n in walk([root]))
+    stops = [n for n in walk([root]) if isinstance(n, Stop) and n.mode != "barrier"]
+    moving = depends([stop.argument for stop in stops], set(base.states))
+    return any(stop.argument in moving and mode in (None, stop.mode) for stop in stops)
 
 
-def _decide_term(term: Term, part: ForceField, surfaces: Surfaces, clock: _Clock) -> Verdict:
-    energy = term.node if term.kind == "energy" and not _stops_a_state(term.node, part) else None
+def _decide_term(network: Network, term: Term, part: ForceField, surfaces: Surfaces, clock: _Clock) -> Verdict:
+    if term.kind == "energy" and term.name not in network.acting:
+        part = part.with_force(_descent(part, term, part.states))
+    whole = term.kind == "energy" and (term.name not in network.acting or network.acts_fully(term))
+    energy = term.node if whole and not _stops_a_state(term.node, part) else None
     if energy is not None and is_gradient_by_construction(energy, part):
         return Verdict("conservative", "gradient", potential=energy)
     if energy is not None:

@@ -39,7 +39,7 @@ class SteepEdge:
 
 def steep_edges(network: Network) -> list[SteepEdge]:
     """The steep edges of the terms and the cost, found by moving one state at a time to an edge of its set."""
-    kinds = {"energy": "energy term", "force": "force"}
+    kinds = {"energy": "energy term", "force": "force", "flow": "the flow of"}
     roots = {f"{kinds[term.kind]} {name}": term.node for name, term in network.terms.items()}
     if network.cost is not None:
         roots["the cost"] = network.cost.node

@@ -23,7 +23,7 @@ def depends(roots: Iterable[Node], on: Collection[Node], *, frozen: bool = True)
     """
     active: set[Node] = set()
     for node in walk(roots):
-        blocked = isinstance(node, Stop) and (node.mode == "detach" or not frozen)
+        blocked = isinstance(node, Stop) and (node.mode == "detach" or (node.mode == "frozen" and not frozen))
         hidden = {n for n in walk(node.function.bodies) if n in on} if isinstance(node, Map) else set()
         active |= hidden
         if node in on or (not blocked and (hidden or any(child in active for child in node.children))):

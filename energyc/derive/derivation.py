@@ -61,6 +61,11 @@ class Derivation:
         return {name: state.node for name, state in self.network.states.items()}
 
     @cached_property
+    def descending(self) -> dict[str, Input]:
+        """The inputs for the states without a flow, which move down the energies."""
+        return {name: state.node for name, state in self.network.descending.items()}
+
+    @cached_property
     def params(self) -> dict[str, Input]:
         """The inputs for the untied params, by name."""
         return {name: param.node for name, param in self.network.params.items()}
@@ -72,8 +77,8 @@ class Derivation:
 
     @cached_property
     def energy(self) -> Node:
-        """E, the sum of the energy terms: a number for each sample."""
-        return self.graph.add([(ONE, term.node) for term in self.network.energies.values()], ())
+        """The sum of the energies that move states by themselves: a number for each sample."""
+        return self.graph.add([(ONE, term.node) for term in self.network.acting.values()], ())
 
     @cached_property
     def term_forces(self) -> dict[str, dict[str, Node]]:
@@ -82,10 +87,12 @@ class Derivation:
 
     def _term_force(self, name: str) -> dict[str, Node]:
         term = self.network.terms[name]
-        if term.kind == "force":
+        if term.kind != "energy":
             assert term.state is not None
             return {term.state: term.node}
-        return self._by(self.states, {term.node: self.graph.constant(-1)}, frozen=False)
+        if name not in self.network.acting:
+            return {}
+        return self._by(self.descending, {term.node: self.graph.constant(-1)}, frozen=False)
 
     def _by(self, wanted: Mapping[str, Input], seeds: Mapping[Node, Node], *, frozen: bool = True) -> dict[str, Node]:
         """The adjoints of the ``wanted`` inputs, by name, without those that do not occur."""
@@ -103,7 +110,7 @@ class Derivation:
     @cached_property
     def force(self) -> dict[str, Node]:
         """F: the force on each state, from the sum of all energies and from the terms written as forces."""
-        slopes = self._by(self.states, {self.energy: self.graph.constant(-1)}, frozen=False)
+        slopes = self._by(self.descending, {self.energy: self.graph.constant(-1)}, frozen=False)
         total = {}
         for name, node in self.states.items():
             parts = [(ONE, slopes[name])] if name in slopes else []
@@ -208,18 +215,22 @@ class Derivation:
 
     @cached_property
     def stopped(self) -> tuple[str, ...]:
-        """The energies in which a state is frozen or detached, where d(dE/dtheta)/dz is not -dF/dtheta."""
-        return tuple(name for name, term in self.network.energies.items() if self._stops(term.node))
+        """The acting energies for which d(dE/dtheta)/dz is not -dF/dtheta.
+
+        A state is frozen or detached in them, or has a flow and so does not move down them.
+        """
+        network = self.network
+        return tuple(n for n, t in network.acting.items() if self._stops(t.node) or not network.acts_fully(t))
 
     def _stops(self, root: Node) -> bool:
-        stops = [node.argument for node in walk([root]) if isinstance(node, Stop)]
+        stops = [node.argument for node in walk([root]) if isinstance(node, Stop) and node.mode != "barrier"]
         moving = depends(stops, set(self.states.values()))
         return any(argument in moving for argument in stops)
 
     @cached_property
     def energy_gradient(self) -> dict[str, Node]:
         """dE/dtheta of one sample, for the energies that are not ``stopped``, whose gradients a contrast may use."""
-        read = [(ONE, term.node) for name, term in self.network.energies.items() if name not in self.stopped]
+        read = [(ONE, term.node) for name, term in self.network.acting.items() if name not in self.stopped]
         return self._by(self.params, {self.graph.add(read, ()): self.graph.constant(1)})
 
     @cached_property

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 #: Inputs that have a value for each sample; ``direction`` and ``seed`` are the vectors of forward and reverse mode.
-BATCHED_KINDS = frozenset({"state", "clamp", "target", "direction", "seed", "value"})
+BATCHED_KINDS = frozenset({"state", "clamp", "target", "direction", "seed", "value", "slope"})
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,9 @@ class Node:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Input(Node):
-    """A named tensor from outside. ``kind``: state, clamp, target, param, direction, seed, value, flag, argument.
+    """A named tensor from outside. ``kind``: state, clamp, target, param, direction, seed, value, flag, argument,
+    slope, which
+    stands for a ``grad(...)`` of a flow and is called by its arguments, ``att + mem, g``.
 
     ``over`` is the dim an integer input takes its values in, ``relation`` for a set of index tuples, None for a real.
     """

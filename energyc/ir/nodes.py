@@ -201,7 +201,11 @@ class Position(Node):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Stop(Node):
-    """``frozen`` (constant in forces, trained through) or ``detach`` (constant in every derivative)."""
+    """``frozen`` (constant in forces, trained through), ``detach`` (constant in every derivative) or ``barrier``.
+
+    A ``barrier`` stops no derivative. It keeps a let that a flow differentiates by a node of its own, which no einsum
+    around it absorbs.
+    """
 
     facts = Facts()
 

@@ -73,7 +73,7 @@ def _check(node: Node, *, body: bool) -> None:
             _require(not node.value.is_condition, node, "its value is a truth value")
             _index(node, node.value)
         case Stop():
-            _require(node.mode in ("frozen", "detach"), node, f"the mode {node.mode}")
+            _require(node.mode in ("frozen", "detach", "barrier"), node, f"the mode {node.mode}")
             _require(node.dims == node.argument.dims, node, "its dims are not its argument's")
         case _:
             raise NoRule("verifier", node)

@@ -68,6 +68,8 @@ class Builder:
     def expanded(self, node: Node, slots: Slots, scope: Scope) -> Formula:
         """An element of a node by what it is computed from."""
         match node:
+            case Input(kind="slope"):
+                return _slope(node, slots)
             case Input():
                 return Reference(VECTORS.get(node.kind, "") + node.name, slots)
             case Einsum():
@@ -265,3 +267,10 @@ def _assembled(
         return multiplied(coefficient, factors)
     outer, body = split(multiplied(coefficient, factors))
     return multiplied(outer, (Choice(before, body),))
+
+
+def _slope(node: Input, slots: Slots) -> Formula:
+    """``grad(att + mem, g[n,d])``."""
+    energies, by = node.name.split(", ")
+    total = Total(tuple(Reference(energy) for energy in energies.split(" + ")))
+    return Call("grad", (total, Reference(by, slots)))

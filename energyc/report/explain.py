@@ -97,10 +97,17 @@ def _terms(network: Network, notation: Notation) -> Iterator[Block]:
         yield Equation(Reference("E"), Total(tuple(Reference(name) for name in network.energies)))
     for term in network.energies.values():
         yield Equation(Reference(term.name), notation.formula(term.node))
-    if network.forces:
+    forces = [term for term in network.forces.values() if term.kind == "force"]
+    if forces:
         yield Heading("Forces that are written as such")
-    for term in network.forces.values():
+    for term in forces:
         yield Equation(Reference(term.name), notation.formula(term.node, term.indices), f"on {term.state}")
+    if network.flows:
+        yield Heading("Flows")
+        yield Paragraph("A state with a flow moves by it alone. A gradient holds all else fixed.")
+    for term in network.flows.values():
+        moves = _element(f"flow {term.name}", term.indices)
+        yield Equation(moves, notation.formula(term.family, term.indices))
 
 
 def _forces(network: Network, derivation: Derivation, notation: Notation) -> Iterator[Block]:

@@ -18,7 +18,7 @@ from energyc.notation import name as index
 from energyc.pipeline import Choices
 from energyc.plan import Passes
 from energyc.report.check import written_set
-from energyc.resolve.network import Network
+from energyc.resolve.network import Network, Term
 from energyc.syntax import ast, unparse
 
 Label = tuple[str, tuple[str, ...]]
@@ -113,9 +113,7 @@ def _defined(network: Network, notation: Notation) -> Iterator[str]:
     for quantity in network.lets.values():
         yield f"let {_equation(notation, quantity.name, quantity.node, quantity.indices)}"
     for term in network.terms.values():
-        on = f" on {term.state}" if term.state else ""
-        indices = term.indices if term.kind == "force" else ()
-        yield f"{term.kind} {term.name}{on} = {notation.text(term.node, indices)}"
+        yield _term(notation, term)
     costs = [network.cost] if network.cost else []
     quantities_by_keyword = (
         ("readout", network.readouts.values()),
@@ -125,6 +123,13 @@ def _defined(network: Network, notation: Notation) -> Iterator[str]:
     for keyword, quantities in quantities_by_keyword:
         for quantity in quantities:
             yield f"{keyword} {_equation(notation, quantity.name, quantity.node, quantity.indices)}"
+
+
+def _term(notation: Notation, term: Term) -> str:
+    if term.kind == "flow":
+        return f"flow {_equation(notation, term.name, term.family, term.indices)}"
+    on = f" on {term.state}" if term.state else ""
+    return f"{term.kind} {term.name}{on} = {notation.text(term.node, term.indices if term.state else ())}"
 
 
 def _typed(name: str, node: Node) -> str:

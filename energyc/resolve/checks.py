@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from energyc.calculus import depends
+from energyc.diagnostics import Label
 from energyc.ir import Input, walk
 from energyc.resolve.bindings import Bindings
 from energyc.resolve.context import Context
@@ -41,7 +42,7 @@ def _report_param(context: Context, entry: Entry) -> None:
 
 def used_names(context: Context, equations: Equations) -> set[str]:
     """The names that terms, starts and answers read, directly or through lets, functions and ties."""
-    starts = [name for name in equations.frames if name.startswith("start ")]
+    starts = [name for name in equations.frames if name.startswith(("start ", "flow "))]
     pending = [*starts, *(entry.name for entry in context.names.of_kind(*_ROOTS))]
     used: set[str] = set()
     while pending:
@@ -73,7 +74,8 @@ def check_terms(context: Context, network: Network) -> None:
     for term in network.energies.values():
         dependent = depends([term.node], set(states.values()), frozen=False)
         moved_by_term = {name for name, node in states.items() if node in dependent}
-        moved |= moved_by_term
+        if term.name in network.acting:
+            moved |= moved_by_term & network.descending.keys()
         if not moved_by_term:
             context.reporter.error(
                 "E0443",
@@ -81,12 +83,21 @@ def check_terms(context: Context, network: Network) -> None:
                 term.tree.left.span,
                 help=f"a term of the cost belongs in `cost`; the states are {listed(states)}",
             )
+        elif term.name in network.acting and not moved_by_term & network.descending.keys():
+            flow = network.flows[min(moved_by_term, key=list(states).index)]
+            context.reporter.error(
+                "E0443",
+                f"energy `{term.name}` moves nothing: no flow names it, and a state with a flow moves by that alone",
+                term.tree.left.span,
+                labels=[Label(flow.tree.left.span, f"`{flow.name}` moves by this")],
+                help=f"add it to the {flow.word} of `{flow.name}`: `grad(... + {term.name}, ...)`",
+            )
     for name in states:
         if name not in moved:
             context.reporter.error(
                 "E0442",
                 f"nothing moves state `{name}`",
                 context.names.entries[name].span,
-                "in no energy, and no force acts on it",
-                help=f"write an energy of `{name}` or a force on it; an input that does not move is a clamp",
+                "no energy moves it, no force acts on it, and it has no flow",
+                help=f"write an energy of `{name}`, a force on it or its flow; an input that does not move is a clamp",
             )

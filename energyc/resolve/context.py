@@ -61,19 +61,27 @@ class Definitions(Protocol):
         """A function of one number as a node over its argument."""
         ...
 
+    def energy(self, name: str) -> Node | None:
+        """An energy term, its family added up."""
+        ...
+
 
 Reader = Callable[["Scope", ast.Expr], Term]
 
 
 @dataclass
 class Context:
-    """One file while it is resolved; ``reader`` reads an expression as a real number."""
+    """One file while it is resolved; ``reader`` reads an expression as a real number.
+
+    ``differentiated`` are the names that a ``grad(...)`` of a flow is taken by.
+    """
 
     names: Names
     reporter: Reporter
     graph: Graph
     sizes: Sizes
     reader: Reader
+    differentiated: frozenset[str] = frozenset()
     definitions: Definitions = field(init=False)
     _inlined_calls: int = 0
 

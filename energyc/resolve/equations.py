@@ -70,11 +70,20 @@ class Equations:
             node = self._node(scope, tree, indices)
             if node is None:
                 return None
+            if name in self.context.differentiated:
+                node = self.context.graph.stop(node, "barrier")
             self.quantities[name] = Quantity(name, node, tuple(index.name for index in indices), tree)
         return self.quantities[name]
 
+    def energy(self, name: str) -> Node | None:
+        """An energy term, its family added up; None where it is wrong."""
+        tree = self.context.names.entries[name].tree
+        assert isinstance(tree, ast.Equation)
+        quantity = self.quantity(tree, name)
+        return None if quantity is None else self.context.graph.sum(quantity.node, range(len(quantity.node.dims)))
+
     def of_state(self, tree: ast.Equation, state: Tensor, name: str) -> tuple[Node, tuple[str, ...]] | None:
-        """The right side of a ``start`` or ``force``, whose indices run over the dims of its state."""
+        """The right side of a ``start``, ``force``, ``flow`` or ``next``, whose indices run over the dims of its state."""
         scope, indices = self._open(tree, name)
         if len(indices) != len(state.dims):
             self._report_index_count(tree, state)
@@ -86,7 +95,7 @@ class Equations:
 
     def _open(self, tree: ast.Equation, name: str) -> tuple[Scope, list[Index]]:
         """The scope of a right side, and the indices of the left side."""
-        frame = self.frames[name] = Frame(name, tree.span)
+        frame = self.frames[name] = Frame(name, tree.span, {} if tree.word in ("flow", "next") else None)
         scope = Scope(self.context, frame)
         indices: dict[str, Index] = {}
         for binder in tree.left.indices or ():

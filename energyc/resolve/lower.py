@@ -19,7 +19,7 @@ from energyc.resolve.terms import (
     Product,
     Reduce,
     Scalar,
-    Slope,
+    BodySlope,
     Stopped,
     Sum,
     Term,
@@ -71,7 +71,7 @@ class Lowering:
                 return Value(self.graph.power(base.node, term.exponent), base.axes)
             case Apply():
                 return self._apply(term)
-            case Slope():
+            case BodySlope():
                 return self._slope(term)
             case Stopped():
                 body = self.value(term.body)
@@ -142,7 +142,7 @@ class Lowering:
             return Value(derivative(self.graph, term.function, argument.node), argument.axes)
         return Value(self.graph.map(term.function, argument.node), argument.axes)
 
-    def _slope(self, term: Slope) -> Value:
+    def _slope(self, term: BodySlope) -> Value:
         argument = self.value(term.argument)
         (slope,) = tangent(self.graph, [term.body], {self.argument: self.graph.constant(1)})
         return Value(lift(self.graph, slope, argument.node), argument.axes)

@@ -17,13 +17,8 @@ _NOUNS = MappingProxyType(
 )
 #: The kinds whose names stand for tensors.
 TENSORS = frozenset({"clamp", "target", "param", "tie", "state", "let", "readout", "postponed"})
-#: Statements of the full language that this version does not support.
-_UNSUPPORTED_EQUATIONS = MappingProxyType(
-    {
-        "flow": "`flow` is not yet supported: a state moves by minus the gradient of its energies plus forces",
-        "next": "`next` is not yet supported; a state moves by its energies and forces",
-    }
-)
+#: The equations of a state, which declare no name.
+_OF_STATES = ("start", "flow", "next")
 _UNSUPPORTED_BLOCK = "`{}` is not yet supported; write the states of one network"
 
 
@@ -156,7 +151,7 @@ def _declared(statement: ast.Statement) -> Iterator[tuple[ast.Name, str, ast.Tre
             yield name, "fn", statement
         case ast.Equation(word="force", term=ast.Name() as term):
             yield term, "force", statement
-        case ast.Equation(word=word, left=left) if word not in ("start", *_UNSUPPORTED_EQUATIONS):
+        case ast.Equation(word=word, left=left) if word not in _OF_STATES:
             yield left.name, word, statement
         case ast.Noise(name=name):
             yield name, "postponed", statement
@@ -175,8 +170,6 @@ def _declared_in(body: tuple[ast.Statement, ...]) -> Iterator[tuple[ast.Name, st
 
 def _report_unsupported(statement: ast.Statement, reporter: Reporter) -> None:
     match statement:
-        case ast.Equation(word=word, span=span) if word in _UNSUPPORTED_EQUATIONS:
-            reporter.unsupported(_UNSUPPORTED_EQUATIONS[word], Span(span.start, span.start + len(word)))
         case ast.Noise(name=name):
             reporter.unsupported("`noise` is not yet supported", name.span)
         case ast.Layer(name=name):

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Literal
 
 from energyc.diagnostics import Diagnostic, Source, Span
-from energyc.ir import Graph, Input, Node
+from energyc.ir import Graph, Input, Node, walk
 from energyc.settings import Nudge, Relax, TrainOptions
 from energyc.settings.values import Value
 from energyc.syntax import ast
@@ -121,19 +121,40 @@ class State:
 
 
 @dataclass(frozen=True)
-class Term:
-    """An energy (a node without dims, already summed over its family) or a force on one state (a node of its dims).
+class Slope:
+    """``grad(E1 + E2, q[...])`` in a flow: the gradient of energies by a let or state ``by``, all else held.
 
-    ``family`` is the node before that sum, with the names of its indices.
+    ``stand_in`` stands for it in the flow as written; ``at`` is the node it is taken by, ``node`` its value.
+    """
+
+    stand_in: Input
+    energies: tuple[str, ...]
+    by: str
+    at: Node
+    node: Node
+
+
+@dataclass(frozen=True)
+class Term:
+    """An energy (a node without dims, already summed over its family), or a force or the flow of one state.
+
+    The node of a force or flow has the dims of its state. ``family`` is the node before the sum, with the names of its
+    indices. A flow is called like its state; its ``family`` holds the stand-ins of its ``slopes``.
     """
 
     name: str
-    kind: Literal["energy", "force"]
+    kind: Literal["energy", "force", "flow"]
     node: Node
     state: str | None
     family: Node
     indices: tuple[str, ...]
     tree: ast.Equation
+    slopes: tuple[Slope, ...] = ()
+
+    @property
+    def word(self) -> str:
+        """Its statement; a flow may be written as the ``next`` value."""
+        return self.tree.word
 
 
 @dataclass(frozen=True)
@@ -198,5 +219,26 @@ class Network:
 
     @property
     def forces(self) -> dict[str, Term]:
-        """The terms written as forces."""
-        return {name: term for name, term in self.terms.items() if term.kind == "force"}
+        """The terms written as forces or flows."""
+        return {name: term for name, term in self.terms.items() if term.kind != "energy"}
+
+    @property
+    def flows(self) -> dict[str, Term]:
+        """The flows, by the state that each moves."""
+        return {name: term for name, term in self.terms.items() if term.kind == "flow"}
+
+    @property
+    def acting(self) -> dict[str, Term]:
+        """The energies that move states by themselves: those that no flow names."""
+        named = {energy for flow in self.flows.values() for slope in flow.slopes for energy in slope.energies}
+        return {name: term for name, term in self.energies.items() if name not in named}
+
+    def acts_fully(self, term: Term) -> bool:
+        """Whether an energy moves every state that it depends on, so that its force is minus its whole gradient."""
+        flows = {state.node for name, state in self.states.items() if name in self.flows}
+        return term.name in self.acting and not any(node in flows for node in walk([term.node]))
+
+    @property
+    def descending(self) -> dict[str, State]:
+        """The states that move down the ``acting`` energies: those without a flow."""
+        return {name: state for name, state in self.states.items() if name not in self.flows}

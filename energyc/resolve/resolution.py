@@ -18,6 +18,7 @@ from energyc.resolve.names import collect
 from energyc.resolve.network import ConstraintSet, DataInput, Network, Param, Quantity, Tie
 from energyc.resolve.params import Params
 from energyc.resolve.read import read_real
+from energyc.resolve.read.slopes import differentiated
 from energyc.resolve.repeats import check_repeats
 from energyc.resolve.reporter import Reporter
 from energyc.resolve.settings import check_presets, check_settings, layer_settings, layer_symbols
@@ -92,7 +93,7 @@ class _Resolution:
         self.sizes = Sizes(self.names, reporter, symbols, self.bindings.size)
         self.bindings.sizes = self.sizes
         self.graph = Graph()
-        self.context = Context(self.names, reporter, self.graph, self.sizes, read_real)
+        self.context = Context(self.names, reporter, self.graph, self.sizes, read_real, differentiated(spec))
         self.equations = Equations(self.context, Lowering(self.graph))
         self.context.definitions = self.equations
 
@@ -140,6 +141,8 @@ class _Resolution:
         settings = layer_settings(self.spec, self.names, self.bindings, self.reporter, self.preset, self.overrides)
         names = {kind: [entry.name for entry in self.names.of_kind(kind)] for kind in ("state", "param", "metric")}
         relax, nudge, train = check_settings(settings, names, self.rules, self.reporter)
+        unit = {term.name: 1.0 for term in terms.values() if term.word == "next"}
+        relax = replace(relax, step_of={**unit, **relax.step_of})
         return Network(
             name=self.spec.name.text,
             description=self.spec.description,

@@ -6,13 +6,28 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import cast
 
+from energyc.calculus import substitute
 from energyc.diagnostics import Label
-from energyc.ir import Input, Node, walk
+from energyc.ir import Add, Einsum, Graph, Input, Node, Operand, walk
 from energyc.resolve.context import Context, Tensor
 from energyc.resolve.equations import Equations, first_read
 from energyc.resolve.network import ConstraintSet, Quantity, State, Term
 from energyc.resolve.reporter import Reporter
 from energyc.syntax import ast
+
+
+def flow_frame(state: str) -> str:
+    """The name of the frame of a state's flow; no declared name holds a blank."""
+    return f"flow {state}"
+
+
+def opened(graph: Graph, written: Node, values: Mapping[Node, Node]) -> Node:
+    """A flow with the values of its gradients; where it is a multiple of a sum of them, term by term."""
+    node = substitute(graph, written, values)
+    match node:
+        case Einsum(operands=(Operand(node=Add(terms=terms), axes=axes),), coefficient=factor) if axes == node.out:
+            return graph.add([(factor * coefficient, term) for coefficient, term in terms], node.dims)
+    return node
 
 
 @dataclass
@@ -40,20 +55,42 @@ class Statements:
     # ------------------------------------------------------------ energies and forces
 
     def terms(self) -> dict[str, Term]:
-        """The energies and forces."""
+        """The energies, forces and flows."""
+        readers = {"energy": self._energy, "force": self._force, "flow": self._flow, "next": self._flow}
+        self._check_one_mover()
         terms: dict[str, Term] = {}
-        for tree in self._equations("energy", "force"):
-            term = self._energy(tree) if tree.word == "energy" else self._force(tree)
+        for tree in self._equations(*readers):
+            term = readers[tree.word](tree)
             if term is not None:
                 terms[term.name] = term
         return terms
+
+    def _check_one_mover(self) -> None:
+        """Report each second flow of a state, and each force on a state that has one."""
+        flows: dict[str, ast.Equation] = {}
+        for tree in self._equations("flow", "next"):
+            name = tree.left.name.text
+            if flows.setdefault(name, tree) is not tree:
+                first = flows[name]
+                help = "`next z = G` is `flow z = G - z` with a step of 1: keep one of them"
+                self._report_mover(tree, first, f"state `{name}` has a `{first.word}` already", help)
+        for tree in self._equations("force"):
+            name = tree.left.name.text
+            if name in flows:
+                message = f"a force acts on `{name}`, and its `{flows[name].word}` alone says how it moves"
+                self._report_mover(tree, flows[name], message, f"add the force to the `{flows[name].word}`")
+
+    def _report_mover(self, tree: ast.Equation, flow: ast.Equation, message: str, help: str) -> None:
+        labels = [Label(flow.left.span, "it moves by this")]
+        self.reporter.error("E0437", message, tree.left.span, labels=labels, help=help)
 
     def _energy(self, tree: ast.Equation) -> Term | None:
         name = tree.left.name.text
         quantity = self.equations.quantity(tree, name) if self._declares(tree, name) else None
         if quantity is None or not self._reads_no(name, quantity.node, "target", "an energy", "E0432"):
             return None
-        total = self.context.graph.sum(quantity.node, range(len(quantity.node.dims)))
+        total = self.equations.energy(name)
+        assert total is not None
         return Term(name, "energy", total, None, quantity.node, quantity.indices, tree)
 
     def _force(self, tree: ast.Equation) -> Term | None:
@@ -66,6 +103,22 @@ class Statements:
             return None
         node, indices = right
         return Term(name, "force", node, state.name, node, indices, tree)
+
+    def _flow(self, tree: ast.Equation) -> Term | None:
+        """A flow, or a ``next`` value as the way there; a second one of a state was reported."""
+        state = self._state(tree)
+        if state is None:
+            return None
+        frame = flow_frame(state.name)
+        right = None if frame in self.equations.frames else self.equations.of_state(tree, state, frame)
+        if right is None or not self._reads_no(frame, right[0], "target", f"the {tree.word} of a state", "E0432"):
+            return None
+        written, indices = right
+        if tree.word == "next":
+            written = self.context.graph.minus(written, state.node)
+        slopes = tuple((self.equations.frames[frame].slopes or {}).values())
+        node = opened(self.context.graph, written, {slope.stand_in: slope.node for slope in slopes})
+        return Term(state.name, "flow", node, state.name, written, indices, tree, slopes)
 
     def _state(self, tree: ast.Equation) -> Tensor | None:
         name = tree.left.name

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from energyc.diagnostics import Span
-from energyc.ir import Coefficient, Function, IndexExpr, Node
+from energyc.ir import Coefficient, Function, IndexExpr, Input, Node
+from energyc.resolve.network import Slope
 
 
 @dataclass(eq=False)
@@ -132,7 +133,7 @@ class Apply(Term):
 
 
 @dataclass(frozen=True, eq=False)
-class Slope(Term):
+class BodySlope(Term):
     """The slope of a scalar body, a node over its argument, at each element."""
 
     body: Node
@@ -193,10 +194,14 @@ class Unbound:
 
 @dataclass
 class Frame:
-    """What is collected while one equation is read; ``reads`` is where each name is first read."""
+    """What is collected while one equation is read; ``reads`` is where each name is first read.
+
+    ``slopes`` are the gradients that a flow reads; None where an equation may read none.
+    """
 
     owner: str
     span: Span
+    slopes: dict[Input, Slope] | None = None
     introduced: list[Index] = field(default_factory=list)
     unbound: dict[str, Unbound] = field(default_factory=dict)
     windows: list[Window] = field(default_factory=list)

@@ -66,8 +66,6 @@ def test_a_softmax_that_sees_more_than_its_sum_is_warned_of(guard: str, conditio
 @pytest.mark.parametrize(
     "line",
     [
-        "flow z[n,d] = 1",
-        "next z[n,d] = 1",
         "layer l { state q[D] }",
         "repeat N { state q[D] }",
         "noise eps[D] ~ normal(1)",
@@ -76,7 +74,6 @@ def test_a_softmax_that_sees_more_than_its_sum_is_warned_of(guard: str, conditio
         "relax k in N { step = 1 }",
         "let v = mean[batch](z[0,0])",
         "let v = training",
-        "let v = grad(e, z[0,0])",
     ],
 )
 def test_what_is_planned_is_answered_with_not_yet(line: str) -> None:

@@ -15,6 +15,7 @@ from energyc.resolve.read.conditions import negated, read_condition
 from energyc.resolve.read.exact import is_positive, known_value
 from energyc.resolve.read.reductions import read_normaliser, read_reduction
 from energyc.resolve.read.scores import read_score
+from energyc.resolve.read.slopes import read_grad
 from energyc.resolve.read.userfns import read_user_call
 from energyc.resolve.reporter import did_you_mean, listed
 from energyc.resolve.rewrite import edited, free_indices, with_indices
@@ -160,17 +161,12 @@ def _read_stopped(scope: Scope, expr: ast.Apply) -> Term:
     return Stopped(expr.span, expr.name.text, arguments["e"])
 
 
-def _read_grad(scope: Scope, expr: ast.Apply) -> Term:
-    scope.reporter.unsupported("`grad` is not yet supported", expr.name.span)
-    return Bad(expr.span)
-
-
 _READERS: Mapping[str, Callable[[Scope, ast.Apply], Term]] = MappingProxyType(
     {
         **dict.fromkeys(INDEXED, _read_indexed),
         **dict.fromkeys(SCALAR, _read_scalar),
         **dict.fromkeys(("frozen", "detach"), _read_stopped),
         "where": _read_where,
-        "grad": _read_grad,
+        "grad": read_grad,
     }
 )

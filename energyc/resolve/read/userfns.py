@@ -9,7 +9,7 @@ from energyc.resolve.names import Entry
 from energyc.resolve.read.arguments import read_arguments
 from energyc.resolve.read.reductions import outer_indices
 from energyc.resolve.reporter import listed
-from energyc.resolve.terms import Apply, Bad, Index, Slope, Term
+from energyc.resolve.terms import Apply, Bad, Index, BodySlope, Term
 from energyc.syntax import ast
 
 
@@ -78,4 +78,4 @@ def _slope(scope: Scope, expr: ast.Apply, entry: Entry, tree: ast.Function, argu
         return Bad(expr.span)
     body = scope.context.definitions.body(entry.name)
     (argument,) = arguments.values()
-    return Bad(expr.span) if body is None else Slope(expr.span, body, argument)
+    return Bad(expr.span) if body is None else BodySlope(expr.span, body, argument)
