@@ -83,7 +83,7 @@ class Equations:
         return None if quantity is None else self.context.graph.sum(quantity.node, range(len(quantity.node.dims)))
 
     def of_state(self, tree: ast.Equation, state: Tensor, name: str) -> tuple[Node, tuple[str, ...]] | None:
-        """The right side of a ``start``, ``force``, ``flow`` or ``next``, whose indices run over the dims of its state."""
+        """The right side of a ``start``, ``force``, ``flow`` or ``next``, with the indices of its state."""
         scope, indices = self._open(tree, name)
         if len(indices) != len(state.dims):
             self._report_index_count(tree, state)

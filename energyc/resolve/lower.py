@@ -11,6 +11,7 @@ from energyc.resolve.permute import permuted
 from energyc.resolve.products import Factors
 from energyc.resolve.terms import (
     Apply,
+    BodySlope,
     Element,
     Index,
     Integer,
@@ -19,7 +20,6 @@ from energyc.resolve.terms import (
     Product,
     Reduce,
     Scalar,
-    BodySlope,
     Stopped,
     Sum,
     Term,

@@ -9,7 +9,7 @@ from energyc.resolve.names import Entry
 from energyc.resolve.read.arguments import read_arguments
 from energyc.resolve.read.reductions import outer_indices
 from energyc.resolve.reporter import listed
-from energyc.resolve.terms import Apply, Bad, Index, BodySlope, Term
+from energyc.resolve.terms import Apply, Bad, BodySlope, Index, Term
 from energyc.syntax import ast
 
 
