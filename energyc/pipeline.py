@@ -128,7 +128,9 @@ def derive(network: Network, classes: Classes | None = None) -> Derivation:
     from energyc.derive import derive as derive_network
 
     with stage("derive", network.source.name):
-        return derive_network(network, None if classes is None else classes.unproved)
+        return (
+            derive_network(network) if classes is None else derive_network(network, classes.unproved, classes.descends)
+        )
 
 
 def classify(network: Network) -> Classes:
@@ -165,6 +167,7 @@ def emit(
         version=__version__,
         biased=biased(classes, names),
         unproved=classes.unproved,
+        descends=classes.descends,
         settings=str(choices),
         runtime=runtime,
     )

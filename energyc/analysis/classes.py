@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 
 @dataclass(frozen=True)
@@ -12,7 +12,7 @@ class TermReport:
     """One term: its class and the evidence for it.
 
     ``potential``, the definitions of the ``functions`` in it, and ``ties`` are in the spec's notation; ``witness`` has
-    the keys of ``check --format json``.
+    the keys of ``check --format json``. ``metric`` names the matrix of a metric descent.
     """
 
     name: str
@@ -26,11 +26,13 @@ class TermReport:
     tried: tuple[str, ...] = ()
     on_set: bool = False
     sizes: tuple[tuple[str, int], ...] = ()
+    metric: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The entry of ``terms``."""
         ties = {} if self.verdict == "conservative" else {"ties": list(self.ties)}
-        return {"name": self.name, "kind": self.kind, **_verdict_json(self), **ties}
+        metric = {} if self.metric is None else {"metric": self.metric}
+        return {"name": self.name, "kind": self.kind, **_verdict_json(self), **metric, **ties}
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,27 @@ def _verdict_json(report: TermReport | SumReport) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
+class Claim:
+    """A statement ``claim`` ``about`` a part of the network: proved, refuted or undecided, with the ``evidence`` in words.
+
+    ``condition``: it is proved where this holds; ``numbers`` are the figures behind it, or a witness.
+    """
+
+    about: str
+    claim: str
+    verdict: Literal["proved", "refuted", "undecided"]
+    evidence: str = ""
+    condition: str | None = None
+    numbers: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """The entry of ``claims``."""
+        entry = {"about": self.about, "claim": self.claim, "verdict": self.verdict, "evidence": self.evidence}
+        optional = {"condition": self.condition, "numbers": dict(self.numbers)}
+        return {**entry, **{key: value for key, value in optional.items() if value}}
+
+
+@dataclass(frozen=True)
 class RuleReport:
     """The verdict on a learning rule for this network."""
 
@@ -89,7 +112,8 @@ class RuleReport:
 class Classes:
     """A network's class, its terms and its rules; ``unproved`` names the terms whose Jacobian makes up J_nc.
 
-    ``together`` is the sum of the terms that are not proved individually, None if there are fewer than two.
+    ``together`` is the sum of the terms that are not proved individually, None if there are fewer than two. ``claims`` are
+    further statements about the network, each with its verdict and evidence.
     """
 
     verdict: str
@@ -97,3 +121,9 @@ class Classes:
     rules: Mapping[str, RuleReport] = field(default_factory=dict)
     unproved: tuple[str, ...] = ()
     together: SumReport | None = None
+    claims: tuple[Claim, ...] = ()
+
+    @property
+    def descends(self) -> bool:
+        """Whether the network goes down its energies in a metric."""
+        return self.verdict == "metric-descent"

@@ -9,12 +9,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from energyc.analysis.decide import decide, decide_on_set, is_gradient_by_construction
+from energyc.analysis.descent import Descent, descent_of
 from energyc.analysis.problem import Bounds, ForceField, fork
 from energyc.analysis.prover import SECONDS
 from energyc.analysis.surfaces import Surface, Surfaces
 from energyc.analysis.ties import suggest
 from energyc.analysis.together import SEED, Sums, Together, judge_together
-from energyc.analysis.verdict import Kind, Verdict
+from energyc.analysis.verdict import Class, Kind, Verdict
 from energyc.calculus import depends, gradient
 from energyc.ir import Input, Node, Stop, walk
 from energyc.resolve.network import Network, Term
@@ -31,7 +32,8 @@ class Classification:
     gradient though none of them is one. ``unproved`` are the terms whose Jacobian makes up J_nc: empty for a
     conservative network, otherwise all terms not proved individually, even if some of them form a gradient together.
     ``forces`` holds each term's force on each state it moves, energies included. ``detached`` names terms that cut a
-    state out of training.
+    state out of training. ``descents`` are the flows of a network that goes down its energies in a metric: all of them, or
+    none.
 
     The nodes in ``forces``, potentials and certificates belong to a fork of the network's graph, so never build nodes
     of that graph from them; the text format of :mod:`energyc.ir.text` moves them to another graph.
@@ -43,6 +45,12 @@ class Classification:
     together: Together | None
     forces: Mapping[str, Mapping[Input, Node]]
     detached: tuple[str, ...] = ()
+    descents: Mapping[str, Descent] = field(default_factory=dict)
+
+    @property
+    def class_name(self) -> Class:
+        """The class of the network as a report shows it."""
+        return "metric-descent" if self.descents and self.kind != "conservative" else self.kind
 
     @property
     def sum_verdict(self) -> Verdict | None:
@@ -75,7 +83,25 @@ def classify(network: Network) -> Classification:
     together = judge_together(Sums(base, surfaces, forces, terms, clock.share), unproved)
     if together is None or together.verdict.kind == "conservative":
         return Classification("conservative", terms, (), together, forces, detached)
-    return Classification(together.verdict.kind, terms, unproved, together, forces, detached)
+    descents = descents_of(network, base, clock.share())
+    return Classification(together.verdict.kind, terms, unproved, together, forces, detached, descents)
+
+
+def descents_of(network: Network, base: ForceField, seconds: float) -> dict[str, Descent]:
+    """The descents that all flows of a network are; empty where a state moves otherwise too.
+
+    An energy that a state without a flow reads must move that state, and all energies must be trained as they move.
+    """
+    if not network.flows or any(term.kind == "force" for term in network.terms.values()):
+        return {}
+    descending = {state.node for state in network.descending.values()}
+    for energy in network.energies.values():
+        reads = any(node in descending for node in walk([energy.node]))
+        if (reads and not network.acts_fully(energy)) or _stops_a_state(energy.node, base):
+            return {}
+    found = {name: descent_of(network, flow, base, seconds) for name, flow in network.flows.items()}
+    descents = {name: descent for name, descent in found.items() if descent is not None}
+    return descents if len(descents) == len(found) else {}
 
 
 def field_from(network: Network) -> ForceField:

@@ -138,6 +138,11 @@ class Signs:
                 self._known[node] = self._level(node)
         return self._known[root] == 2
 
+    def nonnegative(self, root: Node) -> bool:
+        """Whether a node is nowhere negative."""
+        self.positive(root)
+        return self._known[root] >= 1
+
     def _level(self, node: Node) -> int:
         match node:
             case Input():

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from energyc.analysis.claims import claims_of
 from energyc.analysis.classes import Classes, RuleReport, SumReport, TermReport
 from energyc.analysis.classify import classify
+from energyc.analysis.descent import Descent
 from energyc.analysis.rules import admissible
 from energyc.analysis.together import Together
 from energyc.analysis.verdict import Tie, Verdict
@@ -20,17 +22,25 @@ def classes_of(network: Network) -> Classes:
     """The class, the terms and the rules of a network, in its notation."""
     classification = classify(network)
     notation = of_network(network)
-    terms = tuple(_term_report(network, name, verdict, notation) for name, verdict in classification.terms.items())
+    terms = tuple(
+        _term_report(network, name, verdict, notation, classification.descents.get(name))
+        for name, verdict in classification.terms.items()
+    )
     rules = {
         name: RuleReport(rule.verdict, rule.why or None, rule.use_instead)
         for name, rule in admissible(network, classification).items()
     }
     together = _sum_report(network, classification.together, notation)
-    return Classes(classification.kind, terms, rules, classification.unproved, together)
+    claims = tuple(claims_of(network, classification))
+    return Classes(classification.class_name, terms, rules, classification.unproved, together, claims)
 
 
-def _term_report(network: Network, name: str, verdict: Verdict, notation: Notation) -> TermReport:
+def _term_report(
+    network: Network, name: str, verdict: Verdict, notation: Notation, descent: Descent | None
+) -> TermReport:
     term = network.terms[name]
+    if descent is not None and verdict.kind != "conservative":
+        return TermReport(term.name, term.kind, "metric-descent", "proof", metric=descent.metric)
     ties = tuple(" and ".join(_tie_text(network, notation, t) for t in suggested.ties) for suggested in verdict.ties)
     return TermReport(term.name, term.kind, ties=ties, **_report_fields(network, verdict, notation))
 

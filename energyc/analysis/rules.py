@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from energyc.analysis.classify import Classification
+from energyc.analysis.descent import only_through
 from energyc.analysis.holomorphy import obstacles
 from energyc.resolve.network import Network
 from energyc.rules import RULES, Declaration
@@ -28,17 +29,50 @@ class RuleVerdict:
 
 def admissible(network: Network, classification: Classification) -> dict[str, RuleVerdict]:
     """The verdict on every rule, in the order of the catalogue."""
-    facts = Facts(classification, obstacles(network, classification), network.relax.solver == "newton")
+    descent = descent_facts(network, classification) if classification.descents else None
+    facts = Facts(classification, obstacles(network, classification), network.relax.solver == "newton", descent)
     return {name: facts.verdict(rule) for name, rule in RULES.items()}
 
 
 @dataclass(frozen=True)
+class DescentFacts:
+    """Why a contrast of energies is exact in a network that goes down them in a metric, and what speaks against it.
+
+    ``rest`` says where its equilibria must be; with ``against`` it is biased, with ``doubt`` unproved.
+    """
+
+    rest: str
+    against: str = ""
+    doubt: str = ""
+
+
+def descent_facts(network: Network, classification: Classification) -> DescentFacts:
+    """The facts of a metric descent: with dC/dg for the nudge, the contrast of dE/dtheta tends to the gradient where dE/dg
+    is zero at rest (rules.md, section 4).
+    """
+    lets = ", ".join(dict.fromkeys(d.by for d in classification.descents.values()))
+    rest = f"where the states rest at a critical point of the energy in {lets}"
+    for descent in classification.descents.values():
+        state = network.states[descent.state]
+        if not descent.energies:
+            return DescentFacts(rest, f"the flow of {descent.state}, whose energy is not written")
+        if state.constraint is not None:
+            return DescentFacts(rest, f"the set of {descent.state}, on which the energy need not be critical")
+        if network.cost is not None and not only_through(network.cost.node, state.node, descent.at):
+            return DescentFacts(rest, f"the cost, which reads {descent.state} beside {descent.by}")
+        if not descent.plain:
+            return DescentFacts(rest, doubt=f"P in the flow of {descent.state}, which may be singular")
+    return DescentFacts(rest)
+
+
+@dataclass(frozen=True)
 class Facts:
-    """The premises of the verdicts: the classes, the obstacles to holomorphy, and whether the solver is Newton's."""
+    """The premises of the verdicts: the classes, the obstacles to holomorphy, whether the solver is Newton's."""
 
     classification: Classification
     not_holomorphic: list[str]
     newton: bool
+    descent: DescentFacts | None = None
 
     def verdict(self, rule: Declaration) -> RuleVerdict:
         """The verdict on a rule."""
@@ -54,9 +88,19 @@ class Facts:
             return RuleVerdict("biased", why, "implicit", classification.detached)
         if rule.exact == "any" or classification.kind == "conservative":
             return RuleVerdict("exact")
+        if self.descent is not None and "holomorphic" not in rule.needs:
+            return self._of_descent(rule, self.descent)
         terms = classification.together.deciding if classification.together else ()
         worth: Worth = "unproved" if classification.kind == "undecided" else "biased"
         return RuleVerdict(worth, ", ".join(terms) + self._off_the_jumps(), rule.instead, terms)
+
+    def _of_descent(self, rule: Declaration, descent: DescentFacts) -> RuleVerdict:
+        terms = tuple(self.classification.descents)
+        if descent.against:
+            return RuleVerdict("biased", descent.against, rule.instead, terms)
+        if descent.doubt:
+            return RuleVerdict("unproved", descent.doubt, rule.instead, terms)
+        return RuleVerdict("exact", descent.rest)
 
     def _off_the_jumps(self) -> str:
         """A remark on forces that are gradients between their jumps: J is symmetric there, and the nudges are small."""

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from energyc.analysis.certificate import Certificate
 
 Kind = Literal["conservative", "not-conservative", "undecided"]
+Class = Literal["conservative", "metric-descent", "not-conservative", "undecided"]
 Evidence = Literal["gradient", "proof", "witness", "none"]
 Entry = Fraction | float
 

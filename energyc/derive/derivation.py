@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from energyc.calculus import adjoint, depends, tangent
+from energyc.calculus import adjoint, depends, substitute, tangent
 from energyc.ir import ONE, Coefficient, Graph, Input, Node, Stop, walk
-from energyc.resolve.network import Network
+from energyc.resolve.network import Network, Slope
 
 
 @dataclass(frozen=True)
@@ -39,12 +39,14 @@ class Routine:
 class Derivation:
     """The derived graphs of a network. Everything is a node of ``network.graph``, derived on first access and cached.
 
-    ``unproved`` names the terms that are not known to be gradients; J_nc is the Jacobian of their sum. ``names`` holds
+    ``unproved`` names the terms that are not known to be gradients; J_nc is the Jacobian of their sum. ``descends`` says
+    that all flows go down the energies in a metric. ``names`` holds
     the names of the nodes derived so far: a let q itself, ``v_q`` its tangent, ``pull_q`` its adjoint.
     """
 
     network: Network
     unproved: tuple[str, ...] = ()
+    descends: bool = False
     names: dict[Node, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -205,6 +207,28 @@ class Derivation:
         return self._by(self.states, self._cost_seed)
 
     @cached_property
+    def nudge(self) -> dict[str, Node]:
+        """What a nudge adds to each state of a network that ``descends``, times -beta.
+
+        In a flow ``-P grad(E, g)`` the cost takes the place of the energies: ``P dC/dg``.
+        """
+        nudges = dict(self.cost_force)
+        for name, flow in self.network.flows.items():
+            values = {slope.stand_in: self._cost_slope(slope) for slope in flow.slopes}
+            nudges[name] = self.graph.scale(-1, substitute(self.graph, flow.family, values))
+        return nudges
+
+    def _cost_slope(self, slope: Slope) -> Node:
+        slopes = adjoint(self.graph, self._cost_seed, [slope.at], strict=False)
+        return slopes.get(slope.at) or self.graph.zero(slope.at.dims)
+
+    @cached_property
+    def descent_gradient(self) -> dict[str, Node]:
+        """dE/dtheta of one sample, of all energies, those that flows name included."""
+        terms = [(ONE, term.node) for term in self.network.energies.values()]
+        return self._by(self.params, {self.graph.add(terms, ()): self.graph.constant(1)})
+
+    @cached_property
     def cost_gradient(self) -> dict[str, Node]:
         """The direct dC/dtheta of one sample."""
         return self._by(self.params, self._cost_seed)
@@ -243,9 +267,9 @@ class Derivation:
         return {name: self.graph.add(parts, self.states[name].dims) for name, parts in terms.items()}
 
 
-def derive(network: Network, unproved: tuple[str, ...] | None = None) -> Derivation:
+def derive(network: Network, unproved: tuple[str, ...] | None = None, descends: bool = False) -> Derivation:
     """The derivations of a network, computed on access.
 
-    ``unproved`` names the terms that are not known to be gradients; by default all terms written as forces.
+    ``unproved`` names the terms that are not known to be gradients; by default all terms written as forces or flows.
     """
-    return Derivation(network, tuple(network.forces) if unproved is None else unproved)
+    return Derivation(network, tuple(network.forces) if unproved is None else unproved, descends)

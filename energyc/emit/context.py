@@ -27,7 +27,7 @@ class Options:
     """What a module is made with; its head tells.
 
     ``biased`` gives the rules that are biased on this network their reasons, ``unproved`` the terms that are not
-    known to be gradients (None: all that are written as forces). With ``runtime`` ``copy`` the module carries the
+    known to be gradients (None: all that are written as forces). ``descends``: all flows go down the energies. With ``runtime`` ``copy`` the module carries the
     source of the runtime that it uses, with ``import`` it imports it.
     """
 
@@ -38,6 +38,7 @@ class Options:
     biased: Mapping[str, str] = field(default_factory=dict)
     settings: str = ""
     unproved: tuple[str, ...] | None = None
+    descends: bool = False
     runtime: Runtime = "copy"
 
 
@@ -48,7 +49,7 @@ class Context:
         self.network = network
         self.options = options
         self.features = features_of(network, options.rules)
-        planned = module_plan(network, options.rules, options.passes, options.unproved)
+        planned = module_plan(network, options.rules, options.passes, options.unproved, options.descends)
         self.plan, self.prepared, self.derivation = planned
         self.class_name = class_name(network.name)
         self.equations_name = f"{self.class_name}Equations"
@@ -105,10 +106,14 @@ def features_of(network: Network, rules: Sequence[str]) -> Features:
 
 
 def module_plan(
-    network: Network, rules: Sequence[str], passes: Passes, unproved: tuple[str, ...] | None = None
+    network: Network,
+    rules: Sequence[str],
+    passes: Passes,
+    unproved: tuple[str, ...] | None = None,
+    descends: bool = False,
 ) -> tuple[Plan, list[Prepared], Derivation]:
     """The plan of a module for rules, with the routines it was made from."""
-    derivation = derive(network, unproved)
+    derivation = derive(network, unproved, descends)
     prepared = prepare(derivation, features_of(network, rules))
     planned = plan(
         network.graph,

@@ -137,6 +137,11 @@ def _contrasts(d: Derivation) -> list[Prepared]:
         doc = f"<seeds, dF/dtheta> of the terms that are {kind}, summed over the batch."
         forces = d.pullback(d.user_forces, d.params)
         routines.append(_by_input(d, "_user_force_gradient", _SEEDED, doc, forces))
+    if d.descends:
+        doc = "What a nudge subtracts from the force: in a flow dC/dg takes the place of dE/dg."
+        routines.append(_by_state(d, "_nudge", _AIMED, doc, _named("nudge", d.nudge)))
+        doc = "dE/dtheta of all energies, summed over the batch."
+        routines.append(_by_input(d, "_descent_gradient", _AT, doc, d.descent_gradient))
     return [routine for routine in routines if routine.routine.outputs]
 
 

@@ -48,6 +48,7 @@ def settings(context: Context) -> str:
         **_nudge_options(nudge, features.settings),
     }
     if features.needs("contrast"):
+        values["descends"] = context.options.descends
         values["force_params"] = force_params(context.derivation) or ()
     defaults = library().defaults("Equations")
     chosen = {name: value for name, value in values.items() if name not in defaults or value != defaults[name]}

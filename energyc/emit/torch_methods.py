@@ -131,9 +131,14 @@ class MethodWriter:
             "_cost_force": ("dC/d{}", d.cost_force),
             "_cost_pullback": ("dC/d{}", {**d.cost_force, **d.cost_gradient}),
             "_energy_gradient": ("dE/d{}", d.energy_gradient),
+            "_nudge": ("n_{}", d.nudge if d.descends else {}),
+            "_descent_gradient": ("dE/d{}", d.descent_gradient if d.descends else {}),
         }
         label, nodes = derived.get(name, ("", {}))
-        return [line for n, node in nodes.items() for line in self._formula(label.format(n), node)]
+        flows = c.network.flows.values() if name == "_force" else ()
+        texts = (c.network.source.slice(flow.tree.span) for flow in flows)
+        as_written = [line for text in texts for line in wrapped(text, indent="    ")]
+        return as_written + [line for n, node in nodes.items() for line in self._formula(label.format(n), node)]
 
     def _formula(self, label: str, node: Node) -> list[str]:
         notation = self.context.notation

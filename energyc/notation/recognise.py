@@ -51,8 +51,10 @@ def _inverse_root_of_square(node: Node, vector: Node, axis: int) -> Fraction | N
     """eps where a node is ``(mean(vector^2) + eps)^(-1/2)`` along the axis."""
     if not isinstance(node, Map) or node.function.exponent != Fraction(-1, 2):
         return None
-    square, epsilon = _shifted(node.argument)
-    if not isinstance(square, Einsum) or square.coefficient != _inverse(vector.dims[axis]) or len(square.operands) != 2:
+    factor, square, epsilon = _shifted(node.argument)
+    if not isinstance(square, Einsum) or len(square.operands) != 2:
+        return None
+    if factor * square.coefficient != _inverse(vector.dims[axis]):
         return None
     first, second = square.operands
     others = tuple(label for k, label in enumerate(first.axes) if k != axis)
@@ -60,15 +62,15 @@ def _inverse_root_of_square(node: Node, vector: Node, axis: int) -> Fraction | N
     return epsilon if same and others == square.out else None
 
 
-def _shifted(node: Node) -> tuple[Node, Fraction]:
-    """A node as another plus a constant."""
+def _shifted(node: Node) -> tuple[Coefficient, Node, Fraction]:
+    """A node as a multiple of another plus a constant."""
     if isinstance(node, Add) and len(node.terms) == 2:
-        for (one, inner), (factor, constant) in (node.terms, node.terms[::-1]):
-            if one == ONE and isinstance(constant, Einsum) and not constant.operands:
+        for (multiple, inner), (factor, constant) in (node.terms, node.terms[::-1]):
+            if isinstance(constant, Einsum) and not constant.operands:
                 shift = factor * constant.coefficient
                 if not shift.powers:
-                    return inner, shift.value
-    return node, Fraction(0)
+                    return multiple, inner, shift.value
+    return ONE, node, Fraction(0)
 
 
 def _uncentred(node: Node, axis: int) -> Node | None:

@@ -60,7 +60,7 @@ class CheckReport:
         return all(diagnostic.severity != "error" for diagnostic in self.diagnostics)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the JSON object of ``check --format json``; ``claims`` is always empty, for programs that read it."""
+        """Return the JSON object of ``check --format json``."""
         classes = self.classes
         return {
             "network": self.network,
@@ -74,7 +74,7 @@ class CheckReport:
             "terms": [term.to_json() for term in classes.terms] if classes else [],
             "together": classes.together.to_json() if classes and classes.together else None,
             "rules": {name: rule.to_json() for name, rule in classes.rules.items()} if classes else {},
-            "claims": [],
+            "claims": [claim.to_json() for claim in classes.claims] if classes else [],
             "notes": list(self.notes),
             "diagnostics": [to_json(diagnostic, self.source) for diagnostic in self.diagnostics],
         }

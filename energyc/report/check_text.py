@@ -27,7 +27,13 @@ def render_check(report: CheckReport, color: bool = False) -> str:
         style = _STYLES.get(verdict.strip(), _BAD)
         return f"\x1b[{style}m{verdict}\x1b[0m" if color else verdict
 
-    parts = [_head(report, paint), _states(report), _terms(report, paint), _rules(report, paint)]
+    parts = [
+        _head(report, paint),
+        _states(report),
+        _terms(report, paint),
+        _claims(report, paint),
+        _rules(report, paint),
+    ]
     return "\n\n".join("\n".join(part) for part in map(list, parts) if part) + "\n"
 
 
@@ -68,6 +74,8 @@ def _terms(report: CheckReport, paint: Paint) -> Iterator[str]:
 
 def evidence(term: TermReport | SumReport) -> str:
     """Describe the evidence for the class of a term."""
+    if isinstance(term, TermReport) and term.metric is not None:
+        return f"down its energy in the metric {term.metric}, which is proved symmetric"
     phrases = {"gradient": "written as an energy", "proof": "proved", "witness": "refuted by a witness", "none": ""}
     description = phrases.get(term.evidence, term.evidence)
     description += f" at {', '.join(f'{dim} = {size}' for dim, size in term.sizes)}" if term.sizes else ""
@@ -107,6 +115,17 @@ def _tie_remedy(ties: str) -> str:
     return " and ".join(remedies)
 
 
+def _claims(report: CheckReport, paint: Paint) -> Iterator[str]:
+    claims = report.classes.claims if report.classes else ()
+    if claims:
+        yield "claims"
+    for claim in claims:
+        condition = f" for {claim.condition}" if claim.condition else ""
+        yield f"  {claim.about}: {claim.claim}{condition}: {paint(claim.verdict)}"
+        if claim.evidence:
+            yield f"    {claim.evidence}"
+
+
 def _rules(report: CheckReport, paint: Paint) -> Iterator[str]:
     rules = report.classes.rules if report.classes else {}
     if not rules:
@@ -114,7 +133,7 @@ def _rules(report: CheckReport, paint: Paint) -> Iterator[str]:
     yield "rules"
     width = max(map(len, rules))
     for name, rule in rules.items():
-        because = f"  because of {rule.why}" if rule.why else ""
+        because = f"  {'' if rule.verdict == 'exact' else 'because of '}{rule.why}" if rule.why else ""
         instead = f"; use {rule.use_instead}" if rule.use_instead else ""
         yield f"  {name:<{width}}  {paint(rule.verdict)}{because}{instead}"
 

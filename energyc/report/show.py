@@ -39,7 +39,7 @@ def show(source: Source, at: str, choices: Choices = Choices(), rules: Sequence[
         classes = pipeline.classify(network)
         chosen = pipeline.rules_of(network, classes, rules)
         with stage("plan", source.name):
-            return plan(network, chosen, classes.unproved)
+            return plan(network, chosen, classes.unproved, classes.descends)
     known = pipeline.classify(network) if at == "jacobian" else None
     with stage(f"show {at}", source.name):
         return STAGES[at](network, pipeline.derive(network, known))
@@ -205,9 +205,9 @@ def _equations(network: Network, prefix: str, nodes: Mapping[str, Node], axes: M
 # ------------------------------------------------------------------ plan
 
 
-def plan(network: Network, rules: Sequence[str], unproved: tuple[str, ...] = ()) -> str:
+def plan(network: Network, rules: Sequence[str], unproved: tuple[str, ...] = (), descends: bool = False) -> str:
     """Return the planned module: constants, statements of each routine, and their counts."""
-    planned, _, _ = module_plan(network, rules, Passes(), unproved)
+    planned, _, _ = module_plan(network, rules, Passes(), unproved, descends)
     labels = _labelled(network, [*planned.constants, *planned.fixed], planned.names)
     lines = [f"passes: {planned.passes}", f"once a module: {len(planned.constants)}"]
     lines += _statements(network, planned.constants, labels)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from energyc.runtime.equations import Equations
 from energyc.runtime.gradients import averaged, ended, narrowed
-from energyc.runtime.phases import NudgeMonitor, advance_, change, nudged
+from energyc.runtime.phases import Drive, NudgeMonitor, advance_, change, nudged
 from energyc.runtime.records import Fixed, FreePhase, Gradients, RuleSettings, Tensors
 from energyc.runtime.snapshots import ContrastSnapshots
 from energyc.runtime.states import finite, subtract
@@ -28,13 +28,17 @@ def centred(
     settings: RuleSettings,
     correction: Callable[[Tensors, Tensors], Corrections] | None = None,
 ) -> Gradients:
-    """The contrast of nudged phases at +beta and -beta, which run in lockstep."""
-    beta, nudge = nudging_strength(net, free, fixed, targets, settings), settings.nudge
+    """The contrast of nudged phases at +beta and -beta, which run in lockstep.
+
+    A rule with a ``correction`` takes every flow for a force; one without goes down the energies that it names.
+    """
+    drive = net._nudge if correction is None else net._cost_force
+    beta, nudge = nudging_strength(net, free, fixed, targets, settings, drive=drive), settings.nudge
     plus, minus = [x.clone() for x in free.states], [x.clone() for x in free.states]
     monitor, shots = NudgeMonitor(nudge, net.dtype), ContrastSnapshots(net.snapshots)
     for k in monitor.steps():
-        up = subtract(net._force(plus, fixed), net._cost_force(plus, fixed, targets), beta)
-        down = subtract(net._force(minus, fixed), net._cost_force(minus, fixed, targets), -beta)
+        up = subtract(net._force(plus, fixed), drive(plus, fixed, targets), beta)
+        down = subtract(net._force(minus, fixed), drive(minus, fixed, targets), -beta)
         if correction is not None:
             left, right = correction(plus, minus)
             up, down = subtract(up, left), subtract(down, right)
@@ -46,7 +50,8 @@ def centred(
         advance_(net, minus, down, nudge.step)
         shots.offer(k + 1, plus, minus)
     plus, minus = shots.best(plus, minus)
-    return contrast(net, free, plus, minus, fixed, targets, settings, 2 * beta, beta, shots)
+    descends = net.descends and correction is None
+    return contrast(net, free, plus, minus, fixed, targets, settings, 2 * beta, beta, shots, descends)
 
 
 def contrast(
@@ -60,10 +65,11 @@ def contrast(
     width: float,
     beta: float,
     shots: ContrastSnapshots | None = None,
+    descends: bool = False,
 ) -> Gradients:
     """Each param reads only the terms it is in; forces without an energy take <a, dF/dtheta> at z*.
 
-    ``width`` is the difference of both nudging strengths. Samples whose free phase exploded or whose nudged
+    Where a network ``descends`` its energies in a metric, all energies are contrasted and no force is left. ``width`` is the difference of both nudging strengths. Samples whose free phase exploded or whose nudged
     phases diverged take no part.
     """
     kept, health = ended(free) & finite([*plus, *minus]), {}
@@ -72,10 +78,12 @@ def contrast(
     if shots is not None and shots.taken is not None:
         health["snapshot"] = shots.taken
     at, (states, plus, minus, aims) = narrowed(kept, fixed, free.states, plus, minus, targets)
-    upper, lower = net._energy_gradient(plus, at), net._energy_gradient(minus, at)
+    slope = net._descent_gradient if descends else net._energy_gradient
+    upper, lower = slope(plus, at), slope(minus, at)
     energy = {name: (upper[name] - lower[name]) / width for name in upper}
     a = [(m - p) / width for m, p in zip(minus, plus)]
-    slopes = [energy, net._user_force_gradient(states, at, a), net._cost_gradient(states, at, aims)]
+    forces = {} if descends else net._user_force_gradient(states, at, a)
+    slopes = [energy, forces, net._cost_gradient(states, at, aims)]
     return averaged(net, slopes, free, fixed, targets, settings, beta, kept, health)
 
 
@@ -97,6 +105,7 @@ def nudging_strength(
     settings: RuleSettings,
     order: int = 2,
     one_sided: bool = False,
+    drive: Drive | None = None,
 ) -> float:
     """The nudging strength; ``auto`` balances noise (noise / displacement) and bias (displacement ^ order).
 
@@ -107,7 +116,7 @@ def nudging_strength(
     if settings.strength is not None and settings.strength != "auto":
         return float(settings.strength)
     eps, largest = torch.finfo(net.dtype).eps, math.log2(torch.finfo(net.dtype).max) / 2
-    trial = tried(net, free, fixed, targets, settings)
+    trial = tried(net, free, fixed, targets, settings, drive)
     pairs = [(r, max(eps, d) if one_sided else eps) for r, d in zip(*trial) if 0 < r < math.inf and d < math.inf]
     if not pairs:
         return 1.0
@@ -117,16 +126,25 @@ def nudging_strength(
     return net.last_beta
 
 
-def tried(net: Equations, free: FreePhase, fixed: Fixed, targets: Tensors, settings: RuleSettings) -> Trial:
+def tried(
+    net: Equations,
+    free: FreePhase,
+    fixed: Fixed,
+    targets: Tensors,
+    settings: RuleSettings,
+    drive: Drive | None = None,
+) -> Trial:
     """A trial nudge beside a phase without one, on the samples that settled; nothing where nothing nudges."""
+    drive = drive or net._cost_force
     at, (states, aims) = narrowed(steady(free, settings.free.tolerance), fixed, free.states, targets)
     eps, nudge = torch.finfo(net.dtype).eps, settings.nudge
-    drive = max((rms(c) for c in net._cost_force(states, at, aims) if c is not None), default=0.0)
-    if not 0 < drive < math.inf:
+    push = max((rms(c) for c in drive(states, at, aims) if c is not None), default=0.0)
+    if not 0 < push < math.inf:
         return Trial([], [])
     sizes, steps = list(map(rms, states)), nudge.steps or 20
-    strength = eps ** (1 / 3) * (max(sizes) or 1.0) / (drive * max(nudge.step) * min(steps, 20))
-    moved, drifted = (nudged(net, states, at, aims, beta, nudge._replace(steps=steps)) for beta in (strength, 0.0))
+    strength = eps ** (1 / 3) * (max(sizes) or 1.0) / (push * max(nudge.step) * min(steps, 20))
+    phase = nudge._replace(steps=steps)
+    moved, drifted = (nudged(net, states, at, aims, beta, phase, drive) for beta in (strength, 0.0))
     drifts = [rms(d - x) for d, x in zip(drifted, states)]
     floor = eps * max(sizes)
     scales = [size if size > 16 * max(drift, floor) else 0.0 for size, drift in zip(sizes, drifts)]

@@ -34,6 +34,8 @@ class Equations(nn.Module):
     metric_names: tuple[str, ...] = ()
     #: Whether a state is kept in a set.
     constrained = False
+    #: Whether all flows go down the energies in a metric, so that rules for gradients use ``_nudge``.
+    descends = False
     #: Rules that are biased on this network, each with the reason.
     biased: Mapping[str, str] = {}
 
@@ -170,6 +172,14 @@ class Equations(nn.Module):
     def _cost_gradient(self, states: Tensors, fixed: Fixed, targets: Tensors) -> dict[str, Tensor]:
         """The direct dC/dtheta."""
         return self._cost_pullback(states, fixed, targets)[1]
+
+    def _nudge(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor | None]:
+        """What a nudge subtracts from the force: dC/dz, in a flow ``-P grad(E, g)`` P dC/dg."""
+        return self._cost_force(states, fixed, targets)
+
+    def _descent_gradient(self, states: Tensors, fixed: Fixed) -> dict[str, Tensor]:
+        """dE/dtheta of all energies, those that flows name included."""
+        return self._energy_gradient(states, fixed)
 
     def _readout_pullback(
         self, states: Tensors, fixed: Fixed, seeds: Tensors

@@ -13,6 +13,8 @@ from energyc.runtime.states import put_, relative_change, subtract, take
 
 #: Called before each step of a free phase: the samples that take it (their rows; None: all), and their states.
 Observer = Callable[[Tensor | None, list[Tensor]], None]
+#: What a nudge subtracts from the force, of states, what is fixed, and targets.
+Drive = Callable[[Tensors, Fixed, Tensors], Sequence[Tensor | None]]
 
 
 def advance_(net: Equations, states: list[Tensor], force: Tensors, step: Sequence[float]) -> None:
@@ -169,12 +171,15 @@ class NudgeMonitor:
         return now <= self.smallest or self.stalled == 20
 
 
-def nudged(net: Equations, free: Tensors, fixed: Fixed, targets: Tensors, beta: float, nudge: Phase) -> list[Tensor]:
-    """The states after a nudged phase from the free ones, under F - beta dC/dz."""
+def nudged(
+    net: Equations, free: Tensors, fixed: Fixed, targets: Tensors, beta: float, nudge: Phase, drive: Drive | None = None
+) -> list[Tensor]:
+    """The states after a nudged phase from the free ones, under F - beta ``drive``, which is dC/dz by default."""
+    drive = drive or net._cost_force
     states = [x.clone() for x in free]
     monitor = NudgeMonitor(nudge, net.dtype)
     for k in monitor.steps():
-        force = subtract(net._force(states, fixed), net._cost_force(states, fixed, targets), beta)
+        force = subtract(net._force(states, fixed), drive(states, fixed, targets), beta)
         if monitor.is_due(k) and monitor.settled(change(net, states, force, nudge.step)):
             break
         advance_(net, states, force, nudge.step)

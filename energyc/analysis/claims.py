@@ -1,0 +1,131 @@
+"""What is claimed of a network beside the classes of its terms, each with its evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from energyc.analysis.classes import Claim
+from energyc.analysis.classify import Classification, field_from, ranges_of
+from energyc.analysis.decide import decide
+from energyc.analysis.descent import SEED, Descent, by_let, lets_of, only_through
+from energyc.analysis.domain import Signs
+from energyc.analysis.positivity import Positivity, positivity
+from energyc.analysis.problem import ForceField
+from energyc.analysis.verdict import Verdict
+from energyc.analysis.witness_data import witness_data
+from energyc.ir import ONE, Einsum, Input, walk
+from energyc.resolve.network import Network, Term
+
+SECONDS = 0.4
+
+
+def claims_of(network: Network, classification: Classification) -> Iterator[Claim]:
+    """The claims about a network, in the order of a report."""
+    base, signs = field_from(network), Signs(network.values, ranges_of(network))
+    for descent in classification.descents.values():
+        yield from _metric_claims(network, descent, signs)
+    for name, flow in network.flows.items():
+        for matrix in preconditioners(network, flow, base):
+            yield from _matrix_claims(*matrix, signs)
+        if name not in classification.descents and classification.terms[name].kind != "conservative":
+            yield from _gradient_claims(network, flow, base)
+
+
+# -------------------------------------------------------------------- matrices
+
+
+def _metric_claims(network: Network, descent: Descent, signs: Signs) -> Iterator[Claim]:
+    """That the matrix of a metric descent is symmetric and positive."""
+    if descent.by == descent.state:  # the matrix is P, or nothing to speak of
+        return
+    about = f"{descent.metric} of flow {descent.state}"
+    yield _symmetric(about, descent.symmetric)
+    at = descent.at if descent.plain else None
+    yield _positive(about, positivity(descent.matrix, at, network.states[descent.state].node, signs))
+
+
+def preconditioners(network: Network, flow: Term, base: ForceField) -> Iterator[tuple[str, str, ForceField]]:
+    """The lets that multiply a gradient in a flow as square matrices: their name, the flow's, and v -> P v."""
+    lets = {quantity.node: name for name, quantity in network.lets.items()}
+    stand_ins = {slope.stand_in for slope in flow.slopes}
+    for node in walk([flow.family]):
+        for operand in node.operands if isinstance(node, Einsum) else ():
+            if operand.node in stand_ins:
+                for other in node.operands:
+                    field = _product(base, node, operand.axes, other.axes, other.node, operand.node)
+                    if other.node in lets and field is not None:
+                        yield lets[other.node], str(flow.state), field
+
+
+def _product(
+    base: ForceField, node: Einsum, vector_axes: tuple[int, ...], axes: tuple[int, ...], matrix: Any, stand_in: Any
+) -> ForceField | None:
+    """v -> P v, block by block of the labels that both have; None where P is no square matrix."""
+    summed = [a for a in axes if a in vector_axes and a not in node.out]
+    free = [a for a in axes if a in node.out and a not in vector_axes]
+    if len(summed) != 1 or len(free) != 1 or node.labels[summed[0]] != node.labels[free[0]]:
+        return None
+    vector = base.graph.input("v", "state", stand_in.dims)
+    out = [free[0] if a == summed[0] else a for a in vector_axes]
+    moved = base.graph.einsum(ONE, [(matrix, axes), (vector, vector_axes)], dict(enumerate(node.labels)), out)
+    return replace(base, states=(vector,), force={vector: moved})
+
+
+def _matrix_claims(name: str, flow: str, matrix: ForceField, signs: Signs) -> Iterator[Claim]:
+    """That a preconditioner is symmetric and positive."""
+    about = f"{name} in flow {flow}"
+    verdict = decide(matrix, np.random.default_rng(SEED), SECONDS)
+    yield _symmetric(about, verdict)
+    if verdict.kind == "conservative":
+        yield _positive(about, positivity(matrix, None, matrix.states[0], signs))
+
+
+def _symmetric(about: str, verdict: Verdict) -> Claim:
+    if verdict.kind == "conservative":
+        return Claim(about, "symmetric", "proved", _at_sizes(verdict.pinned) or "for all sizes")
+    if verdict.kind == "undecided":
+        return Claim(about, "symmetric", "undecided", "; ".join(verdict.tried))
+    return Claim(about, "symmetric", "refuted", *_witnessed(verdict))
+
+
+def _witnessed(verdict: Verdict) -> tuple[str, None, dict[str, Any]]:
+    assert verdict.witness is not None
+    data = witness_data(verdict.witness)
+    entries = f"two mirrored entries are {data['entry']:.6g} and {data['mirror']:.6g}" if "entry" in data else "a loop"
+    return f"{entries} {_at_sizes(verdict.witness.sizes)}", None, data
+
+
+def _at_sizes(sizes: tuple[tuple[str, int], ...]) -> str:
+    return f"at {', '.join(f'{dim} = {size}' for dim, size in sizes)}" if sizes else ""
+
+
+def _positive(about: str, found: Positivity) -> Claim:
+    claim = "positive semidefinite"
+    if found.witness is None:
+        return Claim(about, claim, found.verdict, found.because, found.condition)
+    evidence = (
+        f"v . M v = {found.witness.value:.6g} < 0 at a point with {_at_sizes(found.witness.sizes)[3:]} (certified)"
+    )
+    numbers = {"value": found.witness.value, "sizes": dict(found.witness.sizes), "point": dict(found.witness.point)}
+    return Claim(about, claim, "refuted", evidence, numbers=numbers)
+
+
+# -------------------------------------------------------------------- written flows
+
+
+def _gradient_claims(network: Network, flow: Term, base: ForceField) -> Iterator[Claim]:
+    """That a flow which is written out is a gradient by one of the lets through which alone it reads its state."""
+    state = network.states[str(flow.state)].node
+    for name, at in lets_of(network, state) if not flow.slopes else ():
+        if only_through(flow.node, state, at) and isinstance(state, Input):
+            field, _ = by_let(base, flow.node, name, at)
+            verdict = decide(field, np.random.default_rng(SEED), SECONDS)
+            claim = f"minus the gradient of an energy by {name}"
+            if verdict.kind == "not-conservative":
+                yield Claim(f"flow {flow.name}", claim, "refuted", *_witnessed(verdict))
+            elif verdict.kind == "undecided":
+                yield Claim(f"flow {flow.name}", claim, "undecided", "; ".join(verdict.tried))
