@@ -52,8 +52,8 @@ def preconditioners(network: Network, flow: Term, base: ForceField) -> Iterator[
     """The lets that multiply a gradient in a flow as square matrices: their name, the flow's, and v -> P v."""
     lets = {quantity.node: name for name, quantity in network.lets.items()}
     stand_ins = {slope.stand_in for slope in flow.slopes}
-    for node in walk([flow.family]):
-        for operand in node.operands if isinstance(node, Einsum) else ():
+    for node in (node for node in walk([flow.family]) if isinstance(node, Einsum)):
+        for operand in node.operands:
             if operand.node in stand_ins:
                 for other in node.operands:
                     field = _product(base, node, operand.axes, other.axes, other.node, operand.node)

@@ -75,7 +75,7 @@ def _verdict_json(report: TermReport | SumReport) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement ``claim`` ``about`` a part of the network: proved, refuted or undecided, with the ``evidence`` in words.
+    """A statement ``claim`` ``about`` a part of the network, proved, refuted or undecided; ``evidence`` in words.
 
     ``condition``: it is proved where this holds; ``numbers`` are the figures behind it, or a witness.
     """
@@ -112,8 +112,8 @@ class RuleReport:
 class Classes:
     """A network's class, its terms and its rules; ``unproved`` names the terms whose Jacobian makes up J_nc.
 
-    ``together`` is the sum of the terms that are not proved individually, None if there are fewer than two. ``claims`` are
-    further statements about the network, each with its verdict and evidence.
+    ``together`` is the sum of the terms that are not proved individually, None if there are fewer than two. ``claims``
+    are further statements about the network, each with its verdict and evidence.
     """
 
     verdict: str

@@ -32,8 +32,8 @@ class Classification:
     gradient though none of them is one. ``unproved`` are the terms whose Jacobian makes up J_nc: empty for a
     conservative network, otherwise all terms not proved individually, even if some of them form a gradient together.
     ``forces`` holds each term's force on each state it moves, energies included. ``detached`` names terms that cut a
-    state out of training. ``descents`` are the flows of a network that goes down its energies in a metric: all of them, or
-    none.
+    state out of training. ``descents`` are the flows of a network that goes down its energies in a metric: all of
+    them, or none.
 
     The nodes in ``forces``, potentials and certificates belong to a fork of the network's graph, so never build nodes
     of that graph from them; the text format of :mod:`energyc.ir.text` moves them to another graph.

@@ -1,7 +1,7 @@
 """Metric descent: a flow ``-P grad(E, g)`` whose matrix ``P dg/dx`` is symmetric, and the energy it goes down.
 
-Along ``dx/dt = -P dE/dg`` an energy that reads x through g alone changes by ``-<dE/dg, (dg/dx) P dE/dg>``: it falls where
-that matrix is positive. The gradient is taken by g, so that the flow itself need not be a gradient of x.
+Along ``dx/dt = -P dE/dg`` an energy that reads x through g alone changes by ``-<dE/dg, (dg/dx) P dE/dg>``: it falls
+where that matrix is positive. The gradient is taken by g, so that the flow itself need not be a gradient of x.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ SEED = 23
 class Descent:
     """A flow ``-P grad(energies, by)``; ``at`` is the node of ``by``.
 
-    ``matrix`` is v -> (d by / d state) P v as a field on a vector v, and ``symmetric`` the verdict on it; ``plain``: P is a
-    number. ``energies`` is empty where the flow is written without ``grad(...)`` and proved to be a gradient by ``by``.
+    ``matrix`` is v -> (d by / d state) P v as a field on a vector v, and ``symmetric`` the verdict on it; ``plain``: P
+    is a number. ``energies`` is empty where the flow is written without ``grad(...)`` and proved to be a gradient by
+    ``by``.
     """
 
     state: str

@@ -151,15 +151,16 @@ class Signs:
             case Stop():
                 return self._known[node.argument]
             case Einsum():
-                return self._product(node) if self._positive(node.coefficient) else 0
+                return self._product(node) if self.positive_number(node.coefficient) else 0
             case Add():
-                levels = [self._known[n] if self._positive(c) else 0 for c, n in node.terms]
+                levels = [self._known[n] if self.positive_number(c) else 0 for c, n in node.terms]
                 return 0 if min(levels) == 0 else max(levels)
             case Map():
                 return self._map(node)
         return int(node.facts.nonnegative)
 
-    def _positive(self, coefficient: Coefficient) -> bool:
+    def positive_number(self, coefficient: Coefficient) -> bool:
+        """Whether a coefficient is above 0 at the values of its symbols."""
         if coefficient.value <= 0:
             return False
         return all(p.denominator != 1 or p % 2 == 0 or self.values.get(name, 1.0) > 0 for name, p in coefficient.powers)

@@ -50,7 +50,7 @@ class NegativeDirection:
 
 @dataclass(frozen=True)
 class Positivity:
-    """``proved``, maybe under a ``condition``, ``refuted`` by a witness, or ``undecided``; ``because`` is the reason."""
+    """``proved``, maybe under a ``condition``, ``refuted`` by a witness or ``undecided``; ``because`` is the reason."""
 
     verdict: Literal["proved", "refuted", "undecided"]
     because: str = ""
@@ -86,7 +86,7 @@ def _by_table(at: Node, state: Node, signs: Signs) -> Positivity | None:
     because, scales = _read(node, state, signs)
     if because is None:
         return None
-    if factor.value <= 0:
+    if not signs.positive_number(factor):
         return None
     unknown = [scale for scale in scales if not signs.nonnegative(scale)]
     if not unknown:
@@ -117,7 +117,7 @@ def _read(node: Node, state: Node, signs: Signs) -> tuple[str | None, list[Node]
         return JACOBIANS["softmax"], []
     if isinstance(node, Map) and node.argument is state and node.function.slope is None:
         return ("its slope is never negative", []) if node.function.entry.monotone == 1 else (None, [])
-    if not isinstance(node, Einsum) or node.contracted or node.coefficient.value <= 0:
+    if not isinstance(node, Einsum) or node.contracted or not signs.positive_number(node.coefficient):
         return None, []
     for found in normalisers(node):
         if found.argument is state:
@@ -126,12 +126,13 @@ def _read(node: Node, state: Node, signs: Signs) -> tuple[str | None, list[Node]
             if not any(along in scale.axes for scale in scales):
                 return JACOBIANS[found.name], [scale.node for scale in scales]
     moving = [o for o in node.operands if state in set(walk([o.node]))]
-    if len(moving) == 1 and moving[0].axes == node.out:
-        because, scales = _read(moving[0].node, state, signs)
-        uniform = because is not None and not isinstance(moving[0].node, Softmax)
-        others = [o.node for o in node.operands if o is not moving[0]]
-        return (because, [*scales, *others]) if uniform else (None, [])
-    return None, []
+    if len(moving) != 1 or moving[0].axes != node.out:
+        return None, []
+    inner, others = moving[0].node, [o for o in node.operands if o is not moving[0]]
+    because, factors = _read(inner, state, signs)
+    if inner is not state and not isinstance(inner, Map) and any(other.axes for other in others):
+        return None, []
+    return because, [*factors, *(other.node for other in others)]
 
 
 # -------------------------------------------------------------------- sums of squares
@@ -188,9 +189,9 @@ def _is_delta(node: Node) -> bool:
 
 
 def _is_square(product: _Product, vector: Node, signs: Signs) -> bool:
-    """Whether a product is ``(sum of something)^2``, weighted by what is never negative, with a positive coefficient."""
+    """Whether a product is ``(sum of something)^2`` times a positive number and what is never negative."""
     ends = [f for f in product.factors if f.node is vector]
-    if len(ends) != 2 or product.coefficient.value <= 0:
+    if len(ends) != 2 or not signs.positive_number(product.coefficient):
         return False
     turn = dict(zip(ends[0].axes, ends[1].axes, strict=True)) | dict(zip(ends[1].axes, ends[0].axes, strict=True))
     others = sorted({a for f in product.factors for a in f.axes} - turn.keys())

@@ -47,8 +47,9 @@ class DescentFacts:
 
 
 def descent_facts(network: Network, classification: Classification) -> DescentFacts:
-    """The facts of a metric descent: with dC/dg for the nudge, the contrast of dE/dtheta tends to the gradient where dE/dg
-    is zero at rest (rules.md, section 4).
+    """The facts of a metric descent.
+
+    With dC/dg for the nudge the contrast of dE/dtheta tends to the gradient where dE/dg = 0 at rest (docs/rules.md).
     """
     lets = ", ".join(dict.fromkeys(d.by for d in classification.descents.values()))
     rest = f"where the states rest at a critical point of the energy in {lets}"

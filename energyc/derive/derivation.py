@@ -39,9 +39,9 @@ class Routine:
 class Derivation:
     """The derived graphs of a network. Everything is a node of ``network.graph``, derived on first access and cached.
 
-    ``unproved`` names the terms that are not known to be gradients; J_nc is the Jacobian of their sum. ``descends`` says
-    that all flows go down the energies in a metric. ``names`` holds
-    the names of the nodes derived so far: a let q itself, ``v_q`` its tangent, ``pull_q`` its adjoint.
+    ``unproved`` names the terms that are not known to be gradients; J_nc is the Jacobian of their sum. ``descends``:
+    all flows go down the energies in a metric. ``names`` holds the names of the nodes derived so far: a let q itself,
+    ``v_q`` its tangent, ``pull_q`` its adjoint.
     """
 
     network: Network
@@ -214,7 +214,7 @@ class Derivation:
         """
         nudges = dict(self.cost_force)
         for name, flow in self.network.flows.items():
-            values = {slope.stand_in: self._cost_slope(slope) for slope in flow.slopes}
+            values: dict[Node, Node] = {slope.stand_in: self._cost_slope(slope) for slope in flow.slopes}
             nudges[name] = self.graph.scale(-1, substitute(self.graph, flow.family, values))
         return nudges
 

@@ -27,8 +27,8 @@ class Options:
     """What a module is made with; its head tells.
 
     ``biased`` gives the rules that are biased on this network their reasons, ``unproved`` the terms that are not
-    known to be gradients (None: all that are written as forces). ``descends``: all flows go down the energies. With ``runtime`` ``copy`` the module carries the
-    source of the runtime that it uses, with ``import`` it imports it.
+    known to be gradients (None: all that are written as forces). ``descends``: all flows go down the energies. With
+    ``runtime`` ``copy`` the module carries the source of the runtime that it uses, with ``import`` it imports it.
     """
 
     rules: tuple[str, ...]

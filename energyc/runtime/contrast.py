@@ -69,8 +69,9 @@ def contrast(
 ) -> Gradients:
     """Each param reads only the terms it is in; forces without an energy take <a, dF/dtheta> at z*.
 
-    Where a network ``descends`` its energies in a metric, all energies are contrasted and no force is left. ``width`` is the difference of both nudging strengths. Samples whose free phase exploded or whose nudged
-    phases diverged take no part.
+    Where a network ``descends`` its energies in a metric, all energies are contrasted and no force is left. ``width``
+    is the difference of both nudging strengths. Samples whose free phase exploded or whose nudged phases diverged take
+    no part.
     """
     kept, health = ended(free) & finite([*plus, *minus]), {}
     if shots is not None and shots.diverging is not None:
