@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from energyc.analysis.classes import Claim
 from energyc.analysis.classify import Classification, field_from, ranges_of
+from energyc.analysis.contraction import contraction_of
 from energyc.analysis.decide import decide
 from energyc.analysis.descent import SEED, Descent, by_let, lets_of, only_through
 from energyc.analysis.domain import Signs
+from energyc.analysis.equilibrium import reason_for_rest
+from energyc.analysis.floor import floor_of
 from energyc.analysis.positivity import Positivity, positivity
-from energyc.analysis.problem import ForceField
+from energyc.analysis.problem import Bounds, ForceField, field_of
 from energyc.analysis.verdict import Verdict
 from energyc.analysis.witness_data import witness_data
-from energyc.ir import ONE, Einsum, Input, walk
+from energyc.ir import ONE, Einsum, Input, Node, walk
 from energyc.resolve.network import Network, Term
 
 SECONDS = 0.4
+EQUILIBRIUM = "an equilibrium exists"
 
 
 def claims_of(network: Network, classification: Classification) -> Iterator[Claim]:
@@ -33,6 +37,42 @@ def claims_of(network: Network, classification: Classification) -> Iterator[Clai
             yield from _matrix_claims(*matrix, signs)
         if name not in classification.descents and classification.terms[name].kind != "conservative":
             yield from _gradient_claims(network, flow, base)
+    yield from _rest_claims(network, classification, base)
+
+
+def _rest_claims(network: Network, classification: Classification, base: ForceField) -> Iterator[Claim]:
+    """That the energy has a floor, and that there is an equilibrium."""
+    ranges = ranges_of(network)
+    floor = floor_of(network, base, ranges) if network.energies else None
+    if floor is not None:
+        yield Claim(
+            " + ".join(network.energies), "bounded below", floor.verdict, floor.because, numbers=floor.numbers or {}
+        )
+    parts = [(state, node) for forces in classification.forces.values() for state, node in forces.items()]
+    whole = field_of(base, parts).force
+    forces = {name: whole[state.node] for name, state in network.states.items() if state.node in whole}
+    steps = list(_contraction_claims(network, base, forces, ranges))
+    yield from steps
+    contracts = len(forces) == 1 and any(claim.verdict == "proved" for claim in steps)
+    because = (
+        "a step contracts (Banach)"
+        if contracts
+        else reason_for_rest(network, base, forces, ranges, classification.kind == "conservative", floor)
+    )
+    verdict: Literal["proved", "undecided"] = "undecided" if because is None else "proved"
+    yield Claim("the network", EQUILIBRIUM, verdict, because or "nothing shows one; it need not rest")
+
+
+def _contraction_claims(
+    network: Network, base: ForceField, forces: Mapping[str, Node], ranges: Mapping[Input, Bounds]
+) -> Iterator[Claim]:
+    """That a step contracts in each state that has a flow, all other states held."""
+    for name in network.flows:
+        state, step = network.states[name].node, network.relax.step_of.get(name, network.relax.step)
+        found = contraction_of(state, forces[name], step, base, ranges)
+        if found is not None:
+            about = f"a step S of {name}, all else held"
+            yield Claim(about, "contraction", found.verdict, str(found), numbers={"low": found.low, "high": found.high})
 
 
 # -------------------------------------------------------------------- matrices

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from energyc.analysis.claims import claims_of
+from energyc.analysis.claims import EQUILIBRIUM, claims_of
 from energyc.analysis.classes import Classes, RuleReport, SumReport, TermReport
 from energyc.analysis.classify import classify
 from energyc.analysis.descent import Descent
-from energyc.analysis.rules import admissible
+from energyc.analysis.rules import RuleVerdict, admissible
 from energyc.analysis.together import Together
 from energyc.analysis.verdict import Tie, Verdict
 from energyc.analysis.witness_data import witness_data
@@ -16,6 +16,7 @@ from energyc.functions import FUNCTIONS
 from energyc.ir import Map, Node, walk
 from energyc.notation import Notation, left_side, of_network
 from energyc.resolve.network import Network
+from energyc.rules import RULES
 
 
 def classes_of(network: Network) -> Classes:
@@ -26,13 +27,21 @@ def classes_of(network: Network) -> Classes:
         _term_report(network, name, verdict, notation, classification.descents.get(name))
         for name, verdict in classification.terms.items()
     )
+    claims = tuple(claims_of(network, classification))
+    rests = all(claim.verdict == "proved" for claim in claims if claim.claim == EQUILIBRIUM)
     rules = {
-        name: RuleReport(rule.verdict, rule.why or None, rule.use_instead)
+        name: RuleReport(rule.verdict, _reason(name, rule, rests), rule.use_instead)
         for name, rule in admissible(network, classification).items()
     }
     together = _sum_report(network, classification.together, notation)
-    claims = tuple(claims_of(network, classification))
     return Classes(classification.class_name, terms, rules, classification.unproved, together, claims)
+
+
+def _reason(name: str, rule: RuleVerdict, rests: bool) -> str | None:
+    """The reason of a verdict; an exact rule of equilibria says where no equilibrium is known."""
+    if rests or rule.verdict != "exact" or "trajectory" in RULES[name].needs:
+        return rule.why or None
+    return "; ".join(part for part in (rule.why, "no equilibrium is known") if part)
 
 
 def _term_report(

@@ -5,10 +5,10 @@ A matrix is given as a field: v -> M v on one vector.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import count, permutations
+from itertools import permutations
 from typing import Any, Literal
 
 import numpy as np
@@ -17,14 +17,14 @@ from energyc.analysis.domain import Signs
 from energyc.analysis.exact import Evaluation, Intervals
 from energyc.analysis.intervals import NoEnclosure
 from energyc.analysis.problem import ForceField, linearise
+from energyc.analysis.products import Product, multiplied_out
 from energyc.analysis.sampling import draw
 from energyc.analysis.witness import Sample, sample_at, search_sizes
-from energyc.ir import Add, Coefficient, Einsum, Indicator, Input, Map, Node, Operand, Softmax, Stop, walk
-from energyc.ir.indexing import axis, equal
+from energyc.ir import Add, Coefficient, Einsum, Input, Map, Node, Operand, Softmax, Stop, walk
 from energyc.notation.recognise import normalisers
 
-#: The most labels of a product whose exchanges are tried, and the most products of a quadratic form.
-MOST_LABELS, MOST_PRODUCTS = 6, 200
+#: The most labels of a product whose exchanges are tried.
+MOST_LABELS = 6
 POINTS = 6
 #: An eigenvalue counts as negative below this share of the largest.
 SHARE = 1e-6
@@ -138,57 +138,12 @@ def _read(node: Node, state: Node, signs: Signs) -> tuple[str | None, list[Node]
 # -------------------------------------------------------------------- sums of squares
 
 
-@dataclass(frozen=True)
-class _Product:
-    """``coefficient`` times factors, each a node with labels for its axes, summed over all labels."""
-
-    coefficient: Coefficient
-    factors: tuple[Operand, ...]
-
-
 def _is_sum_of_squares(form: Node, vector: Node, signs: Signs) -> bool:
-    products = _products(form, (), count())
-    return products is not None and all(_is_square(_identified(p), vector, signs) for p in products)
+    products = multiplied_out(form)
+    return products is not None and all(_is_square(product, vector, signs) for product in products)
 
 
-def _products(node: Node, labels: tuple[int, ...], fresh: Iterator[int]) -> list[_Product] | None:
-    """A node multiplied out; None where that is too long."""
-    match node:
-        case Stop():
-            return _products(node.argument, labels, fresh)
-        case Add():
-            parts = [(c, _products(term, labels, fresh)) for c, term in node.terms]
-            if any(part is None for _, part in parts):
-                return None
-            return [_Product(c * p.coefficient, p.factors) for c, part in parts for p in part or ()]
-        case Einsum():
-            names = dict(zip(node.out, labels, strict=True))
-            names |= {label: next(fresh) for label in node.contracted}
-            result = [_Product(node.coefficient, ())]
-            for operand in node.operands:
-                inner = _products(operand.node, tuple(names[a] for a in operand.axes), fresh)
-                if inner is None or len(result) * len(inner) > MOST_PRODUCTS:
-                    return None
-                result = [_Product(a.coefficient * b.coefficient, a.factors + b.factors) for a in result for b in inner]
-            return result
-    return [_Product(Coefficient(Fraction(1)), (Operand(node, labels),))]
-
-
-def _identified(product: _Product) -> _Product:
-    """Without Kronecker deltas: their labels are one."""
-    factors = list(product.factors)
-    while delta := next((f for f in factors if _is_delta(f.node)), None):
-        factors.remove(delta)
-        a, b = delta.axes
-        factors = [Operand(f.node, tuple(a if label == b else label for label in f.axes)) for f in factors]
-    return _Product(product.coefficient, tuple(factors))
-
-
-def _is_delta(node: Node) -> bool:
-    return isinstance(node, Indicator) and len(node.dims) == 2 and node.condition == equal(axis(0), axis(1))
-
-
-def _is_square(product: _Product, vector: Node, signs: Signs) -> bool:
+def _is_square(product: Product, vector: Node, signs: Signs) -> bool:
     """Whether a product is ``(sum of something)^2`` times a positive number and what is never negative."""
     ends = [f for f in product.factors if f.node is vector]
     if len(ends) != 2 or not signs.positive_number(product.coefficient):

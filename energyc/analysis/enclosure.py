@@ -1,0 +1,109 @@
+"""Bounds of a node's elements from the bounds of its inputs and what the table knows of scalar functions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from energyc.analysis.problem import Bounds
+from energyc.ir import Add, Coefficient, Einsum, Input, Map, Node, Softmax, Stop, walk
+
+#: Bounds are widened by this share, far more than NumPy's functions err.
+SLACK = 1e-12
+ANY = (-math.inf, math.inf)
+
+
+@dataclass
+class Enclosures:
+    """Encloses every element of a node: (low, high), infinite where nothing is known.
+
+    ``values`` are those of consts and dims, ``ranges`` the bounds of inputs.
+    """
+
+    values: Mapping[str, float]
+    ranges: Mapping[Input, Bounds] = field(default_factory=dict)
+    _known: dict[Node, tuple[float, float]] = field(default_factory=dict)
+
+    def of(self, root: Node) -> tuple[float, float]:
+        """The bounds of a node."""
+        for node in walk([root]):
+            if node not in self._known:
+                self._known[node] = _widened(*self._bounds(node))
+        return self._known[root]
+
+    def _bounds(self, node: Node) -> tuple[float, float]:
+        match node:
+            case Input():
+                low, high = self.ranges.get(node, (None, None))
+                return -math.inf if low is None else low, math.inf if high is None else high
+            case Stop():
+                return self._known[node.argument]
+            case Add():
+                parts = [_times(self._number(c), self._known[n]) for c, n in node.terms]
+                return sum(low for low, _ in parts), sum(high for _, high in parts)
+            case Einsum() if not node.contracted:
+                return self._product(node)
+            case Map() if node.function.slope is None:
+                return _mapped(node, self._known[node.argument])
+            case Softmax():
+                return 0.0, 1.0
+        return ANY
+
+    def _number(self, coefficient: Coefficient) -> float:
+        value = float(coefficient.value)
+        for name, power in coefficient.powers:
+            value *= self.values[name] ** float(power)
+        return value
+
+    def _product(self, node: Einsum) -> tuple[float, float]:
+        """A factor that stands there twice is squared."""
+        total = (self._number(node.coefficient),) * 2
+        remaining = list(node.operands)
+        while remaining:
+            operand = remaining.pop()
+            bounds = self._known[operand.node]
+            if operand in remaining:
+                remaining.remove(operand)
+                ends = sorted((bounds[0] ** 2, bounds[1] ** 2))
+                bounds = (0.0 if bounds[0] <= 0 <= bounds[1] else ends[0], ends[1])
+            total = _product(total, bounds)
+        return total
+
+
+def _mapped(node: Map, u: tuple[float, float]) -> tuple[float, float]:
+    """By monotony where there is any, else by the function's own bounds."""
+    entry = node.function.entry
+    low, high = entry.low, entry.high
+    if entry.monotone:
+        ends = [_value(entry, end) for end in u]
+        if entry.monotone < 0:
+            ends.reverse()
+        low = low if ends[0] is None else max(low, ends[0])
+        high = high if ends[1] is None else min(high, ends[1])
+    return low, high
+
+
+def _value(entry: object, end: float) -> float | None:
+    if not math.isfinite(end):
+        return None
+    with np.errstate(all="ignore"):
+        value = float(entry.value(np.asarray(end)))  # type: ignore[attr-defined]
+    return value if math.isfinite(value) else None
+
+
+def _times(factor: float, bounds: tuple[float, float]) -> tuple[float, float]:
+    return _product((factor, factor), bounds)
+
+
+def _product(a: tuple[float, float], b: tuple[float, float]) -> tuple[float, float]:
+    ends = [0.0 if 0.0 in (x, y) else x * y for x in a for y in b]
+    return min(ends), max(ends)
+
+
+def _widened(low: float, high: float) -> tuple[float, float]:
+    if math.isnan(low) or math.isnan(high):
+        return ANY
+    return low - SLACK * abs(low), high + SLACK * abs(high)
