@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Literal
 
@@ -22,7 +22,8 @@ from energyc.analysis.products import Product, multiplied_out
 from energyc.analysis.sampling import Array, Point, draw, draw_value
 from energyc.analysis.sizes import small_sizes
 from energyc.analysis.surroundings import Surroundings
-from energyc.ir import ONE, Add, Coefficient, Input, Node, walk
+from energyc.calculus import derivative, tangent
+from energyc.ir import ONE, Add, Coefficient, Input, Map, Node, walk
 from energyc.resolve.network import ConstraintSet, Network
 
 #: Sets of finite extent.
@@ -85,6 +86,61 @@ def _summands(node: Node) -> Iterator[tuple[Coefficient, Node]]:
 # -------------------------------------------------------------------- proof
 
 
+@dataclass
+class Confinement:
+    """Collects what confines states and what opposes it, term by term."""
+
+    growth: Growth
+    signs: Signs
+    free: Sequence[Input]
+    squared: set[Node] = field(default_factory=set)
+    opposed: set[Node] = field(default_factory=set)
+
+    def take(self, factor: Coefficient, node: Node) -> bool:
+        """Whether a term could be taken into account; one that could not may be on a later turn."""
+        harmless = self.signs.positive_number(factor) and self.signs.nonnegative(node)
+        squares, others = _squares(factor, node, self.free, self.signs)
+        if squares and all(self._is_outgrown(other, harmless) for other in others):
+            self.squared |= squares
+            self.opposed |= {state for other in others for state in self._states(other)}
+            return True
+        if harmless:
+            return not squares
+        if self.growth.of(node) >= 2 and not self._is_convex(factor, node):
+            return False
+        self.opposed |= {state for state in walk([node]) if state in self.free and self.growth.of(node) > 0}
+        return True
+
+    def _is_outgrown(self, product: Product, harmless: bool) -> bool:
+        """Whether a product grows more slowly than squares, or, in a term >= 0, is linear in what is not confined yet."""
+        if sum(self.growth.of(factor.node) for factor in product.factors) < 2:
+            return True
+        moving = [f.node for f in product.factors if self._reads(f.node)]
+        fresh = [node for node in moving if node not in self.squared]
+        return harmless and len(moving) == 2 and set(moving) <= set(self.free) and len(fresh) <= 1
+
+    def _reads(self, node: Node) -> bool:
+        return any(state in self.free for state in walk([node]))
+
+    def _states(self, product: Product) -> set[Node]:
+        return {state for factor in product.factors for state in walk([factor.node]) if state in self.free}
+
+    def _is_convex(self, factor: Coefficient, node: Node) -> bool:
+        """Whether a term is a sum of convex functions of what grows linearly, which stay above a linear bound."""
+        products = multiplied_out(node) if self.signs.positive_number(factor) else None
+        return products is not None and all(self._is_convex_product(product) for product in products)
+
+    def _is_convex_product(self, product: Product) -> bool:
+        moving = [f.node for f in product.factors if self._reads(f.node)]
+        scales = [f.node for f in product.factors if f.node not in moving]
+        if len(moving) != 1 or not isinstance(moving[0], Map) or self.growth.of(moving[0].argument) > 1:
+            return False
+        graph, function, argument = self.growth.graph, moving[0].function, moving[0].argument
+        (bend,) = tangent(graph, [derivative(graph, function, argument)], {argument: graph.constant(1, argument.dims)})
+        positive = self.signs.positive_number(product.coefficient) and all(map(self.signs.nonnegative, scales))
+        return positive and self.growth.enclosures.of(bend)[0] >= 0
+
+
 def _confined(
     network: Network,
     base: ForceField,
@@ -95,24 +151,20 @@ def _confined(
 ) -> Floor | None:
     """Squares of the states outgrow every term that may be negative."""
     growth = Growth(base.graph, set(free), Enclosures(network.values, ranges))
-    squared: set[Node] = set()
-    opposed: set[Node] = set()
-    for factor, node in terms:
-        harmless = signs.positive_number(factor) and signs.nonnegative(node)
-        squares, others = _squares(factor, node, free, signs)
-        degrees = [sum(growth.of(f.node) for f in other.factors) for other in others]
-        if squares and max(degrees, default=0.0) < 2:
-            squared |= squares
-            opposed |= {state for other in others for f in other.factors for state in walk([f.node]) if state in free}
-        elif not harmless:
-            if growth.of(node) >= 2:
-                return None
-            opposed |= {state for state in walk([node]) if state in free and growth.of(node) > 0}
-    if opposed - squared:
+    found, pending = Confinement(growth, signs, free), list(terms)
+    while pending:
+        remaining = [term for term in pending if not found.take(*term)]
+        if len(remaining) == len(pending):
+            break
+        pending = remaining
+    if found.opposed - found.squared or any(
+        not (signs.positive_number(factor) and signs.nonnegative(node)) for factor, node in pending
+    ):
         return None
-    if not opposed and not squared:
+    if not found.opposed and not found.squared:
         return Floor("proved", "each of its terms is bounded, or never negative")
-    return Floor("proved", "squares of the states outgrow all terms that may be negative", squared >= set(free))
+    because = "squares of the states outgrow all terms that may be negative"
+    return Floor("proved", because, found.squared >= set(free))
 
 
 def _squares(factor: Coefficient, node: Node, free: Sequence[Input], signs: Signs) -> tuple[set[Node], list[Product]]:
@@ -144,15 +196,15 @@ def _falling_ray(network: Network, base: ForceField) -> Floor | None:
     """A direction in which the energy falls by a power of the distance, as far as was looked."""
     total = base.graph.add([(ONE, term.node) for term in network.energies.values()], ())
     free = roaming(network)
-    field = base.with_force({})
+    still = base.with_force({})
     sizes, generator = small_sizes([total], network.extents), np.random.default_rng(7)
     inputs = [node for node in walk([total]) if isinstance(node, Input) and node.kind != "argument"]
     for scale in (1, 4):
         for _ in range(DRAWS):
-            point = draw(field, sizes, generator)
+            point = draw(still, sizes, generator)
             point |= {n: scale * _value(n, base, sizes, generator) for n in inputs if n.kind == "param"}
             point |= {n: _value(n, base, sizes, generator) for n in inputs if n not in point}
-            values = _along(field, sizes, point, total, free)
+            values = _along(still, sizes, point, total, free)
             if _falls(values):
                 reached = ", ".join(f"{value:.3g}" for value in values)
                 weights = f"weights drawn from [-{scale}, {scale}]"
@@ -174,12 +226,12 @@ def _value(node: Input, base: ForceField, sizes: Mapping[str, int], generator: n
 
 
 def _along(
-    field: ForceField, sizes: Mapping[str, int], point: Point, total: Node, free: Sequence[Input]
+    still: ForceField, sizes: Mapping[str, int], point: Point, total: Node, free: Sequence[Input]
 ) -> list[float]:
-    around = Surroundings(field, sizes, point)
+    around = Surroundings(still, sizes, point)
     rays = []
     for reach in REACH:
-        parts = [reach * np.ravel(point[s]) if s in free else np.ravel(point[s]) for s in field.states]
+        parts = [reach * np.ravel(point[s]) if s in free else np.ravel(point[s]) for s in still.states]
         rays.append(around.inside(np.concatenate(parts)))
     (values,) = around.values([total], np.array(rays))
     return [float(value) for value in values[:, 0]]
