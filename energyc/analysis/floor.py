@@ -112,7 +112,7 @@ class Confinement:
         return True
 
     def _is_outgrown(self, product: Product, harmless: bool) -> bool:
-        """Whether a product grows more slowly than squares, or, in a term >= 0, is linear in what is not confined yet."""
+        """Whether a product grows more slowly than squares, or, in a term >= 0, is linear in what is not confined."""
         if sum(self.growth.of(factor.node) for factor in product.factors) < 2:
             return True
         moving = [f.node for f in product.factors if self._reads(f.node)]

@@ -1,0 +1,218 @@
+"""cem_literal: CEM attention exactly as Algorithm 1 prints it: the diagonal enters the logits and not the
+values,
+so the step is not the gradient of the printed energy; the compiler says so.
+
+Made by energyc 0.1.0 from cem_literal.energy
+SHA-256 of the spec: b897e53a20cee38d41b5a4f99e858e89d1dcc5594cc5857e190c42c3ddc8558e
+Rules: bptt, implicit
+Passes: hoist, share, inplace
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from energyc.rules.bptt import bptt
+from energyc.rules.implicit import implicit
+from energyc.runtime.draws import normal
+from energyc.runtime.indexing import positions
+from energyc.runtime.network import EnergyNetwork
+from energyc.runtime.records import Tensors
+
+
+class Fixed(NamedTuple):
+    """The clamps, and what depends on clamps and params alone."""
+
+    h: Tensor
+    c: Tensor
+    v: Tensor
+    diag_h_part: Tensor
+
+    def rows(self, rows: Tensor) -> Fixed:
+        """The same for some of the samples."""
+        return self._replace(h=self.h[rows], c=self.c[rows], v=self.v[rows], diag_h_part=self.diag_h_part[rows])
+
+
+class CemLiteralEquations:
+    """States x[J, D].
+
+    Sizes: J = 16, D = 32, K = 2, R = 8.
+
+    Consts: tau = 5.65685.
+
+    let u[i,d]   = rmsnorm[d](x[i,d])
+    let c[j,d]   = rmsnorm[d](h[j,d])
+    let q[k,i,r] = sum[d](W_q[k,r,d] * u[i,d])
+    let v[k,j,r] = sum[d](W_k[k,r,d] * c[j,d])
+    let p[k,i,j] = softmax[j | j <= i]((sum[r](v[k,j,r] * q[k,i,r]) + sum[d](diag[d] * u[i,d] * c[j,d])) / tau)
+
+    ``v_NAME`` is the change of the let NAME along a direction, ``pull_NAME`` its adjoint.
+    """
+
+    name = "cem_literal"
+    state_shapes = {"x": (16, 32)}
+    clamp_shapes = {"h": ((16, 32), None)}
+    target_shapes = {"t": ((16, 32), None)}
+    readout_names = ("y",)
+    relax_steps = 2
+    relax_step = (1.0,)
+    nudge_steps = 10
+
+    def __init__(
+        self, device: torch.device | str | None = None, dtype: torch.dtype | None = None, seed: int = 0
+    ) -> None:
+        super().__init__(device, dtype)
+        random = torch.Generator().manual_seed(seed)
+        self.W_q = self._param(normal(random, (2, 8, 32), 0.02))
+        self.W_k = self._param(normal(random, (2, 8, 32), 0.02))
+        self.diag = self._param(torch.full((32,), 1.0, dtype=torch.float64))
+        self._constant("mask", positions(16, 0, 2, self.device) <= positions(16, 1, 2, self.device))
+
+    def _prepare(self, h: Tensor) -> Fixed:
+        """What depends on clamps and params alone."""
+        c = h * ((h * h).mean(2) + 1e-05).rsqrt()[:, :, None]
+        v = torch.einsum("Bid,krd->Bkir", c, self.W_k)
+        diag_h_part = c * self.diag
+        return Fixed(h, c, v, diag_h_part)
+
+    def _start(self, fixed: Fixed) -> list[Tensor]:
+        """Where the states start."""
+        return [fixed.c]
+
+    def _force(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
+        """The force on each state.
+
+        flow x[i,d] = sum[k,r](W_q[k,r,d] * sum[j | j <= i](p[k,i,j] * v[k,j,r]))
+        F_x[i,d] = sum[k,r](W_q[k,r,d] * sum[j](v[k,j,r] * p[k,i,j]))
+        """
+        (x,) = states
+        total = (x * x).mean(2)
+        total += 1e-05
+        u = x * total.rsqrt()[:, :, None]
+        q = torch.einsum("Bid,krd->Bkir", u, self.W_q)
+        total_2 = torch.einsum("Bkjr,Bkir->Bkij", q, fixed.v)
+        total_2 += torch.einsum("Bid,Bjd->Bij", u, fixed.diag_h_part).transpose(1, 2)[:, None]
+        p = (0.17677669529663687 * total_2.transpose(2, 3)).masked_fill_(~self.mask.T, float("-inf")).softmax(3)
+        force_x = torch.einsum("Bkir,krd->Bid", torch.einsum("Bkjr,Bkij->Bkir", fixed.v, p), self.W_q)
+        return [force_x]
+
+    def _readouts(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
+        """The answers.
+
+        readout y[i,d] = x[i,d]
+        """
+        (x,) = states
+        return [x]
+
+    def _cost(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor]:
+        """The cost of each sample.
+
+        cost mse = mean[i,d]((y[i,d] - t[i,d])^2)
+        """
+        (x,) = states
+        (t,) = targets
+        total = x - t
+        cost = (total * total).mean((1, 2))
+        return [cost]
+
+    def _cost_pullback(
+        self, states: Tensors, fixed: Fixed, targets: Tensors, params: bool = True
+    ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
+        """dC/dz of each sample, None where the cost does not read a state; and the direct dC/dtheta.
+
+        dC/dx[i,d] = 2/(D*J) * (x[i,d] - t[i,d])
+        """
+        (x,) = states
+        (t,) = targets
+        total = x - t
+        slope_x = 0.00390625 * total
+        return [slope_x], {}
+
+    def _force_pullback(
+        self, states: Tensors, fixed: Fixed, seeds: Tensors, params: bool = True
+    ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
+        """J^T seeds, J = dF/dz; and <seeds, dF/dtheta> summed over the batch."""
+        (x,) = states
+        (seed_x,) = seeds
+        total = (x * x).mean(2)
+        total += 1e-05
+        power = total.rsqrt()
+        u = x * power[:, :, None]
+        q = torch.einsum("Bid,krd->Bkir", u, self.W_q)
+        total_2 = torch.einsum("Bkjr,Bkir->Bkij", q, fixed.v)
+        total_2 += torch.einsum("Bid,Bjd->Bij", u, fixed.diag_h_part).transpose(1, 2)[:, None]
+        p = (0.17677669529663687 * total_2.transpose(2, 3)).masked_fill_(~self.mask.T, float("-inf")).softmax(3)
+        W_q_seed_x = torch.einsum("Bid,krd->Bikr", seed_x, self.W_q)
+        pull_p = torch.einsum("Bkjr,Bikr->Bkij", fixed.v, W_q_seed_x)
+        p_pull_p = p * pull_p
+        total_3 = p_pull_p - p * p_pull_p.sum(3)[:, :, :, None]
+        part = total_3.sum(1)
+        product = torch.einsum("Bkjr,Bkij->Bkir", fixed.v, total_3)
+        pull_u = 0.17677669529663687 * torch.einsum("Bjd,Bij->Bid", fixed.diag_h_part, part)
+        pull_u.add_(torch.einsum("Bkir,krd->Bid", product, self.W_q), alpha=0.17677669529663687)
+        back_x = pull_u * power[:, :, None]
+        back_x.add_(x * (total ** (-1.5) * (x * pull_u).sum(2))[:, :, None], alpha=-0.03125)
+        if not params:
+            return [back_x], {}
+        pull_v = torch.einsum("Bkji,Bjkr->Bkir", p, W_q_seed_x)
+        pull_v.add_(torch.einsum("Bkjr,Bkji->Bkir", q, total_3), alpha=0.17677669529663687)
+        return [back_x], {
+            "W_q": (
+                torch.einsum("Bkir,Bid->krd", torch.einsum("Bkjr,Bkij->Bkir", fixed.v, p), seed_x)
+                + 0.17677669529663687 * torch.einsum("Bkir,Bid->krd", product, u)
+            ),
+            "W_k": torch.einsum("Bkir,Bid->krd", pull_v, fixed.c),
+            "diag": 0.17677669529663687 * (
+                fixed.c * torch.einsum("Bjd,Bji->Bdi", u, part).transpose(1, 2)
+            ).sum((0, 1)),
+        }
+
+    def _clamp_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
+        """<seeds, dF/dx> for each real clamp."""
+        (x,) = states
+        (seed_x,) = seeds
+        total = (fixed.h * fixed.h).mean(2)
+        total += 1e-05
+        total_2 = (x * x).mean(2)
+        total_2 += 1e-05
+        u = x * total_2.rsqrt()[:, :, None]
+        q = torch.einsum("Bid,krd->Bkir", u, self.W_q)
+        total_3 = torch.einsum("Bkjr,Bkir->Bkij", q, fixed.v)
+        total_3 += torch.einsum("Bid,Bjd->Bij", u, fixed.diag_h_part).transpose(1, 2)[:, None]
+        p = (0.17677669529663687 * total_3.transpose(2, 3)).masked_fill_(~self.mask.T, float("-inf")).softmax(3)
+        W_q_seed_x = torch.einsum("Bid,krd->Bikr", seed_x, self.W_q)
+        pull_p = torch.einsum("Bkjr,Bikr->Bkij", fixed.v, W_q_seed_x)
+        p_pull_p = p * pull_p
+        total_4 = p_pull_p - p * p_pull_p.sum(3)[:, :, :, None]
+        pull_v = torch.einsum("Bkji,Bjkr->Bkir", p, W_q_seed_x)
+        pull_v.add_(torch.einsum("Bkjr,Bkji->Bkir", q, total_4), alpha=0.17677669529663687)
+        pull_c = 0.17677669529663687 * torch.einsum("Bji,Bjd->Bid", total_4.sum(1), u * self.diag)
+        pull_c += torch.einsum("Bkir,krd->Bid", pull_v, self.W_k)
+        grad_h = pull_c * total.rsqrt()[:, :, None]
+        grad_h.add_(fixed.h * (total ** (-1.5) * (fixed.h * pull_c).sum(2))[:, :, None], alpha=-0.03125)
+        return {"h": grad_h}
+
+    def _start_pullback(self, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
+        """<seeds, d start> by params and clamps."""
+        (seed_x,) = seeds
+        total = (fixed.h * fixed.h).mean(2)
+        total += 1e-05
+        grad_h = seed_x * total.rsqrt()[:, :, None]
+        grad_h.add_(fixed.h * (total ** (-1.5) * (fixed.h * seed_x).sum(2))[:, :, None], alpha=-0.03125)
+        return {"h": grad_h}
+
+    def _readout_pullback(
+        self, states: Tensors, fixed: Fixed, seeds: Tensors
+    ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
+        """<seeds, d readouts> by states, and by params and clamps."""
+        (seed_y,) = seeds
+        return [seed_y], {}
+
+
+class CemLiteral(CemLiteralEquations, EnergyNetwork):
+    """The network: its equations, relaxed and learned."""
+
+    learning_rules = (bptt, implicit)

@@ -1,0 +1,377 @@
+"""et_image: Energy Transformer, image completion (Hoover et al. 2023, appendix A, algorithm 1).
+
+Made by energyc 0.1.0 from et_image.energy
+SHA-256 of the spec: 48350eb7c0ce4f28709a530719a299989911301cb6439d55015f16af6891709a
+Rules: bptt, implicit
+Passes: hoist, share, inplace
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from energyc.rules.bptt import bptt
+from energyc.rules.implicit import implicit
+from energyc.runtime.draws import normal
+from energyc.runtime.functions import step
+from energyc.runtime.indexing import overlap_add, positions, windows
+from energyc.runtime.network import EnergyNetwork
+from energyc.runtime.records import Tensors
+
+
+class Fixed(NamedTuple):
+    """The clamps, and what depends on clamps and params alone."""
+
+    img: Tensor
+    hidden: Tensor
+
+    def rows(self, rows: Tensor) -> Fixed:
+        """The same for some of the samples."""
+        return self._replace(img=self.img[rows], hidden=self.hidden[rows])
+
+
+class EtImageEquations:
+    """States x[G, G, D].
+
+    Sizes: C = 3, S = 224, P = 16, G = 14, D = 768, H = 12, Y = 64, K = 3072.
+
+    Consts: beta = 0.125, scored = 0.5.
+
+    let hid[i in G, j in G] = hidden[P*i, P*j]
+    let seen[i in G, j in G, d] = sum[c,p,r](W_enc[d,c,p,r] * img[c, P*i + p, P*j + r]) + b_enc[d]
+    let g[i,j,d]   = gamma * layernorm[d](x[i,j,d]) + delta[d]
+    let q[h,i,j,y] = sum[d](W_q[y,h,d] * g[i,j,d])
+    let k[h,i,j,y] = sum[d](W_k[y,h,d] * g[i,j,d])
+    let out[i,j,c,p,r] = sum[d](W_dec[d,c,p,r] * g[i,j,d]) + b_dec[c,p,r]
+    let miss[i,j] = mean[c,p,r]((out[i,j,c,p,r] - t[c, P*i + p, P*j + r])^2)
+
+    ``v_NAME`` is the change of the let NAME along a direction, ``pull_NAME`` its adjoint.
+    """
+
+    name = "et_image"
+    state_shapes = {"x": (14, 14, 768)}
+    clamp_shapes = {"img": ((3, 224, 224), None), "hidden": ((224, 224), None)}
+    target_shapes = {"t": ((3, 224, 224), None)}
+    term_names = ("att", "mem")
+    readout_names = ("patches",)
+    relax_steps = 12
+    relax_step = (0.1,)
+    nudge_steps = 10
+
+    def __init__(
+        self, device: torch.device | str | None = None, dtype: torch.dtype | None = None, seed: int = 0
+    ) -> None:
+        super().__init__(device, dtype)
+        random = torch.Generator().manual_seed(seed)
+        self.W_enc = self._param(normal(random, (768, 3, 16, 16), 0.02))
+        self.W_dec = self._param(normal(random, (768, 3, 16, 16), 0.02))
+        self.pos = self._param(normal(random, (14, 14, 768), 0.02))
+        self.MASK = self._param(normal(random, (768,), 0.02))
+        self.b_enc = self._param(torch.full((768,), 0.0, dtype=torch.float64))
+        self.b_dec = self._param(torch.full((3, 16, 16), 0.0, dtype=torch.float64))
+        self.W_q = self._param(normal(random, (64, 12, 768), 0.02))
+        self.W_k = self._param(normal(random, (64, 12, 768), 0.02))
+        self.xi = self._param(normal(random, (3072, 768), 0.02))
+        self.gamma = self._param(torch.full((), 1.0, dtype=torch.float64))
+        self.delta = self._param(torch.full((768,), 0.0, dtype=torch.float64))
+        self._constant(
+            "mask_3",
+            (
+                positions(14, 0, 4, self.device) != positions(14, 1, 4, self.device)
+            ) | (positions(14, 2, 4, self.device) != positions(14, 3, 4, self.device)),
+        )
+
+    def _prepare(self, img: Tensor, hidden: Tensor) -> Fixed:
+        """What depends on clamps and params alone."""
+        return Fixed(img, hidden)
+
+    def _start(self, fixed: Fixed) -> list[Tensor]:
+        """Where the states start."""
+        hid = fixed.hidden[:, 0:209:16][:, :, 0:209:16]
+        seen = torch.einsum(
+            "Bcipjr,dcpr->Bijd",
+            windows(windows(fixed.img, 2, 0, (14, 16), (16, 1)), 4, 0, (14, 16), (16, 1)),
+            self.W_enc,
+        )
+        seen += self.b_enc
+        total = -hid
+        total += 1
+        start_x = hid[:, :, :, None] * self.MASK
+        start_x += seen * total[:, :, :, None]
+        start_x += self.pos
+        return [start_x]
+
+    def _terms(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
+        """Each energy term of each sample.
+
+        energy att = -1/beta * sum[h,i,j](logsumexp[m,n | m != i or n != j](beta * sum[y](k[h,m,n,y] * q[h,i,j,y])))
+        energy mem = -1/2 * sum[i,j,s](relu(sum[d](xi[s,d] * g[i,j,d]))^2)
+        """
+        (x,) = states
+        total = x - x.mean(3)[:, :, :, None]
+        total_2 = (total * total).mean(3)
+        total_2 += 1e-05
+        g = total * (total_2.rsqrt() * self.gamma)[:, :, :, None]
+        g += self.delta
+        q = torch.einsum("Bijd,yhd->Bhijy", g, self.W_q)
+        k = torch.einsum("Bijd,yhd->Bhijy", g, self.W_k)
+        level = torch.einsum("Bhmny,Bhijy->Bhijmn", q, k).mul_(0.125).masked_fill_(
+            ~self.mask_3.transpose(1, 2),
+            float("-inf"),
+        ).logsumexp((2, 3))
+        energy_att = -8 * level.sum((1, 2, 3))
+        relu = torch.relu_(g @ self.xi.T)
+        energy_mem = -0.5 * (relu * relu).sum((1, 2, 3))
+        return [energy_att, energy_mem]
+
+    def _force(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
+        """The force on each state.
+
+        flow x[i,j,d] = -grad(att + mem, g[i,j,d])
+        F_x[i,j,d] = sum[s](xi[s,d] * relu(sum[d2](xi[s,d2] * g[i,j,d2]))) + sum[y,h](W_k[y,h,d] * sum[m,n](q[h,m,n,y]
+            * softmax[i,j | i != m or j != n](beta * sum[y2](q[h,m,n,y2] * k[h,i,j,y2])))) + sum[y,h](W_q[y,h,d] *
+            sum[m,n](k[h,m,n,y] * softmax[m,n | m != i or n != j](beta * sum[y2](q[h,i,j,y2] * k[h,m,n,y2]))))
+        """
+        (x,) = states
+        total = x - x.mean(3)[:, :, :, None]
+        total_2 = (total * total).mean(3)
+        total_2 += 1e-05
+        g = total * (total_2.rsqrt() * self.gamma)[:, :, :, None]
+        g += self.delta
+        q = torch.einsum("Bijd,yhd->Bhijy", g, self.W_q)
+        k = torch.einsum("Bijd,yhd->Bhijy", g, self.W_k)
+        weights = torch.einsum("Bhmny,Bhijy->Bhijmn", q, k).mul_(0.125).masked_fill_(
+            ~self.mask_3.transpose(1, 2),
+            float("-inf"),
+        ).flatten(2, 3).softmax(2).unflatten(2, (14, 14))
+        force_x = torch.relu_(g @ self.xi.T) @ self.xi
+        force_x += torch.einsum("Bhijy,yhd->Bijd", torch.einsum("Bhijmn,Bhmny->Bhijy", weights, q), self.W_k)
+        force_x += torch.einsum("Bhijy,yhd->Bijd", torch.einsum("Bhmnij,Bhmny->Bhijy", weights, k), self.W_q)
+        return [force_x]
+
+    def _readouts(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
+        """The answers.
+
+        readout patches[i,j,c,p,r] = out[i,j,c,p,r]
+        """
+        (x,) = states
+        total = x - x.mean(3)[:, :, :, None]
+        total_2 = (total * total).mean(3)
+        total_2 += 1e-05
+        g = total * (total_2.rsqrt() * self.gamma)[:, :, :, None]
+        g += self.delta
+        out = torch.einsum("Bijd,dcpr->Bijcpr", g, self.W_dec)
+        out += self.b_dec
+        return [out]
+
+    def _cost(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor]:
+        """The cost of each sample.
+
+        cost mse = sum[i,j](hid[i,j] * miss[i,j]) / sum[i,j](hid[i,j])
+        """
+        (x,) = states
+        (t,) = targets
+        hid = fixed.hidden[:, 0:209:16][:, :, 0:209:16]
+        total = x - x.mean(3)[:, :, :, None]
+        total_2 = (total * total).mean(3)
+        total_2 += 1e-05
+        g = total * (total_2.rsqrt() * self.gamma)[:, :, :, None]
+        g += self.delta
+        out = torch.einsum("Bijd,dcpr->Bijcpr", g, self.W_dec)
+        out += self.b_dec
+        part = -windows(windows(t, 2, 0, (14, 16), (16, 1)), 4, 0, (14, 16), (16, 1)).permute(0, 2, 4, 1, 3, 5)
+        total_3 = out + part
+        cost = 0.0013020833333333333 * (
+            (hid * (total_3 * total_3).sum((3, 4, 5))).sum((1, 2)) * hid.sum((1, 2)).reciprocal()
+        )
+        return [cost]
+
+    def _cost_pullback(
+        self, states: Tensors, fixed: Fixed, targets: Tensors, params: bool = True
+    ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
+        """dC/dz of each sample, None where the cost does not read a state; and the direct dC/dtheta.
+
+        dC/dx[i,j,d] = 2 * gamma * mean[c,p,r](W_dec[d,c,p,r] * (out[i,j,c,p,r] - t[c, P*i + p, P*j + r]) * hid[i,j] /
+            sum[m,n](hid[m,n])) / sqrt(mean[d2]((x[i,j,d2] - mean[d3](x[i,j,d3]))^2) + 1e-5) - 2 * (x[i,j,d] -
+            mean[d2](x[i,j,d2])) * gamma * mean[d2]((x[i,j,d2] - mean[d3](x[i,j,d3])) * mean[c,p,r](W_dec[d2,c,p,r] *
+            (out[i,j,c,p,r] - t[c, P*i + p, P*j + r]) * hid[i,j] / sum[m,n](hid[m,n]))) / (mean[d2]((x[i,j,d2] -
+            mean[d3](x[i,j,d3]))^2) + 1e-5)^(3/2) - mean[d2](2 * gamma * mean[c,p,r](W_dec[d2,c,p,r] * (out[i,j,c,p,r]
+            - t[c, P*i + p, P*j + r]) * hid[i,j] / sum[m,n](hid[m,n])) / sqrt(mean[d3]((x[i,j,d3] -
+            mean[d4](x[i,j,d4]))^2) + 1e-5) - 2 * (x[i,j,d2] - mean[d3](x[i,j,d3])) * gamma * mean[d3]((x[i,j,d3] -
+            mean[d4](x[i,j,d4])) * mean[c,p,r](W_dec[d3,c,p,r] * (out[i,j,c,p,r] - t[c, P*i + p, P*j + r]) * hid[i,j]
+            / sum[m,n](hid[m,n]))) / (mean[d3]((x[i,j,d3] - mean[d4](x[i,j,d4]))^2) + 1e-5)^(3/2))
+        dC/dW_dec[d,c,p,r] = 2/(C*P^2) * sum[i,j](g[i,j,d] * (out[i,j,c,p,r] - t[c, P*i + p, P*j + r]) * hid[i,j] /
+            sum[m,n](hid[m,n]))
+        dC/db_dec[c,p,r] = 2/(C*P^2) * sum[i,j]((out[i,j,c,p,r] - t[c, P*i + p, P*j + r]) * hid[i,j] /
+            sum[m,n](hid[m,n]))
+        dC/dgamma = 2 * sum[i,j,d](layernorm[d](x[i,j,d]) * mean[c,p,r](W_dec[d,c,p,r] * (out[i,j,c,p,r] - t[c, P*i +
+            p, P*j + r]) * hid[i,j] / sum[m,n](hid[m,n])))
+        dC/ddelta[d] = 2 * sum[i,j](mean[c,p,r](W_dec[d,c,p,r] * (out[i,j,c,p,r] - t[c, P*i + p, P*j + r]) * hid[i,j]
+            / sum[m,n](hid[m,n])))
+        """
+        (x,) = states
+        (t,) = targets
+        total = x - x.mean(3)[:, :, :, None]
+        total_2 = (total * total).mean(3)
+        total_2 += 1e-05
+        power = total_2.rsqrt()
+        product = power * self.gamma
+        g = total * product[:, :, :, None]
+        g += self.delta
+        out = torch.einsum("Bijd,dcpr->Bijcpr", g, self.W_dec)
+        out += self.b_dec
+        part = -windows(windows(t, 2, 0, (14, 16), (16, 1)), 4, 0, (14, 16), (16, 1)).permute(0, 2, 4, 1, 3, 5)
+        total_3 = out + part
+        hid = fixed.hidden[:, 0:209:16][:, :, 0:209:16]
+        product_2 = total_3 * (hid * hid.sum((1, 2)).reciprocal()[:, None, None])[:, :, :, None, None, None]
+        product_3 = torch.einsum("Bijcpr,dcpr->Bijd", product_2, self.W_dec)
+        product_4 = (total * product_3).sum(3)
+        total_4 = 0.0026041666666666665 * (product_3 * product[:, :, :, None])
+        total_4.add_(
+            total * (total_2 ** (-1.5) * (product_4 * self.gamma))[:, :, :, None],
+            alpha=-3.3908420138888887e-06,
+        )
+        slope_x = total_4 - total_4.mean(3)[:, :, :, None]
+        if not params:
+            return [slope_x], {}
+        return [slope_x], {
+            "W_dec": 0.0026041666666666665 * torch.einsum("Bijcpr,Bijd->dcpr", product_2, g),
+            "b_dec": 0.0026041666666666665 * product_2.sum((0, 1, 2)),
+            "gamma": 0.0026041666666666665 * (power * product_4).sum(),
+            "delta": 0.0026041666666666665 * product_3.sum((0, 1, 2)),
+        }
+
+    def _force_pullback(
+        self, states: Tensors, fixed: Fixed, seeds: Tensors, params: bool = True
+    ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
+        """J^T seeds, J = dF/dz; and <seeds, dF/dtheta> summed over the batch."""
+        (x,) = states
+        (seed_x,) = seeds
+        total = x - x.mean(3)[:, :, :, None]
+        total_2 = (total * total).mean(3)
+        total_2 += 1e-05
+        power = total_2.rsqrt()
+        product = power * self.gamma
+        g = total * product[:, :, :, None]
+        g += self.delta
+        q = torch.einsum("Bijd,yhd->Bhijy", g, self.W_q)
+        k = torch.einsum("Bijd,yhd->Bhijy", g, self.W_k)
+        weights = torch.einsum("Bhmny,Bhijy->Bhijmn", q, k).mul_(0.125).masked_fill_(
+            ~self.mask_3.transpose(1, 2),
+            float("-inf"),
+        ).flatten(2, 3).softmax(2).unflatten(2, (14, 14))
+        W_q_seed_x = torch.einsum("Bijd,yhd->Bijhy", seed_x, self.W_q)
+        W_k_seed_x = torch.einsum("Bijd,yhd->Bijhy", seed_x, self.W_k)
+        total_3 = torch.einsum("Bhijy,Bmnhy->Bhijmn", k, W_q_seed_x)
+        total_3 += torch.einsum("Bhmny,Bijhy->Bhijmn", q, W_k_seed_x)
+        product_2 = weights * total_3
+        total_4 = product_2 - weights * product_2.sum((2, 3))[:, :, None, None]
+        pull_k = torch.einsum("Bhijmn,Bmnhy->Bhijy", weights, W_q_seed_x)
+        pull_k.add_(torch.einsum("Bhijmn,Bhmny->Bhijy", total_4, q), alpha=0.125)
+        pull_q = torch.einsum("Bhmnij,Bmnhy->Bhijy", weights, W_k_seed_x)
+        pull_q.add_(torch.einsum("Bhmnij,Bhmny->Bhijy", total_4, k), alpha=0.125)
+        xi_g = g @ self.xi.T
+        product_3 = step(xi_g).permute(0, 3, 1, 2) * (seed_x @ self.xi.T).permute(0, 3, 1, 2)
+        pull_g = torch.einsum("Bhijy,yhd->Bijd", pull_k, self.W_k)
+        pull_g += torch.einsum("Bhijy,yhd->Bijd", pull_q, self.W_q)
+        pull_g += torch.einsum("Bsij,sd->Bijd", product_3, self.xi)
+        product_4 = (total * pull_g).sum(3)
+        total_5 = pull_g * product[:, :, :, None]
+        total_5.add_(
+            total * (total_2 ** (-1.5) * (product_4 * self.gamma))[:, :, :, None],
+            alpha=-0.0013020833333333333,
+        )
+        back_x = total_5 - total_5.mean(3)[:, :, :, None]
+        if not params:
+            return [back_x], {}
+        return [back_x], {
+            "W_q": (
+                torch.einsum("Bhijy,Bijd->yhd", torch.einsum("Bhmnij,Bhmny->Bhijy", weights, k), seed_x)
+                + torch.einsum("Bhijy,Bijd->yhd", pull_q, g)
+            ),
+            "W_k": (
+                torch.einsum("Bhijy,Bijd->yhd", torch.einsum("Bhijmn,Bhmny->Bhijy", weights, q), seed_x)
+                + torch.einsum("Bhijy,Bijd->yhd", pull_k, g)
+            ),
+            "xi": (
+                torch.einsum("Bijd,Bijs->sd", seed_x, torch.relu(xi_g))
+                + torch.einsum("Bijd,Bsij->sd", g, product_3)
+            ),
+            "gamma": (power * product_4).sum(),
+            "delta": pull_g.sum((0, 1, 2)),
+        }
+
+    def _start_pullback(self, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
+        """<seeds, d start> by params and clamps."""
+        (seed_x,) = seeds
+        product = windows(windows(fixed.img, 2, 0, (14, 16), (16, 1)), 4, 0, (14, 16), (16, 1))
+        hid = fixed.hidden[:, 0:209:16][:, :, 0:209:16]
+        total = -hid
+        total += 1
+        pull_seen = seed_x * total[:, :, :, None]
+        grad_img = overlap_add(
+            overlap_add(
+                torch.einsum("Bijd,dcpr->Bijcpr", pull_seen, self.W_enc).permute(0, 2, 3, 5, 1, 4),
+                224,
+                0,
+                (16, 1),
+            ).permute(0, 2, 4, 1, 3),
+            224,
+            0,
+            (16, 1),
+        )
+        seen = torch.einsum("Bcipjr,dcpr->Bijd", product, self.W_enc)
+        seen += self.b_enc
+        pull_hid = seed_x @ self.MASK
+        pull_hid -= (seed_x * seen).sum(3)
+        grad_hidden = overlap_add(
+            overlap_add(pull_hid.transpose(1, 2), 224, 0, (16,)).transpose(1, 2),
+            224,
+            0,
+            (16,),
+        )
+        return {
+            "img": grad_img,
+            "hidden": grad_hidden,
+            "W_enc": torch.einsum("Bcipjr,Bijd->dcpr", product, pull_seen),
+            "pos": seed_x.sum(0),
+            "MASK": torch.einsum("Bijd,Bij->d", seed_x, hid),
+            "b_enc": pull_seen.sum((0, 1, 2)),
+        }
+
+    def _readout_pullback(
+        self, states: Tensors, fixed: Fixed, seeds: Tensors
+    ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
+        """<seeds, d readouts> by states, and by params and clamps."""
+        (x,) = states
+        (seed_patches,) = seeds
+        pull_g = torch.einsum("Bijcpr,dcpr->Bijd", seed_patches, self.W_dec)
+        total = x - x.mean(3)[:, :, :, None]
+        total_2 = (total * total).mean(3)
+        total_2 += 1e-05
+        power = total_2.rsqrt()
+        product = power * self.gamma
+        product_2 = (total * pull_g).sum(3)
+        total_3 = pull_g * product[:, :, :, None]
+        total_3.add_(
+            total * (total_2 ** (-1.5) * (product_2 * self.gamma))[:, :, :, None],
+            alpha=-0.0013020833333333333,
+        )
+        back_x = total_3 - total_3.mean(3)[:, :, :, None]
+        g = total * product[:, :, :, None]
+        g += self.delta
+        return [back_x], {
+            "W_dec": torch.einsum("Bijcpr,Bijd->dcpr", seed_patches, g),
+            "b_dec": seed_patches.sum((0, 1, 2)),
+            "gamma": (power * product_2).sum(),
+            "delta": pull_g.sum((0, 1, 2)),
+        }
+
+
+class EtImage(EtImageEquations, EnergyNetwork):
+    """The network: its equations, relaxed and learned."""
+
+    learning_rules = (bptt, implicit)
