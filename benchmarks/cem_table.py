@@ -1,8 +1,9 @@
 """Table 3 of the CEM paper: regression of draws of Gaussian processes by plain and gated MLPs and by CEM with T steps.
 
 ``python -m benchmarks.cem_table OUT [--seeds 3] [--epochs 150] [--kernels rbf,matern]`` trains what is not in OUT yet,
-and prints the table. All models share the embedding, the norms and the readout of ``specs/cem_mlp.energy``, the data, Adam
-at 1e-3 with a cosine schedule, batches of 100; the baselines have an untied down projection (34K params in place of 22.7K).
+and prints the table. All models share the embedding, the norms and the readout of ``specs/cem_mlp.energy``, the data,
+Adam at 1e-3 with a cosine schedule, batches of 100; the baselines have a down projection of their own (34K params in
+place of 22.7K).
 """
 
 from __future__ import annotations
@@ -98,6 +99,7 @@ def measured(out: Path, kernel: str, model: str, epochs: int, seed: int) -> floa
 
 
 def main() -> None:
+    """Train what is missing, print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("out", type=Path)
     parser.add_argument("--seeds", type=int, default=3)

@@ -1,4 +1,4 @@
-"""Specs whose states move along a flow, beside their equations in plain torch: flows, costs, gradients of the unroll."""
+"""Specs whose states move along a flow, beside their equations in plain torch: flows, costs, gradients of unrolls."""
 
 from __future__ import annotations
 
