@@ -114,11 +114,12 @@ def _note_warnings(prepared: Prepared, console: Console) -> None:
 
 def _note_run(prepared: Prepared, console: Console) -> None:
     from energyc.data import describe
-    from energyc.report.notes import idle_settings
+    from energyc.report.notes import floor_notes, idle_settings
 
     _note_rule(prepared, console)
     _note_warnings(prepared, console)
-    for note in idle_settings(prepared.network, prepared.compiled.classes):
+    classes = prepared.compiled.classes
+    for note in (*idle_settings(prepared.network, classes), *floor_notes(classes)):
         console.note(f"note: {note}")
     for name, dataset in prepared.datasets.items():
         console.note(f"{name}: {describe(dataset)}")

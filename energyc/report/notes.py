@@ -59,6 +59,16 @@ def idle_settings(network: Network, classes: Classes) -> Iterator[str]:
         yield "train.folds does nothing: no data have folds yet"
 
 
+def floor_notes(classes: Classes) -> Iterator[str]:
+    """Yield a sentence if the energy is not bounded below at some weights, where states may run away."""
+    for claim in classes.claims:
+        if claim.claim == "bounded below" and claim.verdict == "refuted":
+            yield (
+                f"{claim.about} has no floor at some weights, to which training may lead: then states run away; "
+                "a set that bounds them, or weights that `in [lo, hi]` bounds, would prevent it"
+            )
+
+
 def missing_cost(network: Network) -> Iterator[str]:
     """Yield a sentence if the network has no cost."""
     if network.cost is None:

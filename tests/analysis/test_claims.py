@@ -310,3 +310,11 @@ def test_claims_stand_in_the_json() -> None:
     report = energyc.check(TANH).to_json()
     assert report["class"] == "metric-descent"
     assert {"about", "claim", "verdict", "evidence"} <= report["claims"][0].keys()
+
+
+def test_training_says_that_an_energy_has_no_floor() -> None:
+    from energyc.report.notes import floor_notes
+
+    (note,) = floor_notes(shipped("thin"))
+    assert "input + damping + mem has no floor" in note
+    assert not list(floor_notes(shipped("cet")))
