@@ -80,6 +80,8 @@ class Builder:
                 return self._map(node, slots, scope)
             case Reduction():
                 return self._reduction(node, slots, scope)
+            case Stop(mode="barrier"):
+                return self.expanded(node.argument, slots, scope)
             case Stop():
                 return Call(node.mode, (self.formula(node.argument, slots, scope),))
             case Indicator():

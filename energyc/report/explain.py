@@ -112,7 +112,7 @@ def _terms(network: Network, notation: Notation) -> Iterator[Block]:
 
 def _forces(network: Network, derivation: Derivation, notation: Notation) -> Iterator[Block]:
     yield Heading("Force on each state")
-    yield Paragraph("Minus the gradient of the energy, and the forces that are written as such.")
+    yield Paragraph("Minus the gradient of the energy and the forces that are written as such, or a flow.")
     states = {name: state.node for name, state in network.states.items()}
     yield from _equations(notation, _named(notation, "F_", derivation.force, states))
     yield Heading("Equilibrium")
@@ -137,8 +137,13 @@ def _answers(network: Network, derivation: Derivation, notation: Notation) -> It
     for quantity in (*network.readouts.values(), *costs, *network.metrics.values()):
         yield Equation(_element(quantity.name, quantity.indices), notation.formula(quantity.node, quantity.indices))
     states = {name: state.node for name, state in network.states.items()}
+    nudge = "the nudge, but of ep along a flow" if derivation.descends else "the nudge"
     for left, node, indices in _slopes(notation, "C", derivation.cost_force, states):
-        yield Equation(left, notation.formula(node, indices), "the nudge")
+        yield Equation(left, notation.formula(node, indices), nudge)
+    nudges = derivation.nudge if derivation.descends else {}
+    flows = {name: node for name, node in nudges.items() if name in network.flows}
+    for left, node, indices in _named(notation, "n_", flows, states):
+        yield Equation(left, notation.formula(node, indices), "the nudge of ep: the cost takes the energies' place")
 
 
 def _updates(network: Network, derivation: Derivation, notation: Notation) -> Iterator[Block]:
@@ -148,7 +153,8 @@ def _updates(network: Network, derivation: Derivation, notation: Notation) -> It
         "each reads only the terms its param is in."
     )
     params = {name: param.node for name, param in network.params.items()}
-    yield from _equations(notation, _slopes(notation, "E", derivation.energy_gradient, params))
+    contrasted = derivation.descent_gradient if derivation.descends else derivation.energy_gradient
+    yield from _equations(notation, _slopes(notation, "E", contrasted, params))
     yield from _forced_updates(network, derivation, notation)
     for left, node, indices in _slopes(notation, "C", derivation.cost_gradient, params):
         yield Equation(left, notation.formula(node, indices), "directly")
@@ -161,8 +167,10 @@ def _forced_updates(network: Network, derivation: Derivation, notation: Notation
     stopped = (
         f", and {', '.join(derivation.stopped)} with a state that is held fixed in it," if derivation.stopped else ""
     )
+    kinds = "With a correction the flows" if derivation.descends else "Forces and flows" if network.flows else "Forces"
+    written = "" if network.flows else " that are written as such"
     yield Paragraph(
-        f"Forces that are written as such{stopped} give the slope of a.F, where a is the contrast of the equilibria."
+        f"{kinds}{written}{stopped} give the slope of a.F, where a is the contrast of the equilibria."
     )
     params = {name: param.node for name, param in network.params.items()}
     yield from _equations(notation, _slopes(notation, "(a.F)", gradients, params))

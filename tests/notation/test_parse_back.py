@@ -10,7 +10,7 @@ import pytest
 from energyc.diagnostics import Source
 from energyc.ir import Input, Node, walk
 from energyc.ir.interpreter import evaluate
-from energyc.notation import of_network
+from energyc.notation import left_side, of_network
 from energyc.resolve import Network, resolve
 from energyc.resources import folder
 from energyc.syntax import parse
@@ -60,7 +60,10 @@ def test_every_equation_written_out_means_the_same(name: str) -> None:
         start = term.tree.left.span.start if term.kind == "energy" else term.tree.right.span.start
         left = f"{term.name} = " if term.kind == "energy" else ""
         indices = () if term.kind == "energy" else term.indices
-        edits.append((start, term.tree.right.span.end, left + notation.text(term.node, indices)))
+        right = notation.text(term.family if term.kind == "flow" else term.node, indices)
+        if term.word == "next":  # its term is the way there
+            right += f" + {left_side(term.name, indices)}"
+        edits.append((start, term.tree.right.span.end, left + right))
     rewritten = text
     for start, end, new in sorted(edits, reverse=True):
         rewritten = rewritten[:start] + new + rewritten[end:]
