@@ -61,15 +61,17 @@ def overlap_add(t: Tensor, size: int, offset: int, strides: tuple[int, ...]) -> 
 
 
 def gather(x: Tensor, index: Tensor, axis: int) -> Tensor:
-    """Each sample's ``x[..., index, ...]`` along an axis, in whose place are those of the index ``[batch, ...]``."""
-    if index.dim() > 2:
-        return gather(x, index.flatten(1), axis).unflatten(axis, index.shape[1:])
-    if len(x) == len(index) == 1:
-        return x.index_select(axis, index[0])
+    """Each sample's ``x[..., index, ...]`` along an axis, in whose place are those of the index ``[batch, ...]``.
+
+    Its rows lie one after the other in memory, however its axes stand, as do those of products of such tensors:
+    reading and adding up whole rows is up to three times as fast as along an inner axis.
+    """
     x = x.expand(len(index), *x.shape[1:])
-    rows = x.movedim(axis, 1).flatten(0, 1)
-    found = rows.index_select(0, in_one_row(index, x.shape[axis]).flatten())
-    return found.unflatten(0, index.shape).movedim(1, axis)
+    rows = x.movedim(axis, 1).reshape(-1, *x.shape[1:axis], *x.shape[axis + 1 :]).contiguous()
+    found = rows.index_select(0, in_one_row(index, x.shape[axis]))
+    return found.unflatten(0, index.shape).movedim(
+        tuple(range(1, index.dim())), tuple(range(axis, axis + index.dim() - 1))
+    )
 
 
 def segment_sum(x: Tensor, index: Tensor, axis: int, size: int) -> Tensor:
@@ -78,20 +80,19 @@ def segment_sum(x: Tensor, index: Tensor, axis: int, size: int) -> Tensor:
     ``index`` is ``[batch, entries]``, or has as many axes as x, of size 1 where it is the same.
     """
     x = x.expand(len(index), *x.shape[1:])
-    shape = (*x.shape[:axis], size, *x.shape[axis + 1 :])
     if index.dim() > 2:
+        shape = (*x.shape[:axis], size, *x.shape[axis + 1 :])
         return x.new_zeros(shape).scatter_add_(axis, index.expand(x.shape), x)
-    if len(x) == 1:
-        return x.new_zeros(shape).index_add_(axis, index[0], x)
     rows = x.movedim(axis, 1).flatten(0, 1)
-    total = rows.new_zeros((len(x) * size, *rows.shape[1:]))
-    total.index_add_(0, in_one_row(index, size).flatten(), rows)
+    total = rows.new_zeros((len(x) * size, *rows.shape[1:])).index_add_(0, in_one_row(index, size), rows)
     return total.unflatten(0, (len(x), size)).movedim(1, axis)
 
 
 def in_one_row(index: Tensor, size: int) -> Tensor:
-    """The places of all samples in one tensor that holds their rows one after the other, ``size`` for each."""
-    return index + size * torch.arange(len(index), device=index.device)[:, None]
+    """The places of all samples where their rows stand one sample after the other, ``size`` for each."""
+    if len(index) > 1:
+        index = index + size * torch.arange(len(index), device=index.device).view(-1, *[1] * (index.dim() - 1))
+    return index.flatten()
 
 
 def scatter_add(t: Tensor, index: Tensor, size: int) -> Tensor:

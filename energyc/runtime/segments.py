@@ -32,7 +32,7 @@ def segment_logsumexp(x: Tensor, index: Tensor, size: int, mask: Tensor | None =
 def segment_max(x: Tensor, index: Tensor, size: int, mask: Tensor | None = None) -> Tensor:
     """The largest entry of each segment."""
     top = _largest(*_full(x, index, mask), size)
-    return top.masked_fill_(top == float("-inf"), 0)
+    return top.masked_fill_(top == float("-inf"), 0).to(x.dtype)
 
 
 def segment_first_largest(x: Tensor, index: Tensor, size: int, mask: Tensor | None = None) -> Tensor:

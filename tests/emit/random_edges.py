@@ -64,9 +64,10 @@ WITH = (
 class EdgeSpec:
     """One spec on its way."""
 
-    def __init__(self, seed: int) -> None:
-        """The same seed gives the same spec."""
+    def __init__(self, seed: int, *, holomorphic: bool = False) -> None:
+        """The same seed gives the same spec; a holomorphic one takes no maximum."""
         self.random = Random(seed)
+        self.holomorphic = holomorphic
 
     def text(self) -> str:
         """The spec."""
@@ -87,10 +88,14 @@ class EdgeSpec:
 
     def score(self) -> str:
         """A number of an edge, and perhaps of a node."""
-        text = self.random.choice((*OF_EDGE, *AT_NODE))
+        text = self.random.choice([text for text in (*OF_EDGE, *AT_NODE) if not self.holomorphic or "max[" not in text])
         if "softmax[d]" in text:
             text = f"sum[d in D | d == 1]({text})"
         return text if self.random.random() < 0.7 else f"({text}) * ({self.random.choice(OF_EDGE)})"
+
+    def kind(self, *kinds: str) -> str:
+        """A reduction."""
+        return self.random.choice([kind for kind in kinds if not self.holomorphic or kind != "max"])
 
     def into(self) -> str:
         """The condition that e goes into n."""
@@ -103,10 +108,8 @@ class EdgeSpec:
         return f"sum[n]({self.random.choice(forms).format(inner)})"
 
     def of_nodes(self) -> str:
-        kind = self.random.choice(("sum", "mean", "logsumexp", "logsumexp", "max", "variance"))
+        kind = self.kind("sum", "mean", "logsumexp", "logsumexp", "max", "variance")
         guard = self.into()
-        if kind == "variance":
-            return self.outer(f"(mean[e | {guard}](({self.score()})^2))")
         return self.outer(f"{kind}[e | {guard}]({self.score()})")
 
     def weighted(self) -> str:
@@ -126,16 +129,16 @@ class EdgeSpec:
 
     def of_kinds(self) -> str:
         """A second index that an integer of the edge decides."""
-        kind = self.random.choice(("logsumexp", "sum", "max", "mean"))
+        kind = self.kind("logsumexp", "sum", "max", "mean")
         inner = f"{kind}[e | dst[e] == n and kind[e] == r]({self.random.choice(OF_EDGE)} * u[r])"
         return f"sum[n,r](tanh({inner}) * z[n,0])"
 
     def of_graphs(self) -> str:
         """A disjoint union: reductions over the nodes, and over the edges, of each graph."""
-        of_node = self.random.choice(("z[n,0]", "sum[d](z[n,d] * b[d])", "max[d](z[n,d])"))
-        nodes = f"{self.random.choice(('sum', 'mean', 'logsumexp', 'max'))}[n | graph[n] == g]({of_node})"
+        of_node = self.random.choice(("z[n,0]", "sum[d](z[n,d] * b[d])", "logsumexp[d](z[n,d])"))
+        nodes = f"{self.kind('sum', 'mean', 'logsumexp', 'max')}[n | graph[n] == g]({of_node})"
         score = self.random.choice(OF_EDGE)
-        edges = f"{self.random.choice(('sum', 'mean', 'logsumexp'))}[e | graph[dst[e]] == g]({score})"
+        edges = f"{self.kind('sum', 'mean', 'logsumexp')}[e | graph[dst[e]] == g]({score})"
         return f"sum[g](sum[n,d](z[n,d]) * tanh({self.random.choice((nodes, edges, f'{nodes} * {edges}'))}))"
 
     def of_ends(self) -> str:
@@ -144,7 +147,7 @@ class EdgeSpec:
         if over == "e":
             score = self.random.choice(("z[ends[a,e],0]", "w[e] * z[n,1]", "s[a,e]")).replace("s[a,e]", "s[0,e]")
             return f"sum[n,a](tanh(logsumexp[e | ends[a,e] == n]({score}) + sum[e | ends[a,e] == n]({score})))"
-        kind = self.random.choice(("sum", "logsumexp", "max", "mean"))
+        kind = self.kind("sum", "logsumexp", "max", "mean")
         return f"sum[n](tanh({kind}[a in B,e | ends[a,e] == n](z[ends[a,e],0] * w[e])) * z[n,1])"
 
     def where(self) -> str:
@@ -155,6 +158,6 @@ class EdgeSpec:
         return f"sum[n,m in N]({inner} * sum[d](z[n,d] * z[m,d]))"
 
 
-def edge_spec(seed: int) -> str:
+def edge_spec(seed: int, *, holomorphic: bool = False) -> str:
     """The spec of a seed."""
-    return EdgeSpec(seed).text()
+    return EdgeSpec(seed, holomorphic=holomorphic).text()
