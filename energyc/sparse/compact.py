@@ -97,8 +97,14 @@ class Compactor:
         for node in walk(roots):
             if node not in self._values:
                 value = self._values[node] = self._value(node)
-                self._dense[node] = rebuilt(self.graph, node, self._dense) if isinstance(value, Kept) else value
+                self._dense[node] = self._in_full(node, value)
         return [self._dense[root] for root in roots]
+
+    def _in_full(self, node: Node, value: Value) -> Node:
+        """A node with all of its axes; a product is no smaller if its entries are computed first, all else is."""
+        if isinstance(value, Kept) and isinstance(node, Einsum):
+            return rebuilt(self.graph, node, self._dense)
+        return self._full(value)
 
     def computed_in_full(self, roots: Iterable[Node]) -> set[Node]:
         """The tables that are computed by their entries although the roots need all of them."""
@@ -284,14 +290,15 @@ class Compactor:
 
     def _inner(self, node: Node, selection: Selection) -> Iterator[tuple[Node, Selection]]:
         """The restrictions that one needs first."""
-        if node in self.whole:
+        value = self._values.get(node)
+        if node in self.whole or (isinstance(value, Kept) and value.selection == selection):
             return
         match node:
             case Map() | Stop():
                 yield node.argument, selection
             case Add():
                 yield from ((child, selection) for child in node.children)
-            case Reduction():
+            case Reduction() if not _mixes(node, selection):
                 yield node.argument, selection.renumbered(dict(enumerate(node.remaining)))
             case Einsum():
                 at = selection.renumbered(dict(enumerate(node.out)))
@@ -318,7 +325,7 @@ class Compactor:
                 return graph.indicator(_without(node.dims, selection.head), decided(node.condition, selection))
             case Position():
                 return graph.position(_without(node.dims, selection.head), decided(node.value, selection))
-            case Reduction():
+            case Reduction() if not _mixes(node, selection):
                 return self._restricted_reduction(node, selection)
             case Einsum():
                 labels = dict(enumerate(node.labels))
@@ -355,6 +362,11 @@ class Compactor:
         labels = dict(enumerate(dims))
         factors = [(value.node, [k for k in labels if k != head]), value.selection.factor(self.graph, labels)]
         return self.graph.einsum(ONE, factors, labels, range(len(dims)))
+
+
+def _mixes(node: Reduction, selection: Selection) -> bool:
+    """Whether a reduction that keeps its axes is along one of the selection: each entry reads what it excludes."""
+    return node.keeps_axes and bool({selection.head, *selection.by} & set(node.axes))
 
 
 def _selects(node: Indicator) -> bool:

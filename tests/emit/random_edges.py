@@ -84,7 +84,8 @@ class EdgeSpec:
             self.of_kinds,
             self.of_graphs,
         )
-        return f"0.3 * {self.random.choice((*forms, self.of_ends, self.where, self.adjacency))()}"
+        rest = (self.of_ends, self.where, self.adjacency, self.tables, self.tables)
+        return f"0.3 * {self.random.choice((*forms, *rest))()}"
 
     def score(self) -> str:
         """A number of an edge, and perhaps of a node."""
@@ -120,6 +121,24 @@ class EdgeSpec:
             weights = f"tanh({weights})"
         outer = self.random.choice(("", f" | {guard}", f" | {self.into()}"))
         return f"sum[n,d](tanh(sum[e{outer}]({weights} * z[src[e],d])) * z[n,d])"
+
+    def tables(self) -> str:
+        """A table of nodes by edges that is sparse, read in other ways than along its guard."""
+        table = self.random.choice(
+            (
+                f"softmax[e | {self.into()}]({self.score()})",
+                f"where({self.into()}, {self.score()}, 0)",
+                f"where({self.into()}, {self.score()}, 0.3)",
+                f"tanh({self.score()})",
+            )
+        )
+        by = self.random.choice(
+            ("logsumexp[e in E]({})", "max[e in E]({})", "sum[e in E](tanh({})^2)", "sum[e](softmax[e]({}) * w[e])")
+        )
+        by = by if not self.holomorphic else by.replace("max[e in E](", "logsumexp[e in E](")
+        again = self.random.choice(("", f" + sum[e | {self.into()}]({table} * z[src[e],0])"))
+        along = f"softmax[e | {self.into()}](exp({table}))"
+        return f"sum[n](z[n,0] * ({by.format(table)}{again})) + sum[n,e | {self.into()}]({along} * z[n,1])"
 
     def messages(self) -> str:
         value = self.random.choice(

@@ -50,6 +50,41 @@ def test_every_mixture_of_passes(seed: int) -> None:
     agree(seed, Passes(hoist=on[0], share=on[1], segments=on[2], inplace=on[3]))
 
 
+ODD = """network odd
+dim N = 5, E = 9, D = 3, M = 4
+clamp src[E] : N, dst[E] : N, root : N, way[N, M] : E
+clamp x[N, D]
+target t[N, D]
+param w[E], b[D] ~ normal(1)
+state z[N, D]
+energy own = 1/2 * sum[n,d]((z[n,d] - x[n,d])^2) + 0.1 * sum[e,d](w[e] * b[d]) * sum[n,d](z[n,d])
+readout out[n,d] = z[n,d]
+cost c = sum[n,d]((z[n,d] - t[n,d])^2)
+energy odd = """
+#: What looks like a reduction over the edges into a node, or nearly.
+ENERGIES = {
+    "either end": "sum[n](logsumexp[e | dst[e] == n or src[e] == n](z[src[e],0] * w[e]))",
+    "the node before": "sum[n in N](logsumexp[e | dst[e] == n + 1](z[src[e],0] * w[e]))",
+    "no edge into it": "sum[n](logsumexp[e | not dst[e] == n](z[src[e],0] * w[e]))",
+    "both ends": "sum[n,m in N](logsumexp[e | dst[e] == n and src[e] == m](z[src[e],0] * w[e]) * z[n,1] * z[m,1])",
+    "a chain of equalities": "sum[n,m in N](sum[e | n == dst[e] == m](z[src[e],0] * w[e])^2)",
+    "from one node": "sum[n](z[n,0] * sum[e | dst[e] == n and src[e] == root](w[e] * z[src[e],1])^2)",
+    "pairs of edges": "sum[e](logsumexp[f in E | dst[e] == dst[f]](z[src[e],0] * z[src[f],1]))",
+    "edges of a node": "sum[n](logsumexp[m | src[way[n,m]] == n](z[dst[way[n,m]],1]))",
+    "nodes of an edge": "sum[e](logsumexp[n,m | way[n,m] == e](z[n,1] * w[e]))",
+    "along another axis": "sum[n,e](logsumexp[d | dst[e] == n](z[n,d]) * w[e])",
+    "over the node": "sum[e](sum[n](softmax[n | dst[e] == n](z[n,0]) * z[n,1]) * w[e])",
+    "over both": "sum[d](max[n,e | dst[e] == n](z[n,d] * w[e]))",
+    "what is frozen": "sum[n](z[n,0] * logsumexp[e | dst[e] == n](frozen(z[src[e],1]) * z[n,1]))",
+    "a maximum of weights": "sum[n](max[e in E](softmax[e | dst[e] == n](z[src[e],0])) * z[n,1])",
+}
+
+
+@pytest.mark.parametrize("energy", ENERGIES.values(), ids=list(ENERGIES))
+def test_what_is_nearly_such_a_reduction(energy: str) -> None:
+    assert disagreements(judged(resolved(f"{ODD}{energy}\n"), np.random.default_rng(1))) == {}
+
+
 # ---------------------------------------------------------------- no table of nodes by edges
 
 SCORES = """# Scores of nodes and edges inside the reductions.
