@@ -10,6 +10,7 @@ import numpy as np
 from energyc.analysis.classify import ranges_of
 from energyc.analysis.problem import Bounds
 from energyc.analysis.sampling import Array, batched, draw_value
+from energyc.analysis.sizes import WORK, small_sizes, work
 from energyc.calculus import depends
 from energyc.functions import ScalarFunction
 from energyc.ir import Input, Map, Node, walk
@@ -69,19 +70,25 @@ def _name(function: ScalarFunction) -> str:
 
 def _zeros_on_edges(network: Network, argument: Node, ranges: Mapping[Input, Bounds]) -> Iterator[tuple[str, float]]:
     """Each state and edge of its set at which an argument that is positive inside the sets is 0."""
-    generator = np.random.default_rng(0)
+    generator, sizes = np.random.default_rng(0), _affordable(argument, network)
     inputs = [node for node in walk([argument]) if isinstance(node, Input)]
-    inside = {node: draw_value(node, ranges.get(node, (0.0, 1.0)), network.extents, generator) for node in inputs}
-    if not bool((_value_at(network, argument, inside) > 0).all()):
+    inside = {node: draw_value(node, ranges.get(node, (0.0, 1.0)), sizes, generator) for node in inputs}
+    if not bool((_value_at(network, argument, inside, sizes) > 0).all()):
         return
     for state in inputs:
         for edge in ranges.get(state, ()) if state.kind == "state" else ():
             if edge is not None:
                 moved = inside | {state: np.full_like(inside[state], edge)}
-                if bool((_value_at(network, argument, moved) == 0).any()):
+                if bool((_value_at(network, argument, moved, sizes) == 0).any()):
                     yield state.name, edge
 
 
-def _value_at(network: Network, argument: Node, point: Mapping[Input, Array]) -> Array:
-    (value,) = evaluate([argument], batched(point), sizes=network.extents, values=network.values)
+def _affordable(argument: Node, network: Network) -> Mapping[str, int]:
+    """The sizes of the network, smaller ones where a value at these would take long."""
+    sizes = network.extents
+    return sizes if work([argument], sizes) <= WORK else small_sizes([argument], sizes)
+
+
+def _value_at(network: Network, argument: Node, point: Mapping[Input, Array], sizes: Mapping[str, int]) -> Array:
+    (value,) = evaluate([argument], batched(point), sizes=sizes, values=network.values)
     return value

@@ -2,8 +2,8 @@
 
 It prints code for torch and imports no torch: others run what it prints.
 
-Imports: ``derive``, ``ir``, ``notation``, ``plan``, ``resolve``, ``resources``, ``rules``, ``settings``; libraries:
-``jinja2``, ``numpy``.
+Imports: ``derive``, ``ir``, ``notation``, ``plan``, ``resolve``, ``resources``, ``rules``, ``settings``, ``sparse``;
+libraries: ``jinja2``, ``numpy``.
 """
 
 from collections.abc import Callable, Mapping

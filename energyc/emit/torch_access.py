@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 from energyc.emit.code import ATOM, Code
 from energyc.emit.torch_einsum import BATCH, Label, arranged, reduction
-from energyc.ir import Einsum, IndexExpr, Indicator, Input, Node, Operand
+from energyc.emit.torch_index import IndexWriter
+from energyc.ir import Einsum, IndexExpr, Indicator, Node, Operand
 from energyc.ir.indexing import Affine
+from energyc.sparse import selection_of
 
 
 @dataclass(frozen=True)
@@ -42,17 +44,38 @@ def access_of(node: Einsum) -> Access | None:
     if len(node.operands) != 2:
         return None
     for k in (0, 1):
-        indicator, source = node.operands[k].node, node.operands[1 - k]
-        if isinstance(indicator, Indicator) and not isinstance(source.node, Indicator):
-            condition = indicator.condition
-            axes = node.operands[k].axes
-            if condition.op != "==" or condition.parts[0].op != "axis" or len(set(axes)) != len(axes):
-                return None
-            head = axes[condition.parts[0].args[0]]  # type: ignore[index]
-            if condition.parts[0].args[0] in condition.parts[1].axes() or source.axes.count(head) > 1:
-                return None
-            return Access(source, condition.parts[1], head, dict(enumerate(axes)), node)
+        equality, source = node.operands[k], node.operands[1 - k]
+        if isinstance(equality.node, Indicator) and not isinstance(source.node, Indicator):
+            return _access(node, equality, source)
+    for k in (0, 1):  # a condition on edges, summed over the edges into a node
+        access = selected(node, node.operands[k], node.operands[1 - k])
+        if access is not None and (access.gathers or access.scatters):
+            return access
     return None
+
+
+def _access(node: Einsum, equality: Operand, source: Operand) -> Access | None:
+    assert isinstance(equality.node, Indicator)
+    if (chosen := selected(node, equality, source)) is not None:
+        return chosen
+    condition, axes = equality.node.condition, equality.axes
+    if condition.op != "==" or condition.parts[0].op != "axis" or len(set(axes)) != len(axes):
+        return None
+    head = axes[condition.parts[0].args[0]]  # type: ignore[index]
+    if condition.parts[0].args[0] in condition.parts[1].axes() or source.axes.count(head) > 1:
+        return None
+    return Access(source, condition.parts[1], head, dict(enumerate(axes)), node)
+
+
+def selected(node: Einsum, equality: Operand, source: Operand | None) -> Access | None:
+    """The access of a selection ``[n == dst[e]]``, or None where the equality is none."""
+    indicator, axes = equality.node, equality.axes
+    if not isinstance(indicator, Indicator) or len(set(axes)) != len(axes):
+        return None
+    chosen = selection_of(indicator.condition, dict(enumerate(indicator.dims)))
+    if chosen is None or (source is not None and source.axes.count(axes[chosen.head]) > 1):
+        return None
+    return Access(source or equality, chosen.place, axes[chosen.head], dict(enumerate(axes)), node)
 
 
 class AccessWriter:
@@ -70,7 +93,9 @@ class AccessWriter:
         if access.gathers and access.index.op != "read" and any(a in source_labels for a in access.rest):
             return None
         if access.index.op == "read":
-            return self._gather(access) if access.gathers else None
+            if access.gathers:
+                return self._gather(access)
+            return self._segment_sum(access) if access.scatters else None
         affine = Affine.of(access.index, self.sizes)
         if affine is None or len(affine.strides) != len(access.rest):
             return None
@@ -138,40 +163,88 @@ class AccessWriter:
         code = Code(f"F.pad({code.at(ATOM)}[..., None], ({at}, {size - 1 - at}))", fresh=True)
         return self._finished(access, code, [*labels, access.head])
 
-    def _gather(self, access: Access) -> Code | None:
-        """``table[idx]`` for a table without a batch, ``take_along_dim`` for a sample's own tensor."""
-        reading = access.index.args[0]
-        assert isinstance(reading, Input)
-        if any(part.op != "axis" for part in access.index.parts):
-            return None
-        read = [access.axis_label[part.args[0]] for part in access.index.parts]  # type: ignore[index]
-        labels = list(access.source.axes)
-        if set(read) != set(access.rest) or len(set(read)) != len(read):
-            return None
-        index = self.code(reading)
-        table = self.code(access.source.node)
-        if not access.source.node.batched:
-            return self._table(access, table, index, read, labels)
-        if any(label not in labels for label in read):
-            return None
-        at = labels.index(access.head) + 1
-        slots = [":", *(":" if label in read else "None" for label in labels)]
-        if [label for label in labels if label in read] != read:
-            return None
-        code = Code(f"{table.at(4)}.take_along_dim({index.at(4)}[{', '.join(slots)}], {at}).squeeze({at})", fresh=True)
-        return self._finished(access, code, [a for a in labels if a != access.head])
+    # ------------------------------------------------------------ gathers and sums over segments
 
-    def _table(self, access: Access, table: Code, index: Code, read: list[int], labels: list[int]) -> Code | None:
-        if any(label in labels for label in read):
-            return None
+    def index(self, access: Access, labels: Sequence[int]) -> Code:
+        """The places that a gather reads: the batch, then labels in this order, all that the index runs over."""
+        number = {label: k for k, label in enumerate(labels)}
+        extents = [self._extent(access, label) for label in labels]
+        place = access.index.renumbered({axis: number[a] for axis, a in access.axis_label.items() if a in number})
+        return IndexWriter(extents, self.sizes.__getitem__, lambda node: self.code(node).at(ATOM)).write(place)
+
+    def _aligned(self, access: Access, labels: Sequence[int]) -> Code:
+        """The index with an axis for each of the labels, of size 1 for those that it does not run over."""
+        own = [label for label in labels if label in access.rest]
+        code = self.index(access, own)
+        if len(own) == len(labels):
+            return code
+        return Code(f"{code.at(ATOM)}[{', '.join([':', *(':' if label in own else 'None' for label in labels)])}]")
+
+    def _gather(self, access: Access) -> Code | None:
+        """``table[idx]`` for a table without a batch, ``gather`` or ``take_along_dim`` for a sample's own tensor."""
+        labels = list(access.source.axes)
+        new = [label for label in access.rest if label not in labels]
+        if not access.source.node.batched and new == access.rest:
+            return self._table(access, labels)
         at = labels.index(access.head)
-        code = Code(f"{table.at(4)}[{':, ' * at}{index.text}]", fresh=True)
+        source = self.code(access.source.node)
+        if not access.source.node.batched:
+            source = Code(f"{source.at(ATOM)}[None]")
+        if new and new == access.rest:
+            code = Code(f"gather({source.text}, {self.index(access, new).text}, {at + 1})", fresh=True)
+            return _laid_out(code, [BATCH, *labels[:at], *new, *labels[at + 1 :]], [BATCH, *access.node.out])
+        if len(new) > 1:
+            return None
+        taken = [*labels[:at], *(new or [access.head]), *labels[at + 1 :]]
+        code = Code(f"{source.at(ATOM)}.take_along_dim({self._aligned(access, taken).text}, {at + 1})", fresh=True)
+        if not new:
+            code = code.method(f"squeeze({at + 1})", fresh=True)
+        return _laid_out(code, [BATCH, *(a for a in taken if a != access.head)], [BATCH, *access.node.out])
+
+    def _table(self, access: Access, labels: list[int]) -> Code:
+        at = labels.index(access.head)
+        index = self.index(access, access.rest)
+        code = Code(f"{self.code(access.source.node).at(ATOM)}[{':, ' * at}{index.text}]", fresh=True)
         if at:  # the batch axis of the index stands in the middle: bring it to the front
             code = code.method(f"movedim({at}, 0)")
-            labels[at : at + 1] = read
-        else:
-            labels[0:1] = read
+        labels[at : at + 1] = access.rest
         return _laid_out(code, [BATCH, *labels], [BATCH, *access.node.out])
+
+    def _segment_sum(self, access: Access) -> Code | None:
+        """The adjoint of a gather: entries are added up where they were read from."""
+        source, out = access.source, access.node.out
+        gone = [a for a in source.axes if a in access.rest and a not in out]
+        if not gone or any(a not in source.axes for a in access.rest):
+            return None
+        batch: list[Label] = [BATCH] if source.node.batched else []
+        needed = [a for a in source.axes if a in out or a in access.rest]
+        first = needed.index(gone[0])
+        labels = [a for a in needed if a not in gone]
+        labels[first:first] = gone
+        code = reduction(self.code(source.node), [*batch, *source.axes], [*batch, *labels])
+        if not source.node.batched:
+            code = Code(f"{code.at(ATOM)}[None]")
+        size = self._extent(access, access.head)
+        if gone == access.rest or set(gone) == set(access.rest):
+            index = self.index(access, gone)
+        elif len(gone) == 1:
+            index = self._aligned(access, labels)
+        else:
+            return None
+        if len(gone) > 1:
+            index = index.method("flatten(1)")
+            code = code.method(f"flatten({first + 1}, {first + len(gone)})")
+        code = Code(f"segment_sum({code.text}, {index.text}, {first + 1}, {size})", fresh=True)
+        labels[first : first + len(gone)] = [access.head]
+        return _laid_out(code, [BATCH, *labels], [BATCH, *out])
+
+    def segment_count(self, node: Einsum) -> Code | None:
+        """How often a selection is read in each place: a sum over all that it is read by, or None."""
+        access = selected(node, node.operands[0], None)
+        if access is None or access.head not in node.out or any(a in node.out for a in access.rest):
+            return None
+        index = self.index(access, access.rest)
+        return Code(f"segment_count({index.text}, {self._extent(access, access.head)}, self.dtype)", fresh=True)
 
 
 def _laid_out(code: Code, labels: Sequence[Label], out: Sequence[Label]) -> Code:

@@ -19,6 +19,7 @@ from energyc.emit.torch_nodes import TorchWriter
 from energyc.ir import ArgMax, Indicator, LogSumExp, Map, Max, Softmax
 from energyc.ir.nodes import Reduction
 from energyc.plan.statics import Statics
+from energyc.sparse import Segment
 
 #: Routines of the extension.
 ROUTINES = ("_force", "_cost_force", "_energy_gradient")
@@ -45,6 +46,11 @@ class ComplexWriter(TorchWriter):
         if self._statics.moving(node):
             raise NotImplementedError("max has no holomorphic extension")
         return super()._masked(node)
+
+    def _segment(self, node: Segment) -> Code:
+        if issubclass(node.kind, Max | ArgMax) and self._statics.moving(node):
+            raise NotImplementedError("max has no holomorphic extension")
+        return super()._segment(node)
 
     def argument(self, node: Reduction) -> Code:
         code = super().argument(node)

@@ -68,11 +68,18 @@ class IndexWriter:
             slots = [":" if k in plain else "None" for k in range(rank)]
             return Code(name) if len(plain) == rank else Code(f"{name}[{', '.join([':', *slots])}]")
         if not all(self._inside(part, size) for part, size in zip(expr.parts, self._sizes(node), strict=True)):
-            return Code(f"element({', '.join([name, *(p.text for p in parts)])})")
+            at = [self._of_a_sample(part, code) for part, code in zip(expr.parts, parts, strict=True)]
+            return Code(f"element({', '.join([name, *at])})")
         slots = [":", *(p.text for p in parts)]
         if not any(part.axes() for part in expr.parts) and not any(part.inputs for part in expr.parts):
             slots += ["None"] * rank
         return Code(f"{name}[{', '.join(slots)}]")
+
+    def _of_a_sample(self, place: IndexExpr, code: Code) -> str:
+        """A place with the batch in front, of size 1 where it is the same for all samples."""
+        if (known := constant(place, self.size_of)) is not None:
+            return f"torch.full({(1,) * (1 + len(self.extents))}, {known}, device=self.device)"
+        return code.text if place.inputs else f"{code.at(ATOM)}[None]"
 
     def _sizes(self, node: Node) -> list[int]:
         return [self.size_of(dim) for dim in node.dims]

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from types import MappingProxyType
 
 import numpy as np
 
@@ -37,6 +38,17 @@ from energyc.ir import (
 from energyc.ir.interpreter import evaluate
 from energyc.ir.nodes import Reduction
 from energyc.plan.stack import Part, Stack
+from energyc.sparse import Segment
+
+#: The runtime's function for each reduction over segments.
+SEGMENTED: Mapping[type[Reduction], str] = MappingProxyType(
+    {
+        Softmax: "segment_softmax",
+        LogSumExp: "segment_logsumexp",
+        Max: "segment_max",
+        ArgMax: "segment_first_largest",
+    }
+)
 
 
 class TorchWriter:
@@ -64,6 +76,7 @@ class TorchWriter:
             (LogSumExp, self._logsumexp),
             (Max, self._max),
             (ArgMax, self._argmax),
+            (Segment, self._segment),
             (Indicator, self._indicator),
             (Position, self._position),
             (Stack, self._stack),
@@ -199,6 +212,8 @@ class TorchWriter:
 
     def _unary(self, node: Einsum) -> Code:
         (operand,) = node.operands
+        if (counts := self._access.segment_count(node)) is not None:
+            return counts
         inner, labels = self.code(operand.node), self.labels(operand.node, operand.axes)
         out = self.labels(node, node.out)
         if len(set(labels)) != len(labels):
@@ -332,6 +347,27 @@ class TorchWriter:
     def _max(self, node: Max) -> Code:
         code = self._masked(node).method(f"amax({_axes_text(self._axes(node))})", fresh=True)
         return code if self._never_empty(node) else self._or_zero(code)
+
+    def _segment(self, node: Segment) -> Code:
+        """A reduction over segments; the last axes of the argument are one, as the functions of the runtime ask."""
+        argument, first = node.argument, len(node.argument.dims) - node.count + 1
+        code = self.tensor(argument)
+        if not argument.batched:
+            code = Code(f"{code.at(ATOM)}[None]")
+        given = [code, self._index_writer(argument).write(node.place), Code(str(self.sizes[node.over]))]
+        if node.guard is not None:
+            mask = self._guard(node.guard, argument)
+            given.append(mask if node.guard.indicator.batched else Code(f"{mask.at(ATOM)}[None]"))
+        if node.count > 1:
+            sizes = [self.sizes[dim] for dim in argument.dims[-node.count :]]
+            kept = ["-1"] * first
+            for k in (0, 1, *((3,) if node.guard else ())):
+                wide = given[k].method(f"expand({', '.join([*kept, *map(str, sizes)])})") if k else given[k]
+                given[k] = wide.method(f"flatten({first})")
+        code = Code(f"{SEGMENTED[node.kind]}({', '.join(part.text for part in given)})", fresh=True)
+        if node.count > 1 and node.kind.keeps_axes:
+            return code.method(f"unflatten({first}, {tuple(sizes)})")
+        return code
 
     def _argmax(self, node: ArgMax) -> Code:
         return Code(f"first_largest({self._masked(node).text}, {_axes_text(self._axes(node))})", 4, True)

@@ -16,6 +16,7 @@ from energyc.ir import ONE, Add, Coefficient, Einsum, Indicator, Map, Node, Soft
 from energyc.ir.nodes import LogSumExp
 from energyc.plan import Passes, PlannedRoutine
 from energyc.plan.stack import Stack
+from energyc.sparse import Segment, selection_of
 
 #: Expressions of outputs: of each sample, and those summed over the batch.
 Codes = tuple[dict[str, Code], dict[str, Code]]
@@ -79,6 +80,8 @@ class RoutineWriter:
                 return "weights"
             case LogSumExp():
                 return "level"
+            case Segment():
+                return {Softmax: "weights", LogSumExp: "level"}.get(node.kind, node.kind.operator)
             case Map():
                 return node.function.name if node.function.name != "power" else "power"
             case Einsum() if len(node.operands) == 2:
@@ -95,6 +98,8 @@ class RoutineWriter:
 
     def _short_name(self, node: Node) -> str:
         """What a node is called, without what it is kept in; nothing where its own name says nothing."""
+        if isinstance(node, Indicator) and selection_of(node.condition, dict(enumerate(node.dims))):
+            return "_".join(self.writer.names[read].rpartition(".")[2] for read in node.children)
         given = self.names.get(node, "") if node in self.named else self.writer.names.get(node, "")
         return given.rpartition(".")[2]
 

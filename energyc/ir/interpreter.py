@@ -153,9 +153,13 @@ class _Run:
         shape = self.shape(source.dims)
         inside = np.all([(p >= 0) & (p < n) for p, n in zip(places, shape, strict=True)], axis=0)
         clipped = tuple(np.clip(p, 0, n - 1) for p, n in zip(places, shape, strict=True))
-        elements = array[:, *clipped] if source.batched else array[clipped]
+        if source.batched:  # places that are a sample's own have the batch in front already
+            samples = np.arange(len(array)).reshape(-1, *[1] * len(grid))
+            elements = array[samples, *clipped]
+        else:
+            elements = array[clipped]
         if not places:
-            elements = elements.reshape(*elements.shape, *ones.shape)
+            elements = elements.reshape(*array.shape[: source.batched], *ones.shape)
         return inside & (elements != 0) if expr.op == "related" else np.where(inside, elements, -1)
 
     # ------------------------------------------------------------ sums of products

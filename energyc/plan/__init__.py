@@ -2,7 +2,7 @@
 
 It knows statements and their order, not the language they are printed in.
 
-Imports: ``calculus``, ``derive``, ``ir``.
+Imports: ``calculus``, ``derive``, ``ir``, ``sparse``.
 """
 
 from energyc.plan.passes import Passes

@@ -1,8 +1,9 @@
 """Contraction of einsums of many factors into products of two, in a cheap order; windows and gathers become accesses.
 
 After this pass an einsum has one operand (a sum, a transposition, a scaling) or two. An :class:`Indicator` that is an
-equality ``[u == f(i, p)]`` is bound to the one operand that runs over u (a window, a gather, a fixed position), or
-applied last if u is an index of the result (a scatter, the adjoint of an access).
+equality ``[u == f(i, p)]`` is bound to the one operand that runs over u (a window, a fixed position), or
+applied last if u is an index of the result (the adjoint of a window). One that reads u from an integer input is a
+gather or a sum over segments, whichever comes first in the cheapest order.
 """
 
 from __future__ import annotations
@@ -13,9 +14,12 @@ from itertools import combinations
 from math import prod
 from typing import TypeGuard
 
-from energyc.calculus.substitute import lift, rebuilt
+from energyc.calculus.substitute import lift
 from energyc.ir import ONE, Add, Coefficient, Einsum, Graph, Indicator, Map, Node, Stop, walk
+from energyc.plan.order import Leaf, best_order, form_of
+from energyc.plan.rebuild import planned_anew
 from energyc.plan.statics import Statics
+from energyc.sparse import Selection, selection_of
 
 #: The batch size assumed when costs are compared.
 NOMINAL_BATCH = 32
@@ -71,7 +75,7 @@ class Contractor:
             return self._done[node.argument]
         if isinstance(node, Map):
             return self._map(node)
-        return rebuilt(self.graph, node, self._done)
+        return planned_anew(self.graph, node, self._done)
 
     def _map(self, node: Map) -> Node:
         """Move a transposition from the argument of a function to its result."""
@@ -139,6 +143,8 @@ class _Product:
         """The einsum as nested products; the coefficient and, where possible, a transposition are outermost."""
         self._dissolve_identities()
         self._bind()
+        if any(map(self._selection, self.factors)):
+            self._contract_selections()
         while len(self.factors) > 2:
             self._merge(*self._best_pair())
         inner = self._needed(self.factors) if self.scatters else self._natural(keep_order)
@@ -160,6 +166,8 @@ class _Product:
         if keep_order or len(self.factors) != 2 or not set(self.out) <= present:
             return self.out
         first, second = self.factors
+        if (chosen := self._placed(first, second, self.out)) is not None:
+            return chosen
         if first.node.batched == second.node.batched:
             return self.out
         leading = first if first.node.batched else second
@@ -217,9 +225,9 @@ class _Product:
                 self.scatters.append(factor)
 
     def _head(self, factor: Factor) -> int | None:
-        """The label u of ``[u == f(others)]``."""
+        """The label u of ``[u == f(others)]``; a selection is no such factor, its turn comes later."""
         condition = factor.node.condition  # type: ignore[attr-defined]
-        if condition.op != "==" or condition.parts[0].op != "axis":
+        if self._selection(factor) or condition.op != "==" or condition.parts[0].op != "axis":
             return None
         head = condition.parts[0].args[0]
         if head in condition.parts[1].axes() or len(set(factor.axes)) != len(factor.axes):
@@ -234,6 +242,56 @@ class _Product:
         self.factors.remove(owner)
         self.factors[self.factors.index(equality)] = Factor(bound, tuple(axes))
 
+    # ------------------------------------------------------------ selections
+
+    def _selection(self, factor: Factor) -> Selection | None:
+        """The selection that a factor is, over the labels of the product."""
+        if not isinstance(factor.node, Indicator) or len(set(factor.axes)) != len(factor.axes):
+            return None
+        found = selection_of(factor.node.condition, dict(enumerate(factor.node.dims)))
+        return found and found.renumbered(dict(enumerate(factor.axes)))
+
+    def _contract_selections(self) -> None:
+        """Contract all but the last two factors, gathers and sums over segments where they cost least."""
+        self._count_segments()
+        outside = frozenset([*self.out, *(a for s in self.scatters for a in s.axes)])
+        steps = best_order([self._leaf(factor) for factor in self.factors], outside, self._entries)
+        made = {1 << k: factor for k, factor in enumerate(self.factors)}
+        for a, b in steps[:-1]:
+            self._merge(made[a], made[b])
+            made[a | b] = self.factors[-1]
+
+    def _count_segments(self) -> None:
+        """A selection read by what no other factor runs over becomes the number of its entries."""
+        for factor in list(self.factors):
+            others = {*self.out, *(a for f in [*self.factors, *self.scatters] if f is not factor for a in f.axes)}
+            left = tuple(a for a in factor.axes if a in others)
+            if self._selection(factor) and len(left) < len(factor.axes) and len(self.factors) > 1:
+                self.factors[self.factors.index(factor)] = Factor(self._einsum(ONE, [factor], left), left)
+
+    def _leaf(self, factor: Factor) -> Leaf:
+        node, chosen = factor.node, self._selection(factor)
+        head, by = (chosen.head, frozenset(chosen.by)) if chosen else (None, frozenset[int]())
+        return Leaf(frozenset(factor.axes), node.batched, self.owner.statics.static(node), head, by)
+
+    def _entries(self, labels: frozenset[int], batched: bool) -> int:
+        return self.owner.extent([self.labels[k] for k in labels], batched)
+
+    def _placed(self, a: Factor, b: Factor, after: Iterable[int]) -> tuple[int, ...] | None:
+        """The labels of a gather or a sum over segments, in the order that needs no transposition; else None."""
+        needed = frozenset(after)
+        for factor, other in ((a, b), (b, a)):
+            chosen = self._selection(factor)
+            if chosen is None or self._selection(other) is not None or not needed <= {*factor.axes, *other.axes}:
+                continue
+            form = form_of(frozenset(other.axes), self._leaf(factor), needed)
+            new = {"gather": chosen.by, "scatter": (chosen.head,), "mask": ()}[form]
+            old = {"gather": {chosen.head}, "scatter": set(chosen.by) - needed, "mask": set()}[form]
+            if form != "mask":
+                order = [x for axis in other.axes for x in (new if axis in old else (axis,))]
+                return tuple(x for x in dict.fromkeys(order) if x in needed)
+        return None
+
     # ------------------------------------------------------------ the order of products
 
     def _needed(self, without: Sequence[Factor]) -> list[int]:
@@ -246,6 +304,7 @@ class _Product:
 
     def _merge(self, a: Factor, b: Factor) -> None:
         labels = self._needed([a, b])
+        labels = list(self._placed(a, b, labels) or labels)
         node = self._einsum(ONE, [a, b], labels)
         self.factors = [f for f in self.factors if f is not a and f is not b]
         self.factors.append(Factor(node, tuple(labels)))

@@ -12,6 +12,7 @@ from energyc.plan.contract import Contractor, is_view
 from energyc.plan.passes import Passes
 from energyc.plan.stack import Part, stack_products
 from energyc.plan.statics import MOVING_KINDS, Statics
+from energyc.sparse import compacted
 
 
 @dataclass(frozen=True)
@@ -53,8 +54,10 @@ def plan(
     ``moving`` are the kinds of inputs that change from step to step.
     """
     statics = Statics(moving)
+    if passes.segments:
+        routines, names = _compacted(graph, routines, sizes, names)
     contractor = Contractor(graph, sizes, statics, frozenset(names))
-    planned = [_contracted(contractor, routine) for routine in routines]
+    planned = [_with(r, contractor.rewrite(o.node for o in r.outputs)) for r in routines]
     new_names = contractor.renamed(names)
     if passes.stack:
         planned, replacements = stack_products(graph, planned, statics)
@@ -67,10 +70,22 @@ def plan(
     return Plan(scheduled, constants, fixed, new_names, passes)
 
 
-def _contracted(contractor: Contractor, routine: Routine) -> Routine:
-    nodes = contractor.rewrite(output.node for output in routine.outputs)
-    outputs = tuple(replace(o, node=node) for o, node in zip(routine.outputs, nodes, strict=True))
-    return Routine(routine.name, outputs)
+def _compacted(
+    graph: Graph, routines: Sequence[Routine], sizes: Mapping[str, int], names: Mapping[Node, str]
+) -> tuple[list[Routine], Mapping[Node, str]]:
+    """Each routine with its sparse tables kept by their entries: what one computes in full, another may not."""
+    found: list[Routine] = []
+    renamed: dict[Node, str] = {}
+    for routine in routines:
+        compact = compacted(graph, [output.node for output in routine.outputs], sizes, names)
+        found.append(_with(routine, compact.roots))
+        renamed = {**compact.names, **renamed}
+    return found, renamed
+
+
+def _with(routine: Routine, nodes: Sequence[Node]) -> Routine:
+    """A routine with other nodes for its outputs."""
+    return Routine(routine.name, tuple(replace(o, node=n) for o, n in zip(routine.outputs, nodes, strict=True)))
 
 
 def _constants(roots: Iterable[Node]) -> tuple[Node, ...]:

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from energyc.calculus.substitute import rebuilt
 from energyc.derive import Routine
 from energyc.ir import ONE, Einsum, Facts, Graph, Node, Operand, walk
+from energyc.plan.rebuild import planned_anew
 from energyc.plan.statics import Statics
 
 
@@ -121,4 +121,4 @@ def _stacked(graph: Graph, group: Sequence[Projection]) -> dict[Node, Node]:
 def _rebuilt(graph: Graph, node: Node, new: Mapping[Node, Node]) -> Node:
     if isinstance(node, Stack | Part):
         return node
-    return rebuilt(graph, node, new)
+    return planned_anew(graph, node, new)

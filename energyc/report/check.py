@@ -18,6 +18,7 @@ from energyc.ir.flops import step_flops
 from energyc.pipeline import Choices
 from energyc.report.notes import chosen_rule, idle_settings, missing_cost, steep_notes
 from energyc.resolve.network import ConstraintSet, Network
+from energyc.sparse import compacted
 
 
 @dataclass(frozen=True)
@@ -132,10 +133,11 @@ def check_report(network: Network, derivation: Derivation, classes: Classes) -> 
 
 
 def force_flops(derivation: Derivation) -> int:
-    """Count the operations of one step of the force that depend on a state."""
-    forces = list(derivation.force.values())
+    """Count the operations of one step of the force that depend on a state; of a sparse table, those of its entries."""
+    network = derivation.network
+    forces = compacted(network.graph, derivation.force.values(), network.extents).roots
     moving = depends(forces, set(derivation.states.values()))
-    return step_flops([node for node in walk(forces) if node in moving], derivation.network.extents)
+    return step_flops([node for node in walk(forces) if node in moving], network.extents)
 
 
 def _state(network: Network, name: str) -> StateReport:

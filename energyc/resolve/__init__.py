@@ -2,7 +2,8 @@
 
 It knows what a spec declares. It neither derives nor classifies, and is handed what data adapters accept.
 
-Imports: ``calculus``, ``diagnostics``, ``functions``, ``ir``, ``settings``, ``syntax``; libraries: ``numpy``.
+Imports: ``calculus``, ``diagnostics``, ``functions``, ``ir``, ``settings``, ``sparse``, ``syntax``; libraries:
+``numpy``.
 """
 
 from energyc.resolve.network import Network

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from math import prod
 
 from energyc.diagnostics import Span
@@ -10,6 +10,7 @@ from energyc.ir import Indicator, Input, Node, Position, walk
 from energyc.resolve.context import Context
 from energyc.resolve.network import Network
 from energyc.resolve.reporter import listed
+from energyc.sparse import compacted
 
 GIBIBYTE = 2**30
 BUDGET = 64 * GIBIBYTE
@@ -43,12 +44,22 @@ def check_memory(context: Context, network: Network, budget: int = BUDGET) -> No
     )
 
 
-def _computed(network: Network) -> Iterable[Node]:
+def _roots(network: Network) -> list[tuple[Node, Span]]:
+    """What is asked for, and the equation that says it."""
+    asked = [*network.readouts.values(), *network.metrics.values(), *([network.cost] if network.cost else [])]
+    starts = [(state.start, state.span) for state in network.states.values() if state.start is not None]
+    terms = [(term.node, term.tree.left.span) for term in network.terms.values()]
+    return [*starts, *((quantity.node, quantity.tree.left.span) for quantity in asked), *terms]
+
+
+def _compact(network: Network) -> list[Node]:
+    """The roots as they are computed: what a guard over edges lets through is kept by the edges alone."""
+    return compacted(network.graph, [node for node, _ in _roots(network)], network.extents).roots
+
+
+def _computed(network: Network) -> list[Node]:
     """Every tensor that is computed; indicators and positions are not stored."""
-    roots = [term.node for term in network.terms.values()]
-    roots += [quantity.node for group in (network.lets, network.readouts) for quantity in group.values()]
-    roots += [network.cost.node] if network.cost else []
-    return (node for node in walk(roots) if not isinstance(node, Indicator | Position | Input))
+    return [node for node in walk(_compact(network)) if not isinstance(node, Indicator | Position | Input)]
 
 
 def _entries(node: Node, sizes: Mapping[str, int]) -> int:
@@ -57,11 +68,13 @@ def _entries(node: Node, sizes: Mapping[str, int]) -> int:
 
 def _largest(context: Context, network: Network) -> tuple[Node, Span]:
     """The largest tensor that has a name, or the largest of all, with the place of its name."""
+    computed = _computed(network)
     named: dict[Node, Span] = {param.node: param.span for param in network.params.values()}
     named |= {state.node: state.span for state in network.states.values()}
-    named |= {q.node: q.tree.left.span for q in (*network.lets.values(), *network.readouts.values())}
-    named |= {term.family: term.tree.left.span for term in network.terms.values()}
-    unnamed = max(_computed(network), key=lambda node: _entries(node, network.extents))
+    quantities = [q for q in (*network.lets.values(), *network.readouts.values()) if q.node in computed]
+    named |= {q.node: q.tree.left.span for q in quantities}
+    named |= {t.family: t.tree.left.span for t in network.terms.values() if t.family in computed}
+    unnamed = max(computed, key=lambda node: _entries(node, network.extents))
     largest = max(named, key=lambda node: _entries(node, network.extents))
     if _entries(unnamed, network.extents) > _entries(largest, network.extents):
         return unnamed, _owner(network, unnamed)
@@ -69,11 +82,12 @@ def _largest(context: Context, network: Network) -> tuple[Node, Span]:
 
 
 def _owner(network: Network, node: Node) -> Span:
-    """The equation that computes a tensor without a name."""
-    for quantity in (*network.lets.values(), *network.readouts.values()):
+    """The equation that computes a tensor without a name: a let, or what asks for it."""
+    for quantity in network.lets.values():
         if node in walk([quantity.node]):
             return quantity.tree.left.span
-    return next(term.tree.left.span for term in network.terms.values() if node in walk([term.node]))
+    spans = (span for _, span in _roots(network))
+    return next(span for root, span in zip(_compact(network), spans, strict=True) if node in walk([root]))
 
 
 def in_units(count: int) -> str:

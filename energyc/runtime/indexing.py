@@ -14,12 +14,13 @@ def positions(size: int, axis: int, rank: int, device: torch.device) -> Tensor:
     return torch.arange(size, device=device).view([size if k == axis else 1 for k in range(rank)])
 
 
-def element(table: Tensor, *places: Tensor | int) -> Tensor:
-    """Each sample's integers at places; -1 outside of the table."""
-    at = torch.broadcast_tensors(*(torch.as_tensor(p, device=table.device) for p in places))
+def element(table: Tensor, *places: Tensor) -> Tensor:
+    """Each sample's integers at its places, which have the batch (or 1) in front; -1 outside of the table."""
+    at = torch.broadcast_tensors(*places)
     sizes = table.shape[1:]
     inside = torch.stack([(p >= 0) & (p < n) for p, n in zip(at, sizes)]).all(0)
-    found = table[:, *(p.clamp(0, n - 1) for p, n in zip(at, sizes))]
+    samples = torch.arange(len(table), device=table.device).view(-1, *[1] * (at[0].dim() - 1))
+    found = table[samples, *(p.clamp(0, n - 1) for p, n in zip(at, sizes))]
     return torch.where(inside, found, -1)
 
 
@@ -57,6 +58,41 @@ def overlap_add(t: Tensor, size: int, offset: int, strides: tuple[int, ...]) -> 
         place = slice(first, first + abs(reach[along]) + 1, abs(strides[along]))
         total[..., place] += entry.flip(-1) if strides[along] < 0 else entry
     return total[..., before : before + size]
+
+
+def gather(x: Tensor, index: Tensor, axis: int) -> Tensor:
+    """Each sample's ``x[..., index, ...]`` along an axis, in whose place are those of the index ``[batch, ...]``.
+
+    Its rows lie one after the other in memory, however its axes stand, as do those of products of such tensors:
+    reading and adding up whole rows is up to three times as fast as along an inner axis.
+    """
+    x = x.expand(len(index), *x.shape[1:])
+    rows = x.movedim(axis, 1).reshape(-1, *x.shape[1:axis], *x.shape[axis + 1 :]).contiguous()
+    found = rows.index_select(0, in_one_row(index, x.shape[axis]))
+    return found.unflatten(0, index.shape).movedim(
+        tuple(range(1, index.dim())), tuple(range(axis, axis + index.dim() - 1))
+    )
+
+
+def segment_sum(x: Tensor, index: Tensor, axis: int, size: int) -> Tensor:
+    """The adjoint of :func:`gather`: each sample's entries along an axis, added up where the index sends them.
+
+    ``index`` is ``[batch, entries]``, or has as many axes as x, of size 1 where it is the same.
+    """
+    x = x.expand(len(index), *x.shape[1:])
+    if index.dim() > 2:
+        shape = (*x.shape[:axis], size, *x.shape[axis + 1 :])
+        return x.new_zeros(shape).scatter_add_(axis, index.expand(x.shape), x)
+    rows = x.movedim(axis, 1).flatten(0, 1)
+    total = rows.new_zeros((len(x) * size, *rows.shape[1:])).index_add_(0, in_one_row(index, size), rows)
+    return total.unflatten(0, (len(x), size)).movedim(1, axis)
+
+
+def in_one_row(index: Tensor, size: int) -> Tensor:
+    """The places of all samples where their rows stand one sample after the other, ``size`` for each."""
+    if len(index) > 1:
+        index = index + size * torch.arange(len(index), device=index.device).view(-1, *[1] * (index.dim() - 1))
+    return index.flatten()
 
 
 def scatter_add(t: Tensor, index: Tensor, size: int) -> Tensor:

@@ -15,6 +15,7 @@ from energyc.ir import Node
 from energyc.ir.interpreter import evaluate
 from energyc.resolve import Network
 from tests.emit.judge import BATCH, Judged, Summed, distance, judged, resolved
+from tests.emit.random_edges import edge_spec
 from tests.emit.random_specs import random_spec
 
 RULES = ("centered-ep", "holomorphic-ep", "implicit")
@@ -39,7 +40,18 @@ def extension(network: Network, j: Judged) -> tuple[object, object]:
 
 @pytest.mark.parametrize("seed", range(25))
 def test_every_routine_of_the_extension(seed: int) -> None:
-    network = network_of(seed)
+    extended(network_of(seed), seed)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_every_routine_of_the_extension_over_edges(seed: int) -> None:
+    text = edge_spec(seed, holomorphic=True)
+    print(f"seed {seed}\n{text}")
+    extended(resolved(text), seed)
+
+
+def extended(network: Network, seed: int) -> None:
+    """Every routine of the extension of a network agrees with the interpreter at complex states."""
     random = np.random.default_rng(seed)
     j = judged(network, random)
     _, complex_net = extension(network, j)

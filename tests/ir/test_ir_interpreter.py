@@ -130,6 +130,15 @@ def test_gathers_windows_and_relations(graph: Graph, normal: np.random.Generator
     np.testing.assert_array_equal(found[1], expected)
 
 
+def test_a_read_at_what_is_read_is_each_samples_own(graph: Graph, normal: np.random.Generator) -> None:
+    inner = graph.input("inner", "clamp", ("N",), "V")
+    outer = graph.input("outer", "clamp", ("V",), "D")
+    node = graph.position(("N",), expression("read", outer, expression("read", inner, axis(0))))
+    arrays = {"inner": normal.integers(0, 5, (3, 4)), "outer": normal.integers(0, 2, (3, 5))}
+    expected = np.take_along_axis(arrays["outer"], arrays["inner"], 1)
+    np.testing.assert_array_equal(evaluate([node], arrays, sizes=SIZES)[0], expected)
+
+
 def test_a_read_outside_of_an_input_is_no_element(graph: Graph) -> None:
     idx = graph.input("idx", "clamp", ("N",), "V")
     before = graph.position(("N",), expression("read", idx, expression("-", axis(0), integer(1))))

@@ -1,4 +1,4 @@
-"""Nineteen kinds of model of the literature, each a spec beside this file: class, gradients, fidelity, training.
+"""Twenty kinds of model of the literature, each a spec beside this file: class, gradients, fidelity, training.
 
 docs/results.md ("Tried") holds what ``check``, ``verify`` and ``train`` answered on them.
 """
@@ -32,6 +32,7 @@ CLASSES = {
     "dense_memory": "conservative",
     "diodes": "conservative",
     "dyadic": "not-conservative",
+    "edges": "conservative",
     "graph": "conservative",
     "hard_sigmoid": "conservative",
     "kuramoto": "conservative",
