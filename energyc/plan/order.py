@@ -47,7 +47,6 @@ def form_of(other: Labels, leaf: Leaf, after: Labels) -> str:
 class _Group:
     """Some of the factors, contracted with each other."""
 
-    leaves: int
     labels: Labels
     batched: bool
     static: bool
@@ -65,16 +64,16 @@ def best_order(leaves: Sequence[Leaf], outside: Labels, extent: Callable[[Labels
         labels = frozenset().union(*(leaf.labels for leaf in inside))
         alone = inside[0] if len(inside) == 1 else None
         return _Group(
-            subset,
             labels if alone else labels & needed,
             any(leaf.batched for leaf in inside),
             all(leaf.static for leaf in inside),
             alone if alone and alone.head is not None else None,
         )
 
-    def work(a: _Group, b: _Group) -> int:
+    @cache
+    def work(left: int, right: int) -> int:
         """What a product of two costs; of what is static, computed once, only what grows counts, twice."""
-        result = group(a.leaves | b.leaves)
+        a, b, result = group(left), group(right), group(left | right)
         entries = extent(_touched(a, b, result.labels), a.batched or b.batched)
         if a.static and b.static:
             larger = max((extent(g.labels, g.batched) for g in (a, b) if g.selection is None), default=0)
@@ -88,7 +87,7 @@ def best_order(leaves: Sequence[Leaf], outside: Labels, extent: Callable[[Labels
         found = []
         for part in _parts(subset):
             (first, left), (second, right) = best(part), best(subset ^ part)
-            cost = first + second + work(group(part), group(subset ^ part))
+            cost = first + second + work(part, subset ^ part)
             found.append((cost, (*left, *right, (part, subset ^ part))))
         return min(found, key=lambda entry: entry[0])
 
@@ -97,7 +96,7 @@ def best_order(leaves: Sequence[Leaf], outside: Labels, extent: Callable[[Labels
     steps: list[Step] = []
     open_groups = [1 << k for k in range(len(leaves))]
     while len(open_groups) > 1:
-        a, b = min(combinations(open_groups, 2), key=lambda pair: work(group(pair[0]), group(pair[1])))
+        a, b = min(combinations(open_groups, 2), key=lambda pair: work(*pair))
         open_groups = [*(g for g in open_groups if g not in (a, b)), a | b]
         steps.append((a, b))
     return steps
