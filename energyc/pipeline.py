@@ -14,8 +14,8 @@
 | report   | `report`              | any of these -> what people and programs read |
 
 The passes from read to emit are functions of this module; the packages of the last three rows build on them.
-Beside the rows: `functions` holds what is known of each scalar function, `calculus` differentiates nodes, `sparse` keeps
-tables over edges by their entries, `notation` writes nodes as the spec does.
+Beside the rows: `functions` holds what is known of each scalar function, `calculus` differentiates nodes, `sparse`
+keeps tables over edges by their entries, `notation` writes nodes as the spec does.
 Nothing here prints: every function returns an object or text. Torch is imported only by what runs a network.
 
 Imports: ``analysis``, ``data``, ``derive``, ``diagnostics``, ``emit``, ``resolve``, ``rules``, ``syntax``,
