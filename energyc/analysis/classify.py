@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import cast, get_args
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from energyc.analysis.decide import decide, decide_on_set, is_gradient_by_constr
 from energyc.analysis.descent import Descent, descent_of
 from energyc.analysis.problem import Bounds, ForceField, fork
 from energyc.analysis.prover import SECONDS
-from energyc.analysis.surfaces import Surface, Surfaces
+from energyc.analysis.surfaces import Surface, SurfaceKind, Surfaces
 from energyc.analysis.ties import suggest
 from energyc.analysis.together import SEED, Sums, Together, judge_together
 from energyc.analysis.verdict import Class, Kind, Verdict
@@ -120,12 +121,11 @@ def field_from(network: Network) -> ForceField:
 
 
 def surfaces_of(network: Network) -> dict[Input, Surface]:
-    """The simplexes and spheres to which states are constrained."""
+    """The simplexes, spheres and standardized values to which states are constrained."""
     surfaces = {}
     for state in network.states.values():
-        kind = state.constraint.kind if state.constraint else None
-        if state.constraint is not None and (kind == "simplex" or kind == "sphere"):
-            surfaces[state.node] = Surface(kind, state.constraint.axes)
+        if state.constraint is not None and state.constraint.kind in get_args(SurfaceKind):
+            surfaces[state.node] = Surface(cast(SurfaceKind, state.constraint.kind), state.constraint.axes)
     return surfaces
 
 

@@ -112,7 +112,7 @@ def doubts_of(field: ForceField, certificate: Certificate, generator: np.random.
     if is_elementwise(field):
         return []
     roots = [transparent(field.graph, root) for root in field.roots]
-    undefined = poles(roots, field.states, Signs(field.values, field.ranges))
+    undefined = poles(roots, field.states, Signs.of(field))
     if undefined and all(pole.plane for pole in undefined) and _planes_separate(field, undefined, generator):
         undefined = []
     return [*_lasting_jumps(field, roots, certificate.impulses), *dict.fromkeys(map(str, undefined))]
@@ -144,4 +144,4 @@ def _lasting_jumps(field: ForceField, roots: Sequence[Node], impulses: bool) -> 
 
 def is_gradient_by_construction(energy: Node, field: ForceField) -> bool:
     """Whether an energy has no jump and no pole, so that its derived force is its gradient (frozen parts aside)."""
-    return not jumps([energy], field.states) and not poles([energy], field.states, Signs(field.values, field.ranges))
+    return not jumps([energy], field.states) and not poles([energy], field.states, Signs.of(field))

@@ -129,7 +129,13 @@ class Signs:
 
     values: Mapping[str, float]
     ranges: Mapping[Input, Bounds] = field(default_factory=dict)
+    known_positive: frozenset[Node] = frozenset()
     _known: dict[Node, int] = field(default_factory=dict)
+
+    @staticmethod
+    def of(field: ForceField) -> Signs:
+        """What a field says of its inputs and nodes."""
+        return Signs(field.values, field.ranges, field.positive)
 
     def positive(self, root: Node) -> bool:
         """Whether a node is positive in every element."""
@@ -144,6 +150,8 @@ class Signs:
         return self._known[root] >= 1
 
     def _level(self, node: Node) -> int:
+        if node in self.known_positive:
+            return 2
         match node:
             case Input():
                 low = self.ranges.get(node, (None, None))[0]

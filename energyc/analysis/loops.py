@@ -8,7 +8,7 @@ intervals that begin at every zero of a function's argument and are graded towar
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -80,17 +80,7 @@ def without_stops(field: ForceField) -> ForceField:
     """The field without ``frozen`` and ``detach``, over a graph of its own."""
     graph = fork(field.graph)
     force = {state: transparent(graph, node) for state, node in field.force.items()}
-    return ForceField(
-        graph,
-        field.states,
-        force,
-        field.sizes,
-        field.values,
-        field.ranges,
-        field.symmetric,
-        field.fractions,
-        field.formulas,
-    )
+    return replace(field, graph=graph, force=force)
 
 
 def _force_in_chunks(around: Surroundings):  # type: ignore[no-untyped-def]

@@ -129,7 +129,7 @@ def test_a_witness_at_small_sizes_holds_at_the_specs() -> None:
 # ---------------------------------------------------------------- sets
 
 ON_A_SET = """network kept
-dim K = 3
+dim K = 4
 clamp x[K]
 param W[K,K] ~ normal(0.5), a[K] ~ normal(0.5)
 state p[K] in {kind}[K]
@@ -147,7 +147,13 @@ cost c = sum[k](p[k]^2)
         ("simplex", "sum[m](a[m]*p[m])", "conservative"),
         ("sphere", "p[k]*sum[m](a[m]*p[m])", "conservative"),
         ("sphere", "p[k]*sum[m](a[m]*p[m]^3) - tanh(p[k])", "conservative"),
+        ("standardized", "sum[m](a[m]*p[m])", "conservative"),
+        ("standardized", "p[k]*sum[m](a[m]*p[m])", "conservative"),
+        ("standardized", "(p[k] - 3)*sum[m](a[m]*p[m]^2) + tanh(p[k])", "conservative"),
         ("simplex", "p[k]*sum[m](a[m]*p[m])", "not-conservative"),
+        ("standardized", "a[k]*mean[m](p[m])", "conservative"),
+        ("standardized", "p[k]^2*sum[m](a[m]*p[m]^3)", "not-conservative"),
+        ("standardized", "sum[m](W[k,m]*p[m]) + 0*a[k]", "not-conservative"),
         ("sphere", "sum[m](a[m]*p[m])", "not-conservative"),
         ("sphere", "sum[m](W[k,m]*p[m]) + 0*a[k]", "not-conservative"),
         ("simplex", "sum[m](W[k,m]*p[m]) + 0*a[k]", "not-conservative"),
