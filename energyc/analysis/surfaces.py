@@ -17,7 +17,6 @@ from energyc.analysis.problem import ForceField, fork, transparent
 from energyc.calculus import adjoint, depends, substitute
 from energyc.ir import ONE, Add, Coefficient, Einsum, Graph, Input, Node
 
-
 SurfaceKind = Literal["simplex", "sphere", "standardized"]
 
 
@@ -37,7 +36,7 @@ class Surface:
         return graph.einsum(ONE, factors, dict(enumerate(state.dims)), axes)
 
     def square(self, graph: Graph, state: Input) -> Node:
-        """What the chart of a sphere or of standardized values takes the root of; it is zero where there is no chart."""
+        """What the chart of a sphere or of standardized values takes the root of, zero where there is no chart."""
         centred = self._centred(graph, state)
         total = self._total(graph, centred, centred)
         return total if self.kind == "sphere" else graph.scale(self._one_over_count(state), total)
