@@ -178,6 +178,13 @@ def test_what_is_normal_to_a_set_does_no_work(kind: str, force: str, expected: s
         ("(relu'(x) - relu'(x - 1))*(relu(y) - relu(y - 1))", "(relu(x) - relu(x - 1))*(relu'(y) - relu'(y - 1))"),
         ("y/(1 + abs(y))", "x/(1 + abs(y)) - x*y*abs'(y)/(1 + abs(y))^2"),
         ("exp(x + y)", "exp(x)*exp(y)"),
+        ("y/(1 + abs(y))", "x/(1 + abs(y))^2"),
+        ("(2*y - 1)/(1 + abs(2*y - 1))*sigmoid(x)*(1 - sigmoid(x))", "2*sigmoid(x)/(1 + abs(2*y - 1))^2"),
+        ("y/(1 + relu(y))", "x/(1 + relu(y)) - x*relu(y)/(1 + relu(y))^2"),
+        ("log(abs(1 - 3*y))", "-3*x/(1 - 3*y)"),
+        ("1/x*tanh(y)", "log(abs(2*x))*(1 - tanh(y)^2)"),
+        ("abs(y)^3", "3*x*y*abs(y)"),
+        ("2*abs(x)*(relu(-y - 3) - 0.2*relu(-(-y - 3)))", "-x*abs(x)*(0.2 + 0.8*relu'(-y - 3))"),
     ],
 )
 def test_gradients_across_kinks_and_by_other_names_are_proved(f: str, g: str) -> None:
