@@ -26,6 +26,7 @@ from energyc.analysis.verdict import Verdict
 from energyc.analysis.witness import find_witness, search_sizes, sizes_count
 from energyc.ir import Node
 
+ACROSS = "the energy jumps, and across its jumps the force does work, "
 ON_SET = "what is normal to the set of the states does no work"
 
 
@@ -82,10 +83,14 @@ def _circulation(field: ForceField, generator: np.random.Generator) -> Circulati
 
 
 def _decide_energy(field: ForceField, energy: Node, generator: np.random.Generator) -> Verdict:
-    """The verdict on minus the gradient of an energy that may jump."""
+    """The verdict on minus the gradient of an energy that may jump.
+
+    One that does is neither: off its jumps the force is minus its gradient, but it does work round loops across them.
+    """
     circulation = _circulation(field, generator)
     if circulation.witness:
-        return Verdict("not-conservative", "witness", circulation.witness, potential=energy)
+        work = f"{circulation.witness.work:.6g} round a closed loop"
+        return Verdict("undecided", "none", circulation.witness, potential=energy, tried=(ACROSS + work,))
     doubts = discontinuities(field, energy, generator)
     if doubts:
         return Verdict("undecided", "none", potential=energy, tried=(str(circulation), *doubts))

@@ -104,10 +104,13 @@ class Facts:
         return RuleVerdict("exact", descent.rest)
 
     def _off_the_jumps(self) -> str:
-        """A remark on forces that are gradients between their jumps: J is symmetric there, and the nudges are small."""
+        """A remark where J is known to be symmetric off jumps and poles, since nudges are small.
+
+        It is by a certificate, or since the force is minus the gradient of an energy that jumps.
+        """
         verdict = self.classification.sum_verdict
-        jumps = verdict is not None and verdict.evidence == "witness" and verdict.certificate is not None
-        return ", which jumps (exact at equilibria off the jumps)" if jumps else ""
+        symmetric = verdict is not None and (verdict.certificate is not None or verdict.potential is not None)
+        return " (exact at equilibria off jumps and poles, where J is symmetric)" if symmetric else ""
 
     def _real_rule(self) -> str:
         return "centered-ep" if self.classification.kind == "conservative" else "tracking-aep"

@@ -267,4 +267,4 @@ def test_rules_on_a_force_that_jumps() -> None:
     net = network("force odd on z[t,d] = sum[c](A[d,c] * relu'(z[t,c]))\n")
     verdict = admissible(net, classify(net))["centered-ep"]
     assert verdict.verdict == "biased"
-    assert verdict.why == "odd, which jumps (exact at equilibria off the jumps)"
+    assert verdict.why == "odd (exact at equilibria off jumps and poles, where J is symmetric)"

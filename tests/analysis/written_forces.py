@@ -12,7 +12,8 @@ from types import MappingProxyType
 import numpy as np
 
 Rng = np.random.Generator
-Draw = tuple[str, bool]
+#: The text and whether it is a gradient; None for an energy that jumps, which is rightly undecided.
+Draw = tuple[str, bool | None]
 
 PLANE = "network plane\nparam w = 1/2\nstate x, y\nenergy q = w*(x^2 + y^2)^2\n{terms}\nreadout out = y\ncost c = y^2\n"
 TOKENS = """network tokens
@@ -154,7 +155,7 @@ def jumping_energies(rng: Rng) -> Draw:
     u, _ = affine(rng, "y")
     sign = str(rng.choice(["abs({u})/({u})", "abs'({u})", "({u})/sqrt(({u})^2)", "tanh(1/({u}))", "sigmoid(3/({u}))"]))
     if coin(rng):
-        return PLANE.format(terms=f"energy e = x*{sign.format(u=u)}"), False
+        return PLANE.format(terms=f"energy e = x*{sign.format(u=u)}"), None
     return PLANE.format(terms=f"energy e = x*({u})*{sign.format(u=u)}"), True
 
 
