@@ -93,7 +93,7 @@ class Facts:
             return self._of_descent(rule, self.descent)
         terms = classification.together.deciding if classification.together else ()
         worth: Worth = "unproved" if classification.kind == "undecided" else "biased"
-        return RuleVerdict(worth, ", ".join(terms) + self._off_the_jumps(), rule.instead, terms)
+        return RuleVerdict(worth, ", ".join(terms) + self._off_the_jumps() + self._in_scales(), rule.instead, terms)
 
     def _of_descent(self, rule: Declaration, descent: DescentFacts) -> RuleVerdict:
         terms = tuple(self.classification.descents)
@@ -111,6 +111,13 @@ class Facts:
         verdict = self.classification.sum_verdict
         symmetric = verdict is not None and (verdict.certificate is not None or verdict.potential is not None)
         return " (exact at equilibria off jumps and poles, where J is symmetric)" if symmetric else ""
+
+    def _in_scales(self) -> str:
+        """A remark on what is exact in a network of time scales."""
+        scales = self.classification.scales
+        if scales is None:
+            return ""
+        return f" (exact for {', '.join(scales.exact)} alone: time scales)" if scales.exact else " (time scales)"
 
     def _real_rule(self) -> str:
         return "centered-ep" if self.classification.kind == "conservative" else "tracking-aep"
