@@ -18,6 +18,7 @@ from energyc.analysis.potential import recover
 from energyc.analysis.problem import ForceField, fork, linearise, transparent
 from energyc.analysis.prover import SECONDS, TERMS, prove
 from energyc.analysis.sampling import draw
+from energyc.analysis.sides import on_one_side
 from energyc.analysis.singular import infinite_at
 from energyc.analysis.sizes import small_sizes
 from energyc.analysis.surfaces import Surfaces, along_the_set, moves_on_a_surface, without_normal_parts
@@ -59,6 +60,7 @@ def decide(
 
     ``energy``, if known, is an energy whose negative gradient is the field wherever it is smooth.
     """
+    field = on_one_side(field)
     search = find_witness(field, generator)
     if search.witness:
         return Verdict("not-conservative", "witness", witness=search.witness, tried=(search.outcome,))

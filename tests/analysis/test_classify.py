@@ -233,9 +233,9 @@ def test_the_same_network_has_the_same_witness() -> None:
 )
 def test_no_force_hangs_the_analysis(body: str) -> None:
     net = network(body)
-    start = time.monotonic()
+    start = time.process_time()
     assert classify(net).kind in ("conservative", "not-conservative", "undecided")
-    assert time.monotonic() - start < 10
+    assert time.process_time() - start < 10
 
 
 def test_the_analysis_needs_neither_torch_nor_sympy() -> None:

@@ -182,6 +182,23 @@ def test_what_is_normal_to_a_set_does_no_work(kind: str, force: str, expected: s
     assert term.get("on_set", False) == (expected == "conservative")
 
 
+@pytest.mark.parametrize(
+    ("kind", "force", "expected"),
+    [
+        ("[-1, 1]", "sum[m](a[m]*relu(p[m] - 2))", "conservative"),
+        ("[-1, 1]", "abs(sum[m](a[m]) + 0*p[k]) - relu(3 + p[k])*relu(p[k])", "conservative"),
+        ("[-1, 1]", "sum[m](a[m]*relu'(p[m] - 3/2))", "conservative"),
+        ("nonnegative", "sum[m](a[m]*(abs(p[m]) - p[m]))", "conservative"),
+        ("[-1, 1]", "sum[m](relu(p[m] - 1/2)) + a[k]", "not-conservative"),
+        ("[-1, 1]", "sum[m](a[m]*abs(p[m] + 2))", "not-conservative"),
+        ("nonnegative", "sum[m](a[m]*abs(p[m]))", "not-conservative"),
+    ],
+)
+def test_a_kink_outside_of_a_box_is_none(kind: str, force: str, expected: str) -> None:
+    text = ON_A_SET.replace("{kind}[K]", "{kind}").format(kind=kind, force=force)
+    assert energyc.check(text).to_json()["class"] == expected
+
+
 # ---------------------------------------------------------------- what was undecided
 
 

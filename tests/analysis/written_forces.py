@@ -266,7 +266,7 @@ NORMALS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "simplex[D]": ("{s}", "-2*({s})"),
         "sphere[D]": ("z[n,d]*{s}", "({s})*({t})*z[n,d]"),
         "standardized[D]": ("{s}", "z[n,d]*{s}", "(z[n,d] - 3)*({s})", "({s}) + z[n,d]*({t})"),
-        "[-1, 1]": ("0*a[d]", "abs(a[d])"),
+        "[-1, 1]": ("0*a[d]", "sum[e](relu(z[n,e] - 2))", "z[n,d]*sum[m](relu'(z[m,d] + tanh(z[n,d]) - 5/2))"),
     }
 )
 
