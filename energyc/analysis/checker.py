@@ -183,9 +183,9 @@ class _Values:
         return [(a - b) / (2 * number(self.step)) for a, b in zip(*ends, strict=True)]
 
     def noise(self) -> Number:
-        """What rounding of the force leaves in a difference quotient."""
+        """What rounding of the force, and of the numbers of order one that it is made of, leaves in a quotient."""
         entries = (abs(x) for value in self.all(self.field.roots) for x in np.ravel(value))
-        return ROUNDINGS * resolution() * max(entries, default=number(0)) / number(self.step)
+        return ROUNDINGS * resolution() * max([number(1), *entries]) / number(self.step)
 
 
 def _check_point(certificate: Certificate, values: _Values) -> None:

@@ -18,9 +18,11 @@ from energyc.analysis.equilibrium import reason_for_rest
 from energyc.analysis.floor import floor_of
 from energyc.analysis.positivity import Positivity, positivity
 from energyc.analysis.problem import Bounds, ForceField, field_of
+from energyc.analysis.scales import Scales
 from energyc.analysis.verdict import Verdict
 from energyc.analysis.witness_data import witness_data
 from energyc.ir import ONE, Einsum, Input, Node, walk
+from energyc.notation import of_network
 from energyc.resolve.network import Network, Term
 
 SECONDS = 0.4
@@ -37,7 +39,28 @@ def claims_of(network: Network, classification: Classification) -> Iterator[Clai
             yield from _matrix_claims(*matrix, signs)
         if name not in classification.descents and classification.terms[name].kind != "conservative":
             yield from _gradient_claims(network, flow, base)
+    if classification.scales is not None:
+        yield _scales_claim(network, classification.scales, base)
     yield from _rest_claims(network, classification, base)
+
+
+def _scales_claim(network: Network, scales: Scales, base: ForceField) -> Claim:
+    """That the forces are one gradient once each is divided by its factor, and what a contrast makes of it."""
+    notation = of_network(network)
+    written = {
+        state.name: notation.text(factor.node(base.graph, state), notation.indices(state))
+        for state, factor in scales.factors.items()
+    }
+    claim = "minus a gradient" + (f" {_at_sizes(scales.verdict.pinned)}" if scales.verdict.pinned else "")
+    evidence = "J is symmetrisable by that diagonal; a contrast has each state's part of the adjoint times its factor"
+    if scales.exact:
+        evidence += f": ep, centered-ep and vf are exact for {', '.join(scales.exact)}"
+    about = " and ".join(f"that on {name} divided by {text}" for name, text in written.items())
+    about = f"the forces, with {about}"
+    if not any(factor.tensors for factor in scales.factors.values()):
+        steps = " and ".join(f"relax.step.{name} times {text}" for name, text in written.items())
+        evidence += f"; written so, with {steps}, the steps are the same and these rules exact"
+    return Claim(about, claim, "proved", evidence, numbers={"factors": written})
 
 
 def _rest_claims(network: Network, classification: Classification, base: ForceField) -> Iterator[Claim]:

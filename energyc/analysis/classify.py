@@ -5,14 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import cast, get_args
 
 import numpy as np
 
 from energyc.analysis.decide import decide, decide_on_set, is_gradient_by_construction
 from energyc.analysis.descent import Descent, descent_of
-from energyc.analysis.problem import Bounds, ForceField, fork
+from energyc.analysis.problem import Bounds, ForceField, field_of, fork
 from energyc.analysis.prover import SECONDS
-from energyc.analysis.surfaces import Surface, Surfaces
+from energyc.analysis.scales import Scales, scales_of
+from energyc.analysis.surfaces import Surface, SurfaceKind, Surfaces
 from energyc.analysis.ties import suggest
 from energyc.analysis.together import SEED, Sums, Together, judge_together
 from energyc.analysis.verdict import Class, Kind, Verdict
@@ -33,7 +35,7 @@ class Classification:
     conservative network, otherwise all terms not proved individually, even if some of them form a gradient together.
     ``forces`` holds each term's force on each state it moves, energies included. ``detached`` names terms that cut a
     state out of training. ``descents`` are the flows of a network that goes down its energies in a metric: all of
-    them, or none.
+    them, or none. ``scales`` are the time scales of a network that is not conservative, where it has any.
 
     The nodes in ``forces``, potentials and certificates belong to a fork of the network's graph, so never build nodes
     of that graph from them; the text format of :mod:`energyc.ir.text` moves them to another graph.
@@ -46,6 +48,7 @@ class Classification:
     forces: Mapping[str, Mapping[Input, Node]]
     detached: tuple[str, ...] = ()
     descents: Mapping[str, Descent] = field(default_factory=dict)
+    scales: Scales | None = None
 
     @property
     def class_name(self) -> Class:
@@ -84,7 +87,23 @@ def classify(network: Network) -> Classification:
     if together is None or together.verdict.kind == "conservative":
         return Classification("conservative", terms, (), together, forces, detached)
     descents = descents_of(network, base, clock.share())
-    return Classification(together.verdict.kind, terms, unproved, together, forces, detached, descents)
+    scales = _scales(network, base, forces, surfaces, clock.share()) if not detached else None
+    return Classification(together.verdict.kind, terms, unproved, together, forces, detached, descents, scales)
+
+
+def _scales(
+    network: Network,
+    base: ForceField,
+    forces: Mapping[str, Mapping[Input, Node]],
+    surfaces: Surfaces,
+    seconds: float,
+) -> Scales | None:
+    """The time scales of the sum of all forces; a flow is nudged otherwise."""
+    if network.flows:
+        return None
+    whole = field_of(base, [part for term in forces.values() for part in term.items()])
+    read = set(walk([network.cost.node])) & set(base.states) if network.cost else set()
+    return scales_of(whole, surfaces, read, seconds)
 
 
 def descents_of(network: Network, base: ForceField, seconds: float) -> dict[str, Descent]:
@@ -120,12 +139,11 @@ def field_from(network: Network) -> ForceField:
 
 
 def surfaces_of(network: Network) -> dict[Input, Surface]:
-    """The simplexes and spheres to which states are constrained."""
+    """The simplexes, spheres and standardized values to which states are constrained."""
     surfaces = {}
     for state in network.states.values():
-        kind = state.constraint.kind if state.constraint else None
-        if state.constraint is not None and (kind == "simplex" or kind == "sphere"):
-            surfaces[state.node] = Surface(kind, state.constraint.axes)
+        if state.constraint is not None and state.constraint.kind in get_args(SurfaceKind):
+            surfaces[state.node] = Surface(cast(SurfaceKind, state.constraint.kind), state.constraint.axes)
     return surfaces
 
 

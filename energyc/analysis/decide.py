@@ -18,6 +18,7 @@ from energyc.analysis.potential import recover
 from energyc.analysis.problem import ForceField, fork, linearise, transparent
 from energyc.analysis.prover import SECONDS, TERMS, prove
 from energyc.analysis.sampling import draw
+from energyc.analysis.sides import on_one_side
 from energyc.analysis.singular import infinite_at
 from energyc.analysis.sizes import small_sizes
 from energyc.analysis.surfaces import Surfaces, along_the_set, moves_on_a_surface, without_normal_parts
@@ -26,6 +27,7 @@ from energyc.analysis.verdict import Verdict
 from energyc.analysis.witness import find_witness, search_sizes, sizes_count
 from energyc.ir import Node
 
+ACROSS = "the energy jumps, and across its jumps the force does work, "
 ON_SET = "what is normal to the set of the states does no work"
 
 
@@ -58,6 +60,7 @@ def decide(
 
     ``energy``, if known, is an energy whose negative gradient is the field wherever it is smooth.
     """
+    field = on_one_side(field)
     search = find_witness(field, generator)
     if search.witness:
         return Verdict("not-conservative", "witness", witness=search.witness, tried=(search.outcome,))
@@ -82,10 +85,14 @@ def _circulation(field: ForceField, generator: np.random.Generator) -> Circulati
 
 
 def _decide_energy(field: ForceField, energy: Node, generator: np.random.Generator) -> Verdict:
-    """The verdict on minus the gradient of an energy that may jump."""
+    """The verdict on minus the gradient of an energy that may jump.
+
+    One that does is neither: off its jumps the force is minus its gradient, but it does work round loops across them.
+    """
     circulation = _circulation(field, generator)
     if circulation.witness:
-        return Verdict("not-conservative", "witness", circulation.witness, potential=energy)
+        work = f"{circulation.witness.work:.6g} round a closed loop"
+        return Verdict("undecided", "none", circulation.witness, potential=energy, tried=(ACROSS + work,))
     doubts = discontinuities(field, energy, generator)
     if doubts:
         return Verdict("undecided", "none", potential=energy, tried=(str(circulation), *doubts))
@@ -112,7 +119,7 @@ def doubts_of(field: ForceField, certificate: Certificate, generator: np.random.
     if is_elementwise(field):
         return []
     roots = [transparent(field.graph, root) for root in field.roots]
-    undefined = poles(roots, field.states, Signs(field.values, field.ranges))
+    undefined = poles(roots, field.states, Signs.of(field))
     if undefined and all(pole.plane for pole in undefined) and _planes_separate(field, undefined, generator):
         undefined = []
     return [*_lasting_jumps(field, roots, certificate.impulses), *dict.fromkeys(map(str, undefined))]
@@ -144,4 +151,4 @@ def _lasting_jumps(field: ForceField, roots: Sequence[Node], impulses: bool) -> 
 
 def is_gradient_by_construction(energy: Node, field: ForceField) -> bool:
     """Whether an energy has no jump and no pole, so that its derived force is its gradient (frozen parts aside)."""
-    return not jumps([energy], field.states) and not poles([energy], field.states, Signs(field.values, field.ranges))
+    return not jumps([energy], field.states) and not poles([energy], field.states, Signs.of(field))

@@ -59,12 +59,15 @@ def poles(roots: Iterable[Node], states: Collection[Node], signs: Signs) -> list
     roots = list(roots)
     moving = depends(roots, set(states))
     maps = (n for n in walk(roots) if isinstance(n, Map) and n in moving and _may_be_undefined(n))
-    harmful = (
-        Pole(_name(n.function), n.argument, _affine(n.argument, moving))
-        for n in maps
-        if not _harmless(n, moving, signs)
-    )
-    return list(dict.fromkeys(harmful))
+    harmful = [n for n in maps if not _harmless(n, moving, signs)]
+    arguments = [_without_abs(n.argument) for n in harmful]
+    found = (Pole(_name(n.function), u, _affine(u, moving)) for n, u in zip(harmful, arguments, strict=True))
+    return list(dict.fromkeys(found))
+
+
+def _without_abs(argument: Node) -> Node:
+    """What vanishes where the argument does, and changes its sign there: ``u`` for ``abs(u)``."""
+    return argument.argument if isinstance(argument, Map) and argument.function.named("abs") else argument
 
 
 def _may_be_undefined(node: Map) -> bool:
@@ -129,7 +132,13 @@ class Signs:
 
     values: Mapping[str, float]
     ranges: Mapping[Input, Bounds] = field(default_factory=dict)
+    known_positive: frozenset[Node] = frozenset()
     _known: dict[Node, int] = field(default_factory=dict)
+
+    @staticmethod
+    def of(field: ForceField) -> Signs:
+        """What a field says of its inputs and nodes."""
+        return Signs(field.values, field.ranges, field.positive)
 
     def positive(self, root: Node) -> bool:
         """Whether a node is positive in every element."""
@@ -144,6 +153,8 @@ class Signs:
         return self._known[root] >= 1
 
     def _level(self, node: Node) -> int:
+        if node in self.known_positive:
+            return 2
         match node:
             case Input():
                 low = self.ranges.get(node, (None, None))[0]

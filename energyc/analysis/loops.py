@@ -1,45 +1,33 @@
 """Refutes a gradient by work: finds a closed polygon around which the force does nonzero work.
 
 Polygons are drawn in random planes, at several scales, around the origin, random points and points of every singular
-set, so that they encircle holes and cross kinks, jumps and poles. A second quadrature must confirm the work, on
-intervals that begin at every zero of a function's argument and are graded towards it.
+set, so that they encircle holes and cross kinks, jumps and poles.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from fractions import Fraction
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from energyc.analysis.exact import Evaluation
+from energyc.analysis.confirmation import confirmed_work
 from energyc.analysis.instances import settable, used_dims
-from energyc.analysis.multiprecision import Multiprecision
 from energyc.analysis.problem import ForceField, fork, transparent
-from energyc.analysis.quadrature import Work, work_round
+from energyc.analysis.quadrature import work_round
 from energyc.analysis.sampling import Array, draw
-from energyc.analysis.singular import arguments, singularities, zeros
+from energyc.analysis.singular import singularities, zeros
 from energyc.analysis.sizes import WORK, work
 from energyc.analysis.surroundings import Surroundings
 from energyc.analysis.verdict import LoopWitness
-from energyc.ir import Input, Node
+from energyc.ir import Input
 
 RADII = (0.25, 1.0, 4.0, 16.0, 64.0)
 CORNERS = 6
 #: The number of force evaluations with which the quadrature of a polygon begins.
 EVALUATIONS = 450
-#: Work counts as zero below this fraction of the integral of its absolute value.
-LEAST = 1e-6
-#: The tolerance between the two quadratures, as a fraction of the same integral.
-AGREEMENT = 1e-8
 #: The most singular sets around which polygons are drawn.
 MOST_SINGULAR = 8
-#: The most force evaluations in one batch.
-CHUNK = 512
-GRADES = 28
-#: Where the second quadrature cuts edges, away from the cuts of the first.
-OTHER_CUTS = (0.2837465, 0.5527864, 0.7938327)
 
 
 @dataclass(frozen=True)
@@ -66,13 +54,15 @@ def find_circulation(
             continue
         polygons = list(_polygons(around, generator, centres))
         polygons = [polygons[k] for k in generator.permutation(len(polygons))[:affordable]]
-        work_of_polygons = work_round(polygons, _force_in_chunks(around))
-        measured_count += int(np.sum(_is_reliable(work_of_polygons)))
-        for k in np.argsort(-np.abs(work_of_polygons.total) / np.maximum(work_of_polygons.size, 1e-300)):
-            if _is_nonzero(work_of_polygons, int(k)) and (
-                witness := _confirmed(around, polygons[int(k)], float(work_of_polygons.total[k]))
-            ):
-                return Circulation(witness, measured_count)
+        found = work_round(polygons, around.forces)
+        measured_count += int(np.sum(found.is_reliable))
+        for k in np.argsort(-np.abs(found.total) / np.maximum(found.size, 1e-300)):
+            if not found.is_nonzero[k]:
+                continue
+            polygon, total = polygons[int(k)], float(found.total[k])
+            confirmed = confirmed_work(around, polygon, total)
+            if confirmed is not None:
+                return Circulation(_witness(around, polygon, *confirmed), measured_count)
     return Circulation(None, measured_count)
 
 
@@ -80,24 +70,7 @@ def without_stops(field: ForceField) -> ForceField:
     """The field without ``frozen`` and ``detach``, over a graph of its own."""
     graph = fork(field.graph)
     force = {state: transparent(graph, node) for state, node in field.force.items()}
-    return ForceField(
-        graph,
-        field.states,
-        force,
-        field.sizes,
-        field.values,
-        field.ranges,
-        field.symmetric,
-        field.fractions,
-        field.formulas,
-    )
-
-
-def _force_in_chunks(around: Surroundings):  # type: ignore[no-untyped-def]
-    def field(vectors: Array) -> Array:
-        return np.concatenate([around.forces(vectors[k : k + CHUNK]) for k in range(0, len(vectors), CHUNK)])
-
-    return field
+    return replace(field, graph=graph, force=force)
 
 
 def _polygons(around: Surroundings, generator: np.random.Generator, centres: int) -> Iterator[Array]:
@@ -119,86 +92,6 @@ def _polygon(centre: Array, radius: float, generator: np.random.Generator) -> Ar
     corners = centre + radius * np.stack([np.cos(angles), np.sin(angles)], axis=1) @ plane.T
     grain = radius / 64
     return np.round(corners / grain) * grain
-
-
-def _is_reliable(measured: Work) -> Array:
-    return measured.error <= AGREEMENT * np.maximum(measured.size, 1e-300)
-
-
-def _is_nonzero(measured: Work, k: int) -> bool:
-    return (
-        bool(_is_reliable(measured)[k])
-        and abs(measured.total[k]) > LEAST * measured.size[k]
-        and measured.size[k] > LEAST
-    )
-
-
-def _confirmed(around: Surroundings, polygon: Array, total: float) -> LoopWitness | None:
-    """The witness, if a second quadrature that is cut at the zeros of arguments finds the same work."""
-    corners = _with_breaks(around, polygon)
-    measured = work_round([corners], _force_in_chunks(around), OTHER_CUTS)
-    if not _is_nonzero(measured, 0) or abs(measured.total[0] - total) > 10 * AGREEMENT * measured.size[0]:
-        return None
-    if not _floats_suffice(around, polygon, abs(total) / measured.size[0]):
-        return None
-    return _witness(around, polygon, float(measured.total[0]), float(measured.error[0]))
-
-
-def _floats_suffice(around: Surroundings, polygon: Array, share: float) -> bool:
-    """Whether floats and multiprecision agree on the force along the polygon, relative to the share of the work.
-
-    Floats are trusted where a function has no multiprecision rule or a point no value.
-    """
-    field = around.field
-    exact = {**field.fractions, **{dim: Fraction(size) for dim, size in around.sizes.items()}}
-    arithmetic = Multiprecision({**field.values, **around.sizes}, exact)
-    for vector in (2 * polygon + np.roll(polygon, -1, axis=0))[:3] / 3:
-        point = {**around.point, **around.states_of(vector)}
-        try:
-            evaluation = Evaluation(field.graph, arithmetic, around.sizes, point)
-            values = [np.ravel(evaluation(root)).astype(float) for root in field.roots]
-        except ArithmeticError:
-            continue
-        floats, largest = around.forces(vector[None])[0], max(float(np.max(np.abs(v), initial=0.0)) for v in values)
-        if not np.max(np.abs(np.concatenate(values) - floats)) <= 0.01 * share * largest:
-            return False
-    return True
-
-
-def _with_breaks(around: Surroundings, polygon: Array) -> Array:
-    """The polygon with extra corners on its edges: at the zeros of arguments, and graded towards them."""
-    functions = arguments(around.field)
-    corners = []
-    for start, end in zip(polygon, np.roll(polygon, -1, axis=0), strict=True):
-        cuts = _interval_starts(around, functions, start, end)
-        corners.append(start + np.outer(cuts, end - start))
-    return np.concatenate(corners)
-
-
-def _interval_starts(around: Surroundings, functions: Sequence[Node], start: Array, end: Array) -> Array:
-    """The starts of intervals on an edge, in [0, 1), graded towards its ends and towards zeros of arguments."""
-    grid, steps = np.linspace(0, 1, 65), 2.0 ** -np.arange(3, GRADES, 2)
-    cuts = {0.0, *steps.tolist(), *(1 - steps).tolist()}
-    if functions:
-        values = np.concatenate(around.values(functions, start + np.outer(grid, end - start)), axis=1)
-        turns = np.unique(np.argwhere((values[:-1] > 0) != (values[1:] > 0))[:, 0])
-        for k in turns[:12]:
-            column = int(np.argmax((values[k] > 0) != (values[k + 1] > 0)))
-            cut = _zero_between(around, functions, column, start, end, float(grid[k]), float(grid[k + 1]))
-            cuts.update(float(t) for t in [cut, *(cut - steps), *(cut + steps)] if 0 < t < 1)
-    return np.array(sorted(cuts))
-
-
-def _zero_between(
-    around: Surroundings, functions: Sequence[Node], column: int, start: Array, end: Array, low: float, high: float
-) -> float:
-    """The place between two others where an argument changes sign, to float precision."""
-    for _ in range(16):
-        places = np.linspace(low, high, 17)
-        values = np.concatenate(around.values(functions, start + np.outer(places, end - start)), axis=1)[:, column]
-        turn = int(np.argmax((values[:-1] > 0) != (values[1:] > 0)))
-        low, high = float(places[turn]), float(places[turn + 1])
-    return (low + high) / 2
 
 
 def _witness(around: Surroundings, polygon: Array, total: float, error: float) -> LoopWitness:

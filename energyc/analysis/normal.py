@@ -57,7 +57,8 @@ Sum = dict[tuple[Key, Key], Collected]
 class Normaliser:
     """Normal forms over one table of atoms. ``keep_sums``: sums without a direction stay unexpanded (the cheap stage).
 
-    Forms hold at all sizes of the dims except those in ``pinned``.
+    With ``divide``, ``x / (1 + x)`` becomes ``1 - 1 / (1 + x)``. Forms hold at all sizes of the dims except those in
+    ``pinned``.
     """
 
     graph: Graph
@@ -66,6 +67,7 @@ class Normaliser:
     directions: frozenset[Node] = frozenset()
     symmetric: Mapping[Input, tuple[int, ...]] = field(default_factory=dict)
     pinned: Mapping[str, int] = field(default_factory=dict)
+    divide: bool = False
     table: AtomTable = field(default_factory=AtomTable)
     dims: dict[int, str] = field(default_factory=dict)
     _unit_labels: dict[str, int] = field(default_factory=dict)
@@ -82,9 +84,13 @@ class Normaliser:
     def collect(self, monomials: Sequence[Monomial], free: Mapping[int, Any]) -> Sum:
         """Monomials in canonical form, with equal ones added and zeros dropped."""
         total: Sum = {}
-        for raw in monomials:
-            monomial = simplified(self, raw, set(free))
-            if monomial is not None:
+        remaining = list(reversed(monomials))
+        while remaining:
+            monomial = simplified(self, remaining.pop(), set(free))
+            quotient = self._divided(monomial) if monomial is not None and self.divide else None
+            if quotient is not None:
+                remaining += quotient
+            elif monomial is not None:
                 self._gather(total, monomial, free)
         return {k: c for k, c in total.items() if not c.monomial.coefficient.is_zero}
 
@@ -193,6 +199,9 @@ class Normaliser:
 
     def _power(self, node: Map, labels: Sequence[int], exponent: Fraction) -> Monomial:
         """``(lead * base)^p = lead^p * base^p`` if lead is positive or p an integer, and lead^p is rational."""
+        powers = self._power_of_product(node.argument, labels, exponent)
+        if powers is not None:
+            return powers
         plain = self._plain_base(node.argument, labels)
         if plain is not None:
             return Monomial(ONE, (Factor(plain.atom, plain.labels, exponent),))
@@ -204,6 +213,48 @@ class Normaliser:
         atom = self.table.intern(key, "sum", node.argument, body.order, body.symmetries, scale=scale)
         places = tuple(labels[k] for k in body.order)
         return Monomial(pulled or ONE, (Factor(atom.number, places, exponent),))
+
+    def _power_of_product(self, node: Node, labels: Sequence[int], exponent: Fraction) -> Monomial | None:
+        """``(c x y)^p = c^p x^p y^p`` for an integer p and a product without a sum; None for anything else."""
+        if not isinstance(node, Einsum) or node.contracted or exponent.denominator != 1:
+            return None
+        monomials = self._einsum(node, labels)
+        coefficient = monomials[0].coefficient.power(exponent) if len(monomials) == 1 else None
+        if coefficient is None or not monomials[0].labels <= set(labels):
+            return None
+        factors = (Factor(f.atom, f.labels, f.exponent * exponent) for f in monomials[0].factors)
+        return Monomial(coefficient, tuple(factors))
+
+    def _divided(self, monomial: Monomial) -> list[Monomial] | None:
+        """A product with ``m a^-k``, where ``a = c m + rest``, as ``(a^(1-k) - rest a^-k) / c``; None without one.
+
+        Raises OverBudget.
+        """
+        for f in monomial.factors:
+            if f.exponent < 0 and f.exponent.denominator == 1 and self.table.atoms[f.atom].kind == "sum":
+                lead, *rest = self._terms_of(f)
+                others = _without(monomial.factors, lead.factors)
+                scale = lead.coefficient.power(Fraction(-1))
+                if others is not None and scale is not None:
+                    self.budget.spend(1 + len(rest))
+                    coefficient = monomial.coefficient * scale
+                    once = Factor(f.atom, f.labels, Fraction(1))
+                    divided = [Monomial(coefficient, (*others, once))]
+                    return divided + [Monomial(-coefficient * r.coefficient, others + r.factors) for r in rest]
+        return None
+
+    def _terms_of(self, f: Factor) -> list[Monomial]:
+        """The terms of a sum that is an atom, that of highest degree first; the sum itself if it has bound labels."""
+        atom = self.table.atoms[f.atom]
+        places = dict(zip(atom.order, f.labels, strict=True))
+        raw = self.expand(atom.node, [places[axis] for axis in range(len(places))])
+        terms = [m for m in (simplified(self, m, set(f.labels)) for m in raw) if m is not None]
+        if any(not m.labels <= set(f.labels) for m in terms):
+            return [Monomial(ONE, (Factor(f.atom, f.labels, Fraction(1)),))]
+        free = {label: k for k, label in enumerate(f.labels)}
+        terms.sort(key=lambda m: (m.degree, self.form(m.factors, free).key), reverse=True)
+        over = Fraction(1) / atom.scale
+        return [Monomial(m.coefficient.scaled(over), m.factors) for m in terms]
 
     def _plain_base(self, node: Node, labels: Sequence[int]) -> Factor | None:
         """The base of a power if it is a single atom with coefficient 1."""
@@ -268,3 +319,14 @@ class Normaliser:
         if node not in self._readings:
             self._readings[node] = read(self, node)
         return self._readings[node]
+
+
+def _without(factors: Sequence[Factor], divisor: Sequence[Factor]) -> tuple[Factor, ...] | None:
+    """The factors left after division by a product of positive powers, None where it does not divide them."""
+    exponents = {(f.atom, f.labels): f.exponent for f in factors}
+    for f in divisor:
+        left = exponents.get((f.atom, f.labels), Fraction(0)) - f.exponent
+        if f.exponent <= 0 or left < 0:
+            return None
+        exponents[f.atom, f.labels] = left
+    return tuple(Factor(atom, labels, exponent) for (atom, labels), exponent in exponents.items() if exponent)

@@ -32,7 +32,8 @@ class ForceField:
 
     ``sizes`` are the dims of the spec and ``values`` its consts; ``fractions`` are the values that are known exactly.
     ``ranges`` bound inputs that cannot take every real value. ``symmetric`` maps params to a permutation of their axes
-    that leaves them invariant. ``formulas`` determine which sizes the spec can have; None allows any.
+    that leaves them invariant. ``formulas`` determine which sizes the spec can have; None allows any. ``positive`` are
+    nodes that are positive wherever the field is asked about, which is a domain without holes.
     """
 
     graph: Graph
@@ -44,6 +45,7 @@ class ForceField:
     symmetric: Mapping[Input, tuple[int, ...]] = field(default_factory=dict)
     fractions: Mapping[str, Fraction] = field(default_factory=dict)
     formulas: Formulas | None = None
+    positive: frozenset[Node] = frozenset()
 
     @property
     def roots(self) -> list[Node]:

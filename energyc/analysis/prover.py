@@ -81,14 +81,7 @@ def _stages(field: ForceField) -> Sequence[Stage]:
 def _try_stage(field: ForceField, stage: Stage, seconds: float) -> Attempt:
     try:
         bilinear = Bilinear.of(field, stage)
-        normaliser = Normaliser(
-            field.graph,
-            Budget(TERMS, seconds),
-            keep_sums=stage.keep_sums,
-            directions=frozenset((*bilinear.u, *bilinear.w)),
-            symmetric=field.symmetric,
-            pinned=dict(stage.pinned),
-        )
+        normaliser = normaliser_of(bilinear, stage, seconds)
         terms, _ = normaliser.sum_of(bilinear.node)
         pairs = _mirror_pairs(normaliser, terms, bilinear)
     except OverBudget as over:
@@ -102,6 +95,19 @@ def _try_stage(field: ForceField, stage: Stage, seconds: float) -> Attempt:
     return Attempt(
         _certificate(normaliser, bilinear, terms, pairs, stage),
         f"proof with {stage}: {len(terms)} terms mirror one another",
+    )
+
+
+def normaliser_of(bilinear: Bilinear, stage: Stage, seconds: float) -> Normaliser:
+    """What brings a bilinear form to normal form in a stage."""
+    return Normaliser(
+        bilinear.field.graph,
+        Budget(TERMS, seconds),
+        keep_sums=stage.keep_sums,
+        directions=frozenset((*bilinear.u, *bilinear.w)),
+        symmetric=bilinear.field.symmetric,
+        pinned=dict(stage.pinned),
+        divide=stage.unified and not stage.keep_sums,
     )
 
 

@@ -46,6 +46,10 @@ _GAUSS = (
 CUTS = (0.1381966, 0.4270510, 0.6631190, 0.8819660)
 TOLERANCE = 1e-10
 HALVINGS = 36
+#: The tolerance between two quadratures, as a fraction of the integral of the absolute value.
+AGREEMENT = 1e-8
+#: Work counts as zero below this fraction of the same integral.
+LEAST = 1e-6
 #: A polygon is abandoned once it has more open intervals than this.
 MOST_OPEN = 48
 
@@ -72,6 +76,16 @@ class Work:
     total: Array
     error: Array
     size: Array
+
+    @property
+    def is_reliable(self) -> Array:
+        """Whether the work is known."""
+        return np.asarray(self.error <= AGREEMENT * np.maximum(self.size, 1e-300))
+
+    @property
+    def is_nonzero(self) -> Array:
+        """Whether the work is known not to be zero."""
+        return self.is_reliable & (np.abs(self.total) > LEAST * self.size) & (self.size > LEAST)
 
 
 @dataclass(frozen=True)

@@ -93,7 +93,7 @@ class Facts:
             return self._of_descent(rule, self.descent)
         terms = classification.together.deciding if classification.together else ()
         worth: Worth = "unproved" if classification.kind == "undecided" else "biased"
-        return RuleVerdict(worth, ", ".join(terms) + self._off_the_jumps(), rule.instead, terms)
+        return RuleVerdict(worth, ", ".join(terms) + self._off_the_jumps() + self._in_scales(), rule.instead, terms)
 
     def _of_descent(self, rule: Declaration, descent: DescentFacts) -> RuleVerdict:
         terms = tuple(self.classification.descents)
@@ -104,10 +104,20 @@ class Facts:
         return RuleVerdict("exact", descent.rest)
 
     def _off_the_jumps(self) -> str:
-        """A remark on forces that are gradients between their jumps: J is symmetric there, and the nudges are small."""
+        """A remark where J is known to be symmetric off jumps and poles, since nudges are small.
+
+        It is by a certificate, or since the force is minus the gradient of an energy that jumps.
+        """
         verdict = self.classification.sum_verdict
-        jumps = verdict is not None and verdict.evidence == "witness" and verdict.certificate is not None
-        return ", which jumps (exact at equilibria off the jumps)" if jumps else ""
+        symmetric = verdict is not None and (verdict.certificate is not None or verdict.potential is not None)
+        return " (exact at equilibria off jumps and poles, where J is symmetric)" if symmetric else ""
+
+    def _in_scales(self) -> str:
+        """A remark on what is exact in a network of time scales."""
+        scales = self.classification.scales
+        if scales is None:
+            return ""
+        return f" (exact for {', '.join(scales.exact)} alone: time scales)" if scales.exact else " (time scales)"
 
     def _real_rule(self) -> str:
         return "centered-ep" if self.classification.kind == "conservative" else "tracking-aep"

@@ -48,6 +48,11 @@ class Monomial:
         """The labels that index something."""
         return {a for f in self.factors for a in f.labels}
 
+    @property
+    def degree(self) -> Fraction:
+        """The sum of the exponents."""
+        return sum((f.exponent for f in self.factors), Fraction(0))
+
 
 class Context(Protocol):
     """The part of a normaliser used by the simplification."""

@@ -1,7 +1,8 @@
-"""Forces on states constrained to a simplex or a sphere, where the normal component does no work.
+"""Forces on states constrained to a simplex, a sphere or standardized values: what is normal to a set does no work.
 
 The analysis on the set is that of the pull-back to free coordinates: with ``s = phi(v)``, F is a gradient along the set
-if ``(dphi/dv)^T F(phi(v))`` is a gradient. ``phi`` is a softmax for a simplex, ``v / |v|`` for a sphere.
+if ``(dphi/dv)^T F(phi(v))`` is a gradient. ``phi`` is a softmax for a simplex, ``v / |v|`` for a sphere, and the
+standardization of v for standardized values, which are a sphere in the plane of mean 0.
 """
 
 from __future__ import annotations
@@ -9,41 +10,79 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import prod
 from typing import Literal
 
 from energyc.analysis.problem import ForceField, fork, transparent
 from energyc.calculus import adjoint, depends, substitute
-from energyc.ir import ONE, Add, Coefficient, Einsum, Graph, Input, Node, Operand
+from energyc.ir import ONE, Add, Coefficient, Einsum, Graph, Input, Node
+
+SurfaceKind = Literal["simplex", "sphere", "standardized"]
 
 
 @dataclass(frozen=True)
 class Surface:
-    """A simplex (nonnegative with sum 1) or a sphere (norm 1) along axes of a state."""
+    """A simplex (nonnegative, sum 1), a sphere (norm 1) or standardized values (mean 0, variance 1) along axes."""
 
-    kind: Literal["simplex", "sphere"]
+    kind: SurfaceKind
     axes: tuple[int, ...]
 
     def chart(self, graph: Graph, state: Input) -> Node:
         """The state as a function of free coordinates, represented by the same input."""
         if self.kind == "simplex":
             return graph.softmax(state, self.axes)
-        dims = dict(enumerate(state.dims))
-        remaining = [k for k in dims if k not in self.axes]
-        square = graph.einsum(ONE, [(state, tuple(dims)), (state, tuple(dims))], dims, remaining)
-        inverse = graph.power(square, Fraction(-1, 2))
-        return graph.einsum(ONE, [(state, tuple(dims)), (inverse, remaining)], dims, tuple(dims))
+        axes, inverse = tuple(range(len(state.dims))), graph.power(self.square(graph, state), Fraction(-1, 2))
+        factors = [(self._centred(graph, state), axes), (inverse, self._remaining(state))]
+        return graph.einsum(ONE, factors, dict(enumerate(state.dims)), axes)
+
+    def square(self, graph: Graph, state: Input) -> Node:
+        """What the chart of a sphere or of standardized values takes the root of, zero where there is no chart."""
+        centred = self._centred(graph, state)
+        total = self._total(graph, centred, centred)
+        return total if self.kind == "sphere" else graph.scale(self._one_over_count(state), total)
+
+    def is_simply_connected(self, state: Input, sizes: Mapping[str, int]) -> bool:
+        """Whether every loop on the set can be drawn together: on any but a circle."""
+        flat = {"simplex": 0, "sphere": 1, "standardized": 2}[self.kind]
+        return flat == 0 or prod(sizes[state.dims[k]] for k in self.axes) - flat != 1
+
+    def _centred(self, graph: Graph, state: Input) -> Node:
+        """The state, for standardized values less its mean."""
+        if self.kind != "standardized":
+            return state
+        mean = graph.scale(self._one_over_count(state), self._total(graph, state))
+        return graph.minus(state, graph.spread(mean, state.dims, self._remaining(state)))
+
+    def _remaining(self, node: Node) -> list[int]:
+        return [k for k in range(len(node.dims)) if k not in self.axes]
+
+    def _one_over_count(self, node: Node) -> Coefficient:
+        factor = ONE
+        for k in self.axes:
+            factor = factor * Coefficient.symbol(node.dims[k], -1)
+        return factor
+
+    def _total(self, graph: Graph, *factors: Node) -> Node:
+        """The sum of a product along the axes."""
+        dims = factors[0].dims
+        axes = tuple(range(len(dims)))
+        return graph.einsum(ONE, [(f, axes) for f in factors], dict(enumerate(dims)), self._remaining(factors[0]))
 
     def is_normal(self, term: Node, state: Input) -> bool:
-        """Whether a term is normal to the set: constant along a simplex, parallel to the state on a sphere."""
+        """Whether a term of the dims of the state is normal to the set.
+
+        Constant along a simplex, parallel to the state on a sphere, a sum of both for standardized values.
+        """
+        if term is state:
+            return self.kind != "simplex"
+        if isinstance(term, Add):
+            return all(self.is_normal(node, state) for node in term.children)
         if not isinstance(term, Einsum):
             return False
-        varying = [o for o in term.operands if self._varies_along_axes(o, term)]
-        if self.kind == "simplex":
-            return not varying
-        return varying == [Operand(state, term.out)]
-
-    def _varies_along_axes(self, operand: Operand, term: Einsum) -> bool:
-        return any(term.out[k] in operand.axes for k in self.axes)
+        varying = [o for o in term.operands if any(term.out[k] in o.axes for k in self.axes)]
+        if not varying:
+            return self.kind != "sphere"
+        return len(varying) == 1 and varying[0].axes == term.out and self.is_normal(varying[0].node, state)
 
 
 Surfaces = Mapping[Input, Surface]
@@ -58,7 +97,13 @@ def along_the_set(field: ForceField, surfaces: Surfaces) -> ForceField:
         force = substitute(graph, transparent(graph, root), charts)
         pulled[state] = _pulled_back(graph, state, charts[state], force) if state in charts else force
     free = {node: bounds for node, bounds in field.ranges.items() if node not in surfaces}
-    return replace(field, graph=graph, force=pulled, ranges=free)
+    round_ones = {state: surface for state, surface in surfaces.items() if surface.kind != "simplex"}
+    positive = frozenset(
+        surface.square(graph, state)
+        for state, surface in round_ones.items()
+        if surface.is_simply_connected(state, field.sizes)
+    )
+    return replace(field, graph=graph, force=pulled, ranges=free, positive=positive)
 
 
 def _pulled_back(graph: Graph, state: Input, chart: Node, force: Node) -> Node:

@@ -12,6 +12,9 @@ from energyc.analysis.sampling import Array, Point, batched
 from energyc.ir import Input, Node
 from energyc.ir.interpreter import evaluate
 
+#: The most vectors that are evaluated at once.
+CHUNK = 512
+
 
 @dataclass(frozen=True)
 class Surroundings:
@@ -77,4 +80,5 @@ class Surroundings:
 
     def forces(self, vectors: Array) -> Array:
         """The force at each vector, ``[count, length]``."""
-        return np.concatenate(self.values(self.field.roots, vectors), axis=1)
+        chunks = (vectors[k : k + CHUNK] for k in range(0, max(1, len(vectors)), CHUNK))
+        return np.concatenate([np.concatenate(self.values(self.field.roots, chunk), axis=1) for chunk in chunks])

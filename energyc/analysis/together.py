@@ -8,7 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
-from energyc.analysis.decide import decide_on_set
+from energyc.analysis.decide import decide, decide_on_set
 from energyc.analysis.problem import ForceField, field_of, linearise
 from energyc.analysis.sampling import Array, Point, both_ways, directions, draw
 from energyc.analysis.sizes import WORK, small_sizes, work
@@ -60,7 +60,12 @@ class Sums:
         if len(names) == 1:
             return self.alone[names[0]]
         parts = [(state, node) for name in names for state, node in self.forces[name].items()]
-        return decide_on_set(field_of(self.base, parts), self.surfaces, np.random.default_rng(SEED), self.share())
+        whole, generator = field_of(self.base, parts), np.random.default_rng(SEED)
+        energies = [self.alone[name].potential for name in names]
+        known = [energy for energy in energies if energy is not None]
+        if len(known) == len(names):  # energies that jump
+            return decide(whole, generator, self.share(), self.base.graph.plus(*known))
+        return decide_on_set(whole, self.surfaces, generator, self.share())
 
 
 def judge_together(sums: Sums, names: tuple[str, ...]) -> Together | None:

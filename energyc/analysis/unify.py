@@ -2,15 +2,16 @@
 
 The formulas come from the table: ``tanh u = 2 s(2u) - 1`` and ``silu u = u s(u)`` with s the logistic sigmoid,
 ``gelu u = u P(u)`` with P the normal distribution function, ``relu u = u step(u)``. Besides, ``s(-u) = 1 - s(u)``,
-``sign u = 2 step(u) - 1`` and ``step(-u) = 1 - step(u)`` off 0, ``exp(u + v) = exp u exp v``, ``sqrt u = u^(1/2)`` and
-``(u^a)^b = u^(a b)`` for a fraction a. Use the result for comparison only: these
-forms lose digits to cancellation.
+``sign u = 2 step(u) - 1`` and ``step(-u) = 1 - step(u)`` off 0, ``abs(u)^n = u^n`` or ``sign(u) u^n``,
+``1 / (1 + abs u) = step(u) / (1 + u) + (1 - step(u)) / (1 - u)``, ``exp(u + v) = exp u exp v``, ``sqrt u = u^(1/2)``
+and ``(u^a)^b = u^(a b)`` for a fraction a. Use the result for comparison only: these forms lose digits to cancellation.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
+from typing import TypeGuard
 
 from energyc.analysis.impulses import IMPULSE
 from energyc.calculus.scalar import expanded
@@ -28,6 +29,10 @@ def unified(graph: Graph, root: Node) -> Node:
 
 def _rewritten(graph: Graph, node: Node, new: Mapping[Node, Node]) -> Node:
     match node:
+        case Map(argument=Map() as inner) if inner.function.named("abs") and _is_integer(node.function.exponent):
+            return _power_of_abs(graph, new[inner.argument], node.function.exponent)
+        case Map(argument=Add() as base) if _negative_integer(node.function.exponent) and (corner := _corner(base)):
+            return _on_both_sides(graph, node.function, base, corner, new)
         case Map():
             return _function(graph, node.function, new[node.argument])
         case Stop():
@@ -51,6 +56,34 @@ def _function(graph: Graph, function: Function, u: Node) -> Node:
     if formula is None:
         return graph.map(function, u)
     return expanded(graph, formula, u, lambda name, inner: _function(graph, Function(name), inner))
+
+
+def _is_integer(exponent: Fraction | None) -> TypeGuard[Fraction]:
+    return exponent is not None and exponent.denominator == 1
+
+
+def _power_of_abs(graph: Graph, u: Node, exponent: Fraction) -> Node:
+    """``abs(u)^n = u^n`` for even n, and ``sign(u) u^n`` for odd n."""
+    power = graph.power(u, exponent)
+    return graph.product(_function(graph, Function("sign"), u), power) if exponent.numerator % 2 else power
+
+
+def _corner(base: Add) -> Map | None:
+    """The first ``abs`` or ``relu`` among the terms of a sum."""
+    found = (n for n in base.children if isinstance(n, Map) and (n.function.named("abs") or n.function.named("relu")))
+    return next(found, None)
+
+
+def _on_both_sides(graph: Graph, power: Function, base: Add, corner: Map, new: Mapping[Node, Node]) -> Node:
+    """``f(abs(u)) = step(u) f(u) + (1 - step(u)) f(-u)`` for a power of a sum; likewise for ``relu``."""
+    u = new[corner.argument]
+    values = (u, graph.scale(-1, u) if corner.function.named("abs") else graph.zero(u.dims))
+    right, left = (
+        _function(graph, power, graph.add([(c, value if n is corner else new[n]) for c, n in base.terms], base.dims))
+        for value in values
+    )
+    step = _function(graph, Function("step"), u)
+    return graph.add([(ONE, graph.product(step, graph.minus(right, left))), (ONE, left)], base.dims)
 
 
 def _reflected(graph: Graph, function: Function, u: Node) -> Node:
@@ -98,8 +131,8 @@ def _factors(term: Node) -> list[Operand]:
     return factors
 
 
-def _negative_integer(exponent: Fraction | None) -> bool:
-    return exponent is not None and exponent.denominator == 1 and exponent < 0
+def _negative_integer(exponent: Fraction | None) -> TypeGuard[Fraction]:
+    return _is_integer(exponent) and exponent < 0
 
 
 def _divisor_degree(term: Node, base: Node) -> Fraction:
@@ -154,10 +187,13 @@ def _narrowed(graph: Graph, node: Node) -> tuple[Node, tuple[int, ...]]:
 
 
 def _is_negative(u: Node) -> bool:
-    """Whether the first coefficient is negative, which holds for exactly one of u and -u."""
+    """Whether the first coefficient, multiplied out, is negative, which holds for exactly one of u and -u."""
     match u:
+        case Einsum(operands=(Operand(node=inner),)):
+            return (u.coefficient.value < 0) != _is_negative(inner)
         case Einsum():
             return u.coefficient.value < 0
         case Add():
-            return u.terms[0][0].value < 0
+            coefficient, term = u.terms[0]
+            return (coefficient.value < 0) != _is_negative(term)
     return False

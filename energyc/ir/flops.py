@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cache
 
 from energyc.ir.indexing import IndexExpr
@@ -16,14 +16,15 @@ Labels = frozenset[int]
 SEARCHED = 8
 
 
-def step_flops(nodes: Iterable[Node], sizes: Mapping[str, int]) -> int:
+def step_flops(nodes: Collection[Node], sizes: Mapping[str, int]) -> int:
     """The arithmetic of products and of scalar functions, one for each element that a function is applied to.
 
-    Powers are not counted: like sums and products of elements they are cheap beside a function.
+    Powers are not counted: like sums and products of elements they are cheap beside a function. Nor is a product of
+    operands that are not among the nodes, unless it is larger than they are: it is computed before the step.
     """
-    nodes = list(nodes)
     functions = (node for node in nodes if isinstance(node, Map) and not node.function.named("power"))
-    return product_flops(nodes, sizes) + sum(math.prod(sizes[dim] for dim in node.dims) for node in functions)
+    products = _products(nodes, sizes, frozenset(nodes))
+    return products + sum(math.prod(sizes[dim] for dim in node.dims) for node in functions)
 
 
 def product_flops(nodes: Iterable[Node], sizes: Mapping[str, int]) -> int:
@@ -32,7 +33,12 @@ def product_flops(nodes: Iterable[Node], sizes: Mapping[str, int]) -> int:
     Nothing below a node is counted. This is the figure that is usual for networks: two for each multiply-add.
     Indicators are structure: a label that one fixes (the pixel under a window, a gathered row) costs nothing.
     """
-    return sum(_einsum(node, sizes) for node in nodes if isinstance(node, Einsum) and _is_product(node))
+    return _products(nodes, sizes, None)
+
+
+def _products(nodes: Iterable[Node], sizes: Mapping[str, int], moving: Collection[Node] | None) -> int:
+    """The arithmetic of products of matrices; None: every operand moves."""
+    return sum(_einsum(node, sizes, moving) for node in nodes if isinstance(node, Einsum) and _is_product(node))
 
 
 def _is_product(node: Einsum) -> bool:
@@ -40,12 +46,13 @@ def _is_product(node: Einsum) -> bool:
     return bool(node.contracted) and len(axes) > 1
 
 
-def _einsum(node: Einsum, sizes: Mapping[str, int]) -> int:
+def _einsum(node: Einsum, sizes: Mapping[str, int], moving: Collection[Node] | None) -> int:
     fixed = _fixed(node)
     lengths = {k: sizes[dim] for k, dim in enumerate(node.labels)}
-    operands = [_free(o, fixed) for o in node.operands if not isinstance(o.node, Indicator)]
+    real = [o for o in node.operands if not isinstance(o.node, Indicator)]
+    static = sum(1 << k for k, o in enumerate(real) if moving is not None and o.node not in moving)
     out = frozenset(node.out).union(*(fixed[k] for k in node.out if k in fixed)) - fixed.keys()
-    return _contraction(tuple(operands), out, lengths)
+    return _contraction(tuple(_free(o, fixed) for o in real), out, lengths, static)
 
 
 def _fixed(node: Einsum) -> dict[int, Labels]:
@@ -86,8 +93,11 @@ def _free(operand: Operand, fixed: Mapping[int, Labels]) -> Labels:
     return (axes - fixed.keys()).union(*(fixed[a] for a in axes & fixed.keys()))
 
 
-def _contraction(operands: tuple[Labels, ...], out: Labels, lengths: Mapping[int, int]) -> int:
-    """The least number of operations over all orders of pairwise contraction; left to right for very many."""
+def _contraction(operands: tuple[Labels, ...], out: Labels, lengths: Mapping[int, int], static: int) -> int:
+    """The least number of operations over all orders of pairwise contraction; left to right for very many.
+
+    Products within the set ``static`` (bit k: operand k) are free where they are no larger than a factor.
+    """
     if len(operands) <= 1:
         read = operands[0] if operands else frozenset()
         return math.prod(lengths[k] for k in read) if read - out else 0
@@ -99,7 +109,12 @@ def _contraction(operands: tuple[Labels, ...], out: Labels, lengths: Mapping[int
         outside = out.union(*(o for k, o in enumerate(operands) if not subset >> k & 1))
         return inside & outside
 
+    def size(subset: int) -> int:
+        return math.prod(lengths[k] for k in remaining(subset))
+
     def cost(a: int, b: int) -> int:
+        if (a | b) & ~static == 0 and size(a | b) <= max(size(a), size(b)):
+            return 0
         joint = remaining(a) | remaining(b)
         summed = bool(joint - remaining(a | b))
         return (2 if summed else 1) * math.prod(lengths[k] for k in joint)

@@ -7,5 +7,6 @@ Imports: ``calculus``, ``derive``, ``ir``, ``sparse``.
 
 from energyc.plan.passes import Passes
 from energyc.plan.planner import Plan, PlannedRoutine, plan, reached, statements_for
+from energyc.plan.separate import separated
 
-__all__ = ["Passes", "Plan", "PlannedRoutine", "plan", "reached", "statements_for"]
+__all__ = ["Passes", "Plan", "PlannedRoutine", "plan", "reached", "separated", "statements_for"]

@@ -10,14 +10,16 @@ class Passes:
     """The passes of a plan.
 
     ``hoist`` computes what depends only on clamps and params once per relaxation. ``share`` computes equal
-    subexpressions once per routine. ``segments`` keeps what a guard as ``dst[e] == n`` lets through by e, so that no
-    table of n by e is made. ``inplace`` writes results over temporaries that are no longer read. ``stack``
+    subexpressions once per routine. ``separate`` writes sines and cosines of sums over several indices as products of
+    functions of fewer, where that costs less. ``segments`` keeps what a guard as ``dst[e] == n`` lets through by e, so
+    that no table of n by e is made. ``inplace`` writes results over temporaries that are no longer read. ``stack``
     merges the products of one tensor with several weights into one. It is off: on one CPU core the larger product is
     not faster at the sizes of any shipped spec, and slower at some (figures in benchmarks/README.md).
     """
 
     hoist: bool = True
     share: bool = True
+    separate: bool = True
     stack: bool = False
     segments: bool = True
     inplace: bool = True
@@ -25,7 +27,7 @@ class Passes:
     @staticmethod
     def plain() -> Passes:
         """No optimisation, only the correct order."""
-        return Passes(hoist=False, share=False, stack=False, segments=False, inplace=False)
+        return Passes(hoist=False, share=False, separate=False, stack=False, segments=False, inplace=False)
 
     def __str__(self) -> str:
         on = [f.name for f in fields(self) if getattr(self, f.name)]

@@ -10,6 +10,7 @@ from energyc.derive import Output, Routine
 from energyc.ir import Add, Einsum, Graph, Indicator, Input, Map, Node, Position, walk
 from energyc.plan.contract import Contractor, is_view
 from energyc.plan.passes import Passes
+from energyc.plan.separate import separate
 from energyc.plan.stack import Part, stack_products
 from energyc.plan.statics import MOVING_KINDS, Statics
 from energyc.sparse import compacted
@@ -54,6 +55,9 @@ def plan(
     ``moving`` are the kinds of inputs that change from step to step.
     """
     statics = Statics(moving)
+    if passes.separate:
+        routines, separated = separate(graph, routines, Contractor(graph, sizes, statics))
+        names = {separated.get(node, node): name for node, name in names.items()}
     if passes.segments:
         routines, names = _compacted(graph, routines, sizes, names)
     contractor = Contractor(graph, sizes, statics, frozenset(names))

@@ -11,11 +11,12 @@ from typing import Any
 from energyc import pipeline
 from energyc.analysis.classes import Classes
 from energyc.calculus import depends
-from energyc.derive import Derivation
+from energyc.derive import Derivation, Output, Routine
 from energyc.diagnostics import Diagnostic, Source, SpecError, stage, to_json
 from energyc.ir import walk
 from energyc.ir.flops import step_flops
 from energyc.pipeline import Choices
+from energyc.plan import separated
 from energyc.report.notes import chosen_rule, idle_settings, missing_cost, steep_notes
 from energyc.resolve.network import ConstraintSet, Network
 from energyc.sparse import compacted
@@ -135,7 +136,9 @@ def check_report(network: Network, derivation: Derivation, classes: Classes) -> 
 def force_flops(derivation: Derivation) -> int:
     """Count the operations of one step of the force that depend on a state; of a sparse table, those of its entries."""
     network = derivation.network
-    forces = compacted(network.graph, derivation.force.values(), network.extents).roots
+    force = Routine("force", tuple(Output(name, node) for name, node in derivation.force.items()))
+    (planned,) = separated(network.graph, [force], network.extents)
+    forces = compacted(network.graph, [output.node for output in planned.outputs], network.extents).roots
     moving = depends(forces, set(derivation.states.values()))
     return step_flops([node for node in walk(forces) if node in moving], network.extents)
 

@@ -76,7 +76,8 @@ def evidence(term: TermReport | SumReport) -> str:
     """Describe the evidence for the class of a term."""
     if isinstance(term, TermReport) and term.metric is not None:
         return f"down its energy in the metric {term.metric}, which is proved symmetric"
-    phrases = {"gradient": "written as an energy", "proof": "proved", "witness": "refuted by a witness", "none": ""}
+    phrases = {"gradient": "written as an energy", "proof": "proved", "witness": "refuted by a witness"}
+    phrases["none"] = "an energy that jumps" if term.witness is not None else ""
     description = phrases.get(term.evidence, term.evidence)
     description += f" at {', '.join(f'{dim} = {size}' for dim, size in term.sizes)}" if term.sizes else ""
     description += " on the set of its states" if term.on_set else ""

@@ -233,9 +233,9 @@ def test_the_same_network_has_the_same_witness() -> None:
 )
 def test_no_force_hangs_the_analysis(body: str) -> None:
     net = network(body)
-    start = time.monotonic()
+    start = time.process_time()
     assert classify(net).kind in ("conservative", "not-conservative", "undecided")
-    assert time.monotonic() - start < 10
+    assert time.process_time() - start < 10
 
 
 def test_the_analysis_needs_neither_torch_nor_sympy() -> None:
@@ -267,4 +267,4 @@ def test_rules_on_a_force_that_jumps() -> None:
     net = network("force odd on z[t,d] = sum[c](A[d,c] * relu'(z[t,c]))\n")
     verdict = admissible(net, classify(net))["centered-ep"]
     assert verdict.verdict == "biased"
-    assert verdict.why == "odd, which jumps (exact at equilibria off the jumps)"
+    assert verdict.why == "odd (exact at equilibria off jumps and poles, where J is symmetric)"

@@ -11,13 +11,12 @@ import numpy as np
 import pytest
 
 from energyc.analysis import checker
-from energyc.analysis.budget import Budget, OverBudget
+from energyc.analysis.budget import OverBudget
 from energyc.analysis.certificate import Certificate
 from energyc.analysis.decide import decide
 from energyc.analysis.domain import jumps
-from energyc.analysis.normal import Normaliser
 from energyc.analysis.problem import ForceField, fork, transparent
-from energyc.analysis.prover import Bilinear, Stage, _certificate, _Pair, prove
+from energyc.analysis.prover import STAGES, Bilinear, Stage, _certificate, _Pair, normaliser_of, prove
 from energyc.calculus import depends, gradient
 from energyc.ir import Node
 from tests.ir.random_graphs import CONSTS, SIZES, RandomGraph
@@ -58,11 +57,11 @@ def draws(count: int) -> Iterator[tuple[int, RandomGraph]]:
         yield seed, drawn
 
 
-def expansion(field: ForceField, whole: bool) -> Certificate | None:
+def expansion(field: ForceField, stage: Stage) -> Certificate | None:
     """u . J w multiplied out, as a certificate without a pairing; None where that has too many terms."""
-    field, stage = replace(field, graph=fork(field.graph)), Stage("test", whole)
+    field = replace(field, graph=fork(field.graph))
     form = Bilinear.of(field, stage)
-    normaliser = Normaliser(field.graph, Budget(60_000, 60.0), whole, frozenset((*form.u, *form.w)))
+    normaliser = normaliser_of(form, stage, 60.0)
     try:
         found, _ = normaliser.sum_of(form.node)
     except OverBudget:
@@ -88,8 +87,8 @@ def check_expansions(count: int) -> None:
     compared = 0
     for seed, drawn in draws(count):
         for field in (energy_field(drawn), force_field(drawn)):
-            for whole in (True, False) if field else ():
-                certificate = expansion(field, whole)  # type: ignore[arg-type]
+            for stage in STAGES if field else ():
+                certificate = expansion(field, stage)  # type: ignore[arg-type]
                 if certificate is None:
                     continue
                 compared += compares(field, certificate, np.random.default_rng(seed))  # type: ignore[arg-type]

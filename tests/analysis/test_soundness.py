@@ -75,9 +75,25 @@ def test_a_step_written_by_poles_is_refuted() -> None:
 @pytest.mark.parametrize(
     "energy", ["-x*abs(y)/y", "x*tanh(1/y)", "x*y/sqrt(y^2)", "x*relu(y - 9)/(y - 9)", "x*sign(y)"]
 )
-def test_an_energy_that_jumps_is_no_energy(energy: str) -> None:
-    found = in_plane(f"energy e = {energy}")
-    assert found["class"] == "not-conservative" and found["witness"]["kind"] == "loop"
+def test_an_energy_that_jumps_is_neither(energy: str) -> None:
+    """Off its jumps the force is minus its gradient; round a loop across them it does work."""
+    report = energyc.check(PLANE.format(terms=f"energy e = {energy}")).to_json()
+    found = next(term for term in report["terms"] if term["name"] == "e")
+    assert report["class"] == found["class"] == "undecided" and found["evidence"] == "none"
+    assert found["witness"]["kind"] == "loop" and abs(found["witness"]["work"]) > 0.1
+    assert f"{found['witness']['work']:.6g} round a closed loop" in found["tried"][0]
+    rule = report["rules"]["ep"]
+    assert rule["verdict"] == "unproved" and "exact at equilibria off jumps and poles" in rule["why"]
+
+
+def test_two_energies_that_jump_are_neither_together() -> None:
+    report = energyc.check(PLANE.format(terms="energy e = x*sign(y)\nenergy g = -2*x*sign(y + 1)")).to_json()
+    assert report["class"] == report["together"]["class"] == "undecided"
+
+
+def test_energies_whose_jumps_cancel_are_one() -> None:
+    report = energyc.check(PLANE.format(terms="energy e = x*sign(y)\nenergy g = -x*abs(y)/y + x^2")).to_json()
+    assert report["class"] == "conservative"
 
 
 @pytest.mark.parametrize(
@@ -129,7 +145,7 @@ def test_a_witness_at_small_sizes_holds_at_the_specs() -> None:
 # ---------------------------------------------------------------- sets
 
 ON_A_SET = """network kept
-dim K = 3
+dim K = 4
 clamp x[K]
 param W[K,K] ~ normal(0.5), a[K] ~ normal(0.5)
 state p[K] in {kind}[K]
@@ -147,7 +163,13 @@ cost c = sum[k](p[k]^2)
         ("simplex", "sum[m](a[m]*p[m])", "conservative"),
         ("sphere", "p[k]*sum[m](a[m]*p[m])", "conservative"),
         ("sphere", "p[k]*sum[m](a[m]*p[m]^3) - tanh(p[k])", "conservative"),
+        ("standardized", "sum[m](a[m]*p[m])", "conservative"),
+        ("standardized", "p[k]*sum[m](a[m]*p[m])", "conservative"),
+        ("standardized", "(p[k] - 3)*sum[m](a[m]*p[m]^2) + tanh(p[k])", "conservative"),
         ("simplex", "p[k]*sum[m](a[m]*p[m])", "not-conservative"),
+        ("standardized", "a[k]*mean[m](p[m])", "conservative"),
+        ("standardized", "p[k]^2*sum[m](a[m]*p[m]^3)", "not-conservative"),
+        ("standardized", "sum[m](W[k,m]*p[m]) + 0*a[k]", "not-conservative"),
         ("sphere", "sum[m](a[m]*p[m])", "not-conservative"),
         ("sphere", "sum[m](W[k,m]*p[m]) + 0*a[k]", "not-conservative"),
         ("simplex", "sum[m](W[k,m]*p[m]) + 0*a[k]", "not-conservative"),
@@ -158,6 +180,23 @@ def test_what_is_normal_to_a_set_does_no_work(kind: str, force: str, expected: s
     assert report["class"] == expected
     (term,) = (term for term in report["terms"] if term["name"] == "f")
     assert term.get("on_set", False) == (expected == "conservative")
+
+
+@pytest.mark.parametrize(
+    ("kind", "force", "expected"),
+    [
+        ("[-1, 1]", "sum[m](a[m]*relu(p[m] - 2))", "conservative"),
+        ("[-1, 1]", "abs(sum[m](a[m]) + 0*p[k]) - relu(3 + p[k])*relu(p[k])", "conservative"),
+        ("[-1, 1]", "sum[m](a[m]*relu'(p[m] - 3/2))", "conservative"),
+        ("nonnegative", "sum[m](a[m]*(abs(p[m]) - p[m]))", "conservative"),
+        ("[-1, 1]", "sum[m](relu(p[m] - 1/2)) + a[k]", "not-conservative"),
+        ("[-1, 1]", "sum[m](a[m]*abs(p[m] + 2))", "not-conservative"),
+        ("nonnegative", "sum[m](a[m]*abs(p[m]))", "not-conservative"),
+    ],
+)
+def test_a_kink_outside_of_a_box_is_none(kind: str, force: str, expected: str) -> None:
+    text = ON_A_SET.replace("{kind}[K]", "{kind}").format(kind=kind, force=force)
+    assert energyc.check(text).to_json()["class"] == expected
 
 
 # ---------------------------------------------------------------- what was undecided
@@ -172,6 +211,13 @@ def test_what_is_normal_to_a_set_does_no_work(kind: str, force: str, expected: s
         ("(relu'(x) - relu'(x - 1))*(relu(y) - relu(y - 1))", "(relu(x) - relu(x - 1))*(relu'(y) - relu'(y - 1))"),
         ("y/(1 + abs(y))", "x/(1 + abs(y)) - x*y*abs'(y)/(1 + abs(y))^2"),
         ("exp(x + y)", "exp(x)*exp(y)"),
+        ("y/(1 + abs(y))", "x/(1 + abs(y))^2"),
+        ("(2*y - 1)/(1 + abs(2*y - 1))*sigmoid(x)*(1 - sigmoid(x))", "2*sigmoid(x)/(1 + abs(2*y - 1))^2"),
+        ("y/(1 + relu(y))", "x/(1 + relu(y)) - x*relu(y)/(1 + relu(y))^2"),
+        ("log(abs(1 - 3*y))", "-3*x/(1 - 3*y)"),
+        ("1/x*tanh(y)", "log(abs(2*x))*(1 - tanh(y)^2)"),
+        ("abs(y)^3", "3*x*y*abs(y)"),
+        ("2*abs(x)*(relu(-y - 3) - 0.2*relu(-(-y - 3)))", "-x*abs(x)*(0.2 + 0.8*relu'(-y - 3))"),
     ],
 )
 def test_gradients_across_kinks_and_by_other_names_are_proved(f: str, g: str) -> None:

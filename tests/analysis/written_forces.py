@@ -12,7 +12,8 @@ from types import MappingProxyType
 import numpy as np
 
 Rng = np.random.Generator
-Draw = tuple[str, bool]
+#: The text and whether it is a gradient; None for an energy that jumps, which is rightly undecided.
+Draw = tuple[str, bool | None]
 
 PLANE = "network plane\nparam w = 1/2\nstate x, y\nenergy q = w*(x^2 + y^2)^2\n{terms}\nreadout out = y\ncost c = y^2\n"
 TOKENS = """network tokens
@@ -20,6 +21,15 @@ dim {dims}
 param w = 1/2{params}
 {functions}state z[N,D]
 energy q = w*sum[n,d](z[n,d]^2)
+force f on z[n,d] = {force}
+readout out[n,d] = z[n,d]
+cost c = sum[n,d](z[n,d]^2)
+"""
+KEPT = """network kept
+dim N = 2, D = {size}
+param w = 1/2, a[D], A[D,D] ~ normal
+state z[N,D] in {kind}
+energy q = w*sum[n,d](z[n,d]^2) + 0*sum[d,e in D](A[d,e] + a[d])
 force f on z[n,d] = {force}
 readout out[n,d] = z[n,d]
 cost c = sum[n,d](z[n,d]^2)
@@ -145,7 +155,7 @@ def jumping_energies(rng: Rng) -> Draw:
     u, _ = affine(rng, "y")
     sign = str(rng.choice(["abs({u})/({u})", "abs'({u})", "({u})/sqrt(({u})^2)", "tanh(1/({u}))", "sigmoid(3/({u}))"]))
     if coin(rng):
-        return PLANE.format(terms=f"energy e = x*{sign.format(u=u)}"), False
+        return PLANE.format(terms=f"energy e = x*{sign.format(u=u)}"), None
     return PLANE.format(terms=f"energy e = x*({u})*{sign.format(u=u)}"), True
 
 
@@ -222,6 +232,57 @@ def neurons(rng: Rng) -> Draw:
     ), not broken
 
 
+#: Gradients in all space.
+GRADIENTS: tuple[str, ...] = (
+    "tanh(z[n,d])",
+    "a[d]*sigmoid(a[d]*z[n,d])",
+    "relu(z[n,d] - 1/4)",
+    "sum[e]((A[d,e] + A[e,d])*z[n,e])",
+    "sum[e](A[d,e]*tanh(sum[g in D](A[g,e]*z[n,g])))",
+    "sum[m]((z[n,d] - z[m,d])*exp(-sum[e]((z[n,e] - z[m,e])^2)))",
+    "softmax[d](2*z[n,d])",
+    "z[n,d]^2*sum[m](z[m,d]^3)",
+    "a[d]",
+)
+#: Numbers, the same along the set; those of another token too.
+ALONG: tuple[str, ...] = (
+    "sum[e](a[e]*z[n,e])",
+    "sum[e](a[e]*z[n,e]^3)",
+    "tanh(sum[e](a[e]*z[n,e]))",
+    "sum[m,e](a[e]*z[m,e]^2)",
+    "sum[m,e](tanh(z[m,e])*z[n,e])",
+    "exp(sum[m,e](A[e,e]*z[m,e])/4)",
+)
+#: Forces that do work along the set, whatever it is.
+CIRCLING: tuple[str, ...] = (
+    "sum[e](A[d,e]*z[n,e])",
+    "sum[e](A[d,e]*tanh(z[n,e]))",
+    "a[d]*sum[e](z[n,e]^3)",
+    "z[n,d]^2*sum[e](a[e]*z[n,e])",
+    "sum[m](z[m,d]*n)",
+)
+NORMALS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "simplex[D]": ("{s}", "-2*({s})"),
+        "sphere[D]": ("z[n,d]*{s}", "({s})*({t})*z[n,d]"),
+        "standardized[D]": ("{s}", "z[n,d]*{s}", "(z[n,d] - 3)*({s})", "({s}) + z[n,d]*({t})"),
+        "[-1, 1]": ("0*a[d]", "sum[e](relu(z[n,e] - 2))", "z[n,d]*sum[m](relu'(z[m,d] + tanh(z[n,d]) - 5/2))"),
+    }
+)
+
+
+def sets(rng: Rng) -> Draw:
+    """A gradient and what is normal to the set of the states; or something that circles on it."""
+    kind = str(rng.choice(list(NORMALS)))
+    normal = str(rng.choice(list(NORMALS[kind]))).format(s=rng.choice(ALONG), t=rng.choice(ALONG))
+    parts = [str(rng.choice(GRADIENTS)), normal]
+    broken = coin(rng)
+    if broken:
+        parts[int(rng.integers(2))] = str(rng.choice(CIRCLING))
+    force = " + ".join(parts[k] for k in rng.permutation(len(parts)))
+    return KEPT.format(size=int(rng.integers(4, 6)), kind=kind, force=force), not broken
+
+
 FAMILIES: Mapping[str, Callable[[Rng], Draw]] = MappingProxyType(
     {
         family.__name__: family
@@ -238,6 +299,7 @@ FAMILIES: Mapping[str, Callable[[Rng], Draw]] = MappingProxyType(
             kernels,
             particles,
             neurons,
+            sets,
         )
     }
 )

@@ -7,7 +7,6 @@ import pytest
 from energyc.ir import ONE, Graph, IndexExpr
 from energyc.ir.flops import product_flops, step_flops
 from energyc.ir.indexing import axis, equal
-from energyc.report.check import check
 
 SIZES = {"M": 30, "K": 5, "N": 70, "C": 4, "U": 10, "I": 8, "P": 3, "V": 1000}
 
@@ -64,10 +63,17 @@ def test_a_scalar_function_costs_one_for_each_value(graph: Graph) -> None:
     assert step_flops([theta, sine, square], SIZES) == 30 and product_flops([sine], SIZES) == 0
 
 
-def test_oscillators_cost_the_sines_of_their_differences() -> None:
-    report = check(
-        "network kuramoto\ndim N = 7\nclamp omega[N]\nparam K[N, N] ~ normal(1)\nstate theta[N]\n"
-        "energy coupling = -1/2 * sum[n,m](K[n,m] * cos(theta[n] - theta[m]))\n"
-        "force drift on theta[n] = omega[n]\nrelax { step = 0.1, steps = 5 }\n"
+def test_a_product_made_before_the_step_costs_nothing(graph: Graph) -> None:
+    w, x, z = (
+        graph.input("w", "param", ("M", "N")),
+        graph.input("x", "clamp", ("N",)),
+        graph.input("z", "state", ("M",)),
     )
-    assert report.ok and report.flops_per_step == 7 * 7
+    node = graph.einsum(ONE, [(w, (0, 1)), (x, (1,)), (z, (0,))], {0: "M", 1: "N"}, ())
+    assert step_flops([z, node], SIZES) == 2 * 30 and product_flops([z, node], SIZES) == 2 * 30 * 70 + 2 * 30
+
+
+def test_an_outer_product_is_not_made_before_the_step(graph: Graph) -> None:
+    a, b, z = graph.input("a", "param", ("M",)), graph.input("b", "param", ("N",)), graph.input("z", "state", ("N",))
+    node = graph.einsum(ONE, [(a, (0,)), (b, (1,)), (z, (1,))], {0: "M", 1: "N"}, (0,))
+    assert step_flops([z, node], SIZES) == 2 * 70 + 30

@@ -3,7 +3,7 @@
 Made by energyc 0.1.0 from cet_lm.energy
 SHA-256 of the spec: d05d3d3d9747e79a608287a69cd66790836988f9fa43adbd34a8f1f92298da3c
 Rules: centered-ep, implicit
-Passes: hoist, share, segments, inplace
+Passes: hoist, share, separate, segments, inplace
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Made by energyc 0.1.0 from deq.energy
 SHA-256 of the spec: f9fde5a44b4ecebd6ed2de66abac423e06f92243b696dff29e80006611b5a637
 Rules: implicit
-Passes: hoist, share, segments, inplace
+Passes: hoist, share, separate, segments, inplace
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Made by energyc 0.1.0 from et_image.energy
 SHA-256 of the spec: 48350eb7c0ce4f28709a530719a299989911301cb6439d55015f16af6891709a
 Rules: bptt, implicit
-Passes: hoist, share, segments, inplace
+Passes: hoist, share, separate, segments, inplace
 """
 
 from __future__ import annotations

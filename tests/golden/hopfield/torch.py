@@ -3,7 +3,7 @@
 Made by energyc 0.1.0 from hopfield.energy
 SHA-256 of the spec: fdf703d57bc40864099f45fa90207013822d5d2a00eca66967d605e5ce988224
 Rules: centered-ep, implicit
-Passes: hoist, share, segments, inplace
+Passes: hoist, share, separate, segments, inplace
 """
 
 from __future__ import annotations

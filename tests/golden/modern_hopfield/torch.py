@@ -4,7 +4,7 @@
 Made by energyc 0.1.0 from modern_hopfield.energy
 SHA-256 of the spec: 91ca46d785027a00a25fae9eb41e26c9583f72f613657394e0f7f6b0b439c755
 Rules: centered-ep, implicit
-Passes: hoist, share, segments, inplace
+Passes: hoist, share, separate, segments, inplace
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ squared prediction error.
 Made by energyc 0.1.0 from predictive_coding.energy
 SHA-256 of the spec: 003c96c5eb98727c71ee49736c2fa8064a8e0bac9ee4444bcd25110999664cd9
 Rules: centered-ep, implicit
-Passes: hoist, share, segments, inplace
+Passes: hoist, share, separate, segments, inplace
 """
 
 from __future__ import annotations

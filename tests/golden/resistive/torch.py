@@ -4,7 +4,7 @@ bound them.
 Made by energyc 0.1.0 from resistive.energy
 SHA-256 of the spec: dcb53c9858c12cf9b6dd0f999ce7553c7cfba92b0b16bb7032c6ca0e64a8ca75
 Rules: centered-ep, implicit
-Passes: hoist, share, segments, inplace
+Passes: hoist, share, separate, segments, inplace
 """
 
 from __future__ import annotations

@@ -1,0 +1,89 @@
+"""Confirms the work of a force round a polygon by a second quadrature and in more digits.
+
+The second quadrature is on intervals that begin at every zero of a function's argument and are graded towards it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from energyc.analysis.exact import Evaluation
+from energyc.analysis.multiprecision import Multiprecision
+from energyc.analysis.quadrature import AGREEMENT, work_round
+from energyc.analysis.sampling import Array
+from energyc.analysis.singular import arguments
+from energyc.analysis.surroundings import Surroundings
+from energyc.ir import Node
+
+GRADES = 28
+#: Where the second quadrature cuts edges, away from the cuts of the first.
+OTHER_CUTS = (0.2837465, 0.5527864, 0.7938327)
+
+
+def confirmed_work(around: Surroundings, polygon: Array, total: float) -> tuple[float, float] | None:
+    """The work round a polygon and its error, None if a second quadrature or more digits do not find ``total``."""
+    measured = work_round([_with_breaks(around, polygon)], around.forces, OTHER_CUTS)
+    work, error, size = (float(values[0]) for values in (measured.total, measured.error, measured.size))
+    if not measured.is_nonzero[0] or abs(work - total) > 10 * AGREEMENT * size:
+        return None
+    return (work, error) if _floats_suffice(around, polygon, abs(total) / size) else None
+
+
+def _floats_suffice(around: Surroundings, polygon: Array, share: float) -> bool:
+    """Whether floats and multiprecision agree on the force along the polygon, relative to the share of the work.
+
+    Floats are trusted where a function has no multiprecision rule or a point no value.
+    """
+    field = around.field
+    exact = {**field.fractions, **{dim: Fraction(size) for dim, size in around.sizes.items()}}
+    arithmetic = Multiprecision({**field.values, **around.sizes}, exact)
+    for vector in (2 * polygon + np.roll(polygon, -1, axis=0))[:3] / 3:
+        point = {**around.point, **around.states_of(vector)}
+        try:
+            evaluation = Evaluation(field.graph, arithmetic, around.sizes, point)
+            values = [np.ravel(evaluation(root)).astype(float) for root in field.roots]
+        except ArithmeticError:
+            continue
+        floats, largest = around.forces(vector[None])[0], max(float(np.max(np.abs(v), initial=0.0)) for v in values)
+        if not np.max(np.abs(np.concatenate(values) - floats)) <= 0.01 * share * largest:
+            return False
+    return True
+
+
+def _with_breaks(around: Surroundings, polygon: Array) -> Array:
+    """The polygon with extra corners on its edges: at the zeros of arguments, and graded towards them."""
+    functions = arguments(around.field)
+    corners = []
+    for start, end in zip(polygon, np.roll(polygon, -1, axis=0), strict=True):
+        cuts = _interval_starts(around, functions, start, end)
+        corners.append(start + np.outer(cuts, end - start))
+    return np.concatenate(corners)
+
+
+def _interval_starts(around: Surroundings, functions: Sequence[Node], start: Array, end: Array) -> Array:
+    """The starts of intervals on an edge, in [0, 1), graded towards its ends and towards zeros of arguments."""
+    grid, steps = np.linspace(0, 1, 65), 2.0 ** -np.arange(3, GRADES, 2)
+    cuts = {0.0, *steps.tolist(), *(1 - steps).tolist()}
+    if functions:
+        values = np.concatenate(around.values(functions, start + np.outer(grid, end - start)), axis=1)
+        turns = np.unique(np.argwhere((values[:-1] > 0) != (values[1:] > 0))[:, 0])
+        for k in turns[:12]:
+            column = int(np.argmax((values[k] > 0) != (values[k + 1] > 0)))
+            cut = _zero_between(around, functions, column, start, end, float(grid[k]), float(grid[k + 1]))
+            cuts.update(float(t) for t in [cut, *(cut - steps), *(cut + steps)] if 0 < t < 1)
+    return np.array(sorted(cuts))
+
+
+def _zero_between(
+    around: Surroundings, functions: Sequence[Node], column: int, start: Array, end: Array, low: float, high: float
+) -> float:
+    """The place between two others where an argument changes sign, to float precision."""
+    for _ in range(16):
+        places = np.linspace(low, high, 17)
+        values = np.concatenate(around.values(functions, start + np.outer(places, end - start)), axis=1)[:, column]
+        turn = int(np.argmax((values[:-1] > 0) != (values[1:] > 0)))
+        low, high = float(places[turn]), float(places[turn + 1])
+    return (low + high) / 2

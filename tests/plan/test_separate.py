@@ -1,0 +1,117 @@
+"""Sines and cosines of sums over several indices: separated where that costs less, and to the same numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from energyc.derive import Output, Routine, derive
+from energyc.ir import Map, Node, walk
+from energyc.plan import Passes, plan
+from energyc.report.check import check
+from tests.emit.judge import disagreements, judged, resolved
+from tests.plan.test_passes import compare
+
+HEAD = """network waves
+dim N = 8, M = 5, B = 6, U = 1
+clamp x[M]
+param K[N, N], W[N, M], A[N, N], L[N, M, B], f[B] ~ normal(0.5)
+state theta[N], phi[B], y[U]
+energy rest = 1/2 * sum[n](theta[n]^2) + 1/2 * sum[b](phi[b]^2) + 1/2 * sum[u](y[u]^2)
+readout answer[n] = cos(theta[n])
+cost c0 = sum[n,b](1 - cos(theta[n] - phi[b]))
+"""
+USES = {
+    "K": "sum[n,m in N](K[n,m] * theta[n])",
+    "W": "sum[n,m](W[n,m] * theta[n])",
+    "A": "sum[n,m in N](A[n,m] * theta[m])",
+    "L": "sum[n,m,b](L[n,m,b] * theta[n])",
+    "f": "sum[b](f[b] * phi[b])",
+    "x": "sum[n,m](theta[n] * x[m])",
+}
+#: Energies in which every table of two indices or more goes.
+SEPARATED = {
+    "oscillators": "-sum[n,m in N](K[n,m] * cos(theta[n] - theta[m]))",
+    "no oscillator with itself": "-sum[n,m in N | n != m](K[n,m] * cos(theta[n] - theta[m]))",
+    "on a ring": "-sum[n,m in N | abs(n - m) == 1](cos(theta[n] - theta[m]))",
+    "one minus a cosine": "sum[n,m in N](K[n,m] * (1 - cos(theta[n] - theta[m])))",
+    "a phase lag": "sum[n,m in N](K[n,m] * sin(theta[n] - theta[m] - A[n,m]))",
+    "a lag for all": "sum[n,m in N](K[n,m] * sin(theta[n] - theta[m] + 1/3))",
+    "pinned by a clamp": "-sum[n,m](W[n,m] * cos(theta[n] - 3 * x[m]))",
+    "twice the difference": "sum[n,m in N](K[n,m] * cos(2 * (theta[n] - theta[m])))",
+    "three bodies": "sum[n,m,b](L[n,m,b] * cos(theta[n] + x[m] - 2 * phi[b]))",
+    "two waves": "sum[n,b](cos(theta[n] - phi[b]) * sin(theta[n] + phi[b]) * f[b])",
+    "a square": "sum[n,m in N](K[n,m] * cos(theta[n] - theta[m])^2)",
+    "sums inside": "sum[n,b](f[b] * cos(sum[m](W[n,m] * x[m] * theta[n]) + phi[b]))",
+    "a term with an index": "sum[n,m in N](n * K[n,m] * (theta[n] - theta[m]) * sin(theta[n] - theta[m]))",
+}
+#: Energies that stay as they are.
+WHOLE = {
+    "a frequency for each": "sum[n,b](sin(f[b] * (theta[n] - phi[b])))",
+    "few values": "sum[n,u](cos(theta[n] - y[u]))",
+    "a product": "sum[n,b](cos(theta[n] * phi[b]) * f[b])",
+    "an exponential": "sum[n,m in N](K[n,m] * exp(theta[n] - theta[m]))",
+    "a table in the angle": "sum[n,m in N](cos(theta[n] - theta[m] + A[n,m] * theta[n] * theta[m]))",
+    "frozen whole": "sum[n,b](theta[n] * frozen(tanh(theta[n] - phi[b])))",
+}
+
+
+def spec(energy: str) -> str:
+    used = [f"energy use_{n} = {e}" for n, e in USES.items() if f"{n}[" not in energy]
+    return HEAD + "\n".join([f"energy wave = {energy}", *used]) + "\n"
+
+
+def moving_tables(energy: str, passes: Passes) -> list[Node]:
+    """The functions of two indices or more that a planned step of the force computes."""
+    d = derive(resolved(spec(energy)))
+    force = Routine("_force", tuple(Output(name, node) for name, node in d.force.items()))
+    sizes = d.network.extents
+    planned = plan(d.graph, [force], sizes=sizes, names=d.names, passes=passes, repeated=["_force"])
+    nodes = walk(o.node for r in planned.routines for o in r.outputs)
+    fixed = set(walk(planned.fixed))
+    return [n for n in nodes if isinstance(n, Map) and len(n.dims) > 1 and n not in fixed]
+
+
+@pytest.mark.parametrize("energy", [*SEPARATED.values(), *WHOLE.values()], ids=[*SEPARATED, *WHOLE])
+def test_the_same_numbers(energy: str) -> None:
+    network = resolved(spec(energy))
+    on, off = (judged(network, np.random.default_rng(0), Passes(separate=separate)) for separate in (True, False))
+    assert disagreements(on) == {}
+    compare(on, off)
+
+
+@pytest.mark.parametrize("energy", SEPARATED.values(), ids=list(SEPARATED))
+def test_no_table_is_left(energy: str) -> None:
+    assert moving_tables(energy, Passes(separate=False)) and not moving_tables(energy, Passes())
+
+
+@pytest.mark.parametrize("energy", WHOLE.values(), ids=list(WHOLE))
+def test_what_does_not_pay_or_is_not_safe_stays(energy: str) -> None:
+    kinds = [[node.function.name for node in moving_tables(energy, Passes(separate=on))] for on in (True, False)]
+    assert kinds[0] == kinds[1] != []
+
+
+def test_a_let_of_the_table_does_not_hide_it() -> None:
+    network = resolved(
+        HEAD.replace(
+            "energy rest", "let d[n, m in N] = theta[n] - theta[m]\nlet c[n, m in N] = cos(d[n,m])\nenergy rest"
+        )
+        + "\n".join(
+            [*(f"energy use_{n} = {e}" for n, e in USES.items()), "energy wave = sum[n,m in N](A[n,m] * c[n,m])"]
+        )
+        + "\n"
+    )
+    on, off = (judged(network, np.random.default_rng(1), Passes(separate=separate)) for separate in (True, False))
+    assert disagreements(on) == {}
+    compare(on, off)
+    assert "theta[:, :, None]" not in on.module.source.split("def _force(")[1].split("def _readouts(")[0]
+
+
+def test_check_counts_the_products() -> None:
+    report = check(
+        "network kuramoto\ndim N = 7\nclamp omega[N]\nparam K[N, N] ~ normal(1)\nstate theta[N]\n"
+        "energy coupling = -1/2 * sum[n,m](K[n,m] * cos(theta[n] - theta[m]))\n"
+        "force drift on theta[n] = omega[n]\nrelax { step = 0.1, steps = 5 }\n"
+    )
+    sines_and_cosines, products_of_matrices, of_vectors = 2 * 7, 4 * 2 * 7 * 7, 4 * 7
+    assert report.ok and report.flops_per_step == sines_and_cosines + products_of_matrices + of_vectors
