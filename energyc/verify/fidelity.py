@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from energyc.train.drift import warning
 from energyc.verify.compare import Measure, measure_all
-from energyc.verify.drift import warning
 from energyc.verify.limits import Laboratory, Limit
 from energyc.verify.looseness import Looseness, looseness
 from energyc.verify.probe import Probe

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from energyc.resolve import Network
 from energyc.rules import RULES
 from energyc.runs.locate import is_run, read_spec
 from energyc.runs.saved import SavedRun, Which, load_run
+from energyc.settings import extremes
 from energyc.syntax import ast
 from energyc.train.checkpoint import Checkpoint, steps
 from energyc.train.run_health import Relaxation, RunHealth, run_health
@@ -109,7 +111,8 @@ def verify(
     exact = instantiate(compiled, "cpu", torch.float64, 0)
     weights = None if saved is None else saved.load_into(exact, checkpoint, notify)
     configured = _configured_copy(compiled, exact, gain)
-    with stage("verify", source.name), arithmetic("the verification"):
+    extreme = extremes(network.relax, network.nudge)
+    with stage("verify", source.name), arithmetic("the verification", extreme):
         probe, measured_checkpoint = None, None
         if saved is not None and weights is not None:
             probe, measured_checkpoint = _probe_run(saved, weights, configured, network)
@@ -124,12 +127,13 @@ def _probe_run(
     limits = {"tolerance": configured.relax_tolerance, "gate": saved.options.gate}
     rows = saved.rows()
     log = record(rows, weights.step, limits)
-    probe, samples = samples_of(saved, network, configured, log)
+    samples = samples_of(saved, network, configured, log)
     best = (weights.state.get("best") or {}).get("step")
     newest = max([weights.step, *steps(saved.folder.checkpoints)])
     relaxation = Relaxation.of(configured, configured.dtype)
-    health = run_health(rows, relaxation, saved.rule, saved.options.best, best)
-    return probe, MeasuredCheckpoint(weights.step, newest, best, samples, log, health)
+    unrest = partial(configured.unrest, samples.crowd or random_probe(configured, batch=SAMPLES).clamps)
+    health = run_health(rows, relaxation, saved.rule, saved.options.best, best, unrest)
+    return samples.probe, MeasuredCheckpoint(weights.step, newest, best, samples.description, log, health)
 
 
 def _with_verify_preset(source: Source, choices: Choices) -> Choices:
