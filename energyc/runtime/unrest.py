@@ -203,7 +203,10 @@ class Trials:
     def runs_away(self, factor: float) -> Iterator[Unrest]:
         """Whether the states grow with ``factor`` times the step, at a speed that does not fall."""
         sizes, speeds, energies = self.path(factor)
-        if len(sizes) < 3 or sizes[-1] < GROWN * sizes[0] or speeds[-1] < SPEED_KEPT * speeds[0]:
+        if len(sizes) < 3 or speeds[-1] < SPEED_KEPT * speeds[0]:
+            return
+        circles = len(sizes) == PLACES and sizes[-1] < GROWN / 2 * sizes[PLACES // 2]
+        if circles or sizes[-1] < GROWN * sizes[0]:
             return
         grow = f"the states grow from {sizes[0]:.2g} to {sizes[-1]:.2g} and do not slow down"
         falls = energies[0] > energies[-1] == min(energies)

@@ -476,3 +476,18 @@ def test_a_loose_free_phase_spoils_frozen_aep_first() -> None:
     assert tracking.faithful
     assert tight.faithful and tight.worst.cosine > 0.99
     assert swept.threshold("aep") == tight.residual and swept.threshold("tracking-aep") == tracking.residual
+
+
+@pytest.mark.parametrize(
+    ("energy", "cause"),
+    [("abs(z[d])", "its force jumps"), ("-z[d]^4", "the energy has no floor"), ("-z[d]^2", "the energy has no floor")],
+)
+def test_a_kink_and_an_energy_without_a_floor_are_named(energy: str, cause: str) -> None:
+    text = TURNING.replace(
+        "force turn on z[d] = tanh(", f"energy more = sum[d](4 * {energy})\nforce turn on z[d] = 0 * tanh("
+    )
+    net = energyc.load(text, rules=["implicit"], dtype=torch.float64)
+    probe = Probe({"x": torch.linspace(0.5, 2.0, 8, dtype=torch.float64).reshape(4, 2)}, {})
+    told = judged(net, probe)
+    assert any(cause in why for why in told.why) and told.helps
+    assert "a lower gain" not in " ".join(told.helps)
