@@ -28,6 +28,12 @@ GAIN = Finite(min=0, min_open=True, max=LARGEST_GAIN)
 @click.option("--gain", metavar="X", type=GAIN, default=1.0, help="Multiply the weights by X, at most 1e6.")
 @click.option("--sweep", type=click.Choice(["residual", "beta"]), help="Draw the error against this.")
 @click.option("--checkpoint", type=click.Choice(["last", "best"]), help="The checkpoint of RUN; last by default.")
+@click.option(
+    "--budget",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Evaluations of the force that each measurement may take; 250,000 by default.",
+)
 @spec_options
 @output_options
 def command(
@@ -36,6 +42,7 @@ def command(
     gain: float,
     sweep: str | None,
     checkpoint: Which | None,
+    budget: int | None,
     choices: Choices,
     console: Console,
 ) -> None:
@@ -44,6 +51,7 @@ def command(
     from energyc.report.verify_text import print_report
     from energyc.runs.locate import is_run
     from energyc.verify import verify
+    from energyc.verify.work import EVALUATIONS
 
     if checkpoint is not None and not is_run(spec):
         raise click.UsageError("--checkpoint needs a RUN: a SPEC has no checkpoints")
@@ -55,6 +63,7 @@ def command(
             gain=gain,
             sweep_residual=sweep == "residual",
             checkpoint=checkpoint or "last",
+            evaluations=budget or EVALUATIONS,
             notify=console.note,
             progress=show,
         )

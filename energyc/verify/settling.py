@@ -66,6 +66,11 @@ def settling(exact: Any, configured: Any, probe: Probe, endpoint: Rest, spectrum
     return Settling(residual, steps, phase.tolerance, phase.step, _not_empty(causes), _not_empty(remedies))
 
 
+def settling_unknown(configured: Any) -> Settling:
+    """Return the free phase as configured if there was no time to run it."""
+    return Settling(math.nan, 0, configured.relax_tolerance, tuple(configured.relax_step))
+
+
 def _meets_tolerance(phase: Settling) -> bool:
     """Whether the phase has a tolerance and reaches it."""
     return phase.tolerance is not None and phase.residual <= phase.tolerance

@@ -17,6 +17,7 @@ from energyc.verify.looseness import looseness
 from energyc.verify.rest import rest
 from energyc.verify.settling import Settling, settling
 from energyc.verify.spectrum import Spectrum, slowest, spectrum
+from energyc.verify.work import Work
 from tests.specs.judging import SPECS
 
 #: The Jacobian at 0 is R - 1.
@@ -469,7 +470,8 @@ def test_a_loose_free_phase_spoils_frozen_aep_first() -> None:
             param.mul_(6)
     found = rest(net, random_probe(net), 4000)
     at = slowest(net, found.states, found.probe.clamps, net.relax_step)
-    swept = looseness(Laboratory(net, found, at), ["aep", "tracking-aep"], (1e-2, 1e-6))
+    swept = looseness(Laboratory(net, found, at), ["aep", "tracking-aep"], Work((net,)), (1e-2, 1e-6))
+    assert swept is not None
     (frozen, tight), (tracking, _) = swept.rules["aep"], swept.rules["tracking-aep"]
     assert frozen.residual == tracking.residual <= 1e-2
     assert not frozen.faithful and frozen.worst.cosine < 0.6
