@@ -125,7 +125,8 @@ class Training:
                 folder.mkdir(exist_ok=True)
             for name, text in self.session.files.items():
                 replace_bytes(self.folder.path / name, text.encode())
-            self._log.clear()
+            for log in (self._log, self._timings):
+                log.clear()
             self.folder.write_info(run_info(self.session, self.learner, identity))
         self._save()
 
@@ -149,7 +150,8 @@ class Training:
         self.best = best if best is not None and best["step"] in saved_steps else None
         with writing(self.session.out, self.saved):
             checkpoints.discard_after(self.folder.checkpoints, self.step)
-            self._log.truncate(self.step, evaluated=self._is_evaluated)
+            for log in (self._log, self._timings):
+                log.truncate(self.step, evaluated=self._is_evaluated)
             if self.total >= info.get("steps", 0):  # --steps may stop a run earlier, and never shortens it
                 self.folder.write_info(run_info(self.session, self.learner, identity))
 
