@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -89,6 +89,11 @@ class RunHealth:
         if self.gradient is not None:
             parts.append(f"gradient {self.gradient:.1e} (median)")
         return ", ".join(parts) or "no update was made"
+
+    @staticmethod
+    def from_json(value: Mapping[str, Any]) -> RunHealth:
+        """Return the health with these fields."""
+        return RunHealth(**{**value, "symptoms": tuple(Symptom(**symptom) for symptom in value["symptoms"])})
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields as plain values."""
