@@ -30,7 +30,7 @@ class Diagnosis:
     def cause(self, what: str) -> str | None:
         """Return why ``what`` is not finite, and what helps: an extreme setting, an infinite slope, or unrest."""
         if self._session.extremes:
-            return f"a lower {listed(self._session.extremes)}"
+            return f"look at {listed(self._session.extremes)}: so extreme a value may be the cause"
         return "; ".join(self._slopes(what)) or self.why_unsettled()
 
     def _slopes(self, what: str) -> list[str]:
