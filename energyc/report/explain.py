@@ -169,9 +169,7 @@ def _forced_updates(network: Network, derivation: Derivation, notation: Notation
     )
     kinds = "With a correction the flows" if derivation.descends else "Forces and flows" if network.flows else "Forces"
     written = "" if network.flows else " that are written as such"
-    yield Paragraph(
-        f"{kinds}{written}{stopped} give the slope of a.F, where a is the contrast of the equilibria."
-    )
+    yield Paragraph(f"{kinds}{written}{stopped} give the slope of a.F, where a is the contrast of the equilibria.")
     params = {name: param.node for name, param in network.params.items()}
     yield from _equations(notation, _slopes(notation, "(a.F)", gradients, params))
 

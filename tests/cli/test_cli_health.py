@@ -43,3 +43,13 @@ def test_a_drift_that_a_one_sided_rule_reads_is_named(tmp_path: Path, capfd: Cap
     assert remark in energyc(capfd, "train", path, "--out", tmp_path / "run").out
     assert remark not in energyc(capfd, "train", path, "--out", tmp_path / "more", "--set", "relax.steps=900").out
     assert remark not in energyc(capfd, "train", path, "--out", tmp_path / "two", "--rule", "centered-ep").out
+
+
+def test_what_is_set_from_outside_is_named_there(tmp_path: Path, capfd: Capture) -> None:
+    done = energyc(capfd, "check", written(tmp_path, SMALL), "--set", "J=0")
+    assert done.status == 1 and "dim `J` is set to 0" in done.err and "-->" not in done.err
+
+
+def test_check_does_not_note_a_default(tmp_path: Path, capfd: Capture) -> None:
+    report = energyc(capfd, "check", written(tmp_path, SMALL.replace("beta = 1/2", "beta = auto")))
+    assert report.status == 0 and "beta" not in report.out
