@@ -2,5 +2,5 @@
 
 It times generated modules; whether what they compute is right is a matter for ``verify``.
 
-Imports: ``diagnostics``, ``emit``, ``plan``, ``resolve``, ``runtime``, ``verify``; libraries: ``torch``.
+Imports: ``diagnostics``, ``emit``, ``plan``, ``resolve``, ``runtime``, ``settings``, ``verify``; libraries: ``torch``.
 """

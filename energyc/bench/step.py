@@ -17,6 +17,7 @@ from energyc.plan import Passes
 from energyc.resolve import Network
 from energyc.runtime.inputs import prepared
 from energyc.runtime.phases import advance_
+from energyc.settings import extremes
 from energyc.verify import random_probe
 
 #: One step of the free phase, which gives the states that it moved.
@@ -61,7 +62,7 @@ def bench(network: Network, *, batch: int = 16, seconds: float = 5.0, threads: i
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
-        with stage("bench", network.source.name), arithmetic("the benchmark"):
+        with stage("bench", network.source.name), arithmetic("the benchmark", extremes(network.relax)):
             return _timed(network, batch, seconds)
     finally:
         torch.set_num_threads(before)

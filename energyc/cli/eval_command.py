@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import click
 
@@ -18,13 +21,40 @@ from energyc.cli.options import data_option, output_options, run_argument
 @click.option("--samples", metavar="N", type=click.IntRange(min=1), help="Number of samples; all by default.")
 @output_options
 def command(
-    run: str, data: tuple[str, ...], device: str | None, split: str, samples: int | None, console: Console
+    run: str,
+    data: tuple[str, ...],
+    device: str | None,
+    split: Literal["train", "test"],
+    samples: int | None,
+    console: Console,
 ) -> None:
-    """Metrics of the best checkpoint of RUN."""
+    """Metrics of the best checkpoint of RUN, or of each seed of a folder of seeds."""
     from energyc.runs.prepare import reopen
     from energyc.train.evaluation import evaluate
+    from energyc.train.folder import RunFolder
     from energyc.train.numbers import format_numbers
 
-    prepared = reopen(Path(run), data=data, device=device)
-    numbers = evaluate(prepared.session(Path(run)), split=split, samples=samples, notify=console.note)  # type: ignore[arg-type]
+    def evaluated(folder: Path) -> dict[str, float]:
+        prepared = reopen(folder, data=data, device=device)
+        return evaluate(prepared.session(folder), split=split, samples=samples, notify=console.note)
+
+    if RunFolder(Path(run)).of_seeds:
+        _evaluate_seeds(Path(run), split, evaluated, console)
+        return
+    numbers = evaluated(Path(run))
     console.result({"run": run, "split": split, **numbers}, format_numbers(numbers))
+
+
+def _evaluate_seeds(folder: Path, split: str, evaluated: Callable[[Path], dict[str, float]], console: Console) -> None:
+    """Evaluate every seed; write mean and deviation, and the health that training wrote down."""
+    from energyc.report.seeds_text import print_evaluation
+    from energyc.train.folder import RunFolder
+    from energyc.train.seeds import read_summary, spread
+
+    summary = read_summary(folder)
+    numbers = spread([evaluated(RunFolder(folder).run(seed)) for seed in summary["seeds"]])
+    if console.is_json:
+        head = {"run": str(folder), "split": split, "seeds": summary["seeds"]}
+        console.write_json({**head, "numbers": numbers, "health": summary.get("health")})
+    else:
+        print_evaluation(split, numbers, summary, color=console.colors(sys.stdout))

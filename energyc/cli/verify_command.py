@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,12 @@ GAIN = Finite(min=0, min_open=True, max=LARGEST_GAIN)
 @click.option("--gain", metavar="X", type=GAIN, default=1.0, help="Multiply the weights by X, at most 1e6.")
 @click.option("--sweep", type=click.Choice(["residual", "beta"]), help="Draw the error against this.")
 @click.option("--checkpoint", type=click.Choice(["last", "best"]), help="The checkpoint of RUN; last by default.")
+@click.option(
+    "--budget",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Evaluations of the force that each measurement may take; 250,000 by default.",
+)
 @spec_options
 @output_options
 def command(
@@ -36,37 +43,93 @@ def command(
     gain: float,
     sweep: str | None,
     checkpoint: Which | None,
+    budget: int | None,
     choices: Choices,
     console: Console,
 ) -> None:
-    """Measure each rule's gradient on SPEC or RUN against the exact one, in the limit and as configured."""
-    from energyc.cli.progress import progress
-    from energyc.report.verify_text import print_report
+    """Measure each rule's gradient on SPEC or RUN against the exact one, in the limit and as configured.
+
+    Of a folder of seeds every seed is measured.
+    """
     from energyc.runs.locate import is_run
-    from energyc.verify import verify
 
     if checkpoint is not None and not is_run(spec):
         raise click.UsageError("--checkpoint needs a RUN: a SPEC has no checkpoints")
-    with progress(console, "verify") as show:
-        verification = verify(
-            spec,
-            choices,
-            rules=rules or None,
-            gain=gain,
-            sweep_residual=sweep == "residual",
-            checkpoint=checkpoint or "last",
-            notify=console.note,
-            progress=show,
+
+    def measured(place: str, title: str = "verify") -> Verification:
+        from energyc.cli.progress import progress
+        from energyc.verify import verify
+        from energyc.verify.work import EVALUATIONS
+
+        with progress(console, title) as show:
+            return verify(
+                place,
+                choices,
+                rules=rules or None,
+                gain=gain,
+                sweep_residual=sweep == "residual",
+                checkpoint=checkpoint or "last",
+                evaluations=budget or EVALUATIONS,
+                notify=console.note,
+                progress=show,
+            )
+
+    seeds = _seeds(spec)
+    if seeds:
+        passed = _report_seeds(
+            {seed: (place, measured(place, f"verify seed {seed}")) for seed, place in seeds.items()}, sweep, console
         )
-    picture = _draw_sweep(verification, spec, sweep, console) if sweep else None
-    if console.is_json:
-        console.write_json(verification.to_json() | ({"picture": str(picture)} if picture else {}))
     else:
-        print_report(verification, sweep=sweep == "beta", color=console.colors(sys.stdout))
-        if picture:
-            console.write(f"\n{picture}")
-    if not verification.fidelity.passed:
+        verification = measured(spec)
+        picture = _picture(verification, spec, sweep, console)
+        if console.is_json:
+            console.write_json(verification.to_json() | picture)
+        else:
+            _print(verification, picture, sweep, console)
+        passed = verification.fidelity.passed
+    if not passed:
         raise Exit(UNFAITHFUL)
+
+
+def _seeds(place: str) -> dict[int, str]:
+    """Return the folder of each seed if ``place`` is a folder of seeds."""
+    from energyc.runs.locate import is_run
+    from energyc.train.folder import RunFolder
+    from energyc.train.seeds import read_summary
+
+    folder = RunFolder(Path(place))
+    if not is_run(place) or not folder.of_seeds:
+        return {}
+    return {seed: str(folder.run(seed)) for seed in read_summary(folder.path)["seeds"]}
+
+
+def _report_seeds(seeds: Mapping[int, tuple[str, Verification]], sweep: str | None, console: Console) -> bool:
+    """Write the report of each seed; return whether all passed."""
+    pictures = {seed: _picture(verification, place, sweep, console) for seed, (place, verification) in seeds.items()}
+    passed = all(verification.fidelity.passed for _, verification in seeds.values())
+    if console.is_json:
+        reports = {str(seed): verification.to_json() | pictures[seed] for seed, (_, verification) in seeds.items()}
+        console.write_json({"seeds": reports, "passed": passed})
+        return passed
+    for seed, (_, verification) in seeds.items():
+        console.write(f"seed {seed}")
+        _print(verification, pictures[seed], sweep, console)
+    return passed
+
+
+def _print(verification: Verification, picture: Mapping[str, str], sweep: str | None, console: Console) -> None:
+    """Write a report as text."""
+    from energyc.report.verify_text import print_report
+
+    print_report(verification, sweep=sweep == "beta", color=console.colors(sys.stdout))
+    for path in picture.values():
+        console.write(f"\n{path}")
+
+
+def _picture(verification: Verification, spec: str, sweep: str | None, console: Console) -> dict[str, str]:
+    """Return the path of the picture of a sweep, if one was drawn."""
+    path = _draw_sweep(verification, spec, sweep, console) if sweep else None
+    return {"picture": str(path)} if path else {}
 
 
 def _draw_sweep(verification: Verification, spec: str, sweep: str, console: Console) -> Path | None:

@@ -1,32 +1,59 @@
-"""The held-out numbers of several seeds as a table."""
+"""The held-out numbers of several seeds as a table, and the health of each."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
 from energyc.train.numbers import format_spread
+from energyc.train.run_health import RunHealth
 
 
 def print_summary(summary: Mapping[str, Any], *, color: bool = False) -> None:
-    """Write the mean and the deviation of each held-out number to standard output."""
-    Console(no_color=not color).print(summary_table(summary))
+    """Write the mean and the deviation of each held-out number, and the health of each seed, to standard output."""
+    console = Console(no_color=not color, highlight=False)
+    console.print(summary_table(summary))
+    console.print("\n".join(health_lines(summary)), soft_wrap=True)
+
+
+def health_lines(summary: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a line for each seed whose health the summary has."""
+    for seed, health in zip(summary["seeds"], summary.get("health", ()), strict=False):
+        if health is not None:
+            yield f"  seed {seed}: {RunHealth.from_json(health)}"
 
 
 def summary_table(summary: Mapping[str, Any]) -> Table:
     """Return a table of mean and deviation of held-out numbers; ``summary`` is that of ``train_seeds``."""
-    count = len(summary["seeds"])
-    table = Table(title=f"held-out, {count} seed{'s' if count != 1 else ''}", title_justify="left")
+    columns = {"at the end": summary["final"], "at the best checkpoint": summary["best"]}
+    return spread_table(f"held-out, {_count(summary['seeds'])}", columns)
+
+
+def spread_table(title: str, columns: Mapping[str, Mapping[str, Any]]) -> Table:
+    """Return a table of mean and deviation of numbers over the seeds, a column for each heading."""
+    table = Table(title=title, title_justify="left")
     table.add_column("")
-    table.add_column("at the end", justify="right")
-    table.add_column("at the best checkpoint", justify="right")
-    for name, final in summary["final"].items():
-        best = summary["best"].get(name)
-        table.add_row(name, _mean(name, final), "" if best is None else _mean(name, best))
+    for heading in columns:
+        table.add_column(heading, justify="right")
+    for name in next(iter(columns.values())):
+        table.add_row(name, *(_mean(name, column[name]) if name in column else "" for column in columns.values()))
     return table
+
+
+def print_evaluation(
+    split: str, numbers: Mapping[str, Any], summary: Mapping[str, Any], *, color: bool = False
+) -> None:
+    """Write numbers of each seed's best checkpoint on a split, and the health of each seed."""
+    console = Console(no_color=not color, highlight=False)
+    console.print(spread_table(f"{split} split, {_count(summary['seeds'])}", {"at the best checkpoint": numbers}))
+    console.print("\n".join(health_lines(summary)), soft_wrap=True)
+
+
+def _count(seeds: Sequence[int]) -> str:
+    return f"{len(seeds)} seed{'s' if len(seeds) != 1 else ''}"
 
 
 def _mean(name: str, entry: Mapping[str, Any]) -> str:

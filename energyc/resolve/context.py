@@ -8,6 +8,7 @@ from typing import Protocol
 
 from energyc.diagnostics import Label, Span
 from energyc.ir import Function, Graph, IndexExpr, Node
+from energyc.resolve.clashes import Element, Use, Uses
 from energyc.resolve.names import Names
 from energyc.resolve.reporter import Reporter
 from energyc.resolve.sizes import Sizes
@@ -83,6 +84,7 @@ class Context:
     reader: Reader
     differentiated: frozenset[str] = frozenset()
     definitions: Definitions = field(init=False)
+    uses: Uses = field(default_factory=Uses)
     _inlined_calls: int = 0
 
     def inlined_calls_left(self) -> int:
@@ -178,30 +180,20 @@ def introduce(scope: Scope, name: ast.Name, dim: ast.Name | None) -> Index:
     return index
 
 
-def run_over(context: Context, index: Index, dim: str, span: Span, place: Span | None = None) -> None:
-    """Note that an index runs over a dim at a place; two dims for one index are reported with both places.
+def run_over(
+    context: Context,
+    index: Index,
+    dim: str,
+    span: Span,
+    place: Span | None = None,
+    element: Element | None = None,
+    axis: int = 0,
+) -> None:
+    """Note that an index runs over a dim at a place; two dims for one index are reported once all uses are known.
 
-    ``place`` is where that dim is declared.
+    ``place`` is where that dim is declared; ``element`` has the index as a slot.
     """
-    if index.poisoned or index.dim == dim:
-        return
-    if index.dim is None:
-        index.dim, index.reason = dim, span
-        return
-    index.poisoned = True
-    size, other_size = context.sizes.size(index.dim), context.sizes.size(dim)
-    same_size = f"; both are {size}, but dims are told apart by name" if size == other_size else ""
-    labels = [Label(index.reason or index.span, f"`{index.name}` runs over {index.dim} here")]
-    if place is not None:
-        labels.append(Label(place, f"declared with {dim} here"))
-    context.reporter.error(
-        "E0301",
-        f"index `{index.name}` runs over two dims, {index.dim} and {dim}{same_size}",
-        span,
-        f"and over {dim} here",
-        labels=labels,
-        help="give each dim its own index, or declare both with one dim",
-    )
+    context.uses.add(Use(index, dim, span, place, element, axis))
 
 
 def unbound(scope: Scope, name: ast.Name, dim: str | None = None) -> Index:

@@ -134,8 +134,8 @@ class Equations:
         if frame.unbound or isinstance(term, Bad):
             return False
         without_dim = [index for index in frame.introduced if index.dim is None and not index.poisoned]
-        for index in without_dim:
-            self._report_without_dim(index)
+        if without_dim:
+            self._report_without_dim(without_dim)
         if without_dim or any(index.poisoned for index in frame.introduced):
             return False
         return check_windows(self.context, frame)
@@ -168,13 +168,19 @@ class Equations:
         ]
         return f"write {listed(replacements + choices, 'or')}"
 
-    def _report_without_dim(self, index: Index) -> None:
-        help = (
-            f"write its dim where the index is bound, `{index.name} in DIM`; for a window of P entries in N that is a "
-            "dim of size N - P + 1"
-        )
-        message = f"the dim of index `{index.name}` cannot be inferred"
-        self.reporter.error("E0302", message, index.span, help=help)
+    def _report_without_dim(self, indices: Sequence[Index]) -> None:
+        """Report the indices of an equation whose dims nothing determines, as one mistake."""
+        first, *others = indices
+        bound = ", ".join(f"{index.name} in DIM" for index in indices)
+        window = "for a window of P entries in N that is a dim of size N - P + 1"
+        if others:
+            what = f"dims of indices {quoted([index.name for index in indices])}"
+            help = f"write them where the indices are bound, `{bound}`; {window}"
+        else:
+            what = f"dim of index `{first.name}`"
+            help = f"write its dim where the index is bound, `{bound}`; {window}"
+        labels = [Label(index.span, "nor can that of this one") for index in others]
+        self.reporter.error("E0302", f"the {what} cannot be inferred", first.span, labels=labels, help=help)
 
     # ------------------------------------------------------------ functions
 

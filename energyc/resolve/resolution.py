@@ -107,6 +107,7 @@ class _Resolution:
         if self._is_complete(network):
             check_network(self.context, self.equations, self.bindings, network)
             check_memory(self.context, network, self.memory)
+        self.context.uses.report(self.reporter, self.sizes)
         if self.reporter.failed:
             raise SpecError(self.reporter.source, self.reporter.in_order())
         return replace(network, warnings=self.reporter.in_order("warning"))

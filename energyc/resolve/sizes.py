@@ -128,7 +128,9 @@ class Sizes:
         if isinstance(value, float) or value.denominator != 1 or not 0 < value <= LARGEST_DIM:
             verb = "is" if span else "is set to"
             message = f"dim `{entry.name}` {verb} {decimal(value)}, and a dim is a positive integer"
-            self.reporter.error("E0211", message, span)
+            nearly = isinstance(value, Fraction) and 1 < value <= LARGEST_DIM
+            help_text = f"write `{entry.name} = {round(value)}`" if nearly else None
+            self.reporter.error("E0211", message, span, help=help_text)
             raise Unknown
         return int(value)
 

@@ -16,7 +16,7 @@ from energyc.resolve import Network
 from energyc.runs.data import data_paths, feeds_of, open_data
 from energyc.runs.resolved import resolved_text
 from energyc.runs.saved import load_run
-from energyc.settings import TrainOptions
+from energyc.settings import TrainOptions, extremes
 from energyc.train.session import Session
 from energyc.version import __version__
 
@@ -68,7 +68,8 @@ class Prepared:
         feeds = feeds_of(self.network, self.datasets)
         net = instantiate(self.compiled, self.device, dtype, options.seed)
         files, info, steep = self._files(), self._info(), self._steep()
-        return Session(net, feeds, options, out, files, info, self.device, dtype, self.paths, steep)
+        extreme = extremes(self.network.relax, self.network.nudge, options)
+        return Session(net, feeds, options, out, files, info, self.device, dtype, self.paths, steep, extreme)
 
     def _steep(self) -> dict[str, str]:
         return {steep.owner: str(steep) for steep in steep_edges(self.network)}

@@ -17,6 +17,7 @@ from energyc.runtime.phases import settle
 from energyc.runtime.records import Tensors
 from energyc.runtime.states import filled
 from energyc.runtime.trajectory import settle_recorded, steps_back
+from energyc.runtime.unrest import settled_within
 
 
 class EquilibriumFunction(Function):
@@ -49,21 +50,16 @@ class EquilibriumFunction(Function):
         return (None, None, None, None, *totals(slopes, ctx.names), *totals(slopes, net._owners()))
 
 
-#: The residual above which a state is no equilibrium, where the spec sets no tolerance.
-LOOSE = 1e-2
-
-
 def warn_unsettled(net: Equations, residual: Tensor) -> None:
     """Warn, once for each wording, where samples did not settle: the gradient is then not that of an equilibrium."""
-    goal = LOOSE if net.relax_tolerance is None else net.relax_tolerance
-    if bool((residual <= goal).all()):
+    if bool((residual <= settled_within(net.relax_tolerance)).all()):
         return
     if net.relax_tolerance is None:
-        why = f"relax has no tolerance, so exactly {net.relax_steps} steps are made; set relax.tolerance"
+        why = f"relax has no tolerance, so exactly {net.relax_steps} steps are made"
     else:
-        why = f"relax.tolerance = {goal:g} is not reached; allow more relax.max_steps"
-    message = f"{net.name} did not settle, and its gradient assumes that it did: {why}, or a smaller relax.step"
-    warnings.warn(message, RuntimeWarning, stacklevel=2)
+        why = f"relax.tolerance = {net.relax_tolerance:g} is not reached"
+    message = f"{net.name} did not settle, and its gradient assumes that it did: {why}; its `unrest(clamps)` tries"
+    warnings.warn(f"{message} what helps", RuntimeWarning, stacklevel=2)
 
 
 def through_equilibrium(ctx: Any, seeds: Tensors) -> list[dict[str, Tensor]]:

@@ -23,6 +23,7 @@ from energyc.runtime.phases import PhaseTrace, energy, gradient_step, settle
 from energyc.runtime.records import Gradients, Relaxed, RuleSettings, Tensors
 from energyc.runtime.rule import LearningRule
 from energyc.runtime.states import filled
+from energyc.runtime.unrest import Unrest, unrest
 
 
 class EnergyNetwork(Equations):
@@ -125,6 +126,11 @@ class EnergyNetwork(Equations):
         free = settle(self, starting_states(self, states, fixed), fixed, phase, trace)
         recorded = {} if trace is None else trace.stacked()
         return Relaxed(self._named(free.states), free.residual, free.steps, recorded)
+
+    @torch.no_grad()
+    def unrest(self, clamps: Mapping[str, Tensor]) -> Unrest | None:
+        """Why samples do not settle and what helps, found by trying on some of them; None where all settle."""
+        return unrest(self, prepared(self, clamps))
 
     def gradients(
         self,

@@ -9,9 +9,10 @@ It knows what a setting may be; what comes of it is a matter for ``emit`` and ``
 Imports: ``diagnostics``.
 """
 
+from energyc.settings.extremes import extremes
 from energyc.settings.phases import Nudge, Relax
 from energyc.settings.table import Fault, read, table
 from energyc.settings.train import TrainOptions
 from energyc.settings.values import Call, written
 
-__all__ = ["Call", "Fault", "Nudge", "Relax", "TrainOptions", "read", "table", "written"]
+__all__ = ["Call", "Fault", "Nudge", "Relax", "TrainOptions", "extremes", "read", "table", "written"]

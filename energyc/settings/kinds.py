@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -49,9 +50,30 @@ class Kind:
         """The typed value. Raises Misfit, NotYet."""
         raise NotImplementedError
 
+    def instead(self, value: object) -> object:
+        """What was probably meant by a value that does not fit; None where that is not known."""
+        return None
+
     def fields(self, name: str, value: object) -> dict[str, object]:
         """The fields that a setting of this kind sets, of which there may be several. Raises Misfit, NotYet."""
         return {name: self.read(value)}
+
+
+def _nearest(kind: Kind, value: object, *changes: Callable[[Fraction], object]) -> object:
+    """The first change of a finite number that a kind takes; None where there is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float | Fraction) or not math.isfinite(as_float(value)):
+        return None
+    for change in changes:
+        changed = change(Fraction(value))
+        with suppress(Misfit):
+            kind.read(changed)
+            return changed
+    return None
+
+
+def _word(choices: Sequence[str], value: object) -> str | None:
+    """The choice that is spelled like a value but for capitals."""
+    return next((word for word in choices if str(value).lower() == word), None)
 
 
 @dataclass(frozen=True)
@@ -73,6 +95,11 @@ class Number(Kind):
         text += f" and at most {self.high:g}" if self.high < math.inf else ""
         return f"{text} or {self.word}" if self.word else text
 
+    def instead(self, value: object) -> object:
+        if isinstance(value, int | float | Fraction) and value == 0 and self.word:
+            return self.word
+        return _nearest(self, value, lambda number: -number, lambda number: min(max(number, self.low), self.high))
+
     def read(self, value: object) -> float | None:
         if self.word and value == self.word:
             return None
@@ -93,6 +120,9 @@ class Integer(Kind):
     @property
     def wanted(self) -> str:
         return "a positive whole number" if self.low == 1 else f"a whole number from {self.low}"
+
+    def instead(self, value: object) -> object:
+        return _nearest(self, value, lambda number: -number, round, lambda number: max(self.low, round(-number)))
 
     def read(self, value: object) -> int:
         if isinstance(value, bool) or not isinstance(value, int | float | Fraction):
@@ -117,6 +147,9 @@ class Word(Kind):
     @property
     def wanted(self) -> str:
         return "one of " + ", ".join(self.choices) if self.choices else "a word"
+
+    def instead(self, value: object) -> object:
+        return _word(self.choices, value)
 
     def read(self, value: object) -> str:
         if not isinstance(value, str) or (self.choices and value not in self.choices):
@@ -191,6 +224,9 @@ class Called(Kind):
     def wanted(self) -> str:
         words = "one of " + ", ".join(self.choices) if len(self.choices) > 1 else self.choices[0]
         return f"{words}, or a call as {self.example}"
+
+    def instead(self, value: object) -> object:
+        return _word(self.choices, value)
 
     def read(self, value: object) -> Call:
         call = Call(value) if isinstance(value, str) else value

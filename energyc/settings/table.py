@@ -139,4 +139,6 @@ def _typed(block: type[Block], key: str, kind: Kind, value: object) -> dict[str,
         text = written(error.value)
         shown = text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
         message = f"{subject} is {error.wanted}, not `{shown}`"
-        raise _Faulty(key, block.misfit, message, did_you_mean(text, kind.words)) from None
+        instead = kind.instead(error.value) if error.part is None else None
+        help_text = did_you_mean(text, kind.words) if instead is None else f"write `{key} = {written(instead)}`"
+        raise _Faulty(key, block.misfit, message, help_text) from None

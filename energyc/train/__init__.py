@@ -9,12 +9,13 @@
 | ``loop`` | ``train(session)``: updates, evaluations, checkpoints, interruptions |
 | ``seeds`` | ``train_seeds``: the same run for several seeds, mean and deviation |
 | ``evaluation`` | held-out cost and metrics, of a live network or of a run's best checkpoint |
+| ``diagnosis``, ``drift`` | why samples do not settle, tried on the network at the end of a run |
 | ``run_health`` | how a run settled and learned, from its rows, with symptoms and remedies |
 | ``identity`` | the spec and the data of a run, compared when it resumes |
 | ``checkpoint``, ``folder``, ``metrics_log`` | the files of a run |
 
 It depends on these interfaces only, not on specs or the compiler.
 
-Imports: ``data``, ``diagnostics``, ``settings``; libraries: ``numpy``, ``pydantic``, ``rich``, ``safetensors``,
-``torch``, ``typing_extensions``.
+Imports: ``data``, ``diagnostics``, ``rules``, ``runtime``, ``settings``; libraries: ``numpy``, ``pydantic``, ``rich``,
+``safetensors``, ``torch``, ``typing_extensions``.
 """

@@ -78,7 +78,21 @@ def recover(folder: Path) -> None:
 
 
 def load(path: Path) -> Checkpoint:
-    """Read a checkpoint and verify every hash. Raises Damaged."""
+    """Read a checkpoint and verify every hash. Raises Damaged.
+
+    While another process replaces it, it is found where ``save`` set it aside.
+    """
+    damage = None
+    for place in (path, path.with_name(f".{path.name}{_OLD}"), path):
+        try:
+            return _load(place)
+        except Damaged as error:
+            damage = damage or error
+    assert damage is not None
+    raise damage
+
+
+def _load(path: Path) -> Checkpoint:
     try:
         manifest = parse(Manifest, (path / MANIFEST).read_bytes())
         files = {name: _read_verified(path / name, digest) for name, digest in manifest["files"].items()}
@@ -89,8 +103,10 @@ def load(path: Path) -> Checkpoint:
 
 
 def steps(folder: Path) -> list[int]:
-    """Return the steps of all checkpoints, newest first."""
-    numbers = (path.name.removeprefix("step-") for path in folder.glob("step-*") if path.is_dir())
+    """Return the steps of all checkpoints, newest first, with one that is being replaced."""
+    names = [path.name for path in folder.glob("step-*") if path.is_dir()]
+    names += [path.name.removeprefix(".").removesuffix(_OLD) for path in folder.glob(f".step-*{_OLD}")]
+    numbers = {name.removeprefix("step-") for name in names}
     return sorted((int(number) for number in numbers if number.isdecimal()), reverse=True)
 
 

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from energyc.diagnostics import UserError, arithmetic
+from energyc.runtime.unrest import settled_within
 from energyc.settings import TrainOptions
 from energyc.settings.train import ALWAYS_MEASURED
 from energyc.train.checkpoint import load_best
@@ -20,7 +21,6 @@ from energyc.train.health import NotFinite, not_finite_state
 from energyc.train.network import Network
 from energyc.train.order import evenly_spread, key_noise
 from energyc.train.outcome import Numbers
-from energyc.train.run_health import settled_within
 from energyc.train.session import Session
 from energyc.train.snapshot import restore
 
@@ -48,7 +48,8 @@ def evaluate(
     restore(session.net, checkpoint)
     feed = Feed(session.feeds, split, session.device, session.dtype)
     try:
-        numbers = evaluate_split(session.net, feed, session.options, samples=samples or len(feed))
+        with arithmetic("the evaluation", session.extremes):
+            numbers = evaluate_split(session.net, feed, session.options, samples=samples or len(feed))
     except NotFinite as bad:
         message = f"the {split} split cannot be evaluated: {bad.what} is not finite"
         help_text = f"energyc verify {session.out} says whether the network settles; look at the data too"
@@ -79,8 +80,7 @@ def evaluate_split(
         if stop():
             raise Stopped
         batch = feed.batch(indices[start : start + options.batch], seed=options.seed)
-        with arithmetic("the evaluation"):
-            measured = _measure(net, batch, limit)
+        measured = _measure(net, batch, limit)
         for name, value in measured.items():
             collected.setdefault(name, []).append(value.detach().double().reshape(-1))
     return _means(collected, options.metrics)

@@ -93,14 +93,18 @@ _EXPECTED = "give the folder that energyc train made, with run.json and checkpoi
 def new_run(name: str, root: Path = Path("runs")) -> Iterator[Path]:
     """Make ``runs/NAME-N``, with N one more than the largest existing number, so that no other process takes it.
 
-    The folder is removed again if it stays empty. Raises UserError E0513 if it cannot be made.
+    The folder is removed again if it stays empty, and so is ``root`` if it was made for it.
+    Raises UserError E0513 if it cannot be made.
     """
+    is_first = not root.exists()
     path = _make_next(name, root)
     try:
         yield path
     finally:
-        with suppress(OSError):  # it is not empty
+        with suppress(OSError):  # one is not empty
             path.rmdir()
+            if is_first:
+                root.rmdir()
 
 
 def _make_next(name: str, root: Path) -> Path:

@@ -123,11 +123,30 @@ class Row(TypedDict):
     residual_max: NotRequired[float | None]
 
 
+class StoredSymptom(TypedDict):
+    """A symptom of a seed."""
+
+    what: str
+    helps: str
+
+
+class Health(TypedDict):
+    """The health of a seed."""
+
+    limit: float
+    settled: float | None
+    settled_test: float | None
+    residual: float | None
+    gradient: float | None
+    symptoms: list[StoredSymptom]
+
+
 @with_config(OPEN)
 class Summary(TypedDict):
     """``summary.json`` of a folder of seeds."""
 
     seeds: Annotated[list[Step], Field(min_length=1)]
+    health: NotRequired[list[Health | None]]
 
 
 class Malformed(ValueError):

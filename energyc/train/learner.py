@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from energyc.diagnostics import UserError, did_you_mean, listed
+from energyc.runtime.unrest import settled_within
 from energyc.train.feeds import Batch, Feed
 from energyc.train.health import NotFinite, first_not_finite, vitals, within_gate
 from energyc.train.metrics_log import Row
@@ -15,7 +16,6 @@ from energyc.train.network import Gradients, learnable
 from energyc.train.optimizers import make_optimizer, set_rates
 from energyc.train.order import Order, key_noise
 from energyc.train.penalty import Controller
-from energyc.train.run_health import settled_within
 from energyc.train.schedule import rate_factor
 from energyc.train.session import Session
 

@@ -9,14 +9,15 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import torch
 
-from energyc.diagnostics import UserError, arithmetic
+from energyc.diagnostics import UserError, arithmetic, listed
 from energyc.train import checkpoint as checkpoints
 from energyc.train.checkpoint import Checkpoint
+from energyc.train.diagnosis import Diagnosis
 from energyc.train.disk import remove_unfinished, replace_bytes, writing
 from energyc.train.evaluation import Stopped, check_names, evaluate_split, is_better
 from energyc.train.feeds import Feed
@@ -70,6 +71,7 @@ class Training:
         self._first = 0  # the first step of this session
         self.saved: int | None = None  # the step of the newest checkpoint
         self._held_out = Feed(session.feeds, "test", session.device, session.dtype)
+        self._diagnosis = Diagnosis(session, self.learner, (self._held_out, self._feed))
         self._log = MetricsLog(self.folder.metrics)
         self._timings = MetricsLog(self.folder.timings)
         self._signals = signals
@@ -86,7 +88,7 @@ class Training:
     def begun(self) -> Iterator[None]:
         """Start a new run in its folder, which stays locked within this context."""
         refuse_taken(self.session.out)
-        with self._finite():
+        with self._finite(), self._arithmetic("the evaluation"):
             check_names(self.session.net, self._held_out, self.options)
         with claimed(self.session.out):
             self._begin(made_of(self.session, self._feed))
@@ -123,7 +125,8 @@ class Training:
                 folder.mkdir(exist_ok=True)
             for name, text in self.session.files.items():
                 replace_bytes(self.folder.path / name, text.encode())
-            self._log.clear()
+            for log in (self._log, self._timings):
+                log.clear()
             self.folder.write_info(run_info(self.session, self.learner, identity))
         self._save()
 
@@ -147,7 +150,8 @@ class Training:
         self.best = best if best is not None and best["step"] in saved_steps else None
         with writing(self.session.out, self.saved):
             checkpoints.discard_after(self.folder.checkpoints, self.step)
-            self._log.truncate(self.step, evaluated=self._is_evaluated)
+            for log in (self._log, self._timings):
+                log.truncate(self.step, evaluated=self._is_evaluated)
             if self.total >= info.get("steps", 0):  # --steps may stop a run earlier, and never shortens it
                 self.folder.write_info(run_info(self.session, self.learner, identity))
 
@@ -157,7 +161,7 @@ class Training:
         self._first = self.step
         self._finish_step()  # the evaluation of step 0, or one that was interrupted
         while self.step < self.total:
-            with self._finite(), arithmetic(f"update {self.step + 1}"):
+            with self._finite(), self._arithmetic(f"update {self.step + 1}"):
                 row = self.learner.update(self.step)
             self.idle += row.get("gated", 0) + row["dropped"] == len(self.learner.order.indices(self.step))
             self.partial += row["dropped"] > 0
@@ -200,7 +204,7 @@ class Training:
 
     def _evaluate(self) -> None:
         try:
-            with self._finite():
+            with self._finite(), self._arithmetic("the evaluation"):
                 numbers = evaluate_split(
                     self.session.net,
                     self._held_out,
@@ -223,7 +227,7 @@ class Training:
     def _save(self) -> None:
         bad = not_finite_param(self.learner.params)
         if bad is not None:
-            raise Diverged(self.session.out, self.step, bad, self.saved, self.session.steep)
+            raise self._diverged(bad)
         with writing(self.session.out, self.saved):
             checkpoints.save(
                 self.folder.checkpoints, take(self.session.net, self.learner.optimizer, self.step, self._state())
@@ -257,12 +261,18 @@ class Training:
             message = f"the run was made with {samples} training samples, the data now has {self.learner.order.samples}"
             raise UserError(message, code="E0520", help="give the data that the run was started with by --data")
 
+    def _diverged(self, what: str) -> Diverged:
+        return Diverged(self.session.out, self.step, what, self.saved, self._diagnosis.cause(what))
+
+    def _arithmetic(self, doing: str) -> AbstractContextManager[None]:
+        return arithmetic(doing, self.session.extremes, self._diagnosis.why_unsettled)
+
     @contextmanager
     def _finite(self) -> Iterator[None]:
         try:
             yield
         except NotFinite as bad:
-            raise Diverged(self.session.out, self.step, bad.what, self.saved, self.session.steep) from None
+            raise self._diverged(bad.what) from None
 
     @property
     def _seconds(self) -> float:
@@ -272,13 +282,18 @@ class Training:
         final = {} if self.evaluated is None else self.evaluated["numbers"]
         best, step = ({}, None) if self.best is None else (self.best["numbers"], self.best["step"])
         health = self._health(step)
-        warnings = (*self._warnings(final), *map(str, health.symptoms))
-        return Outcome(self.session.out, self.step, final, best, step, self._seconds, warnings, health, self._first)
+        warnings = [*self._warnings(final), *map(str, health.symptoms)]
+        if warnings and self.session.extremes:
+            warnings.append(f"look at {listed(self.session.extremes)}: so extreme a value may be the cause")
+        return Outcome(
+            self.session.out, self.step, final, best, step, self._seconds, tuple(warnings), health, self._first
+        )
 
     def _health(self, best_step: int | None) -> RunHealth:
         relaxation = Relaxation.of(self.session.net, self.session.dtype)
         rows = read_rows(self.folder.metrics)
-        return run_health(rows, relaxation, self.learner.rule, self.options.best, best_step)
+        unrest = self._diagnosis.unrest
+        return run_health(rows, relaxation, self.learner.rule, self.options.best, best_step, unrest)
 
     def _warnings(self, final: Numbers) -> Iterator[str]:
         """Yield the warnings of the summary."""
@@ -288,6 +303,9 @@ class Training:
             reason = f"{settled}all nudged phases diverged"
             effect = f"no sample took part in {self.idle} of {self.step} updates"
             yield f"{effect}, and there the cost moved no param: {reason}; {why}"
+        drift = self._diagnosis.drift() if self.step else ""
+        if drift:
+            yield drift
         if self.partial:
             yield f"nudged phases diverged in {self.partial} of {self.step} updates, whose samples were left out; {why}"
         names = [name for name, value in final.items() if not math.isfinite(value)]

@@ -30,14 +30,16 @@ class MetricsLog:
         replace_bytes(self._path, b"")
 
     def truncate(self, step: int, *, evaluated: bool) -> None:
-        """Remove the rows after update ``step``, and an unfinished last line.
+        """Remove the rows after update ``step``, and an unfinished last line; nothing if there is no file.
 
         The evaluation of that step is repeated unless its checkpoint includes it (``evaluated``), so its row is removed
         too. Raises OSError.
         """
+        if not self._path.exists():
+            return
         last = step if evaluated else step - 1
         lines = [
-            line for line, row in _lines(self._path) if row["step"] <= (last if row.get("kind") == "eval" else step)
+            line for line, row in _lines(self._path) if row["step"] <= (step if row.get("kind") == "train" else last)
         ]
         replace_bytes(self._path, "".join(line + "\n" for line in lines).encode())
 

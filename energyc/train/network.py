@@ -7,6 +7,8 @@ from typing import Any, Protocol
 
 from torch import Tensor
 
+from energyc.runtime.unrest import Unrest
+
 Tensors = dict[str, Tensor]
 
 
@@ -67,6 +69,9 @@ class Network(Protocol):
         record: Sequence[str] = (),
     ) -> Relaxed:
         """Relax to an equilibrium."""
+
+    def unrest(self, clamps: Tensors) -> Unrest | None:
+        """Return why samples do not settle and what helps; None if all settle."""
 
     def gradients(self, clamps: Tensors, targets: Tensors, rule: str = ..., **settings: Any) -> Gradients:
         """Return the gradient of the cost averaged over the batch, by a rule."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from energyc.train.run_health import RunHealth
@@ -49,12 +47,10 @@ class Interrupted(Exception):
 class Diverged(Exception):
     """A cost, state or gradient was not finite (exit status 3); ``what`` is the first such.
 
-    ``steep`` maps terms to descriptions of their infinite slopes.
+    ``cause`` says why, and what helps, if that was found.
     """
 
-    def __init__(
-        self, out: Path, step: int, what: str, saved_step: int | None, steep: Mapping[str, str] = MappingProxyType({})
-    ) -> None:
+    def __init__(self, out: Path, step: int, what: str, saved_step: int | None, cause: str | None = None) -> None:
         self.out = out
         self.step = step
         self.what = what
@@ -65,19 +61,10 @@ class Diverged(Exception):
         else:
             place = f"at step {step}: {what} is not finite; the checkpoint of step {saved_step} is kept in {out}"
             self.help = f"energyc verify {out} shows how that one settles; a lower lr, clip = 1 or a gate may help"
-        causes = _causes(what, steep)
-        if causes:
-            self.help = "; ".join(causes)
+        self.help = cause or self.help
         super().__init__(f"training diverged {place}")
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields as plain values."""
         progress = {"run": str(self.out), "stopped": "diverged", "steps": self.step, "checkpoint": self.kept}
-        return {**progress, "not_finite": self.what, "message": str(self)}
-
-
-def _causes(what: str, steep: Mapping[str, str]) -> list[str]:
-    """Return the infinite slopes that may be the cause: that of the term, or all if ``what`` names no term."""
-    if what in steep:
-        return [steep[what]]
-    return [] if what == "the cost" or what.startswith("energy term ") else list(steep.values())
+        return {**progress, "not_finite": self.what, "message": str(self), "help": self.help}

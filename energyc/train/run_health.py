@@ -1,31 +1,34 @@
 """The health of a run: the samples that settled, the size of the gradient, and symptoms of either.
 
 It depends only on the rows of ``metrics.jsonl``, so that it is the same during training, after resuming and in
-``energyc verify RUN``.
+``energyc verify RUN``; why samples do not settle is found by trying on the network.
 """
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
 
+from energyc.runtime.unrest import Unrest, settled_within
 from energyc.train.metrics_log import Row
 from energyc.train.network import Network
 from energyc.train.numbers import format_number
 
-#: The largest residual of a settled sample if there is no tolerance.
-LOOSE = 1e-2
 #: The share of settled samples below which there is a symptom.
 ENOUGH = 0.95
 #: The number of epsilons below which a tolerance is within rounding.
 ROUNDING = 8
 #: Rules whose gradient is that of the steps taken, whether or not these converge.
 OF_THE_STEPS = ("bptt",)
+
+
+#: A function that tries why samples do not settle.
+FindUnrest = Callable[[], Unrest | None]
 
 
 @dataclass(frozen=True)
@@ -47,11 +50,6 @@ class Relaxation:
     def limit(self) -> float:
         """The largest residual of a settled sample."""
         return settled_within(self.tolerance)
-
-
-def settled_within(tolerance: float | None) -> float:
-    """Return the largest residual of a settled sample for a ``relax.tolerance``."""
-    return LOOSE if tolerance is None else tolerance
 
 
 @dataclass(frozen=True)
@@ -92,6 +90,11 @@ class RunHealth:
             parts.append(f"gradient {self.gradient:.1e} (median)")
         return ", ".join(parts) or "no update was made"
 
+    @staticmethod
+    def from_json(value: Mapping[str, Any]) -> RunHealth:
+        """Return the health with these fields."""
+        return RunHealth(**{**value, "symptoms": tuple(Symptom(**symptom) for symptom in value["symptoms"])})
+
     def to_json(self) -> dict[str, Any]:
         """Return the fields as plain values."""
         return asdict(self) | {"symptoms": [asdict(symptom) for symptom in self.symptoms]}
@@ -105,13 +108,24 @@ def vital_signs(row: Row) -> str:
 
 
 def run_health(
-    rows: Sequence[Row], relaxation: Relaxation, rule: str, best: str = "cost", best_step: int | None = None
+    rows: Sequence[Row],
+    relaxation: Relaxation,
+    rule: str,
+    best: str = "cost",
+    best_step: int | None = None,
+    unrest: FindUnrest = lambda: None,
 ) -> RunHealth:
-    """Return the health of a run from its rows; ``best_step`` is the step of its best evaluation by ``best``."""
+    """Return the health of a run from its rows.
+
+    ``best_step`` is the step of its best evaluation by ``best``. ``unrest`` is called if samples do not settle.
+    """
     updates = [row for row in rows if row.get("kind") == "train"]
     evaluation = next((row for row in reversed(rows) if row.get("kind") == "eval"), None)
     norms = [row["gradient_norm"] for row in updates if row.get("gradient_norm") is not None]
-    symptoms = [*_unsettled(updates, evaluation, relaxation, rule), *_lost_in_rounding(updates, relaxation.epsilon)]
+    symptoms = [
+        *_unsettled(updates, evaluation, relaxation, rule, unrest),
+        *_lost_in_rounding(updates, relaxation.epsilon),
+    ]
     if best_step == 0 and evaluation is not None and evaluation["step"] > 0:
         what = f"no evaluation had a better {best} than the one before any update (best: step 0)"
         symptoms.append(Symptom(what) if symptoms or not norms else _learned_nothing(what, updates))
@@ -125,7 +139,9 @@ def run_health(
     )
 
 
-def _unsettled(updates: Sequence[Row], evaluation: Row | None, relaxation: Relaxation, rule: str) -> Iterator[Symptom]:
+def _unsettled(
+    updates: Sequence[Row], evaluation: Row | None, relaxation: Relaxation, rule: str, unrest: FindUnrest
+) -> Iterator[Symptom]:
     """Find samples that do not settle in the last tenth of the updates, or else in the last evaluation."""
     if rule in OF_THE_STEPS and relaxation.tolerance is None:
         return
@@ -138,19 +154,22 @@ def _unsettled(updates: Sequence[Row], evaluation: Row | None, relaxation: Relax
             worst = max(math.inf if value is None else value for value in residuals)
             steps = max(row["relax_steps"] for row in part)
             what = f"{1 - share:.0%} of the last {name} samples did not settle (residual up to {worst:.1e})"
-            yield _too_loose(what, steps, relaxation)
+            yield _too_loose(what, steps, relaxation, unrest)
             return
 
 
-def _too_loose(what: str, steps: float, relaxation: Relaxation) -> Symptom:
-    """Explain from the settings why samples do not settle."""
+def _too_loose(what: str, steps: float, relaxation: Relaxation, unrest: FindUnrest) -> Symptom:
+    """Explain from the settings and from what was tried why samples do not settle."""
     tolerance = relaxation.tolerance
+    if tolerance is not None and tolerance < ROUNDING * relaxation.epsilon:
+        why = f"relax.tolerance = {tolerance:g} is within rounding"
+        return Symptom(f"{what}: {why}", "a higher relax.tolerance, or train.dtype = float64")
+    cause = unrest()
+    if cause is not None:
+        return Symptom(f"{what}: {cause.why}", cause.helps)
     if tolerance is None:
         why = f"relax has no tolerance, so exactly {relaxation.steps} steps are made, and the states are no equilibrium"
         return Symptom(f"{what}: {why}", "relax.tolerance with relax.max_steps, more relax.steps, a smaller relax.step")
-    if tolerance < ROUNDING * relaxation.epsilon:
-        why = f"relax.tolerance = {tolerance:g} is within rounding"
-        return Symptom(f"{what}: {why}", "a higher relax.tolerance, or train.dtype = float64")
     why = f"relax.tolerance = {tolerance:g} is not reached in {steps:.0f} steps"
     more = f"more steps (relax.max_steps, now {relaxation.max_steps}), or a smaller relax.step"
     return Symptom(f"{what}: {why}", more)

@@ -57,8 +57,8 @@ def summarise(seeds: Sequence[int], outcomes: Sequence[Outcome]) -> Summary:
     """Return mean and deviation of every held-out number, at the end and at each run's best checkpoint."""
     return {
         "seeds": list(seeds),
-        "final": _spread([outcome.final for outcome in outcomes]),
-        "best": _spread([outcome.best for outcome in outcomes]),
+        "final": spread([outcome.final for outcome in outcomes]),
+        "best": spread([outcome.best for outcome in outcomes]),
         "best_steps": [outcome.best_step for outcome in outcomes],
         "seconds": [round(outcome.seconds, 3) for outcome in outcomes],
         "health": [outcome.health.to_json() if outcome.health else None for outcome in outcomes],
@@ -79,7 +79,8 @@ def _train_seed(make: MakeSession, seed: int, out: Path, reporter: Reporter | No
         raise Interrupted(stop.out, stop.step, resume=out) from None
 
 
-def _spread(results: Sequence[Numbers]) -> dict[str, dict[str, Any]]:
+def spread(results: Sequence[Numbers]) -> dict[str, dict[str, Any]]:
+    """Return mean, deviation and values of every number over the seeds."""
     names = (
         [name for name in results[0] if name not in ALWAYS_MEASURED or name in ("residual", "settled")]
         if results

@@ -21,7 +21,8 @@ class Session:
     ``files`` maps names of files in the run folder to their texts (``spec.energy``, the generated module). ``info`` is
     added to run.json (versions, presets, chosen kernels). ``sources`` are the paths of bindings that were read from
     files. ``steep`` maps terms (``energy term e``, ``the cost``) to descriptions of their infinite slopes, which are
-    reported if the run diverges. ``net`` is already on ``device`` and in ``dtype``.
+    reported if the run diverges. ``extremes`` are the settings with extreme values, as ``train.lr = 1e+300``. ``net``
+    is already on ``device`` and in ``dtype``.
     """
 
     net: Network
@@ -34,3 +35,4 @@ class Session:
     dtype: torch.dtype = torch.float32
     sources: Mapping[str, str] = field(default_factory=dict)
     steep: Mapping[str, str] = field(default_factory=dict)
+    extremes: tuple[str, ...] = ()

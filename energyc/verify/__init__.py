@@ -3,7 +3,7 @@
 It returns numbers only; ``report`` presents them.
 
 Imports: ``calculus``, ``diagnostics``, ``ir``, ``pipeline``, ``resolve``, ``rules``, ``runs``, ``runtime``,
-``syntax``, ``train``; libraries: ``numpy``, ``scipy``, ``torch``.
+``settings``, ``syntax``, ``train``; libraries: ``numpy``, ``scipy``, ``torch``.
 """
 
 from energyc.verify.compare import Measure

@@ -9,25 +9,28 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
+from energyc.train.drift import warning
 from energyc.verify.compare import Measure, measure_all
-from energyc.verify.drift import warning
 from energyc.verify.limits import Laboratory, Limit
 from energyc.verify.looseness import Looseness, looseness
 from energyc.verify.probe import Probe
 from energyc.verify.rest import Rest, rest
-from energyc.verify.settling import Settling, last_spectrum, settling
+from energyc.verify.settling import Settling, last_spectrum, settling, settling_unknown
 from energyc.verify.spectrum import Spectrum, slowest
 from energyc.verify.sweep import Sweep
 from energyc.verify.symmetry import Symmetry, symmetry
-from energyc.verify.work import EVALUATIONS, OutOfWork, Progress, budget, silent
+from energyc.verify.work import EVALUATIONS, Progress, Work, silent
 
 #: The cosine that a faithful rule exceeds in the limit.
 FAITHFUL = 0.9999
 #: Why a param is not measured.
 ZERO = "the exact gradient is zero beside rounding: nothing was measured"
+#: The names of measurements that all others need.
+FREE_PHASE, REFERENCE = "the free phase", "the implicit gradient"
 #: The verdict on a rule that must be faithful.
 EXACT = "exact"
 
@@ -87,7 +90,7 @@ class Fidelity:
 
     ``residual`` is that of the float64 free phase, and ``looseness`` the result of sweeping it. The params in ``zero``
     are not measured, because their exact gradient is zero. ``symmetry`` is that of J at the equilibria; it is None if
-    the network detaches or J is too large.
+    the network detaches or J is too large. ``left_out`` are the measurements that the budget ended.
     """
 
     rules: Mapping[str, RuleFidelity]
@@ -99,6 +102,7 @@ class Fidelity:
     looseness: Looseness | None = None
     zero: tuple[str, ...] = ()
     symmetry: Symmetry | None = None
+    left_out: tuple[str, ...] = ()
 
     @property
     def passed(self) -> bool:
@@ -115,6 +119,7 @@ class Fidelity:
             "residual_sweep": self.looseness.to_json() if self.looseness else None,
             "symmetry": self.symmetry.to_json() if self.symmetry else None,
             "not_measured": dict.fromkeys(self.zero, ZERO),
+            "left_out": list(self.left_out),
             "passed": self.passed,
         }
 
@@ -143,37 +148,57 @@ def measure_fidelity(
         most_steps: the largest number of steps of the free phase.
         sweep_residual: whether to stop the free phase early at several residuals too.
         detaches: whether the network uses ``detach``, which finite differences of the cost cannot account for.
-        evaluations: the largest number of evaluations of the force for the limit of one rule.
+        evaluations: the largest number of evaluations of the force for each measurement.
         progress: called with the name of each measurement before it starts.
     """
-    progress("the free phase")
-    endpoint = rest(exact, probe, most_steps)
-    progress("the Jacobian at rest")
-    point = (endpoint.states, endpoint.probe.clamps)
-    spectrum = slowest(exact, *point, exact.relax_step) if endpoint.settled else last_spectrum(exact, probe, endpoint)
-    diagnosis = settling(exact, configured, probe, endpoint, spectrum)
-    lab, reason = _open_laboratory(exact, endpoint, spectrum, detaches, progress)
-    phase = (spectrum, endpoint.worst, endpoint.samples, endpoint.settled, diagnosis)
+    work = Work((exact, configured), evaluations, progress)
+    progress(FREE_PHASE)
+    endpoint = rest(exact, probe, most_steps, evaluations)
+    if endpoint.cut_short:
+        work.left_out.append(f"{FREE_PHASE} after {endpoint.steps:,} steps")
+    spectrum = work.measure("the Jacobian at rest", lambda: _spectrum_at(exact, probe, endpoint))
+    diagnosis = work.measure(
+        "why samples do not settle", lambda: settling(exact, configured, probe, endpoint, spectrum)
+    )
+    lab, reason = _open_laboratory(exact, endpoint, spectrum, detaches, work)
+    phase = (spectrum, endpoint.worst, endpoint.samples, endpoint.settled, diagnosis or settling_unknown(configured))
     if lab is None or reason:
         unmeasured = {rule: _without_measurement(rule, verdicts.get(rule, EXACT), reason) for rule in rules}
-        return Fidelity(unmeasured, *phase, zero=lab.zero if lab else ())
-    fidelities = {rule: _measure_rule(lab, configured, rule, verdicts.get(rule, EXACT), evaluations) for rule in rules}
-    residual_sweep = looseness(lab, rules) if sweep_residual else None
-    symmetry_at_rest = None if detaches else symmetry(exact, endpoint.states, endpoint.probe, endpoint.step)
-    return Fidelity(fidelities, *phase, residual_sweep, lab.zero, symmetry_at_rest)
+        return Fidelity(unmeasured, *phase, zero=lab.zero if lab else (), left_out=tuple(work.left_out))
+    fidelities = {rule: _measure_rule(lab, configured, rule, verdicts.get(rule, EXACT), work) for rule in rules}
+    residual_sweep = looseness(lab, rules, work) if sweep_residual else None
+    symmetry_at_rest = None if detaches else work.measure("the symmetry of J", lambda: _symmetry_at(exact, endpoint))
+    return Fidelity(fidelities, *phase, residual_sweep, lab.zero, symmetry_at_rest, tuple(work.left_out))
+
+
+def _spectrum_at(exact: Any, probe: Probe, endpoint: Rest) -> Spectrum | None:
+    """Return the spectrum where the free phase settled, or where it ended if no sample did."""
+    if endpoint.settled:
+        return slowest(exact, endpoint.states, endpoint.probe.clamps, exact.relax_step)
+    return last_spectrum(exact, probe, endpoint)
+
+
+def _symmetry_at(exact: Any, endpoint: Rest) -> Symmetry | None:
+    return symmetry(exact, endpoint.states, endpoint.probe, endpoint.step)
 
 
 def _open_laboratory(
-    exact: Any, endpoint: Rest, spectrum: Spectrum | None, detaches: bool, progress: Progress
+    exact: Any, endpoint: Rest, spectrum: Spectrum | None, detaches: bool, work: Work
 ) -> tuple[Laboratory | None, str]:
     """Return the laboratory, or None, and the reason why nothing can be measured, or an empty string."""
     if not endpoint.settled:
-        return None, "no fixed point was found"
+        return None, f"{FREE_PHASE} {_over(work)}" if endpoint.cut_short else "no fixed point was found"
     try:
-        lab = Laboratory(exact, endpoint, spectrum, detaches, progress)
+        lab = work.measure(REFERENCE, lambda: Laboratory(exact, endpoint, spectrum, detaches, work.progress))
     except RuntimeError as error:
         return None, str(error)
+    if lab is None:
+        return None, f"{REFERENCE} {_over(work)}"
     return lab, "" if lab.nonzero else ZERO
+
+
+def _over(work: Work) -> str:
+    return f"takes more than {work.evaluations:,} evaluations of the force"
 
 
 def _without_measurement(rule: str, verdict: str, reason: str) -> RuleFidelity:
@@ -182,24 +207,21 @@ def _without_measurement(rule: str, verdict: str, reason: str) -> RuleFidelity:
     return RuleFidelity(rule, None, None, "", fault, note=reason, verdict=verdict)
 
 
-def _measure_rule(lab: Laboratory, configured: Any, rule: str, verdict: str, evaluations: int) -> RuleFidelity:
+def _measure_rule(lab: Laboratory, configured: Any, rule: str, verdict: str, work: Work) -> RuleFidelity:
     """Measure both columns of a rule."""
-    lab.progress(rule)
-    try:
-        with budget(lab.net, evaluations):
-            limit = lab.limit(rule)
-    except OutOfWork:
-        return _without_measurement(
-            rule, verdict, f"its limit takes more than {evaluations:,} evaluations of the force"
-        )
+    limit = work.measure(rule, lambda: lab.limit(rule))
+    if limit is None:
+        return _without_measurement(rule, verdict, f"its limit {_over(work)}")
     overall = measure_all(limit.gradient, lab.reference)
     try:
-        gradients = configured.gradients(lab.probe.clamps, lab.probe.targets, rule, allow_biased=True)
+        gradients = work.measure(f"{rule} as configured", partial(_as_configured, configured, lab.probe, rule))
     except RuntimeError as error:  # the implicit solve, where the free phase as configured is far from rest
         gradients, note = None, str(error)
     else:
-        note = _divergence_note(gradients) or warning(configured, gradients, lab.probe, rule)
-        gradients = gradients if bool(gradients.kept.any()) else None
+        note = f"as configured it {_over(work)}"
+        if gradients is not None:
+            note = _divergence_note(gradients) or warning(configured, gradients, lab.probe, rule)
+            gradients = gradients if bool(gradients.kept.any()) else None
     return RuleFidelity(
         rule,
         overall,
@@ -213,6 +235,10 @@ def _measure_rule(lab: Laboratory, configured: Any, rule: str, verdict: str, eva
         note,
         verdict,
     )
+
+
+def _as_configured(configured: Any, probe: Probe, rule: str) -> Any:
+    return configured.gradients(probe.clamps, probe.targets, rule, allow_biased=True)
 
 
 def _divergence_note(gradients: Any) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from torch import Tensor
@@ -18,6 +19,7 @@ from energyc.rules import RULES
 from energyc.verify.compare import Measure, measure_all
 from energyc.verify.limits import Laboratory
 from energyc.verify.rest import copied
+from energyc.verify.work import Work
 
 RESIDUALS = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 1e-4, 1e-6)
 #: The least cosine of every param of a faithful gradient.
@@ -81,11 +83,25 @@ class Looseness:
         }
 
 
-def looseness(lab: Laboratory, rules: Sequence[str], residuals: Sequence[float] = RESIDUALS) -> Looseness:
-    """Sweep the residual for rules. The implicit rule and those that unroll stop at the same states."""
-    cuts = _cuts(lab, residuals)
-    betas = {rule: lab.beta(rule) for rule in rules}
-    return Looseness({rule: tuple(_start_from_cut(lab, rule, betas[rule], *cut) for cut in cuts) for rule in rules})
+def looseness(
+    lab: Laboratory, rules: Sequence[str], work: Work, residuals: Sequence[float] = RESIDUALS
+) -> Looseness | None:
+    """Sweep the residual for rules, without those that the budget ends; None if it ends them all.
+
+    The implicit rule and those that unroll stop at the same states.
+    """
+    cuts = work.measure("the residuals of the sweep", lambda: _cuts(lab, residuals))
+    if cuts is None:
+        return None
+    points = {rule: work.measure(f"{rule} by residual", partial(_swept, lab, rule, cuts)) for rule in rules}
+    measured = {rule: swept for rule, swept in points.items() if swept is not None}
+    return Looseness(measured) if measured else None
+
+
+def _swept(lab: Laboratory, rule: str, cuts: Sequence[Cut]) -> tuple[Loose, ...]:
+    """Return the points of a rule."""
+    beta = lab.beta(rule)
+    return tuple(_start_from_cut(lab, rule, beta, *cut) for cut in cuts)
 
 
 Cut = tuple[float, int, dict[str, Tensor]]

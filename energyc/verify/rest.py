@@ -3,6 +3,7 @@ step does not settle."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +23,7 @@ class Rest:
     """The end of the free phase.
 
     ``states`` and ``probe`` hold the samples that settled, ``residual`` [samples] and ``last`` all samples; ``step`` is
-    ``factor`` times the network's own.
+    ``factor`` times the network's own. ``cut_short`` says whether the limit ended it unsettled.
     """
 
     states: dict[str, Tensor]
@@ -32,6 +33,7 @@ class Rest:
     step: tuple[float, ...]
     factor: float
     last: dict[str, Tensor]
+    cut_short: bool = False
 
     @property
     def settled(self) -> int:
@@ -49,29 +51,33 @@ class Rest:
         return float(self.residual.max())
 
 
-def rest(net: Any, probe: Probe, most_steps: int) -> Rest:
-    """Relax in float64 until the residual is far below ``CONVERGED``, or for ``most_steps`` steps.
+def rest(net: Any, probe: Probe, most_steps: int, limit: int | None = None) -> Rest:
+    """Relax in float64 until the residual is far below ``CONVERGED``, or for about ``most_steps`` steps.
+
+    A ``limit`` is never exceeded.
 
     Smaller steps than the network's own are tried only if no sample settles, since a fixed point does not depend on
     the step.
     """
     endpoints = []
     for factor in FACTORS if len(set(net.relax_step)) == 1 else FACTORS[:1]:
-        endpoint = _relaxed(net, probe, factor, most_steps)
+        endpoint = _relaxed(net, probe, factor, most_steps, math.inf if limit is None else limit)
         if endpoint.settled:
             return endpoint
         endpoints.append(endpoint)
     return endpoints[0]
 
 
-def _relaxed(net: Any, probe: Probe, factor: float, most_steps: int) -> Rest:
+def _relaxed(net: Any, probe: Probe, factor: float, most_steps: int, limit: float) -> Rest:
     step_size = None if factor == 1.0 else net.relax_step[0] * factor
-    phase = net.relax(probe.clamps, step=step_size)
+    longest = net.relax_max_steps or 10 * net.relax_steps
+    phase = net.relax(probe.clamps, steps=None if longest <= limit else int(limit), step=step_size)
     steps = int(phase.steps.max())
-    while steps < most_steps and not float(phase.residual.max()) <= CONVERGED / 1e4:
+    while steps < min(most_steps, limit) and not float(phase.residual.max()) <= CONVERGED / 1e4:
         last_residual = float(phase.residual.max())
-        phase = net.relax(probe.clamps, steps=max(100, steps), step=step_size, states=phase.states)
-        steps += max(100, steps)
+        more = int(min(max(100, steps), limit - steps))
+        phase = net.relax(probe.clamps, steps=more, step=step_size, states=phase.states)
+        steps += more
         residual = float(phase.residual.max())
         if not residual < 1e6 or (
             residual > 0.9 * last_residual and (last_residual < CONVERGED / 10 or steps > most_steps / 4)
@@ -80,7 +86,10 @@ def _relaxed(net: Any, probe: Probe, factor: float, most_steps: int) -> Rest:
     settled = (phase.residual <= CONVERGED).nonzero()[:, 0]
     settled_probe = Probe(rows_of(probe.clamps, settled), rows_of(probe.targets, settled))
     step = tuple(h * factor for h in net.relax_step)
-    return Rest(rows_of(phase.states, settled), settled_probe, phase.residual, steps, step, factor, phase.states)
+    cut_short = steps >= limit and len(settled) < len(phase.residual)
+    return Rest(
+        rows_of(phase.states, settled), settled_probe, phase.residual, steps, step, factor, phase.states, cut_short
+    )
 
 
 def rows_of(tensors: Mapping[str, Tensor], rows: Tensor) -> dict[str, Tensor]:

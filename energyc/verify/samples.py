@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from energyc.diagnostics import UserError
 from energyc.resolve import Network
@@ -19,26 +20,39 @@ from energyc.verify.record import Record
 
 #: The number of samples of a run, fewer than for a spec since the run has its full sizes.
 RUN_SAMPLES = 2
+#: The number of samples among which those that do not settle are looked for.
+CROWD = 64
 #: The number of unsettled samples among which the worst are chosen.
 CANDIDATES = 16
 
 
-def samples_of(saved: SavedRun, network: Network, configured: Any, log: Record) -> tuple[Probe | None, str]:
-    """Return test samples of a run and their description; unsettled samples if the free phase in its log is loose.
+class RunSamples(NamedTuple):
+    """Test samples of a run to measure, unsettled ones if the free phase in its log is loose, and their description.
 
-    Without the data of the run, return None and the reason.
+    ``crowd`` are the clamps of more samples, among which those that do not settle are looked for. Without the data of
+    the run, both are None and ``description`` is the reason.
     """
+
+    probe: Probe | None
+    description: str
+    crowd: dict[str, Tensor] | None = None
+
+
+def samples_of(saved: SavedRun, network: Network, configured: Any, log: Record) -> RunSamples:
+    """Return test samples of a run."""
     try:
         datasets = open_data(network, saved.data_paths(), saved.options.seed)
         feed = Feed(feeds_of(network, datasets), "test", "cpu", torch.float64)
     except UserError:
-        return None, "drawn inputs: the data of the run cannot be opened"
+        return RunSamples(None, "drawn inputs: the data of the run cannot be opened")
     limit = min((crossing.limit for crossing in log.crossings), default=math.inf)
     unsettled = _worst_unsettled(saved, feed, configured, limit) if log.loose else []
     chosen = np.array(unsettled) if unsettled else evenly_spread(len(feed), RUN_SAMPLES)
     batch = feed.batch(chosen)
     description = f"{len(chosen)} test sample{'s' * (len(chosen) > 1)}"
-    return Probe(batch.clamps, batch.targets), f"{description} that did not settle" if unsettled else description
+    description = f"{description} that did not settle" if unsettled else description
+    crowd = feed.batch(evenly_spread(len(feed), CROWD)).clamps
+    return RunSamples(Probe(batch.clamps, batch.targets), description, crowd)
 
 
 def _worst_unsettled(saved: SavedRun, feed: Feed, configured: Any, limit: float) -> list[int]:

@@ -16,6 +16,8 @@ from energyc.verify.spectrum import Spectrum, slowest
 #: Multiples of the weights tried in search of a fixed point, and the number of steps of each try.
 GENTLER = (0.9, 0.75, 0.5, 0.25)
 GENTLER_STEPS = 2000
+#: The causes that are seen in the states themselves.
+SEEN = ("jump", "no floor")
 #: The largest number of steps that is advised.
 MOST_STEPS = 1e6
 
@@ -64,6 +66,11 @@ def settling(exact: Any, configured: Any, probe: Probe, endpoint: Rest, spectrum
     return Settling(residual, steps, phase.tolerance, phase.step, _not_empty(causes), _not_empty(remedies))
 
 
+def settling_unknown(configured: Any) -> Settling:
+    """Return the free phase as configured if there was no time to run it."""
+    return Settling(math.nan, 0, configured.relax_tolerance, tuple(configured.relax_step))
+
+
 def _meets_tolerance(phase: Settling) -> bool:
     """Whether the phase has a tolerance and reaches it."""
     return phase.tolerance is not None and phase.residual <= phase.tolerance
@@ -88,6 +95,10 @@ def _none_settled(exact: Any, probe: Probe, endpoint: Rest, spectrum: Spectrum |
     finite = math.isfinite(endpoint.worst)
     where = f"the residual is {endpoint.worst:.1e} after {endpoint.steps} steps" if finite else "the states exploded"
     yield f"no fixed point was found: {where}, and smaller steps found none either", ""
+    unrest = exact.unrest(probe.clamps)
+    if unrest is not None and unrest.cause in SEEN:
+        yield unrest.why, unrest.helps
+        return
     if spectrum is not None and spectrum.largest_real_part > 0 and not spectrum.held:
         yield f"{_instability_text(spectrum)}: no step size holds it where it ended", ""
     elif spectrum is not None and spectrum.held:

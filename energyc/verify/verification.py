@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from energyc.resolve import Network
 from energyc.rules import RULES
 from energyc.runs.locate import is_run, read_spec
 from energyc.runs.saved import SavedRun, Which, load_run
+from energyc.runtime.unrest import Unrest
+from energyc.settings import extremes
 from energyc.syntax import ast
 from energyc.train.checkpoint import Checkpoint, steps
 from energyc.train.run_health import Relaxation, RunHealth, run_health
@@ -25,7 +28,7 @@ from energyc.verify.precision import PrecisionTable, precision_table
 from energyc.verify.probe import Probe, random_probe
 from energyc.verify.record import Record, record
 from energyc.verify.samples import samples_of
-from energyc.verify.work import Progress, silent
+from energyc.verify.work import EVALUATIONS, Progress, Work, silent
 
 #: The preset whose sizes are small enough for exact solutions.
 PRESET = "verify"
@@ -88,6 +91,7 @@ def verify(
     gain: float = 1.0,
     sweep_residual: bool = False,
     checkpoint: Which = "last",
+    evaluations: int = EVALUATIONS,
     notify: Callable[[str], None] = lambda text: None,
     progress: Progress = silent,
 ) -> Verification:
@@ -97,7 +101,8 @@ def verify(
     the sizes of its preset ``verify`` unless another preset is chosen. ``rules`` are by default all that a spec admits,
     or the rule that trained a run. Inputs are random for a spec and test samples for a run whose data can be opened,
     preferably samples that do not settle if its log has any. ``sweep_residual`` also starts nudged phases from free
-    phases that were stopped early. ``progress`` is called with the name of each measurement before it starts.
+    phases that were stopped early. Each measurement may take ``evaluations`` of the force. ``progress`` is called with
+    the name of each measurement before it starts.
     Raises SpecError, UserError.
     """
     saved = load_run(spec_or_run) if is_run(spec_or_run) else None
@@ -109,27 +114,36 @@ def verify(
     exact = instantiate(compiled, "cpu", torch.float64, 0)
     weights = None if saved is None else saved.load_into(exact, checkpoint, notify)
     configured = _configured_copy(compiled, exact, gain)
-    with stage("verify", source.name), arithmetic("the verification"):
+    extreme = extremes(network.relax, network.nudge)
+    with stage("verify", source.name), arithmetic("the verification", extreme):
         probe, measured_checkpoint = None, None
         if saved is not None and weights is not None:
-            probe, measured_checkpoint = _probe_run(saved, weights, configured, network)
-        fidelity, precision = _measure(compiled, exact, configured, probe, trained_by, sweep_residual, progress)
+            probe, measured_checkpoint = _probe_run(saved, weights, configured, network, evaluations)
+        fidelity, precision = _measure(
+            compiled, exact, configured, probe, trained_by, sweep_residual, evaluations, progress
+        )
     return Verification(network.name, network.extents, choices.preset, gain, fidelity, precision, measured_checkpoint)
 
 
 def _probe_run(
-    saved: SavedRun, weights: Checkpoint, configured: Any, network: Network
+    saved: SavedRun, weights: Checkpoint, configured: Any, network: Network, evaluations: int
 ) -> tuple[Probe | None, MeasuredCheckpoint]:
     """Return samples of a run (None if its data cannot be opened) and a description of its checkpoint."""
     limits = {"tolerance": configured.relax_tolerance, "gate": saved.options.gate}
     rows = saved.rows()
     log = record(rows, weights.step, limits)
-    probe, samples = samples_of(saved, network, configured, log)
+    samples = samples_of(saved, network, configured, log)
     best = (weights.state.get("best") or {}).get("step")
     newest = max([weights.step, *steps(saved.folder.checkpoints)])
     relaxation = Relaxation.of(configured, configured.dtype)
-    health = run_health(rows, relaxation, saved.rule, saved.options.best, best)
-    return probe, MeasuredCheckpoint(weights.step, newest, best, samples, log, health)
+    crowd = samples.crowd or random_probe(configured, batch=SAMPLES).clamps
+    work = Work((configured,), evaluations)
+
+    def unrest() -> Unrest | None:
+        return work.measure("why samples do not settle", lambda: configured.unrest(crowd))
+
+    health = run_health(rows, relaxation, saved.rule, saved.options.best, best, unrest)
+    return samples.probe, MeasuredCheckpoint(weights.step, newest, best, samples.description, log, health)
 
 
 def _with_verify_preset(source: Source, choices: Choices) -> Choices:
@@ -154,6 +168,7 @@ def _measure(
     probe: Probe | None,
     trained_by: str,
     sweep_residual: bool,
+    evaluations: int,
     progress: Progress,
 ) -> tuple[Fidelity, PrecisionTable | None]:
     network, verdicts = compiled.network, compiled.classes.rules
@@ -168,10 +183,15 @@ def _measure(
         verdicts={rule: verdicts[rule].verdict for rule in exact.rules},
         sweep_residual=sweep_residual,
         detaches=_detaches(network),
+        evaluations=evaluations,
         progress=progress,
     )
     no_gradient = len(fidelity.zero) == len(exact.params)
-    return fidelity, None if no_gradient else _precision(exact, configured, probe, trained_by, fidelity.zero)
+    if no_gradient:
+        return fidelity, None
+    work = Work((exact, configured), evaluations, progress)
+    table = work.measure("rounding", partial(_precision, exact, configured, probe, trained_by, fidelity.zero))
+    return replace(fidelity, left_out=(*fidelity.left_out, *work.left_out)), table
 
 
 def _precision(

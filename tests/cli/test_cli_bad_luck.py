@@ -157,7 +157,7 @@ def test_a_run_that_never_begins_leaves_no_folder(
     path = written(tmp_path, SMALL.replace("step = 1/2", "step = 1e300"))
     monkeypatch.chdir(tmp_path)
     assert energyc(capfd, "train", path).status == 1
-    assert not list((tmp_path / "runs").iterdir())
+    assert not (tmp_path / "runs").exists()
 
 
 def test_a_resumed_run_remembers_where_it_came_from(tmp_path: Path, capfd: Capture) -> None:
@@ -181,3 +181,27 @@ def test_a_folder_of_seeds_without_seeds(seeds: str, tmp_path: Path, capfd: Capt
     done = energyc(capfd, "train", "--resume", tmp_path)
     assert done.status == 1
     assert "error[E0511]" in done.err, done.err
+
+
+NUMERIC = (
+    *("relax.step", "relax.step.s", "relax.tolerance", "relax.explosion", "nudge.beta", "nudge.radius"),
+    *("train.lr", "train.lr.W", "train.weight_decay", "train.eps", "train.clip", "train.gate"),
+    *("train.residual_defence",),
+)
+
+
+@pytest.mark.parametrize("value", ["1e300", "1e30", "1e-300"])
+@pytest.mark.parametrize("name", NUMERIC)
+def test_an_extreme_setting_is_named_where_training_fails(
+    name: str, value: str, tmp_path: Path, capfd: Capture
+) -> None:
+    """It may also do no harm; where it does, it is named, and nothing is called a bug."""
+    done = energyc(capfd, "train", written(tmp_path, SMALL), "--out", tmp_path / "run", "--set", f"{name}={value}")
+    assert done.status in (0, 1, 3), done.err
+    assert done.status == 0 or f"{name} = {float(value):g}" in done.err, done.err
+
+
+@pytest.mark.parametrize(("name", "status"), [("train.lr", 1), ("relax.step", 1), ("nudge.beta", 0)])
+def test_extreme_settings_that_do_harm(name: str, status: int, tmp_path: Path, capfd: Capture) -> None:
+    done = energyc(capfd, "train", written(tmp_path, SMALL), "--out", tmp_path / "run", "--set", f"{name}=1e300")
+    assert done.status == status and f"look at {name} = 1e+300" in done.out + done.err

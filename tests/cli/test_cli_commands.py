@@ -224,6 +224,21 @@ def test_seeds(tmp_path: Path, capfd: Capture) -> None:
     assert done.json["seeds"] == [0, 1]
     assert json.loads((run / "summary.json").read_text())["seeds"] == [0, 1]
     assert "seeds.png" in energyc(capfd, "plot", run).out
+    of_run = energyc(capfd, "eval", run / "seed-1", "--format", "json").json
+    found = energyc(capfd, "eval", run, "--format", "json").json
+    assert found["seeds"] == [0, 1] and found["numbers"]["cost"]["values"][1] == of_run["cost"]
+    assert found["health"] == done.json["health"] and found["health"][0]["gradient"] > 0
+    assert "seed 1: 85% of samples settled" in energyc(capfd, "eval", run).out
+    measured = energyc(capfd, "verify", run, "--format", "json")
+    assert measured.json["passed"] and list(measured.json["seeds"]) == ["0", "1"], measured.err
+    assert measured.json["seeds"]["1"]["checkpoint"]["health"]["settled"] == found["health"][1]["settled"]
+    assert energyc(capfd, "verify", run, "--quiet").out.count("  health: ") == 2
+
+
+def test_the_summary_of_seeds_has_their_health(tmp_path: Path, capfd: Capture) -> None:
+    done = energyc(capfd, "train", written(tmp_path), "--seeds", "2", "--steps", "2", "--out", tmp_path / "runs")
+    lines = [line for line in done.out.splitlines() if line.startswith("  seed ")]
+    assert [line[:9] for line in lines] == ["  seed 0:", "  seed 1:"] and "gradient" in lines[1]
 
 
 @pytest.mark.parametrize("stage", ["tree", "network", "ir", "forces", "jacobian", "plan", "torch"])

@@ -87,6 +87,7 @@ def test_killed_and_continued_gives_the_same_bytes(
         (out / ".metrics.jsonl.1.new").write_text("half a row")
     train(make_session(out, SETTINGS), resume=(out / "run.json").exists())
     assert kept(out) == kept(tmp_path / "whole")
+    assert [row["step"] for row in read_rows(out / "timings.jsonl")] == [0, 2, 4]
 
 
 def test_what_a_message_recommends_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,6 +128,29 @@ def test_a_checkpoint_is_never_lost_to_its_successor(
     save(tmp_path, Checkpoint(0, {}, state={"samples": 3}))
     assert load_last(tmp_path, pytest.fail).state["samples"] == 3
     assert [path.name for path in tmp_path.iterdir()] == ["step-00000000"]
+
+
+@pytest.mark.parametrize("call", [1, 2])
+def test_a_reader_finds_a_checkpoint_at_any_moment_of_its_replacement(
+    call: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before each rename, as another process would see it; and when the writer was killed there."""
+    save(tmp_path, Checkpoint(0, {}, state={"samples": 1}))
+    real, seen = os.replace, []
+
+    def replace_(source: Path, target: Path) -> None:
+        seen.append((checkpoints.steps(tmp_path), load_last(tmp_path, pytest.fail).state["samples"]))
+        real(source, target)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(checkpoints.os, "replace", replace_)  # type: ignore[attr-defined]
+        save(tmp_path, Checkpoint(0, {}, state={"samples": 2}))
+    assert seen == [([0], 1), ([0], 1)]
+    with monkeypatch.context() as patched:
+        kill_at(patched, checkpoints.os, "replace", call)  # type: ignore[attr-defined]
+        with pytest.raises(Killed):
+            save(tmp_path, Checkpoint(0, {}, state={"samples": 3}))
+    assert checkpoints.steps(tmp_path) == [0] and load_last(tmp_path, pytest.fail).state["samples"] == 2
 
 
 def test_a_full_disk_puts_the_old_checkpoint_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -93,6 +93,14 @@ def test_default_folder(tmp_path: Path) -> None:
     assert not path.exists()
     for name in ("cet-1", "cet-7", "cet-lm", "thick-9"):
         (tmp_path / name).mkdir()
+    with new_run("cet", tmp_path / "runs") as path:
+        assert path.is_dir()
+    assert not (tmp_path / "runs").exists()  # nothing was written
+    with new_run("cet", tmp_path / "runs") as path:
+        (path / "run.json").touch()
+    with new_run("thick", tmp_path / "runs"):
+        pass
+    assert [each.name for each in (tmp_path / "runs").iterdir()] == ["cet-1"]
     with new_run("cet", tmp_path) as path, new_run("cet", tmp_path) as other:
         assert (path, other) == (tmp_path / "cet-8", tmp_path / "cet-9")
         (path / "run.json").touch()

@@ -110,6 +110,9 @@ class TinyNet(nn.Module):
         trace = {name: torch.stack(row) for name, row in rows.items()}
         return Relaxed({"y": y}, residual, torch.full((len(y),), count), trace)
 
+    def unrest(self, clamps: Tensors) -> None:
+        return None
+
     def readout(self, states: Tensors, clamps: Tensors) -> Tensors:
         return {"image": states["y"]}
 

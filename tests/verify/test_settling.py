@@ -17,6 +17,7 @@ from energyc.verify.looseness import looseness
 from energyc.verify.rest import rest
 from energyc.verify.settling import Settling, settling
 from energyc.verify.spectrum import Spectrum, slowest, spectrum
+from energyc.verify.work import Work
 from tests.specs.judging import SPECS
 
 #: The Jacobian at 0 is R - 1.
@@ -469,10 +470,26 @@ def test_a_loose_free_phase_spoils_frozen_aep_first() -> None:
             param.mul_(6)
     found = rest(net, random_probe(net), 4000)
     at = slowest(net, found.states, found.probe.clamps, net.relax_step)
-    swept = looseness(Laboratory(net, found, at), ["aep", "tracking-aep"], (1e-2, 1e-6))
+    swept = looseness(Laboratory(net, found, at), ["aep", "tracking-aep"], Work((net,)), (1e-2, 1e-6))
+    assert swept is not None
     (frozen, tight), (tracking, _) = swept.rules["aep"], swept.rules["tracking-aep"]
     assert frozen.residual == tracking.residual <= 1e-2
     assert not frozen.faithful and frozen.worst.cosine < 0.6
     assert tracking.faithful
     assert tight.faithful and tight.worst.cosine > 0.99
     assert swept.threshold("aep") == tight.residual and swept.threshold("tracking-aep") == tracking.residual
+
+
+@pytest.mark.parametrize(
+    ("energy", "cause"),
+    [("abs(z[d])", "its force jumps"), ("-z[d]^4", "the energy has no floor"), ("-z[d]^2", "the energy has no floor")],
+)
+def test_a_kink_and_an_energy_without_a_floor_are_named(energy: str, cause: str) -> None:
+    text = TURNING.replace(
+        "force turn on z[d] = tanh(", f"energy more = sum[d](4 * {energy})\nforce turn on z[d] = 0 * tanh("
+    )
+    net = energyc.load(text, rules=["implicit"], dtype=torch.float64)
+    probe = Probe({"x": torch.linspace(0.5, 2.0, 8, dtype=torch.float64).reshape(4, 2)}, {})
+    told = judged(net, probe)
+    assert any(cause in why for why in told.why) and told.helps
+    assert "a lower gain" not in " ".join(told.helps)

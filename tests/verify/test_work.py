@@ -12,8 +12,10 @@ import energyc
 from energyc.cli import main
 from energyc.cli.progress import now_and_then
 from energyc.verify import measure_fidelity, random_probe
+from energyc.verify.rest import FACTORS
 from energyc.verify.work import OutOfWork, budget
 from tests.specs.judging import SPECS
+from tests.verify.test_drift import SLOW
 
 RULES = ["centered-ep", "holomorphic-ep", "tbptt", "implicit"]
 
@@ -28,9 +30,9 @@ def test_evaluations_are_counted(net: Any, rule: str) -> None:
     """Of the holomorphic extension too; afterwards the network is as it was."""
     probe, before = random_probe(net, batch=2), set(net.__dict__)
     free = net.gradients(probe.clamps, probe.targets, rule).params
-    with pytest.raises(OutOfWork), budget(net, 10):
+    with pytest.raises(OutOfWork), budget(10, net):
         net.gradients(probe.clamps, probe.targets, rule, steps=0, nudge_steps=40)
-    with budget(net, 10**6):
+    with budget(10**6, net):
         spent = net.gradients(probe.clamps, probe.targets, rule).params
     again = net.gradients(probe.clamps, probe.targets, rule).params
     assert set(net.__dict__) - {"last_beta"} == before - {"last_beta"}
@@ -64,3 +66,43 @@ def test_progress_goes_to_standard_error(capfd: pytest.CaptureFixture[str], monk
     assert "verify: centered-ep, beta = " in err and "verify: " not in out
     assert main(["verify", spec, "--rule", "centered-ep", "--quiet"]) == 0
     assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("spec", "evaluations", "named"),
+    [
+        (SLOW, 40, "the free phase after 40 steps"),
+        ("modern_hopfield", 5, "the implicit gradient"),
+        ("modern_hopfield", 5, "the Jacobian at rest"),
+        ("modern_hopfield", 150, "centered-ep"),
+        ("modern_hopfield", 150, "centered-ep by residual"),
+    ],
+)
+def test_the_budget_covers_every_measurement(spec: str, evaluations: int, named: str) -> None:
+    """No measurement evaluates the force more often, and what was ended is named."""
+    source = spec if spec is SLOW else SPECS / f"{spec}.energy"
+    net = energyc.load(source, rules=["centered-ep", "implicit"], dtype=torch.float64)
+    counts: list[int] = []
+
+    def counted(*arguments: Any) -> Any:
+        counts[-1] += 1
+        return force(*arguments)
+
+    def begin(name: str) -> None:
+        counts.append(0)
+
+    force, net._force = net._force, counted
+    found = measure_fidelity(
+        net, net, random_probe(net), ["centered-ep"], sweep_residual=True, evaluations=evaluations, progress=begin
+    )
+    assert named in found.left_out and found.to_json()["left_out"] == list(found.left_out)
+    assert max(counts[1:], default=0) <= evaluations and counts[0] <= 2 * len(FACTORS) * evaluations
+
+
+def test_the_budget_is_an_option(capfd: pytest.CaptureFixture[str]) -> None:
+    spec = str(Path(SPECS / "modern_hopfield.energy"))
+    assert main(["verify", spec, "--rule", "centered-ep", "--budget", "150"]) == 4
+    out = capfd.readouterr().out
+    assert "The budget ended" in out and "a larger --budget measures" in out
+    assert main(["verify", spec, "--rule", "centered-ep", "--budget", "100000"]) == 0
+    assert "The budget ended" not in capfd.readouterr().out

@@ -7,6 +7,7 @@ from typing import cast
 from energyc.diagnostics import Span
 from energyc.ir import IndexExpr, Input
 from energyc.ir.indexing import integer
+from energyc.resolve.clashes import Element
 from energyc.resolve.context import Scope, Tensor, run_over, unbound
 from energyc.resolve.names import Entry
 from energyc.resolve.read.exact import integers_fit
@@ -115,9 +116,15 @@ def read_places(scope: Scope, expr: ast.Apply, tensor: Tensor) -> tuple[IndexExp
         help = f"write `where(CONDITION, {tensor.name}[...], 0)`"
         scope.reporter.error("E0307", "only a reduction takes a guard", expr.guard.span, help=help)
         return None
-    places = [_read_place(scope, slot, tensor, axis) for axis, slot in enumerate(slots)]
+    element = Element(tensor.name, tensor.kind, tensor.dims, tuple(map(_slot_text, slots)), expr.span)
+    places = [_read_place(scope, slot, tensor, axis, element) for axis, slot in enumerate(slots)]
     valid = tuple(place for place in places if place is not None)
     return valid if len(valid) == len(places) else None
+
+
+def _slot_text(slot: ast.Slot) -> str:
+    name = ast.plain_name(slot.expr)
+    return "..." if name is None else name.text
 
 
 def _report_count(scope: Scope, expr: ast.Apply, tensor: Tensor) -> None:
@@ -134,14 +141,14 @@ def _report_count(scope: Scope, expr: ast.Apply, tensor: Tensor) -> None:
     )
 
 
-def _read_place(scope: Scope, slot: ast.Slot, tensor: Tensor, axis: int) -> IndexExpr | None:
+def _read_place(scope: Scope, slot: ast.Slot, tensor: Tensor, axis: int, element: Element) -> IndexExpr | None:
     if slot.dim is not None:
         help = "write it at the sum or on the left side"
         scope.reporter.error("E0302", "`in` belongs where an index is bound", slot.dim.span, help=help)
         return None
     name = ast.plain_name(slot.expr)
     if name is not None and not _is_scalar_input(scope, name):
-        return _read_index(scope, name, tensor, axis)
+        return _read_index(scope, name, tensor, axis, element)
     place = read_integer(scope, slot.expr)
     index = plain_index(place) if place is not None else None
     if index is not None:
@@ -162,7 +169,7 @@ def _is_scalar_input(scope: Scope, name: ast.Name) -> bool:
     return tensor is not None and not tensor.dims and tensor.over is not None
 
 
-def _read_index(scope: Scope, name: ast.Name, tensor: Tensor, axis: int) -> IndexExpr | None:
+def _read_index(scope: Scope, name: ast.Name, tensor: Tensor, axis: int, element: Element) -> IndexExpr | None:
     index = scope.indices.get(name.text)
     if index is None:
         entry = scope.names.get(name.text)
@@ -170,7 +177,8 @@ def _read_index(scope: Scope, name: ast.Name, tensor: Tensor, axis: int) -> Inde
             _report_not_index(scope, name, entry, tensor)
             return None
         index = unbound(scope, name, tensor.dims[axis])
-    run_over(scope.context, index, tensor.dims[axis], name.span, tensor.places[axis] if tensor.places else None)
+    place = tensor.places[axis] if tensor.places else None
+    run_over(scope.context, index, tensor.dims[axis], name.span, place, element, axis)
     return position_of(index)
 
 
