@@ -44,18 +44,17 @@ def _symbols(node: Node) -> list[str]:
 
 
 def _sided(graph: Graph, node: Map, bounds: Enclosures, new: dict[Node, Node]) -> Node | None:
-    """The function on its side of 0, None where its argument may be on both, or at a jump."""
+    """The function on its side of 0, None where its argument may be 0: what is 0 at an edge keeps all its corners."""
     if node.function.slope is not None:
         return None
     low, high = bounds.of(node.argument)
-    u, zero, one = new[node.argument], graph.zero(node.dims), graph.constant(1, node.dims)
-    match node.function.name:
-        case "relu":
-            return u if low >= 0 else zero if high <= 0 else None
-        case "step":
-            return one if low > 0 else zero if high <= 0 else None
-        case "abs":
-            return u if low >= 0 else graph.scale(-1, u) if high <= 0 else None
-        case "sign":
-            return one if low > 0 else graph.scale(-1, one) if high < 0 else None
-    return None
+    if low <= 0 <= high:
+        return None
+    u, one = new[node.argument], graph.constant(1, node.dims)
+    sides = {
+        "relu": (graph.zero(node.dims), u),
+        "step": (graph.zero(node.dims), one),
+        "abs": (graph.scale(-1, u), u),
+        "sign": (graph.scale(-1, one), one),
+    }
+    return sides[node.function.name][low > 0] if node.function.name in sides else None
