@@ -19,8 +19,9 @@ from energyc.runtime.states import finite, flatten, norm, take, unflatten
 LOOSE = 1e-2
 #: The most samples that are tried of those that do not settle.
 LOOKED_AT = 8
-#: The steps that are watched, and the places of a path that is followed.
+#: The steps that are watched.
 WATCHED = 24
+#: The places of a path that is followed.
 PLACES = 64
 #: How many times as many steps are tried.
 LONGER = 8
@@ -32,8 +33,9 @@ SHORT = 1 / 16
 BACK_AND_FORTH = 0.5
 #: The share of a jump of the force that its slopes explain, at most.
 EXPLAINED = 0.5
-#: The growth of states that nothing holds, and the share of their speed that they keep, at least.
+#: The growth of states that nothing holds, at least.
 GROWN = 3.0
+#: The share of their speed that they keep, at least.
 SPEED_KEPT = 0.9
 
 
