@@ -62,6 +62,8 @@ class IndexWriter:
         assert isinstance(node, Node)
         name = self.read(node)
         rank = len(self.extents)
+        if not expr.parts and not node.batched:
+            return Code(name)
         places = [number_of(part) if part.op == "axis" else None for part in expr.parts]
         plain = [p for p in places if p is not None]
         if len(plain) == len(places) and plain == sorted(set(plain)):

@@ -159,7 +159,7 @@ class _Run:
         else:
             elements = array[clipped]
         if not places:
-            elements = elements.reshape(*array.shape[: source.batched], *ones.shape)
+            elements = elements.reshape((*array.shape[: source.batched], *ones.shape))
         return inside & (elements != 0) if expr.op == "related" else np.where(inside, elements, -1)
 
     # ------------------------------------------------------------ sums of products

@@ -7,7 +7,7 @@ them, so that equal tensors stay one node. Dims are nominal: ``sizes`` gives the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal
 
@@ -63,10 +63,20 @@ class DataInput:
 
 
 @dataclass(frozen=True)
-class StartLaw:
-    """How a param starts: ``normal(std)``, ``uniform(a[, b])``, ``glorot``, ``kaiming``; arguments are floats.
+class Noise:
+    """A clamp that nobody feeds: drawn once a relaxation by its law while training, 0 otherwise."""
 
-    ``uniform(a)`` is uniform on [-a, a]. For glorot and kaiming the fans are those of language.md's reference.
+    node: Input
+    law: StartLaw
+    span: Span
+
+
+@dataclass(frozen=True)
+class StartLaw:
+    """How a param starts or a noise is drawn: ``normal(std)``, ``uniform(a[, b])``, ``glorot``, ``kaiming``.
+
+    Arguments are floats. ``uniform(a)`` is uniform on [-a, a]. For glorot and kaiming the fans are those of
+    language.md's reference.
     """
 
     name: str
@@ -195,6 +205,9 @@ class Network:
     presets: tuple[str, ...]
     index_names: Mapping[Node, tuple[str, ...]]
     warnings: tuple[Diagnostic, ...] = ()
+    noises: Mapping[str, Noise] = field(default_factory=dict)
+    #: ``t`` of ``relax t in T``.
+    step: Input | None = None
 
     @property
     def values(self) -> dict[str, float]:
@@ -232,6 +245,23 @@ class Network:
         """The energies that move states by themselves: those that no flow names."""
         named = {energy for flow in self.flows.values() for slope in flow.slopes for energy in slope.energies}
         return {name: term for name, term in self.energies.items() if name not in named}
+
+    @property
+    def roots(self) -> tuple[Node, ...]:
+        """What the network computes: terms, starts, answers."""
+        quantities = [*self.readouts.values(), *([self.cost] if self.cost else []), *self.metrics.values()]
+        starts = [state.start for state in self.states.values() if state.start is not None]
+        return (*(term.node for term in self.terms.values()), *starts, *(q.node for q in quantities))
+
+    @property
+    def numbered(self) -> tuple[str, ...]:
+        """The forces and flows that read the number of the step, so that nothing is at rest under them."""
+        return tuple(name for name, term in self.forces.items() if self.step in set(walk([term.node])))
+
+    @property
+    def training(self) -> Input | None:
+        """The flag ``training``, where something reads it."""
+        return next((n for n in walk(self.roots) if isinstance(n, Input) and n.kind == "flag"), None)
 
     def acts_fully(self, term: Term) -> bool:
         """Whether an energy moves every state that it depends on, so that its force is minus its whole gradient."""

@@ -11,8 +11,8 @@ from energyc.runtime.equations import Equations
 from energyc.runtime.records import Fixed, FreePhase, Phase, Tensors
 from energyc.runtime.states import put_, relative_change, subtract, take
 
-#: Called before each step of a free phase: the samples that take it (their rows; None: all), and their states.
-Observer = Callable[[Tensor | None, list[Tensor]], None]
+#: Called before each step of a free phase: its number, the samples that take it (their rows; None: all), their states.
+Observer = Callable[[int, Tensor | None, list[Tensor]], None]
 #: What a nudge subtracts from the force, of states, what is fixed, and targets.
 Drive = Callable[[Tensors, Fixed, Tensors], Sequence[Tensor | None]]
 
@@ -89,17 +89,18 @@ def settle(
     scale = max(1.0, *(float(x.abs().max()) for x in states))
     count = torch.zeros(len(states[0]), dtype=torch.int64, device=net.device)
     goal = float("inf") if phase.tolerance is None else phase.tolerance
-    rows, length = torch.arange(len(count), device=net.device), phase.steps or 0
+    rows, taken, length = torch.arange(len(count), device=net.device), 0, phase.steps or 0
     while True:
         everyone = len(rows) == len(count)
         part, part_fixed = (states, fixed) if everyone else (take(states, rows), fixed.rows(rows))
-        for _ in range(length):
+        for number in range(taken, taken + length):
             if before is not None:
-                before(None if everyone else rows, part)
-            net._step_(part, part_fixed, phase.step)
+                before(number, None if everyone else rows, part)
+            net._step_(part, net._at(part_fixed, number), phase.step)
             if trace is not None:
                 states = part if everyone else put_(states, rows, part)
                 trace.record(states, fixed, phase.step)
+        taken += length
         states = part if everyone else put_(states, rows, part)
         count[rows] += length
         left = residual(net, states, fixed, phase.step)

@@ -109,9 +109,10 @@ def verify(
     source = read_spec(spec_or_run) if saved is None else saved.source
     choices = _with_verify_preset(source, choices) if saved is None else choices
     network = resolve(source, choices)
+    _refuse_without_rest(network)
     trained_by = network.train.trained_by if saved is None else saved.rule
-    compiled = emit(network, rules or (ALL if saved is None else [trained_by, "implicit"]), choices)
-    exact = instantiate(compiled, "cpu", torch.float64, 0)
+    compiled = emit(network, rules or (ALL if saved is None else [trained_by]), choices)
+    exact = instantiate(compiled, "cpu", torch.float64, 0).eval()
     weights = None if saved is None else saved.load_into(exact, checkpoint, notify)
     configured = _configured_copy(compiled, exact, gain)
     extreme = extremes(network.relax, network.nudge)
@@ -123,6 +124,13 @@ def verify(
             compiled, exact, configured, probe, trained_by, sweep_residual, evaluations, progress
         )
     return Verification(network.name, network.extents, choices.preset, gain, fidelity, precision, measured_checkpoint)
+
+
+def _refuse_without_rest(network: Network) -> None:
+    if network.numbered and network.step is not None:
+        readers = ", ".join(f"{name} reads {network.step.name}" for name in network.numbered)
+        message = f"verify compares gradients at an equilibrium, and {network.name} has none: {readers}"
+        raise UserError(message, code="E0920", help="bptt is exact for the steps as they are made")
 
 
 def _probe_run(
@@ -156,7 +164,7 @@ def _configured_copy(compiled: Compiled, exact: Any, gain: float) -> Any:
     with torch.no_grad():
         for param in exact.parameters():
             param.mul_(gain)
-    configured = instantiate(compiled, "cpu", training_dtype(compiled.network), 0)
+    configured = instantiate(compiled, "cpu", training_dtype(compiled.network), 0).eval()
     configured.load_state_dict(exact.state_dict())
     return configured
 
