@@ -32,7 +32,9 @@ def admissible(network: Network, classification: Classification) -> dict[str, Ru
     descent = descent_facts(network, classification) if classification.descents else None
     numbered = [] if network.step is None else [f"{name} reads {network.step.name}" for name in network.numbered]
     newton = network.relax.solver == "newton"
-    facts = Facts(classification, obstacles(network, classification), newton, numbered, descent)
+    facts = Facts(
+        classification, obstacles(network, classification), newton, numbered, bool(network.batch_mates), descent
+    )
     return {name: facts.verdict(rule) for name, rule in RULES.items()}
 
 
@@ -72,13 +74,14 @@ def descent_facts(network: Network, classification: Classification) -> DescentFa
 class Facts:
     """The premises of the verdicts: the classes, the obstacles to holomorphy, whether the solver is Newton's.
 
-    ``numbered`` says which forces read the number of the step.
+    ``numbered`` says which forces read the number of the step, ``coupled`` whether a mean over the batch is read.
     """
 
     classification: Classification
     not_holomorphic: list[str]
     newton: bool
     numbered: list[str]
+    coupled: bool
     descent: DescentFacts | None = None
 
     def verdict(self, rule: Declaration) -> RuleVerdict:
@@ -94,7 +97,8 @@ class Facts:
             why = "not holomorphic: " + ", ".join(self.not_holomorphic)
             return RuleVerdict("inadmissible", why, self._real_rule())
         if rule.contrasts and classification.detached:
-            why = "detach(...) of a state in " + ", ".join(classification.detached)
+            cut = "mean[batch](...)" if self.coupled else "detach(...)"
+            why = f"{cut} of a state in " + ", ".join(classification.detached)
             return RuleVerdict("biased", why, "implicit", classification.detached)
         if rule.exact == "any" or classification.kind == "conservative":
             return RuleVerdict("exact")

@@ -99,7 +99,7 @@ class Context:
 
 def _wish(node: Node) -> str:
     if isinstance(node, Indicator):
-        return "hit"
+        return "trained" if node.condition.op == "related" else "hit"
     if not isinstance(node, Einsum | Stack):
         return "drive" if node.dims else "offset"
     made_of = [part.name for part in walk([node]) if isinstance(part, Input)]

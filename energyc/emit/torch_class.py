@@ -13,7 +13,7 @@ from energyc.emit.routines import force_params
 from energyc.emit.torch_initial import drawn, initial_values
 from energyc.emit.torch_nodes import TorchWriter
 from energyc.ir import Einsum, Indicator, Node
-from energyc.resolve.network import DataInput
+from energyc.resolve.network import DataInput, Network
 from energyc.settings import Nudge
 
 #: Settings of the nudged phase beside its strength and its steps.
@@ -45,6 +45,7 @@ def settings(context: Context) -> str:
         "relax_max_steps": relax.max_steps,
         "relax_explosion": relax.explosion,
         "numbered": network.numbered != (),
+        "batch_mates": _batch_mates(network),
         "beta": ("auto" if nudge.beta is None else nudge.beta) if features.needs("contrast") else None,
         "nudge_steps": nudge.steps,
         **_nudge_options(nudge, features.settings),
@@ -55,6 +56,12 @@ def settings(context: Context) -> str:
     defaults = library().defaults("Equations")
     chosen = {name: value for name, value in values.items() if name not in defaults or value != defaults[name]}
     return "\n".join(broken_lines([f"    {name} = {literal(value)}" for name, value in chosen.items()]))
+
+
+def _batch_mates(network: Network) -> str | None:
+    """When what happens to a sample hangs on the others of its batch."""
+    mates = network.batch_mates
+    return ("training" if all(mates.values()) else "always") if mates else None
 
 
 def _nudge_options(nudge: Nudge, settings: Collection[str]) -> dict[str, object]:

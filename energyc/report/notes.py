@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from energyc.analysis.classes import Classes
 from energyc.analysis.edges import steep_edges
+from energyc.diagnostics import listed
 from energyc.resolve.network import Network
 
 
@@ -67,6 +68,15 @@ def floor_notes(classes: Classes) -> Iterator[str]:
                 f"{claim.about} has no floor at some weights, to which training may lead: then states run away; "
                 "a set that bounds them, or weights that `in [lo, hi]` bounds, would prevent it"
             )
+
+
+def batch_mates(network: Network) -> Iterator[str]:
+    """Yield a sentence if answers depend on the other samples of a batch."""
+    mates = network.batch_mates
+    if mates:
+        when = "in training " if all(mates.values()) else ""
+        readers = f"{listed(mates)} {'reads' if len(mates) == 1 else 'read'}"
+        yield f"{when}a sample depends on its batch mates: {readers} mean[batch](...)"
 
 
 def missing_cost(network: Network) -> Iterator[str]:

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Literal
 
 from energyc.diagnostics import Diagnostic, Source, Span
-from energyc.ir import Graph, Input, Node, walk
+from energyc.ir import BatchMean, Graph, Indicator, Input, Node, walk
 from energyc.settings import Nudge, Relax, TrainOptions
 from energyc.settings.values import Value
 from energyc.syntax import ast
@@ -263,6 +263,16 @@ class Network:
         """The flag ``training``, where something reads it."""
         return next((n for n in walk(self.roots) if isinstance(n, Input) and n.kind == "flag"), None)
 
+    @property
+    def batch_mates(self) -> dict[str, bool]:
+        """The terms, starts and answers that read a mean over the batch, each with whether in training alone."""
+        quantities = [*self.readouts.values(), *([self.cost] if self.cost else []), *self.metrics.values()]
+        named = {term.name: term.node for term in self.terms.values()}
+        named |= {f"start {name}": state.start for name, state in self.states.items() if state.start is not None}
+        named |= {quantity.name: quantity.node for quantity in quantities}
+        coupled = {name: node for name, node in named.items() if _reads_batch(node)}
+        return {name: not _reads_batch(node, training=False) for name, node in coupled.items()}
+
     def acts_fully(self, term: Term) -> bool:
         """Whether an energy moves every state that it depends on, so that its force is minus its whole gradient."""
         flows = {state.node for name, state in self.states.items() if name in self.flows}
@@ -272,3 +282,22 @@ class Network:
     def descending(self) -> dict[str, State]:
         """The states that move down the ``acting`` energies: those without a flow."""
         return {name: state for name, state in self.states.items() if name not in self.flows}
+
+
+def _reads_batch(root: Node, *, training: bool = True) -> bool:
+    """Whether a mean over the batch is read, in training or outside of it."""
+    seen, stack = {root}, [root]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, BatchMean):
+            return True
+        if training or not any(_holds_in_training(child) for child in node.children):
+            stack += (child for child in node.children if child not in seen)
+            seen.update(node.children)
+    return False
+
+
+def _holds_in_training(node: Node) -> bool:
+    """Whether a node is 1 in training and 0 outside of it; a product with it is 0 there."""
+    condition = node.condition if isinstance(node, Indicator) else None
+    return condition is not None and condition.op == "related" and condition.inputs[0].kind == "flag"

@@ -40,6 +40,8 @@ class Equations(nn.Module):
     descends = False
     #: Whether the force reads the number of the step, so that nothing is at rest under it.
     numbered = False
+    #: When a sample depends on the others of its batch, by means over it: ``training``, ``always``, or None.
+    batch_mates: str | None = None
     #: Rules that are biased on this network, each with the reason.
     biased: Mapping[str, str] = {}
 
@@ -73,6 +75,11 @@ class Equations(nn.Module):
     def dtype(self) -> torch.dtype:
         """The dtype of params and states."""
         return self._anchor.dtype
+
+    @property
+    def coupled(self) -> bool:
+        """Whether a sample now depends on the others of its batch."""
+        return self.batch_mates == "always" or (self.batch_mates == "training" and self.training)
 
     @property
     def state_names(self) -> tuple[str, ...]:

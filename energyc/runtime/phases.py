@@ -9,7 +9,7 @@ from torch import Tensor
 
 from energyc.runtime.equations import Equations
 from energyc.runtime.records import Fixed, FreePhase, Phase, Tensors
-from energyc.runtime.states import put_, relative_change, subtract, take
+from energyc.runtime.states import finite, put_, relative_change, subtract, take
 
 #: Called before each step of a free phase: its number, the samples that take it (their rows; None: all), their states.
 Observer = Callable[[int, Tensor | None, list[Tensor]], None]
@@ -104,11 +104,19 @@ def settle(
         states = part if everyone else put_(states, rows, part)
         count[rows] += length
         left = residual(net, states, fixed, phase.step)
-        rows = ((left > goal) & left.isfinite() & (count < phase.max_steps)).nonzero()[:, 0]
+        moving = (left > goal) & left.isfinite() & (count < phase.max_steps)
+        rows = (moving | (net.coupled & moving.any())).nonzero()[:, 0]
         if len(rows) == 0:
             stuck = frozen(net, states, fixed, phase.step, scale)
-            return FreePhase(states, left.masked_fill(stuck, float("inf")), count, stuck)
+            return FreePhase(states, together(net, states, left.masked_fill(stuck, float("inf"))), count, stuck)
         length = min(phase.chunk, phase.max_steps - int(count.max()))
+
+
+def together(net: Equations, states: Tensors, residual: Tensor) -> Tensor:
+    """The residual; infinite for a whole batch whose samples depend on each other if one of them exploded: [batch]."""
+    if not net.coupled or bool(finite([residual, *(x.square() for x in states)]).all()):
+        return residual
+    return torch.full_like(residual, float("inf"))
 
 
 def frozen(net: Equations, states: Tensors, fixed: Fixed, step: Sequence[float], scale: float) -> Tensor:

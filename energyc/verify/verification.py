@@ -10,9 +10,9 @@ from typing import Any
 
 import torch
 
-from energyc.calculus import depends
+from energyc.calculus import depends, is_cut
 from energyc.diagnostics import Source, UserError, arithmetic, stage
-from energyc.ir import Stop, walk
+from energyc.ir import walk
 from energyc.pipeline import ALL, Choices, Compiled, emit, instantiate, parse, resolve, training_dtype
 from energyc.resolve import Network
 from energyc.rules import RULES
@@ -220,8 +220,8 @@ def _precision(
 
 
 def _detaches(network: Network) -> bool:
-    """Whether a term or the cost uses ``detach`` on something that depends on a state or param."""
+    """Whether a term or the cost uses ``detach`` or ``mean[batch]`` on what depends on a state or param."""
     roots = [term.node for term in network.terms.values()] + ([network.cost.node] if network.cost else [])
-    cut = {node.argument for node in walk(roots) if isinstance(node, Stop) and node.mode == "detach"}
+    cut = {node.argument for node in walk(roots) if is_cut(node, "detach")}
     moving = {state.node for state in network.states.values()} | {param.node for param in network.params.values()}
     return not cut.isdisjoint(depends(cut, moving))

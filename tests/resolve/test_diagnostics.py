@@ -70,7 +70,6 @@ def test_a_softmax_that_sees_more_than_its_sum_is_warned_of(guard: str, conditio
         "repeat N { state q[D] }",
         "state q[D] per batch",
         "clamp adj[N, N] : relation",
-        "let v = mean[batch](z[0,0])",
     ],
 )
 def test_what_is_planned_is_answered_with_not_yet(line: str) -> None:
