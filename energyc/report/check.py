@@ -170,6 +170,8 @@ def _notes(network: Network) -> Iterable[str]:
     relax, nudge = network.relax, network.nudge
     if relax.tolerance is None:
         yield f"relax has no tolerance: exactly {relax.steps} steps, converged or not"
+    elif relax.exit == "inference":
+        yield f"in training exactly {relax.steps} steps; otherwise a sample stops once it has settled"
     if nudge.beta is not None:
         yield f"beta = {nudge.beta:g}: energyc verify shows whether it is well above rounding in float32"
     yield from steep_notes(network)

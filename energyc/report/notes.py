@@ -48,6 +48,10 @@ def idle_settings(network: Network, classes: Classes) -> Iterator[str]:
     relax, nudge, train = network.relax, network.nudge, network.train
     if relax.max_steps is not None and relax.max_steps < relax.steps:
         yield f"relax.max_steps = {relax.max_steps} does nothing: relax.steps = {relax.steps} are made in any case"
+    if relax.tolerance is None:
+        early = "relax.exit = inference" if relax.exit == "inference" else ""
+        for setting in filter(None, (early, f"relax.patience = {relax.patience}" if relax.patience > 1 else "")):
+            yield f"{setting} does nothing: relax has no tolerance"
     every = nudge.snapshots
     if every is not None and 2 * every > nudge.steps:
         reason = f"two snapshots are compared, and nudge.steps = {nudge.steps} has room for {nudge.steps // every}"

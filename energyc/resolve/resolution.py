@@ -21,7 +21,14 @@ from energyc.resolve.read import read_real
 from energyc.resolve.read.slopes import differentiated
 from energyc.resolve.repeats import check_repeats
 from energyc.resolve.reporter import Reporter
-from energyc.resolve.settings import check_presets, check_settings, layer_settings, layer_symbols, numbered
+from energyc.resolve.settings import (
+    check_measure,
+    check_presets,
+    check_settings,
+    layer_settings,
+    layer_symbols,
+    numbered,
+)
 from energyc.resolve.sizes import Sizes
 from energyc.resolve.statements import Statements
 from energyc.resolve.ties import read_tie
@@ -150,6 +157,7 @@ class _Resolution:
         relax, nudge, train = check_settings(settings, names, self.rules, self.reporter)
         unit = {term.name: 1.0 for term in terms.values() if term.word == "next"}
         relax = replace(relax, step_of={**unit, **relax.step_of})
+        check_measure(relax, any(term.kind == "energy" for term in terms.values()), settings, self.reporter)
         if declared.step is not None:
             relax = numbered(relax, declared.step, settings, self.sizes, self.reporter)
         return Network(

@@ -183,3 +183,10 @@ def numbered(relax: Relax, step: Input, layers: Layers, sizes: Sizes, reporter: 
             )
             reporter.error(CONTRADICTION, message, placed.span, help=f"leave `{key}` out, or change {step.over}")
     return replace(relax, steps=size, max_steps=size)
+
+
+def check_measure(relax: Relax, has_energy: bool, layers: Layers, reporter: Reporter) -> None:
+    """Report a measure of the energy in a network without one."""
+    if relax.measure == "energy" and not has_energy:
+        message = "`relax.measure` is the energy, and this network has none"
+        reporter.error(CONTRADICTION, message, layers["relax"]["measure"].span, help="write `measure = gradient`")

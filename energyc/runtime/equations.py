@@ -49,6 +49,9 @@ class Equations(nn.Module):
     relax_steps: int
     relax_step: tuple[float, ...]
     relax_tolerance: float | None = None
+    relax_measure = "residual"
+    relax_patience = 1
+    relax_exit = "settled"
     relax_chunk = 25
     relax_max_steps: int | None = None
     relax_explosion: float | None = 1e4

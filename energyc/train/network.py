@@ -54,6 +54,7 @@ class Network(Protocol):
     relax_steps: int
     relax_tolerance: float | None
     relax_max_steps: int | None
+    relax_exit: str
     numbered: bool
     noise_shapes: Mapping[str, tuple[int, ...]]
 

@@ -60,7 +60,7 @@ class TinyNet(nn.Module):
     rules = ("centered-ep", "bptt")
     state_names = ("y",)
     relax_steps, relax_max_steps = 10, None
-    numbered = False
+    numbered, relax_exit = False, "settled"
     noise_shapes: ClassVar[dict[str, tuple[int, ...]]] = {}
     relax_tolerance: float | None = None
 
