@@ -81,7 +81,7 @@ def test_training_in_bfloat16_lowers_the_loss() -> None:
         loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
         net[4].tel.project_params()
-        losses.append(float(loss))
+        losses.append(loss.item())
     assert losses[-1] < 0.8 * losses[0]
 
 

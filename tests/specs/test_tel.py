@@ -133,3 +133,20 @@ def test_other_estimates_of_the_entropy_are_lets(name: str, monkeypatch: pytest.
     found = net.relax({"x": x}).states
     torch.testing.assert_close(found["y"], expected.y[-1], rtol=TOLERANCE, atol=TOLERANCE)
     torch.testing.assert_close(found["tau"], expected.tau[-1].expand(BATCH), rtol=TOLERANCE, atol=TOLERANCE)
+
+
+def test_check_tells_which_temperatures_contract() -> None:
+    """dS/dy = 1 - eta (1 - T silu'), with T silu' up to 1.0998 T: proposition 2.1 of the paper leaves this out."""
+    claims = {
+        limit: {c.about: c for c in _classes(limit).claims if c.claim == "contraction"}["a step S of y, all else held"]
+        for limit in (0.909, 1.5)
+    }
+    assert claims[0.909].verdict == "proved"
+    assert claims[1.5].verdict == "refuted"
+    assert "dS/dz = 1.6" in claims[1.5].evidence
+
+
+def _classes(limit: float) -> Any:
+    report = energyc.check(SPECS / "tel.energy", consts={"T_max": limit})
+    assert report.classes is not None
+    return report.classes
