@@ -41,11 +41,12 @@ class MethodWriter:
         arguments = "".join(f", {name}: Tensor" for name in clamps.values())
         wishes = {**c.plan.names, **fixed}
         body, _ = self._body(PlannedRoutine("_prepare", tuple(c.plan.fixed), ()), {**clamps, **c.set}, wishes, "batch")
-        body.prune([Code(name) for name in fixed.values()])
+        made = [body.named.get(node, name) for node, name in fixed.items()]
+        body.prune([Code(name) for name in made])
         lines = [f"def _prepare(self{arguments}) -> Fixed:", '    """What depends on clamps and params alone."""']
         lines += [f"    {line}" for line in self._set()]
         lines += [f"    {line}" for line in body.lines]
-        lines.append(f"    return Fixed({', '.join([*clamps.values(), *c.set.values(), *fixed.values()])})")
+        lines.append(f"    return Fixed({', '.join([*clamps.values(), *c.set.values(), *made])})")
         return "\n".join(broken_lines(lines))
 
     def _set(self) -> Iterator[str]:
