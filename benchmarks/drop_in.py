@@ -30,11 +30,15 @@ WIDTH = 64
 
 
 class TEL(nn.Module):
-    """The compiled layer as a module of one input and one output."""
+    """The compiled layer as a module of one input and one output; its weights start as those of ``nn.Linear``."""
 
-    def __init__(self, inputs: int, channels: int, seed: int) -> None:
+    def __init__(self, inputs: int, channels: int) -> None:
         super().__init__()
-        self.layer = energyc.load(SPEC, dims={"I": inputs, "C": channels}, dtype=torch.float32, seed=seed)
+        self.layer = energyc.load(SPEC, dims={"I": inputs, "C": channels}, dtype=torch.float32)
+        linear = nn.Linear(inputs, channels)
+        with torch.no_grad():
+            self.layer.params["W"].copy_(linear.weight)
+            self.layer.params["b"].copy_(linear.bias)
 
     def forward(self, x: Tensor) -> Tensor:
         """[batch, inputs] to [batch, channels]."""
@@ -42,10 +46,10 @@ class TEL(nn.Module):
         return out
 
 
-def hidden(kind: str, inputs: int, channels: int, seed: int) -> nn.Module:
-    """A hidden layer: ``relu``, ``silu`` or ``tel``."""
+def hidden(kind: str, inputs: int, channels: int) -> nn.Module:
+    """A hidden layer, ``relu``, ``silu`` or ``tel``, which start with the same weights."""
     if kind == "tel":
-        return TEL(inputs, channels, seed)
+        return TEL(inputs, channels)
     return nn.Sequential(nn.Linear(inputs, channels), nn.ReLU() if kind == "relu" else nn.SiLU())
 
 
@@ -53,7 +57,7 @@ def lenet(kind: str, seed: int) -> nn.Module:
     """LeNet-5 with hidden layers of 120 and 84 channels."""
     torch.manual_seed(seed)
     convolutions = [nn.Conv2d(1, 6, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(6, 16, 5), nn.ReLU()]
-    layers = [hidden(kind, 400, 120, seed), hidden(kind, 120, 84, seed + 1000), nn.Linear(84, 10)]
+    layers = [hidden(kind, 400, 120), hidden(kind, 120, 84), nn.Linear(84, 10)]
     return nn.Sequential(*convolutions, nn.MaxPool2d(2), nn.Flatten(), *layers)
 
 
@@ -163,7 +167,7 @@ def fitted(kind: str, name: str, seed: int, rate: float, epochs: int) -> tuple[f
     train, validation, test = table(name, seed)
     outputs = 1 if train.y.is_floating_point() else int(train.y.max()) + 1
     torch.manual_seed(seed)
-    net = nn.Sequential(hidden(kind, train.x.shape[1], WIDTH, seed), nn.Linear(WIDTH, outputs))
+    net = nn.Sequential(hidden(kind, train.x.shape[1], WIDTH), nn.Linear(WIDTH, outputs))
     optimizer = torch.optim.AdamW(net.parameters(), lr=rate)
     random, best = torch.Generator().manual_seed(seed), (float("inf"), 0.0, 0.0)
     for _ in range(epochs):
