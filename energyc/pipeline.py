@@ -148,7 +148,9 @@ def emit(
     target: str = "torch",
     runtime: Runtime = "copy",
 ) -> Compiled:
-    """A module for some rules; by default the spec's ``train.rule`` and ``implicit``, with ``("all",)`` all there are.
+    """A module for some rules and ``implicit``, where that is admissible; with ``("all",)`` for all there are.
+
+    By default the rule is the spec's ``train.rule``.
 
     It carries a ``copy`` of the runtime that it uses, so that it needs torch alone, or will ``import`` it from energyc.
     The same input gives the same bytes. Raises UserError for an unknown target or rule, and for a rule that
@@ -182,7 +184,7 @@ def rules_of(network: Network, classes: Classes, rules: Sequence[str] | None) ->
 
     if rules is not None and tuple(rules) == ALL:
         return available(classes)
-    names = list(rules) if rules is not None else [network.train.trained_by, "implicit"]
+    names = list(rules) if rules is not None else [network.train.trained_by]
     check_rules(network.name, classes, names)
     return tuple(dict.fromkeys(names))
 

@@ -18,8 +18,8 @@ from energyc.analysis.surfaces import Surface, SurfaceKind, Surfaces
 from energyc.analysis.ties import suggest
 from energyc.analysis.together import SEED, Sums, Together, judge_together
 from energyc.analysis.verdict import Class, Kind, Verdict
-from energyc.calculus import depends, gradient
-from energyc.ir import Input, Node, Stop, walk
+from energyc.calculus import depends, gradient, is_cut
+from energyc.ir import Input, Node, walk
 from energyc.resolve.network import Network, Term
 from energyc.resolve.resize import Resizing
 
@@ -178,10 +178,10 @@ def _descent(base: ForceField, term: Term, by: Sequence[Input]) -> dict[Input, N
 
 
 def _stops_a_state(root: Node, base: ForceField, mode: str | None = None) -> bool:
-    """Whether a node contains a frozen or detached subexpression that depends on a state."""
-    stops = [n for n in walk([root]) if isinstance(n, Stop) and n.mode != "barrier"]
-    moving = depends([stop.argument for stop in stops], set(base.states))
-    return any(stop.argument in moving and mode in (None, stop.mode) for stop in stops)
+    """Whether a node contains a frozen or detached subexpression, or a mean over the batch, that depends on a state."""
+    cuts = [n.argument for n in walk([root]) if is_cut(n, mode)]
+    moving = depends(cuts, set(base.states))
+    return any(argument in moving for argument in cuts)
 
 
 def _decide_term(network: Network, term: Term, part: ForceField, surfaces: Surfaces, clock: _Clock) -> Verdict:

@@ -65,11 +65,11 @@ def _worst(
 ) -> tuple[float, dict[str, float]] | None:
     """The largest ``|1 + step dF/dz|`` over a grid of the state and the ends of all bounded inputs, all alike."""
     others = [n for n in walk([slope]) if isinstance(n, Input) and n is not state and n.kind != "argument"]
-    if len(others) > 6 or any(n.over is not None or _unbounded(ranges.get(n)) for n in others):
+    if len(others) > 6 or any(n.over is None and _unbounded(ranges.get(n)) for n in others):
         return None
     sizes = dict.fromkeys(base.sizes, 1)
     worst: tuple[float, dict[str, float]] | None = None
-    for values in product(*(_ends(ranges[n]) for n in others)):
+    for values in product(*(_tried(n, ranges) for n in others)):
         inputs: dict[str | tuple[str, str], Array] = {
             (n.kind, n.name): np.full(((len(GRID),) if n.batched else ()) + (1,) * len(n.dims), v)
             for n, v in zip(others, values, strict=True)
@@ -80,7 +80,7 @@ def _worst(
         slopes = 1 + step * np.broadcast_to(found.reshape(len(found), -1)[:, 0] if found.ndim else found, GRID.shape)
         k = int(np.nanargmax(np.abs(slopes)))
         if worst is None or abs(slopes[k]) > abs(worst[0]):
-            at = {n.name: float(v) for n, v in zip(others, values, strict=True)}
+            at = {n.name: float(v) for n, v in zip(others, values, strict=True) if n.over is None}
             worst = float(slopes[k]), {state.name: float(GRID[k]), **at}
     return worst
 
@@ -89,5 +89,8 @@ def _unbounded(bounds: Bounds | None) -> bool:
     return bounds is None or None in bounds
 
 
-def _ends(bounds: Bounds) -> tuple[float, ...]:
-    return tuple(end for end in bounds if end is not None)
+def _tried(node: Input, ranges: Mapping[Input, Bounds]) -> tuple[float, ...]:
+    """The ends of a bounded input; of integers, whose dims have one entry here, the first; both truth values."""
+    if node.over is not None:
+        return (0.0, 1.0) if node.over == "relation" else (0.0,)
+    return tuple(end for end in ranges[node] if end is not None)

@@ -9,7 +9,20 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from energyc.analysis.problem import Bounds
-from energyc.ir import Add, Coefficient, Einsum, Input, Map, Node, Softmax, Stop, walk
+from energyc.ir import (
+    Add,
+    BatchMean,
+    Coefficient,
+    Einsum,
+    Indicator,
+    Input,
+    Map,
+    Node,
+    Operand,
+    Softmax,
+    Stop,
+    walk,
+)
 
 #: Bounds are widened by this share, far more than NumPy's functions err.
 SLACK = 1e-12
@@ -39,13 +52,17 @@ class Enclosures:
             case Input():
                 low, high = self.ranges.get(node, (None, None))
                 return -math.inf if low is None else low, math.inf if high is None else high
-            case Stop():
+            case Stop() | BatchMean():
                 return self._known[node.argument]
+            case Indicator():
+                return 0.0, 1.0
             case Add():
                 parts = [_times(self._number(c), self._known[n]) for c, n in node.terms]
                 return sum(low for low, _ in parts), sum(high for _, high in parts)
             case Einsum() if not node.contracted:
-                return self._product(node)
+                return self._product(node.coefficient, list(node.operands))
+            case Einsum() if (operands := _gathered(node)) is not None:
+                return self._product(node.coefficient, operands)
             case Map() if node.function.slope is None:
                 return _mapped(node, self._known[node.argument])
             case Softmax():
@@ -58,10 +75,9 @@ class Enclosures:
             value *= self.values[name] ** float(power)
         return value
 
-    def _product(self, node: Einsum) -> tuple[float, float]:
+    def _product(self, coefficient: Coefficient, remaining: list[Operand]) -> tuple[float, float]:
         """A factor that stands there twice is squared."""
-        total = (self._number(node.coefficient),) * 2
-        remaining = list(node.operands)
+        total = (self._number(coefficient),) * 2
         while remaining:
             operand = remaining.pop()
             bounds = self._known[operand.node]
@@ -71,6 +87,28 @@ class Enclosures:
                 bounds = (0.0 if bounds[0] <= 0 <= bounds[1] else ends[0], ends[1])
             total = _product(total, bounds)
         return total
+
+
+def _gathered(node: Einsum) -> list[Operand] | None:
+    """The factors of a sum of which one term alone is not zero, as in ``rate[t]``; None for any other sum.
+
+    Each label that is summed over is that of a place which an integer input gives, so that it lies in its dim.
+    """
+    fixed = {_read_label(operand): operand for operand in node.operands if isinstance(operand.node, Indicator)}
+    if not set(node.contracted) <= fixed.keys():
+        return None
+    return [operand for operand in node.operands if operand not in [fixed[label] for label in node.contracted]]
+
+
+def _read_label(operand: Operand) -> int | None:
+    """The label u of ``[u == idx[t]]``."""
+    assert isinstance(operand.node, Indicator)
+    condition = operand.node.condition
+    if condition.op != "==" or condition.parts[0].op != "axis" or condition.parts[1].op != "read":
+        return None
+    head = condition.parts[0].args[0]
+    assert isinstance(head, int)
+    return None if head in condition.parts[1].axes() else operand.axes[head]
 
 
 def _mapped(node: Map, u: tuple[float, float]) -> tuple[float, float]:

@@ -21,6 +21,7 @@ from energyc.functions import Homogeneous, ScalarFunction
 from energyc.ir import (
     Add,
     ArgMax,
+    BatchMean,
     Coefficient,
     Einsum,
     Graph,
@@ -202,7 +203,7 @@ class Evaluation:
                 return self._map(node)
             case Reduction():
                 return self.arithmetic.reduction(node, self.done[node.argument], self._mask(node), node.axes)
-            case Stop():
+            case Stop() | BatchMean():  # a batch of one sample
                 return self.done[node.argument]
         raise NoRule("exact evaluation", node)
 

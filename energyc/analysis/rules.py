@@ -30,7 +30,11 @@ class RuleVerdict:
 def admissible(network: Network, classification: Classification) -> dict[str, RuleVerdict]:
     """The verdict on every rule, in the order of the catalogue."""
     descent = descent_facts(network, classification) if classification.descents else None
-    facts = Facts(classification, obstacles(network, classification), network.relax.solver == "newton", descent)
+    numbered = [] if network.step is None else [f"{name} reads {network.step.name}" for name in network.numbered]
+    newton = network.relax.solver == "newton"
+    facts = Facts(
+        classification, obstacles(network, classification), newton, numbered, bool(network.batch_mates), descent
+    )
     return {name: facts.verdict(rule) for name, rule in RULES.items()}
 
 
@@ -68,11 +72,16 @@ def descent_facts(network: Network, classification: Classification) -> DescentFa
 
 @dataclass(frozen=True)
 class Facts:
-    """The premises of the verdicts: the classes, the obstacles to holomorphy, whether the solver is Newton's."""
+    """The premises of the verdicts: the classes, the obstacles to holomorphy, whether the solver is Newton's.
+
+    ``numbered`` says which forces read the number of the step, ``coupled`` whether a mean over the batch is read.
+    """
 
     classification: Classification
     not_holomorphic: list[str]
     newton: bool
+    numbered: list[str]
+    coupled: bool
     descent: DescentFacts | None = None
 
     def verdict(self, rule: Declaration) -> RuleVerdict:
@@ -81,11 +90,15 @@ class Facts:
         if "trajectory" in rule.needs and self.newton:
             why = "the states relax by Newton's method, whose steps are not taken back"
             return RuleVerdict("inadmissible", why, "implicit")
+        if "trajectory" not in rule.needs and self.numbered:
+            why = f"the force changes from step to step, so that nothing is at rest: {', '.join(self.numbered)}"
+            return RuleVerdict("inadmissible", why, "bptt")
         if "holomorphic" in rule.needs and self.not_holomorphic:
             why = "not holomorphic: " + ", ".join(self.not_holomorphic)
             return RuleVerdict("inadmissible", why, self._real_rule())
         if rule.contrasts and classification.detached:
-            why = "detach(...) of a state in " + ", ".join(classification.detached)
+            cut = "mean[batch](...)" if self.coupled else "detach(...)"
+            why = f"{cut} of a state in " + ", ".join(classification.detached)
             return RuleVerdict("biased", why, "implicit", classification.detached)
         if rule.exact == "any" or classification.kind == "conservative":
             return RuleVerdict("exact")

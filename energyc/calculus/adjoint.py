@@ -12,6 +12,7 @@ from energyc.ir import (
     ONE,
     Add,
     ArgMax,
+    BatchMean,
     Coefficient,
     Einsum,
     Graph,
@@ -146,6 +147,11 @@ def _max(node: Max, graph: Graph, bar: Node, active: set[Node]) -> Iterable[Cont
 @node_adjoint.register
 def _argmax(node: ArgMax, graph: Graph, bar: Node, active: set[Node]) -> Iterable[Contribution]:
     yield node.argument, ONE, graph.zero(node.argument.dims)
+
+
+@node_adjoint.register
+def _batch_mean(node: BatchMean, graph: Graph, bar: Node, active: set[Node]) -> Iterable[Contribution]:
+    return ()
 
 
 @node_adjoint.register

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from typing import TypeGuard
 
-from energyc.ir import Function, Map, Node, Stop, walk
+from energyc.ir import BatchMean, Function, Map, Node, Stop, walk
 
 
 class DoesNotOccur(ValueError):
@@ -19,16 +20,25 @@ class DoesNotOccur(ValueError):
 def depends(roots: Iterable[Node], on: Collection[Node], *, frozen: bool = True) -> set[Node]:
     """The nodes under ``roots`` through which a derivative by ``on`` passes, those themselves included.
 
-    With ``frozen=False`` nothing passes a ``frozen(...)``; nothing ever passes a ``detach(...)``.
+    With ``frozen=False`` nothing passes a ``frozen(...)``; nothing ever passes a ``detach(...)`` or a mean over the
+    batch.
     """
     active: set[Node] = set()
     for node in walk(roots):
-        blocked = isinstance(node, Stop) and (node.mode == "detach" or (node.mode == "frozen" and not frozen))
+        blocked = isinstance(node, BatchMean)
+        blocked |= isinstance(node, Stop) and (node.mode == "detach" or (node.mode == "frozen" and not frozen))
         hidden = {n for n in walk(node.function.bodies) if n in on} if isinstance(node, Map) else set()
         active |= hidden
         if node in on or (not blocked and (hidden or any(child in active for child in node.children))):
             active.add(node)
     return active
+
+
+def is_cut(node: Node, mode: str | None = None) -> TypeGuard[Stop | BatchMean]:
+    """Whether some derivative does not pass a node; with ``mode`` ``detach``, whether none does."""
+    if isinstance(node, BatchMean):
+        return mode in (None, "detach")
+    return isinstance(node, Stop) and node.mode != "barrier" and mode in (None, node.mode)
 
 
 def body_reads(function: Function, on: Collection[Node]) -> bool:

@@ -7,7 +7,22 @@ from functools import singledispatch
 
 from energyc.calculus.dependence import body_reads, depends
 from energyc.calculus.scalar import derivative
-from energyc.ir import ONE, Add, ArgMax, Einsum, Graph, LogSumExp, Map, Max, Node, NoRule, Softmax, Stop, walk
+from energyc.ir import (
+    ONE,
+    Add,
+    ArgMax,
+    BatchMean,
+    Einsum,
+    Graph,
+    LogSumExp,
+    Map,
+    Max,
+    Node,
+    NoRule,
+    Softmax,
+    Stop,
+    walk,
+)
 
 Tangents = Mapping[Node, Node]
 
@@ -84,6 +99,11 @@ def _max(node: Max, graph: Graph, moved: Tangents) -> Node:
 
 @node_tangent.register
 def _argmax(node: ArgMax, graph: Graph, moved: Tangents) -> Node:
+    return graph.zero(node.dims)
+
+
+@node_tangent.register
+def _batch_mean(node: BatchMean, graph: Graph, moved: Tangents) -> Node:
     return graph.zero(node.dims)
 
 

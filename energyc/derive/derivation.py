@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from energyc.calculus import adjoint, depends, substitute, tangent
-from energyc.ir import ONE, Coefficient, Graph, Input, Node, Stop, walk
+from energyc.calculus import adjoint, depends, is_cut, substitute, tangent
+from energyc.ir import ONE, Coefficient, Graph, Input, Node, walk
 from energyc.resolve.network import Network, Slope
 
 
@@ -247,7 +247,7 @@ class Derivation:
         return tuple(n for n, t in network.acting.items() if self._stops(t.node) or not network.acts_fully(t))
 
     def _stops(self, root: Node) -> bool:
-        stops = [node.argument for node in walk([root]) if isinstance(node, Stop) and node.mode != "barrier"]
+        stops = [node.argument for node in walk([root]) if is_cut(node)]
         moving = depends(stops, set(self.states.values()))
         return any(argument in moving for argument in stops)
 

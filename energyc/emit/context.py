@@ -16,7 +16,7 @@ from energyc.ir import Einsum, Indicator, Input, Node, walk
 from energyc.notation import Notation, of_network
 from energyc.plan import Passes, Plan, plan
 from energyc.plan.stack import Stack
-from energyc.resolve.network import Network
+from energyc.resolve.network import DataInput, Network, Noise
 
 #: Whether a module carries the source of the runtime that it uses, or imports it.
 Runtime = Literal["copy", "import"]
@@ -58,7 +58,12 @@ class Context:
         attributes = Identifiers({*attribute_names(), *(p.signature.name for p in self.prepared)})
         self.params = {name: attributes.new(name) for name in network.params}
         self.globals = Identifiers({self.class_name, self.equations_name, *library().helpers()})
-        self.local = {name: self.globals.new(name) for name in (*network.states, *network.clamps, *network.targets)}
+        inputs = (*network.states, *network.clamps, *network.noises, *network.targets)
+        self.local = {name: self.globals.new(name) for name in inputs}
+        self.given: dict[str, DataInput | Noise] = {**network.clamps, **network.noises}
+        self.step = network.step if network.numbered else None
+        flags = [node for node in (network.training, self.step) if node is not None]
+        self.set: dict[Node, str] = {node: self.globals.new(node.name) for node in flags}
         self.seeds = {name: self.globals.new(f"seed_{name}") for name in (*network.states, *network.readouts)}
         self.directions = {name: self.globals.new(f"v_{name}") for name in network.states}
         self.constants = {node: attributes.new(self._constant_wish(node)) for node in self.plan.constants}
@@ -86,14 +91,15 @@ class Context:
 
     def names_in_fixed(self) -> dict[Node, str]:
         """What a method finds in ``fixed``."""
-        names: dict[Node, str] = {c.node: f"fixed.{self.local[n]}" for n, c in self.network.clamps.items()}
+        names: dict[Node, str] = {c.node: f"fixed.{self.local[n]}" for n, c in self.given.items()}
+        names.update({node: f"fixed.{name}" for node, name in self.set.items()})
         names.update({node: f"fixed.{name}" for node, name in self.fields.items()})
         return names
 
 
 def _wish(node: Node) -> str:
     if isinstance(node, Indicator):
-        return "hit"
+        return "trained" if node.condition.op == "related" else "hit"
     if not isinstance(node, Einsum | Stack):
         return "drive" if node.dims else "offset"
     made_of = [part.name for part in walk([node]) if isinstance(part, Input)]
@@ -101,8 +107,9 @@ def _wish(node: Node) -> str:
 
 
 def features_of(network: Network, rules: Sequence[str]) -> Features:
-    """The features of a module of a network for rules."""
-    return Features.of(rules, network.relax.solver, penalty=network.train.penalty is not None)
+    """The features of a module of a network for rules; ``implicit`` is added where there is something at rest."""
+    names = rules if network.numbered else [*rules, "implicit"]
+    return Features.of(names, network.relax.solver, penalty=network.train.penalty is not None)
 
 
 def module_plan(

@@ -10,7 +10,7 @@ from energyc.rules import RULES, Declaration
 
 @dataclass(frozen=True)
 class Features:
-    """The rules of a module in order, and what follows from them; ``implicit`` is always among them."""
+    """The rules of a module in order, and what follows from them."""
 
     rules: tuple[Declaration, ...]
     newton: bool
@@ -18,9 +18,8 @@ class Features:
 
     @staticmethod
     def of(rules: Iterable[str], solver: str, *, penalty: bool = False) -> Features:
-        """The features for rules; ``implicit`` is added where it is missing."""
-        names = dict.fromkeys([*rules, "implicit"])
-        return Features(tuple(RULES[name] for name in names), solver == "newton", penalty)
+        """The features for rules."""
+        return Features(tuple(RULES[name] for name in dict.fromkeys(rules)), solver == "newton", penalty)
 
     def needs(self, part: str) -> bool:
         """Whether a rule needs a part of the module."""

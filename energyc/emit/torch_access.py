@@ -92,6 +92,8 @@ class AccessWriter:
             return None
         if access.gathers and access.index.op != "read" and any(a in source_labels for a in access.rest):
             return None
+        if access.index.op == "read" and not any(node.batched for node in access.index.inputs):
+            return self._picked(access) if access.gathers else None
         if access.index.op == "read":
             if access.gathers:
                 return self._gather(access)
@@ -179,6 +181,14 @@ class AccessWriter:
         if len(own) == len(labels):
             return code
         return Code(f"{code.at(ATOM)}[{', '.join([':', *(':' if label in own else 'None' for label in labels)])}]")
+
+    def _picked(self, access: Access) -> Code:
+        """``x[..., t, ...]`` at the number of the step, the same for all samples: a view."""
+        labels = list(access.source.axes)
+        at = labels.index(access.head) + access.source.node.batched
+        labels.remove(access.head)
+        code = Code(f"{self.code(access.source.node).at(ATOM)}[{':, ' * at}{self.index(access, []).text}]")
+        return self._finished(access, code, labels)
 
     def _gather(self, access: Access) -> Code | None:
         """``table[idx]`` for a table without a batch, ``gather`` or ``take_along_dim`` for a sample's own tensor."""

@@ -10,10 +10,10 @@ from energyc.emit.context import Context
 from energyc.emit.layout import broken_lines
 from energyc.emit.library import library
 from energyc.emit.routines import force_params
-from energyc.emit.torch_initial import initial_values
+from energyc.emit.torch_initial import drawn, initial_values
 from energyc.emit.torch_nodes import TorchWriter
 from energyc.ir import Einsum, Indicator, Node
-from energyc.resolve.network import DataInput
+from energyc.resolve.network import DataInput, Network
 from energyc.settings import Nudge
 
 #: Settings of the nudged phase beside its strength and its steps.
@@ -28,6 +28,7 @@ def settings(context: Context) -> str:
         "name": network.name,
         "state_shapes": {n: _shape(context, s.node) for n, s in network.states.items()},
         "clamp_shapes": _input_shapes(context, network.clamps),
+        "noise_shapes": {n: _shape(context, noise.node) for n, noise in network.noises.items()},
         "target_shapes": _input_shapes(context, network.targets),
         "param_attributes": {name: attribute for name, attribute in context.params.items() if name != attribute},
         "param_bounds": {n: (p.low, p.high) for n, p in network.params.items() if (p.low, p.high) != (None, None)},
@@ -40,9 +41,14 @@ def settings(context: Context) -> str:
         "relax_steps": relax.steps,
         "relax_step": tuple(float(relax.step_of.get(n, relax.step)) for n in network.states),
         "relax_tolerance": relax.tolerance,
+        "relax_measure": relax.measure,
+        "relax_patience": relax.patience,
+        "relax_exit": relax.exit,
         "relax_chunk": relax.chunk,
         "relax_max_steps": relax.max_steps,
         "relax_explosion": relax.explosion,
+        "numbered": network.numbered != (),
+        "batch_mates": _batch_mates(network),
         "beta": ("auto" if nudge.beta is None else nudge.beta) if features.needs("contrast") else None,
         "nudge_steps": nudge.steps,
         **_nudge_options(nudge, features.settings),
@@ -53,6 +59,12 @@ def settings(context: Context) -> str:
     defaults = library().defaults("Equations")
     chosen = {name: value for name, value in values.items() if name not in defaults or value != defaults[name]}
     return "\n".join(broken_lines([f"    {name} = {literal(value)}" for name, value in chosen.items()]))
+
+
+def _batch_mates(network: Network) -> str | None:
+    """When what happens to a sample hangs on the others of its batch."""
+    mates = network.batch_mates
+    return ("training" if all(mates.values()) else "always") if mates else None
 
 
 def _nudge_options(nudge: Nudge, settings: Collection[str]) -> dict[str, object]:
@@ -96,6 +108,31 @@ def record(name: str, doc: str, fields: Sequence[tuple[str, bool]], *, rows: boo
         lines += ["", f"    def rows(self, rows: Tensor) -> {name}:", '        """The same for some of the samples."""']
         lines.append(f"        return self._replace({parts})" if parts else "        return self")
     return "\n".join(broken_lines(lines))
+
+
+def what_is_fixed(context: Context) -> str:
+    """The sentence on the record that ``_prepare`` gives."""
+    further = ["noise"] if context.network.noises else []
+    further += context.set.values()
+    return f"The clamps, {''.join(f'{text}, ' for text in further)}and what depends on clamps and params alone."
+
+
+def at_step(context: Context) -> str:
+    """The method that sets the number of the step."""
+    assert context.step is not None
+    lines = ["def _at(self, fixed: Fixed, number: int) -> Fixed:", '    """What is fixed in one step."""']
+    lines.append(f"    return fixed._replace({context.set[context.step]}=torch.tensor(number, device=self.device))")
+    return "\n".join(lines)
+
+
+def noise(context: Context, writer: TorchWriter) -> str:
+    """The method that draws the noises of some samples."""
+    head = ["def _noise(self, random: torch.Generator | None, batch: int) -> list[Tensor]:"]
+    head.append('    """Noise for each sample, in float64 on the CPU."""')
+    draws = [
+        drawn(n.law, ["batch", *map(str, _shape(context, n.node))], writer) for n in context.network.noises.values()
+    ]
+    return "\n".join(broken_lines([*head, f"    return [{', '.join(draws)}]"]))
 
 
 def extended() -> str:

@@ -99,6 +99,8 @@ def extension(context: Context) -> str:
         "        self.device = net.device",
         "        self.dtype = torch.complex128 if net.dtype == torch.float64 else torch.complex64",
     ]
+    if context.network.training is not None:
+        lines.append("        self.training = net.training")
     lines += [f"        self.{name} = net.{name}.detach().to(self.dtype)" for name in context.params.values()]
     text = textwrap.indent("\n\n".join(equations), "    ")
     for node, name in context.constants.items():

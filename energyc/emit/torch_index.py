@@ -62,6 +62,8 @@ class IndexWriter:
         assert isinstance(node, Node)
         name = self.read(node)
         rank = len(self.extents)
+        if not expr.parts and not node.batched:
+            return Code(name)
         places = [number_of(part) if part.op == "axis" else None for part in expr.parts]
         plain = [p for p in places if p is not None]
         if len(plain) == len(places) and plain == sorted(set(plain)):
@@ -94,12 +96,12 @@ class IndexWriter:
         return low >= 0 and high < size
 
     def _logical(self, expr: IndexExpr, parts: Sequence[Code]) -> Code:
-        """``a & b``; a part that is known either decides, as the last one, or says nothing."""
+        """``a & b``; a part that is known says nothing or decides: then the others still give axes and batch."""
         known = [constant(part, self.size_of) for part in expr.parts]
         open_parts = [code for code, value in zip(parts, known, strict=True) if value is None]
         decisive = expr.op == "or"
         if decisive in [value for value in known if value is not None]:
-            open_parts = [open_parts[0], Code(str(decisive))]
+            open_parts.append(Code(str(decisive)))
         if len(open_parts) == 1:
             return open_parts[0]
         return Code((" | " if decisive else " & ").join(p.at(ATOM) for p in open_parts), 0)

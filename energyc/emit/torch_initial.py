@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import prod, sqrt
 
 from energyc.emit.code import number
@@ -26,7 +26,7 @@ def initial_values(network: Network, writer: TorchWriter, attributes: Mapping[st
 
 def _value(param: Param, shape: tuple[int, ...], writer: TorchWriter) -> str:
     if param.law is not None:
-        return _drawn(param.law, shape, writer)
+        return drawn(param.law, [str(size) for size in shape], writer, fans(shape))
     assert param.start is not None
     text = writer.code(param.start).text
     try:
@@ -35,8 +35,9 @@ def _value(param: Param, shape: tuple[int, ...], writer: TorchWriter) -> str:
         return f"({text}).double().expand({_tuple(shape)}).clone()"
 
 
-def _drawn(law: StartLaw, shape: tuple[int, ...], writer: TorchWriter) -> str:
-    fan_in, fan_out = fans(shape)
+def drawn(law: StartLaw, shape: Sequence[str], writer: TorchWriter, fans: tuple[int, int] = (1, 1)) -> str:
+    """Draws by a law, of a shape that is written out."""
+    fan_in, fan_out = fans
     match law.name, law.arguments:
         case "normal", (deviation,):
             return _normal(shape, deviation, writer)
@@ -54,11 +55,11 @@ def _drawn(law: StartLaw, shape: tuple[int, ...], writer: TorchWriter) -> str:
     raise TypeError(f"no torch form of the law {law!r}")
 
 
-def _normal(shape: tuple[int, ...], deviation: float, writer: TorchWriter) -> str:
+def _normal(shape: Sequence[str], deviation: float, writer: TorchWriter) -> str:
     return f"normal(random, {_tuple(shape)}, {number(deviation)})"
 
 
-def _uniform(shape: tuple[int, ...], low: float, high: float, writer: TorchWriter) -> str:
+def _uniform(shape: Sequence[str], low: float, high: float, writer: TorchWriter) -> str:
     return f"uniform(random, {_tuple(shape)}, {number(low)}, {number(high)})"
 
 
@@ -69,5 +70,5 @@ def fans(shape: tuple[int, ...]) -> tuple[int, int]:
     return prod(shape[1:]), shape[0] * prod(shape[2:])
 
 
-def _tuple(shape: tuple[int, ...]) -> str:
+def _tuple(shape: Sequence[object]) -> str:
     return f"({shape[0]},)" if len(shape) == 1 else f"({', '.join(map(str, shape))})"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from energyc.emit.code import Code
 from energyc.emit.context import Context
@@ -37,15 +37,24 @@ class MethodWriter:
     def prepare(self, fixed: Mapping[Node, str]) -> str:
         """``_prepare``: clamps in, clamps and what depends on clamps and params alone out, under the names given."""
         c = self.context
-        clamps: dict[Node, str] = {item.node: c.local[n] for n, item in c.network.clamps.items()}
+        clamps: dict[Node, str] = {item.node: c.local[n] for n, item in c.given.items()}
         arguments = "".join(f", {name}: Tensor" for name in clamps.values())
         wishes = {**c.plan.names, **fixed}
-        body, _ = self._body(PlannedRoutine("_prepare", tuple(c.plan.fixed), ()), clamps, wishes, "batch")
-        body.prune([Code(name) for name in fixed.values()])
+        body, _ = self._body(PlannedRoutine("_prepare", tuple(c.plan.fixed), ()), {**clamps, **c.set}, wishes, "batch")
+        made = [body.named.get(node, name) for node, name in fixed.items()]
+        body.prune([Code(name) for name in made])
         lines = [f"def _prepare(self{arguments}) -> Fixed:", '    """What depends on clamps and params alone."""']
+        lines += [f"    {line}" for line in self._set()]
         lines += [f"    {line}" for line in body.lines]
-        lines.append(f"    return Fixed({', '.join([*clamps.values(), *fixed.values()])})")
+        lines.append(f"    return Fixed({', '.join([*clamps.values(), *c.set.values(), *made])})")
         return "\n".join(broken_lines(lines))
+
+    def _set(self) -> Iterator[str]:
+        """The lines that set what is neither given nor computed; outside of a relaxation the step is the last one."""
+        step, sizes = self.context.step, self.context.network.extents
+        for node, name in self.context.set.items():
+            value = "self.training" if step is None or node is not step else sizes[step.over or ""] - 1
+            yield f"{name} = torch.tensor({value}, device=self.device)"
 
     def hold(self, held: Sequence[Node], statements: Sequence[Node]) -> tuple[str, dict[Node, str]]:
         """``_hold``: states in, what depends on them and not on a direction out; also the names of the fields."""

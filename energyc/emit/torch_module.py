@@ -71,6 +71,10 @@ def _own_part(context: Context) -> str:
     if context.features.needs("holomorphic"):
         equations.append(torch_class.extended())
         classes.append(torch_complex.extension(context))
+    if context.step is not None:
+        equations.append(torch_class.at_step(context))
+    if network.noises:
+        equations.append(torch_class.noise(context, writer))
     if network.ties:
         equations.append(torch_class.ties(context, writer))
     if any(state.constraint is not None for state in network.states.values()):
@@ -95,9 +99,10 @@ def _learning(context: Context) -> str:
 
 def _fixed(context: Context) -> str:
     """The record that ``_prepare`` gives."""
-    fields = [(context.local[n], True) for n in context.network.clamps]
+    fields = [(context.local[n], True) for n in context.given]
+    fields += [(name, False) for name in context.set.values()]
     fields += [(name, node.batched) for node, name in context.fields.items()]
-    return torch_class.record("Fixed", "The clamps, and what depends on clamps and params alone.", fields, rows=True)
+    return torch_class.record("Fixed", torch_class.what_is_fixed(context), fields, rows=True)
 
 
 def _head(context: Context) -> str:

@@ -21,6 +21,7 @@ from energyc.ir import (
     ONE,
     Add,
     ArgMax,
+    BatchMean,
     Coefficient,
     Einsum,
     Guard,
@@ -79,6 +80,7 @@ class TorchWriter:
             (Segment, self._segment),
             (Indicator, self._indicator),
             (Position, self._position),
+            (BatchMean, self._batch_mean),
             (Stack, self._stack),
             (Part, self._part),
         )
@@ -165,6 +167,9 @@ class TorchWriter:
     def _position(self, node: Position) -> Code:
         code = self._index_writer(node).write(node.value)
         return self._filled(node, code, node.value).method("to(self.dtype)")
+
+    def _batch_mean(self, node: BatchMean) -> Code:
+        return self.tensor(node.argument).method("mean(0)", fresh=True)
 
     def _stack(self, node: Stack) -> Code:
         return Code(f"torch.stack([{', '.join(self.code(part).text for part in node.parts)}])", fresh=True)

@@ -198,6 +198,8 @@ class RoutineWriter:
             return None
         reading = access.index.args[0]
         assert isinstance(reading, Node)
+        if not reading.batched:
+            return None
         source = reduction(self.writer.code(access.source.node), [BATCH, *axes], [BATCH, *read, *others])
         size = self.writer.sizes[node.labels[access.head]]
         code = Code(f"scatter_add({source.text}, {self.writer.code(reading).text}, {size})", fresh=True)

@@ -12,6 +12,7 @@ from energyc.ir.node import Facts, Input, Node, NoRule, walk
 from energyc.ir.nodes import (
     Add,
     ArgMax,
+    BatchMean,
     Einsum,
     Function,
     Guard,
@@ -30,6 +31,7 @@ __all__ = [
     "ONE",
     "Add",
     "ArgMax",
+    "BatchMean",
     "Coefficient",
     "Einsum",
     "Facts",

@@ -15,6 +15,7 @@ from energyc.ir.node import BATCHED_KINDS, Input, Node
 from energyc.ir.nodes import (
     Add,
     ArgMax,
+    BatchMean,
     Einsum,
     Function,
     Guard,
@@ -226,6 +227,10 @@ class Graph:
     def stop(self, argument: Node, mode: str) -> Node:
         """``frozen`` or ``detach``."""
         return self._share(Stop, argument.dims, argument.batched, argument, mode)
+
+    def batch_mean(self, argument: Node) -> Node:
+        """The mean over the batch; what is the same for all samples is its own mean."""
+        return self._share(BatchMean, argument.dims, False, argument) if argument.batched else argument
 
     def __len__(self) -> int:
         """The number of nodes."""

@@ -20,6 +20,7 @@ from energyc.ir.node import Input, Node, NoRule, walk
 from energyc.ir.nodes import (
     Add,
     ArgMax,
+    BatchMean,
     Einsum,
     Function,
     Guard,
@@ -95,6 +96,8 @@ class _Run:
                 return self.reduction(node)
             case Stop():
                 return self.done[node.argument]
+            case BatchMean():
+                return np.asarray(self.done[node.argument].mean(0))
         raise NoRule("interpreter", node)
 
     # ------------------------------------------------------------ leaves
@@ -159,7 +162,7 @@ class _Run:
         else:
             elements = array[clipped]
         if not places:
-            elements = elements.reshape(*array.shape[: source.batched], *ones.shape)
+            elements = elements.reshape((*array.shape[: source.batched], *ones.shape))
         return inside & (elements != 0) if expr.op == "related" else np.where(inside, elements, -1)
 
     # ------------------------------------------------------------ sums of products

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 #: Inputs that have a value for each sample; ``direction`` and ``seed`` are the vectors of forward and reverse mode.
-BATCHED_KINDS = frozenset({"state", "clamp", "target", "direction", "seed", "value", "slope"})
+BATCHED_KINDS = frozenset({"state", "clamp", "noise", "target", "direction", "seed", "value", "slope"})
 
 
 @dataclass(frozen=True)
@@ -63,9 +63,11 @@ class Node:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Input(Node):
-    """A named tensor from outside. ``kind``: state, clamp, target, param, direction, seed, value, flag, argument,
-    slope, which
-    stands for a ``grad(...)`` of a flow and is called by its arguments, ``att + mem, g``.
+    """A named tensor from outside. ``kind``: state, clamp, target, param, direction, seed, value, argument, slope.
+
+    A slope stands for a ``grad(...)`` of a flow and is called by its arguments, ``att + mem, g``. Three kinds are set
+    by the runtime: ``noise``, which it draws; ``step``, the number of the step; ``flag``, a truth value as
+    ``training``. The last two are the same for all samples.
 
     ``over`` is the dim an integer input takes its values in, ``relation`` for a set of index tuples, None for a real.
     """

@@ -200,6 +200,19 @@ class Position(Node):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class BatchMean(Node):
+    """The mean over the samples of a batch, the same for all of them; constant in every derivative."""
+
+    facts = Facts()
+
+    argument: Node
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        return (self.argument,)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Stop(Node):
     """``frozen`` (constant in forces, trained through), ``detach`` (constant in every derivative) or ``barrier``.
 

@@ -134,6 +134,8 @@ class _Line:
             case "stop":
                 mode = self.identifier()
                 return self.graph.stop(self.node(), mode)
+            case "batch":
+                return self.graph.batch_mean(self.node())
             case "indicator":
                 return self.graph.indicator(dims, self.indexed())
             case "position":

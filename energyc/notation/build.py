@@ -11,6 +11,7 @@ from energyc.ir import (
     ONE,
     Add,
     ArgMax,
+    BatchMean,
     Coefficient,
     Einsum,
     Guard,
@@ -80,6 +81,8 @@ class Builder:
                 return self._map(node, slots, scope)
             case Reduction():
                 return self._reduction(node, slots, scope)
+            case BatchMean():
+                return Bound("mean", ("batch",), ("batch",), None, (self.formula(node.argument, slots, scope),))
             case Stop(mode="barrier"):
                 return self.expanded(node.argument, slots, scope)
             case Stop():

@@ -66,9 +66,10 @@ class Bound(Formula):
 
     @property
     def shown_dims(self) -> tuple[str | None, ...]:
-        """The dim of each index, None where a body shows what it runs over."""
+        """The dim of each index, None where a body shows what it runs over, and for the batch, which is no dim."""
         evident: set[str] = set().union(*(anchored(body) for body in self.bodies))
-        return tuple(None if index in evident else dim for index, dim in zip(self.indices, self.dims, strict=True))
+        over = zip(self.indices, self.dims, strict=True)
+        return tuple(None if index in evident or index == dim else dim for index, dim in over)
 
     @property
     def parts(self) -> tuple[Formula, ...]:

@@ -32,7 +32,7 @@ def of_network(network: Network, further: Mapping[Node, tuple[str, tuple[str, ..
 
 def _as_written(network: Network) -> list[tuple[Node, tuple[str, ...]]]:
     """The indices that the spec writes after inputs and lets where all are plain, in the order of the file."""
-    tables = (network.clamps, network.targets, network.params, network.states, network.lets)
+    tables = (network.clamps, network.noises, network.targets, network.params, network.states, network.lets)
     nodes: dict[str, Node] = {name: item.node for table in tables for name, item in table.items()}
     written: list[tuple[Node, tuple[str, ...]]] = []
     for tree in subtrees(network.tree):
@@ -69,6 +69,7 @@ def _declared(network: Network) -> frozenset[str]:
         network.consts,
         network.bindings,
         network.clamps,
+        network.noises,
         network.targets,
         network.params,
         network.ties,
@@ -78,4 +79,5 @@ def _declared(network: Network) -> frozenset[str]:
         network.readouts,
         network.metrics,
     )
-    return frozenset(name for table in tables for name in table)
+    step = () if network.step is None else (network.step.name,)
+    return frozenset((*(name for table in tables for name in table), *step))

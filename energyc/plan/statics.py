@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from energyc.ir import Input, Node, walk
 
-MOVING_KINDS = frozenset({"state", "seed", "direction", "value", "target"})
+MOVING_KINDS = frozenset({"state", "step", "seed", "direction", "value", "target"})
 
 
 class Statics:
@@ -17,7 +17,7 @@ class Statics:
         self._moving: dict[Node, bool] = {}
 
     def moving(self, node: Node) -> bool:
-        """Whether the node depends on a state, on a target, or on a vector of forward or reverse mode."""
+        """Whether the node depends on a state, the number of the step, a target, or a vector of either mode."""
         if node not in self._moving:
             for inner in walk([node]):
                 if inner not in self._moving:

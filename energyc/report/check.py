@@ -17,7 +17,7 @@ from energyc.ir import walk
 from energyc.ir.flops import step_flops
 from energyc.pipeline import Choices
 from energyc.plan import separated
-from energyc.report.notes import chosen_rule, idle_settings, missing_cost, steep_notes
+from energyc.report.notes import batch_mates, chosen_rule, idle_settings, missing_cost, steep_notes
 from energyc.resolve.network import ConstraintSet, Network
 from energyc.sparse import compacted
 
@@ -53,6 +53,7 @@ class CheckReport:
     flops_per_step: int = 0
     dims: Mapping[str, int] = field(default_factory=dict)
     states: Mapping[str, StateReport] = field(default_factory=dict)
+    batch_mates: Mapping[str, bool] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
 
@@ -77,6 +78,7 @@ class CheckReport:
             "together": classes.together.to_json() if classes and classes.together else None,
             "rules": {name: rule.to_json() for name, rule in classes.rules.items()} if classes else {},
             "claims": [claim.to_json() for claim in classes.claims] if classes else [],
+            "batch_mates": {name: "training" if only else "always" for name, only in self.batch_mates.items()},
             "notes": list(self.notes),
             "diagnostics": [to_json(diagnostic, self.source) for diagnostic in self.diagnostics],
         }
@@ -123,9 +125,11 @@ def check_report(network: Network, derivation: Derivation, classes: Classes) -> 
         flops_per_step=force_flops(derivation),
         dims=sizes,
         states={name: _state(network, name) for name in network.states},
+        batch_mates=network.batch_mates,
         notes=(
             *chosen_rule(network, classes),
             *_notes(network),
+            *batch_mates(network),
             *missing_cost(network),
             *idle_settings(network, classes),
         ),
@@ -166,6 +170,8 @@ def _notes(network: Network) -> Iterable[str]:
     relax, nudge = network.relax, network.nudge
     if relax.tolerance is None:
         yield f"relax has no tolerance: exactly {relax.steps} steps, converged or not"
+    elif relax.exit == "inference":
+        yield f"in training exactly {relax.steps} steps; otherwise a sample stops once it has settled"
     if nudge.beta is not None:
         yield f"beta = {nudge.beta:g}: energyc verify shows whether it is well above rounding in float32"
     yield from steep_notes(network)

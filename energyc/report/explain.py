@@ -61,6 +61,7 @@ def _model(network: Network, derivation: Derivation, classes: Classes) -> Iterat
     rows = [("state", name, *_shape(state)) for name, state in report.states.items()]
     rows += [("param", name, *_sized(network, param.node)) for name, param in network.params.items()]
     rows += [("clamp", name, *_sized(network, clamp.node)) for name, clamp in network.clamps.items()]
+    rows += [("noise", name, *_sized(network, noise.node)) for name, noise in network.noises.items()]
     rows += [("target", name, *_sized(network, target.node)) for name, target in network.targets.items()]
     yield Table(("kind", "name", "dims", "numbers", "kept in"), tuple(rows))
     yield Paragraph(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from energyc.analysis.classes import Classes
 from energyc.analysis.edges import steep_edges
+from energyc.diagnostics import listed
 from energyc.resolve.network import Network
 
 
@@ -47,6 +48,10 @@ def idle_settings(network: Network, classes: Classes) -> Iterator[str]:
     relax, nudge, train = network.relax, network.nudge, network.train
     if relax.max_steps is not None and relax.max_steps < relax.steps:
         yield f"relax.max_steps = {relax.max_steps} does nothing: relax.steps = {relax.steps} are made in any case"
+    if relax.tolerance is None:
+        early = "relax.exit = inference" if relax.exit == "inference" else ""
+        for setting in filter(None, (early, f"relax.patience = {relax.patience}" if relax.patience > 1 else "")):
+            yield f"{setting} does nothing: relax has no tolerance"
     every = nudge.snapshots
     if every is not None and 2 * every > nudge.steps:
         reason = f"two snapshots are compared, and nudge.steps = {nudge.steps} has room for {nudge.steps // every}"
@@ -67,6 +72,15 @@ def floor_notes(classes: Classes) -> Iterator[str]:
                 f"{claim.about} has no floor at some weights, to which training may lead: then states run away; "
                 "a set that bounds them, or weights that `in [lo, hi]` bounds, would prevent it"
             )
+
+
+def batch_mates(network: Network) -> Iterator[str]:
+    """Yield a sentence if answers depend on the other samples of a batch."""
+    mates = network.batch_mates
+    if mates:
+        when = "in training " if all(mates.values()) else ""
+        readers = f"{listed(mates)} {'reads' if len(mates) == 1 else 'read'}"
+        yield f"{when}a sample depends on its batch mates: {readers} mean[batch](...)"
 
 
 def missing_cost(network: Network) -> Iterator[str]:

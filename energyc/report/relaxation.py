@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,12 +31,14 @@ def free_steps(net: Network, batch: Batch) -> int:
     return int(net.relax(batch.clamps).steps.max())
 
 
-def follow(
-    net: Network, batch: Batch, steps: int, *, record: Sequence[str] = (), start: Relaxed | None = None
-) -> Relaxed:
-    """Relax for exactly ``steps`` steps from the end of ``start``; any residual is within the infinite tolerance."""
-    states = None if start is None else start.states
-    return net.relax(batch.clamps, steps=steps, tolerance=math.inf, states=states, record=tuple(record))
+def follow(net: Network, batch: Batch, steps: int, *, record: Sequence[str] = ()) -> Relaxed:
+    """Relax for exactly ``steps`` steps."""
+    return net.relax(batch.clamps, steps=steps, record=tuple(record))
+
+
+def last_step(net: Network, t1: int) -> int:
+    """Return how far a relaxation is drawn: beyond T1, unless the steps are numbered."""
+    return t1 if net.numbered else _BEYOND * t1
 
 
 @torch.no_grad()
@@ -49,7 +50,7 @@ def energy_curves(net: Network, batch: Batch, path: Path, *, forces: Sequence[st
     """
     t1 = free_steps(net, batch)
     record = ("energy", "residual") if energies else ("residual",)
-    trace = follow(net, batch, _BEYOND * t1, record=record).trace
+    trace = follow(net, batch, last_step(net, t1), record=record).trace
     labels = {"energy": f"energy terms alone, without {_named(forces)}"} if forces else {}
     draw_trace({labels.get(name, name): trace[name].cpu().double().numpy() for name in record}, t1, path)
 
@@ -105,19 +106,17 @@ def growing_reconstructions(net: Network, batch: Batch, names: ImageNames, path:
     """Draw a column for each sample and a row for each number of steps, up to T1 and 4 T1."""
     t1 = free_steps(net, batch)
     rows = {"masked": batch.clamps[names.masked]}
-    endpoint, completed = None, 0
-    for steps in growing_steps(t1):
-        endpoint = follow(net, batch, steps - completed, start=endpoint)
-        completed = steps
+    for steps in growing_steps(t1, last_step(net, t1)):
+        endpoint = follow(net, batch, steps)
         label = f"{steps} step{'s' if steps > 1 else ''}" + (" = T1" if steps == t1 else "")
         rows[label] = net.readout(endpoint.states, batch.clamps)[names.reconstruction]
     draw_images({**rows, "original": batch.targets[names.clean]}, path)
 
 
-def growing_steps(t1: int) -> list[int]:
-    """Return 1, 2, 5, 10, 20, 50, ... below T1, then T1 and 4 T1."""
+def growing_steps(t1: int, last: int) -> list[int]:
+    """Return 1, 2, 5, 10, 20, 50, ... below T1, then T1 and the last step."""
     ladder = [digit * 10**power for power in range(len(str(t1))) for digit in (1, 2, 5)]
-    return [*(steps for steps in ladder if steps < t1), t1, _BEYOND * t1]
+    return list(dict.fromkeys([*(steps for steps in ladder if steps < t1), t1, last]))
 
 
 def draw_images(rows: Mapping[str, Tensor], path: Path) -> None:

@@ -18,7 +18,7 @@ from energyc.notation import name as index
 from energyc.pipeline import Choices
 from energyc.plan import Passes
 from energyc.report.check import written_set
-from energyc.resolve.network import Network, Term
+from energyc.resolve.network import Network, StartLaw, Term
 from energyc.syntax import ast, unparse
 
 Label = tuple[str, tuple[str, ...]]
@@ -96,15 +96,19 @@ def _declared(network: Network) -> Iterator[str]:
         yield f"const {name} = {const.exact if const.exact is not None else const.value}"
     for name, clamp in network.clamps.items():
         yield f"clamp {_typed(name, clamp.node)}{f' : {clamp.node.over}' if clamp.node.over else ''}"
+    for name, noise in network.noises.items():
+        yield f"noise {_typed(name, noise.node)}{_law(noise.law)}"
     for name, target in network.targets.items():
         yield f"target {_typed(name, target.node)}{f' : {target.node.over}' if target.node.over else ''}"
     for name, param in network.params.items():
-        law = param.law
-        start = f" ~ {law.name}({', '.join(f'{a:g}' for a in law.arguments)})" if law else ""
-        yield f"param {_typed(name, param.node)}{start}"
+        yield f"param {_typed(name, param.node)}{_law(param.law)}"
     for name, state in network.states.items():
         in_set = f" in {written_set(state.constraint, state.node.dims)}" if state.constraint else ""
         yield f"state {_typed(name, state.node)}{in_set}"
+
+
+def _law(law: StartLaw | None) -> str:
+    return f" ~ {law.name}({', '.join(f'{a:g}' for a in law.arguments)})" if law else ""
 
 
 def _defined(network: Network, notation: Notation) -> Iterator[str]:

@@ -16,7 +16,7 @@ from energyc.resolve.reporter import listed
 from energyc.resolve.words import RESERVED_FUNCTIONS
 
 _ROOTS = ("energy", "force", "readout", "cost", "metric", "state")
-_MAY_BE_UNUSED = ("dim", "const", "data", "clamp", "target", "let", "fn", "tie")
+_MAY_BE_UNUSED = ("dim", "const", "data", "clamp", "noise", "target", "let", "fn", "tie")
 
 
 def check_network(context: Context, equations: Equations, bindings: Bindings, network: Network) -> None:

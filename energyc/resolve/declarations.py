@@ -19,7 +19,7 @@ from energyc.resolve.words import SETS
 from energyc.syntax import ast
 from energyc.syntax.foreign import counterpart
 
-Item = ast.InputItem | ast.ParamItem | ast.StateItem
+Item = ast.InputItem | ast.ParamItem | ast.StateItem | ast.Noise
 
 
 @dataclass
@@ -132,6 +132,19 @@ class Declarations:
 
     def _text(self, source: ast.Field) -> str:
         return self.reporter.source.slice(source.span)
+
+    # ------------------------------------------------------------ the number of the step
+
+    def step(self, settings: ast.Settings) -> Input | None:
+        """``t`` of ``relax t in T``: an integer without dims, the same for all samples."""
+        assert settings.index is not None and settings.dim is not None
+        name, dim = settings.index, self.context.dim(settings.dim)
+        entry = self.context.names.entries[name.text]
+        if entry.tree is not settings or entry.kind != "step":
+            return None
+        node = None if dim is None else self.context.graph.input(name.text, "step", (), dim)
+        self.equations.tensors[name.text] = None if node is None else Tensor(name.text, "step", node, ())
+        return node
 
     # ------------------------------------------------------------ states
 

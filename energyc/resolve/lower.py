@@ -16,6 +16,7 @@ from energyc.resolve.terms import (
     Index,
     Integer,
     InverseSize,
+    OverBatch,
     Power,
     Product,
     Reduce,
@@ -76,6 +77,9 @@ class Lowering:
             case Stopped():
                 body = self.value(term.body)
                 return Value(self.graph.stop(body.node, term.mode), body.axes)
+            case OverBatch():
+                body = self.value(term.body)
+                return Value(self.graph.batch_mean(body.node), body.axes)
             case Reduce(kind="sum"):
                 return self._reduced_sum(term)
             case Reduce():

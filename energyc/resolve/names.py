@@ -13,10 +13,16 @@ from energyc.syntax import ast
 
 #: The kinds that messages do not call by the word of their statement.
 _NOUNS = MappingProxyType(
-    {"data": "data binding", "fn": "function", "tie": "tied param", "postponed": "part of an unsupported block"}
+    {
+        "data": "data binding",
+        "fn": "function",
+        "tie": "tied param",
+        "step": "step number",
+        "postponed": "part of an unsupported block",
+    }
 )
 #: The kinds whose names stand for tensors.
-TENSORS = frozenset({"clamp", "target", "param", "tie", "state", "let", "readout", "postponed"})
+TENSORS = frozenset({"clamp", "noise", "step", "target", "param", "tie", "state", "let", "readout", "postponed"})
 #: The equations of a state, which declare no name.
 _OF_STATES = ("start", "flow", "next")
 _UNSUPPORTED_BLOCK = "`{}` is not yet supported; write the states of one network"
@@ -45,8 +51,10 @@ class Entry:
     def is_a_number(self) -> bool:
         """Whether the bare name is a number: then the same name cannot be an index."""
         match self.tree:
-            case ast.InputItem(dims=dims) | ast.ParamItem(dims=dims) | ast.StateItem(dims=dims):
+            case ast.InputItem(dims=dims) | ast.ParamItem(dims=dims) | ast.StateItem(dims=dims) | ast.Noise(dims=dims):
                 return not dims
+            case ast.Settings():
+                return True
             case ast.Equation(word="let" | "readout" | "cost" | "metric" | "tie", left=left):
                 return not left.indices
         return self.kind in ("dim", "const")
@@ -154,7 +162,9 @@ def _declared(statement: ast.Statement) -> Iterator[tuple[ast.Name, str, ast.Tre
         case ast.Equation(word=word, left=left) if word not in _OF_STATES:
             yield left.name, word, statement
         case ast.Noise(name=name):
-            yield name, "postponed", statement
+            yield name, "noise", statement
+        case ast.Settings(index=ast.Name() as index):
+            yield index, "step", statement
         case ast.Layer(name=name, body=body):
             yield name, "postponed", statement
             yield from _declared_in(body)
@@ -170,8 +180,6 @@ def _declared_in(body: tuple[ast.Statement, ...]) -> Iterator[tuple[ast.Name, st
 
 def _report_unsupported(statement: ast.Statement, reporter: Reporter) -> None:
     match statement:
-        case ast.Noise(name=name):
-            reporter.unsupported("`noise` is not yet supported", name.span)
         case ast.Layer(name=name):
             reporter.unsupported(_UNSUPPORTED_BLOCK.format("layer"), name.span)
         case ast.Repeat(count=count):

@@ -7,12 +7,12 @@ them, so that equal tensors stay one node. Dims are nominal: ``sizes`` gives the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal
 
 from energyc.diagnostics import Diagnostic, Source, Span
-from energyc.ir import Graph, Input, Node, walk
+from energyc.ir import BatchMean, Graph, Indicator, Input, Node, walk
 from energyc.settings import Nudge, Relax, TrainOptions
 from energyc.settings.values import Value
 from energyc.syntax import ast
@@ -63,10 +63,20 @@ class DataInput:
 
 
 @dataclass(frozen=True)
-class StartLaw:
-    """How a param starts: ``normal(std)``, ``uniform(a[, b])``, ``glorot``, ``kaiming``; arguments are floats.
+class Noise:
+    """A clamp that nobody feeds: drawn once a relaxation by its law while training, 0 otherwise."""
 
-    ``uniform(a)`` is uniform on [-a, a]. For glorot and kaiming the fans are those of language.md's reference.
+    node: Input
+    law: StartLaw
+    span: Span
+
+
+@dataclass(frozen=True)
+class StartLaw:
+    """How a param starts or a noise is drawn: ``normal(std)``, ``uniform(a[, b])``, ``glorot``, ``kaiming``.
+
+    Arguments are floats. ``uniform(a)`` is uniform on [-a, a]. For glorot and kaiming the fans are those of
+    language.md's reference.
     """
 
     name: str
@@ -195,6 +205,9 @@ class Network:
     presets: tuple[str, ...]
     index_names: Mapping[Node, tuple[str, ...]]
     warnings: tuple[Diagnostic, ...] = ()
+    noises: Mapping[str, Noise] = field(default_factory=dict)
+    #: ``t`` of ``relax t in T``.
+    step: Input | None = None
 
     @property
     def values(self) -> dict[str, float]:
@@ -233,6 +246,33 @@ class Network:
         named = {energy for flow in self.flows.values() for slope in flow.slopes for energy in slope.energies}
         return {name: term for name, term in self.energies.items() if name not in named}
 
+    @property
+    def roots(self) -> tuple[Node, ...]:
+        """What the network computes: terms, starts, answers."""
+        quantities = [*self.readouts.values(), *([self.cost] if self.cost else []), *self.metrics.values()]
+        starts = [state.start for state in self.states.values() if state.start is not None]
+        return (*(term.node for term in self.terms.values()), *starts, *(q.node for q in quantities))
+
+    @property
+    def numbered(self) -> tuple[str, ...]:
+        """The forces and flows that read the number of the step, so that nothing is at rest under them."""
+        return tuple(name for name, term in self.forces.items() if self.step in set(walk([term.node])))
+
+    @property
+    def training(self) -> Input | None:
+        """The flag ``training``, where something reads it."""
+        return next((n for n in walk(self.roots) if isinstance(n, Input) and n.kind == "flag"), None)
+
+    @property
+    def batch_mates(self) -> dict[str, bool]:
+        """The terms, starts and answers that read a mean over the batch, each with whether in training alone."""
+        quantities = [*self.readouts.values(), *([self.cost] if self.cost else []), *self.metrics.values()]
+        named = {term.name: term.node for term in self.terms.values()}
+        named |= {f"start {name}": state.start for name, state in self.states.items() if state.start is not None}
+        named |= {quantity.name: quantity.node for quantity in quantities}
+        coupled = {name: node for name, node in named.items() if _reads_batch(node)}
+        return {name: not _reads_batch(node, training=False) for name, node in coupled.items()}
+
     def acts_fully(self, term: Term) -> bool:
         """Whether an energy moves every state that it depends on, so that its force is minus its whole gradient."""
         flows = {state.node for name, state in self.states.items() if name in self.flows}
@@ -242,3 +282,22 @@ class Network:
     def descending(self) -> dict[str, State]:
         """The states that move down the ``acting`` energies: those without a flow."""
         return {name: state for name, state in self.states.items() if name not in self.flows}
+
+
+def _reads_batch(root: Node, *, training: bool = True) -> bool:
+    """Whether a mean over the batch is read, in training or outside of it."""
+    seen, stack = {root}, [root]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, BatchMean):
+            return True
+        if training or not any(_holds_in_training(child) for child in node.children):
+            stack += (child for child in node.children if child not in seen)
+            seen.update(node.children)
+    return False
+
+
+def _holds_in_training(node: Node) -> bool:
+    """Whether a node is 1 in training and 0 outside of it; a product with it is 0 there."""
+    condition = node.condition if isinstance(node, Indicator) else None
+    return condition is not None and condition.op == "related" and condition.inputs[0].kind == "flag"

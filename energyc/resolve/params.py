@@ -1,4 +1,4 @@
-"""Params: their starting laws, starting values and bounds."""
+"""Params: their starting laws, starting values and bounds; and noise, which has a law too."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from energyc.resolve.context import Scope
 from energyc.resolve.declarations import Declarations
 from energyc.resolve.formulas import Unknown, names_in
 from energyc.resolve.names import TENSORS
-from energyc.resolve.network import Param, StartLaw
+from energyc.resolve.network import Noise, Param, StartLaw
 from energyc.resolve.reporter import Reporter, did_you_mean, listed
 from energyc.resolve.terms import Bad, Frame
 from energyc.resolve.words import LAWS
@@ -28,9 +28,13 @@ _ARGUMENT_COUNTS: Mapping[tuple[int, int], str] = MappingProxyType(
 )
 
 
+#: The laws that a noise may have: those of numbers that do not hang on a shape.
+_NOISES = ("normal", "uniform")
+
+
 @dataclass
 class Params:
-    """Reads ``param`` statements."""
+    """Reads ``param`` and ``noise`` statements."""
 
     declarations: Declarations
 
@@ -63,6 +67,16 @@ class Params:
             return None
         spread = None if start is None else self.declarations.context.graph.spread(start, tensor.dims, ())
         return Param(cast(Input, tensor.node), start_law, spread, low, high, item.span)
+
+    def noise(self, statement: ast.Noise) -> Noise | None:
+        """A noise with its law."""
+        tensor = self.declarations.enter(statement, "noise")
+        law = self._law(statement.law)
+        if law is not None and law.name not in _NOISES:
+            message = f"noise follows {listed(_NOISES, 'or')}, and `{law.name}` is a starting law of params"
+            self._reporter.error("E0421", message, statement.law.span, help="write `~ normal(0.02)`")
+            return None
+        return None if tensor is None or law is None else Noise(cast(Input, tensor.node), law, statement.span)
 
     # ------------------------------------------------------------ laws
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from energyc.diagnostics import Diagnostic, Source, SpecError
-from energyc.ir import Graph, Node
+from energyc.ir import Graph, Input, Node
 from energyc.resolve.bindings import Bindings, Schemas
 from energyc.resolve.checks import check_network
 from energyc.resolve.context import Context, Tensor
@@ -15,13 +15,20 @@ from energyc.resolve.equations import Equations
 from energyc.resolve.lower import Lowering
 from energyc.resolve.memory import BUDGET, check_memory
 from energyc.resolve.names import collect
-from energyc.resolve.network import ConstraintSet, DataInput, Network, Param, Quantity, Tie
+from energyc.resolve.network import ConstraintSet, DataInput, Network, Noise, Param, Quantity, Tie
 from energyc.resolve.params import Params
 from energyc.resolve.read import read_real
 from energyc.resolve.read.slopes import differentiated
 from energyc.resolve.repeats import check_repeats
 from energyc.resolve.reporter import Reporter
-from energyc.resolve.settings import check_presets, check_settings, layer_settings, layer_symbols
+from energyc.resolve.settings import (
+    check_measure,
+    check_presets,
+    check_settings,
+    layer_settings,
+    layer_symbols,
+    numbered,
+)
 from energyc.resolve.sizes import Sizes
 from energyc.resolve.statements import Statements
 from energyc.resolve.ties import read_tie
@@ -61,7 +68,7 @@ CHAIN_TOO_LONG = Diagnostic(
 )
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Declared:
     """What the declarations define."""
 
@@ -70,6 +77,8 @@ class _Declared:
     params: dict[str, Param]
     ties: dict[str, Tie]
     states: dict[str, tuple[Tensor, ConstraintSet | None]]
+    noises: dict[str, Noise]
+    step: Input | None = None
 
 
 class _Resolution:
@@ -115,7 +124,7 @@ class _Resolution:
     def _declarations(self) -> _Declared:
         declarations = Declarations(self.context, self.equations, self.bindings)
         params = Params(declarations)
-        declared = _Declared({}, {}, {}, {}, {})
+        declared = _Declared({}, {}, {}, {}, {}, {})
         for statement in self.spec.statements:
             match statement:
                 case ast.Inputs(word=word, items=items):
@@ -123,6 +132,10 @@ class _Resolution:
                     inputs |= {i.name.text: data for i in items if (data := declarations.input(i, word)) is not None}
                 case ast.Params():
                     declared.params.update((param.node.name, param) for param in params.read(statement))
+                case ast.Noise(name=name) if (noise := params.noise(statement)) is not None:
+                    declared.noises[name.text] = noise
+                case ast.Settings(index=ast.Name()):
+                    declared.step = declared.step or declarations.step(statement)
                 case ast.States(items=states):
                     read = {item.name.text: declarations.state(item) for item in states}
                     declared.states.update((name, state) for name, state in read.items() if state is not None)
@@ -144,6 +157,9 @@ class _Resolution:
         relax, nudge, train = check_settings(settings, names, self.rules, self.reporter)
         unit = {term.name: 1.0 for term in terms.values() if term.word == "next"}
         relax = replace(relax, step_of={**unit, **relax.step_of})
+        check_measure(relax, any(term.kind == "energy" for term in terms.values()), settings, self.reporter)
+        if declared.step is not None:
+            relax = numbered(relax, declared.step, settings, self.sizes, self.reporter)
         return Network(
             name=self.spec.name.text,
             description=self.spec.description,
@@ -169,6 +185,8 @@ class _Resolution:
             presets=tuple(s.name.text for s in self.spec.statements if isinstance(s, ast.Preset)),
             index_names=_index_names(lets, readouts),
             warnings=(),
+            noises=declared.noises,
+            step=declared.step,
         )
 
     def _is_complete(self, network: Network) -> bool:
@@ -181,11 +199,16 @@ class _Resolution:
             network.params,
             network.ties,
             network.states,
+            network.noises,
         )
         read = {name for group in groups for name in group} | ({network.cost.name} if network.cost else set())
-        declared = self.names.of_kind("energy", "force", "let", "readout", "cost", "metric", "param", "tie", "state")
+        declared = self.names.of_kind(
+            "energy", "force", "let", "readout", "cost", "metric", "param", "tie", "state", "noise"
+        )
         unsupported = any(diagnostic.code == "E0190" for diagnostic in self.reporter.diagnostics)
-        return not unsupported and all(entry.name in read for entry in declared)
+        flows = [s for s in self.spec.statements if isinstance(s, ast.Equation) and s.word in ("flow", "next")]
+        moved = all(flow.left.name.text in network.flows for flow in flows)
+        return not unsupported and moved and all(entry.name in read for entry in declared)
 
 
 def _index_names(*groups: Mapping[str, Quantity]) -> dict[Node, tuple[str, ...]]:

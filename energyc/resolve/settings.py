@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from energyc.diagnostics import Span
+from energyc.ir import Input
 from energyc.resolve.bindings import Bindings
 from energyc.resolve.formulas import Real
 from energyc.resolve.names import Names
 from energyc.resolve.reporter import Reporter, did_you_mean, listed
-from energyc.resolve.sizes import settable
+from energyc.resolve.sizes import Sizes, settable
 from energyc.settings import Nudge, Relax, TrainOptions, read, written
+from energyc.settings.table import CONTRADICTION
 from energyc.settings.train import read_train
 from energyc.syntax import ast
 
@@ -125,8 +127,6 @@ def layer_settings(
     layers: Layers = {block: {} for block in BLOCKS}
     for statement in spec.statements:
         if isinstance(statement, ast.Settings):
-            if statement.index is not None:
-                reporter.unsupported("numbered steps of `relax` are not yet supported", statement.index.span)
             for pair in statement.pairs:
                 layers[statement.word][pair.path] = Placed(bindings.option(pair.value), pair.span)
     for path, setting in _outer(spec, bindings, reporter, preset, overrides):
@@ -168,3 +168,25 @@ def check_settings(
         for fault in faults:
             reporter.error(fault.code, fault.message, layers[block][fault.key].span, help=fault.help)
     return relax, nudge, train
+
+
+def numbered(relax: Relax, step: Input, layers: Layers, sizes: Sizes, reporter: Reporter) -> Relax:
+    """The settings of ``relax t in T``: T steps and no more; other numbers of steps are reported."""
+    size = sizes.size(step.over or "")
+    if size is None:
+        return relax
+    for key in ("steps", "max_steps"):
+        placed = layers["relax"].get(key)
+        if placed is not None and getattr(relax, key) not in (None, size):
+            message = (
+                f"`relax {step.name} in {step.over}` makes {size} steps, and `relax.{key}` is {getattr(relax, key)}"
+            )
+            reporter.error(CONTRADICTION, message, placed.span, help=f"leave `{key}` out, or change {step.over}")
+    return replace(relax, steps=size, max_steps=size)
+
+
+def check_measure(relax: Relax, has_energy: bool, layers: Layers, reporter: Reporter) -> None:
+    """Report a measure of the energy in a network without one."""
+    if relax.measure == "energy" and not has_energy:
+        message = "`relax.measure` is the energy, and this network has none"
+        reporter.error(CONTRADICTION, message, layers["relax"]["measure"].span, help="write `measure = gradient`")

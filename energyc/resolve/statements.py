@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import cast
 
 from energyc.calculus import substitute
@@ -14,6 +15,14 @@ from energyc.resolve.equations import Equations, first_read
 from energyc.resolve.network import ConstraintSet, Quantity, State, Term
 from energyc.resolve.reporter import Reporter
 from energyc.syntax import ast
+
+#: What may read an input instead, by its kind.
+_WHERE_ELSE: Mapping[str, str] = MappingProxyType(
+    {
+        "target": "only clamps may be read while the network relaxes",
+        "step": "only a `flow`, a `next` or a `force` may read it: `flow z[d] = -rate[t] * grad(E, z[d])`",
+    }
+)
 
 
 def flow_frame(state: str) -> str:
@@ -87,7 +96,7 @@ class Statements:
     def _energy(self, tree: ast.Equation) -> Term | None:
         name = tree.left.name.text
         quantity = self.equations.quantity(tree, name) if self._declares(tree, name) else None
-        if quantity is None or not self._reads_no(name, quantity.node, "target", "an energy", "E0432"):
+        if quantity is None or not self._reads_neither(name, quantity.node, "an energy"):
             return None
         total = self.equations.energy(name)
         assert total is not None
@@ -132,6 +141,11 @@ class Statements:
         declared = f"{name}[{', '.join(tensor.dims)}]" if tensor.dims else name
         return f"a param starts where it is declared: `param {declared} = 0`"
 
+    def _reads_neither(self, name: str, node: Node, reader: str) -> bool:
+        """Whether a right side that is also read at rest reads no target and no number of a step."""
+        reads_no_target = self._reads_no(name, node, "target", reader, "E0432")
+        return self._reads_no(name, node, "step", reader, "E0432") and reads_no_target
+
     def _reads_no(self, name: str, node: Node, kind: str, reader: str, code: str) -> bool:
         """Whether a right side reads no input of a kind; each that it reads is reported."""
         reads = [n.name for n in walk([node]) if isinstance(n, Input) and n.kind == kind]
@@ -142,7 +156,7 @@ class Statements:
                 f"{reader} may not read {entry.with_article}, and `{name}` reads `{read}`",
                 first_read(self.equations.frames[name], [read, *self._lets_over(read)]),
                 labels=[entry.label()],
-                help="only clamps may be read while the network relaxes" if kind == "target" else None,
+                help=_WHERE_ELSE.get(kind),
             )
         return not reads
 
@@ -178,7 +192,7 @@ class Statements:
             right = self.equations.of_state(tree, state, name)
             if right is None:
                 continue
-            allowed = [self._reads_no(name, right[0], kind, reader, "E0434") for kind in ("state", "target")]
+            allowed = [self._reads_no(name, right[0], kind, reader, "E0434") for kind in ("state", "target", "step")]
             if all(allowed):
                 starts[state.name] = right[0]
         return starts
@@ -203,13 +217,14 @@ class Statements:
         return {
             name: quantity
             for name, quantity in self.quantities("readout").items()
-            if self._reads_no(name, quantity.node, "target", "a readout", "E0432")
+            if self._reads_neither(name, quantity.node, "a readout")
         }
 
     def scalars(self, word: str) -> dict[str, Quantity]:
         """The costs or metrics; each must be one number."""
         quantities = self.quantities(word)
         for quantity in quantities.values():
+            self._reads_no(quantity.name, quantity.node, "step", f"a {word}", "E0432")
             if quantity.indices:
                 self._report_indices(quantity)
         return quantities

@@ -158,6 +158,13 @@ class Stopped(Term):
     body: Term
 
 
+@dataclass(frozen=True, eq=False)
+class OverBatch(Term):
+    """``mean[batch](e)``."""
+
+    body: Term
+
+
 @dataclass(frozen=True)
 class Window:
     """A place that must lie in its dim wherever the conditions hold; checked when all sizes are known."""

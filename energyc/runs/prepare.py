@@ -100,7 +100,7 @@ def prepare(source: Source, choices: Choices, request: Request) -> Prepared:
     if network.cost is None:
         message = f"{network.name} has no cost, so there is nothing to train for"
         raise UserError(message, code="E0516", help="add a line such as: cost mse = 1/2 * sum[k]((y[k] - t[k])^2)")
-    compiled = emit(network, [rule, "implicit"], choices)
+    compiled = emit(network, [rule], choices)
     if not options.allow_biased:
         refuse_biased(network.name, compiled.classes, rule)
     paths = data_paths(network, request.data)
@@ -121,7 +121,7 @@ def reopen(run: Path, *, steps: int | None = None, data: Sequence[str] = (), dev
     saved = load_run(run)
     network = resolve(saved.source)
     options = saved.options if steps is None else saved.options.with_steps(steps)
-    compiled = emit(network, [saved.rule, "implicit"])
+    compiled = emit(network, [saved.rule])
     paths = saved.data_paths(data_paths(network, data))
     datasets = open_data(network, paths, options.seed)
     run_device = device or saved.info.get("device", "cpu")

@@ -78,7 +78,7 @@ def _load(run: Path, device: str, notify: Callable[[str], None]) -> tuple[Networ
     saved = load_run(run)
     network = resolve(saved.source)
     LanguageModel.of(network)
-    net = instantiate(emit(network, ["implicit"]), device, training_dtype(network), saved.options.seed)
+    net = instantiate(emit(network, []), device, training_dtype(network), saved.options.seed)
     step = saved.load_into(net, "best", notify).step
     return network, net.eval(), step
 

@@ -26,8 +26,10 @@ def project_back(
 def solve_adjoint(net: Equations, states: Tensors, fixed: Fixed, seeds: Tensors, step: Sequence[float]) -> list[Tensor]:
     """step P^T lambda, where lambda = seeds + (I + step J)^T P^T lambda, by GMRES.
 
-    Raises RuntimeError where the system is singular or the solve stalls.
+    Raises RuntimeError where the system is singular, the solve stalls or the dtype is too coarse for one.
     """
+    if torch.finfo(net.dtype).bits < 32:
+        raise RuntimeError(f"the implicit solve needs float32 or float64, and {net.name} is in {net.dtype}; use bptt")
 
     def operator(flat: Tensor) -> Tensor:
         projected, pushed = project_back(net, states, fixed, unflatten(flat, states), step)

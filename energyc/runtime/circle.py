@@ -12,6 +12,7 @@ from torch import Tensor
 from energyc.runtime.contrast import nudging_strength
 from energyc.runtime.equations import Equations
 from energyc.runtime.gradients import Slopes, averaged, ended, narrowed
+from energyc.runtime.inputs import given
 from energyc.runtime.phases import NudgeMonitor
 from energyc.runtime.records import Fixed, FreePhase, Gradients, Phase, RuleSettings, Tensors
 from energyc.runtime.states import finite, norm, relative_change, subtract
@@ -49,7 +50,7 @@ def circled(
     n = settings.points
     radius = nudging_strength(net, free, fixed, targets, settings, n)
     extension = net._extended()
-    extended = extension._prepare(*(as_complex(x, extension.dtype) for x in fixed[: len(net.clamp_shapes)]))
+    extended = extension._prepare(*(as_complex(x, extension.dtype) for x in fixed[: given(net)]))
     aims = [as_complex(x, extension.dtype) for x in targets]
     turns = [cmath.exp(2j * cmath.pi * k / n) for k in range(n // 2 + 1)]
     phases = [

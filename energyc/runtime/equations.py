@@ -24,6 +24,8 @@ class Equations(nn.Module):
     #: The shape of each input without the batch, and the size of the dim that an integer input indexes.
     clamp_shapes: Mapping[str, tuple[tuple[int, ...], int | None]] = {}
     target_shapes: Mapping[str, tuple[tuple[int, ...], int | None]] = {}
+    #: The shape of each noise without the batch.
+    noise_shapes: Mapping[str, tuple[int, ...]] = {}
     #: Attributes of the params that Python does not let keep their names.
     param_attributes: Mapping[str, str] = {}
     param_bounds: Mapping[str, tuple[float | None, float | None]] = {}
@@ -36,6 +38,10 @@ class Equations(nn.Module):
     constrained = False
     #: Whether all flows go down the energies in a metric, so that rules for gradients use ``_nudge``.
     descends = False
+    #: Whether the force reads the number of the step, so that nothing is at rest under it.
+    numbered = False
+    #: When a sample depends on the others of its batch, by means over it: ``training``, ``always``, or None.
+    batch_mates: str | None = None
     #: Rules that are biased on this network, each with the reason.
     biased: Mapping[str, str] = {}
 
@@ -43,6 +49,9 @@ class Equations(nn.Module):
     relax_steps: int
     relax_step: tuple[float, ...]
     relax_tolerance: float | None = None
+    relax_measure = "residual"
+    relax_patience = 1
+    relax_exit = "settled"
     relax_chunk = 25
     relax_max_steps: int | None = None
     relax_explosion: float | None = 1e4
@@ -69,6 +78,11 @@ class Equations(nn.Module):
     def dtype(self) -> torch.dtype:
         """The dtype of params and states."""
         return self._anchor.dtype
+
+    @property
+    def coupled(self) -> bool:
+        """Whether a sample now depends on the others of its batch."""
+        return self.batch_mates == "always" or (self.batch_mates == "training" and self.training)
 
     @property
     def state_names(self) -> tuple[str, ...]:
@@ -101,9 +115,17 @@ class Equations(nn.Module):
 
     # ---------------------------------------------------------------- equations
 
-    def _prepare(self, *clamps: Tensor) -> Fixed:
-        """What depends on clamps and params alone."""
+    def _prepare(self, *given: Tensor) -> Fixed:
+        """What depends on clamps, noise and params alone."""
         raise NotImplementedError
+
+    def _at(self, fixed: Fixed, number: int) -> Fixed:
+        """What is fixed in one step, which counts from 0."""
+        return fixed
+
+    def _noise(self, random: torch.Generator | None, batch: int) -> list[Tensor]:
+        """Noise for each sample, in float64 on the CPU."""
+        return []
 
     def _start(self, fixed: Fixed) -> list[Tensor]:
         """Where the states start: at zero."""

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterable
 from typing import Any
 
+import torch
 from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
@@ -27,7 +28,13 @@ class EquilibriumFunction(Function):
     def forward(
         ctx: Any, net: Equations, clamps: dict[str, Tensor], rule: str, names: list[str], *tensors: Tensor
     ) -> Any:
-        """Relax and read out."""
+        """Relax and read out, in the network's own dtype."""
+        with torch.autocast(net.device.type, enabled=False):
+            return EquilibriumFunction.relaxed(ctx, net, clamps, rule, names)
+
+    @staticmethod
+    def relaxed(ctx: Any, net: Equations, clamps: dict[str, Tensor], rule: str, names: list[str]) -> Any:
+        """The answers, and what the adjoint reads."""
         fixed, phase = prepared(net, clamps), free_phase(net, None, None, None)
         states = starting_states(net, None, fixed)
         ctx.trajectory = None
@@ -44,9 +51,10 @@ class EquilibriumFunction(Function):
     def backward(ctx: Any, *seeds: Tensor) -> Any:
         """The adjoint: the readouts' own slopes, then the equilibrium's or the steps'."""
         net = ctx.net
-        back, direct = net._readout_pullback(ctx.states, ctx.fixed, seeds)
-        through = through_equilibrium if ctx.trajectory is None else through_steps
-        slopes = [direct, *through(ctx, filled(back, ctx.states))]
+        with torch.autocast(net.device.type, enabled=False):
+            back, direct = net._readout_pullback(ctx.states, ctx.fixed, seeds)
+            through = through_equilibrium if ctx.trajectory is None else through_steps
+            slopes = [direct, *through(ctx, filled(back, ctx.states))]
         return (None, None, None, None, *totals(slopes, ctx.names), *totals(slopes, net._owners()))
 
 

@@ -15,8 +15,35 @@ Shapes = Mapping[str, tuple[tuple[int, ...], int | None]]
 
 
 def prepared(net: Equations, clamps: Mapping[str, Tensor]) -> Fixed:
-    """The clamps and what depends on them. Raises ValueError."""
-    return net._prepare(*ordered(net, "clamp", clamps, net.clamp_shapes, {}))
+    """The clamps, the noise, and what depends on them. Raises ValueError.
+
+    A noise that is not among the clamps is drawn by torch's generator in training, and 0 otherwise.
+    """
+    fed = {name: value for name, value in clamps.items() if name not in net.noise_shapes}
+    real = ordered(net, "clamp", fed, net.clamp_shapes, {})
+    return net._prepare(*real, *noises(net, clamps, real))
+
+
+def noises(net: Equations, clamps: Mapping[str, Tensor], beside: Sequence[Tensor]) -> list[Tensor]:
+    """The noises in order, those that are not given drawn or 0. Raises ValueError."""
+    given = {name: value for name, value in clamps.items() if name in net.noise_shapes}
+    missing = [name for name in net.noise_shapes if name not in given]
+    if missing:
+        batch = next((len(value) for value in (*beside, *given.values())), 1)
+        drawn = net._noise(None, batch) if net.training else [torch.zeros(batch, *s) for s in net.noise_shapes.values()]
+        given |= {name: value for name, value in zip(net.noise_shapes, drawn) if name in missing}
+    return ordered(
+        net,
+        "noise",
+        given,
+        {name: (shape, None) for name, shape in net.noise_shapes.items()},
+        dict(zip(net.clamp_shapes, beside)),
+    )
+
+
+def given(net: Equations) -> int:
+    """How many tensors are given: clamps and noises, which come first in what is fixed."""
+    return len(net.clamp_shapes) + len(net.noise_shapes)
 
 
 def ordered_states(net: Equations, states: Mapping[str, Tensor], fixed: Fixed) -> list[Tensor]:
@@ -96,6 +123,8 @@ def free_phase(net: Equations, steps: int | None, step: float | None, tolerance:
         raise ValueError(f"step is a number above 0, not {step!r}")
     exact = steps is not None and tolerance is None
     count = net.relax_steps if steps is None else steps
+    if net.numbered and count > net.relax_steps:
+        raise ValueError(f"{net.name} numbers its steps: there are {net.relax_steps}, not {count}")
     limit = net.relax_max_steps if steps is None and net.relax_max_steps else 10 * count
     each = net.relax_step if step is None else (step,) * len(net.state_shapes)
     goal = None if exact else (net.relax_tolerance if tolerance is None else tolerance)

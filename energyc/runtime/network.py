@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor
@@ -101,6 +101,14 @@ class EnergyNetwork(Equations):
         for name, (low, high) in self.param_bounds.items():
             self.params[name].clamp_(low, high)
 
+    def draw_noise(self, seeds: Sequence[int]) -> dict[str, Tensor]:
+        """Noise by name, a sample for each seed, which decides it alone: [batch, ...] each.
+
+        Given among the clamps it takes the place of what is drawn by torch's generator in training.
+        """
+        draws = [self._noise(torch.Generator().manual_seed(seed), 1) for seed in seeds]
+        return {name: torch.cat(parts).to(self._anchor) for name, *parts in zip(self.noise_shapes, *draws)}
+
     @torch.no_grad()
     def start(self, clamps: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Where the states start, projected on their sets."""
@@ -172,13 +180,17 @@ class EnergyNetwork(Equations):
                 return learning.gradients(self, start, fixed, aims, settings)
             return averaged(self, [], settle(self, start, fixed, phase), fixed, aims, settings)
 
-    def forward(self, clamps: dict[str, Tensor], rule: str = "implicit") -> dict[str, Tensor]:
+    def forward(self, clamps: dict[str, Tensor], rule: str | None = None) -> dict[str, Tensor]:
         """Readouts at equilibrium, differentiable in params and real clamps (no double backward).
 
-        ``rule`` is ``implicit``, or ``bptt`` for the gradient through all steps.
+        ``rule`` is ``implicit``, or ``bptt`` for the gradient through all steps; by default it is ``implicit`` unless
+        the force reads the number of the step, so that there is no equilibrium.
         """
+        rule = rule or ("bptt" if self.numbered else "implicit")
         if rule not in ("implicit", "bptt"):
             raise ValueError(f"a network inside another is differentiated by implicit or bptt, not {rule}")
+        if rule == "implicit" and self.numbered:
+            raise ValueError(f"nothing is at rest in {self.name}, whose force changes from step to step: use bptt")
         if rule == "bptt" and self.relax_solver == "newton":
             raise ValueError(f"a network that relaxes by Newton's method is differentiated by implicit, not {rule}")
         names = [name for name, (_, classes) in self.clamp_shapes.items() if classes is None]

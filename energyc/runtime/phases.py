@@ -9,10 +9,10 @@ from torch import Tensor
 
 from energyc.runtime.equations import Equations
 from energyc.runtime.records import Fixed, FreePhase, Phase, Tensors
-from energyc.runtime.states import put_, relative_change, subtract, take
+from energyc.runtime.states import finite, norm, put_, relative_change, subtract, take
 
-#: Called before each step of a free phase: the samples that take it (their rows; None: all), and their states.
-Observer = Callable[[Tensor | None, list[Tensor]], None]
+#: Called before each step of a free phase: its number, the samples that take it (their rows; None: all), their states.
+Observer = Callable[[int, Tensor | None, list[Tensor]], None]
 #: What a nudge subtracts from the force, of states, what is fixed, and targets.
 Drive = Callable[[Tensors, Fixed, Tensors], Sequence[Tensor | None]]
 
@@ -37,8 +37,25 @@ def change(net: Equations, states: Tensors, force: Tensors, step: Sequence[float
 
 
 def residual(net: Equations, states: Tensors, fixed: Fixed, step: Sequence[float]) -> Tensor:
-    """The largest relative change of a state in the next step: [batch]."""
-    return change(net, states, net._force(states, fixed), step)
+    """The measure of the next step: [batch]."""
+    moved = [x.clone() for x in states]
+    advance_(net, moved, net._force(states, fixed), step)
+    return measured(net, states, moved, fixed, step)
+
+
+def measured(net: Equations, before: Tensors, after: Tensors, fixed: Fixed, step: Sequence[float]) -> Tensor:
+    """What ``relax_measure`` says of a step: [batch], infinite where it is no finite number.
+
+    The ``residual`` is the largest relative change of a state; the ``gradient`` the length of the whole move by the
+    step sizes, which without constraint sets is that of the force; the ``energy`` its change in either direction.
+    """
+    if net.relax_measure == "residual":
+        return relative_change(after, before)
+    if net.relax_measure == "energy":
+        value = (energy(net, after, fixed) - energy(net, before, fixed)).abs()
+    else:
+        value = torch.stack([norm((a - b) / h) for a, b, h in zip(after, before, step)]).norm(dim=0)
+    return value.nan_to_num(float("inf"))
 
 
 def energy(net: Equations, states: Tensors, fixed: Fixed) -> Tensor:
@@ -83,31 +100,57 @@ def settle(
     trace: PhaseTrace | None = None,
     before: Observer | None = None,
 ) -> FreePhase:
-    """The free phase: at least ``phase.steps``, then chunks for the samples whose residual is above the tolerance."""
+    """The free phase: at least ``phase.steps``, then chunks for the samples whose residual is above the tolerance.
+
+    Where samples may leave early (``relax_exit`` ``inference``, outside of training), there are at most ``phase.steps``
+    and a look at each: the residual is then that of the step just made.
+    """
+    leaves = net.relax_exit == "inference" and phase.tolerance is not None
+    if leaves and net.training:
+        phase, leaves = phase._replace(tolerance=None), False
+    if leaves:
+        phase = phase._replace(chunk=1, max_steps=phase.steps or 0)
     if trace is not None:
         trace.record(states, fixed, phase.step)
     scale = max(1.0, *(float(x.abs().max()) for x in states))
     count = torch.zeros(len(states[0]), dtype=torch.int64, device=net.device)
     goal = float("inf") if phase.tolerance is None else phase.tolerance
-    rows, length = torch.arange(len(count), device=net.device), phase.steps or 0
+    patience = 1 if phase.tolerance is None else net.relax_patience
+    looks, left = torch.zeros_like(count), torch.full((len(count),), float("inf"), device=net.device, dtype=net.dtype)
+    rows, taken, length = torch.arange(len(count), device=net.device), 0, phase.steps or 0
+    length = min(1, length) if leaves else length
     while True:
         everyone = len(rows) == len(count)
         part, part_fixed = (states, fixed) if everyone else (take(states, rows), fixed.rows(rows))
-        for _ in range(length):
+        earlier = [x.clone() for x in part] if leaves else []
+        for number in range(taken, taken + length):
             if before is not None:
-                before(None if everyone else rows, part)
-            net._step_(part, part_fixed, phase.step)
+                before(number, None if everyone else rows, part)
+            net._step_(part, net._at(part_fixed, number), phase.step)
             if trace is not None:
                 states = part if everyone else put_(states, rows, part)
                 trace.record(states, fixed, phase.step)
+        taken += length
         states = part if everyone else put_(states, rows, part)
         count[rows] += length
-        left = residual(net, states, fixed, phase.step)
-        rows = ((left > goal) & left.isfinite() & (count < phase.max_steps)).nonzero()[:, 0]
+        if leaves and length:
+            left[rows] = measured(net, earlier, part, part_fixed, phase.step)
+        else:
+            left = residual(net, states, fixed, phase.step)
+        looks = torch.where(left <= goal, looks + 1, 0)
+        moving = (looks < patience) & left.isfinite() & (count < phase.max_steps)
+        rows = (moving | (net.coupled & moving.any())).nonzero()[:, 0]
         if len(rows) == 0:
             stuck = frozen(net, states, fixed, phase.step, scale)
-            return FreePhase(states, left.masked_fill(stuck, float("inf")), count, stuck)
+            return FreePhase(states, together(net, states, left.masked_fill(stuck, float("inf"))), count, stuck)
         length = min(phase.chunk, phase.max_steps - int(count.max()))
+
+
+def together(net: Equations, states: Tensors, residual: Tensor) -> Tensor:
+    """The residual; infinite for a whole batch whose samples depend on each other if one of them exploded: [batch]."""
+    if not net.coupled or bool(finite([residual, *(x.square() for x in states)]).all()):
+        return residual
+    return torch.full_like(residual, float("inf"))
 
 
 def frozen(net: Equations, states: Tensors, fixed: Fixed, step: Sequence[float], scale: float) -> Tensor:

@@ -14,8 +14,8 @@ from energyc.runtime.phases import settle
 from energyc.runtime.records import Fixed, FreePhase, Phase
 from energyc.runtime.states import put_, take
 
-#: The samples that took each step (their rows; None: all), and their states before it.
-Trajectory = list[tuple[Tensor | None, list[Tensor]]]
+#: Each step's number, the samples that took it (their rows; None: all), and their states before it.
+Trajectory = list[tuple[int, Tensor | None, list[Tensor]]]
 
 
 class BackwardStep(NamedTuple):
@@ -38,8 +38,8 @@ def settle_recorded(
     """The free phase with its trajectory; with ``last`` only each sample's own last steps."""
     trajectory: Trajectory = []
 
-    def record(rows: Tensor | None, part: list[Tensor]) -> None:
-        trajectory.append((rows, [x.clone() for x in part]))
+    def record(number: int, rows: Tensor | None, part: list[Tensor]) -> None:
+        trajectory.append((number, rows, [x.clone() for x in part]))
         if last is not None and rows is None and len(trajectory) > last:
             trajectory.pop(0)
 
@@ -49,17 +49,17 @@ def settle_recorded(
 
 def last_steps(trajectory: Trajectory, batch: int, last: int) -> Trajectory:
     """Each sample's own last steps."""
-    samples = torch.arange(batch, device=trajectory[0][1][0].device) if trajectory else torch.arange(batch)
+    samples = torch.arange(batch, device=trajectory[0][2][0].device) if trajectory else torch.arange(batch)
     left = torch.full_like(samples, last)
     tail: Trajectory = []
-    for rows, states in reversed(trajectory):
+    for number, rows, states in reversed(trajectory):
         present = samples if rows is None else rows
         wanted = left[present] > 0
         left[present] -= 1
         if bool(wanted.all()):
-            tail.append((rows, states))
+            tail.append((number, rows, states))
         elif bool(wanted.any()):
-            tail.append((present[wanted], take(states, wanted)))
+            tail.append((number, present[wanted], take(states, wanted)))
     return tail[::-1]
 
 
@@ -69,9 +69,9 @@ def of_samples(trajectory: Trajectory, kept: Tensor) -> Trajectory:
         return trajectory
     place = kept.cumsum(0) - 1
     steps: Trajectory = []
-    for rows, states in trajectory:
+    for number, rows, states in trajectory:
         taken = kept if rows is None else kept[rows]
-        steps.append((None if rows is None else place[rows[taken]], take(states, taken)))
+        steps.append((number, None if rows is None else place[rows[taken]], take(states, taken)))
     return steps
 
 
@@ -81,15 +81,16 @@ def steps_back(
     """The steps in reverse; each is valid until the next one."""
     seeds = [s.clone() for s in seeds]
     last, rest = None, fixed
-    for rows, states in reversed(trajectory):
+    for number, rows, states in reversed(trajectory):
         if rows is not last:
             last, rest = rows, fixed if rows is None else fixed.rows(rows)
+        at = net._at(rest, number)
         part = seeds if rows is None else take(seeds, rows)
-        projected, pushed = project_back(net, states, rest, part, phase.step)
-        back, slopes = net._force_pullback(states, rest, pushed)
+        projected, pushed = project_back(net, states, at, part, phase.step)
+        back, slopes = net._force_pullback(states, at, pushed)
         part = [u if b is None else u + b for u, b in zip(projected, back)]
         seeds = part if rows is None else put_(seeds, rows, part)
-        yield BackwardStep(rows, states, rest, pushed, slopes, seeds)
+        yield BackwardStep(rows, states, at, pushed, slopes, seeds)
 
 
 def backpropagate(

@@ -30,7 +30,7 @@ class Relax:
 
     word: ClassVar[str] = "relax"
     misfit: ClassVar[str] = "E0542"
-    planned: ClassVar[tuple[str, ...]] = ("measure", "patience", "exit")
+    planned: ClassVar[tuple[str, ...]] = ()
 
     step: float = setting(1.0, POSITIVE, "how far a step goes along the force", owner="state", single="step_of")
     steps: int = setting(100, Integer(1), "the length of the free phase", unit="steps")
@@ -38,6 +38,18 @@ class Relax:
         None,
         Number(above=0, word="none"),
         "the residual at which a sample has settled, up to which steps are added; `none`: exactly `steps`",
+    )
+    measure: str = setting(
+        "residual",
+        Word(("residual", "gradient", "energy")),
+        "what of a step is compared with `tolerance`: its relative change, its length by `step`, the change of energy",
+    )
+    patience: int = setting(1, Integer(1), "a sample has settled after so many looks in a row", unit="looks")
+    exit: str = setting(
+        "settled",
+        Word(("settled", "inference")),
+        "`inference`: outside of training a sample stops once it has settled, at the latest after `steps`; in training "
+        "exactly `steps` are made",
     )
     chunk: int = setting(25, Integer(1), "after so many the residual is looked at again", unit="steps")
     max_steps: int | None = setting(

@@ -55,6 +55,10 @@ class Batch:
         tensors = [*self.clamps.values(), *self.targets.values()]
         return len(tensors[0])
 
+    def beside(self, noise: Tensors) -> Batch:
+        """Return the batch with noise among its clamps."""
+        return Batch({**self.clamps, **noise}, self.targets)
+
     def select(self, keep: Tensor) -> Batch:
         """Return the samples where ``keep`` ([batch], bool) is true."""
         return Batch(

@@ -14,7 +14,7 @@ from energyc.train.health import NotFinite, first_not_finite, vitals, within_gat
 from energyc.train.metrics_log import Row
 from energyc.train.network import Gradients, learnable
 from energyc.train.optimizers import make_optimizer, set_rates
-from energyc.train.order import Order, key_noise
+from energyc.train.order import Order, key_noise, noise_keys
 from energyc.train.penalty import Controller
 from energyc.train.schedule import rate_factor
 from energyc.train.session import Session
@@ -56,7 +56,10 @@ class Learner:
     def update(self, step: int) -> Row:
         """Make update ``step`` (from 0) and return its row. Raises NotFinite before any param has changed."""
         epoch, _ = self.order.place(step)
-        batch = self._feed.batch(self.order.indices(step), seed=self.options.seed, epoch=epoch, augment=True)
+        indices = self.order.indices(step)
+        batch = self._feed.batch(indices, seed=self.options.seed, epoch=epoch, augment=True)
+        if self.net.noise_shapes:
+            batch = batch.beside(self.net.draw_noise(noise_keys(self.options.seed, step, indices)))
         key_noise(self.options.seed, step)
         self.net.train(True)
         seen = self._gradients(batch, step)

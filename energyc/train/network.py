@@ -54,6 +54,9 @@ class Network(Protocol):
     relax_steps: int
     relax_tolerance: float | None
     relax_max_steps: int | None
+    relax_exit: str
+    numbered: bool
+    noise_shapes: Mapping[str, tuple[int, ...]]
 
     @property
     def params(self) -> Tensors:
@@ -84,6 +87,9 @@ class Network(Protocol):
 
     def readout(self, states: Tensors, clamps: Tensors) -> Tensors:
         """Return the readouts, each [batch, ...]."""
+
+    def draw_noise(self, seeds: Sequence[int]) -> Tensors:
+        """Return noise by name, a sample for each seed, each [batch, ...]."""
 
     def project_params(self) -> None:
         """Project bounded params onto their box."""

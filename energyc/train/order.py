@@ -43,6 +43,11 @@ def key_noise(seed: int, step: int) -> None:
     torch.manual_seed((int(high) << 31) ^ int(low))
 
 
+def noise_keys(seed: int, step: int, indices: np.ndarray) -> list[int]:
+    """Return a seed for the noise of each sample of an update, whatever its batch mates and its place among them."""
+    return [int(np.random.SeedSequence([seed, step, int(k)]).generate_state(1, np.uint64)[0] >> 1) for k in indices]
+
+
 def evenly_spread(samples: int, limit: int) -> np.ndarray:
     """Return at most ``limit`` indices, evenly spread over ``range(samples)``, the same at every evaluation."""
     count = min(samples, limit)

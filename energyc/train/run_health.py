@@ -33,18 +33,23 @@ FindUnrest = Callable[[], Unrest | None]
 
 @dataclass(frozen=True)
 class Relaxation:
-    """The free phase as configured; ``tolerance`` is None for exactly ``steps`` steps, and ``epsilon`` the dtype's."""
+    """The free phase as configured; ``tolerance`` is None for exactly ``steps`` steps, and ``epsilon`` the dtype's.
+
+    With ``early`` the tolerance ends it outside of training alone, before its ``steps``.
+    """
 
     steps: int
     tolerance: float | None
     max_steps: int
     epsilon: float
+    early: bool = False
 
     @staticmethod
     def of(net: Network, dtype: torch.dtype) -> Relaxation:
         """Return the relaxation of a network in a dtype."""
         max_steps = net.relax_max_steps or 10 * net.relax_steps
-        return Relaxation(net.relax_steps, net.relax_tolerance, max_steps, torch.finfo(dtype).eps)
+        early = net.relax_exit == "inference"
+        return Relaxation(net.relax_steps, net.relax_tolerance, max_steps, torch.finfo(dtype).eps, early)
 
     @property
     def limit(self) -> float:
@@ -143,7 +148,7 @@ def _unsettled(
     updates: Sequence[Row], evaluation: Row | None, relaxation: Relaxation, rule: str, unrest: FindUnrest
 ) -> Iterator[Symptom]:
     """Find samples that do not settle in the last tenth of the updates, or else in the last evaluation."""
-    if rule in OF_THE_STEPS and relaxation.tolerance is None:
+    if rule in OF_THE_STEPS and (relaxation.tolerance is None or relaxation.early):
         return
     last_updates = updates[-max(1, len(updates) // 10) :]
     evaluations = [] if evaluation is None else [evaluation]

@@ -10,9 +10,9 @@ from typing import Any
 
 import torch
 
-from energyc.calculus import depends
+from energyc.calculus import depends, is_cut
 from energyc.diagnostics import Source, UserError, arithmetic, stage
-from energyc.ir import Stop, walk
+from energyc.ir import walk
 from energyc.pipeline import ALL, Choices, Compiled, emit, instantiate, parse, resolve, training_dtype
 from energyc.resolve import Network
 from energyc.rules import RULES
@@ -109,9 +109,10 @@ def verify(
     source = read_spec(spec_or_run) if saved is None else saved.source
     choices = _with_verify_preset(source, choices) if saved is None else choices
     network = resolve(source, choices)
+    _refuse_without_rest(network)
     trained_by = network.train.trained_by if saved is None else saved.rule
-    compiled = emit(network, rules or (ALL if saved is None else [trained_by, "implicit"]), choices)
-    exact = instantiate(compiled, "cpu", torch.float64, 0)
+    compiled = emit(network, rules or (ALL if saved is None else [trained_by]), choices)
+    exact = instantiate(compiled, "cpu", torch.float64, 0).eval()
     weights = None if saved is None else saved.load_into(exact, checkpoint, notify)
     configured = _configured_copy(compiled, exact, gain)
     extreme = extremes(network.relax, network.nudge)
@@ -123,6 +124,13 @@ def verify(
             compiled, exact, configured, probe, trained_by, sweep_residual, evaluations, progress
         )
     return Verification(network.name, network.extents, choices.preset, gain, fidelity, precision, measured_checkpoint)
+
+
+def _refuse_without_rest(network: Network) -> None:
+    if network.numbered and network.step is not None:
+        readers = ", ".join(f"{name} reads {network.step.name}" for name in network.numbered)
+        message = f"verify compares gradients at an equilibrium, and {network.name} has none: {readers}"
+        raise UserError(message, code="E0920", help="bptt is exact for the steps as they are made")
 
 
 def _probe_run(
@@ -156,7 +164,7 @@ def _configured_copy(compiled: Compiled, exact: Any, gain: float) -> Any:
     with torch.no_grad():
         for param in exact.parameters():
             param.mul_(gain)
-    configured = instantiate(compiled, "cpu", training_dtype(compiled.network), 0)
+    configured = instantiate(compiled, "cpu", training_dtype(compiled.network), 0).eval()
     configured.load_state_dict(exact.state_dict())
     return configured
 
@@ -212,8 +220,8 @@ def _precision(
 
 
 def _detaches(network: Network) -> bool:
-    """Whether a term or the cost uses ``detach`` on something that depends on a state or param."""
+    """Whether a term or the cost uses ``detach`` or ``mean[batch]`` on what depends on a state or param."""
     roots = [term.node for term in network.terms.values()] + ([network.cost.node] if network.cost else [])
-    cut = {node.argument for node in walk(roots) if isinstance(node, Stop) and node.mode == "detach"}
+    cut = {node.argument for node in walk(roots) if is_cut(node, "detach")}
     moving = {state.node for state in network.states.values()} | {param.node for param in network.params.values()}
     return not cut.isdisjoint(depends(cut, moving))

@@ -56,7 +56,8 @@ class Judged:
 
     @property
     def clamps(self) -> dict[str, torch.Tensor]:
-        return dict(zip(self.network.clamps, self.tensors("clamp", list(self.network.clamps)), strict=True))
+        names = {"clamp": list(self.network.clamps), "noise": list(self.network.noises)}
+        return {name: t for kind, n in names.items() for name, t in zip(n, self.tensors(kind, n), strict=True)}
 
     @property
     def targets(self) -> dict[str, torch.Tensor]:
@@ -92,12 +93,17 @@ def _inputs(d: Derivation) -> list[Input]:
     network = d.network
     made = [*d.states.values(), *d.params.values(), *d.seeds.values(), *d.directions.values()]
     made += [*d.readout_seeds.values(), *(c.node for c in network.clamps.values())]
+    made += [*(n.node for n in network.noises.values()), *filter(None, (network.step, network.training))]
     return list(dict.fromkeys([*made, *(t.node for t in network.targets.values())]))
 
 
 def _drawn(node: Input, network: Network, random: np.random.Generator) -> np.ndarray:
     shape = tuple(network.extents[d] for d in node.dims)
     shape = (BATCH, *shape) if node.batched else shape
+    if node.kind == "flag":
+        return np.asarray(True)  # a module is in training unless it is told otherwise
+    if node.kind == "step":
+        return np.asarray(network.extents[str(node.over)] - 1)  # outside of a relaxation
     if node.over is not None:
         return random.integers(0, network.extents[node.over], shape)
     values = random.normal(size=shape) * 0.7

@@ -71,6 +71,8 @@ class SpecMaker:
     allowed: frozenset[str] = frozenset({"param", "clamp", "state", "let"})
     depth: int = 3
     holomorphic: bool = False
+    tick: Whole | None = None
+    timed: bool = False  # also what the runtime sets: noise, the number of the step, training; and means over the batch
     _count: int = 0
 
     # ------------------------------------------------------------ names and choices
@@ -240,6 +242,8 @@ class SpecMaker:
     def stopped(self, env: Env, depth: int) -> str:
         if self.maybe(0.4):
             return self.expr(env, depth - 1)
+        if self.timed and self.maybe(0.5):
+            return f"mean[batch]({self.expr(env, depth - 1)})"
         return f"{self.random.choice(('frozen', 'detach'))}({self.expr(env, depth - 1)})"
 
     def number_of(self, env: Env, depth: int) -> str:
@@ -265,6 +269,8 @@ class SpecMaker:
             return f"({left} {self.random.choice(('and', 'or'))} {right})"
         if depth > 0 and self.maybe(0.1):
             return f"(not {self.condition(env, depth - 1)})"
+        if self.timed and self.maybe(0.2):
+            return "training"
         if self.wholes and self.maybe(0.35):
             whole = self.random.choice(self.wholes)
             slots = [self.place(d, env) for d in whole.dims]
@@ -306,7 +312,7 @@ class SpecMaker:
         return self.random.choice(("0", f"{dim} - 1", "1" if self.sizes[dim] > 1 else "0")), None
 
     def gather(self, dim: str, env: Env) -> str | None:
-        tables = [w for w in self.wholes if w.over == dim and w.dims]
+        tables = [w for w in self.wholes if w.over == dim and (w.dims or self.timed)]
         if not tables:
             return None
         table = self.random.choice(tables)
@@ -353,6 +359,8 @@ class SpecMaker:
         self._dims()
         self.lines.append("const gamma_ = 1/4, tau_ = 0.37, half_dim = 1/2")
         self.used.update({"gamma_", "tau_", "half_dim"})
+        if self.timed:
+            self.tick = Whole(self.name("t"), (), r.choice(list(self.sizes)))
         self._clamps()
         self._params()
         self._states()
@@ -368,11 +376,12 @@ class SpecMaker:
         self._readouts()
         self._cost()
         self._settle()
-        return (
-            "network spec_under_test\n"
-            + "\n".join(self.lines)
-            + "\nrelax { step = 0.05, steps = 3 }\nnudge { steps = 2 }\n"
-        )
+        return "network spec_under_test\n" + "\n".join(self.lines) + f"\n{self._relax()}\nnudge {{ steps = 2 }}\n"
+
+    def _relax(self) -> str:
+        if self.tick is None:
+            return "relax { step = 0.05, steps = 3 }"
+        return f"relax {self.tick.name} in {self.tick.over} {{ step = 0.05 }}"
 
     def _of(self, kind: str) -> list[Real]:
         return [r for r in self.reals if r.kind == kind]
@@ -396,6 +405,11 @@ class SpecMaker:
     def _clamps(self) -> None:
         for _ in range(self.random.choice((1, 2))):
             self._declare("clamp", self._shape((0, 1, 2, 3)))
+        if self.timed:
+            dims = self._shape((0, 1, 2))
+            noise = self.name("eps")
+            self.reals.append(Real(noise, dims, "clamp"))
+            self.lines.append(f"noise {noise}{_dims(dims)} ~ normal(0.5)")
         for _ in range(self.random.choice((0, 1, 2, 3))):
             whole = Whole(self.name("idx"), self._shape((0, 1, 1, 2, 2)), self.random.choice(list(self.sizes)))
             self.wholes.append(whole)
@@ -504,7 +518,12 @@ class SpecMaker:
     def _force(self) -> None:
         state = self.random.choice(self._of("state"))
         env, left = self._left(state.dims, typed=False)
+        if self.tick is not None:
+            self.wholes.append(self.tick)
         body = f"{self.expr(env, self.depth)} - 0.1 * {state.name}{left}"
+        if self.tick is not None:
+            self.wholes.remove(self.tick)
+            body += f" + 0.1 * {self.tick.name} * {self.expr(env, 1)}"
         self.lines.append(f"force {self.name('push')} on {state.name}{left} = {body}")
 
     def _readouts(self) -> None:
@@ -574,6 +593,6 @@ def _affine(names: list[str], strides: list[int], offset: int) -> str:
     return text
 
 
-def random_spec(seed: int, *, holomorphic: bool = False) -> str:
+def random_spec(seed: int, *, holomorphic: bool = False, timed: bool = False) -> str:
     """The spec of a seed."""
-    return SpecMaker(Random(seed), holomorphic=holomorphic).text()
+    return SpecMaker(Random(seed), holomorphic=holomorphic, timed=timed).text()

@@ -16,10 +16,10 @@ QUICK = (*range(40), 1095, 1150)
 MANY = range(1000, 1600)
 
 
-def case(seed: int, passes: Passes = Passes()) -> Judged:
+def case(seed: int, passes: Passes = Passes(), timed: bool = False) -> Judged:
     """The network of a seed; a spec that does not type (an energy that cancels out) is skipped."""
     print(f"seed {seed}")
-    text = random_spec(seed)
+    text = random_spec(seed, timed=timed)
     try:
         network = resolved(text)
     except SpecError as error:
@@ -32,6 +32,17 @@ def case(seed: int, passes: Passes = Passes()) -> Judged:
 @pytest.mark.parametrize("seed", QUICK)
 def test_every_routine(seed: int) -> None:
     assert disagreements(case(seed)) == {}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_every_routine_of_what_the_runtime_sets(seed: int) -> None:
+    assert disagreements(case(seed, timed=True)) == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2000, 2300))
+def test_every_routine_of_what_the_runtime_sets_at_length(seed: int) -> None:
+    assert disagreements(case(seed, timed=True)) == {}
 
 
 @pytest.mark.slow

@@ -31,4 +31,7 @@ NOT_CONSERVATIVE: tuple[Network, ...] = (Thick(), ThickTied(), Thin())
 
 ALL = CONSERVATIVE + NOT_CONSERVATIVE
 
-__all__ = ["ALL", "CONSERVATIVE", "NOT_CONSERVATIVE", "Network", "Random", "Tensors"]
+#: Specs that number their steps and so rest nowhere; their algorithms are modules of their own.
+UNROLLED = ("tel", "tel_digits")
+
+__all__ = ["ALL", "CONSERVATIVE", "NOT_CONSERVATIVE", "UNROLLED", "Network", "Random", "Tensors"]

@@ -40,7 +40,7 @@ def _inputs(roots: list[Node], sizes: dict[str, int], seed: int) -> dict[tuple[s
         shape = tuple(sizes[d] for d in node.dims)
         shape = (3, *shape) if node.batched else shape
         if node.over is not None:
-            values[node.kind, node.name] = random.integers(0, sizes[node.over], shape)
+            values[node.kind, node.name] = random.integers(0, sizes.get(node.over, 2), shape)
         else:
             values[node.kind, node.name] = random.normal(scale=0.1, size=shape)
     return values

@@ -68,12 +68,8 @@ def test_a_softmax_that_sees_more_than_its_sum_is_warned_of(guard: str, conditio
     [
         "layer l { state q[D] }",
         "repeat N { state q[D] }",
-        "noise eps[D] ~ normal(1)",
         "state q[D] per batch",
         "clamp adj[N, N] : relation",
-        "relax k in N { step = 1 }",
-        "let v = mean[batch](z[0,0])",
-        "let v = training",
     ],
 )
 def test_what_is_planned_is_answered_with_not_yet(line: str) -> None:

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from energyc.diagnostics import UserError
 from energyc.report import canvas, curves, relaxation
 from energyc.report.plots import plot_run
-from energyc.train.feeds import Batch, Feed
+from energyc.train.feeds import Feed
 from energyc.train.loop import train
 from energyc.train.seeds import train_seeds
 from tests.train.tiny import make_session
@@ -76,18 +76,10 @@ def test_grey_images() -> None:
     assert np.array_equal(relaxation._pixels(image), [[0, 1], [0.5, 1]])
 
 
-def test_steps_on_from_where_they_ended(tmp_path: Path) -> None:
-    session = make_session(tmp_path, SETTINGS)
-    full = Feed(session.feeds, "test", "cpu", torch.float32).batch(np.arange(4))
-    batch = Batch(full.clamps, full.targets)
-    first = relaxation.follow(session.net, batch, 3)
-    whole, parts = relaxation.follow(session.net, batch, 8), relaxation.follow(session.net, batch, 5, start=first)
-    assert torch.allclose(whole.states["y"], parts.states["y"], atol=1e-7)
-
-
 def test_growing_steps() -> None:
-    assert relaxation.growing_steps(150) == [1, 2, 5, 10, 20, 50, 100, 150, 600]
-    assert relaxation.growing_steps(1) == [1, 4]
+    assert relaxation.growing_steps(150, 600) == [1, 2, 5, 10, 20, 50, 100, 150, 600]
+    assert relaxation.growing_steps(1, 4) == [1, 4]
+    assert relaxation.growing_steps(5, 5) == [1, 2, 5]
 
 
 def test_learning_curves_show_the_rows(tmp_path: Path, figures: dict[str, Figure]) -> None:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -60,6 +60,8 @@ class TinyNet(nn.Module):
     rules = ("centered-ep", "bptt")
     state_names = ("y",)
     relax_steps, relax_max_steps = 10, None
+    numbered, relax_exit = False, "settled"
+    noise_shapes: ClassVar[dict[str, tuple[int, ...]]] = {}
     relax_tolerance: float | None = None
 
     def __init__(self, size: int = 6, shape: tuple[int, ...] | None = None, seed: int = 0, pause: float = 0.0) -> None:

@@ -40,8 +40,12 @@ def _tensor(scope: Scope, expr: ast.Apply) -> Tensor | None:
         _report_transpose(scope, expr.name, expr.slots)
     elif entry is not None:
         _report_no_value(scope, entry, expr)
-    elif name in ("batch", "training"):
-        scope.reporter.unsupported(f"`{name}` is not yet supported", expr.name.span)
+    elif name == "training":
+        help = "write `where(training, a, b)`, or `where(training, 1, 0)` for a number"
+        scope.reporter.error("E0401", "expected a number, found a condition", expr.span, help=help)
+    elif name == "batch":
+        help = "the batch axis is never written; `mean[batch](...)` is a mean over it"
+        scope.reporter.error("E0205", "`batch` has no value here", expr.name.span, help=help)
     elif name in INDEXED or name in SCALAR:
         form = f"{name}[k](...)" if name in INDEXED else f"{name}(...)"
         scope.reporter.error(

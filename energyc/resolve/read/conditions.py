@@ -16,6 +16,15 @@ from energyc.syntax import ast
 _OPPOSITES = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 
+#: The condition that holds while the network is trained.
+TRAINING = "training"
+
+
+def is_training(scope: Scope, name: ast.Name) -> bool:
+    """Whether a name is the flag, which a spec may declare as something else."""
+    return name.text == TRAINING and name.text not in scope.indices and scope.names.get(name.text) is None
+
+
 def read_condition(scope: Scope, expr: ast.Expr) -> IndexExpr | None:
     """Comparisons of index expressions, joined by and, or, not; None where it is none of these, which is reported."""
     match expr:
@@ -25,6 +34,8 @@ def read_condition(scope: Scope, expr: ast.Expr) -> IndexExpr | None:
             return _read_connective(scope, expr)
         case ast.Compare():
             return _read_comparison(scope, expr)
+        case ast.Apply(name=name, slots=None, arguments=None, prime=False) if is_training(scope, name):
+            return IndexExpr("related", (scope.context.graph.input(TRAINING, "flag", (), "relation"),))
         case ast.Apply(name=name) if (entry := scope.names.get(name.text)) is not None and entry.kind in TENSORS:
             if scope.context.definitions.tensor(name.text) is None:
                 return None

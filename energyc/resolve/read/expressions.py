@@ -11,6 +11,7 @@ from energyc.resolve.names import TENSORS
 from energyc.resolve.read.access import read_element
 from energyc.resolve.read.calls import read_call
 from energyc.resolve.read.exact import exact_value, is_positive, is_representable, known_value
+from energyc.resolve.read.places import read_integer
 from energyc.resolve.terms import Apply, Bad, Integer, Scalar, Term, position_of
 from energyc.syntax import ast
 from energyc.syntax.foreign import counterpart, function_counterpart, is_module
@@ -115,6 +116,9 @@ def _read_named(scope: Scope, expr: ast.Apply) -> Term:
         entry = scope.names.get(name)
         if entry is not None and entry.kind in ("dim", "const"):
             return _read_symbol(scope, name, entry.kind, expr.span)
+        if entry is not None and entry.kind == "step":
+            value = read_integer(scope, expr)
+            return Bad(expr.span) if value is None else Integer(expr.span, value)
     return read_element(scope, expr)
 
 

@@ -15,6 +15,9 @@ from energyc.resolve.reporter import did_you_mean
 from energyc.resolve.terms import Window, plain_index, position_of
 from energyc.syntax import ast
 
+#: The kinds that may hold integers.
+INTEGERS = ("clamp", "target", "step")
+
 
 def read_integer(scope: Scope, expr: ast.Expr) -> IndexExpr | None:
     """An expression made of indices, dims, integers and integer inputs; None where it is not, which is reported."""
@@ -72,10 +75,10 @@ def _read_named(scope: Scope, expr: ast.Apply) -> IndexExpr | None:
     if entry is not None and entry.kind == "dim" and expr.slots is None:
         scope.context.sizes.used.add(name)
         return IndexExpr("size", (name,)) if scope.context.sizes.size(name) else None
-    if entry is not None and entry.kind in ("clamp", "target"):
+    if entry is not None and entry.kind in INTEGERS:
         return _read_input(scope, expr, entry)
     if entry is None and expr.slots is None:
-        inputs = [declared.name for declared in scope.names.of_kind("clamp", "target", "dim")]
+        inputs = [declared.name for declared in scope.names.of_kind(*INTEGERS, "dim")]
         help = None if name in scope.names.indices else did_you_mean(name, [*scope.indices, *inputs])
         if help is None:
             return position_of(unbound(scope, expr.name))
@@ -163,7 +166,7 @@ def _read_place(scope: Scope, slot: ast.Slot, tensor: Tensor, axis: int, element
 def _is_scalar_input(scope: Scope, name: ast.Name) -> bool:
     """Whether a name is that of a scalar integer input, which picks one position for a whole sample."""
     entry = scope.names.get(name.text)
-    if name.text in scope.indices or entry is None or entry.kind not in ("clamp", "target"):
+    if name.text in scope.indices or entry is None or entry.kind not in INTEGERS:
         return False
     tensor = scope.context.definitions.tensor(name.text)
     return tensor is not None and not tensor.dims and tensor.over is not None

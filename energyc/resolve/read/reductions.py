@@ -13,7 +13,7 @@ from energyc.resolve.algebra import add, multiply, number, power
 from energyc.resolve.context import Scope, introduce
 from energyc.resolve.read.arguments import match_arguments
 from energyc.resolve.read.conditions import read_condition
-from energyc.resolve.terms import Apply, Bad, Index, InverseSize, Reduce, Term
+from energyc.resolve.terms import Apply, Bad, Index, InverseSize, OverBatch, Reduce, Term
 from energyc.syntax import ast
 
 EPSILON = Fraction(1, 100_000)
@@ -26,8 +26,8 @@ Normaliser = Callable[[Span, Indices, Term, Term], Term]
 
 def read_reduction(scope: Scope, expr: ast.Apply) -> Term:
     """``sum[i, j | guard](body)`` and its kin, which bind their indices."""
-    if _over_batch(scope, expr):
-        return Bad(expr.span)
+    if _names_batch(expr):
+        return _over_batch(scope, expr)
     arguments = match_arguments(scope, expr, ("body",), indexed=True)
     indices = bind(scope, expr)
     if arguments is None or indices is None:
@@ -40,12 +40,22 @@ def read_reduction(scope: Scope, expr: ast.Apply) -> Term:
     return _REDUCTIONS[expr.name.text](expr.span, indices, guard, body)
 
 
-def _over_batch(scope: Scope, expr: ast.Apply) -> bool:
+def _names_batch(expr: ast.Apply) -> bool:
     names = [ast.plain_name(slot.expr) for slot in expr.slots or ()]
-    over_batch = any(name is not None and name.text == "batch" for name in names)
-    if over_batch:
-        scope.reporter.unsupported(f"`{expr.name.text}[batch]` is not yet supported", expr.span)
-    return over_batch
+    return any(name is not None and name.text == "batch" for name in names)
+
+
+def _over_batch(scope: Scope, expr: ast.Apply) -> Term:
+    """``mean[batch](body)``: a statistic of the batch, which no derivative passes."""
+    arguments = match_arguments(scope, expr, ("body",), indexed=True)
+    if expr.name.text != "mean" or len(expr.slots or ()) > 1 or expr.guard is not None:
+        message = "over the batch there is the mean alone, of one sample's quantity, without a guard"
+        help = "write `mean[batch](...)`; a variance is `mean[batch](u^2) - mean[batch](u)^2`"
+        scope.reporter.error("E0405", message, expr.span, help=help)
+        return Bad(expr.span)
+    if arguments is None or isinstance(body := scope.real(arguments["body"]), Bad):
+        return Bad(expr.span)
+    return OverBatch(expr.span, body)
 
 
 def bind(scope: Scope, expr: ast.Apply) -> Indices | None:
