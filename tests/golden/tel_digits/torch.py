@@ -3,7 +3,7 @@
 Made by energyc 0.1.0 from tel_digits.energy
 SHA-256 of the spec: 814c0c3e2da9016b31cf91e5ca9e365729f6bf53700a11c136d1573791d9b2a6
 Rules: bptt
-Passes: hoist, share, segments, inplace
+Passes: hoist, share, separate, segments, inplace
 """
 
 from __future__ import annotations
