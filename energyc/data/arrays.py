@@ -40,13 +40,14 @@ class ArraySplit:
 
 @dataclass(frozen=True)
 class SplitDataset:
-    """A dataset given by its two splits."""
+    """A dataset given by its splits; most have no validation part of their own."""
 
     schema: Schema
     origin: str
     train: Split
     test: Split
     notes: tuple[str, ...] = ()
+    validation: Split | None = None
 
     def split(self, name: SplitName) -> Split:
         """The training or the test samples."""

@@ -1,14 +1,21 @@
-"""Reading a data file into memory: regular files only, up to a stated size, unpacked where it is gzipped."""
+"""Reading a data file into memory: regular files only, up to a stated size, unpacked where it is compressed."""
 
 from __future__ import annotations
 
 import gzip
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from zipfile import BadZipFile, ZipFile
+
+import numpy as np
 
 from energyc.data.errors import folder_not_file, malformed, missing_file
 
 LARGEST_FILE = 2 << 30  # bytes of a file, after unpacking
+# raised for a bad zip, an unknown compression, an encrypted member or a false header
+UNREADABLE = (OSError, ValueError, TypeError, EOFError, RuntimeError, MemoryError, BadZipFile, zlib.error)
 
 
 def check_regular(path: Path, expected: str, remedy: str) -> None:
@@ -50,3 +57,38 @@ def read_text(path: Path, expected: str, remedy: str) -> str:
     except UnicodeDecodeError:
         text = data.decode("latin-1")
     return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+@contextmanager
+def open_zip(path: Path, expected: str, remedy: str) -> Iterator[ZipFile]:
+    """A zip, whose members are read within this context and together unpack to at most ``LARGEST_FILE``.
+
+    Raises ``UserError``. No member is ever extracted, so the names of members reach no file system.
+    """
+    check_regular(path, expected, remedy)
+    try:
+        with ZipFile(path) as archive:
+            _check_unpacked(path, archive, expected, remedy)
+            yield archive
+    except UNREADABLE as error:
+        raise malformed(str(path), f"not a valid zip ({error})", expected, remedy) from None
+
+
+@contextmanager
+def open_npz(path: Path, expected: str, remedy: str) -> Iterator[np.lib.npyio.NpzFile]:
+    """An npz of numbers, whose arrays are read within this context; raises ``UserError``. Pickles are never loaded."""
+    check_regular(path, expected, remedy)
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            if not isinstance(arrays, np.lib.npyio.NpzFile) or arrays.zip is None:
+                raise malformed(str(path), "a single array, not an npz", expected, remedy)
+            _check_unpacked(path, arrays.zip, expected, remedy)
+            yield arrays
+    except UNREADABLE as error:
+        raise malformed(str(path), f"not a valid npz of numbers ({error})", expected, remedy) from None
+
+
+def _check_unpacked(path: Path, archive: ZipFile, expected: str, remedy: str) -> None:
+    """Raise ``UserError`` for too large a zip; ``zipfile`` unpacks no more of a member than it declares."""
+    if sum(member.file_size for member in archive.infolist()) > LARGEST_FILE:
+        raise malformed(str(path), f"unpacks to more than {LARGEST_FILE >> 20:,} MiB", expected, remedy)

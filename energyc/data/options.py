@@ -55,6 +55,13 @@ class OptionReader:
             raise bad_option(self.adapter, option, f"is {value}", f"one of {', '.join(names)}{suggestion}")
         return value.replace("_", "-")
 
+    def word(self, option: str, default: str) -> str:
+        """Any word."""
+        value = self.options.get(option, default)
+        if not isinstance(value, str):
+            raise bad_option(self.adapter, option, f"is {value}", "a word")
+        return value
+
     def is_set(self, option: str) -> bool:
         """Whether the spec sets this option."""
         return option in self.options

@@ -7,18 +7,16 @@ masks that square.
 from __future__ import annotations
 
 import warnings
-import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
-from zipfile import BadZipFile
 
 import numpy as np
 
 from energyc.data.errors import malformed
-from energyc.data.files import LARGEST_FILE, check_regular
+from energyc.data.files import check_regular, open_npz
 from energyc.data.shipped import sklearn_datasets
 from energyc.diagnostics import UserError
 
@@ -28,8 +26,6 @@ if TYPE_CHECKING:
 Box: TypeAlias = tuple[float, float, float, float]
 """left, top, right, bottom in pixels."""
 
-# raised for a bad zip, an unknown compression, an encrypted member or a false header
-UNREADABLE = (OSError, ValueError, TypeError, EOFError, RuntimeError, MemoryError, BadZipFile, zlib.error)
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm"})
 EXPECTED = "a folder of images, one image, or an npz with images [N, H, W] or [N, H, W, 3] of uint8"
 REMEDY = "give any folder of photographs (PNG, JPEG, ...); without --data, scikit-learn's pictures are used"
@@ -132,19 +128,13 @@ def read_folder(folder: Path) -> list[Path]:
 
 def read_stack(path: Path) -> np.ndarray:
     """The array ``images`` of an npz, or its only array; raises ``UserError``. Pickled objects are never loaded."""
-    check_regular(path, EXPECTED, REMEDY)
-    try:
-        with np.load(path, allow_pickle=False) as arrays:
-            names = arrays.files
-            name = "images" if "images" in names else names[0] if len(names) == 1 else None
-            if name is None:
-                held = ", ".join(names) or "nothing"
-                raise malformed(str(path), f"no array named images (it holds {held})", EXPECTED, REMEDY)
-            if max(member.file_size for member in arrays.zip.infolist()) > LARGEST_FILE:
-                raise malformed(str(path), f"unpacks to more than {LARGEST_FILE >> 20:,} MiB", EXPECTED, REMEDY)
-            return _checked_stack(path, arrays[name])
-    except UNREADABLE as error:
-        raise malformed(str(path), f"not a valid npz of numbers ({error})", EXPECTED, REMEDY) from None
+    with open_npz(path, EXPECTED, REMEDY) as arrays:
+        names = arrays.files
+        name = "images" if "images" in names else names[0] if len(names) == 1 else None
+        if name is None:
+            held = ", ".join(names) or "nothing"
+            raise malformed(str(path), f"no array named images (it holds {held})", EXPECTED, REMEDY)
+        return _checked_stack(path, arrays[name])
 
 
 def shipped_pictures() -> list[Image]:

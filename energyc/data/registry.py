@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from energyc.data.anomaly_graph import AnomalyGraph
 from energyc.data.characters import Characters
 from energyc.data.cifar10 import Cifar10
 from energyc.data.digits import Digits
 from energyc.data.errors import unknown_adapter
 from energyc.data.gaussian_process import GaussianProcess
+from energyc.data.graph_classes import GraphClasses
+from energyc.data.manifolds import Manifolds
 from energyc.data.masked_images import MaskedImages
 from energyc.data.patterns import Patterns
 from energyc.data.schema import Adapter
@@ -60,6 +63,9 @@ def shipped_adapters() -> tuple[Adapter, ...]:
         Patterns(),
         Cifar10(),
         GaussianProcess(),
+        Manifolds(),
+        GraphClasses(),
+        AnomalyGraph(),
     )
 
 

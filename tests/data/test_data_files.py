@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from energyc.data import files, find_adapter, pictures
+from energyc.data import files, find_adapter
 from energyc.diagnostics import UserError
 
 ONE_FILE = {
@@ -103,7 +103,7 @@ def test_a_batch_of_cifar10_above_the_limit_is_refused(tmp_path: Path) -> None:
 
 
 def test_an_npz_is_measured_before_it_is_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pictures, "LARGEST_FILE", 1 << 20)
+    monkeypatch.setattr(files, "LARGEST_FILE", 1 << 20)
     np.savez_compressed(tmp_path / "images.npz", images=np.zeros((2000, 32, 32), np.uint8))
     error = refusal("npz", {"side": 8, "patch": 4}, tmp_path / "images.npz")
     assert error.message.startswith(f"{tmp_path / 'images.npz'}: unpacks to more than 1 MiB")

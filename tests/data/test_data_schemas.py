@@ -23,6 +23,9 @@ WITHOUT_PATH = {
     "patterns": {},
     "cifar10": {},
     "gaussian_process": {"kernel": "rbf", "inputs": 3, "points": 60},
+    "manifolds": {"name": "swiss-roll", "points": 60},
+    "graph_classes": {"nodes": 9, "inputs": 2},
+    "anomaly_graph": {"nodes": 120, "edges": 500},
 }
 OPTIONS = {**WITHOUT_PATH, "mnist": {"side": 28}}
 
@@ -56,8 +59,9 @@ def test_batches_are_as_the_schema_says(name: str) -> None:
 @pytest.mark.parametrize("name", WITHOUT_PATH)
 def test_a_sample_depends_on_seed_epoch_and_index_alone(name: str) -> None:
     split = find_adapter(name).open(OPTIONS[name], None).split("train")
-    together = split.batch(np.arange(8), seed=5, epoch=1, augment=True)
-    alone = [split.batch(np.array([index]), seed=5, epoch=1, augment=True) for index in reversed(range(8))]
+    count = min(8, len(split))
+    together = split.batch(np.arange(count), seed=5, epoch=1, augment=True)
+    alone = [split.batch(np.array([index]), seed=5, epoch=1, augment=True) for index in reversed(range(count))]
     for field, values in together.items():
         np.testing.assert_array_equal(values, np.concatenate([batch[field] for batch in alone])[::-1])
 
@@ -65,8 +69,9 @@ def test_a_sample_depends_on_seed_epoch_and_index_alone(name: str) -> None:
 @pytest.mark.parametrize("name", WITHOUT_PATH)
 def test_a_test_split_never_changes(name: str) -> None:
     first, second = (find_adapter(name).open(OPTIONS[name], None).split("test") for _ in range(2))
-    usual = first.batch(np.arange(6))
-    other = second.batch(np.arange(6), seed=9, epoch=4, augment=True)
+    indices = np.arange(min(6, len(first)))
+    usual = first.batch(indices)
+    other = second.batch(indices, seed=9, epoch=4, augment=True)
     for field, values in usual.items():
         np.testing.assert_array_equal(values, other[field])
 
