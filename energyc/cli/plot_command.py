@@ -22,6 +22,6 @@ def command(run: str, data: tuple[str, ...], samples: int, console: Console) -> 
     from energyc.train.folder import RunFolder
 
     folder = Path(run)
-    session = None if RunFolder(folder).of_seeds else reopen(folder, data=data).session(folder)
+    session = None if RunFolder(folder).of_several else reopen(folder, data=data).session(folder)
     paths = [str(path) for path in plot_run(folder, session, samples=samples, notify=console.note)]
     console.result({"run": run, "pictures": paths}, "\n".join(paths))

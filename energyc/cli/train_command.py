@@ -62,9 +62,14 @@ def _begin(spec: str, seeds: int | None, choices: Choices, console: Console, *, 
 
     request = Request(**{**flags, "device": flags["device"] or "cpu"})
     prepared = prepare(read(spec), choices, request)
+    folds = prepared.options.folds
+    if folds is not None and seeds is not None:
+        raise click.UsageError(f"--seeds and train.folds = {folds} exclude each other: give --set train.folds=none")
     _note_run(prepared, console)
     with nullcontext(Path(out)) if out else new_run(prepared.network.name) as folder:
-        if seeds is None:
+        if folds is not None:
+            _train_folds(prepared, folder, console, resume=False)
+        elif seeds is None:
             _train_one_seed(prepared, folder, console, resume=False)
         else:
             first = prepared.options.seed
@@ -79,13 +84,18 @@ def _resume(
     from energyc.train.seeds import read_summary
 
     folder = RunFolder(run)
-    if folder.of_seeds:
-        seeds = read_summary(run)["seeds"]
-        first = next((path for seed in seeds if (path := folder.run(seed)).exists()), folder.run(seeds[0]))
+    if folder.of_several:
+        summary = read_summary(run)
+        kind = "fold" if "folds" in summary else "seed"
+        paths = [folder.run(number, kind) for number in summary[f"{kind}s"]]
+        first = next((path for path in paths if path.exists()), paths[0])
         prepared = reopen(first, steps=steps, data=data, device=device)
         _note_rule(prepared, console)
         _note_warnings(prepared, console)
-        _train_seeds(prepared, seeds, run, console, resume=True)
+        if kind == "fold":
+            _train_folds(prepared, run, console, resume=True)
+        else:
+            _train_seeds(prepared, summary["seeds"], run, console, resume=True)
     else:
         prepared = reopen(run, steps=steps, data=data, device=device)
         _note_rule(prepared, console)
@@ -125,6 +135,8 @@ def _note_run(prepared: Prepared, console: Console) -> None:
         console.note(f"{name}: {describe(dataset)}")
         for note in dataset.notes:
             console.note(f"  {note}")
+    for note in prepared.feeds(None if prepared.options.folds is None else 0).notes():
+        console.note(note)
 
 
 def _train_one_seed(prepared: Prepared, folder: Path, console: Console, *, resume: bool) -> None:
@@ -138,6 +150,7 @@ def _train_one_seed(prepared: Prepared, folder: Path, console: Console, *, resum
     if console.is_json:
         keys = ("steps", "final", "best", "best_step", "seconds")
         numbers = {key: getattr(outcome, key) for key in keys} | {"seconds_since_step": outcome.first}
+        numbers |= {"validation": outcome.validation} if outcome.validation else {}
         numbers["health"] = outcome.health.to_json() if outcome.health else None
         warnings = [*_rule_warnings(prepared), *outcome.warnings]
         console.write_json({"run": str(outcome.out), **_rule(prepared), **numbers, "warnings": warnings})
@@ -147,6 +160,8 @@ def _train_one_seed(prepared: Prepared, folder: Path, console: Console, *, resum
         console.write(f"  at the end: {format_numbers(outcome.final)}")
     if outcome.best:
         console.write(f"  best, step {outcome.best_step}: {format_numbers(outcome.best)}")
+    if outcome.validation:
+        console.write(f"  its validation part: {format_numbers(outcome.validation)}")
     if outcome.health:
         console.write(f"  health: {outcome.health}")
     _write_warnings(outcome.warnings, console)
@@ -161,18 +176,35 @@ def _duration(outcome: Outcome) -> str:
 
 
 def _train_seeds(prepared: Prepared, seeds: Any, folder: Path, console: Console, *, resume: bool) -> None:
-    from energyc.report.seeds_text import print_summary
     from energyc.train.progress import make_reporter
     from energyc.train.seeds import train_seeds
 
-    quiet = console.quiet or console.is_json
+    reporter = make_reporter(quiet=console.quiet or console.is_json)
     summary = train_seeds(
-        lambda seed, out: prepared.session(out, seed),
-        list(seeds),
+        lambda seed, out: prepared.session(out, seed), list(seeds), folder, resume=resume, reporter=reporter
+    )
+    _write_summary(prepared, summary, folder, console)
+
+
+def _train_folds(prepared: Prepared, folder: Path, console: Console, *, resume: bool) -> None:
+    from energyc.train.progress import make_reporter
+    from energyc.train.seeds import train_folds
+
+    assert prepared.options.folds is not None
+    reporter = make_reporter(quiet=console.quiet or console.is_json)
+    summary = train_folds(
+        lambda fold, out: prepared.session(out, fold=fold),
+        prepared.options.folds,
         folder,
         resume=resume,
-        reporter=make_reporter(quiet=quiet),
+        reporter=reporter,
     )
+    _write_summary(prepared, summary, folder, console)
+
+
+def _write_summary(prepared: Prepared, summary: dict[str, Any], folder: Path, console: Console) -> None:
+    from energyc.report.seeds_text import print_summary
+
     if console.is_json:
         warnings = [*_rule_warnings(prepared), *summary["warnings"]]
         console.write_json({"run": str(folder), **_rule(prepared), **summary, "warnings": warnings})

@@ -49,7 +49,7 @@ def command(
 ) -> None:
     """Measure each rule's gradient on SPEC or RUN against the exact one, in the limit and as configured.
 
-    Of a folder of seeds every seed is measured.
+    Of a folder of seeds or folds every run is measured.
     """
     from energyc.runs.locate import is_run
 
@@ -74,11 +74,10 @@ def command(
                 progress=show,
             )
 
-    seeds = _seeds(spec)
-    if seeds:
-        passed = _report_seeds(
-            {seed: (place, measured(place, f"verify seed {seed}")) for seed, place in seeds.items()}, sweep, console
-        )
+    kind, runs = _runs(spec)
+    if runs:
+        verified = {number: (place, measured(place, f"verify {kind} {number}")) for number, place in runs.items()}
+        passed = _report_runs(kind, verified, sweep, console)
     else:
         verification = measured(spec)
         picture = _picture(verification, spec, sweep, console)
@@ -91,28 +90,30 @@ def command(
         raise Exit(UNFAITHFUL)
 
 
-def _seeds(place: str) -> dict[int, str]:
-    """Return the folder of each seed if ``place`` is a folder of seeds."""
+def _runs(place: str) -> tuple[str, dict[int, str]]:
+    """Return ``seed`` or ``fold`` and the folder of each if ``place`` is a folder of several."""
     from energyc.runs.locate import is_run
     from energyc.train.folder import RunFolder
-    from energyc.train.seeds import read_summary
+    from energyc.train.seeds import read_summary, run_folders
 
     folder = RunFolder(Path(place))
-    if not is_run(place) or not folder.of_seeds:
-        return {}
-    return {seed: str(folder.run(seed)) for seed in read_summary(folder.path)["seeds"]}
+    if not is_run(place) or not folder.of_several:
+        return "", {}
+    summary = read_summary(folder.path)
+    kind = "fold" if "folds" in summary else "seed"
+    return kind, {number: str(path) for number, path in run_folders(folder.path, summary).items()}
 
 
-def _report_seeds(seeds: Mapping[int, tuple[str, Verification]], sweep: str | None, console: Console) -> bool:
-    """Write the report of each seed; return whether all passed."""
+def _report_runs(kind: str, seeds: Mapping[int, tuple[str, Verification]], sweep: str | None, console: Console) -> bool:
+    """Write the report of each seed or fold; return whether all passed."""
     pictures = {seed: _picture(verification, place, sweep, console) for seed, (place, verification) in seeds.items()}
     passed = all(verification.fidelity.passed for _, verification in seeds.values())
     if console.is_json:
         reports = {str(seed): verification.to_json() | pictures[seed] for seed, (_, verification) in seeds.items()}
-        console.write_json({"seeds": reports, "passed": passed})
+        console.write_json({f"{kind}s": reports, "passed": passed})
         return passed
     for seed, (_, verification) in seeds.items():
-        console.write(f"seed {seed}")
+        console.write(f"{kind} {seed}")
         _print(verification, pictures[seed], sweep, console)
     return passed
 

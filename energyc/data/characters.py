@@ -19,6 +19,7 @@ from energyc.diagnostics import UserError
 
 TRAIN_SHARE = 0.9
 LARGEST_CONTEXT = 1 << 16
+BLOCKS = 20  # of a part of the text: parts of the training windows are made of whole ones
 EXPECTED = "a text file"
 REMEDY = "give any plain text in UTF-8; without --data, the documentation in Python's own library is used"
 
@@ -83,6 +84,11 @@ class Windows:
     def __len__(self) -> int:
         """The number of windows."""
         return (len(self.ids) - 1 - self.context) // self.stride + 1
+
+    @property
+    def groups(self) -> np.ndarray:
+        """The block of text that each window starts in: windows of one block share characters."""
+        return np.arange(len(self)) * self.stride * BLOCKS // len(self.ids)
 
     def batch(
         self, indices: np.ndarray, *, seed: int = 0, epoch: int = 0, augment: bool = False

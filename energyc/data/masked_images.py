@@ -118,6 +118,12 @@ class MaskedSplit:
         """The number of images."""
         return len(self.source)
 
+    @property
+    def groups(self) -> np.ndarray | None:
+        """The groups of the source's images, None where they share no pixels."""
+        groups: np.ndarray | None = getattr(self.source, "groups", None)
+        return groups
+
     def batch(
         self, indices: np.ndarray, *, seed: int = 0, epoch: int = 0, augment: bool = False
     ) -> dict[str, np.ndarray]:

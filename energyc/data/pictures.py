@@ -92,6 +92,14 @@ class Crops:
         """The number of crops."""
         return len(self.numbers)
 
+    @property
+    def groups(self) -> np.ndarray:
+        """The tile of each crop: crops of one tile share pixels."""
+        sizes = np.array([picture.size for picture in self.pictures])[self.numbers]
+        middle = (self.boxes[:, :2] + self.boxes[:, 2:]) / 2
+        column, row = (middle * (COLUMNS, ROWS) / sizes).astype(np.int64).T
+        return (self.numbers * ROWS + row) * COLUMNS + column
+
     def square(self, index: int) -> tuple[Image, Box]:
         """The picture and the crop's square."""
         left, top, right, bottom = (float(edge) for edge in self.boxes[index])

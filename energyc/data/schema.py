@@ -15,7 +15,7 @@ import numpy as np
 from energyc.settings.values import Value
 
 Kind: TypeAlias = Literal["real", "integer"]
-SplitName: TypeAlias = Literal["train", "test"]
+SplitName: TypeAlias = Literal["train", "validation", "test"]
 OptionValue: TypeAlias = Value
 Options: TypeAlias = Mapping[str, OptionValue]
 
@@ -42,7 +42,11 @@ class Schema:
 
 
 class Split(Protocol):
-    """The training or the test samples of an opened binding."""
+    """The training, validation or test samples of an opened binding.
+
+    A split whose samples share content (windows of a text, crops of a picture) has ``groups`` too, ``[samples]``
+    numbers: samples of one group are never put into different parts.
+    """
 
     def __len__(self) -> int:
         """The number of samples."""
@@ -61,7 +65,10 @@ class Split(Protocol):
 
 
 class Dataset(Protocol):
-    """An opened binding."""
+    """An opened binding.
+
+    One that comes with a validation part has it as ``validation``, a split; it then decides which checkpoint is best.
+    """
 
     @property
     def schema(self) -> Schema:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -64,6 +65,15 @@ class CheckedSplit:
         """The number of samples."""
         return len(self.split)
 
+    @property
+    def groups(self) -> np.ndarray | None:
+        """The group of each sample, ``[samples]``, where samples share content; raises ``UserError``."""
+        with _running(self.split, "groups"):
+            groups = getattr(self.split, "groups", None)
+            if groups is not None and np.shape(groups) != (len(self),):
+                raise _contract(self.split, f"groups are {list(np.shape(groups))}, not [{len(self)}]")
+        return groups
+
     def batch(
         self, indices: np.ndarray, *, seed: int = 0, epoch: int = 0, augment: bool = False
     ) -> dict[str, np.ndarray]:
@@ -79,8 +89,11 @@ class CheckedSplit:
 
 
 def checked_split(binding: str, dataset: Dataset, part: SplitName, readers: Mapping[str, str]) -> CheckedSplit:
-    """The training or the test samples of an opened binding, to be checked as they are taken."""
-    return CheckedSplit(binding, part, dataset.schema, dataset.split(part), readers)
+    """The training, validation or test samples of an opened binding, to be checked as they are taken."""
+    split: Any = getattr(dataset, "validation", None) if part == "validation" else dataset.split(part)
+    if not (hasattr(split, "batch") and hasattr(split, "__len__")):
+        raise _contract(dataset, f"the {part} split is {type(split).__name__}, which has no batch() or length")
+    return CheckedSplit(binding, part, dataset.schema, split, readers)
 
 
 def check_batch(binding: str, schema: Schema, batch: Mapping[str, np.ndarray], size: int) -> None:

@@ -42,13 +42,14 @@ _NO_METRIC = ("step", "kind", "split", "cost", "residual", "residual_max", "sett
 
 def learning_curves(rows: Sequence[Row], path: Path, *, title: str = "", best: int | None = None) -> None:
     """Draw training and test cost against updates, a panel for each metric, and a line at the best checkpoint."""
-    train, test = _kind(rows, "train"), _kind(rows, "eval")
-    metrics = [name for name in (test[0] if test else {}) if name not in _NO_METRIC]
+    train, test, validation = (_kind(rows, kind) for kind in ("train", "eval", "validation"))
+    metrics = _metrics(test[0] if test else {})
     with picture(path, 1, 1 + len(metrics), (4.6, 3.2)) as canvas:
-        _cost(canvas.panels[0], train, test)
+        _cost(canvas.panels[0], train, test, validation)
         for panel, name in zip(canvas.panels[1:], metrics, strict=True):
-            panel.plot(*_series(test, name), color=COLOURS[1], marker="o", markersize=3)
-            panel.set_ylabel(f"test {name}")
+            panel.plot(*_series(test, name), color=COLOURS[1], marker="o", markersize=3, label="test")
+            _held_out(panel, validation, name)
+            panel.set_ylabel(name if validation else f"test {name}")
         for panel in canvas.panels:
             panel.set_xlabel("update")
             if best is not None:
@@ -82,7 +83,7 @@ def seed_curves(runs: Mapping[str, Sequence[Row]], path: Path, *, title: str = "
     """Draw the test cost and metrics of each seed as a thin line, and their mean as a thick one."""
     tests = {name: _kind(rows, "eval") for name, rows in runs.items()}
     first = next((rows[0] for rows in tests.values() if rows), {})
-    names = ["cost", *(name for name in first if name not in _NO_METRIC)]
+    names = ["cost", *_metrics(first)]
     with picture(path, 1, len(names), (4.6, 3.2)) as canvas:
         for panel, name in zip(canvas.panels, names, strict=True):
             series = [_series(rows, name) for rows in tests.values() if rows]
@@ -94,17 +95,29 @@ def seed_curves(runs: Mapping[str, Sequence[Row]], path: Path, *, title: str = "
         canvas.figure.suptitle(title)
 
 
+def _metrics(row: Row) -> list[str]:
+    """The names of the metrics in a row of an evaluation."""
+    return [name for name in row if name not in _NO_METRIC and not name.endswith("_threshold")]
+
+
+def _held_out(panel: Axes, validation: Sequence[Row], name: str) -> None:
+    """Draw what decides which checkpoint is the best, where that is not the test."""
+    if validation:
+        panel.plot(*_series(validation, name), color=COLOURS[2], marker="o", markersize=3, label="validation")
+
+
 def _shows(key: str, row: Row) -> bool:
     """Whether a row gives a key a panel; rare events have one only if they happened."""
     return bool(row.get(key)) if key in ("dropped", "frozen") else row.get(key) is not None
 
 
-def _cost(panel: Axes, train: Sequence[Row], test: Sequence[Row]) -> None:
+def _cost(panel: Axes, train: Sequence[Row], test: Sequence[Row], validation: Sequence[Row]) -> None:
     steps, values = _series(train, "cost")
     panel.plot(steps, values, color=FAINT, linewidth=0.6, alpha=0.6)
     panel.plot(steps, _smoothed(values), color=COLOURS[0], label="training")
     held_out = _series(test, "cost")
     panel.plot(*held_out, color=COLOURS[1], marker="o", markersize=3, label="test")
+    _held_out(panel, validation, "cost")
     panel.set_ylabel("cost")
     _log_if_positive(panel, np.concatenate([values, held_out[1]]))
 

@@ -60,8 +60,6 @@ def idle_settings(network: Network, classes: Classes) -> Iterator[str]:
         yield "train.penalty does nothing: every term is conservative, so there is no J_nc to penalise"
     if train.lr is not None and train.final_lr is None and 0 < len(network.params) == len(train.rates):
         yield f"train.lr = {train.lr:g} does nothing: every param has a rate of its own"
-    if train.folds is not None:
-        yield "train.folds does nothing: no data have folds yet"
 
 
 def floor_notes(classes: Classes) -> Iterator[str]:

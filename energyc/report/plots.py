@@ -31,7 +31,7 @@ def plot_run(
     from energyc.train.folder import RunFolder
 
     folder = RunFolder(Path(path))
-    if folder.of_seeds:
+    if folder.of_several:
         return _plot_seeds(folder)
     run = load_run(folder.path)
     paths = _plot_curves(run)

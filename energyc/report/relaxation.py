@@ -72,7 +72,7 @@ def draw_trace(trace: Mapping[str, np.ndarray], t1: int, path: Path) -> None:
             if len(values) > 50:
                 panel.set_xscale("symlog", linthresh=1)
                 panel.set_xlim(0, len(values) - 1)
-            if name == "residual" and np.nanmax(values, initial=0) > 0:
+            if name == "residual" and np.nanmax(values[first:], initial=0) > 0:
                 panel.set_yscale("log")
             panel.legend()
         canvas.figure.suptitle(f"{next(iter(trace.values())).shape[1]} samples while the network relaxes")

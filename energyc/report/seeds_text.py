@@ -1,8 +1,8 @@
-"""The held-out numbers of several seeds as a table, and the health of each."""
+"""The held-out numbers of several seeds or folds as a table, and the health of each."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rich.console import Console
@@ -13,27 +13,29 @@ from energyc.train.run_health import RunHealth
 
 
 def print_summary(summary: Mapping[str, Any], *, color: bool = False) -> None:
-    """Write the mean and the deviation of each held-out number, and the health of each seed, to standard output."""
+    """Write the mean and the deviation of each held-out number, and the health of each run, to standard output."""
     console = Console(no_color=not color, highlight=False)
     console.print(summary_table(summary))
     console.print("\n".join(health_lines(summary)), soft_wrap=True)
 
 
 def health_lines(summary: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a line for each seed whose health the summary has."""
-    for seed, health in zip(summary["seeds"], summary.get("health", ()), strict=False):
+    """Yield a line for each seed or fold whose health the summary has."""
+    kind = _kind(summary)
+    for number, health in zip(summary[f"{kind}s"], summary.get("health", ()), strict=False):
         if health is not None:
-            yield f"  seed {seed}: {RunHealth.from_json(health)}"
+            yield f"  {kind} {number}: {RunHealth.from_json(health)}"
 
 
 def summary_table(summary: Mapping[str, Any]) -> Table:
     """Return a table of mean and deviation of held-out numbers; ``summary`` is that of ``train_seeds``."""
     columns = {"at the end": summary["final"], "at the best checkpoint": summary["best"]}
-    return spread_table(f"held-out, {_count(summary['seeds'])}", columns)
+    columns |= {"its validation part": summary["validation"]} if "validation" in summary else {}
+    return spread_table(f"held-out, {_count(summary)}", columns)
 
 
 def spread_table(title: str, columns: Mapping[str, Mapping[str, Any]]) -> Table:
-    """Return a table of mean and deviation of numbers over the seeds, a column for each heading."""
+    """Return a table of mean and deviation of numbers over the runs, a column for each heading."""
     table = Table(title=title, title_justify="left")
     table.add_column("")
     for heading in columns:
@@ -46,14 +48,20 @@ def spread_table(title: str, columns: Mapping[str, Mapping[str, Any]]) -> Table:
 def print_evaluation(
     split: str, numbers: Mapping[str, Any], summary: Mapping[str, Any], *, color: bool = False
 ) -> None:
-    """Write numbers of each seed's best checkpoint on a split, and the health of each seed."""
+    """Write numbers of each run's best checkpoint on a split, and the health of each run."""
     console = Console(no_color=not color, highlight=False)
-    console.print(spread_table(f"{split} split, {_count(summary['seeds'])}", {"at the best checkpoint": numbers}))
+    console.print(spread_table(f"{split} split, {_count(summary)}", {"at the best checkpoint": numbers}))
     console.print("\n".join(health_lines(summary)), soft_wrap=True)
 
 
-def _count(seeds: Sequence[int]) -> str:
-    return f"{len(seeds)} seed{'s' if len(seeds) != 1 else ''}"
+def _kind(summary: Mapping[str, Any]) -> str:
+    return "fold" if "folds" in summary else "seed"
+
+
+def _count(summary: Mapping[str, Any]) -> str:
+    kind = _kind(summary)
+    count = len(summary[f"{kind}s"])
+    return f"{count} {kind}{'s' if count != 1 else ''}"
 
 
 def _mean(name: str, entry: Mapping[str, Any]) -> str:

@@ -153,7 +153,8 @@ class _Resolution:
         readouts, cost, metrics = statements.readouts(), statements.cost(), statements.scalars("metric")
         states = statements.states()
         settings = layer_settings(self.spec, self.names, self.bindings, self.reporter, self.preset, self.overrides)
-        names = {kind: [entry.name for entry in self.names.of_kind(kind)] for kind in ("state", "param", "metric")}
+        kinds = ("state", "param", "metric", "readout", "target")
+        names = {kind: [entry.name for entry in self.names.of_kind(kind)] for kind in kinds}
         relax, nudge, train = check_settings(settings, names, self.rules, self.reporter)
         unit = {term.name: 1.0 for term in terms.values() if term.word == "next"}
         relax = replace(relax, step_of={**unit, **relax.step_of})

@@ -158,7 +158,8 @@ def check_settings(
 ) -> tuple[Relax, Nudge, TrainOptions]:
     """The settings of each block, typed; what is wrong is reported and left at its default.
 
-    ``names`` are those of states, params and metrics, ``rules`` those of the learning rules (empty: not known).
+    ``names`` are those of states, params, metrics, readouts and targets, ``rules`` those of the learning rules (empty:
+    not known).
     """
     given = {block: {key: each.value for key, each in placed.items()} for block, placed in layers.items()}
     relax, relax_faults = read(Relax, given["relax"], names)

@@ -8,6 +8,7 @@ from pathlib import Path
 from energyc.data import Dataset, find_adapter, open_dataset
 from energyc.diagnostics import UserError
 from energyc.resolve import Network
+from energyc.train.division import WHOLE, Division
 from energyc.train.feeds import Feeds, Field
 
 
@@ -51,8 +52,11 @@ def open_data(network: Network, paths: Mapping[str, str], seed: int) -> dict[str
     }
 
 
-def feeds_of(network: Network, datasets: Mapping[str, Dataset]) -> Feeds:
-    """Return the field of each clamp and target. Raises UserError if there is none, or if its size does not fit."""
+def feeds_of(network: Network, datasets: Mapping[str, Dataset], division: Division = WHOLE) -> Feeds:
+    """Return the field of each clamp and target, and how samples are divided.
+
+    Raises UserError if there is no field, or if its size does not fit.
+    """
     for kind, inputs in (("clamp", network.clamps), ("target", network.targets)):
         for name, item in inputs.items():
             if item.source is None:
@@ -63,4 +67,4 @@ def feeds_of(network: Network, datasets: Mapping[str, Dataset]) -> Feeds:
                 raise UserError(message, code="E0603", help="set the options of the data too, or leave the sizes")
     clamps: dict[str, Field] = {name: item.source for name, item in network.clamps.items() if item.source is not None}
     targets: dict[str, Field] = {name: item.source for name, item in network.targets.items() if item.source is not None}
-    return Feeds(datasets, clamps, targets)
+    return Feeds(datasets, clamps, targets, division)

@@ -17,6 +17,8 @@ from energyc.runs.data import data_paths, feeds_of, open_data
 from energyc.runs.resolved import resolved_text
 from energyc.runs.saved import load_run
 from energyc.settings import TrainOptions, extremes
+from energyc.train.division import Division
+from energyc.train.feeds import Feeds
 from energyc.train.session import Session
 from energyc.version import __version__
 
@@ -48,7 +50,8 @@ class Request:
 class Prepared:
     """A spec ready to train: its network, its module, its options, its opened data.
 
-    ``origin`` records the origin of the spec in ``run.json``, also if the run is resumed from its own copy.
+    ``origin`` records the origin of the spec in ``run.json``, also if the run is resumed from its own copy. ``fold`` is
+    that of a run of a cross-validation.
     """
 
     source: Source
@@ -60,12 +63,18 @@ class Prepared:
     paths: Mapping[str, str]
     device: str
     origin: Mapping[str, Any]
+    fold: int | None = None
 
-    def session(self, out: Path, seed: int | None = None) -> Session:
-        """Return the session of a seed in a folder. Raises UserError for an unknown device."""
+    def feeds(self, fold: int | None = None) -> Feeds:
+        """Return the data as they are divided for a run, or for a fold. Raises UserError."""
+        division = Division(self.options.validation, self.options.folds, self.fold if fold is None else fold)
+        return feeds_of(self.network, self.datasets, division)
+
+    def session(self, out: Path, seed: int | None = None, fold: int | None = None) -> Session:
+        """Return the session of a seed or a fold in a folder. Raises UserError for an unknown device."""
         options = self.options if seed is None else replace(self.options, seed=seed)
         dtype = training_dtype(self.network)
-        feeds = feeds_of(self.network, self.datasets)
+        feeds = self.feeds(fold)
         net = instantiate(self.compiled, self.device, dtype, options.seed)
         files, info, steep = self._files(), self._info(), self._steep()
         extreme = extremes(self.network.relax, self.network.nudge, options)
@@ -126,4 +135,5 @@ def reopen(run: Path, *, steps: int | None = None, data: Sequence[str] = (), dev
     datasets = open_data(network, paths, options.seed)
     run_device = device or saved.info.get("device", "cpu")
     origin = {key: value for key, value in saved.info.items() if key in ("spec", "preset", "overrides")}
-    return Prepared(saved.source, Choices(), network, compiled, options, datasets, paths, run_device, origin)
+    fold = saved.info.get("fold")
+    return Prepared(saved.source, Choices(), network, compiled, options, datasets, paths, run_device, origin, fold)

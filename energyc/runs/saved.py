@@ -82,7 +82,11 @@ class SavedRun:
 def load_run(path: Path | str) -> SavedRun:
     """Open a run folder. Raises UserError E0511 if ``path`` is none, or the folder of several seeds."""
     folder = RunFolder(Path(path))
-    if folder.of_seeds:
+    if folder.of_several:
         names = ", ".join(map(str, folder.runs))
-        raise UserError(f"{path} holds the runs of several seeds", code="E0511", help=f"give one of them: {names}")
+        raise UserError(
+            f"{path} holds the runs of several {folder.runs[0].name.partition('-')[0] if folder.runs else 'seed'}s",
+            code="E0511",
+            help=f"give one of them: {names}",
+        )
     return SavedRun(folder, folder.read_info())

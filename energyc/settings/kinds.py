@@ -174,21 +174,6 @@ class Flag(Kind):
 
 
 @dataclass(frozen=True)
-class Words(Kind):
-    """A list of words; a single word is a list of one."""
-
-    @property
-    def wanted(self) -> str:
-        return "a list of words, as [a, b]"
-
-    def read(self, value: object) -> tuple[str, ...]:
-        items = [value] if isinstance(value, str) else value
-        if not isinstance(items, list | tuple) or not all(isinstance(item, str) for item in items):
-            raise Misfit(self.wanted, value)
-        return tuple(items)
-
-
-@dataclass(frozen=True)
 class Pair(Kind):
     """Two numbers in [0, 1)."""
 

@@ -26,7 +26,7 @@ class Setting:
 
     ``unit`` is what a number counts, ``otherwise`` the default in words where it is not a constant. ``owner`` is
     ``state`` or ``param`` where a single one can have a value of its own, as in ``step.y``; the field ``single`` of the
-    block has those values by name.
+    block has those values by name. They are of the kind ``each`` where that is another one.
     """
 
     kind: Kind
@@ -35,13 +35,22 @@ class Setting:
     otherwise: str = ""
     owner: str = ""
     single: str = ""
+    each: Kind | None = None
 
 
 def setting(
-    default: Any, kind: Kind, meaning: str, *, unit: str = "", otherwise: str = "", owner: str = "", single: str = ""
+    default: Any,
+    kind: Kind,
+    meaning: str,
+    *,
+    unit: str = "",
+    otherwise: str = "",
+    owner: str = "",
+    single: str = "",
+    each: Kind | None = None,
 ) -> Any:
     """A field of a block, with its default and its row of the table."""
-    row = Setting(kind, meaning, unit, otherwise, owner, single)
+    row = Setting(kind, meaning, unit, otherwise, owner, single, each)
     return dataclass_field(default=default, metadata={"setting": row})
 
 
@@ -91,7 +100,8 @@ def read(
             name, owner = _setting_of(block, rows, key, owners)
             if value is None or (value == NONE and not rows[name].kind.takes_none):
                 continue
-            typed = _typed(block, key, rows[name].kind, value)
+            kind = rows[name].each if owner else None
+            typed = _typed(block, key, kind or rows[name].kind, value)
         except _Faulty as error:
             faults.append(error.fault)
             continue

@@ -8,7 +8,11 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from energyc.diagnostics import did_you_mean, listed
-from energyc.settings.kinds import Called, Flag, Integer, Number, Pair, Word, Words
+from energyc.settings import rates as rates_kind
+from energyc.settings import scores as scores_kind
+from energyc.settings.kinds import Called, Flag, Integer, Number, Pair, Word
+from energyc.settings.rates import Geometric, Rate, Rates
+from energyc.settings.scores import BEST, SCORES, Metrics, Score, unclear
 from energyc.settings.table import CONTRADICTION, UNKNOWN_NAME, Fault, read, setting, table
 from energyc.settings.values import Call
 
@@ -87,8 +91,9 @@ class TrainOptions:
         otherwise="0.001; " + ", ".join(f"`{name}` {rate:g}" for name, (rate, _) in OPTIMIZERS.items() if rate != 1e-3),
         owner="param",
         single="rates",
+        each=Rates(),
     )
-    rates: Mapping[str, float] = field(default_factory=dict)
+    rates: Mapping[str, Rate] = field(default_factory=dict)
     final_lr: float | None = setting(
         None,
         NOT_NEGATIVE,
@@ -121,15 +126,26 @@ class TrainOptions:
         COUNT,
         "between two evaluations",
         unit="updates",
-        otherwise="an epoch, or a tenth of the run if that is shorter",
+        otherwise="an epoch, but at least a hundredth and at most a tenth of the run",
     )
     eval_samples: int = setting(
         2000, COUNT, "of the test split, evenly spread over it, that are evaluated while training", unit="samples"
     )
     save_every: int | None = setting(None, COUNT, "between two checkpoints beside those of evaluations", unit="updates")
     log_every: int = setting(1, COUNT, "between two rows of `metrics.jsonl`", unit="updates")
-    metrics: tuple[str, ...] | None = setting(None, Words(), "the metrics that are recorded", otherwise="all")
+    metrics: tuple[str, ...] | None = setting(
+        None,
+        Metrics(),
+        "the metrics that are recorded: those of the spec, and those over a whole split",
+        otherwise="all",
+    )
+    scores: tuple[Score, ...] = ()
     best: str = setting("cost", Word(), "the held-out number that decides which checkpoint is the best")
+    validation: float | None = setting(
+        None,
+        Number(above=0, high=0.9),
+        "the share of the training samples that decide which checkpoint is the best; without one the test split does",
+    )
     best_mode: str = setting(
         "auto",
         Word(("auto", "min", "max")),
@@ -140,7 +156,7 @@ class TrainOptions:
         None, PENALTY, "the Jacobian penalty; its weight follows the residual between `floor` (1e-4) and `ceiling` (10)"
     )
     residual_defence: float | None = setting(None, NOT_NEGATIVE, "the weight of the residual defence")
-    folds: int | None = setting(None, Integer(2), "cross-validation (reserved)")
+    folds: int | None = setting(None, Integer(2), "cross-validation: so many runs, each with another part as the test")
     allow_biased: bool = setting(False, Flag(), "train by a rule that is biased on this network")
     dtype: str = setting("float32", Word(("float32", "float64")), "what states and params are held in")
     seed: int = setting(0, Integer(0), "of weights, order, augmentation and noise")
@@ -167,8 +183,11 @@ class TrainOptions:
         settings = {key: value for key, value in saved.items() if key in known and value is not None}
         if isinstance(penalty := settings.get("penalty"), Mapping):
             settings["penalty"] = Call("jacobian", penalty)
+        if isinstance(names := settings.get("metrics"), list):
+            settings["metrics"] = scores_kind.as_written(names, saved.get("scores") or ())
         rates = saved.get("rates") or {}
-        return TrainOptions.from_settings(settings | {f"lr.{name}": rate for name, rate in rates.items()})
+        single = {f"lr.{name}": rates_kind.as_written(rate) for name, rate in rates.items()}
+        return TrainOptions.from_settings(settings | single)
 
     def to_json(self) -> dict[str, Any]:
         """All options as JSON values, in the order of the fields."""
@@ -200,14 +219,26 @@ class TrainOptions:
             return self.epochs * updates_per_epoch
         return DEFAULT_STEPS if self.steps is None else self.steps
 
-    def rate(self, param: str) -> float:
-        """The peak learning rate of one param."""
-        return self.rates.get(param, self.base_rate)
+    def rate(self, param: str, count: int = 1) -> float | tuple[float, ...]:
+        """The peak learning rate of one param, or those along its first dim, of size ``count``."""
+        rate = self.rates.get(param, self.base_rate)
+        return rate.rates(count) if isinstance(rate, Geometric) else rate
 
     @property
     def base_rate(self) -> float:
         """The peak learning rate of the params that have none of their own."""
         return OPTIMIZERS[self.optimizer][0] if self.lr is None else self.lr
+
+    def whole_split(self, measured: Collection[str]) -> tuple[Score, ...]:
+        """The metrics over a whole split; a bare word is one unless the spec has a metric of its name."""
+        words = [name for name in self.metrics or () if name in SCORES and name not in measured]
+        called = {score.name for score in self.scores}
+        return (*self.scores, *(Score(name) for name in words if name not in called))
+
+    @property
+    def needs_validation(self) -> bool:
+        """Whether a threshold is chosen on the validation part."""
+        return any(score.threshold == BEST for score in self.scores)
 
     def contradictions(self) -> Iterator[Fault]:
         """Settings that exclude each other, each reported at the one that can go."""
@@ -229,9 +260,14 @@ class TrainOptions:
     def misnamed(self, measured: Collection[str], rules: Collection[str] = ()) -> Iterator[Fault]:
         """The ``metrics`` and ``best`` that are not among ``measured``, and a rule that is not among ``rules``."""
         metrics = [name for name in measured if name not in ALWAYS_MEASURED]
-        for key, name in [*(("metrics", name) for name in self.metrics or ()), ("best", self.best)]:
-            if name not in measured:
-                yield _misnamed(key, "metric", name, metrics)
+        for name in self.metrics or ():
+            if name not in measured and name not in SCORES:
+                yield _misnamed("metrics", "metric", name, [*metrics, *SCORES])
+        if self.best not in measured and self.best in SCORES and self.best not in (self.metrics or ()):
+            message = f"train.best = {self.best} is not among train.metrics"
+            yield Fault("best", UNKNOWN_NAME, message, f"add it: metrics = [{SCORES[self.best].example}]")
+        elif self.best not in (*measured, *SCORES):
+            yield _misnamed("best", "metric", self.best, metrics)
         if rules and self.rule is not None and self.rule not in rules:
             yield _misnamed("rule", "rule", self.rule, rules)
 
@@ -242,7 +278,20 @@ def read_train(
     """The options of a network with params and metrics of such ``names``, and all that is wrong with what is given."""
     options, faults = read(TrainOptions, given, names)
     named = options.misnamed(("cost", *names["metric"], *ALWAYS_MEASURED), rules)
-    return options, [*faults, *options.contradictions(), *named]
+    return options, [*faults, *options.contradictions(), *named, *_unclear(options, names)]
+
+
+def _unclear(options: TrainOptions, names: Mapping[str, Collection[str]]) -> Iterator[Fault]:
+    """What the metrics over a whole split name and the network does not have."""
+    metrics = names["metric"]
+    for score in options.scores:
+        if score.name in metrics:
+            message = f"train.metrics: {score.name} is a metric of the spec, and cannot be called"
+            yield Fault("metrics", UNKNOWN_NAME, message, "give the spec's metric another name")
+    for score in options.whole_split(metrics) if "readout" in names else ():
+        for what in unclear(score, names["readout"], names["target"], metrics):
+            help_text = f"the readouts are {listed(names['readout'])}, the targets {listed(names['target'])}"
+            yield Fault("metrics", UNKNOWN_NAME, f"train.metrics: {what}", help_text)
 
 
 def _misnamed(key: str, kind: str, name: str, known: Collection[str]) -> Fault:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from types import MappingProxyType
 
 import torch
 from torch import Tensor
@@ -15,12 +16,14 @@ from energyc.runtime.unrest import settled_within
 from energyc.settings import TrainOptions
 from energyc.settings.train import ALWAYS_MEASURED
 from energyc.train.checkpoint import load_best
+from energyc.train.division import Part
 from energyc.train.feeds import Batch, Feed
 from energyc.train.folder import RunFolder
 from energyc.train.health import NotFinite, not_finite_state
-from energyc.train.network import Network
+from energyc.train.network import Network, Relaxed
 from energyc.train.order import evenly_spread, key_noise
 from energyc.train.outcome import Numbers
+from energyc.train.scores import Gathered
 from energyc.train.session import Session
 from energyc.train.snapshot import restore
 
@@ -35,21 +38,28 @@ class Stopped(Exception):
 def evaluate(
     session: Session,
     *,
-    split: Literal["train", "test"] = "test",
+    split: Part = "test",
     samples: int | None = None,
     notify: Notify = lambda text: None,
 ) -> Numbers:
     """Evaluate the best checkpoint in ``session.out``, whose weights the network keeps.
 
     ``samples`` limits the number of samples (all of the split by default), which are spread evenly over the split.
-    Raises UserError if the run has no usable checkpoint, and E0515 if something is not finite.
+    A threshold that is the best on the validation part is found there first. Raises UserError if the run has no usable
+    checkpoint, and E0515 if something is not finite.
     """
     checkpoint = load_best(RunFolder(Path(session.out)).checkpoints, notify)
     restore(session.net, checkpoint)
     feed = Feed(session.feeds, split, session.device, session.dtype)
     try:
+        thresholds: Numbers = {}
         with arithmetic("the evaluation", session.extremes):
-            numbers = evaluate_split(session.net, feed, session.options, samples=samples or len(feed))
+            if session.options.needs_validation:
+                validation = Feed(session.feeds, "validation", session.device, session.dtype)
+                thresholds = evaluate_split(session.net, validation, session.options, samples=len(validation))
+            numbers = evaluate_split(
+                session.net, feed, session.options, samples=samples or len(feed), thresholds=thresholds
+            )
     except NotFinite as bad:
         message = f"the {split} split cannot be evaluated: {bad.what} is not finite"
         help_text = f"energyc verify {session.out} says whether the network settles; look at the data too"
@@ -65,29 +75,41 @@ def evaluate_split(
     *,
     samples: int,
     stop: Callable[[], bool] = lambda: False,
+    thresholds: Mapping[str, float] = MappingProxyType({}),
 ) -> Numbers:
     """Return means over the samples: ``cost``, each metric, ``residual``, ``settled`` (the share within the tolerance),
-    ``relax_steps``; and ``residual_max``, ``samples``.
+    ``relax_steps``; and ``residual_max``, ``samples``, and the metrics over all of the samples at once.
 
-    Raises NotFinite, and Stopped once ``stop()`` is true.
+    ``thresholds`` are those of the validation part, whose numbers these may be. Raises NotFinite, and Stopped once
+    ``stop()`` is true.
     """
     indices = evenly_spread(len(feed), samples)
     key_noise(options.seed, 0)
     net.train(False)
     limit = settled_within(net.relax_tolerance)
     collected: dict[str, list[Tensor]] = {}
+    gathered: Gathered | None = None
     for start in range(0, len(indices), options.batch):
         if stop():
             raise Stopped
         batch = feed.batch(indices[start : start + options.batch], seed=options.seed)
-        measured = _measure(net, batch, limit)
+        relaxed, measured = _measure(net, batch, limit)
+        if gathered is None:
+            gathered = Gathered(options.whole_split(measured))
+        if gathered.wanted:
+            gathered.add(net.readout(relaxed.states, batch.clamps), batch.targets)
         for name, value in measured.items():
             collected.setdefault(name, []).append(value.detach().double().reshape(-1))
-    return _means(collected, options.metrics)
+    means = _means(collected)
+    over_all = {} if gathered is None else gathered.numbers(means, thresholds)
+    return {**_recorded(means, options.metrics), **over_all}
 
 
-def _measure(net: Network, batch: Batch, limit: float) -> dict[str, Tensor]:
-    """Return cost, metrics, residual, steps and whether samples settled, each [batch]. Raises NotFinite."""
+def _measure(net: Network, batch: Batch, limit: float) -> tuple[Relaxed, dict[str, Tensor]]:
+    """Return the relaxation, and cost, metrics, residual, steps and whether samples settled, each [batch].
+
+    Raises NotFinite.
+    """
     relaxed = net.relax(batch.clamps)
     cost = net.cost(relaxed.states, batch.clamps, batch.targets)
     bad = not_finite_state(net, batch, relaxed.states, cost)
@@ -95,14 +117,17 @@ def _measure(net: Network, batch: Batch, limit: float) -> dict[str, Tensor]:
         raise NotFinite(bad)
     metrics = net.metrics(relaxed.states, batch.clamps, batch.targets)
     settled = relaxed.residual <= limit
-    return {"cost": cost, **metrics, "residual": relaxed.residual, "relax_steps": relaxed.steps, "settled": settled}
+    residual = {"residual": relaxed.residual, "relax_steps": relaxed.steps, "settled": settled}
+    return relaxed, {"cost": cost, **metrics, **residual}
 
 
 def check_names(net: Network, feed: Feed, options: TrainOptions) -> None:
-    """Check the names in ``metrics`` and ``best`` on one sample. Raises UserError E0501, NotFinite."""
+    """Check ``metrics`` and ``best`` on one sample. Raises UserError (names, shapes, no scikit-learn), NotFinite."""
     numbers = evaluate_split(net, feed, TrainOptions(batch=1, seed=options.seed), samples=1)
     for fault in options.misnamed(numbers):
         raise fault.error()
+    if options.whole_split(numbers):
+        evaluate_split(net, feed, replace(options, batch=1), samples=1)
 
 
 def is_better(options: TrainOptions, value: float, best: float | None) -> bool:
@@ -117,9 +142,14 @@ def _lower_is_better(name: str) -> bool:
     return any(part in _LOWER_IS_BETTER for part in name.lower().split("_"))
 
 
-def _means(collected: dict[str, list[Tensor]], metrics: Sequence[str] | None) -> Numbers:
+def _means(collected: dict[str, list[Tensor]]) -> Numbers:
     joined = {name: torch.cat(parts) for name, parts in collected.items()}
     numbers = {name: float(values.mean()) for name, values in joined.items()}
-    if metrics is not None:
-        numbers = {name: number for name, number in numbers.items() if name in ("cost", *ALWAYS_MEASURED, *metrics)}
     return {**numbers, "residual_max": float(joined["residual"].max()), "samples": len(joined["cost"])}
+
+
+def _recorded(numbers: Numbers, metrics: Sequence[str] | None) -> Numbers:
+    """Return what is always measured, and the metrics that are asked for."""
+    if metrics is None:
+        return numbers
+    return {name: number for name, number in numbers.items() if name in ("cost", *ALWAYS_MEASURED, *metrics)}

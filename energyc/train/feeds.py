@@ -4,29 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from energyc.data.portion import Portion
 from energyc.data.validate import checked_split
 from energyc.diagnostics import UserError
+from energyc.train.division import WHOLE, Division, Part, units_and_labels
 from energyc.train.network import Tensors
 
 if TYPE_CHECKING:
-    from energyc.data.schema import Dataset
+    from energyc.data.schema import Dataset, Split
 
 Field = tuple[str, str]  # a binding and a field of it: ("digits", "image")
 
 
 @dataclass(frozen=True)
 class Feeds:
-    """The opened datasets of a spec, and the field that each clamp and target reads."""
+    """The opened datasets of a spec, the field that each clamp and target reads, and how samples are divided.
+
+    ``splits`` raises UserError E0520 if they cannot be divided so.
+    """
 
     datasets: Mapping[str, Dataset]
     clamps: Mapping[str, Field]
     targets: Mapping[str, Field]
+    division: Division = WHOLE
 
     @property
     def bindings(self) -> tuple[str, ...]:
@@ -41,6 +48,70 @@ class Feeds:
             for kind, fields in inputs
             for name, (source, field) in fields.items()
             if source == binding
+        }
+
+    @property
+    def has_validation(self) -> bool:
+        """Whether there is a validation part: the data's own, or one held out of the training samples."""
+        return self._own_validation or self.division.validation is not None
+
+    def notes(self) -> list[str]:
+        """Say how samples are divided, where that is not as the data have it; the counts are of one fold."""
+        if self._own_validation:
+            if self.division.validation is None:
+                return ["the best checkpoint is chosen on the data's own validation part"]
+            return ["train.validation gives way to the data's own validation part, which chooses the best checkpoint"]
+        if self.division.is_that_of_the_data:
+            return []
+        parts: tuple[Part, ...] = ("train", "validation", "test")
+        counts = {part: len(next(iter(self.splits(part).values()))) for part in parts}
+        shown = ", ".join(f"{count:,} {part}" for part, count in counts.items() if count)
+        how = "" if self.division.fold is None else f" in each of {self.division.folds} folds, about"
+        kept = "" if self._label is None else ", by label"
+        return [f"divided anew{how}: {shown}{kept}"]
+
+    def splits(self, part: Part) -> dict[str, Split]:
+        """Return the split of each binding for a part, its batches checked."""
+        division = self.division
+        if self._own_validation or division.is_that_of_the_data or (part == "test" and division.fold is None):
+            return self._checked(part) if self.has_validation or part != "validation" else {}
+        pool = [self._checked(name) for name in division.pooled]
+        indices = self._divided.get(part, np.zeros(0, np.int64))
+        return {
+            binding: Portion([splits[binding] for splits in pool], indices, fixed=part != "train")
+            for binding in self.bindings
+        }
+
+    @cached_property
+    def _own_validation(self) -> bool:
+        """Whether all data have a validation part of their own. Raises UserError E0520 if they are to have folds."""
+        own = [binding for binding in self.bindings if getattr(self.datasets[binding], "validation", None) is not None]
+        if own and self.division.fold is not None:
+            message = f"train.folds cannot divide {own[0]}, whose training, validation and test parts are its own"
+            raise UserError(message, code="E0520", help="take train.folds out, and try other splits of the data")
+        return 0 < len(own) == len(self.bindings)
+
+    @cached_property
+    def _divided(self) -> dict[Part, np.ndarray]:
+        """The samples of each part among the pooled splits."""
+        splits = [self._checked(name) for name in self.division.pooled]
+        for name, bindings in zip(self.division.pooled, splits, strict=True):
+            _common_length(name, {binding: len(split) for binding, split in bindings.items()})
+        return self.division.indices(*units_and_labels(splits, self._label))
+
+    @property
+    def _label(self) -> Field | None:
+        """The first target that is one label of a sample."""
+        for binding, field in self.targets.values():
+            schema = self.datasets[binding].schema.fields[field]
+            if schema.kind == "integer" and schema.shape == ():
+                return binding, field
+        return None
+
+    def _checked(self, part: Part) -> dict[str, Split]:
+        return {
+            binding: checked_split(binding, self.datasets[binding], part, self.readers(binding))
+            for binding in self.bindings
         }
 
 
@@ -68,17 +139,14 @@ class Batch:
 
 
 class Feed:
-    """One split of all bindings, paired sample by sample.
+    """One part of the samples of all bindings, paired sample by sample.
 
     Raises UserError E0520 if nothing is bound, a split is empty, or the bindings differ in length.
     """
 
-    def __init__(self, feeds: Feeds, split: Literal["train", "test"], device: str, dtype: torch.dtype) -> None:
+    def __init__(self, feeds: Feeds, split: Part, device: str, dtype: torch.dtype) -> None:
         self._feeds = feeds
-        self._splits = {
-            binding: checked_split(binding, feeds.datasets[binding], split, feeds.readers(binding))
-            for binding in feeds.bindings
-        }
+        self._splits = feeds.splits(split)
         self._device = device
         self._dtype = dtype
         self._length = _common_length(split, {name: len(part) for name, part in self._splits.items()})

@@ -54,22 +54,23 @@ class RunFolder:
 
     @property
     def summary(self) -> Path:
-        """``summary.json`` of a folder of several seeds."""
+        """``summary.json`` of a folder of several seeds or folds."""
         return self.path / "summary.json"
 
     @property
-    def of_seeds(self) -> bool:
-        """Whether this is the folder of several seeds rather than of a run."""
+    def of_several(self) -> bool:
+        """Whether this is the folder of several seeds or folds rather than of a run."""
         return self.summary.exists() and not self.info.exists()
 
     @property
     def runs(self) -> list[Path]:
-        """The folders of the seeds."""
-        return sorted(self.path.glob("seed-*"))
+        """The folders of the seeds or folds, in the order of their numbers."""
+        paths = [path for kind in ("seed", "fold") for path in self.path.glob(f"{kind}-*")]
+        return sorted(paths, key=lambda path: (len(path.name), path.name))
 
-    def run(self, seed: int) -> Path:
-        """Return the folder of a seed."""
-        return self.path / f"seed-{seed}"
+    def run(self, number: int, kind: str = "seed") -> Path:
+        """Return the folder of a seed or a fold."""
+        return self.path / f"{kind}-{number}"
 
     def read_info(self) -> RunInfo:
         """Read ``run.json``. Raises UserError E0511 if this is no run folder."""

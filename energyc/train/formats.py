@@ -26,6 +26,7 @@ class Measured(TypedDict):
 
     step: Step
     numbers: Numbers
+    validation: NotRequired[Numbers]
 
 
 @with_config(OPEN)
@@ -35,6 +36,7 @@ class Best(TypedDict):
     step: Step
     value: Integer | float
     numbers: Numbers
+    validation: NotRequired[Numbers]
 
 
 @with_config(CLOSED)
@@ -71,11 +73,19 @@ class Manifest(TypedDict):
 
 
 @with_config(OPEN)
+class ScoreForm(TypedDict):
+    """A metric over a whole split."""
+
+    name: str
+
+
+@with_config(OPEN)
 class Options(TypedDict, total=False):
     """The structure of the options; ``TrainOptions`` checks their values."""
 
-    rates: dict[str, float]
+    rates: dict[str, float | list[float] | dict[str, float]]
     penalty: dict[str, float] | None
+    scores: list[ScoreForm]
 
 
 @with_config(OPEN)
@@ -106,6 +116,7 @@ class RunInfo(TypedDict, total=False):
     device: str
     data: dict[str, str]
     made_of: MadeOf
+    fold: Step | None
     spec: str
     preset: str | None
     overrides: dict[str, str]
@@ -142,11 +153,12 @@ class Health(TypedDict):
 
 
 @with_config(OPEN)
-class Summary(TypedDict):
-    """``summary.json`` of a folder of seeds."""
+class Summary(TypedDict, total=False):
+    """``summary.json`` of a folder of seeds, or of folds."""
 
     seeds: Annotated[list[Step], Field(min_length=1)]
-    health: NotRequired[list[Health | None]]
+    folds: Annotated[list[Step], Field(min_length=1)]
+    health: list[Health | None]
 
 
 class Malformed(ValueError):

@@ -26,6 +26,7 @@ def run_info(session: Session, learner: Learner, made_of: Mapping[str, Any]) -> 
         "bindings": {"clamps": dict(session.feeds.clamps), "targets": dict(session.feeds.targets)},
         "files": list(session.files),
         "made_of": dict(made_of),
+        **({} if session.feeds.division.fold is None else {"fold": session.feeds.division.fold}),
         "device": session.device,
         "dtype": str(session.dtype).removeprefix("torch."),
         "threads": torch.get_num_threads(),

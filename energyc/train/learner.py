@@ -13,7 +13,7 @@ from energyc.train.feeds import Batch, Feed
 from energyc.train.health import NotFinite, first_not_finite, vitals, within_gate
 from energyc.train.metrics_log import Row
 from energyc.train.network import Gradients, learnable
-from energyc.train.optimizers import make_optimizer, set_rates
+from energyc.train.optimizers import make_optimizer, set_rates, take_step
 from energyc.train.order import Order, key_noise, noise_keys
 from energyc.train.penalty import Controller
 from energyc.train.schedule import rate_factor
@@ -133,8 +133,8 @@ class Learner:
         move.gradients.assign()
         limit = float("inf") if self.options.clip is None else self.options.clip
         norm = torch.nn.utils.clip_grad_norm_(self.params.values(), limit)
-        set_rates(self.optimizer, self.options, factor)
-        self.optimizer.step()
+        set_rates(self.optimizer, factor)
+        take_step(self.optimizer)
         self.net.project_params()
         return norm
 

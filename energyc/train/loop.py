@@ -10,6 +10,7 @@ import math
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -58,20 +59,24 @@ class Training:
     """The state of a run: the learner, the step it has reached, and the checkpoints it has saved."""
 
     def __init__(self, session: Session, signals: Signals, reporter: Reporter, label: str | None) -> None:
+        _check_parts(session)
         self.session = session
         self.options = session.options
         self.folder = RunFolder(session.out)
         self._feed = Feed(session.feeds, "train", session.device, session.dtype)
         self.learner = Learner(session, self._feed)
         self.step = 0
-        self.best: dict[str, Any] | None = None  # step, value, numbers
-        self.evaluated: dict[str, Any] | None = None  # step, numbers: the last evaluation
+        self.best: dict[str, Any] | None = None  # step, value, numbers of the test, and of the validation part
+        self.evaluated: dict[str, Any] | None = None  # step and numbers of the last evaluation
         self.idle = 0  # updates in which no sample took part
         self.partial = 0  # updates without the samples whose nudged phases diverged
         self._first = 0  # the first step of this session
         self.saved: int | None = None  # the step of the newest checkpoint
         self._held_out = Feed(session.feeds, "test", session.device, session.dtype)
         self._diagnosis = Diagnosis(session, self.learner, (self._held_out, self._feed))
+        self._validation: Feed | None = None  # decides which checkpoint is the best, where there is one
+        if session.feeds.has_validation:
+            self._validation = Feed(session.feeds, "validation", session.device, session.dtype)
         self._log = MetricsLog(self.folder.metrics)
         self._timings = MetricsLog(self.folder.timings)
         self._signals = signals
@@ -200,29 +205,40 @@ class Training:
 
     @property
     def _eval_every(self) -> int:
-        return self.options.eval_every or max(1, min(self.learner.order.updates, self.total // 10))
+        epoch = self.learner.order.updates
+        return self.options.eval_every or max(1, self.total // 100, min(epoch, self.total // 10))
 
     def _evaluate(self) -> None:
         try:
             with self._finite(), self._arithmetic("the evaluation"):
-                numbers = evaluate_split(
-                    self.session.net,
-                    self._held_out,
-                    self.options,
-                    samples=self.options.eval_samples,
-                    stop=lambda: self._signals.raised,
-                )
+                validation = None if self._validation is None else self._measure(self._validation)
+                numbers = self._measure(self._held_out, validation or {})
         except Stopped:
             return
-        self.evaluated = {"step": self.step, "numbers": numbers}
-        value = numbers[self.options.best]
+        deciding = numbers if validation is None else validation
+        also = {} if validation is None else {"validation": validation}
+        self.evaluated = {"step": self.step, "numbers": numbers, **also}
+        value = deciding[self.options.best]
         if is_better(self.options, value, None if self.best is None else self.best["value"]):
-            self.best = {"step": self.step, "value": value, "numbers": numbers}
+            self.best = {"step": self.step, "value": value, "numbers": numbers, **also}
         row = {"step": self.step, "kind": "eval", "split": "test", **numbers}
         with writing(self.session.out, self.saved):
+            if validation is not None:
+                self._log.write({"step": self.step, "kind": "validation", **validation})
             self._log.write(row)
             self._timings.write({"step": self.step, "seconds": round(self._seconds, 3)})
         self._reporter.evaluation(row)
+
+    def _measure(self, feed: Feed, thresholds: Mapping[str, float] = MappingProxyType({})) -> Numbers:
+        """Evaluate a part. Raises NotFinite, Stopped."""
+        return evaluate_split(
+            self.session.net,
+            feed,
+            self.options,
+            samples=self.options.eval_samples,
+            stop=lambda: self._signals.raised,
+            thresholds=thresholds,
+        )
 
     def _save(self) -> None:
         bad = not_finite_param(self.learner.params)
@@ -281,12 +297,22 @@ class Training:
     def _outcome(self) -> Outcome:
         final = {} if self.evaluated is None else self.evaluated["numbers"]
         best, step = ({}, None) if self.best is None else (self.best["numbers"], self.best["step"])
+        validation = {} if self.best is None else self.best.get("validation", {})
         health = self._health(step)
         warnings = [*self._warnings(final), *map(str, health.symptoms)]
         if warnings and self.session.extremes:
             warnings.append(f"look at {listed(self.session.extremes)}: so extreme a value may be the cause")
         return Outcome(
-            self.session.out, self.step, final, best, step, self._seconds, tuple(warnings), health, self._first
+            self.session.out,
+            self.step,
+            final,
+            best,
+            step,
+            self._seconds,
+            tuple(warnings),
+            health,
+            self._first,
+            validation,
         )
 
     def _health(self, best_step: int | None) -> RunHealth:
@@ -311,3 +337,13 @@ class Training:
         names = [name for name, value in final.items() if not math.isfinite(value)]
         if names:
             yield f"not finite in the last evaluation: {', '.join(names)}; {why}"
+
+
+def _check_parts(session: Session) -> None:
+    """Raise UserError E0503 for settings that need a part of the samples which there is not."""
+    if session.options.needs_validation and not session.feeds.has_validation:
+        message = "train.metrics: the best threshold is chosen on a validation part, and there is none"
+        raise UserError(message, code="E0503", help="add validation = 1/5, or leave out threshold = best")
+    if session.options.folds is not None and session.feeds.division.fold is None:
+        message = f"train.folds = {session.options.folds} asks for as many runs, and this is one"
+        raise UserError(message, code="E0503", help="energyc train makes them, and energyc.train.seeds.train_folds")

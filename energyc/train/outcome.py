@@ -15,8 +15,9 @@ Numbers = dict[str, float]
 class Outcome:
     """A finished run: its folder, the updates done, held-out numbers at the end and at the best checkpoint.
 
-    ``warnings`` describe problems that did not stop it, and ``health`` how it settled and learned. ``seconds`` count
-    from update ``first``, at which it began or was resumed.
+    ``best`` and ``validation`` are the numbers of the test and of the validation part at the best checkpoint, which the
+    validation part decides where there is one. ``warnings`` describe problems that did not stop the run, and ``health``
+    how it settled and learned. ``seconds`` count from update ``first``, at which it began or was resumed.
     """
 
     out: Path
@@ -28,6 +29,7 @@ class Outcome:
     warnings: tuple[str, ...] = ()
     health: RunHealth | None = None
     first: int = 0
+    validation: Numbers = field(default_factory=dict)
 
 
 class Interrupted(Exception):

@@ -1,4 +1,4 @@
-"""Train the same run for several seeds, each in a folder of its own, and summarise them."""
+"""Train the same run for several seeds or folds, each in a folder of its own, and summarise them."""
 
 from __future__ import annotations
 
@@ -34,48 +34,82 @@ def train_seeds(
     sample deviations (n - 1). With ``resume`` finished seeds are skipped quickly and an unfinished one is continued.
     Raises what ``train`` raises.
     """
+    return _train_all("seed", make, seeds, out, resume, reporter)
+
+
+def train_folds(
+    make: MakeSession, count: int, out: Path, *, resume: bool = False, reporter: Reporter | None = None
+) -> Summary:
+    """Cross-validate: train once for each of ``count`` folds into ``out/fold-N``, with that fold as the test.
+
+    ``make(fold, folder)`` builds the session, whose feeds have the ``Division`` with that fold. The summary is that of
+    ``train_seeds`` with ``"folds"`` in place of ``"seeds"``. Raises what ``train`` raises.
+    """
+    return _train_all("fold", make, range(count), out, resume, reporter)
+
+
+def _train_all(
+    kind: str, make: MakeSession, numbers: Sequence[int], out: Path, resume: bool, reporter: Reporter | None
+) -> Summary:
     with locked(out) if resume else claimed(out):
         with writing(out, None):
-            _write_summary(out, {"seeds": list(seeds)})
-        outcomes = [_train_seed(make, seed, out, reporter) for seed in seeds]
-        summary = summarise(seeds, outcomes)
+            _write_summary(out, {f"{kind}s": list(numbers)})
+        outcomes = [_train_one(kind, make, number, out, reporter) for number in numbers]
+        summary = summarise(numbers, outcomes, kind)
         with writing(out, None):
             _write_summary(out, summary)
         return summary
 
 
 def read_summary(out: Path) -> Summary:
-    """Read the summary of a folder of seeds. Raises UserError E0511 if there is none."""
+    """Read the summary of a folder of seeds or folds. Raises UserError E0511 if there is none."""
     try:
-        return dict(parse(StoredSummary, RunFolder(out).summary.read_bytes()))
+        summary = dict(parse(StoredSummary, RunFolder(out).summary.read_bytes()))
     except (OSError, Malformed):
-        message = f"{out} holds no runs of several seeds"
-        raise UserError(message, code="E0511", help="give a folder that energyc train --seeds made") from None
+        summary = {}
+    if not {"seeds", "folds"} & summary.keys():
+        message = f"{out} holds no runs of several seeds or folds"
+        raise UserError(message, code="E0511", help="give a folder that energyc train made, by --seeds or train.folds")
+    return summary
 
 
-def summarise(seeds: Sequence[int], outcomes: Sequence[Outcome]) -> Summary:
-    """Return mean and deviation of every held-out number, at the end and at each run's best checkpoint."""
-    return {
-        "seeds": list(seeds),
+def run_folders(out: Path, summary: Summary) -> dict[int, Path]:
+    """Return the folder of each seed or fold by its number."""
+    kind = "fold" if "folds" in summary else "seed"
+    return {number: RunFolder(out).run(number, kind) for number in summary[f"{kind}s"]}
+
+
+def summarise(numbers: Sequence[int], outcomes: Sequence[Outcome], kind: str = "seed") -> Summary:
+    """Return mean and deviation of every held-out number, at the end and at each run's best checkpoint.
+
+    ``validation`` has those of the validation part at the best checkpoint, where there is one.
+    """
+    summary: Summary = {
+        f"{kind}s": list(numbers),
         "final": spread([outcome.final for outcome in outcomes]),
         "best": spread([outcome.best for outcome in outcomes]),
         "best_steps": [outcome.best_step for outcome in outcomes],
         "seconds": [round(outcome.seconds, 3) for outcome in outcomes],
         "health": [outcome.health.to_json() if outcome.health else None for outcome in outcomes],
         "warnings": [
-            f"seed {seed}: {text}" for seed, outcome in zip(seeds, outcomes, strict=True) for text in outcome.warnings
+            f"{kind} {number}: {text}"
+            for number, outcome in zip(numbers, outcomes, strict=True)
+            for text in outcome.warnings
         ],
     }
+    if all(outcome.validation for outcome in outcomes):
+        summary["validation"] = spread([outcome.validation for outcome in outcomes])
+    return summary
 
 
-def _train_seed(make: MakeSession, seed: int, out: Path, reporter: Reporter | None) -> Outcome:
-    path = RunFolder(out).run(seed)
+def _train_one(kind: str, make: MakeSession, number: int, out: Path, reporter: Reporter | None) -> Outcome:
+    path = RunFolder(out).run(number, kind)
     has_run = RunFolder(path).info.exists()
     if not has_run:  # killed before it could be resumed
         shutil.rmtree(path, ignore_errors=True)
     try:
-        return train(make(seed, path), resume=has_run, reporter=reporter, label=f"seed {seed}")
-    except Interrupted as stop:  # resuming continues all seeds, not only this one
+        return train(make(number, path), resume=has_run, reporter=reporter, label=f"{kind} {number}")
+    except Interrupted as stop:  # resuming continues all of them, not only this one
         raise Interrupted(stop.out, stop.step, resume=out) from None
 
 

@@ -13,6 +13,7 @@ from energyc.diagnostics import UserError
 from energyc.resolve import Network
 from energyc.runs.data import feeds_of, open_data
 from energyc.runs.saved import SavedRun
+from energyc.train.division import Division
 from energyc.train.feeds import Feed
 from energyc.train.order import evenly_spread
 from energyc.verify.probe import Probe
@@ -42,7 +43,8 @@ def samples_of(saved: SavedRun, network: Network, configured: Any, log: Record) 
     """Return test samples of a run."""
     try:
         datasets = open_data(network, saved.data_paths(), saved.options.seed)
-        feed = Feed(feeds_of(network, datasets), "test", "cpu", torch.float64)
+        division = Division(saved.options.validation, saved.options.folds, saved.info.get("fold"))
+        feed = Feed(feeds_of(network, datasets, division), "test", "cpu", torch.float64)
     except UserError:
         return RunSamples(None, "drawn inputs: the data of the run cannot be opened")
     limit = min((crossing.limit for crossing in log.crossings), default=math.inf)

@@ -48,6 +48,7 @@ def _names(name: str, row: Setting) -> str:
 def _takes(row: Setting) -> str:
     """The words that it takes as code, the rest as it is."""
     text = row.kind.wanted.replace("whole number", f"whole number of {row.unit}") if row.unit else row.kind.wanted
+    text += f"; of one {row.owner} {row.each.wanted}" if row.each else ""
     return _words(row, text) if row.kind.words else re.sub(r"\b(?:none|auto|true|false)\b|\[.*\]", r"`\g<0>`", text)
 
 

@@ -42,6 +42,34 @@ def test_json_round_trip() -> None:
     assert TrainOptions.from_json(json.loads(json.dumps(options.to_json()))) == options
 
 
+def test_json_round_trip_of_calls_and_lists() -> None:
+    score = Call("macro_f1", {"score": "logit", "label": "y", "of": "m", "threshold": "best"})
+    geometric = Call("geometric", {"first": 0.1, "last": 1e-3})
+    settings = {"metrics": ["a", score, "rmse"], "lr.W": [0.1, 0, Fraction(1, 3)], "lr.V": geometric, "validation": 0.2}
+    options = TrainOptions.from_settings(settings)
+    assert options.metrics == ("a", "macro_f1", "rmse") and [score.call() for score in options.scores] == [score]
+    assert TrainOptions.from_json(json.loads(json.dumps(options.to_json()))) == options
+
+
+@pytest.mark.parametrize(
+    "saved",
+    [
+        {"metrics": 3},
+        {"metrics": [3, ["a"]]},
+        {"metrics": ["auc"], "scores": [{"name": "auc", "score": [1]}]},
+        {"metrics": ["macro_f1"], "scores": [{"name": "macro_f1", "threshold": {}}]},
+        {"rates": {"W": {"first": 0.1}}},
+        {"rates": {"W": {"first": 0.1, "last": -1}}},
+        {"rates": {"W": [0.1, "fast"]}},
+        {"validation": 1},
+    ],
+)
+def test_a_json_that_someone_changed_is_refused(saved: dict[str, Any]) -> None:
+    with pytest.raises(UserError) as caught:
+        TrainOptions.from_json(saved)
+    assert caught.value.code == "E0502"
+
+
 @pytest.mark.parametrize(
     ("settings", "code", "parts"),
     [
@@ -54,6 +82,16 @@ def test_json_round_trip() -> None:
         ({"lr": "fast"}, "E0502", ["fast", "a number"]),
         ({"lr": True}, "E0502", ["not `true`"]),
         ({"lr.W": "x"}, "E0502", ["train.lr.W"]),
+        ({"lr.W": [0.1, -1]}, "E0502", ["train.lr.W", "a list of them"]),
+        ({"lr.W": Call("geometric", {"first": 0.1})}, "E0502", ["geometric(first = 1, last = 0.1)"]),
+        ({"lr.W": Call("geometric", {"first": 0, "last": 1})}, "E0502", ["the first of `train.lr.W`"]),
+        ({"lr": [0.1, 0.2]}, "E0502", ["`train.lr` is a number"]),
+        ({"validation": 1}, "E0502", ["train.validation"]),
+        ({"folds": 1}, "E0502", ["train.folds"]),
+        ({"metrics": [Call("f1")]}, "E0502", ["macro_f1, auc, rmse, perplexity"]),
+        ({"metrics": ["a", "a"]}, "E0502", ["without repetitions"]),
+        ({"metrics": [Call("auc", {"threshold": 1})]}, "E0502", ["score, label, of"]),
+        ({"metrics": [Call("macro_f1", {"threshold": "low"})]}, "E0502", ["a number or best"]),
         ({"batch": Fraction(1, 2)}, "E0502", ["positive whole number"]),
         ({"batch": 0}, "E0502", ["`train.batch`", "not `0`"]),
         ({"betas": [0.9]}, "E0502", ["two numbers"]),

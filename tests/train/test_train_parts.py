@@ -16,7 +16,7 @@ from energyc.settings.train import OPTIMIZERS, Penalty, TrainOptions
 from energyc.train.feeds import Feed, Feeds
 from energyc.train.learner import Learner
 from energyc.train.network import Tensors, learnable
-from energyc.train.optimizers import make_optimizer, pack, unpack
+from energyc.train.optimizers import make_optimizer, pack, set_rates, take_step, unpack
 from energyc.train.order import Order, evenly_spread, key_noise
 from energyc.train.penalty import Controller
 from energyc.train.schedule import rate_factor
@@ -185,3 +185,49 @@ def test_bindings_of_different_length() -> None:
         Feed(feeds, "train", "cpu", torch.float32)
     with pytest.raises(UserError, match="binds no data"):
         Feed(Feeds({}, {}, {}), "train", "cpu", torch.float32)
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_rates_along_a_dim_are_those_of_params_of_their_own(name: str) -> None:
+    """A param with a rate for each index moves as separate params with these rates do, for every optimiser."""
+    common = {"optimizer": name, "weight_decay": 0.1, **({"momentum": 0.9} if name in ("sgd", "rmsprop") else {})}
+    rates = [0.05, 0.0, 0.2]
+    seed = int(np.random.default_rng().integers(2**31))
+    print(f"seed {seed}")
+    generator = torch.Generator().manual_seed(seed)
+    start = torch.randn(3, 4, generator=generator, dtype=torch.float64)
+    joint = {"W": start.clone().requires_grad_()}
+    apart = {f"W{k}": start[k].clone().requires_grad_() for k in range(3)}
+    one = make_optimizer(TrainOptions.from_settings({**common, "lr.W": rates}), joint)
+    several = make_optimizer(
+        TrainOptions.from_settings({**common, **{f"lr.W{k}": rate for k, rate in enumerate(rates)}}), apart
+    )
+    for step in range(7):
+        gradient = torch.randn(3, 4, generator=generator, dtype=torch.float64)
+        joint["W"].grad = gradient.clone()
+        for k in range(3):
+            apart[f"W{k}"].grad = gradient[k].clone()
+        for optimizer in (one, several):
+            set_rates(optimizer, 1 / (1 + step))
+            take_step(optimizer)
+    torch.testing.assert_close(joint["W"], torch.stack(list(apart.values())), rtol=1e-11, atol=1e-12)
+    assert not torch.equal(joint["W"][0], start[0])
+
+
+def test_geometric_rates_go_from_first_to_last() -> None:
+    options = TrainOptions.from_settings({"lr.W": Call("geometric", {"first": 0.1, "last": 0.001})})
+    assert options.rate("W", 3) == pytest.approx((0.1, 0.01, 0.001))
+    assert options.rate("W", 1) == (0.1,)
+    param = torch.zeros(3, 2, requires_grad=True)
+    optimizer = make_optimizer(options, {"W": param})
+    param.grad = torch.ones(3, 2)
+    take_step(optimizer)  # Adam's first step is the rate
+    torch.testing.assert_close(param.detach()[:, 0], -torch.tensor([0.1, 0.01, 0.001]))
+
+
+@pytest.mark.parametrize("shape", [(), (2,), (4, 3)])
+def test_rates_that_are_not_one_for_each_index_are_refused(shape: tuple[int, ...]) -> None:
+    options = TrainOptions.from_settings({"lr.W": [0.1, 0.2, 0.3]})
+    with pytest.raises(UserError, match=r"train\.lr\.W gives 3 rates, and W has") as raised:
+        make_optimizer(options, {"W": torch.zeros(shape, requires_grad=True)})
+    assert raised.value.code == "E0502"
