@@ -83,7 +83,7 @@ def test_a_json_that_someone_changed_is_refused(saved: dict[str, Any]) -> None:
         ({"lr": True}, "E0502", ["not `true`"]),
         ({"lr.W": "x"}, "E0502", ["train.lr.W"]),
         ({"lr.W": [0.1, -1]}, "E0502", ["train.lr.W", "a list of them"]),
-        ({"lr.W": Call("geometric", {"first": 0.1})}, "E0502", ["geometric(first = 1, last = 0.1)"]),
+        ({"lr.W": Call("geometric", {"first": 1})}, "E0502", ["geometric(first = 1, last = 0.1)"]),
         ({"lr.W": Call("geometric", {"first": 0, "last": 1})}, "E0502", ["the first of `train.lr.W`"]),
         ({"lr": [0.1, 0.2]}, "E0502", ["`train.lr` is a number"]),
         ({"validation": 1}, "E0502", ["train.validation"]),
