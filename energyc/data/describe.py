@@ -8,7 +8,10 @@ from energyc.data.schema import Dataset, FieldSchema
 def describe(dataset: Dataset) -> str:
     """``scikit-learn's digits: 1,437 train, 360 test; image [64], label in 10``."""
     fields = ", ".join(_field(name, field) for name, field in dataset.schema.fields.items())
-    counts = ", ".join(f"{len(dataset.split(name)):,} {name}" for name in ("train", "test"))
+    validation = getattr(dataset, "validation", None)
+    lengths = {"train": len(dataset.split("train"))} | ({} if validation is None else {"validation": len(validation)})
+    lengths["test"] = len(dataset.split("test"))
+    counts = ", ".join(f"{count:,} {name}" for name, count in lengths.items())
     return f"{dataset.origin}: {counts}; {fields}"
 
 

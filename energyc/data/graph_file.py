@@ -94,7 +94,7 @@ def _chosen(path: str, relations: Mapping[str, Any], relation: str) -> list[str]
     """The names of the arrays that make up the relation; raises ``UserError`` if there is no such one."""
     edges = [name for name, array in relations.items() if len(array.shape) == 2]
     if relation == ALL:
-        chosen = [UNION] if UNION in edges else sorted(edges) if path.endswith(".npz") else edges
+        chosen = [UNION] if UNION in edges else sorted(edges)
     else:
         chosen = [name for name in edges if relation in (name, name.removeprefix(PREFIX))]
     if not edges:

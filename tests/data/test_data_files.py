@@ -19,6 +19,8 @@ ONE_FILE = {
     "table": ({"inputs": 2}, "table.csv"),
     "masked_images": ({"side": 8, "patch": 4}, "image.png"),
     "npz": ({"side": 8, "patch": 4}, "images.npz"),
+    "graph_classes": ({}, "MUTAG.zip"),
+    "anomaly_graph": ({}, "graph.mat"),
 }
 IN_A_FOLDER = {
     "masked_images": ({"side": 8, "patch": 4}, "b.png"),

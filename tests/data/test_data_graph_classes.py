@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import zipfile
 from pathlib import Path
 
@@ -202,6 +203,15 @@ def test_a_zip_that_is_none_or_cut_or_too_large_is_refused(tmp_path: Path, monke
     monkeypatch.setattr(files, "LARGEST_FILE", 100)
     with pytest.raises(UserError, match="unpacks to more than"):
         opened(str(path))
+
+
+def test_a_pipe_among_the_tables_is_refused_and_not_opened(tmp_path: Path) -> None:
+    path = folder(tmp_path)
+    (tmp_path / "TOY_node_labels.txt").unlink()
+    os.mkfifo(tmp_path / "TOY_node_labels.txt")
+    with pytest.raises(UserError, match=r"TOY_node_labels\.txt: a pipe, socket or device") as raised:
+        opened(path)
+    assert raised.value.code == "E0914"
 
 
 def test_members_names_reach_no_file_system(tmp_path: Path) -> None:
