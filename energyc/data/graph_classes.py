@@ -19,7 +19,7 @@ from energyc.data.tu import REMEDY, Tables, read_tu
 OPTIONS = ("nodes", "inputs", "classes", "eigenvectors")
 TEST_SHARE = 0.1
 LARGEST_GRAPH = 4096  # nodes: a batch of adjacencies is dense
-PLANTED = 400  # graphs without a file
+PLANTED, DRAWN = 400, 16  # graphs without a file, and the most nodes that one has by default
 NEAR = 1e-6  # entries of an eigenvector this near to the largest count as equal to it
 
 
@@ -60,7 +60,7 @@ class GraphClasses:
     def open(self, options: Options, path: str | None, *, seed: int = 0) -> SplitDataset:
         """The graphs of TUDataset's files, or drawn ones by this seed."""
         layout = self._read(options)
-        graphs, notes = planted(layout, seed) if path is None else _graphs(read_tu(path), layout)
+        graphs, notes = planted(layout, seed) if path is None else read_graphs(path, layout)
         held = held_out(np.array([graph.label for graph in graphs]), TEST_SHARE)
         train, test = (Padded([graphs[k] for k in np.flatnonzero(part)], layout) for part in (~held, held))
         origin = path or f"rings and chains, half of them with a triangle (seed {seed})"
@@ -69,7 +69,7 @@ class GraphClasses:
 
     def _read(self, options: Options) -> Layout:
         reader = OptionReader(self.name, options, OPTIONS)
-        nodes = reader.size("nodes", 16, most=LARGEST_GRAPH)
+        nodes = reader.size("nodes", DRAWN, most=LARGEST_GRAPH)
         inputs = reader.size("inputs", 1, most=1 << 12)
         classes = reader.size("classes", 2, least=2, most=1 << 16)
         return Layout(nodes, inputs, classes, reader.size("eigenvectors", 4, most=nodes + 1))
@@ -147,8 +147,9 @@ def eigenvectors(matrix: np.ndarray, count: int) -> np.ndarray:
 # ------------------------------------------------------------------ TUDataset
 
 
-def _graphs(tables: Tables, layout: Layout) -> tuple[list[Graph], list[str]]:
+def read_graphs(path: str, layout: Layout) -> tuple[list[Graph], list[str]]:
     """The graphs of a file, and notes; raises ``UserError`` where they do not fit the spec."""
+    tables = read_tu(path)
     sizes = tables.sizes
     if sizes.min() < 1:
         raise malformed(tables.path, f"graph {int(np.argmin(sizes)) + 1} has no node", "a node in each graph", REMEDY)

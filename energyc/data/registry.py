@@ -10,6 +10,7 @@ from energyc.data.cifar10 import Cifar10
 from energyc.data.digits import Digits
 from energyc.data.errors import unknown_adapter
 from energyc.data.gaussian_process import GaussianProcess
+from energyc.data.graph_bags import GraphBags
 from energyc.data.graph_classes import GraphClasses
 from energyc.data.manifolds import Manifolds
 from energyc.data.masked_images import MaskedImages
@@ -65,6 +66,7 @@ def shipped_adapters() -> tuple[Adapter, ...]:
         GaussianProcess(),
         Manifolds(),
         GraphClasses(),
+        GraphBags(),
         AnomalyGraph(),
     )
 

@@ -1,0 +1,80 @@
+"""Disjoint unions: every graph is in one sample, whole, and padding touches none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from energyc.data import check_batch, find_adapter
+from energyc.diagnostics import UserError
+from tests.data.test_data_graph_classes import folder, zipped
+
+SIZES = {"graphs": 5, "nodes": 41, "edges": 90}
+
+
+def samples(options: dict, path: str | None = None) -> list[dict[str, np.ndarray]]:
+    dataset = find_adapter("graph_bags").open(options, path)
+    found = []
+    for part in ("train", "test"):
+        split = dataset.split(part)
+        batch = split.batch(np.arange(len(split)))
+        check_batch("bags", dataset.schema, batch, len(split))
+        found += [{name: values[k] for name, values in batch.items()} for k in range(len(split))]
+    return found
+
+
+def graphs(sample: dict[str, np.ndarray]) -> list[tuple]:
+    """The graphs of a sample: label, features, adjacency."""
+    found = []
+    for number in np.flatnonzero(sample["present"]):
+        nodes = np.flatnonzero(sample["graph"] == number)
+        inside = np.isin(sample["targets"], nodes)
+        assert np.isin(sample["sources"][inside], nodes).all()
+        matrix = np.zeros((len(nodes), len(nodes)), int)
+        np.add.at(matrix, (sample["targets"][inside] - nodes[0], sample["sources"][inside] - nodes[0]), 1)
+        found.append((int(sample["label"][number]), sample["features"][nodes].tobytes(), matrix.tobytes()))
+    return found
+
+
+@pytest.mark.parametrize("sizes", [SIZES, {"graphs": 400, "nodes": 60, "edges": 4000}, {"graphs": 2}])
+def test_the_graphs_are_those_of_graph_classes(sizes: dict) -> None:
+    mine = [graph for sample in samples(sizes) for graph in graphs(sample)]
+    padded = find_adapter("graph_classes").open({}, None)
+    theirs = []
+    for part in ("train", "test"):
+        split = padded.split(part)
+        batch = split.batch(np.arange(len(split)))
+        for k in range(len(split)):
+            nodes = int(batch["mask"][k].sum())
+            matrix = batch["adjacency"][k, 1 : nodes + 1, 1 : nodes + 1]
+            theirs.append((int(batch["label"][k]), batch["features"][k, :nodes].tobytes(), matrix.tobytes()))
+    assert sorted(mine) == sorted(theirs) and len(mine) == 400
+
+
+def test_the_last_graph_and_the_last_node_are_padding() -> None:
+    for sample in samples(SIZES):
+        assert sample["present"][-1] == 0 and sample["graph"][-1] == 4
+        missing = sample["targets"] == 40
+        assert (sample["sources"][missing] == 40).all()
+        assert (sample["features"][sample["graph"] == 4] == 0).all()
+        assert 0 < sample["present"].sum() <= 4
+
+
+def test_files_are_read(tmp_path: Path) -> None:
+    options = {"graphs": 3, "nodes": 11, "edges": 20, "inputs": 5}
+    (tmp_path / "a").mkdir()
+    for path in (folder(tmp_path / "a"), zipped(tmp_path)):
+        found = [graph for sample in samples(options, path) for graph in graphs(sample)]
+        assert sorted(label for label, _, _ in found) == [0, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("options", "help"), [({"nodes": 4}, "nodes = 5, edges = 20"), ({"edges": 5}, "nodes = 9, edges = 6")]
+)
+def test_a_graph_that_has_no_room_is_refused_with_the_room_it_needs(tmp_path: Path, options: dict, help: str) -> None:
+    sizes = {"graphs": 3, "nodes": 9, "edges": 20, "inputs": 5, **options}
+    with pytest.raises(UserError) as raised:
+        find_adapter("graph_bags").open(sizes, folder(tmp_path))
+    assert raised.value.code == "E0915" and help in str(raised.value.help)
