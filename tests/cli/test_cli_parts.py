@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from energyc.diagnostics import UserError
+from energyc.runs.saved import load_run
 from energyc.train.metrics_log import read_rows
 from tests.cli.run import energyc, written
 
@@ -49,8 +51,10 @@ def test_folds_from_training_to_pictures(tmp_path: Path, capfd: Capture) -> None
     part = energyc(capfd, "eval", out / "fold-1", "--split", "validation", "--format", "json").json
     assert part["samples"] == 239
     assert energyc(capfd, "plot", out).status == 0 and (out / "pictures" / "seeds.png").exists()
-    refused = energyc(capfd, "eval", out)
-    assert refused.status == 1 and "several folds" in refused.err and "fold-2" in refused.err
+    whole = energyc(capfd, "eval", out, "--format", "json").json
+    assert whole["folds"] == [0, 1, 2] and whole["numbers"]["cost"]["values"][:2] == [run["cost"] for run in measured]
+    with pytest.raises(UserError, match="several folds"):
+        load_run(out)
 
 
 def test_a_fold_is_continued_alone(tmp_path: Path, capfd: Capture) -> None:
