@@ -5,6 +5,7 @@ It knows how a formula reads, not what is reported about it.
 Imports: ``functions``, ``ir``, ``resolve``, ``syntax``.
 """
 
+from energyc.notation.contraction import at
 from energyc.notation.formula import Derivative, Formula, Product, Reference, Total, name
 from energyc.notation.notation import Definition, Notation, left_side
 from energyc.notation.of_network import of_network
@@ -17,6 +18,7 @@ __all__ = [
     "Product",
     "Reference",
     "Total",
+    "at",
     "left_side",
     "name",
     "of_network",

@@ -13,12 +13,13 @@ from energyc.diagnostics import Source, stage
 from energyc.emit import module_plan
 from energyc.ir import Node
 from energyc.ir.text import format_graph
-from energyc.notation import Notation, Reference, left_side, of_network, text
+from energyc.notation import Notation, Reference, at, left_side, of_network, text
 from energyc.notation import name as index
 from energyc.pipeline import Choices
 from energyc.plan import Passes
 from energyc.report.check import written_set
 from energyc.resolve.network import Network, StartLaw, Term
+from energyc.sparse import Segment
 from energyc.syntax import ast, unparse
 
 Label = tuple[str, tuple[str, ...]]
@@ -235,11 +236,26 @@ def _statements(network: Network, nodes: Iterable[Node], names: Further) -> Iter
     notation = of_network(network, names)
     for node in nodes:
         label, indices = names[node]
-        yield f"  {left_side(label, indices)} = {notation.text(node, indices)}"
+        right = _segment(notation, node) if isinstance(node, Segment) else notation.text(node, indices)
+        yield f"  {left_side(label, indices)} = {right}"
+
+
+def _segment(notation: Notation, node: Segment) -> str:
+    """``logsumexp[e by dst[e]](t7[h,e])``: the reduction of each segment of e."""
+    indices = notation.indices(node.argument)
+    places = dict(enumerate(map(index, indices)))
+    place = text.index(at(node.place, places))
+    if node.guard is not None:
+        guarded = {k: places[axis] for k, axis in enumerate(node.guard.axes)}
+        place += f" | {text.index(at(node.guard.indicator.condition, guarded))}"
+    argument = notation.reference(node.argument) if node.argument in notation.names else notation.text(node.argument)
+    return f"{node.kind.operator}[{','.join(indices[-node.count :])} by {place}]({argument})"
 
 
 def _value(notation: Notation, node: Node) -> str:
-    return notation.reference(node) if node in notation.names else notation.text(node)
+    if node in notation.names:
+        return notation.reference(node)
+    return _segment(notation, node) if isinstance(node, Segment) else notation.text(node)
 
 
 STAGES: Mapping[str, Callable[[Network, Derivation], str]] = MappingProxyType(

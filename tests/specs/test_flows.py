@@ -95,6 +95,47 @@ def et_cost(p: Tensors, clamps: Tensors, targets: Tensors, x: Tensor) -> Tensor:
     return (hidden * miss).sum((1, 2)) / hidden.sum((1, 2))
 
 
+# -------------------------------------------------------------------- Energy Transformer, anomalies
+
+
+def graph_inputs(random: Random, d: dict[str, int]) -> tuple[Tensors, Tensors]:
+    """Edge lists with repetitions and nodes that no edge enters; each part has both kinds of node."""
+    edges = {name: random.integers(BATCH, d["E"], below=d["N"]) for name in ("src", "dst")}
+    anomalous = random.integers(BATCH, d["N"], below=2).double()
+    anomalous[:, 0], anomalous[:, 1] = 0, 1
+    scored = (random.uniform(BATCH, d["N"]) < 0.6).double()
+    scored[:, :2] = 1
+    return {"feature": random.normal(BATCH, d["N"], d["F"]), **edges}, {"anomalous": anomalous, "scored": scored}
+
+
+def graph_start(p: Tensors, clamps: Tensors) -> Tensor:
+    return clamps["feature"] @ p["W_in"] + p["lambda"]
+
+
+def graph_flow(p: Tensors, clamps: Tensors, x: Tensor) -> Tensor:
+    """Attention over a dense count of the edges from m into n."""
+    g = p["gamma"] * layer_norm(x) + p["delta"]
+    query, key = (torch.einsum("yhd,bnd->bhny", p[name], g) for name in ("W_q", "W_k"))
+    scores = p["beta"] * query @ key.transpose(-1, -2)
+    nodes = x.shape[1]
+    into, out_of = (torch.nn.functional.one_hot(clamps[name], nodes).double() for name in ("dst", "src"))
+    count = torch.einsum("ben,bem->bnm", into, out_of)[:, None]
+    weighted = (scores.exp() * count).sum(-1)
+    levels = torch.where(count.sum(-1) > 0, weighted, torch.ones_like(weighted)).log()
+    memory = -0.5 * (g @ p["xi"].T).relu().square().sum()
+    return -slope(-levels.sum() / p["beta"] + memory, g)
+
+
+def graph_cost(p: Tensors, clamps: Tensors, targets: Tensors, x: Tensor) -> Tensor:
+    first = p["gamma"] * layer_norm(graph_start(p, clamps)) + p["delta"]
+    last = p["gamma"] * layer_norm(x) + p["delta"]
+    logit = (first @ p["U0"].T + last @ p["U1"].T + p["b_u"]).relu() @ p["w"] + p["b_w"]
+    label, scored = targets["anomalous"], targets["scored"]
+    balance = (scored * (1 - label)).sum(1, keepdim=True) / (scored * label).sum(1, keepdim=True)
+    log = torch.nn.functional.logsigmoid
+    return -(scored * (balance * label * log(logit) + (1 - label) * log(-logit))).sum(1) / scored.sum(1)
+
+
 # -------------------------------------------------------------------- Causal Energy Minimization
 
 
@@ -156,6 +197,16 @@ SPECS_WITH_FLOWS = (
         et_start,
         et_flow,
         et_cost,
+    ),
+    Transcription(
+        "et_anomaly",
+        {"N": 7, "E": 20, "F": 3, "D": 6, "H": 2, "Y": 4, "K": 5, "U": 5},
+        3,
+        1.0,
+        graph_inputs,
+        graph_start,
+        graph_flow,
+        graph_cost,
     ),
     Transcription("cem_mlp", {"I": 3, "D": 6, "M": 7}, 2, 1.0, mlp_inputs, mlp_start, mlp_flow, mlp_cost),
     Transcription(
@@ -229,7 +280,7 @@ def test_the_gradient_of_the_unroll_is_autograds(spec: Transcription, seed: int)
 
 
 def test_one_step_of_cem_is_a_gated_mlp_with_tied_weights() -> None:
-    spec = SPECS_WITH_FLOWS[1]
+    spec = next(spec for spec in SPECS_WITH_FLOWS if spec.name == "cem_mlp")
     random = Random(0)
     net, p = compiled(spec, random)
     clamps, _ = spec.inputs(random, spec.dims)
@@ -241,7 +292,7 @@ def test_one_step_of_cem_is_a_gated_mlp_with_tied_weights() -> None:
 
 def test_implicit_of_a_deep_equilibrium_layer_solves_its_linear_system() -> None:
     """dC/dtheta = <(I - dG/dz)^-T dC/dz, dG/dtheta>, with dense Jacobians (Bai, Kolter and Koltun 2019, theorem 1)."""
-    spec = SPECS_WITH_FLOWS[3]
+    spec = next(spec for spec in SPECS_WITH_FLOWS if spec.name == "deq")
     random = Random(1)
     net, params = compiled(spec, random)
     clamps, targets = spec.inputs(random, spec.dims)
