@@ -4,7 +4,7 @@ Edge e goes from src[e] to dst[e]; a guard `dst[e] == n` is a sum over the edges
 E.
 
 Made by energyc 0.1.0 from et_anomaly.energy
-SHA-256 of the spec: 2c93f4a67b3175656125a8cb12670f42f9a96a04401f542d41aa45d554c80e84
+SHA-256 of the spec: 70718322fad9db4893d4196e4157cf3f6ba293ac574193ebab812ffa01ddb0c3
 Rules: bptt, implicit
 Passes: hoist, share, separate, segments, inplace
 """
