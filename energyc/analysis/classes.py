@@ -113,7 +113,7 @@ class Classes:
     """A network's class, its terms and its rules; ``unproved`` names the terms whose Jacobian makes up J_nc.
 
     ``together`` is the sum of the terms that are not proved individually, None if there are fewer than two. ``claims``
-    are further statements about the network, each with its verdict and evidence.
+    are further statements about the network, each with its verdict and evidence. ``layers`` are those of its layers.
     """
 
     verdict: str
@@ -122,8 +122,9 @@ class Classes:
     unproved: tuple[str, ...] = ()
     together: SumReport | None = None
     claims: tuple[Claim, ...] = ()
+    layers: Mapping[str, Classes] = field(default_factory=dict)
 
     @property
     def descends(self) -> bool:
         """Whether the network goes down its energies in a metric."""
-        return self.verdict == "metric-descent"
+        return self.verdict == "metric-descent" and not self.layers

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from energyc.analysis.claims import EQUILIBRIUM, claims_of
@@ -18,9 +20,44 @@ from energyc.notation import Notation, left_side, of_network
 from energyc.resolve.network import Network
 from energyc.rules import RULES
 
+#: The classes of a network, from the best one to the worst.
+BEST_FIRST = ("conservative", "metric-descent", "undecided", "not-conservative")
+#: The rules that differentiate a layer for whatever is made of its states.
+THROUGH_LAYERS = ("bptt", "implicit")
+
 
 def classes_of(network: Network) -> Classes:
     """The class, the terms and the rules of a network, in its notation."""
+    return _of_layers(network) if network.layers else _of_network(network)
+
+
+def _of_layers(network: Network) -> Classes:
+    """The classes of a network's layers, and what follows for the whole.
+
+    Its class is the worst of theirs. It is differentiated through its layers, which no rule for a cost of their own
+    states does.
+    """
+    layers = {name: _of_network(layer.network) for name, layer in network.layers.items()}
+    terms = (replace(term, name=f"{name}.{term.name}") for name, own in layers.items() for term in own.terms)
+    claims = (replace(claim, about=f"{name}: {claim.about}") for name, own in layers.items() for claim in own.claims)
+    worst = max((own.verdict for own in layers.values()), key=BEST_FIRST.index)
+    rules = {rule: _rule_through(rule, layers) for rule in RULES}
+    return Classes(worst, tuple(terms), rules, claims=tuple(claims), layers=layers)
+
+
+def _rule_through(rule: str, layers: Mapping[str, Classes]) -> RuleReport:
+    """The verdict on a rule for a network that is differentiated through its layers."""
+    if rule not in THROUGH_LAYERS:
+        return RuleReport("inadmissible", "the cost is not one of the layers' states, which alone relax", "bptt")
+    verdicts = {name: own.rules[rule] for name, own in layers.items()}
+    whys = dict.fromkeys(verdict.why for verdict in verdicts.values() if verdict.why)
+    named = {why: [name for name, verdict in verdicts.items() if verdict.why == why] for why in whys}
+    why = "; ".join(f"{why} in {', '.join(names)}" for why, names in named.items()) or None
+    barred = next((verdict for verdict in verdicts.values() if verdict.verdict == "inadmissible"), None)
+    return RuleReport("exact", why) if barred is None else replace(barred, why=why)
+
+
+def _of_network(network: Network) -> Classes:
     classification = classify(network)
     notation = of_network(network)
     terms = tuple(

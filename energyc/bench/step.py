@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from energyc.diagnostics import arithmetic, stage
+from energyc.diagnostics import UserError, arithmetic, stage
 from energyc.emit import Options, class_name, instantiate, torch_module
 from energyc.plan import Passes
 from energyc.resolve import Network
@@ -57,8 +57,12 @@ class BenchReport:
 def bench(network: Network, *, batch: int = 16, seconds: float = 5.0, threads: int = 1) -> BenchReport:
     """Time the step of a network at random clamps: as generated, without passes, and by autograd of the same energy.
 
-    The last is left out where a term is a force that is no gradient, and for a solver of its own.
+    The last is left out where a term is a force that is no gradient, and for a solver of its own. Raises UserError for
+    a network of layers.
     """
+    if network.layers:
+        message = f"{network.name} has no step of the whole: its layers relax one after the other"
+        raise UserError(message, code="E0924", help="write the layer to be timed as a network of its own")
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:

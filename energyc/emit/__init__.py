@@ -2,14 +2,15 @@
 
 It prints code for torch and imports no torch: others run what it prints.
 
-Imports: ``derive``, ``ir``, ``notation``, ``plan``, ``resolve``, ``resources``, ``rules``, ``settings``, ``sparse``;
-libraries: ``jinja2``, ``numpy``.
+Imports: ``calculus``, ``derive``, ``ir``, ``notation``, ``plan``, ``resolve``, ``resources``, ``rules``, ``settings``,
+``sparse``; libraries: ``jinja2``, ``numpy``.
 """
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from energyc.emit.context import Options, Runtime, module_plan
+from energyc.emit.context import Options, Planned, Runtime, module_plan
+from energyc.emit.glue import Glue
 from energyc.emit.instantiate import instantiate
 from energyc.emit.names import class_name
 from energyc.emit.torch_module import torch_module
@@ -18,4 +19,14 @@ from energyc.resolve.network import Network
 #: The printer of each target.
 PRINTERS: Mapping[str, Callable[[Network, Options], str]] = MappingProxyType({"torch": torch_module})
 
-__all__ = ["PRINTERS", "Options", "Runtime", "class_name", "instantiate", "module_plan", "torch_module"]
+__all__ = [
+    "PRINTERS",
+    "Glue",
+    "Options",
+    "Planned",
+    "Runtime",
+    "class_name",
+    "instantiate",
+    "module_plan",
+    "torch_module",
+]

@@ -20,6 +20,8 @@ from energyc.resolve.network import DataInput, Network, Noise
 
 #: Whether a module carries the source of the runtime that it uses, or imports it.
 Runtime = Literal["copy", "import"]
+#: The plan of a class, the routines it was made from, and what derived them.
+Planned = tuple[Plan, list[Prepared], Derivation]
 
 
 @dataclass(frozen=True)
@@ -42,22 +44,44 @@ class Options:
     runtime: Runtime = "copy"
 
 
-class Context:
-    """One module while it is being written."""
+@dataclass(frozen=True)
+class Called:
+    """What a class of a module is called, the class of its equations, and their record of what is fixed.
 
-    def __init__(self, network: Network, options: Options) -> None:
+    ``bases`` are the classes of the runtime that it inherits from, whose attributes no param may take.
+    """
+
+    own: str
+    equations: str
+    fixed: str
+    bases: tuple[str, ...] = ("EnergyNetwork",)
+
+    @staticmethod
+    def network(name: str) -> Called:
+        """The names for a network without layers."""
+        own = class_name(name)
+        return Called(own, f"{own}Equations", "Fixed")
+
+
+class Context:
+    """One class of a module while it is being written: that of a network, of a layer, or of what is around layers."""
+
+    def __init__(
+        self, network: Network, options: Options, called: Called | None = None, planned: Planned | None = None
+    ) -> None:
         self.network = network
         self.options = options
         self.features = features_of(network, options.rules)
-        planned = module_plan(network, options.rules, options.passes, options.unproved, options.descends)
+        if planned is None:
+            planned = module_plan(network, options.rules, options.passes, options.unproved, options.descends)
         self.plan, self.prepared, self.derivation = planned
-        self.class_name = class_name(network.name)
-        self.equations_name = f"{self.class_name}Equations"
+        self.called = called or Called.network(network.name)
         self.notation: Notation = of_network(network)
         self.letters = _letters(self.notation.habits, network.extents)
-        attributes = Identifiers({*attribute_names(), *(p.signature.name for p in self.prepared)})
+        taken = {*attribute_names(*self.called.bases), *(p.signature.name for p in self.prepared)}
+        attributes = self.attributes = Identifiers(taken)
         self.params = {name: attributes.new(name) for name in network.params}
-        self.globals = Identifiers({self.class_name, self.equations_name, *library().helpers()})
+        self.globals = Identifiers({self.called.own, self.called.equations, *library().helpers()})
         inputs = (*network.states, *network.clamps, *network.noises, *network.targets)
         self.local = {name: self.globals.new(name) for name in inputs}
         self.given: dict[str, DataInput | Noise] = {**network.clamps, **network.noises}
@@ -118,7 +142,7 @@ def module_plan(
     passes: Passes,
     unproved: tuple[str, ...] | None = None,
     descends: bool = False,
-) -> tuple[Plan, list[Prepared], Derivation]:
+) -> Planned:
     """The plan of a module for rules, with the routines it was made from."""
     derivation = derive(network, unproved, descends)
     prepared = prepare(derivation, features_of(network, rules))

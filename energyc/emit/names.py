@@ -52,9 +52,9 @@ def class_name(network: str) -> str:
     return f"N{name}" if name[0].isdigit() or keyword.iskeyword(name) or name in taken else name
 
 
-def attribute_names() -> frozenset[str]:
-    """What ``nn.Module`` and the classes of the runtime have for themselves: no param may take one."""
-    return MODULE_ATTRIBUTES.union(*(library().members(name) for name in ("Equations", "EnergyNetwork")))
+def attribute_names(*classes: str) -> frozenset[str]:
+    """What ``nn.Module``, ``Equations`` and classes of the runtime have for themselves: no param may take one."""
+    return MODULE_ATTRIBUTES.union(*(library().members(name) for name in ("Equations", *classes)))
 
 
 #: The public attributes of ``nn.Module``; ``source`` is what a loaded network has beside them.

@@ -76,14 +76,22 @@ def _equations(d: Derivation) -> list[Prepared]:
     """What the spec says, and the force."""
     network = d.network
     energies = _named("energy", {name: term.node for name, term in network.energies.items()})
-    readouts = _plain({name: quantity.node for name, quantity in network.readouts.items()})
-    metrics = _plain({name: quantity.node for name, quantity in network.metrics.items()})
-    cost = _plain({"cost": network.cost.node} if network.cost else {})
     starts = d.start if any(state.start is not None for state in network.states.values()) else {}
     routines = [
         _by_state(d, "_start", ("fixed",), "Where the states start.", _named("start", starts), gives="list"),
         _listed("_terms", _AT, "Each energy term of each sample.", energies),
         _by_state(d, "_force", _AT, "The force on each state.", _named("force", d.force), gives="list"),
+    ]
+    return [*(routine for routine in routines if routine.routine.outputs), *answers(d)]
+
+
+def answers(d: Derivation) -> list[Prepared]:
+    """What is computed of the states: readouts, cost, metrics."""
+    network = d.network
+    readouts = _plain({name: quantity.node for name, quantity in network.readouts.items()})
+    metrics = _plain({name: quantity.node for name, quantity in network.metrics.items()})
+    cost = _plain({"cost": network.cost.node} if network.cost else {})
+    routines = [
         _listed("_readouts", _AT, "The answers.", readouts),
         _listed("_cost", _AIMED, "The cost of each sample.", cost),
         _listed("_metrics", _AIMED, "What is only reported.", metrics),

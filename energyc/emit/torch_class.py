@@ -21,10 +21,24 @@ OPTIONS = ("points", "radius", "snapshots")
 
 
 def settings(context: Context) -> str:
-    """The class's constants: names, shapes, the spec's settings."""
-    network, features = context.network, context.features
-    relax, nudge = network.relax, network.nudge
-    values: dict[str, Any] = {
+    """The constants of the class of a network: names, shapes, the spec's settings."""
+    return _constants_of(context, {**_names(context), **_phases(context)})
+
+
+def layer_settings(context: Context) -> str:
+    """The constants of the class of a layer, which owns no params and is not nudged."""
+    named = {"param_names": tuple(context.network.params)}
+    return _constants_of(context, {**_names(context), "param_bounds": {}, **_free_phase(context), **named})
+
+
+def layered_settings(context: Context, further: Mapping[str, Any]) -> str:
+    """The constants of the class around layers; the layers have the settings of their phases."""
+    return _constants_of(context, {**_names(context), **further})
+
+
+def _names(context: Context) -> dict[str, Any]:
+    network = context.network
+    return {
         "name": network.name,
         "state_shapes": {n: _shape(context, s.node) for n, s in network.states.items()},
         "clamp_shapes": _input_shapes(context, network.clamps),
@@ -35,6 +49,12 @@ def settings(context: Context) -> str:
         "term_names": tuple(network.energies),
         "readout_names": tuple(network.readouts),
         "metric_names": tuple(network.metrics),
+    }
+
+
+def _free_phase(context: Context) -> dict[str, Any]:
+    network, relax = context.network, context.network.relax
+    return {
         "constrained": any(state.constraint is not None for state in network.states.values()),
         "biased": dict(context.options.biased),
         "relax_solver": relax.solver,
@@ -49,6 +69,14 @@ def settings(context: Context) -> str:
         "relax_explosion": relax.explosion,
         "numbered": network.numbered != (),
         "batch_mates": _batch_mates(network),
+    }
+
+
+def _phases(context: Context) -> dict[str, Any]:
+    network, features = context.network, context.features
+    nudge = network.nudge
+    values: dict[str, Any] = {
+        **_free_phase(context),
         "beta": ("auto" if nudge.beta is None else nudge.beta) if features.needs("contrast") else None,
         "nudge_steps": nudge.steps,
         **_nudge_options(nudge, features.settings),
@@ -56,7 +84,13 @@ def settings(context: Context) -> str:
     if features.needs("contrast"):
         values["descends"] = context.options.descends
         values["force_params"] = force_params(context.derivation) or ()
+    return values
+
+
+def _constants_of(context: Context, values: Mapping[str, Any]) -> str:
     defaults = library().defaults("Equations")
+    for name in context.called.bases:
+        defaults |= library().defaults(name)
     chosen = {name: value for name, value in values.items() if name not in defaults or value != defaults[name]}
     return "\n".join(broken_lines([f"    {name} = {literal(value)}" for name, value in chosen.items()]))
 
@@ -82,8 +116,10 @@ def _input_shapes(context: Context, items: Mapping[str, DataInput]) -> dict[str,
     return {n: (_shape(context, i.node), sizes[i.node.over] if i.node.over else None) for n, i in items.items()}
 
 
-def init(context: Context, writer: TorchWriter, constants: Mapping[Node, str]) -> list[str]:
-    """The constructor."""
+def init(
+    context: Context, writer: TorchWriter, constants: Mapping[Node, str], layers: Mapping[str, str] | None = None
+) -> list[str]:
+    """The constructor; ``layers`` are the classes of what it is made of, by their attributes."""
     lines = [
         "def __init__(",
         "    self, device: torch.device | str | None = None, dtype: torch.dtype | None = None, seed: int = 0",
@@ -94,10 +130,23 @@ def init(context: Context, writer: TorchWriter, constants: Mapping[Node, str]) -
     if any("(random, " in line for line in params):
         lines.append("    random = torch.Generator().manual_seed(seed)")
     lines += [f"    {line}" for line in params]
+    lines += [f"    self.{attribute} = {layer}(device, dtype)" for attribute, layer in (layers or {}).items()]
+    return broken_lines([*lines, *_constants(writer, constants)])
+
+
+def layer_init(writer: TorchWriter, constants: Mapping[Node, str]) -> list[str]:
+    """The constructor of a layer, which owns no params; none where there is nothing to make."""
+    head = "def __init__(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> None:"
+    lines = [head, "    super().__init__(device, dtype)", *_constants(writer, constants)]
+    return broken_lines(lines) if constants else []
+
+
+def _constants(writer: TorchWriter, constants: Mapping[Node, str]) -> list[str]:
+    lines = []
     for node, name in constants.items():
         code = writer.define_mask(node) if isinstance(node, Indicator) else writer.define(node)
         lines.append(f'    self._constant("{name}", {code.text})')
-    return broken_lines(lines)
+    return lines
 
 
 def record(name: str, doc: str, fields: Sequence[tuple[str, bool]], *, rows: bool) -> str:

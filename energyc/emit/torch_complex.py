@@ -95,7 +95,7 @@ def extension(context: Context) -> str:
         "class Holomorphic:",
         '    """The holomorphic extension of the network: its equations on complex states."""',
         "",
-        f"    def __init__(self, net: {context.equations_name}) -> None:",
+        f"    def __init__(self, net: {context.called.equations}) -> None:",
         "        self.device = net.device",
         "        self.dtype = torch.complex128 if net.dtype == torch.float64 else torch.complex64",
     ]

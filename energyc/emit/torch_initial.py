@@ -11,12 +11,13 @@ from energyc.resolve.network import Network, Param, StartLaw
 
 
 def initial_values(network: Network, writer: TorchWriter, attributes: Mapping[str, str]) -> list[str]:
-    """A line for each param."""
+    """A line for each param; copies of one are drawn by the law of a single one."""
     sizes = network.extents
     lines = []
     for name, param in network.params.items():
         shape = tuple(sizes[dim] for dim in param.node.dims)
-        value = _value(param, shape, writer)
+        copies = 0 if param.each is None else len(shape) - len(param.each.dims)
+        value = _value(param, shape, shape[copies:], writer)
         if param.low is not None or param.high is not None:
             bounds = [f"{k}={number(v)}" for k, v in (("min", param.low), ("max", param.high)) if v is not None]
             value = f"{value}.clamp({', '.join(bounds)})"
@@ -24,9 +25,9 @@ def initial_values(network: Network, writer: TorchWriter, attributes: Mapping[st
     return lines
 
 
-def _value(param: Param, shape: tuple[int, ...], writer: TorchWriter) -> str:
+def _value(param: Param, shape: tuple[int, ...], single: tuple[int, ...], writer: TorchWriter) -> str:
     if param.law is not None:
-        return drawn(param.law, [str(size) for size in shape], writer, fans(shape))
+        return drawn(param.law, [str(size) for size in shape], writer, fans(single))
     assert param.start is not None
     text = writer.code(param.start).text
     try:

@@ -18,7 +18,6 @@ from energyc.plan import PlannedRoutine
 #: The lines of an early return, from the expressions of what is not summed.
 EarlyReturn = Callable[[Mapping[str, Code]], list[str]]
 
-_KINDS = {"fixed": "Fixed", "held": "Held"}
 _RESULTS = {
     "list": "list[Tensor]",
     "states": "list[Tensor | None]",
@@ -43,10 +42,13 @@ class MethodWriter:
         body, _ = self._body(PlannedRoutine("_prepare", tuple(c.plan.fixed), ()), {**clamps, **c.set}, wishes, "batch")
         made = [body.named.get(node, name) for node, name in fixed.items()]
         body.prune([Code(name) for name in made])
-        lines = [f"def _prepare(self{arguments}) -> Fixed:", '    """What depends on clamps and params alone."""']
+        lines = [
+            f"def _prepare(self{arguments}) -> {c.called.fixed}:",
+            '    """What depends on clamps and params alone."""',
+        ]
         lines += [f"    {line}" for line in self._set()]
         lines += [f"    {line}" for line in body.lines]
-        lines.append(f"    return Fixed({', '.join([*clamps.values(), *c.set.values(), *made])})")
+        lines.append(f"    return {c.called.fixed}({', '.join([*clamps.values(), *c.set.values(), *made])})")
         return "\n".join(broken_lines(lines))
 
     def _set(self) -> Iterator[str]:
@@ -66,7 +68,7 @@ class MethodWriter:
         fields = {node: body.named.get(node) or names[node] for node in held}
         body.prune([Code(name) for name in fields.values()])
         returned = f"return Held({', '.join(fields.values())})"
-        lines = ["def _hold(self, states: Tensors, fixed: Fixed) -> Held:"]
+        lines = [f"def _hold(self, states: Tensors, fixed: {c.called.fixed}) -> Held:"]
         lines.append('    """What the correction at these states needs, whatever the direction."""')
         lines += self._lines(loads, [*body.lines, returned])
         return "\n".join(broken_lines(lines)), fields
@@ -81,7 +83,7 @@ class MethodWriter:
         body, codes = self._body(planned, {**names, **(given or {})}, self.context.plan.names, batch, early)
         body.prune([*codes[0].values(), *codes[1].values()])
         returned = _returned(signature, *codes)
-        head = [*_head(signature), *_docstring(signature.doc, self._formulas(signature.name))]
+        head = [*_head(signature, self.context.called.fixed), *docstring(signature.doc, self._formulas(signature.name))]
         return "\n".join([*head, *broken_lines(self._lines(loads, [*body.lines, returned]))])
 
     def _body(
@@ -155,7 +157,8 @@ class MethodWriter:
         return wrapped(text, indent="    ")
 
 
-def _docstring(doc: str, formulas: Sequence[str]) -> list[str]:
+def docstring(doc: str, formulas: Sequence[str]) -> list[str]:
+    """A docstring of a sentence and formulas, as the lines of a body."""
     first, *rest = wrapped(escaped(doc))
     body = [*rest, *(["", *map(escaped, formulas)] if formulas else [])]
     if not body:
@@ -163,8 +166,9 @@ def _docstring(doc: str, formulas: Sequence[str]) -> list[str]:
     return [f'    """{first}', *(f"    {line}".rstrip() for line in body), '    """']
 
 
-def _head(signature: Signature) -> list[str]:
-    arguments = "".join(f", {a}: {_KINDS.get(a, 'Tensors')}" for a in signature.arguments)
+def _head(signature: Signature, fixed: str) -> list[str]:
+    kinds = {"fixed": fixed, "held": "Held"}
+    arguments = "".join(f", {a}: {kinds.get(a, 'Tensors')}" for a in signature.arguments)
     arguments += ", params: bool = True" * signature.split
     line = f"def {signature.name}(self{arguments}) -> {_RESULTS[signature.gives]}:"
     before, after = f"def {signature.name}(", f") -> {_RESULTS[signature.gives]}:"

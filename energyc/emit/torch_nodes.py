@@ -35,6 +35,7 @@ from energyc.ir import (
     NoRule,
     Position,
     Softmax,
+    Stop,
 )
 from energyc.ir.interpreter import evaluate
 from energyc.ir.nodes import Reduction
@@ -83,6 +84,7 @@ class TorchWriter:
             (BatchMean, self._batch_mean),
             (Stack, self._stack),
             (Part, self._part),
+            (Stop, self._stop),
         )
 
     @contextmanager
@@ -173,6 +175,9 @@ class TorchWriter:
 
     def _stack(self, node: Stack) -> Code:
         return Code(f"torch.stack([{', '.join(self.code(part).text for part in node.parts)}])", fresh=True)
+
+    def _stop(self, node: Stop) -> Code:
+        return self.tensor(node.argument).method("detach()")
 
     def _part(self, node: Part) -> Code:
         return Code(f"{self.code(node.argument).at(ATOM)}[:, {node.place}]")

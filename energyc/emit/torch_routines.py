@@ -51,11 +51,11 @@ class RoutineWriter:
         before = set(walk([output.node for output in plain])) if early else set(statements)
         with self.writer.scope({}, in_place=self.passes.inplace):
             for node in (node for node in statements if node in before):
-                self._state(node, self.names.get(node) or wishes.get(node) or self._wish(node))
-            codes = {output.key: self._full(output.node) for output in plain}
+                self.state(node, self.names.get(node) or wishes.get(node) or self.wish(node))
+            codes = {output.key: self.full(output.node) for output in plain}
             self.lines += early(codes) if early else []
             for node in (node for node in statements if node not in before):
-                self._state(node, self.names.get(node) or wishes.get(node) or self._wish(node))
+                self.state(node, self.names.get(node) or wishes.get(node) or self.wish(node))
             return codes, {output.key: self._summed(output.node) for output in routine.outputs if output.summed}
 
     def prune(self, outputs: Iterable[Code]) -> None:
@@ -73,7 +73,7 @@ class RoutineWriter:
 
     # ------------------------------------------------------------ statements
 
-    def _wish(self, node: Node) -> str:
+    def wish(self, node: Node) -> str:
         """A name that says what an anonymous node is."""
         match node:
             case Softmax():
@@ -103,7 +103,8 @@ class RoutineWriter:
         given = self.names.get(node, "") if node in self.named else self.writer.names.get(node, "")
         return given.rpartition(".")[2]
 
-    def _state(self, node: Node, wish: str) -> None:
+    def state(self, node: Node, wish: str) -> None:
+        """A line that gives a node a name; none for a number."""
         if self.writer.constant_value(node) is not None:
             return
         name = self.identifiers.new(wish)
@@ -130,7 +131,7 @@ class RoutineWriter:
 
     # ------------------------------------------------------------ outputs
 
-    def _full(self, node: Node) -> Code:
+    def full(self, node: Node) -> Code:
         """An output; a constant or something without a batch is spread over the samples."""
         code = self.writer.code(node)
         if self.writer.constant_value(node) is not None:

@@ -3,6 +3,6 @@
 It presents the results of other packages, and measures nothing.
 
 Imports: ``analysis``, ``calculus``, ``derive``, ``diagnostics``, ``emit``, ``ir``, ``notation``, ``pipeline``,
-``plan``, ``resolve``, ``runs``, ``sparse``, ``syntax``, ``train``, ``verify``; libraries: ``cycler``, ``matplotlib``,
-``numpy``, ``rich``, ``torch``.
+``plan``, ``resolve``, ``runs``, ``settings``, ``sparse``, ``syntax``, ``train``, ``verify``; libraries: ``cycler``,
+``matplotlib``, ``numpy``, ``rich``, ``torch``.
 """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from energyc.pipeline import Choices
 from energyc.plan import separated
 from energyc.report.notes import batch_mates, chosen_rule, idle_settings, missing_cost, steep_notes
 from energyc.resolve.network import ConstraintSet, Network
+from energyc.settings import Nudge
 from energyc.sparse import compacted
 
 
@@ -41,7 +42,8 @@ class CheckReport:
 
     ``params`` counts untied numbers. ``flops_per_step`` counts the operations in one step of the free phase for one
     sample, two for each multiply-add of a matrix product and one for each value of a scalar function, without those
-    that run once a relaxation.
+    that run once a relaxation. ``layers`` are the reports of the layers, each of one of its ``copies``; the whole has
+    the states, the terms and the operations of all copies.
     """
 
     source: Source
@@ -56,6 +58,8 @@ class CheckReport:
     batch_mates: Mapping[str, bool] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
+    layers: Mapping[str, CheckReport] = field(default_factory=dict)
+    copies: int = 1
 
     @property
     def ok(self) -> bool:
@@ -81,7 +85,14 @@ class CheckReport:
             "batch_mates": {name: "training" if only else "always" for name, only in self.batch_mates.items()},
             "notes": list(self.notes),
             "diagnostics": [to_json(diagnostic, self.source) for diagnostic in self.diagnostics],
+            **({"layers": {name: layer.to_layer_json() for name, layer in self.layers.items()}} if self.layers else {}),
         }
+
+    def to_layer_json(self) -> dict[str, Any]:
+        """Return the entry of a layer in the JSON object of the whole."""
+        keys = ("class", "params", "param_shapes", "flops_per_step", "states", "terms", "together", "rules", "claims")
+        whole = self.to_json()
+        return {"copies": self.copies, **{key: whole[key] for key in (*keys, "notes")}}
 
 
 def check(
@@ -105,14 +116,32 @@ def check_source(source: Source, choices: Choices = Choices()) -> CheckReport:
         network = pipeline.resolve(source, choices)
     except SpecError as error:
         return CheckReport(source, diagnostics=tuple(error.diagnostics))
-    derivation = pipeline.derive(network)
     classes = pipeline.classify(network)
     with stage("report", source.name):
-        return check_report(network, derivation, classes)
+        if not network.layers:
+            return check_report(network, pipeline.derive(network), classes)
+        return layered_report(network, classes)
+
+
+def layered_report(network: Network, classes: Classes) -> CheckReport:
+    """Return the report of a network of layers."""
+    copies = network.copies
+    layers = {}
+    for name, layer in network.layers.items():
+        own, notes = classes.layers[name], layer_notes(layer.network, classes.layers[name])
+        report = check_report(layer.network, pipeline.derive(layer.network), own)
+        layers[name] = replace(report, copies=copies.get(name, 1), notes=tuple(notes))
+    return replace(
+        check_report(network, pipeline.derive(network), classes),
+        notes=(*chosen_rule(network, classes), *missing_cost(network), *idle_settings(network, classes)),
+        flops_per_step=sum(layer.copies * layer.flops_per_step for layer in layers.values()),
+        states={f"{name}.{state}": own for name, layer in layers.items() for state, own in layer.states.items()},
+        layers=layers,
+    )
 
 
 def check_report(network: Network, derivation: Derivation, classes: Classes) -> CheckReport:
-    """Return the report of a well-typed spec."""
+    """Return the report of a well-typed network without layers, of a layer, or of what is around layers."""
     sizes = network.extents
     shapes = {name: tuple(sizes[d] for d in param.node.dims) for name, param in network.params.items()}
     return CheckReport(
@@ -164,6 +193,14 @@ def written_set(constraint: ConstraintSet, dims: Sequence[str]) -> str:
 
 def _bound(value: float | None) -> str:
     return "none" if value is None else f"{value:g}"
+
+
+def layer_notes(network: Network, classes: Classes) -> Iterable[str]:
+    """Yield what matters of a layer before it is trained."""
+    yield from _notes(replace(network, nudge=Nudge()))
+    yield from idle_settings(network, classes)
+    if network.nudge != Nudge():
+        yield "nudge does nothing in a layer: its states are differentiated, not nudged"
 
 
 def _notes(network: Network) -> Iterable[str]:

@@ -27,13 +27,12 @@ def render_check(report: CheckReport, color: bool = False) -> str:
         style = _STYLES.get(verdict.strip(), _BAD)
         return f"\x1b[{style}m{verdict}\x1b[0m" if color else verdict
 
-    parts = [
-        _head(report, paint),
-        _states(report),
-        _terms(report, paint),
-        _claims(report, paint),
-        _rules(report, paint),
-    ]
+    parts = [_head(report, paint)]
+    if not report.layers:
+        parts += [_states(report), _terms(report, paint), _claims(report, paint)]
+    for layer in report.layers.values():
+        parts += [_layer_head(layer, paint), _states(layer), _terms(layer, paint), _claims(layer, paint)]
+    parts.append(_rules(report, paint))
     return "\n\n".join("\n".join(part) for part in map(list, parts) if part) + "\n"
 
 
@@ -43,6 +42,15 @@ def _head(report: CheckReport, paint: Paint) -> Iterator[str]:
         yield f"  class           {paint(report.classes.verdict)}"
     yield f"  params          {report.params:,}"
     yield f"  flops per step  {report.flops_per_step:,}"
+    yield from (f"  note            {note}" for note in report.notes)
+
+
+def _layer_head(report: CheckReport, paint: Paint) -> Iterator[str]:
+    copies = f", {report.copies} copies" if report.copies > 1 else ""
+    yield f"layer {report.network}{copies}"
+    if report.classes:
+        yield f"  class           {paint(report.classes.verdict)}"
+    yield f"  flops per step  {report.flops_per_step:,}" + (" (one copy)" if copies else "")
     yield from (f"  note            {note}" for note in report.notes)
 
 

@@ -14,11 +14,11 @@ from energyc.ir import Node
 from energyc.notation import Derivative, Formula, Notation, Reference, Total, of_network
 from energyc.notation import name as index
 from energyc.pipeline import classify, derive
-from energyc.report.check import StateReport, check_report
+from energyc.report.check import CheckReport, StateReport, check_report, layered_report
 from energyc.report.check_text import evidence, sum_evidence
 from energyc.report.document import Block, Document, Equation, Heading, Paragraph, Table, to_html, to_latex, to_markdown
 from energyc.report.witness_text import entries, point
-from energyc.resolve.network import Network
+from energyc.resolve.network import Layer, Network, Repeat
 
 #: The length of the longest point of a witness shown in full.
 POINT = 600
@@ -33,9 +33,10 @@ LAYOUTS: Mapping[str, Callable[[Document], str]] = MappingProxyType(
 def explain(network: Network, form: str = "markdown") -> str:
     """Write the derivations and the model table of a network as ``markdown``, ``latex`` or ``html``."""
     classes = classify(network)
-    derivation = derive(network, classes)
     with stage("explain", network.source.name):
-        return LAYOUTS[form](explanation(network, derivation, classes))
+        if network.layers:
+            return LAYOUTS[form](layered_explanation(network, classes))
+        return LAYOUTS[form](explanation(network, derive(network, classes), classes))
 
 
 def explanation(network: Network, derivation: Derivation, classes: Classes) -> Document:
@@ -54,21 +55,76 @@ def explanation(network: Network, derivation: Derivation, classes: Classes) -> D
     return Document(network.name, tuple(blocks))
 
 
+def layered_explanation(network: Network, classes: Classes) -> Document:
+    """Return model table, what goes from block to block, each layer, the answers and the rules' verdicts."""
+    notation = of_network(network)
+    blocks: list[Block] = [Paragraph(network.description)] if network.description else []
+    blocks += _layered_model(network, classes)
+    blocks += _quantities(network, notation)
+    blocks += _streams(network, notation)
+    for name, layer in network.layers.items():
+        blocks += _layer(layer, network.copies.get(name), classes.layers[name])
+    blocks.append(Heading("Readouts, cost and metrics"))
+    blocks += _answered(network, notation)
+    blocks += _rules(classes)
+    return Document(network.name, tuple(blocks))
+
+
+def _layered_model(network: Network, classes: Classes) -> Iterator[Block]:
+    report = layered_report(network, classes)
+    yield Heading("The network at a glance")
+    yield Table(("dim", "size", "from"), tuple(_dim(network, name) for name in network.sizes))
+    yield Table(("kind", "name", "dims", "numbers", "kept in"), _tensors(network, report))
+    yield Paragraph(
+        f"{report.params:,} learnable numbers; for one sample {report.flops_per_step:,} operations in a step of every "
+        f"layer, in matrix products and scalar functions. Only the layers relax, each with what reaches it fixed; "
+        f"they are {', '.join(f'{name} ({own.verdict})' for name, own in classes.layers.items())}."
+    )
+
+
+def _streams(network: Network, notation: Notation) -> Iterator[Block]:
+    """Yield what goes from copy to copy of each repeat."""
+    for repeat in (block for block in network.blocks if isinstance(block, Repeat)):
+        layers = ", ".join(layer.name for layer in repeat.layers)
+        yield Heading(f"{network.extents[repeat.dim]} copies of {layers or 'what is between them'}")
+        yield Paragraph("What goes from copy to copy, first where it starts, then what the next copy gets.")
+        for stream in repeat.streams.values():
+            indices = notation.indices(stream.node)
+            yield Equation(_element(f"start {stream.name}", indices), notation.formula(stream.start, indices))
+            yield Equation(_element(f"next {stream.name}", indices), notation.formula(stream.next, indices))
+
+
+def _layer(layer: Layer, copies: int | None, classes: Classes) -> Iterator[Block]:
+    network = layer.network
+    derivation, notation = derive(network, classes), of_network(network)
+    yield Heading(f"The layer {layer.name}" + (f", {copies} copies" if copies else ""))
+    yield Paragraph(f"What reaches it is fixed while it relaxes: {', '.join(layer.clamps) or 'params alone'}.")
+    yield from _quantities(network, notation)
+    yield from _terms(network, notation)
+    yield from _forces(network, derivation, notation)
+    yield from _correction(derivation, notation)
+    yield from _evidence(classes)
+
+
 def _model(network: Network, derivation: Derivation, classes: Classes) -> Iterator[Block]:
     report = check_report(network, derivation, classes)
     yield Heading("The network at a glance")
     yield Table(("dim", "size", "from"), tuple(_dim(network, name) for name in network.sizes))
-    rows = [("state", name, *_shape(state)) for name, state in report.states.items()]
-    rows += [("param", name, *_sized(network, param.node)) for name, param in network.params.items()]
-    rows += [("clamp", name, *_sized(network, clamp.node)) for name, clamp in network.clamps.items()]
-    rows += [("noise", name, *_sized(network, noise.node)) for name, noise in network.noises.items()]
-    rows += [("target", name, *_sized(network, target.node)) for name, target in network.targets.items()]
-    yield Table(("kind", "name", "dims", "numbers", "kept in"), tuple(rows))
+    yield Table(("kind", "name", "dims", "numbers", "kept in"), _tensors(network, report))
     yield Paragraph(
         f"{report.params:,} learnable numbers; for one sample {report.flops_per_step:,} operations a step "
         "in matrix products and scalar functions; "
         f"the network as a whole is {classes.verdict}."
     )
+
+
+def _tensors(network: Network, report: CheckReport) -> tuple[tuple[str, ...], ...]:
+    rows = [("state", name, *_shape(state)) for name, state in report.states.items()]
+    rows += [("param", name, *_sized(network, param.node)) for name, param in network.params.items()]
+    rows += [("clamp", name, *_sized(network, clamp.node)) for name, clamp in network.clamps.items()]
+    rows += [("noise", name, *_sized(network, noise.node)) for name, noise in network.noises.items()]
+    rows += [("target", name, *_sized(network, target.node)) for name, target in network.targets.items()]
+    return tuple(rows)
 
 
 def _dim(network: Network, name: str) -> tuple[str, str, str]:
@@ -134,9 +190,7 @@ def _relaxation(network: Network) -> str:
 
 def _answers(network: Network, derivation: Derivation, notation: Notation) -> Iterator[Block]:
     yield Heading("Readouts, cost and metrics")
-    costs = [network.cost] if network.cost else []
-    for quantity in (*network.readouts.values(), *costs, *network.metrics.values()):
-        yield Equation(_element(quantity.name, quantity.indices), notation.formula(quantity.node, quantity.indices))
+    yield from _answered(network, notation)
     states = {name: state.node for name, state in network.states.items()}
     nudge = "the nudge, but of ep along a flow" if derivation.descends else "the nudge"
     for left, node, indices in _slopes(notation, "C", derivation.cost_force, states):
@@ -145,6 +199,12 @@ def _answers(network: Network, derivation: Derivation, notation: Notation) -> It
     flows = {name: node for name, node in nudges.items() if name in network.flows}
     for left, node, indices in _named(notation, "n_", flows, states):
         yield Equation(left, notation.formula(node, indices), "the nudge of ep: the cost takes the energies' place")
+
+
+def _answered(network: Network, notation: Notation) -> Iterator[Block]:
+    costs = [network.cost] if network.cost else []
+    for quantity in (*network.readouts.values(), *costs, *network.metrics.values()):
+        yield Equation(_element(quantity.name, quantity.indices), notation.formula(quantity.node, quantity.indices))
 
 
 def _updates(network: Network, derivation: Derivation, notation: Notation) -> Iterator[Block]:

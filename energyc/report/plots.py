@@ -24,7 +24,8 @@ def plot_run(
 
     ``learning.png`` and ``health.png`` come from metrics.jsonl alone. With a ``session`` (the network, its data),
     ``energy.png`` shows the best weights on ``samples`` test samples, and so do ``triples.png`` and ``growing.png`` if
-    a readout is an image with the shape of a clamp and a target. A folder of several seeds gets ``seeds.png``.
+    a readout is an image with the shape of a clamp and a target; a network of layers has of these ``triples.png``
+    alone. A folder of several seeds gets ``seeds.png``.
     Raises UserError E0511 (no run), E0530 (nothing recorded yet, or no matplotlib).
     """
     from energyc.runs.saved import load_run
@@ -75,13 +76,18 @@ def _plot_network(run: SavedRun, session: Session, samples: int, notify: Notify)
     batch = feed.batch(evenly_spread(len(feed), samples), seed=session.options.seed)
     paths = {name: run.folder.pictures / f"{name}.png" for name in ("energy", "triples", "growing")}
     forces, energies = session.info.get("forces", ()), session.info.get("energies") != []
-    relaxation.energy_curves(session.net, batch, paths["energy"], forces=forces, energies=energies)
+    drawn: list[Path] = []
+    if not session.info.get("layers"):  # which relax one after the other, each down an energy of its own
+        relaxation.energy_curves(session.net, batch, paths["energy"], forces=forces, energies=energies)
+        drawn.append(paths["energy"])
     names = relaxation.find_images(session.net, batch)
     if names is None:
-        return [paths["energy"]]
+        return drawn
     relaxation.triples(session.net, batch, names, paths["triples"])
+    if session.info.get("layers"):
+        return [*drawn, paths["triples"]]
     relaxation.growing_reconstructions(session.net, batch, names, paths["growing"])
-    return list(paths.values())
+    return [*drawn, paths["triples"], paths["growing"]]
 
 
 def _plot_seeds(folder: RunFolder) -> list[Path]:

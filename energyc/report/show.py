@@ -8,9 +8,10 @@ from fractions import Fraction
 from types import MappingProxyType
 
 from energyc import pipeline
+from energyc.analysis.classes import Classes
 from energyc.derive import Derivation
 from energyc.diagnostics import Source, stage
-from energyc.emit import module_plan
+from energyc.emit import Glue, Planned, module_plan
 from energyc.ir import Node
 from energyc.ir.text import format_graph
 from energyc.notation import Notation, Reference, at, left_side, of_network, text
@@ -18,7 +19,7 @@ from energyc.notation import name as index
 from energyc.pipeline import Choices
 from energyc.plan import Passes
 from energyc.report.check import written_set
-from energyc.resolve.network import Network, StartLaw, Term
+from energyc.resolve.network import Layer, Network, Repeat, StartLaw, Term
 from energyc.sparse import Segment
 from energyc.syntax import ast, unparse
 
@@ -36,14 +37,23 @@ def show(source: Source, at: str, choices: Choices = Choices(), rules: Sequence[
     network = pipeline.resolve(source, choices)
     if at in pipeline.TARGETS:
         return pipeline.emit(network, rules, choices, at, runtime="import").text
-    if at == "plan":
-        classes = pipeline.classify(network)
-        chosen = pipeline.rules_of(network, classes, rules)
-        with stage("plan", source.name):
-            return plan(network, chosen, classes.unproved, classes.descends)
-    known = pipeline.classify(network) if at == "jacobian" else None
+    classes = pipeline.classify(network) if at in ("plan", "jacobian") else None
+    chosen = pipeline.rules_of(network, classes, rules) if at == "plan" and classes is not None else ()
+    parts = [] if network.layers and at in OF_STATES else [_shown(source, network, at, classes, chosen)]
+    for name, layer in network.layers.items():
+        own = None if classes is None else classes.layers[name]
+        parts.append(f"# layer {name}\n{_shown(source, layer.network, at, own, chosen)}")
+    return "\n".join(parts)
+
+
+def _shown(source: Source, network: Network, at: str, classes: Classes | None, rules: Sequence[str]) -> str:
+    """Return a stage of a network, of a layer, or of what is around layers."""
     with stage(f"show {at}", source.name):
-        return STAGES[at](network, pipeline.derive(network, known))
+        if at == "plan":
+            assert classes is not None
+            planned = Glue(network).planned(Passes()) if network.layers else None
+            return plan(network, rules, classes.unproved, classes.descends, planned)
+        return STAGES[at](network, pipeline.derive(network, classes))
 
 
 # ------------------------------------------------------------------ tree
@@ -119,6 +129,8 @@ def _defined(network: Network, notation: Notation) -> Iterator[str]:
         yield f"let {_equation(notation, quantity.name, quantity.node, quantity.indices)}"
     for term in network.terms.values():
         yield _term(notation, term)
+    for block in network.blocks:
+        yield from _block(block, notation)
     costs = [network.cost] if network.cost else []
     quantities_by_keyword = (
         ("readout", network.readouts.values()),
@@ -128,6 +140,17 @@ def _defined(network: Network, notation: Notation) -> Iterator[str]:
     for keyword, quantities in quantities_by_keyword:
         for quantity in quantities:
             yield f"{keyword} {_equation(notation, quantity.name, quantity.node, quantity.indices)}"
+
+
+def _block(block: Layer | Repeat, notation: Notation) -> Iterator[str]:
+    layers = block.layers if isinstance(block, Repeat) else (block,)
+    if isinstance(block, Repeat):
+        yield f"repeat {block.dim}: {', '.join(layer.name for layer in layers)}"
+        for stream in block.streams.values():
+            yield f"start {_equation(notation, stream.name, stream.start, notation.indices(stream.node))}"
+            yield f"next {_equation(notation, stream.name, stream.next, notation.indices(stream.node))}"
+    for layer in layers:
+        yield f"layer {layer.name}({', '.join(layer.clamps)}) gives {', '.join(layer.outputs)}"
 
 
 def _term(notation: Notation, term: Term) -> str:
@@ -210,9 +233,15 @@ def _equations(network: Network, prefix: str, nodes: Mapping[str, Node], axes: M
 # ------------------------------------------------------------------ plan
 
 
-def plan(network: Network, rules: Sequence[str], unproved: tuple[str, ...] = (), descends: bool = False) -> str:
-    """Return the planned module: constants, statements of each routine, and their counts."""
-    planned, _, _ = module_plan(network, rules, Passes(), unproved, descends)
+def plan(
+    network: Network,
+    rules: Sequence[str],
+    unproved: tuple[str, ...] = (),
+    descends: bool = False,
+    made: Planned | None = None,
+) -> str:
+    """Return the planned module: constants, statements of each routine, and their counts; ``made`` is its plan."""
+    planned, _, _ = made or module_plan(network, rules, Passes(), unproved, descends)
     labels = _labelled(network, [*planned.constants, *planned.fixed], planned.names)
     lines = [f"passes: {planned.passes}", f"once a module: {len(planned.constants)}"]
     lines += _statements(network, planned.constants, labels)
@@ -258,6 +287,8 @@ def _value(notation: Notation, node: Node) -> str:
     return _segment(notation, node) if isinstance(node, Segment) else notation.text(node)
 
 
+#: The stages of what relaxes alone, which around layers nothing does.
+OF_STATES = ("forces", "jacobian")
 STAGES: Mapping[str, Callable[[Network, Derivation], str]] = MappingProxyType(
     {"network": network, "ir": ir, "forces": forces, "jacobian": jacobian}
 )

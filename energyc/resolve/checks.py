@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from types import MappingProxyType
 
 from energyc.calculus import depends
-from energyc.diagnostics import Label
+from energyc.diagnostics import Label, Span
 from energyc.ir import Input, walk
 from energyc.resolve.bindings import Bindings
 from energyc.resolve.context import Context
@@ -17,33 +18,43 @@ from energyc.resolve.words import RESERVED_FUNCTIONS
 
 _ROOTS = ("energy", "force", "readout", "cost", "metric", "state")
 _MAY_BE_UNUSED = ("dim", "const", "data", "clamp", "noise", "target", "let", "fn", "tie")
+_UNUSED_HELP = MappingProxyType(
+    {
+        "param": "use it in an energy, a force, a readout or the cost, or remove it",
+        "layer": "read its state outside of it, `{0}.x[...]`, or remove it",
+    }
+)
 
 
-def check_network(context: Context, equations: Equations, bindings: Bindings, network: Network) -> None:
-    """Report what is unused and what does not move, in a network whose equations are all well formed."""
-    check_terms(context, network)
-    used = used_names(context, equations) | context.sizes.used | bindings.used | RESERVED_FUNCTIONS
+def check_part(context: Context, used: set[str], bindings: Bindings) -> None:
+    """Report what a part of a file declares and never uses, where its equations are all well formed."""
+    used = used | context.sizes.used | bindings.used | RESERVED_FUNCTIONS
     for entry in context.names.entries.values():
-        if entry.kind == "param" and entry.name not in used:
-            _report_param(context, entry)
-        elif entry.kind in _MAY_BE_UNUSED and entry.name not in used:
+        if entry.name in used or entry.name not in context.names.own:
+            continue
+        if entry.kind in _UNUSED_HELP:
+            _report_unused(context, entry)
+        elif entry.kind in _MAY_BE_UNUSED:
             context.reporter.warn("W0201", f"{entry.noun} `{entry.name}` is never used", entry.span)
 
 
-def _report_param(context: Context, entry: Entry) -> None:
+def _report_unused(context: Context, entry: Entry) -> None:
     context.reporter.error(
         "E0441",
-        f"param `{entry.name}` is never used",
+        f"{entry.noun} `{entry.name}` is never used",
         entry.span,
         "nothing depends on it",
-        help="use it in an energy, a force, a readout or the cost, or remove it",
+        help=_UNUSED_HELP[entry.kind].format(entry.name),
     )
 
 
-def used_names(context: Context, equations: Equations) -> set[str]:
-    """The names that terms, starts and answers read, directly or through lets, functions and ties."""
+def used_names(context: Context, equations: Equations, read: Iterable[str] = ()) -> set[str]:
+    """The names that terms, starts and answers read, directly or through lets, functions and ties.
+
+    ``read`` are those that are read from outside of the part.
+    """
     starts = [name for name in equations.frames if name.startswith(("start ", "flow "))]
-    pending = [*starts, *(entry.name for entry in context.names.of_kind(*_ROOTS))]
+    pending = [*starts, *read, *(entry.name for entry in context.names.own_of_kind(*_ROOTS))]
     used: set[str] = set()
     while pending:
         name = pending.pop()
@@ -63,12 +74,12 @@ def _source_of(equations: Equations, name: str) -> Iterable[str]:
     return [node.name for node in walk([tensor.node]) if isinstance(node, Input)]
 
 
-def check_terms(context: Context, network: Network) -> None:
-    """Report energies that depend on no state, and states that no term moves."""
+def check_terms(context: Context, network: Network, called: str = "this network", place: Span | None = None) -> None:
+    """Report energies that depend on no state, and states that no term moves; ``called`` stands for the network."""
     states = {name: state.node for name, state in network.states.items()}
     if not states:
-        message = "this network has no state, so nothing relaxes"
-        context.reporter.error("E0444", message, None, help="declare one: `state z[D]`")
+        message = f"{called} has no state, so nothing relaxes"
+        context.reporter.error("E0444", message, place, help="declare one: `state z[D]`")
         return
     moved = {term.state for term in network.forces.values()}
     for term in network.energies.values():

@@ -66,6 +66,10 @@ class Definitions(Protocol):
         """An energy term, its family added up."""
         ...
 
+    def output(self, layer: str, name: ast.Name) -> Tensor | None:
+        """``layer.x``: a state or let of a layer at its rest."""
+        ...
+
 
 Reader = Callable[["Scope", ast.Expr], Term]
 

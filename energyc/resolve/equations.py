@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from energyc.diagnostics import Label, Span
 from energyc.ir import Function, Input, Node, walk
@@ -19,21 +21,58 @@ from energyc.resolve.terms import Bad, Element, Frame, Index, Term
 from energyc.syntax import ast
 
 
+class Beyond(Protocol):
+    """Looks up what no equation of a part of a file defines: what is declared around it, or comes out of its blocks."""
+
+    def tensor(self, name: str) -> Tensor | None:
+        """A tensor."""
+        ...
+
+    def output(self, layer: str, name: ast.Name) -> Tensor | None:
+        """``layer.x``: a state or let of a layer at its rest."""
+        ...
+
+
+@dataclass
+class Pending:
+    """The definitions that are being followed, over all parts of a file: one that is met again is a cycle."""
+
+    _keys: list[tuple[int, str]] = field(default_factory=list)
+    _shown: list[str] = field(default_factory=list)
+
+    @contextmanager
+    def following(self, part: object, name: str, shown: str) -> Iterator[list[str] | None]:
+        """The way from a name of a part back to itself, or None where it is followed for the first time."""
+        key = (id(part), name)
+        if key in self._keys:
+            yield [*self._shown[self._keys.index(key) :], shown]
+            return
+        self._keys.append(key)
+        self._shown.append(shown)
+        try:
+            yield None
+        finally:
+            self._keys.pop()
+            self._shown.pop()
+
+
 @dataclass
 class Equations:
-    """The equations of a file, and the tensors that they and the declarations define.
+    """The equations of a part of a file, and the tensors that they and the declarations define.
 
-    Implements ``context.Definitions``.
+    Implements ``context.Definitions``. ``owner`` stands before its names in messages about several parts.
     """
 
     context: Context
     lowering: Lowering
+    pending: Pending = field(default_factory=Pending)
+    beyond: Beyond | None = None
+    owner: str = ""
     tensors: dict[str, Tensor | None] = field(default_factory=dict)
     quantities: dict[str, Quantity] = field(default_factory=dict)
     frames: dict[str, Frame] = field(default_factory=dict)
     _potentials: dict[str, Function | None] = field(default_factory=dict)
     _bodies: dict[str, Node | None] = field(default_factory=dict)
-    _pending: list[str] = field(default_factory=list)
 
     @property
     def reporter(self) -> Reporter:
@@ -51,17 +90,22 @@ class Equations:
     def _define(self, name: str) -> Tensor | None:
         entry = self.context.names.entries[name]
         tree = entry.tree
-        if not isinstance(tree, ast.Equation) or entry.kind not in ("let", "readout", "cost", "metric"):
-            return None
-        if name in self._pending:
-            self.reporter.cycle([*self._pending[self._pending.index(name) :], name], entry.span)
-            return None
-        self._pending.append(name)
-        quantity = self.quantity(tree, name)
-        self._pending.pop()
+        own = isinstance(tree, ast.Equation) and entry.kind in ("let", "readout", "cost", "metric")
+        if not own or name not in self.context.names.own:
+            return None if self.beyond is None else self.beyond.tensor(name)
+        assert isinstance(tree, ast.Equation)
+        with self.pending.following(self, name, self.owner + name) as way_back:
+            if way_back is not None:
+                self.reporter.cycle(way_back, entry.span)
+                return None
+            quantity = self.quantity(tree, name)
         if quantity is None:
             return None
         return Tensor(name, entry.kind, quantity.node, tuple(binder.span for binder in tree.left.indices or ()))
+
+    def output(self, layer: str, name: ast.Name) -> Tensor | None:
+        """``layer.x``: a state or let of a layer at its rest."""
+        return None if self.beyond is None else self.beyond.output(layer, name)
 
     def quantity(self, tree: ast.Equation, name: str) -> Quantity | None:
         """A let, readout, cost, metric or energy as a node with its own indices."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -18,6 +18,7 @@ _NOUNS = MappingProxyType(
         "fn": "function",
         "tie": "tied param",
         "step": "step number",
+        "output": "quantity of a layer",
         "postponed": "part of an unsupported block",
     }
 )
@@ -25,7 +26,6 @@ _NOUNS = MappingProxyType(
 TENSORS = frozenset({"clamp", "noise", "step", "target", "param", "tie", "state", "let", "readout", "postponed"})
 #: The equations of a state, which declare no name.
 _OF_STATES = ("start", "flow", "next")
-_UNSUPPORTED_BLOCK = "`{}` is not yet supported; write the states of one network"
 
 
 @dataclass(frozen=True)
@@ -66,10 +66,16 @@ class Entry:
 
 @dataclass
 class Names:
-    """All declared names, and the first place where each index is bound."""
+    """The names that can be read in a part of a file, and the first place where each index is bound.
+
+    The file itself is such a part, and so is each block. ``own`` are those of the ``entries`` that the part declares;
+    the others are declared around it. ``hidden`` are the names that are declared inside its blocks, with the block.
+    """
 
     entries: dict[str, Entry] = field(default_factory=dict)
     indices: dict[str, Span] = field(default_factory=dict)
+    own: set[str] = field(default_factory=set)
+    hidden: dict[str, str] = field(default_factory=dict)
 
     def get(self, name: str) -> Entry | None:
         """The declaration of a name."""
@@ -78,6 +84,14 @@ class Names:
     def of_kind(self, *kinds: str) -> list[Entry]:
         """The declarations of some kinds, in the order of the file."""
         return [entry for entry in self.entries.values() if entry.kind in kinds]
+
+    def own_of_kind(self, *kinds: str) -> list[Entry]:
+        """The part's own declarations of some kinds."""
+        return [entry for entry in self.of_kind(*kinds) if entry.name in self.own]
+
+    def inside(self) -> Names:
+        """What can be read inside a block, before it declares anything."""
+        return Names(dict(self.entries), dict(self.indices))
 
     def find(
         self, name: ast.Name, kinds: tuple[str, ...], reporter: Reporter, code: str, otherwise: str | None = None
@@ -100,26 +114,32 @@ class Names:
         return None
 
 
-def collect(spec: ast.Spec, reporter: Reporter) -> Names:
-    """Every declaration of a file; a name declared twice or already taken is reported."""
-    names = Names()
-    for statement in spec.statements:
-        _report_unsupported(statement, reporter)
+def collect(statements: Iterable[ast.Statement], reporter: Reporter, around: Names | None = None) -> Names:
+    """Every declaration of a part of a file; a name declared twice, or around it already, is reported.
+
+    ``around`` is what can be read where a block stands.
+    """
+    names = Names() if around is None else around.inside()
+    bound: dict[str, Span] = {}
+    for statement in statements:
         for name, kind, tree in _declared(statement):
-            if kind != "postponed" or name.text not in names.entries:
-                _declare(names, Entry(name.text, kind, name.span, tree), reporter)
+            _declare(names, Entry(name.text, kind, name.span, tree), reporter)
         for index in _bound_indices(statement):
-            names.indices.setdefault(index.text, index.span)
+            bound.setdefault(index.text, index.span)
+        names.hidden.update(_hidden(statement))
+    names.indices = {**bound, **names.indices}
     for text in names.indices.keys() & names.entries.keys():
         entry = names.entries[text]
-        if entry.kind != "dim" and entry.is_a_number:  # a dim is reported where it stands for an index
+        met_before = text not in bound and text not in names.own
+        if entry.kind != "dim" and entry.is_a_number and not met_before:  # a dim is reported where it stands for one
             _report_double_use(entry, names.indices[text], reporter)
     return names
 
 
 def _declare(names: Names, entry: Entry, reporter: Reporter) -> None:
     first = names.entries.setdefault(entry.name, entry)
-    if first is not entry:
+    names.own.add(entry.name)
+    if first.tree is not entry.tree:
         reporter.error(
             "E0202",
             f"`{entry.name}` is declared twice",
@@ -165,25 +185,23 @@ def _declared(statement: ast.Statement) -> Iterator[tuple[ast.Name, str, ast.Tre
             yield name, "noise", statement
         case ast.Settings(index=ast.Name() as index):
             yield index, "step", statement
-        case ast.Layer(name=name, body=body):
-            yield name, "postponed", statement
-            yield from _declared_in(body)
-        case ast.Repeat(body=body):
-            yield from _declared_in(body)
-
-
-def _declared_in(body: tuple[ast.Statement, ...]) -> Iterator[tuple[ast.Name, str, ast.Tree]]:
-    """The names that an unsupported block declares, so that their uses are not reported as unknown."""
-    for statement in body:
-        yield from ((name, "postponed", tree) for name, _, tree in _declared(statement))
-
-
-def _report_unsupported(statement: ast.Statement, reporter: Reporter) -> None:
-    match statement:
         case ast.Layer(name=name):
-            reporter.unsupported(_UNSUPPORTED_BLOCK.format("layer"), name.span)
-        case ast.Repeat(count=count):
-            reporter.unsupported(_UNSUPPORTED_BLOCK.format("repeat"), count.span)
+            yield name, "layer", statement
+        case ast.Repeat(body=body):
+            yield from ((item.name, "state", item) for s in body if isinstance(s, ast.States) for item in s.items)
+
+
+def _hidden(statement: ast.Statement) -> dict[str, str]:
+    """The names that a block declares for itself, each with the block."""
+    match statement:
+        case ast.Layer(name=name, body=body):
+            block = f"layer `{name.text}`"
+        case ast.Repeat(count=count, body=body):
+            block = f"`repeat {count.text}`"
+        case _:
+            return {}
+    inner = {name: place for part in body for name, place in _hidden(part).items()}
+    return {**inner, **{name.text: block for part in body for name, _, _ in _declared(part)}}
 
 
 def _bound_indices(statement: ast.Statement) -> Iterator[ast.Name]:

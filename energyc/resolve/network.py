@@ -85,7 +85,10 @@ class StartLaw:
 
 @dataclass(frozen=True)
 class Param:
-    """A learnable tensor: its law, or its starting value as a node over consts, and its bounds."""
+    """A learnable tensor: its law, or its starting value as a node over consts, and its bounds.
+
+    One declared in ``repeat L`` has L for its first dim, which ``each``, what one copy reads of it, has not.
+    """
 
     node: Input
     law: StartLaw | None
@@ -93,6 +96,7 @@ class Param:
     low: float | None
     high: float | None
     span: Span
+    each: Input | None = None
 
 
 @dataclass(frozen=True)
@@ -178,8 +182,48 @@ class Quantity:
 
 
 @dataclass(frozen=True)
+class Layer:
+    """``layer NAME``: a network of its own, whose graph is its own.
+
+    ``clamps`` and ``params`` are what its clamps, and its params, own and shared, are in the graph around it.
+    ``outputs`` are the stand-ins there of its readouts: of what is read of it at its rest.
+    """
+
+    name: str
+    network: Network
+    clamps: Mapping[str, Node]
+    params: Mapping[str, Node]
+    outputs: Mapping[str, Input]
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A state of a ``repeat``, which goes from copy to copy: ``node`` in a copy, ``end`` after the last one."""
+
+    name: str
+    node: Input
+    start: Node
+    next: Node
+    tree: ast.Equation
+    end: Input
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """``repeat L``: copies in a row, each with its own slice of the params of its ``layers`` and its own."""
+
+    dim: str
+    streams: Mapping[str, Stream]
+    layers: tuple[Layer, ...]
+
+
+@dataclass(frozen=True)
 class Network:
-    """A spec that types. Mappings keep the order of the file."""
+    """A spec that types. Mappings keep the order of the file.
+
+    One with ``blocks``, which are in the order in which they can be computed, has no states and terms of its own: it is
+    a function of its clamps, of which only the layers relax.
+    """
 
     name: str
     description: str
@@ -208,6 +252,19 @@ class Network:
     noises: Mapping[str, Noise] = field(default_factory=dict)
     #: ``t`` of ``relax t in T``.
     step: Input | None = None
+    blocks: tuple[Layer | Repeat, ...] = ()
+
+    @property
+    def layers(self) -> dict[str, Layer]:
+        """The layers by name."""
+        inside = (block.layers if isinstance(block, Repeat) else (block,) for block in self.blocks)
+        return {layer.name: layer for layers in inside for layer in layers}
+
+    @property
+    def copies(self) -> dict[str, int]:
+        """How often each layer in a ``repeat`` is there."""
+        repeats = [block for block in self.blocks if isinstance(block, Repeat)]
+        return {layer.name: self.sizes[repeat.dim].value for repeat in repeats for layer in repeat.layers}
 
     @property
     def values(self) -> dict[str, float]:
@@ -301,3 +358,10 @@ def _holds_in_training(node: Node) -> bool:
     """Whether a node is 1 in training and 0 outside of it; a product with it is 0 there."""
     condition = node.condition if isinstance(node, Indicator) else None
     return condition is not None and condition.op == "related" and condition.inputs[0].kind == "flag"
+def index_names(*groups: Mapping[str, Quantity]) -> dict[Node, tuple[str, ...]]:
+    """The names by which the spec refers to the axes of its named quantities; the first where several share a node."""
+    names: dict[Node, tuple[str, ...]] = {}
+    for group in groups:
+        for quantity in group.values():
+            names.setdefault(quantity.node, quantity.indices)
+    return names

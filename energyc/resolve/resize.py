@@ -20,7 +20,7 @@ class Resizing:
 
     def __init__(self, network: Network) -> None:
         self._network = network
-        self._names = collect(network.tree, Reporter(network.source))
+        self._names = collect(network.tree.statements, Reporter(network.source))
         self._consts = {n: (c.value if c.exact is None else c.exact, None) for n, c in network.consts.items()}
         self.free = tuple(name for name, size in network.sizes.items() if not size.derived_from)
         self.behind: Mapping[str, frozenset[str]] = {

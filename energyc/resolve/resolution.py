@@ -3,35 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from energyc.diagnostics import Diagnostic, Source, SpecError
-from energyc.ir import Graph, Input, Node
+from energyc.ir import Graph
 from energyc.resolve.bindings import Bindings, Schemas
-from energyc.resolve.checks import check_network
-from energyc.resolve.context import Context, Tensor
-from energyc.resolve.declarations import Declarations
-from energyc.resolve.equations import Equations
-from energyc.resolve.lower import Lowering
+from energyc.resolve.blocks import File, LayerPart, Part
+from energyc.resolve.checks import check_terms
 from energyc.resolve.memory import BUDGET, check_memory
+from energyc.resolve.misplaced import check_blocks
 from energyc.resolve.names import collect
-from energyc.resolve.network import ConstraintSet, DataInput, Network, Noise, Param, Quantity, Tie
-from energyc.resolve.params import Params
-from energyc.resolve.read import read_real
-from energyc.resolve.read.slopes import differentiated
+from energyc.resolve.network import Layer, Network, Repeat, index_names
 from energyc.resolve.repeats import check_repeats
 from energyc.resolve.reporter import Reporter
 from energyc.resolve.settings import (
+    Placed,
     check_measure,
     check_presets,
     check_settings,
-    layer_settings,
+    gathered,
     layer_symbols,
     numbered,
+    outer_settings,
 )
 from energyc.resolve.sizes import Sizes
 from energyc.resolve.statements import Statements
-from energyc.resolve.ties import read_tie
+from energyc.settings import TrainOptions
 from energyc.syntax import ast
 
 
@@ -54,9 +51,9 @@ def resolve(
 
     Raises SpecError with every error of the file. Warnings are in the network.
     """
-    resolution = _Resolution(spec, Reporter(source), preset, dict(overrides or {}), schemas, rules, memory)
+    reporter, set_outside = Reporter(source), dict(overrides or {})
     try:
-        return resolution.network()
+        return _Resolution(spec, reporter, preset, set_outside, schemas, rules, memory).resolved()
     except RecursionError:
         raise SpecError(source, [CHAIN_TOO_LONG]) from None
 
@@ -68,20 +65,7 @@ CHAIN_TOO_LONG = Diagnostic(
 )
 
 
-@dataclass
-class _Declared:
-    """What the declarations define."""
-
-    clamps: dict[str, DataInput]
-    targets: dict[str, DataInput]
-    params: dict[str, Param]
-    ties: dict[str, Tie]
-    states: dict[str, tuple[Tensor, ConstraintSet | None]]
-    noises: dict[str, Noise]
-    step: Input | None = None
-
-
-class _Resolution:
+class _Resolution(Part):
     """One file while it is resolved."""
 
     def __init__(
@@ -96,84 +80,72 @@ class _Resolution:
     ) -> None:
         self.spec, self.reporter, self.preset, self.overrides, self.memory = spec, reporter, preset, overrides, memory
         self.rules = rules
-        self.names = collect(spec, reporter)
-        self.bindings = Bindings(self.names, reporter, schemas)
-        symbols = layer_symbols(spec, self.names, reporter, preset, overrides)
-        self.sizes = Sizes(self.names, reporter, symbols, self.bindings.size)
-        self.bindings.sizes = self.sizes
-        self.graph = Graph()
-        self.context = Context(self.names, reporter, self.graph, self.sizes, read_real, differentiated(spec))
-        self.equations = Equations(self.context, Lowering(self.graph))
-        self.context.definitions = self.equations
+        names = collect(spec.statements, reporter)
+        self.bindings = Bindings(names, reporter, schemas)
+        symbols = layer_symbols(spec, names, reporter, preset, overrides)
+        sizes = self.bindings.sizes = Sizes(names, reporter, symbols, self.bindings.size)
+        super().__init__(File(spec, reporter, sizes, self.bindings, memory), spec.statements, names, Graph())
+        self.network: Network | None = None
 
-    def network(self) -> Network:
+    def resolved(self) -> Network:
         """The network, or SpecError."""
         check_repeats(self.spec, self.reporter)
+        check_blocks(self.spec, self.reporter)
         check_presets(self.spec, self.names, self.reporter)
-        self.sizes.compute()
+        self.file.sizes.compute()
         self.bindings.compute()
-        network = self._typed(self._declarations())
-        if self._is_complete(network):
-            check_network(self.context, self.equations, self.bindings, network)
+        self.file.outer = outer_settings(self.spec, self.bindings, self.reporter, self.preset, self.overrides)
+        self.declare()
+        self.network = network = self._typed()
+        unsupported = any(diagnostic.code == "E0190" for diagnostic in self.reporter.diagnostics)
+        if not unsupported and self.is_read():
+            if not self.blocks:
+                check_terms(self.context, network)
+            self.check()
             check_memory(self.context, network, self.memory)
-        self.context.uses.report(self.reporter, self.sizes)
+        self.report_clashes()
         if self.reporter.failed:
             raise SpecError(self.reporter.source, self.reporter.in_order())
-        return replace(network, warnings=self.reporter.in_order("warning"))
+        return replace(network, warnings=self.reporter.in_order("warning"), blocks=self._blocks())
 
-    def _declarations(self) -> _Declared:
-        declarations = Declarations(self.context, self.equations, self.bindings)
-        params = Params(declarations)
-        declared = _Declared({}, {}, {}, {}, {}, {})
-        for statement in self.spec.statements:
-            match statement:
-                case ast.Inputs(word=word, items=items):
-                    inputs = declared.clamps if word == "clamp" else declared.targets
-                    inputs |= {i.name.text: data for i in items if (data := declarations.input(i, word)) is not None}
-                case ast.Params():
-                    declared.params.update((param.node.name, param) for param in params.read(statement))
-                case ast.Noise(name=name) if (noise := params.noise(statement)) is not None:
-                    declared.noises[name.text] = noise
-                case ast.Settings(index=ast.Name()):
-                    declared.step = declared.step or declarations.step(statement)
-                case ast.States(items=states):
-                    read = {item.name.text: declarations.state(item) for item in states}
-                    declared.states.update((name, state) for name, state in read.items() if state is not None)
-        for statement in self.spec.statements:
-            if isinstance(statement, ast.Equation) and statement.word == "tie":
-                tie = read_tie(self.context, self.equations, statement)
-                if tie is not None:
-                    declared.ties[tie.name] = tie
-        return declared
-
-    def _typed(self, declared: _Declared) -> Network:
+    def _typed(self) -> Network:
         """The network of what could be read."""
-        statements = Statements(self.context, self.equations, self.spec, declared.states)
+        declared, sizes = self.declared, self.file.sizes
+        self.resolve_blocks()
+        statements = Statements(self.context, self.equations, self.statements, declared.states)
         lets, terms = statements.quantities("let"), statements.terms()
         readouts, cost, metrics = statements.readouts(), statements.cost(), statements.scalars("metric")
         states = statements.states()
-        settings = layer_settings(self.spec, self.names, self.bindings, self.reporter, self.preset, self.overrides)
-        kinds = ("state", "param", "metric", "readout", "target")
+        params, ties = dict(declared.params), dict(declared.ties)
+        for block in self.blocks:
+            params |= block.params()
+            ties |= block.ties()
+        settings = gathered(self.statements, self.bindings, self.reporter, self.file.outer)
+        kinds = ("state", "metric", "readout", "target")
         names = {kind: [entry.name for entry in self.names.of_kind(kind)] for kind in kinds}
+        names["param"] = self.param_names()
         relax, nudge, train = check_settings(settings, names, self.rules, self.reporter)
         unit = {term.name: 1.0 for term in terms.values() if term.word == "next"}
         relax = replace(relax, step_of={**unit, **relax.step_of})
         check_measure(relax, any(term.kind == "energy" for term in terms.values()), settings, self.reporter)
         if declared.step is not None:
-            relax = numbered(relax, declared.step, settings, self.sizes, self.reporter)
+            relax = numbered(relax, declared.step, settings, sizes, self.reporter)
+        if self.blocks:
+            train = self._through_layers(train, settings["train"])
+        lets = {**{name: let for repeat in self.repeats for name, let in repeat.lets.items()}, **lets}
         return Network(
             name=self.spec.name.text,
             description=self.spec.description,
             source=self.reporter.source,
             tree=self.spec,
             graph=self.graph,
-            sizes=self.sizes.dims,
-            consts=self.sizes.consts,
+            sizes=sizes.dims,
+            consts=sizes.consts,
             bindings=self.bindings.bindings,
             clamps=declared.clamps,
             targets=declared.targets,
-            params=declared.params,
-            ties=declared.ties,
+            params=params,
+            ties=ties,
             states=states,
             lets=lets,
             terms=terms,
@@ -184,15 +156,34 @@ class _Resolution:
             nudge=nudge,
             train=train,
             presets=tuple(s.name.text for s in self.spec.statements if isinstance(s, ast.Preset)),
-            index_names=_index_names(lets, readouts),
+            index_names=index_names(lets, readouts),
             warnings=(),
             noises=declared.noises,
             step=declared.step,
         )
 
-    def _is_complete(self, network: Network) -> bool:
-        """Whether every declaration and equation was read, so that the whole can be judged."""
-        groups = (
+    def _through_layers(self, train: TrainOptions, given: Mapping[str, Placed]) -> TrainOptions:
+        """How a network of layers is trained: by default through all steps; what steadies states has no layers yet."""
+        for key, value in (("penalty", train.penalty), ("residual_defence", train.residual_defence or None)):
+            if value is not None:
+                said = f"`train.{key}` of a network with layers is not yet supported"
+                self.reporter.unsupported(said, given[key].span if key in given else None)
+        newton = any(part.network is not None and part.network.relax.solver == "newton" for part in self._all_layers())
+        return train if train.rule is not None else replace(train, rule="implicit" if newton else "bptt")
+
+    def _all_layers(self) -> list[LayerPart]:
+        return [layer for part in (self, *self.repeats) for layer in part.layers.values()]
+
+    def _blocks(self) -> tuple[Layer | Repeat, ...]:
+        """The blocks in an order in which they can be computed."""
+        found = (block.layer if isinstance(block, LayerPart) else block.repeat for block in self.order)
+        return tuple(block for block in found if block is not None)
+
+    def read_names(self) -> set[str]:
+        network = self.network
+        if network is None:
+            return set()
+        groups: tuple[Mapping[str, object], ...] = (
             network.terms,
             network.lets,
             network.readouts,
@@ -201,21 +192,6 @@ class _Resolution:
             network.ties,
             network.states,
             network.noises,
+            *(repeat.declared.states for repeat in self.repeats),
         )
-        read = {name for group in groups for name in group} | ({network.cost.name} if network.cost else set())
-        declared = self.names.of_kind(
-            "energy", "force", "let", "readout", "cost", "metric", "param", "tie", "state", "noise"
-        )
-        unsupported = any(diagnostic.code == "E0190" for diagnostic in self.reporter.diagnostics)
-        flows = [s for s in self.spec.statements if isinstance(s, ast.Equation) and s.word in ("flow", "next")]
-        moved = all(flow.left.name.text in network.flows for flow in flows)
-        return not unsupported and moved and all(entry.name in read for entry in declared)
-
-
-def _index_names(*groups: Mapping[str, Quantity]) -> dict[Node, tuple[str, ...]]:
-    """The names by which the spec refers to the axes of its named quantities; the first where several share a node."""
-    names: dict[Node, tuple[str, ...]] = {}
-    for group in groups:
-        for quantity in group.values():
-            names.setdefault(quantity.node, quantity.indices)
-    return names
+        return {name for group in groups for name in group} | ({network.cost.name} if network.cost else set())

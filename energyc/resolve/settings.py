@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -94,13 +94,45 @@ def check_presets(spec: ast.Spec, names: Names, reporter: Reporter) -> None:
             if len(pair.key) == 1:
                 value = pair.value.number if isinstance(pair.value, ast.NumberValue) else None
                 _set_symbol({}, names, reporter, pair.path, value, pair.span)
-            elif pair.key[0].text not in BLOCKS:
-                _report_block(reporter, pair.key[0].text, pair.span)
+            else:
+                check_path(spec, reporter, pair.path, pair.span)
 
 
-def _report_block(reporter: Reporter, block: str, span: Span | None) -> None:
-    help = did_you_mean(block, BLOCKS, f"the settings are {listed(BLOCKS)}")
-    reporter.error("E0541", f"there are no settings `{block}`", span, help=help)
+def check_path(spec: ast.Spec, reporter: Reporter, path: str, span: Span | None) -> None:
+    """Report the path of a setting that no block of the file has."""
+    layers = [layer.name.text for layer in layers_of(spec.statements)]
+    block, _, key = path.partition(".")
+    if block in layers:
+        inner = key.partition(".")[0]
+        if inner not in BLOCKS[:2]:
+            help = did_you_mean(inner, BLOCKS[:2], f"a layer has the settings {listed(BLOCKS[:2])}")
+            reporter.error("E0541", f"layer `{block}` has no settings `{inner}`", span, help=help)
+    elif block not in BLOCKS:
+        known = (*BLOCKS, *layers)
+        help = did_you_mean(block, known, f"the settings are {listed(known)}")
+        reporter.error("E0541", f"there are no settings `{block}`", span, help=help)
+    elif layers and block != "train":
+        report_whole(reporter, block, key, layers, span)
+
+
+def report_whole(reporter: Reporter, block: str, key: str, layers: Sequence[str], span: Span | None) -> None:
+    """Report a setting of phases for a file with layers, which alone relax."""
+    paths = [f"`{layer}.{block}.{key}`" for layer in layers]
+    help = (
+        f"set {listed(paths, 'or')}" if key else f"write `{block}` in {listed([f'layer `{n}`' for n in layers], 'or')}"
+    )
+    reporter.error("E0541", f"only the layers relax, so there are no settings `{block}` of the whole", span, help=help)
+
+
+def layers_of(statements: Iterable[ast.Statement]) -> list[ast.Layer]:
+    """The layers among some statements, those of repeats too."""
+    layers: list[ast.Layer] = []
+    for statement in statements:
+        if isinstance(statement, ast.Layer):
+            layers.append(statement)
+        elif isinstance(statement, ast.Repeat):
+            layers += layers_of(statement.body)
+    return layers
 
 
 def preset_pairs(spec: ast.Spec, reporter: Reporter, preset: str | None) -> tuple[ast.Pair, ...]:
@@ -115,39 +147,40 @@ def preset_pairs(spec: ast.Spec, reporter: Reporter, preset: str | None) -> tupl
     return ()
 
 
-def layer_settings(
-    spec: ast.Spec,
-    names: Names,
+def outer_settings(
+    spec: ast.Spec, bindings: Bindings, reporter: Reporter, preset: str | None, overrides: Mapping[str, object]
+) -> dict[str, Placed]:
+    """The settings from the preset and, over them, the overrides, by their paths; one that no block has is reported."""
+    quiet = Reporter(reporter.source)
+    outer: dict[str, Placed] = {}
+    for pair in preset_pairs(spec, quiet, preset):
+        if len(pair.key) > 1:
+            outer[pair.path] = Placed(bindings.option(pair.value), pair.span)
+    for key, given in overrides.items():
+        if "." in key:
+            outer[key] = Placed(plain(given), None)
+            check_path(spec, reporter, key, None)
+    return outer
+
+
+def gathered(
+    statements: Iterable[ast.Statement],
     bindings: Bindings,
     reporter: Reporter,
-    preset: str | None,
-    overrides: Mapping[str, object],
+    outer: Mapping[str, Placed],
+    owner: str = "",
 ) -> Layers:
-    """The settings of each block, spec < preset < overrides."""
+    """The settings of each block among statements, and over them those of ``outer`` whose path ``owner`` begins."""
     layers: Layers = {block: {} for block in BLOCKS}
-    for statement in spec.statements:
+    for statement in statements:
         if isinstance(statement, ast.Settings):
             for pair in statement.pairs:
                 layers[statement.word][pair.path] = Placed(bindings.option(pair.value), pair.span)
-    for path, setting in _outer(spec, bindings, reporter, preset, overrides):
-        block, _, key = path.partition(".")
-        if block in BLOCKS:
+    for path, setting in outer.items():
+        block, _, key = path.removeprefix(owner).partition(".")
+        if path.startswith(owner) and block in BLOCKS:
             layers[block][key] = setting
-        else:
-            _report_block(reporter, block, setting.span)
     return layers
-
-
-def _outer(
-    spec: ast.Spec, bindings: Bindings, reporter: Reporter, preset: str | None, overrides: Mapping[str, object]
-) -> Iterable[tuple[str, Placed]]:
-    quiet = Reporter(reporter.source)
-    for pair in preset_pairs(spec, quiet, preset):
-        if len(pair.key) > 1:
-            yield pair.path, Placed(bindings.option(pair.value), pair.span)
-    for key, given in overrides.items():
-        if "." in key:
-            yield key, Placed(plain(given), None)
 
 
 def check_settings(

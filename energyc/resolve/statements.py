@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import cast
@@ -41,11 +41,11 @@ def opened(graph: Graph, written: Node, values: Mapping[Node, Node]) -> Node:
 
 @dataclass
 class Statements:
-    """Reads the equations of a file in their order."""
+    """Reads the equations of a part of a file in their order."""
 
     context: Context
     equations: Equations
-    spec: ast.Spec
+    statements: Sequence[ast.Statement]
     declared: Mapping[str, tuple[Tensor, ConstraintSet | None]]
 
     @property
@@ -54,7 +54,7 @@ class Statements:
         return self.context.reporter
 
     def _equations(self, *words: str) -> list[ast.Equation]:
-        return [s for s in self.spec.statements if isinstance(s, ast.Equation) and s.word in words]
+        return [s for s in self.statements if isinstance(s, ast.Equation) and s.word in words]
 
     def _declares(self, tree: ast.Equation, name: str) -> bool:
         """Whether this statement declares the name; a second one that does was reported."""
@@ -113,8 +113,26 @@ class Statements:
         node, indices = right
         return Term(name, "force", node, state.name, node, indices, tree)
 
+    def nexts(self) -> dict[str, tuple[Node, ast.Equation]]:
+        """The next value of each state as it is written, for states that go from copy to copy."""
+        self._check_one_mover()
+        read = ((tree, self._motion(tree)) for tree in self._equations("next"))
+        return {motion[0].name: (motion[1], tree) for tree, motion in read if motion is not None}
+
     def _flow(self, tree: ast.Equation) -> Term | None:
         """A flow, or a ``next`` value as the way there; a second one of a state was reported."""
+        motion = self._motion(tree)
+        if motion is None:
+            return None
+        state, written, indices = motion
+        if tree.word == "next":
+            written = self.context.graph.minus(written, state.node)
+        slopes = tuple((self.equations.frames[flow_frame(state.name)].slopes or {}).values())
+        node = opened(self.context.graph, written, {slope.stand_in: slope.node for slope in slopes})
+        return Term(state.name, "flow", node, state.name, written, indices, tree, slopes)
+
+    def _motion(self, tree: ast.Equation) -> tuple[Tensor, Node, tuple[str, ...]] | None:
+        """The state of a flow or ``next``, and its right side."""
         state = self._state(tree)
         if state is None:
             return None
@@ -122,12 +140,7 @@ class Statements:
         right = None if frame in self.equations.frames else self.equations.of_state(tree, state, frame)
         if right is None or not self._reads_no(frame, right[0], "target", f"the {tree.word} of a state", "E0432"):
             return None
-        written, indices = right
-        if tree.word == "next":
-            written = self.context.graph.minus(written, state.node)
-        slopes = tuple((self.equations.frames[frame].slopes or {}).values())
-        node = opened(self.context.graph, written, {slope.stand_in: slope.node for slope in slopes})
-        return Term(state.name, "flow", node, state.name, written, indices, tree, slopes)
+        return state, *right
 
     def _state(self, tree: ast.Equation) -> Tensor | None:
         name = tree.left.name
@@ -153,7 +166,7 @@ class Statements:
             entry = self.context.names.entries[read]
             self.reporter.error(
                 code,
-                f"{reader} may not read {entry.with_article}, and `{name}` reads `{read}`",
+                f"{reader} may not read a {kind}, and `{name}` reads `{read}`",
                 first_read(self.equations.frames[name], [read, *self._lets_over(read)]),
                 labels=[entry.label()],
                 help=_WHERE_ELSE.get(kind),

@@ -93,6 +93,7 @@ class Prepared:
             "module": self.compiled.file_name,
             "energies": list(self.network.energies),
             "forces": list(self.network.forces),
+            **({"layers": list(self.network.layers)} if self.network.layers else {}),
             "data": dict(self.paths),
         }
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from energyc.diagnostics import Source
 from energyc.pipeline import Choices, parse
+from energyc.resolve.settings import layers_of
 from energyc.settings import written
 from energyc.syntax import ast
 
@@ -23,49 +24,66 @@ def resolved_text(source: Source, choices: Choices) -> str:
         if isinstance(statement, ast.Preset) and statement.name.text == choices.preset:
             values |= {pair.path: source.slice(pair.value.span) for pair in statement.pairs}
     values |= {key: written(value) for key, value in choices.overrides.items()}
-    edits = list(_replacements(spec, values))
+    parts = {"": spec.statements, **{f"{layer.name.text}.": layer.body for layer in layers_of(spec.statements)}}
+    edits = list(_sizes(spec, values))
+    added: list[str] = []
+    for owner, statements in parts.items():
+        own = {path.removeprefix(owner): value for path, value in values.items() if _belongs(path, owner, parts)}
+        edits += _replacements(statements, own)
+        missing = _missing(own, statements)
+        blocks = _blocks(statements)
+        new = [f"{block} {{ {', '.join(pairs)} }}" for block, pairs in missing.items() if block not in blocks]
+        if owner and new:
+            end = statements[-1].span.end
+            edits.append((end, end, "".join(f"\n{block}" for block in new)))
+        elif not owner:
+            added = new
     text = source.text
     for start, end, replacement in sorted(edits, reverse=True):
         text = text[:start] + replacement + text[end:]
-    blocks = _blocks(spec)
-    added = [
-        f"{block} {{ {', '.join(pairs)} }}" for block, pairs in _missing(values, spec).items() if block not in blocks
-    ]
     return text if not added else text.rstrip("\n") + "\n\n" + "\n".join(added) + "\n"
 
 
-def _replacements(spec: ast.Spec, values: Mapping[str, str]) -> Iterator[Edit]:
+def _belongs(path: str, owner: str, owners: Iterable[str]) -> bool:
+    """Whether a setting is one of a layer, or (with an empty owner) of no layer."""
+    return path.startswith(owner) if owner else not any(path.startswith(other) for other in owners if other)
+
+
+def _sizes(spec: ast.Spec, values: Mapping[str, str]) -> Iterator[Edit]:
+    """Yield the dims and consts that are set."""
     for statement in spec.statements:
         if isinstance(statement, ast.Definitions):
             for item in statement.items:
                 if item.name.text in values:
                     yield item.value.span.start, item.value.span.end, values[item.name.text]
-        elif isinstance(statement, ast.Settings):
+
+
+def _replacements(statements: Sequence[ast.Statement], values: Mapping[str, str]) -> Iterator[Edit]:
+    for statement in statements:
+        if isinstance(statement, ast.Settings):
             for pair in statement.pairs:
                 path = f"{statement.word}.{pair.path}"
                 if path in values:
                     yield pair.value.span.start, pair.value.span.end, values[path]
-    blocks = _blocks(spec)
-    for block, pairs in _missing(values, spec).items():
+    blocks = _blocks(statements)
+    for block, pairs in _missing(values, statements).items():
         if block in blocks:
             end = blocks[block].pairs[-1].span.end
             yield end, end, "".join(f", {pair}" for pair in pairs)
 
 
-def _blocks(spec: ast.Spec) -> dict[str, ast.Settings]:
+def _blocks(statements: Sequence[ast.Statement]) -> dict[str, ast.Settings]:
     """Return the last nonempty block of settings of each name."""
     return {
-        statement.word: statement
-        for statement in spec.statements
-        if isinstance(statement, ast.Settings) and statement.pairs
+        statement.word: statement for statement in statements if isinstance(statement, ast.Settings) and statement.pairs
     }
 
 
-def _missing(values: Mapping[str, str], spec: ast.Spec) -> dict[str, list[str]]:
-    """Return the settings that the spec does not contain, by the name of their block."""
+def _missing(values: Mapping[str, str], statements: Sequence[ast.Statement]) -> dict[str, list[str]]:
+    """Return the settings that some statements do not contain, by the name of their block."""
     present = {
         f"{statement.word}.{pair.path}"
-        for statement in spec.statements
+        for statement in statements
         if isinstance(statement, ast.Settings)
         for pair in statement.pairs
     }

@@ -13,29 +13,32 @@ from torch.autograd.function import once_differentiable
 
 from energyc.runtime.adjoint import solve_adjoint
 from energyc.runtime.equations import Equations
-from energyc.runtime.inputs import free_phase, prepared, starting_states
+from energyc.runtime.inputs import prepared, starting_states
 from energyc.runtime.phases import settle
-from energyc.runtime.records import Tensors
+from energyc.runtime.records import FreePhase, Phase, Tensors
 from energyc.runtime.states import filled
 from energyc.runtime.trajectory import settle_recorded, steps_back
 from energyc.runtime.unrest import settled_within
 
 
 class EquilibriumFunction(Function):
-    """Readouts at equilibrium, differentiable in params and real clamps (no double backward)."""
+    """Readouts at equilibrium, differentiable in params and real clamps (no double backward).
+
+    After them the free phase that led there, which is not differentiable: residual, steps, frozen, states.
+    """
 
     @staticmethod
     def forward(
-        ctx: Any, net: Equations, clamps: dict[str, Tensor], rule: str, names: list[str], *tensors: Tensor
+        ctx: Any, net: Equations, clamps: dict[str, Tensor], rule: str, phase: Phase, names: list[str], *_: Tensor
     ) -> Any:
         """Relax and read out, in the network's own dtype."""
         with torch.autocast(net.device.type, enabled=False):
-            return EquilibriumFunction.relaxed(ctx, net, clamps, rule, names)
+            return EquilibriumFunction.relaxed(ctx, net, clamps, rule, phase, names)
 
     @staticmethod
-    def relaxed(ctx: Any, net: Equations, clamps: dict[str, Tensor], rule: str, names: list[str]) -> Any:
-        """The answers, and what the adjoint reads."""
-        fixed, phase = prepared(net, clamps), free_phase(net, None, None, None)
+    def relaxed(ctx: Any, net: Equations, clamps: dict[str, Tensor], rule: str, phase: Phase, names: list[str]) -> Any:
+        """The answers and the free phase, and what the adjoint reads."""
+        fixed = prepared(net, clamps)
         states = starting_states(net, None, fixed)
         ctx.trajectory = None
         if rule == "bptt":
@@ -44,7 +47,10 @@ class EquilibriumFunction(Function):
             free = settle(net, states, fixed, phase)
             warn_unsettled(net, free.residual)
         ctx.net, ctx.names, ctx.fixed, ctx.phase, ctx.states = net, names, fixed, phase, free.states
-        return tuple(net._readouts(free.states, fixed))
+        readouts = [x.detach() for x in net._readouts(free.states, fixed)]  # a state itself would keep ctx alive
+        about = [free.residual, free.steps, free.frozen, *(x.detach() for x in free.states)]
+        ctx.mark_non_differentiable(*about)
+        return *readouts, *about
 
     @staticmethod
     @once_differentiable
@@ -52,10 +58,22 @@ class EquilibriumFunction(Function):
         """The adjoint: the readouts' own slopes, then the equilibrium's or the steps'."""
         net = ctx.net
         with torch.autocast(net.device.type, enabled=False):
-            back, direct = net._readout_pullback(ctx.states, ctx.fixed, seeds)
+            back, direct = net._readout_pullback(ctx.states, ctx.fixed, seeds[: len(net.readout_names)])
             through = through_equilibrium if ctx.trajectory is None else through_steps
             slopes = [direct, *through(ctx, filled(back, ctx.states))]
-        return (None, None, None, None, *totals(slopes, ctx.names), *totals(slopes, net._owners()))
+        return (None, None, None, None, None, *totals(slopes, ctx.names), *totals(slopes, net._owners()))
+
+
+def relaxed_inside(
+    net: Equations, clamps: dict[str, Tensor], rule: str, phase: Phase
+) -> tuple[FreePhase, list[Tensor]]:
+    """A free phase and the readouts at its end, through which autograd goes by ``implicit`` or ``bptt``."""
+    names = [name for name, (_, classes) in net.clamp_shapes.items() if classes is None]
+    inputs = [clamps[name] for name in names if name in clamps]
+    values = EquilibriumFunction.apply(net, clamps, rule, phase, names, *inputs, *net._owners().values())
+    count = len(net.readout_names)
+    residual, steps, frozen, *states = values[count:]
+    return FreePhase(states, residual, steps, frozen), list(values[:count])
 
 
 def warn_unsettled(net: Equations, residual: Tensor) -> None:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from energyc.runtime.equations import Equations
 from energyc.runtime.gradients import averaged
-from energyc.runtime.host import EquilibriumFunction
+from energyc.runtime.host import relaxed_inside
 from energyc.runtime.inputs import (
     checked_nudge_steps,
     checked_strength,
@@ -193,9 +193,7 @@ class EnergyNetwork(Equations):
             raise ValueError(f"nothing is at rest in {self.name}, whose force changes from step to step: use bptt")
         if rule == "bptt" and self.relax_solver == "newton":
             raise ValueError(f"a network that relaxes by Newton's method is differentiated by implicit, not {rule}")
-        names = [name for name, (_, classes) in self.clamp_shapes.items() if classes is None]
-        inputs = [clamps[name] for name in names if name in clamps]
-        values = EquilibriumFunction.apply(self, clamps, rule, names, *inputs, *self._owners().values())
+        _, values = relaxed_inside(self, clamps, rule, free_phase(self, None, None, None))
         return dict(zip(self.readout_names, values))
 
     def _admitted(self, name: str, allow_biased: bool) -> LearningRule:

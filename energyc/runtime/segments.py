@@ -20,19 +20,20 @@ def segment_count(index: Tensor, size: int, dtype: torch.dtype) -> Tensor:
 def segment_softmax(x: Tensor, index: Tensor, size: int, mask: Tensor | None = None) -> Tensor:
     """``exp(x)`` over its sum in the segment, from the segment's largest entry."""
     weights, _, total, index = _exponentials(x, index, size, mask)
-    return weights.div_(total.masked_fill_(total == 0, 1).gather(-1, index))
+    divide = torch.div if weights.requires_grad else Tensor.div_  # autograd needs the exponentials as they are
+    return divide(weights, total.masked_fill_(total == 0, 1).gather(-1, index))
 
 
 def segment_logsumexp(x: Tensor, index: Tensor, size: int, mask: Tensor | None = None) -> Tensor:
     """``log sum exp(x)`` of each segment, from its largest entry."""
     _, top, total, _ = _exponentials(x, index, size, mask)
-    return total.masked_fill_(total == 0, 1).log_().add_(top)
+    return total.masked_fill_(total == 0, 1).log() + top
 
 
 def segment_max(x: Tensor, index: Tensor, size: int, mask: Tensor | None = None) -> Tensor:
     """The largest entry of each segment."""
     top = _largest(*_full(x, index, mask), size)
-    return top.masked_fill_(top == float("-inf"), 0).to(x.dtype)
+    return top.masked_fill(top == float("-inf"), 0).to(x.dtype)
 
 
 def segment_first_largest(x: Tensor, index: Tensor, size: int, mask: Tensor | None = None) -> Tensor:
@@ -59,11 +60,11 @@ def _largest(real: Tensor, index: Tensor, x: Tensor, size: int) -> Tensor:
 
 def _exponentials(x: Tensor, index: Tensor, size: int, mask: Tensor | None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """``exp(x - top)``, the top and the sum of each segment, the index at full shape."""
-    real, index, x = full = _full(x, index, mask)
-    top = _largest(*full, size)
+    real, index, x = _full(x, index, mask)
+    top = _largest(real.detach(), index, x, size)  # which changes no value
     top.masked_fill_(top == float("-inf"), 0)
-    weights = (x - top.gather(-1, index)).exp_()
-    if mask is not None:
+    weights = ((x if x.is_complex() else real) - top.gather(-1, index)).exp_()  # 0 at -inf
+    if mask is not None and x.is_complex():
         weights.masked_fill_(~mask.expand(real.shape), 0)
     total = weights.new_zeros(top.shape).scatter_add_(-1, index, weights)
     return weights, top, total, index

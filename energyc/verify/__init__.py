@@ -2,8 +2,8 @@
 
 It returns numbers only; ``report`` presents them.
 
-Imports: ``calculus``, ``diagnostics``, ``ir``, ``pipeline``, ``resolve``, ``rules``, ``runs``, ``runtime``,
-``settings``, ``syntax``, ``train``; libraries: ``numpy``, ``scipy``, ``torch``.
+Imports: ``calculus``, ``diagnostics``, ``emit``, ``ir``, ``pipeline``, ``plan``, ``resolve``, ``rules``, ``runs``,
+``runtime``, ``settings``, ``syntax``, ``train``; libraries: ``numpy``, ``scipy``, ``torch``.
 """
 
 from energyc.verify.compare import Measure

@@ -24,6 +24,7 @@ from energyc.syntax import ast
 from energyc.train.checkpoint import Checkpoint, steps
 from energyc.train.run_health import Relaxation, RunHealth, run_health
 from energyc.verify.fidelity import Fidelity, measure_fidelity
+from energyc.verify.layers import measure_layers
 from energyc.verify.precision import PrecisionTable, precision_table
 from energyc.verify.probe import Probe, random_probe
 from energyc.verify.record import Record, record
@@ -183,6 +184,8 @@ def _measure(
     if network.cost is None:
         raise UserError(f"{network.name} has no cost, so no rule has a gradient", code="E0922", help="add a cost line")
     probe = probe or random_probe(exact, batch=SAMPLES)
+    if network.layers:
+        return measure_layers(network, exact, configured, probe, exact.rules, progress), None
     fidelity = measure_fidelity(
         exact,
         configured,

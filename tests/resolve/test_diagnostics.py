@@ -66,8 +66,6 @@ def test_a_softmax_that_sees_more_than_its_sum_is_warned_of(guard: str, conditio
 @pytest.mark.parametrize(
     "line",
     [
-        "layer l { state q[D] }",
-        "repeat N { state q[D] }",
         "state q[D] per batch",
         "clamp adj[N, N] : relation",
     ],

@@ -54,7 +54,7 @@ def _tensor(scope: Scope, expr: ast.Apply) -> Tensor | None:
     elif expr.slots is None and name in scope.names.indices:
         unbound(scope, expr.name)
     else:
-        _report_unknown(scope, expr.name)
+        report_unknown(scope, expr.name)
     return None
 
 
@@ -74,6 +74,7 @@ def _report_no_value(scope: Scope, entry: Entry, expr: ast.Apply) -> None:
         "dim": f"a dim is a number: write `{entry.name}` without brackets",
         "const": f"a const is a number: write `{entry.name}` without brackets",
         "fn": f"a function is applied: write `{entry.name}(...)`",
+        "layer": f"read what is at rest in it: `{entry.name}.x[...]`",
         "data": f"declare a clamp that reads it: `clamp x[...] = {entry.name}.FIELD`",
     }.get(entry.kind, "name the quantity with `let` and use that in both places")
     scope.reporter.error(
@@ -85,7 +86,13 @@ def _report_no_value(scope: Scope, entry: Entry, expr: ast.Apply) -> None:
     )
 
 
-def _report_unknown(scope: Scope, name: ast.Name) -> None:
+def report_unknown(scope: Scope, name: ast.Name) -> None:
+    """Report a name that is not declared, or that is declared inside of a block."""
+    if (block := scope.names.hidden.get(name.text)) is not None:
+        said = f"`{name.text}` is declared inside of {block} and cannot be read outside"
+        what = "outside of a layer `NAME.x` is its state x; of a `repeat` its states can be read, after the last copy"
+        scope.reporter.error("E0201", said, name.span, help=what)
+        return
     declared = [entry.name for entry in scope.names.of_kind(*TENSORS, "dim", "const")]
     head, underscore, indices = name.text.rpartition("_")
     if underscore and head in declared and set(indices) <= scope.names.indices.keys():

@@ -7,12 +7,12 @@ from energyc.ir import Coefficient, Function
 from energyc.ir.indexing import IndexExpr
 from energyc.resolve.algebra import add, divide, is_zero, multiply, negate, number, power
 from energyc.resolve.context import Scope
-from energyc.resolve.names import TENSORS
-from energyc.resolve.read.access import read_element
+from energyc.resolve.names import Entry
+from energyc.resolve.read.access import read_element, report_unknown
 from energyc.resolve.read.calls import read_call
 from energyc.resolve.read.exact import exact_value, is_positive, is_representable, known_value
-from energyc.resolve.read.places import read_integer
-from energyc.resolve.terms import Apply, Bad, Integer, Scalar, Term, position_of
+from energyc.resolve.read.places import read_integer, read_places
+from energyc.resolve.terms import Apply, Bad, Element, Integer, Scalar, Term, position_of
 from energyc.syntax import ast
 from energyc.syntax.foreign import counterpart, function_counterpart, is_module
 
@@ -143,11 +143,26 @@ def _read_field(scope: Scope, expr: ast.Field) -> Term:
     if entry is None and is_module(owner):
         name_help = counterpart("names", field) or function_counterpart(field) or f"write `{field}`"
         return _bad(scope, "E0127", f"names have no module before them, as in `{owner}.`", expr.span, help=name_help)
-    if entry is not None and entry.kind in TENSORS:
+    if entry is not None and entry.kind == "layer":
+        return _read_output(scope, expr, entry)
+    if entry is not None:
         message = f"{entry.with_article} has no attributes such as `.{field}`"
         return _bad(scope, "E0127", message, expr.span, help=_attribute_help(scope, expr))
-    scope.reporter.unsupported("states of layers are not yet supported", expr.span)
+    report_unknown(scope, expr.owner)
     return Bad(expr.span)
+
+
+def _read_output(scope: Scope, expr: ast.Field, layer: Entry) -> Term:
+    """``attention.x[i,d]``: an element of a state or let of a layer at its rest."""
+    scope.frame.reads.setdefault(layer.name, expr.span)
+    tensor = scope.context.definitions.output(layer.name, expr.field)
+    if tensor is None:
+        return Bad(expr.span)
+    scope.frame.reads.setdefault(tensor.name, expr.span)
+    scope.names.entries.setdefault(tensor.name, Entry(tensor.name, "output", layer.span, layer.tree))
+    name = ast.Name(expr.span, tensor.name)
+    places = read_places(scope, ast.Apply(expr.span, name, False, expr.slots, None, None), tensor)
+    return Bad(expr.span) if places is None else Element(expr.span, tensor.node, places)
 
 
 def _attribute_help(scope: Scope, expr: ast.Field) -> str | None:

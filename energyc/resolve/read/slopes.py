@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from energyc.calculus import DoesNotOccur, gradient
 from energyc.diagnostics import Label
 from energyc.ir import ONE, Node
@@ -111,10 +113,10 @@ def _report(scope: Scope, message: str, tree: ast.Expr, help: str, labels: list[
     scope.reporter.error("E0438", message, tree.span, labels=labels or (), help=help)
 
 
-def differentiated(spec: ast.Spec) -> frozenset[str]:
-    """The names that a ``grad(...)`` of a file is taken by."""
+def differentiated(statements: Iterable[ast.Statement]) -> frozenset[str]:
+    """The names that a ``grad(...)`` of a part of a file is taken by."""
     names: set[str] = set()
-    for statement in spec.statements:
+    for statement in statements:
         for tree in ast.walk(statement) if isinstance(statement, ast.Equation) else ():
             if isinstance(tree, ast.Apply) and tree.name.text == "grad" and len(tree.arguments or ()) == 2:
                 by = (tree.arguments or ())[1].value

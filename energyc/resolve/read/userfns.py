@@ -18,7 +18,7 @@ def read_user_call(scope: Scope, expr: ast.Apply, entry: Entry) -> Term:
     tree = entry.tree
     assert isinstance(tree, ast.Function)
     scope.frame.reads.setdefault(entry.name, expr.name.span)
-    if not _may_inline(scope, expr, entry):
+    if not _may_inline(scope, expr, entry) or _reads_inside(scope, entry, tree):
         return Bad(expr.span)
     arguments = read_arguments(scope, expr, [name.text for name in tree.arguments], indexed=bool(tree.indices))
     indices = _read_indices(scope, expr, entry, tree)
@@ -43,6 +43,22 @@ def _may_inline(scope: Scope, expr: ast.Apply, entry: Entry) -> bool:
         path = [*scope.calls[scope.calls.index(entry.name) :], entry.name]
         scope.reporter.cycle(path, expr.name.span, labels=[entry.label()])
     return left >= 0 and entry.name not in scope.calls
+
+
+def _reads_inside(scope: Scope, entry: Entry, tree: ast.Function) -> bool:
+    """Whether a function from around a block reads what the block declares, which is reported."""
+    if entry.name in scope.names.own:
+        return False
+    applied = [inner for inner in ast.walk(tree.body) if isinstance(inner, ast.Apply)]
+    slots = [slot for inner in applied if inner.arguments is not None for slot in inner.slots or ()]
+    bound = [*tree.arguments, *(tree.indices or ()), *(ast.plain_name(slot.expr) for slot in slots)]
+    own = scope.names.own - {name.text for name in bound if name is not None}
+    inside = [inner.name for inner in applied if inner.name.text in own]
+    for name in inside:
+        message = f"`{name.text}` is declared inside of a block and cannot be read outside"
+        help = "pass it as an argument, or write the function in the block"
+        scope.reporter.error("E0201", message, name.span, labels=[scope.names.entries[name.text].label()], help=help)
+    return bool(inside)
 
 
 def _read_indices(scope: Scope, expr: ast.Apply, entry: Entry, tree: ast.Function) -> dict[str, Index] | None:

@@ -1,0 +1,197 @@
+"""What the commands say of a network of layers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import energyc
+from energyc.bench.step import bench
+from energyc.diagnostics import Source, UserError
+from energyc.pipeline import Choices, emit, instantiate, read, resolve
+from energyc.report.check import check_source
+from energyc.report.check_text import render_check
+from energyc.report.explain import LAYOUTS, explain
+from energyc.report.show import show
+from energyc.runs.resolved import resolved_text
+from energyc.verify import verify
+from tests.layers.judging import by_autograd, drawn
+from tests.layers.test_one_layer import ONE, transcribed
+from tests.layers.test_repeat import MANY, STREAM
+
+SIMPLEX = ONE.replace("state z[D]", "state z[D] in simplex[D]").replace("steps = 300", "steps = 4")
+TEXTS = {"one": ONE, "stream": STREAM, "many": MANY, "simplex": SIMPLEX}
+EACH = pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+
+
+def source(text: str) -> Source:
+    return Source("spec.energy", "network test\n" + text)
+
+
+def test_check_reports_each_layer_and_the_whole() -> None:
+    report = check_source(source(STREAM))
+    layer = report.layers["cell"]
+    assert report.ok and report.params == 12 + 8 + 16 + 3 * (4 + 4)
+    assert layer.copies == 3 and report.flops_per_step == 3 * layer.flops_per_step > 0
+    json = report.to_json()
+    assert json["class"] == "conservative" and json["states"].keys() == {"cell.z"}
+    assert [term["name"] for term in json["terms"]] == ["cell.well", "cell.tied"]
+    assert json["layers"]["cell"]["class"] == "conservative" and json["layers"]["cell"]["copies"] == 3
+    exact = {rule for rule, verdict in json["rules"].items() if verdict["verdict"] == "exact"}
+    assert exact == {"bptt", "implicit"}
+    assert {v["verdict"] for rule, v in json["rules"].items() if rule not in exact} == {"inadmissible"}
+    text = render_check(report)
+    assert "layer cell, 3 copies" in text and "relax has no tolerance: exactly 4 steps" in text
+    assert "exactly 100 steps" not in text
+
+
+def test_a_network_is_what_its_worst_layer_is() -> None:
+    text = ONE.replace("relax { step", "force turn on z[d] = sum[e](W[d,e] * z[e])\n  relax { step")
+    assert check_source(source(text)).to_json()["class"] == "not-conservative"
+
+
+@EACH
+@pytest.mark.parametrize("stage", ["tree", "network", "ir", "forces", "jacobian", "plan", "torch"])
+def test_every_stage_can_be_shown(text: str, stage: str) -> None:
+    shown = show(source(text), stage)
+    layers = [line.split()[1] for line in text.split("\n") if line.strip().startswith("layer ")]
+    assert layers and all(layer in shown for layer in layers)
+
+
+@EACH
+@pytest.mark.parametrize("form", LAYOUTS)
+def test_it_can_be_explained(text: str, form: str) -> None:
+    written = explain(resolve(source(text)), form)
+    assert "The layer" in written and "Readouts, cost and metrics" in written
+
+
+@EACH
+def test_verify_compares_with_autograd(text: str) -> None:
+    found = verify("network test\n" + text).fidelity
+    bptt = found.rules["bptt"]
+    assert found.passed and bptt.limit is not None and bptt.limit.relative_error < 1e-12
+    assert bptt.configured is not None and bptt.configured.cosine > 0.999
+
+
+def test_verify_compares_implicit_where_the_layers_rest() -> None:
+    implicit = verify("network test\n" + ONE).fidelity.rules["implicit"]
+    assert implicit.limit is not None and implicit.limit.relative_error < 1e-6
+
+
+def test_a_wrong_adjoint_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    import energyc.verify.verification as verification
+
+    def broken(*arguments: object) -> object:
+        net = instantiate(*arguments)  # type: ignore[arg-type]
+        original = type(net.settle)._force_pullback
+
+        def wrong(self: Any, *given: Any, **more: Any) -> Any:
+            back, slopes = original(self, *given, **more)
+            return [-part for part in back], slopes
+
+        monkeypatch.setattr(type(net.settle), "_force_pullback", wrong)
+        return net
+
+    monkeypatch.setattr(verification, "instantiate", broken)
+    assert not verify("network test\n" + ONE).fidelity.rules["bptt"].passed
+
+
+def test_a_step_of_the_whole_cannot_be_timed() -> None:
+    with pytest.raises(UserError) as raised:
+        bench(resolve(source(ONE)))
+    assert raised.value.code == "E0924"
+
+
+def test_what_only_a_layer_has_is_refused_in_one_sentence() -> None:
+    net = energyc.load("network test\n" + ONE, dtype=torch.float64)
+    clamps, targets = drawn(net)
+    states = net.relax(clamps).states
+    for ask in (net.energy, net.terms, net.force):
+        with pytest.raises(ValueError, match="test has no"):
+            ask(states, clamps)
+    with pytest.raises(ValueError, match="relaxes layer by layer"):
+        net.relax(clamps, record=("energy",))
+    with pytest.raises(ValueError, match="no rule 'ep'"):
+        net.gradients(clamps, targets, rule="ep")
+    with pytest.raises(ValueError, match="has no setting beta"):
+        net.gradients(clamps, targets, beta=0.1)
+    with pytest.raises(ValueError, match="no layer 'settle' with number 1; there are settle"):
+        net.layer("settle", clamps, 1)
+
+
+@pytest.mark.parametrize("rule", ["ep", "centered-ep", "tracking-aep", "tbptt"])
+def test_rules_that_nudge_are_refused(rule: str) -> None:
+    with pytest.raises(UserError) as raised:
+        emit(resolve(source(ONE)), [rule])
+    assert raised.value.code == "E0920" and raised.value.help == "use bptt"
+
+
+def test_the_default_rule_goes_through_the_layers() -> None:
+    assert resolve(source(ONE)).train.trained_by == "bptt"
+    net = energyc.load("network test\n" + ONE)
+    assert net.rules[0] == "bptt"
+    newton = ONE.replace("steps = 300 }", "steps = 9, solver = newton }")
+    assert resolve(source(newton)).train.trained_by == "implicit"
+
+
+def test_newtons_method_in_a_layer_rests_where_descent_does() -> None:
+    plain = energyc.load("network test\n" + ONE, dtype=torch.float64)
+    settings = {"settle.relax.solver": "newton", "settle.relax.steps": 20, "settle.relax.step": 1}
+    net = energyc.load("network test\n" + ONE, dtype=torch.float64, settings=settings)
+    assert net.rules == ("implicit",)
+    clamps, targets = drawn(net)
+    expected = by_autograd(plain, transcribed, clamps, targets)[1]
+    found = net.gradients(clamps, targets).params
+    for name, slope in expected.items():
+        torch.testing.assert_close(found[name], slope, rtol=0, atol=1e-9)
+
+
+# -------------------------------------------------------------------- settings of layers
+
+
+def test_settings_of_a_layer_come_from_the_spec_a_preset_and_outside() -> None:
+    text = ONE + "preset quick { settle.relax.steps = 7, settle.relax.tolerance = 1e-3 }\n"
+    steps = [
+        resolve(source(text), choices).layers["settle"].network.relax.steps
+        for choices in (Choices(), Choices("quick"), Choices("quick", {"settle.relax.steps": 3}))
+    ]
+    assert steps == [300, 7, 3]
+
+
+@pytest.mark.parametrize(
+    ("text", "preset", "overrides"),
+    [
+        (ONE, None, {"settle.relax.steps": 7}),
+        (ONE, None, {"settle.relax.tolerance": 1e-4, "D": 5, "train.lr": 0.5}),
+        (ONE + "preset p { settle.relax.steps = 2, train.steps = 9 }\n", "p", {}),
+        (ONE.replace("  relax { step = 0.3, steps = 300 }\n", ""), None, {"settle.relax.steps": 4}),
+        (STREAM, None, {"cell.relax.step": 0.05, "cell.relax.step.z": 0.01, "L": 2}),
+    ],
+)
+def test_the_resolved_text_holds_the_settings_of_layers(
+    text: str, preset: str | None, overrides: dict[str, object]
+) -> None:
+    choices = Choices(preset, overrides)
+    expected = resolve(source(text), choices)
+    written = resolve(Source("spec.energy", resolved_text(source(text), choices)))
+    assert written.train == expected.train and written.extents == expected.extents
+    for name, layer in expected.layers.items():
+        assert written.layers[name].network.relax == layer.network.relax
+
+
+def test_a_compiled_file_stands_alone(tmp_path: Path) -> None:
+    text = emit(resolve(source(MANY))).text
+    assert "energyc." not in text.partition("class ")[2].replace("energyc is", "")
+    net = instantiate(emit(resolve(source(MANY))), "cpu", torch.float64, 0)
+    clamps, targets = drawn(net)
+    assert bool(net.gradients(clamps, targets).cost.isfinite().all())
+
+
+def test_the_shipped_spec_reads_as_it_is_formatted() -> None:
+    from energyc.syntax import format_spec
+
+    spec = read(Path(__file__).parents[2] / "specs" / "cem.energy")
+    assert format_spec(spec) == spec.text
