@@ -358,6 +358,8 @@ def _holds_in_training(node: Node) -> bool:
     """Whether a node is 1 in training and 0 outside of it; a product with it is 0 there."""
     condition = node.condition if isinstance(node, Indicator) else None
     return condition is not None and condition.op == "related" and condition.inputs[0].kind == "flag"
+
+
 def index_names(*groups: Mapping[str, Quantity]) -> dict[Node, tuple[str, ...]]:
     """The names by which the spec refers to the axes of its named quantities; the first where several share a node."""
     names: dict[Node, tuple[str, ...]] = {}

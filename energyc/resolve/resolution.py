@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from energyc.diagnostics import Diagnostic, Source, SpecError
-from energyc.ir import Graph
+from energyc.ir import BatchMean, Graph, walk
 from energyc.resolve.bindings import Bindings, Schemas
 from energyc.resolve.blocks import File, LayerPart, Part
 from energyc.resolve.checks import check_terms
@@ -169,7 +169,16 @@ class _Resolution(Part):
                 said = f"`train.{key}` of a network with layers is not yet supported"
                 self.reporter.unsupported(said, given[key].span if key in given else None)
         newton = any(part.network is not None and part.network.relax.solver == "newton" for part in self._all_layers())
+        self._refuse_batch_means()
         return train if train.rule is not None else replace(train, rule="implicit" if newton else "bptt")
+
+    def _refuse_batch_means(self) -> None:
+        """Report the lets around layers that read a mean over the batch, which autograd would go through."""
+        for part in (self, *self.repeats):
+            for name, let in part.equations.quantities.items():
+                if any(isinstance(node, BatchMean) for node in walk([let.node])):
+                    message = f"`mean[batch]` around layers is not yet supported, and `{name}` reads one"
+                    self.reporter.unsupported(message, let.tree.left.span, help="write it in a layer")
 
     def _all_layers(self) -> list[LayerPart]:
         return [layer for part in (self, *self.repeats) for layer in part.layers.values()]
