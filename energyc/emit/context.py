@@ -132,7 +132,8 @@ def _wish(node: Node) -> str:
 
 def features_of(network: Network, rules: Sequence[str]) -> Features:
     """The features of a module of a network for rules; ``implicit`` is added where there is something at rest."""
-    names = rules if network.numbered else [*rules, "implicit"]
+    rests = not network.numbered and not any(layer.network.numbered for layer in network.layers.values())
+    names = [*rules, "implicit"] if rests else rules
     return Features.of(names, network.relax.solver, penalty=network.train.penalty is not None)
 
 

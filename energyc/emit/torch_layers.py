@@ -37,7 +37,10 @@ def layered_parts(network: Network, options: Options) -> tuple[str, str]:
     parts = [_layer_part(layer) for layer in layers.values()]
     parts.append(_around(network, context, {name: layer.called.own for name, layer in layers.items()}))
     final = [final_class(layer, f"The layer `{name}`, relaxed.", _newton(layer)) for name, layer in layers.items()]
-    rules = ("implicit",) if any(layer.features.newton for layer in layers.values()) else ("bptt", "implicit")
+    contexts = layers.values()
+    steps_back = not any(layer.features.newton for layer in contexts)
+    rests = not any(layer.network.numbered for layer in contexts)
+    rules = [rule for rule, possible in (("bptt", steps_back), ("implicit", rests)) if possible]
     first = [rule for rule in options.rules if rule in rules]
     ordered = tuple(dict.fromkeys([*first, *rules]))
     body = [] if ordered == ("bptt", "implicit") else [f"rules = {torch_class.literal(ordered)}"]

@@ -7,8 +7,7 @@ from collections.abc import Collection
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
-from energyc.emit.context import Context, Options
-from energyc.emit.features import Features
+from energyc.emit.context import Context, Options, features_of
 from energyc.emit.imports import import_lines
 from energyc.emit.layout import escaped, wrapped
 from energyc.emit.library import free_names, library
@@ -61,7 +60,7 @@ def _imported(options: Options, called: Collection[str]) -> Collection[str]:
 def _head(network: Network, options: Options) -> str:
     """Where the module comes from."""
     digest = hashlib.sha256(network.source.text.encode()).hexdigest()
-    rules = Features.of(options.rules, network.relax.solver).rules
+    rules = features_of(network, options.rules).rules
     lines = [
         f"Made by energyc {options.version} from {options.label}",
         f"SHA-256 of the spec: {digest}",

@@ -86,6 +86,7 @@ def transcribed(p: Tensors, clamps: Tensors, targets: Tensors) -> Tensor:
 
 def test_without_noise_it_is_the_transcription() -> None:
     net = loaded(TEXT)
+    assert net.rules == ("bptt",)  # where steps are numbered nothing rests
     randomised(net, 0.6)
     net.eval()
     clamps, targets = drawn(net)

@@ -2,7 +2,7 @@
 
 Made by energyc 0.1.0 from cem.energy
 SHA-256 of the spec: 839d8015b8a67d6be48c1c8e32fb1a99a9d81353bb16251500988355d777d1e1
-Rules: bptt
+Rules: bptt, implicit
 Passes: hoist, share, separate, segments, inplace
 """
 
