@@ -28,6 +28,11 @@ TENSORS = frozenset({"clamp", "noise", "step", "target", "param", "tie", "state"
 _OF_STATES = ("start", "flow", "next")
 
 
+def noun(kind: str) -> str:
+    """A kind in a sentence: ``data binding``."""
+    return _NOUNS.get(kind, kind)
+
+
 @dataclass(frozen=True)
 class Entry:
     """A declared name, the word of its statement, and the part of the tree that declares it."""
@@ -40,7 +45,7 @@ class Entry:
     @property
     def noun(self) -> str:
         """Its kind in a sentence: ``data binding``."""
-        return _NOUNS.get(self.kind, self.kind)
+        return noun(self.kind)
 
     @property
     def with_article(self) -> str:

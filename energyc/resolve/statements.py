@@ -12,6 +12,7 @@ from energyc.diagnostics import Label
 from energyc.ir import Add, Einsum, Graph, Input, Node, Operand, walk
 from energyc.resolve.context import Context, Tensor
 from energyc.resolve.equations import Equations, first_read
+from energyc.resolve.names import noun
 from energyc.resolve.network import ConstraintSet, Quantity, State, Term
 from energyc.resolve.reporter import Reporter
 from energyc.syntax import ast
@@ -166,7 +167,7 @@ class Statements:
             entry = self.context.names.entries[read]
             self.reporter.error(
                 code,
-                f"{reader} may not read a {kind}, and `{name}` reads `{read}`",
+                f"{reader} may not read a {noun(kind)}, and `{name}` reads `{read}`",
                 first_read(self.equations.frames[name], [read, *self._lets_over(read)]),
                 labels=[entry.label()],
                 help=_WHERE_ELSE.get(kind),
