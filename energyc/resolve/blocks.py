@@ -366,8 +366,9 @@ class LayerPart(Part):
         lets, terms = statements.quantities("let"), statements.terms()
         states = statements.states()
         given = gathered(self.statements, self.file.bindings, self.file.reporter, self.file.outer, f"{self.name}.")
-        names = {kind: [entry.name for entry in self.names.own_of_kind(kind)] for kind in ("state", "param")}
-        relax, nudge, _ = check_settings(given, {**names, "metric": []}, (), self.file.reporter)
+        kinds = ("state", "param", "metric", "readout", "target")
+        names = {kind: [entry.name for entry in self.names.own_of_kind(kind)] for kind in kinds}
+        relax, nudge, _ = check_settings(given, names, (), self.file.reporter)
         unit = {term.name: 1.0 for term in terms.values() if term.word == "next"}
         check_measure(relax, any(term.kind == "energy" for term in terms.values()), given, self.file.reporter)
         if declared.step is not None:
