@@ -2,59 +2,24 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from tests.layers.judging import Tensors, by_autograd, close, drawn, loaded, randomised
+import energyc
+from tests.layers.judging import Tensors, by_autograd, close, drawn, randomised
 
-TEXT = """
-dim M = 4, N = M + 1, F = 3
-dim D = 4, H = 2, Y = 3, K = 5, E = 2, R = 3
-dim L = 2, T = 3, Z = 2, J = 2
-clamp  feature[M, F]
-clamp  adj[N, N] : J
-clamp  eig[N, E]
-target label : Z
+SPEC = Path(__file__).parents[2] / "specs" / "et_graph.energy"
+TINY = {"M": 4, "F": 3, "D": 4, "H": 2, "Y": 3, "K": 5, "E": 2, "L": 2, "T": 3, "Z": 2}
 
-param W_in[F, D], CLS[D], W_pos[E, D], W_out[D, Z] ~ normal(0.02)
-param b_in[D] = 0, b_pos[D] = 0, b_out[Z] = 0
-param conv[H, R, R] ~ normal(0.02)
 
-let emb[m,d] = sum[f](feature[m,f] * W_in[f,d]) + b_in[d]
-let x0[n,d]  = where(n == 0, CLS[d], emb[n - 1, d]) + sum[e](eig[n,e] * W_pos[e,d]) + b_pos[d]
-let gram[n,m] = sum[d](x0[n,d] * x0[m,d])
-let weight[h, n in N, m in N] = sum[a in R, b in R | 0 <= n + a - 1 < N and 0 <= m + b - 1 < N](
-                           conv[h,a,b] * gram[n + a - 1, m + b - 1])
-
-repeat L {
-  state stream[N, D]
-  start stream[n,d] = x0[n,d]
-
-  layer block {
-    param W_q[Y, H, D], W_k[Y, H, D], xi[K, D] ~ normal(0.02)
-    param gamma = 1, delta[D] = 0, beta = 1/sqrt(Y)
-    noise eps[T, N, D] ~ normal(0.02)
-
-    state x[N, D]
-    start x[n,d] = stream[n,d]
-    let g[n,d]   = gamma * layernorm[d](x[n,d]) + delta[d]
-    let q[h,n,y] = sum[d](W_q[y,h,d] * g[n,d])
-    let k[h,n,y] = sum[d](W_k[y,h,d] * g[n,d])
-    energy att = -1/beta * sum[h,n](logsumexp[m | m != n and adj[n,m] == 1](
-                           beta * weight[h,n,m] * sum[y](k[h,m,y] * q[h,n,y])))
-    energy mem = -1/2 * sum[n,j](relu(sum[d](xi[j,d] * g[n,d]))^2)
-    flow x[n,d] = -grad(att + mem, g[n,d]) - eps[t,n,d]
-    relax t in T { step = 0.3 }
-  }
-  next stream[n,d] = block.x[n,d]
-}
-
-readout logits[z] = sum[d](stream[0,d] * W_out[d,z]) + b_out[z]
-cost ce = cross_entropy[z](logits[z], label)
-metric accuracy = correct[z](logits[z], label)
-train { rule = bptt }
-"""
+def tiny() -> Any:
+    net = energyc.load(SPEC, dims=TINY, settings={"block.relax.step": 0.3}, dtype=torch.float64)
+    randomised(net, 0.6)
+    return net
 
 
 def energy(p: Tensors, g: Tensor, weight: Tensor, joined: Tensor) -> Tensor:
@@ -85,9 +50,8 @@ def transcribed(p: Tensors, clamps: Tensors, targets: Tensors) -> Tensor:
 
 
 def test_without_noise_it_is_the_transcription() -> None:
-    net = loaded(TEXT)
+    net = tiny()
     assert net.rules == ("bptt",)  # where steps are numbered nothing rests
-    randomised(net, 0.6)
     net.eval()
     clamps, targets = drawn(net)
     costs, expected = by_autograd(net, transcribed, clamps, targets)
@@ -97,7 +61,7 @@ def test_without_noise_it_is_the_transcription() -> None:
 
 
 def test_noise_is_drawn_while_training_from_torchs_seed() -> None:
-    net = loaded(TEXT)
+    net = tiny()
     clamps, _ = drawn(net)
     quiet = net.eval().relax(clamps).states["block.x"]
     draws = []
