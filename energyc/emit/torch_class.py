@@ -169,7 +169,8 @@ def what_is_fixed(context: Context) -> str:
 def at_step(context: Context) -> str:
     """The method that sets the number of the step."""
     assert context.step is not None
-    lines = ["def _at(self, fixed: Fixed, number: int) -> Fixed:", '    """What is fixed in one step."""']
+    record = context.called.fixed
+    lines = [f"def _at(self, fixed: {record}, number: int) -> {record}:", '    """What is fixed in one step."""']
     lines.append(f"    return fixed._replace({context.set[context.step]}=torch.tensor(number, device=self.device))")
     return "\n".join(lines)
 

@@ -276,7 +276,7 @@ class BlockEquations:
         (seed_x_2,) = seeds
         return [seed_x_2], {}
 
-    def _at(self, fixed: Fixed, number: int) -> Fixed:
+    def _at(self, fixed: BlockFixed, number: int) -> BlockFixed:
         """What is fixed in one step."""
         return fixed._replace(t=torch.tensor(number, device=self.device))
 
