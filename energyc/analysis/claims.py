@@ -127,10 +127,11 @@ def preconditioners(network: Network, flow: Term, base: ForceField) -> Iterator[
 def _product(
     base: ForceField, node: Einsum, vector_axes: tuple[int, ...], axes: tuple[int, ...], matrix: Any, stand_in: Any
 ) -> ForceField | None:
-    """v -> P v, block by block of the labels that both have; None where P is no square matrix."""
-    summed = [a for a in axes if a in vector_axes and a not in node.out]
+    """v -> P v, block by block of the other labels (a head's own matrix each); None where P is no square matrix."""
     free = [a for a in axes if a in node.out and a not in vector_axes]
-    if len(summed) != 1 or len(free) != 1 or node.labels[summed[0]] != node.labels[free[0]]:
+    of_its_dim = {node.labels[a] for a in free}
+    summed = [a for a in axes if a in vector_axes and a not in node.out and node.labels[a] in of_its_dim]
+    if len(summed) != 1 or len(free) != 1:
         return None
     vector = base.graph.input("v", "state", stand_in.dims)
     out = [free[0] if a == summed[0] else a for a in vector_axes]

@@ -45,12 +45,17 @@ class Contraction:
 def contraction_of(
     state: Input, force: Node, step: float, base: ForceField, ranges: Mapping[Input, Bounds]
 ) -> Contraction | None:
-    """Whether ``S(z) = z + step F(z)`` contracts in one state, all else held; None where elements of it interact."""
+    """Whether ``S(z) = z + step F(z)`` contracts in one state, all else held.
+
+    None where elements of the state interact, or where its force does not read it.
+    """
     field = replace(base, states=(state,), force={state: force})
     if not is_elementwise(field):
         return None
     ones = base.graph.constant(1, state.dims)
     (slope,) = tangent(base.graph, [force], {state: ones})
+    if slope is base.graph.zero(state.dims):
+        return None
     low, high = (1 + step * bound for bound in Enclosures(base.values, ranges).of(slope))
     if max(abs(low), abs(high)) < 1:
         return Contraction("proved", low, high)

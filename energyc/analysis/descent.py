@@ -55,12 +55,16 @@ def descent_of(network: Network, term: Term, base: ForceField, seconds: float) -
 
 
 def _written_with_grad(network: Network, term: Term, base: ForceField) -> Descent | None:
-    """``-P grad(E, g)`` with nothing added, where E reads the state through g alone, and g this state alone."""
+    """``-P grad(E, g)`` with nothing but noise added, where E reads the state through g alone, and g this state alone.
+
+    Noise is 0 but while training.
+    """
     if len(term.slopes) != 1:
         return None
     (slope,) = term.slopes
     vector = base.graph.input("v", "state", slope.stand_in.dims)
-    pushed = _linear_in(base, term.family, slope.stand_in, vector)
+    silent: dict[Node, Node] = {noise.node: base.graph.zero(noise.node.dims) for noise in network.noises.values()}
+    pushed = _linear_in(base, substitute(base.graph, term.family, silent), slope.stand_in, vector)
     if pushed is None or not _reads_through(network, term, slope):
         return None
     return _descent(base, network, term, slope.by, slope.at, slope.energies, vector, base.graph.scale(-1, pushed))

@@ -15,6 +15,7 @@ import numpy as np
 
 from energyc.analysis.domain import Signs
 from energyc.analysis.exact import Evaluation, Intervals
+from energyc.analysis.instances import used_dims
 from energyc.analysis.intervals import NoEnclosure
 from energyc.analysis.problem import ForceField, linearise
 from energyc.analysis.products import Product, multiplied_out
@@ -232,4 +233,5 @@ def _confirmed(matrix: ForceField, sample: Sample, direction: Any) -> NegativeDi
     if not high < 0:
         return None
     named = tuple((node.name, np.asarray(x).tolist()) for node, x in point.items())
-    return NegativeDirection((low + high) / 2, high, tuple(sample.sizes.items()), named)
+    used = used_dims([form, *matrix.inputs])
+    return NegativeDirection((low + high) / 2, high, tuple((d, n) for d, n in sample.sizes.items() if d in used), named)

@@ -35,6 +35,8 @@ BACK_AND_FORTH = 0.5
 EXPLAINED = 0.5
 #: The growth of states that nothing holds, at least.
 GROWN = 3.0
+#: The share of its first value by which an energy without a floor falls on their way, at least.
+FALLEN = 0.1
 #: The share of their speed that they keep, at least.
 SPEED_KEPT = 0.9
 
@@ -211,7 +213,7 @@ class Trials:
         if circles or sizes[-1] < GROWN * sizes[0]:
             return
         grow = f"the states grow from {sizes[0]:.2g} to {sizes[-1]:.2g} and do not slow down"
-        falls = energies[0] > energies[-1] == min(energies)
+        falls = energies[-1] == min(energies) and energies[0] - energies[-1] > FALLEN * abs(energies[0])
         floor = f"the energy has no floor: it falls from {energies[0]:.3g} to {energies[-1]:.3g} as"
         why = f"{floor if falls else 'nothing holds the states:'} {grow}"
         box = "a box or another set for them, as `state z[D] in [-1, 1]`"

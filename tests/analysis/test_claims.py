@@ -318,3 +318,23 @@ def test_training_says_that_an_energy_has_no_floor() -> None:
     (note,) = floor_notes(shipped("thin"))
     assert "input + damping + mem has no floor" in note
     assert not list(floor_notes(shipped("cet")))
+
+
+def test_a_matrix_of_each_head_is_judged_head_by_head() -> None:
+    """The preconditioners of CEM's attention: diagonal and indefinite low rank, one for each copy of the state."""
+    text = (
+        "network n\ndim H = 2, D = 4, R = 2\nparam s[H, D] = 1, U[H, D, R], V[H, D, R] ~ normal(0.5)\nclamp b[D]\n"
+        "state x[D]\nlet u[h in H, d] = x[d]\nenergy e = sum[h,d](log(1 + exp(u[h,d] - b[d])))\n"
+        "let P[h, d, k in D] = where(d == k, softplus(s[h,d]), 0) + sum[r](U[h,d,r] * V[h,k,r] + V[h,d,r] * U[h,k,r])\n"
+        "flow x[d] = -sum[h,k](P[h,d,k] * grad(e, u[h,k]))\n"
+    )
+    assert claim(classes(text), "P in flow x", "symmetric").verdict == "proved"
+    assert claim(classes(text), "P in flow x", "positive semidefinite").verdict == "refuted"
+    squares = text.replace("U[h,d,r] * V[h,k,r] + V[h,d,r] * U[h,k,r]", "U[h,d,r] * U[h,k,r] + V[h,d,r] * V[h,k,r]")
+    assert claim(classes(squares), "P in flow x", "positive semidefinite").verdict == "proved"
+
+
+def test_noise_is_no_part_of_a_descent() -> None:
+    noisy = TANH.replace("state x[D]", "noise eps[D] ~ normal(0.1)\nstate x[D]")
+    assert classes(noisy.replace("grad(e, g[d])", "grad(e, g[d]) - eps[d]")).verdict == "metric-descent"
+    assert classes(noisy.replace("grad(e, g[d])", "grad(e, g[d]) - eps[d] * x[d] - x[d]")).verdict == "not-conservative"
