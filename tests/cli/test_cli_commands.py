@@ -138,7 +138,6 @@ def test_training_by_no_sample_says_so(tmp_path: Path, capfd: Capture) -> None:
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        (("train.folds=5",), "train.folds does nothing: no data have folds yet"),
         (
             ("nudge.snapshots=3",),
             "nudge.snapshots = 3 does nothing: two snapshots are compared, and nudge.steps = 4 has",

@@ -102,8 +102,7 @@ def normal(node: Node) -> None:
     normaliser.expand(node, [normaliser.fresh(dim) for dim in node.dims])
 
 
-#: Passes, and the kinds that they never meet: no derivative passes what is no function of a tensor of reals, and the
-#: planner takes stops out before a target sees them.
+#: Passes, and the kinds that they never meet: no derivative passes what is no function of a tensor of reals.
 LEAVES = {"Input", "Indicator", "Position"}
 PASSES: dict[Callable[[Node], None], set[str]] = {
     numbered: set(),
@@ -113,7 +112,6 @@ PASSES: dict[Callable[[Node], None], set[str]] = {
     backwards: LEAVES,
     substituted: set(),
     as_formula: set(),
-    as_torch: {"Stop"},
     enclosed: set(),
     normal: set(),
 }

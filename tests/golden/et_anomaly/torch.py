@@ -4,7 +4,7 @@ Edge e goes from src[e] to dst[e]; a guard `dst[e] == n` is a sum over the edges
 E.
 
 Made by energyc 0.1.0 from et_anomaly.energy
-SHA-256 of the spec: 70718322fad9db4893d4196e4157cf3f6ba293ac574193ebab812ffa01ddb0c3
+SHA-256 of the spec: de4278d4fb4cf32c198bef0de585a7248f3005d6980874a9a42da0d1e03fbe90
 Rules: bptt, implicit
 Passes: hoist, share, separate, segments, inplace
 """
@@ -51,7 +51,7 @@ class EtAnomalyEquations:
     let g[n,d]   = norm[d](x[n,d])
     let q[h,n,y] = sum[d](W_q[y,h,d] * g[n,d])
     let k[h,n,y] = sum[d](W_k[y,h,d] * g[n,d])
-    let s[h,e]   = beta * sum[y](k[h,src[e],y] * q[h,dst[e],y])
+    let s[h,e]   = beta * sum[y](k[h, src[e], y] * q[h, dst[e], y])
     let hidden[n,u] = relu(sum[d](U0[u,d] * g1[n,d] + U1[u,d] * g[n,d]) + b_u[u])
     let sigma = sum[n](scored[n] * (1 - anomalous[n])) / sum[n](scored[n] * anomalous[n])
 
