@@ -1,4 +1,4 @@
-"""Random energies on random sets: where a floor is claimed, none of many far points at random weights lies far below."""
+"""Random energies on random sets: where a floor is claimed, no far point at random weights lies far below."""
 
 from __future__ import annotations
 
