@@ -92,10 +92,10 @@ def _contraction_claims(
     """That a step contracts in each state that has a flow, all other states held."""
     for name in network.flows:
         state, step = network.states[name].node, network.relax.step_of.get(name, network.relax.step)
-        found = contraction_of(state, forces[name], step, base, ranges)
-        if found is not None:
-            about = f"a step S of {name}, all else held"
-            yield Claim(about, "contraction", found.verdict, str(found), numbers={"low": found.low, "high": found.high})
+        judged = contraction_of(state, forces[name], step, base, ranges)
+        if judged is not None:
+            about, numbers = f"a step S of {name}, all else held", {"low": judged.low, "high": judged.high}
+            yield Claim(about, "contraction", judged.verdict, str(judged), numbers=numbers)
 
 
 # -------------------------------------------------------------------- matrices
@@ -167,14 +167,12 @@ def _at_sizes(sizes: tuple[tuple[str, int], ...]) -> str:
     return f"at {', '.join(f'{dim} = {size}' for dim, size in sizes)}" if sizes else ""
 
 
-def _positive(about: str, found: Positivity) -> Claim:
-    claim = "positive semidefinite"
-    if found.witness is None:
-        return Claim(about, claim, found.verdict, found.because, found.condition)
-    evidence = (
-        f"v . M v = {found.witness.value:.6g} < 0 at a point with {_at_sizes(found.witness.sizes)[3:]} (certified)"
-    )
-    numbers = {"value": found.witness.value, "sizes": dict(found.witness.sizes), "point": dict(found.witness.point)}
+def _positive(about: str, judged: Positivity) -> Claim:
+    claim, negative = "positive semidefinite", judged.witness
+    if negative is None:
+        return Claim(about, claim, judged.verdict, judged.because, judged.condition)
+    evidence = f"v . M v = {negative.value:.6g} < 0 {_at_sizes(negative.sizes)} (certified)"
+    numbers = {"value": negative.value, "sizes": dict(negative.sizes), "point": dict(negative.point)}
     return Claim(about, claim, "refuted", evidence, numbers=numbers)
 
 

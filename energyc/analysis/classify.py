@@ -118,9 +118,9 @@ def descents_of(network: Network, base: ForceField, seconds: float) -> dict[str,
         reads = any(node in descending for node in walk([energy.node]))
         if (reads and not network.acts_fully(energy)) or _stops_a_state(energy.node, base):
             return {}
-    found = {name: descent_of(network, flow, base, seconds) for name, flow in network.flows.items()}
-    descents = {name: descent for name, descent in found.items() if descent is not None}
-    return descents if len(descents) == len(found) else {}
+    candidates = {name: descent_of(network, flow, base, seconds) for name, flow in network.flows.items()}
+    descents = {name: descent for name, descent in candidates.items() if descent is not None}
+    return descents if len(descents) == len(candidates) else {}
 
 
 def field_from(network: Network) -> ForceField:

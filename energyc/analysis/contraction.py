@@ -81,8 +81,9 @@ def _worst(
         }
         inputs[state.kind, state.name] = GRID.reshape(-1, *(1,) * len(state.dims))
         with np.errstate(all="ignore"):
-            (found,) = evaluate([slope], inputs, sizes=sizes, values=base.values)
-        slopes = 1 + step * np.broadcast_to(found.reshape(len(found), -1)[:, 0] if found.ndim else found, GRID.shape)
+            (values_of,) = evaluate([slope], inputs, sizes=sizes, values=base.values)
+        flat = values_of.reshape(len(values_of), -1)[:, 0] if values_of.ndim else values_of
+        slopes = 1 + step * np.broadcast_to(flat, GRID.shape)
         k = int(np.nanargmax(np.abs(slopes)))
         if worst is None or abs(slopes[k]) > abs(worst[0]):
             at = {n.name: float(v) for n, v in zip(others, values, strict=True) if n.over is None}

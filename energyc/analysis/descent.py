@@ -47,11 +47,11 @@ class Descent:
 
 def descent_of(network: Network, term: Term, base: ForceField, seconds: float) -> Descent | None:
     """The descent that a flow is, or None where it has not that form or its matrix is not proved symmetric."""
-    found = _written_with_grad(network, term, base) or _gradient_by_a_let(network, term, base, seconds)
-    if found is None:
+    descent = _written_with_grad(network, term, base) or _gradient_by_a_let(network, term, base, seconds)
+    if descent is None:
         return None
-    symmetric = decide(found.matrix, np.random.default_rng(SEED), seconds)
-    return replace(found, symmetric=symmetric) if symmetric.kind == "conservative" else None
+    symmetric = decide(descent.matrix, np.random.default_rng(SEED), seconds)
+    return replace(descent, symmetric=symmetric) if symmetric.kind == "conservative" else None
 
 
 def _written_with_grad(network: Network, term: Term, base: ForceField) -> Descent | None:

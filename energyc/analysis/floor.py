@@ -151,20 +151,20 @@ def _confined(
 ) -> Floor | None:
     """Squares of the states outgrow every term that may be negative."""
     growth = Growth(base.graph, set(free), Enclosures(network.values, ranges))
-    found, pending = Confinement(growth, signs, free), list(terms)
+    confinement, pending = Confinement(growth, signs, free), list(terms)
     while pending:
-        remaining = [term for term in pending if not found.take(*term)]
+        remaining = [term for term in pending if not confinement.take(*term)]
         if len(remaining) == len(pending):
             break
         pending = remaining
-    if found.opposed - found.squared or any(
+    if confinement.opposed - confinement.squared or any(
         not (signs.positive_number(factor) and signs.nonnegative(node)) for factor, node in pending
     ):
         return None
-    if not found.opposed and not found.squared:
+    if not confinement.opposed and not confinement.squared:
         return Floor("proved", "each of its terms is bounded, or never negative")
     because = "squares of the states outgrow all terms that may be negative"
-    return Floor("proved", because, found.squared >= set(free))
+    return Floor("proved", because, confinement.squared >= set(free))
 
 
 def _squares(factor: Coefficient, node: Node, free: Sequence[Input], signs: Signs) -> tuple[set[Node], list[Product]]:

@@ -53,7 +53,7 @@ class Growth:
 
     def _product(self, node: Einsum) -> float:
         """The factors' degrees add up; what is normalised is bounded."""
-        bounded = {id(operand) for found in normalisers(node) for operand in found.operands}
+        bounded = {id(operand) for normaliser in normalisers(node) for operand in normaliser.operands}
         return sum(self._known[operand.node] for operand in node.operands if id(operand) not in bounded)
 
     def _map(self, node: Map) -> float:

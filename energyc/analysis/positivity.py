@@ -120,12 +120,12 @@ def _read(node: Node, state: Node, signs: Signs) -> tuple[str | None, list[Node]
         return ("its slope is never negative", []) if node.function.entry.monotone == 1 else (None, [])
     if not isinstance(node, Einsum) or node.contracted or not signs.positive_number(node.coefficient):
         return None, []
-    for found in normalisers(node):
-        if found.argument is state:
-            scales = [o for o in node.operands if o not in found.operands]
-            along = found.operands[0].axes[found.axis]
+    for normaliser in normalisers(node):
+        if normaliser.argument is state:
+            scales = [o for o in node.operands if o not in normaliser.operands]
+            along = normaliser.operands[0].axes[normaliser.axis]
             if not any(along in scale.axes for scale in scales):
-                return JACOBIANS[found.name], [scale.node for scale in scales]
+                return JACOBIANS[normaliser.name], [scale.node for scale in scales]
     moving = [o for o in node.operands if state in set(walk([o.node]))]
     if len(moving) != 1 or moving[0].axes != node.out:
         return None, []

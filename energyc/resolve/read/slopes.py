@@ -54,22 +54,22 @@ def _slope(scope: Scope, expr: ast.Apply, energies: dict[str, Node], by: Tensor)
 
 def _energies(scope: Scope, expr: ast.Expr) -> dict[str, Node] | None:
     """The energies of a sum by name; None where something in it is none, which is reported."""
-    found: dict[str, Node] = {}
+    energies: dict[str, Node] = {}
     for operand in _summands(expr):
         name = ast.plain_name(operand)
         entry = None if name is None else scope.names.get(name.text)
         if name is None or entry is None or entry.kind != "energy":
             _report_no_energy(scope, operand, name)
             return None
-        if name.text in found:
+        if name.text in energies:
             _report(scope, f"energy `{name.text}` stands twice in this `grad(...)`", operand, "name it once")
             return None
         scope.frame.reads.setdefault(name.text, name.span)
         node = scope.context.definitions.energy(name.text)
         if node is None:
             return None
-        found[name.text] = node
-    return found
+        energies[name.text] = node
+    return energies
 
 
 def _summands(expr: ast.Expr) -> list[ast.Expr]:
