@@ -222,10 +222,11 @@ class TorchWriter:
 
     def _unary(self, node: Einsum) -> Code:
         (operand,) = node.operands
+        labels, out = self.labels(operand.node, operand.axes), self.labels(node, node.out)
         if (counts := self._access.segment_count(node)) is not None:
-            return counts
-        inner, labels = self.code(operand.node), self.labels(operand.node, operand.axes)
-        out = self.labels(node, node.out)
+            have = [x for x in out if x in labels]
+            return self._over(node, arranged(counts, have, out))
+        inner = self.code(operand.node)
         if len(set(labels)) != len(labels):
             inner, labels = diagonal(inner, labels)
         have = [x for x in out if x in labels]

@@ -347,3 +347,16 @@ def test_the_text_reads_as_gathers_and_segments(tmp_path: Path) -> None:
     command += ["--ignore", "RUF012,B905,E501", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=dict(os.environ))
     assert done.returncode == 0, done.stdout
+
+
+def test_a_count_of_a_segment_is_spread_over_the_other_dims() -> None:
+    """The gradient of a sum over gathered rows: how often each row was read, alike in all columns."""
+    net = energyc.load(
+        "network n\ndim N = 4, E = 6, D = 3\nclamp dst[E] : N\nparam W[N, D] ~ normal(1)\ntarget t[D]\nstate z[D]\n"
+        "energy e = 1/2 * sum[d](z[d]^2)\ncost c = mean[d]((z[d] - t[d])^2) + sum[e,d](W[dst[e], d])\n",
+        dtype=torch.float64,
+    )
+    dst = torch.tensor([[0, 0, 2, 3, 3, 3], [1, 1, 1, 1, 1, 2]])
+    slope = net.gradients({"dst": dst}, {"t": torch.zeros(2, 3, dtype=torch.float64)}, rule="implicit").params["W"]
+    counts = torch.nn.functional.one_hot(dst, 4).sum(1).double().mean(0)
+    torch.testing.assert_close(slope, counts[:, None].expand(4, 3), rtol=1e-12, atol=1e-12)
