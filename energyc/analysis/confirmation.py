@@ -19,6 +19,8 @@ from energyc.analysis.surroundings import Surroundings
 from energyc.ir import Node
 
 GRADES = 28
+#: The most zeros of arguments that are found on one edge.
+MOST_TURNS = 12
 #: Where the second quadrature cuts edges, away from the cuts of the first.
 OTHER_CUTS = (0.2837465, 0.5527864, 0.7938327)
 
@@ -69,21 +71,26 @@ def _interval_starts(around: Surroundings, functions: Sequence[Node], start: Arr
     cuts = {0.0, *steps.tolist(), *(1 - steps).tolist()}
     if functions:
         values = np.concatenate(around.values(functions, start + np.outer(grid, end - start)), axis=1)
-        turns = np.unique(np.argwhere((values[:-1] > 0) != (values[1:] > 0))[:, 0])
-        for k in turns[:12]:
-            column = int(np.argmax((values[k] > 0) != (values[k + 1] > 0)))
-            cut = _zero_between(around, functions, column, start, end, float(grid[k]), float(grid[k + 1]))
+        changes = (values[:-1] > 0) != (values[1:] > 0)
+        turns = np.flatnonzero(changes.any(1))[:MOST_TURNS]
+        columns = changes[turns].argmax(1)
+        for cut in _zeros_between(around, functions, columns, start, end, grid[turns], grid[turns + 1]):
             cuts.update(float(t) for t in [cut, *(cut - steps), *(cut + steps)] if 0 < t < 1)
     return np.array(sorted(cuts))
 
 
-def _zero_between(
-    around: Surroundings, functions: Sequence[Node], column: int, start: Array, end: Array, low: float, high: float
-) -> float:
-    """The place between two others where an argument changes sign, to float precision."""
-    for _ in range(16):
+def _zeros_between(
+    around: Surroundings, functions: Sequence[Node], columns: Array, start: Array, end: Array, low: Array, high: Array
+) -> Array:
+    """The places on an edge, each between two others, where a column of the arguments changes sign, to float precision.
+
+    ``columns``, ``low`` and ``high`` are ``[places]``.
+    """
+    rows = np.arange(len(columns))
+    for _ in range(16 if len(columns) else 0):
         places = np.linspace(low, high, 17)
-        values = np.concatenate(around.values(functions, start + np.outer(places, end - start)), axis=1)[:, column]
-        turn = int(np.argmax((values[:-1] > 0) != (values[1:] > 0)))
-        low, high = float(places[turn]), float(places[turn + 1])
+        at = start + np.multiply.outer(places.ravel(), end - start)
+        values = np.concatenate(around.values(functions, at), axis=1).reshape(*places.shape, -1)[:, rows, columns]
+        turn = np.argmax((values[:-1] > 0) != (values[1:] > 0), axis=0)
+        low, high = places[turn, rows], places[turn + 1, rows]
     return (low + high) / 2

@@ -52,16 +52,18 @@ def evaluate(
     *,
     sizes: Mapping[str, int],
     values: Mapping[str, float] | None = None,
+    known: Mapping[Node, Array] | None = None,
 ) -> list[Array]:
     """The arrays of ``roots``, each ``[batch, *dims]`` or ``[*dims]`` where the node is not batched.
 
     ``inputs`` holds each input under its name, or under ``key(node)``; a relation is a dense array of truth values.
-    ``sizes`` gives the dims and ``values`` the consts that coefficients hold. Raises KeyError for an input that is
-    missing, ValueError for one of a wrong shape or an integer outside its dim.
+    ``sizes`` gives the dims and ``values`` the consts that coefficients hold; ``known`` gives the arrays of nodes that
+    are not to be computed. Raises KeyError for an input that is missing, ValueError for one of a wrong shape or an
+    integer outside its dim.
     """
-    run = _Run(inputs, sizes, {**(values or {}), **sizes}, {})
+    run = _Run(inputs, sizes, {**(values or {}), **sizes}, dict(known or {}))
     with np.errstate(all="ignore"):
-        for node in walk(roots):
+        for node in walk(roots, run.done):
             run.done[node] = run.array(node)
     return [run.done[root] for root in roots]
 

@@ -83,9 +83,12 @@ class Input(Node):
         return ()
 
 
-def walk(roots: Iterable[Node]) -> Iterator[Node]:
-    """Every node that the roots need, each once, children first; iterative, so that depth is no limit."""
-    seen: set[Node] = set()
+def walk(roots: Iterable[Node], known: Iterable[Node] = ()) -> Iterator[Node]:
+    """Every node that the roots need beside the known ones, each once, children first.
+
+    Iterative, so that depth is no limit.
+    """
+    seen = set(known)
     stack: list[tuple[Node, bool]] = [(root, False) for root in reversed(list(roots))]
     while stack:
         node, ready = stack.pop()
