@@ -79,9 +79,9 @@ def cem(kernel: str, updates: int, epochs: int, seed: int, out: Path) -> float:
     text = (folder("specs") / "cem_mlp.energy").read_text(encoding="utf-8")
     spec.write_text(text.replace("kernel = rbf", f"kernel = {kernel}"), encoding="utf-8")
     run = out / f"{kernel}-T{updates}-{seed}"
-    settings = [f"relax.steps={updates}", f"train.epochs={epochs}"]
-    command = [sys.executable, "-m", "energyc", "train", str(spec), "--out", str(run), "--seed", str(seed), "--quiet"]
-    subprocess.run([*command, *(part for s in settings for part in ("--set", s))], check=True)
+    settings = ["--set", f"relax.steps={updates}", "--set", f"train.epochs={epochs}"]
+    begin = ["--resume", str(run)] if run.exists() else [str(spec), "--out", str(run), "--seed", str(seed), *settings]
+    subprocess.run([sys.executable, "-m", "energyc", "train", *begin, "--quiet"], check=True)
     rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
     return math.sqrt([row["cost"] for row in rows if row["kind"] == "eval"][-1])
 
