@@ -12,14 +12,13 @@ import argparse
 import json
 import math
 import statistics
-import subprocess
-import sys
 from pathlib import Path
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from benchmarks.runs import evaluations, trained
 from energyc.data import find_adapter
 from energyc.resources import folder
 
@@ -79,11 +78,8 @@ def cem(kernel: str, updates: int, epochs: int, seed: int, out: Path) -> float:
     text = (folder("specs") / "cem_mlp.energy").read_text(encoding="utf-8")
     spec.write_text(text.replace("kernel = rbf", f"kernel = {kernel}"), encoding="utf-8")
     run = out / f"{kernel}-T{updates}-{seed}"
-    settings = ["--set", f"relax.steps={updates}", "--set", f"train.epochs={epochs}"]
-    begin = ["--resume", str(run)] if run.exists() else [str(spec), "--out", str(run), "--seed", str(seed), *settings]
-    subprocess.run([sys.executable, "-m", "energyc", "train", *begin, "--quiet"], check=True)
-    rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
-    return math.sqrt([row["cost"] for row in rows if row["kind"] == "eval"][-1])
+    trained(spec, run, seed, {"relax.steps": updates, "train.epochs": epochs})
+    return math.sqrt(evaluations(run)[-1]["cost"])
 
 
 def measured(out: Path, kernel: str, model: str, epochs: int, seed: int) -> float:

@@ -1,0 +1,185 @@
+"""A character language model of CEM blocks with one and two steps, beside untied layers of the same shape.
+
+``python -m benchmarks.cem_language OUT --data text.txt [--seeds 3] [--only CEM-T2]`` trains what is not in OUT yet by
+``specs/cem.energy --preset small``, and prints the table. ``untied`` is a Llama-like block of the same width, heads and
+memories: pre-norm, attention with its own values and output, a gated MLP with its own down projection, the same
+position biases. All see the same batches for the same number of updates, by AdamW with the same schedule, and are
+evaluated on the same windows of the last tenth of the text.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+import energyc
+from benchmarks.runs import evaluations, trained
+from energyc.data import find_adapter
+from energyc.pipeline import Choices, read, resolve
+from energyc.resolve.network import Network
+from energyc.resources import folder
+from energyc.train.order import Order, evenly_spread
+from energyc.train.schedule import rate_factor
+
+SPEC, PRESET = folder("specs") / "cem.energy", "small"
+MODELS = ("untied", "CEM-T1", "CEM-T2")
+EVAL_SAMPLES, CLIP = 1000, 1.0
+
+
+def rms_norm(x: Tensor) -> Tensor:
+    """As in the spec: eps of 1e-6."""
+    return x * (x.square().mean(-1, keepdim=True) + 1e-6).rsqrt()
+
+
+class Block(nn.Module):
+    """x + attention(norm(x)), then x + gated MLP(norm(x)): [batch, J, D] to [batch, J, D]."""
+
+    def __init__(self, size: Mapping[str, int]) -> None:
+        super().__init__()
+        width, heads, head, memories = (size[name] for name in ("D", "K", "R", "M"))
+        self.heads = heads
+        self.g1, self.g2 = nn.Parameter(torch.ones(width)), nn.Parameter(torch.ones(width))
+        self.qkv, self.out = nn.Linear(width, 3 * heads * head, bias=False), nn.Linear(heads * head, width, bias=False)
+        self.gate, self.up = nn.Linear(width, memories, bias=False), nn.Linear(width, memories, bias=False)
+        self.down = nn.Linear(memories, width, bias=False)
+        self.b_self, self.b_other = nn.Parameter(torch.zeros(())), nn.Parameter(torch.zeros(()))
+
+    def biases(self, length: int) -> Tensor:
+        """ALiBi, an own bias for each token itself, and the causal mask: [K, J, J]."""
+        place = torch.arange(length)
+        far = (place[:, None] - place).abs()
+        slopes = -(2.0 ** -torch.arange(1, self.heads + 1))[:, None, None]
+        return (slopes * far + torch.where(far == 0, self.b_self, self.b_other)).masked_fill(
+            place > place[:, None], -torch.inf
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        batch, length, _ = x.shape
+        parts = self.qkv(self.g1 * rms_norm(x)).view(batch, length, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+        mixed = F.scaled_dot_product_attention(*parts, attn_mask=self.biases(length))
+        x = x + self.out(mixed.transpose(1, 2).flatten(2))
+        n = self.g2 * rms_norm(x)
+        return x + self.down(self.gate(n) * F.silu(self.up(n)))
+
+
+class Untied(nn.Module):
+    """Characters [batch, J] to logits [batch, J, Z]."""
+
+    def __init__(self, size: Mapping[str, int]) -> None:
+        super().__init__()
+        self.tok, self.head = nn.Embedding(size["Z"], size["D"]), nn.Linear(size["D"], size["Z"], bias=False)
+        self.g_out = nn.Parameter(torch.ones(size["D"]))
+        self.blocks = nn.Sequential(*(Block(size) for _ in range(size["L"])))
+        for param in self.parameters():
+            if param.dim() > 1:
+                nn.init.normal_(param, std=0.02)
+
+    def forward(self, idx: Tensor) -> Tensor:
+        return self.head(self.g_out * rms_norm(self.blocks(self.tok(idx))))
+
+
+def cost(net: nn.Module, batch: Mapping[str, np.ndarray]) -> Tensor:
+    """Cross-entropy, the mean over batch and positions."""
+    return F.cross_entropy(net(torch.as_tensor(batch["input"])).transpose(1, 2), torch.as_tensor(batch["target"]))
+
+
+@torch.no_grad()
+def evaluated(net: nn.Module, test: Any, batch: int) -> float:
+    """The cost on the windows that ``energyc train`` evaluates."""
+    indices = evenly_spread(len(test), EVAL_SAMPLES)
+    parts = [indices[first : first + batch] for first in range(0, len(indices), batch)]
+    return sum(len(part) * float(cost(net, test.batch(part))) for part in parts) / len(indices)
+
+
+def untied(network: Network, data: str, seed: int) -> dict[str, float]:
+    """Train the baseline by the dims and settings of the spec."""
+    size, options = network.extents, network.train
+    opened = find_adapter("characters").open({"context": size["J"]}, data, seed=seed)
+    train, test = opened.split("train"), opened.split("test")
+    torch.manual_seed(seed)
+    net = Untied(size)
+    optimizer = torch.optim.AdamW(net.parameters(), lr=options.base_rate)
+    order, steps, begin = Order(seed, len(train), options.batch), options.steps or 0, time.monotonic()
+    for step in range(steps):
+        for group in optimizer.param_groups:
+            group["lr"] = options.base_rate * rate_factor(options, step, steps)
+        optimizer.zero_grad(set_to_none=True)
+        cost(net, train.batch(order.indices(step))).backward()
+        nn.utils.clip_grad_norm_(net.parameters(), CLIP)
+        optimizer.step()
+    seconds = time.monotonic() - begin
+    return {"cost": evaluated(net, test, options.batch), "params": count(net.parameters()), "seconds": seconds}
+
+
+def cem(run: Path, steps: int, settings: Mapping[str, str], data: str, seed: int) -> dict[str, float]:
+    """Train the spec with so many steps in both layers."""
+    steps_of = {f"{layer}.relax.steps": str(steps) for layer in ("attention", "mlp")}
+    begin = time.monotonic()
+    trained(SPEC, run, seed, {**settings, **steps_of}, ["--preset", PRESET, "--data", data])
+    seconds, net = time.monotonic() - begin, energyc.load(run)
+    return {"cost": evaluations(run)[-1]["cost"], "params": count(net.params.values()), "seconds": seconds}
+
+
+def measured(given: argparse.Namespace, model: str, seed: int, settings: Mapping[str, str]) -> dict[str, float]:
+    """What a model came to with a seed, from the file where it is kept, or trained."""
+    kept = given.out / f"{model}-{seed}.json"
+    if not kept.exists():
+        if model == "untied":
+            network = resolve(read(SPEC), Choices(preset=PRESET, overrides=settings))
+            found = untied(network, given.data, seed)
+        else:
+            run = given.out / f"{model}-{seed}"
+            found = cem(run, int(model.removeprefix("CEM-T")), settings, given.data, seed)
+        kept.write_text(json.dumps(found), encoding="utf-8")
+    return json.loads(kept.read_text(encoding="utf-8"))
+
+
+def count(params: Iterable[Tensor]) -> int:
+    """The number of elements."""
+    return sum(param.numel() for param in params)
+
+
+def main() -> None:
+    """Train what is missing, print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--data", required=True, help="a text file")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument("--steps", type=int, default=1500)
+    parser.add_argument("--lr", type=float, default=3e-3)
+    parser.add_argument("--only", action="append", choices=MODELS)
+    parser.add_argument("--set", action="append", default=[], metavar="DIM=SIZE", help="a dim of all models")
+    given = parser.parse_args()
+    given.out.mkdir(parents=True, exist_ok=True)
+    torch.set_num_threads(1)
+    dims = dict(text.split("=", 1) for text in given.set)
+    training = {"steps": given.steps, "lr": given.lr, "clip": CLIP, "eval_samples": EVAL_SAMPLES, "eval_every": 500}
+    settings = {**dims, **{f"train.{name}": str(value) for name, value in training.items()}}
+    print("| model | params | cross-entropy | seeds | seconds a run |\n|---|---|---|---|---|")
+    for model in given.only or MODELS:
+        seeds = range(given.first_seed, given.first_seed + given.seeds)
+        rows = [measured(given, model, seed, settings) for seed in seeds]
+        costs = [row["cost"] for row in rows]
+        spread = f" ± {statistics.stdev(costs):.3f}" if len(costs) > 1 else ""
+        seconds = sorted(round(row["seconds"]) for row in rows)
+        each = ", ".join(f"{value:.3f}" for value in costs)
+        print(
+            f"| {model} | {rows[0]['params']:,} | {statistics.mean(costs):.3f}{spread} | {each} "
+            f"| {seconds[0]} to {seconds[-1]} |",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()
