@@ -73,7 +73,8 @@ def _check_size(
     started, checked = time.process_time(), 0
     for point in _points(field, sizes, generator):
         try:
-            _check_point(certificate, _Values(field, sizes, point))
+            mates = {node: value for node, value in _draw(field, sizes, generator, Fraction(1)).items() if node.batched}
+            _check_point(certificate, _Values(field, sizes, point, mates={**point, **mates}))
             checked += 1
         except (ArithmeticError, ValueError):
             continue
@@ -154,12 +155,16 @@ def _mean_over_turns(value: Array, axes: tuple[int, ...]) -> Array:
 
 @dataclass(frozen=True)
 class _Values:
-    """The values of nodes at a point in multiprecision; ``step`` is the step of difference quotients."""
+    """The values of nodes at a point in multiprecision; ``step`` is the step of difference quotients.
+
+    Means over the batch, which are constant in every derivative, are those at a point of its ``mates`` (None: its own).
+    """
 
     field: ForceField
     sizes: Mapping[str, int]
     point: Point
     step: Fraction = STEP
+    mates: Point | None = None
 
     @property
     def arithmetic(self) -> Multiprecision:
@@ -171,7 +176,8 @@ class _Values:
 
     def all(self, nodes: Sequence[Node]) -> list[Array]:
         """The value of each node. Raises ArithmeticError if one is undefined."""
-        evaluation = Evaluation(self.field.graph, self.arithmetic, self.sizes, dict(self.point))
+        mates = Evaluation(self.field.graph, self.arithmetic, self.sizes, dict(self.mates or self.point))
+        evaluation = replace(mates, inputs=dict(self.point), done={}, mates=mates)
         return [np.asarray(evaluation(node), dtype=object) for node in nodes]
 
     def change(self, along: Mapping[Input, Array]) -> list[Array]:

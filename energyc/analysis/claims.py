@@ -29,8 +29,8 @@ SECONDS = 0.4
 EQUILIBRIUM = "an equilibrium exists"
 
 
-def claims_of(network: Network, classification: Classification) -> Iterator[Claim]:
-    """The claims about a network, in the order of a report."""
+def claims_of(network: Network, classification: Classification, called: str = "the network") -> Iterator[Claim]:
+    """The claims about a network, or a layer that is ``called`` so, in the order of a report."""
     base, signs = field_from(network), Signs(network.values, ranges_of(network))
     for descent in classification.descents.values():
         yield from _metric_claims(network, descent, signs)
@@ -41,7 +41,7 @@ def claims_of(network: Network, classification: Classification) -> Iterator[Clai
             yield from _gradient_claims(network, flow, base)
     if classification.scales is not None:
         yield _scales_claim(network, classification.scales, base)
-    yield from _rest_claims(network, classification, base)
+    yield from _rest_claims(network, classification, base, called)
 
 
 def _scales_claim(network: Network, scales: Scales, base: ForceField) -> Claim:
@@ -63,7 +63,7 @@ def _scales_claim(network: Network, scales: Scales, base: ForceField) -> Claim:
     return Claim(about, claim, "proved", evidence, numbers={"factors": written})
 
 
-def _rest_claims(network: Network, classification: Classification, base: ForceField) -> Iterator[Claim]:
+def _rest_claims(network: Network, classification: Classification, base: ForceField, called: str) -> Iterator[Claim]:
     """That the energy has a floor, and that there is an equilibrium."""
     ranges = ranges_of(network)
     floor = floor_of(network, base, ranges) if network.energies else None
@@ -83,7 +83,7 @@ def _rest_claims(network: Network, classification: Classification, base: ForceFi
         else reason_for_rest(network, base, forces, ranges, classification.kind == "conservative", floor)
     )
     verdict: Literal["proved", "undecided"] = "undecided" if because is None else "proved"
-    yield Claim("the network", EQUILIBRIUM, verdict, because or "nothing shows one; it need not rest")
+    yield Claim(called, EQUILIBRIUM, verdict, because or "nothing shows one; it need not rest")
 
 
 def _contraction_claims(

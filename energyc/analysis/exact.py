@@ -173,13 +173,17 @@ def _interval_max(node: Reduction, u: Interval, mask: Array, axes: tuple[int, ..
 
 @dataclass
 class Evaluation:
-    """Evaluates each node once in one arithmetic, without the batch axis."""
+    """Evaluates each node once in one arithmetic, without the batch axis.
+
+    A mean over the batch is taken over the ``mates``; without any the sample is alone in its batch.
+    """
 
     graph: Graph
     arithmetic: Any  # Fractions or Intervals
     sizes: Mapping[str, int]
     inputs: Mapping[Input, Array]
     done: dict[Node, Numbers] = field(default_factory=dict)
+    mates: Evaluation | None = None
 
     def __call__(self, root: Node) -> Numbers:
         """The value of a node, over its dims. Raises NoEnclosure if it cannot be enclosed."""
@@ -203,7 +207,9 @@ class Evaluation:
                 return self._map(node)
             case Reduction():
                 return self.arithmetic.reduction(node, self.done[node.argument], self._mask(node), node.axes)
-            case Stop() | BatchMean():  # a batch of one sample
+            case BatchMean() if self.mates is not None:
+                return self.mates(node.argument)
+            case Stop() | BatchMean():
                 return self.done[node.argument]
         raise NoRule("exact evaluation", node)
 

@@ -37,9 +37,14 @@ def _of_layers(network: Network) -> Classes:
     Its class is the worst of theirs. It is differentiated through its layers, which no rule for a cost of their own
     states does.
     """
-    layers = {name: _of_network(layer.network) for name, layer in network.layers.items()}
+    called = {name: f"layer {name}" for name in network.layers}
+    layers = {name: _of_network(layer.network, called[name]) for name, layer in network.layers.items()}
     terms = (replace(term, name=f"{name}.{term.name}") for name, own in layers.items() for term in own.terms)
-    claims = (replace(claim, about=f"{name}: {claim.about}") for name, own in layers.items() for claim in own.claims)
+    claims = (
+        claim if claim.about == called[name] else replace(claim, about=f"{name}: {claim.about}")
+        for name, own in layers.items()
+        for claim in own.claims
+    )
     worst = max((own.verdict for own in layers.values()), key=BEST_FIRST.index)
     rules = {rule: _rule_through(rule, layers) for rule in RULES}
     return Classes(worst, tuple(terms), rules, claims=tuple(claims), layers=layers)
@@ -57,14 +62,14 @@ def _rule_through(rule: str, layers: Mapping[str, Classes]) -> RuleReport:
     return RuleReport("exact", why) if barred is None else replace(barred, why=why)
 
 
-def _of_network(network: Network) -> Classes:
+def _of_network(network: Network, called: str = "the network") -> Classes:
     classification = classify(network)
     notation = of_network(network)
     terms = tuple(
         _term_report(network, name, verdict, notation, classification.descents.get(name))
         for name, verdict in classification.terms.items()
     )
-    claims = tuple(claims_of(network, classification))
+    claims = tuple(claims_of(network, classification, called))
     rests = all(claim.verdict == "proved" for claim in claims if claim.claim == EQUILIBRIUM)
     rules = {
         name: RuleReport(rule.verdict, _reason(name, rule, rests), rule.use_instead)

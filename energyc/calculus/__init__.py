@@ -6,7 +6,7 @@ Imports: ``functions``, ``ir``.
 """
 
 from energyc.calculus.adjoint import adjoint, gradient
-from energyc.calculus.dependence import DoesNotOccur, depends, is_cut
+from energyc.calculus.dependence import DoesNotOccur, depends, is_cut, reached
 from energyc.calculus.scalar import antiderivative, derivative
 from energyc.calculus.substitute import lift, substitute
 from energyc.calculus.tangent import tangent
@@ -20,6 +20,7 @@ __all__ = [
     "gradient",
     "is_cut",
     "lift",
+    "reached",
     "substitute",
     "tangent",
 ]

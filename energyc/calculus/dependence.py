@@ -34,6 +34,19 @@ def depends(roots: Iterable[Node], on: Collection[Node], *, frozen: bool = True)
     return active
 
 
+def reached(roots: Iterable[Node]) -> set[Node]:
+    """The nodes that a derivative of ``roots`` passes to, themselves included."""
+    found: set[Node] = set()
+    pending = list(roots)
+    while pending:
+        node = pending.pop()
+        if node not in found:
+            found.add(node)
+            pending.extend(() if is_cut(node, "detach") else node.children)
+            pending.extend(node.function.bodies if isinstance(node, Map) else ())
+    return found
+
+
 def is_cut(node: Node, mode: str | None = None) -> TypeGuard[Stop | BatchMean]:
     """Whether some derivative does not pass a node; with ``mode`` ``detach``, whether none does."""
     if isinstance(node, BatchMean):

@@ -103,10 +103,11 @@ def _resume(
         _train_one_seed(prepared, run, console, resume=True)
 
 
-def _rule_warnings(prepared: Prepared) -> list[str]:
-    from energyc.report.notes import rule_warnings
+def _warnings_before(prepared: Prepared) -> list[str]:
+    from energyc.report.notes import rule_warnings, spec_warnings
 
-    return list(rule_warnings(prepared.network, prepared.compiled.classes, prepared.options.trained_by))
+    network, trained_by = prepared.network, prepared.options.trained_by
+    return [*spec_warnings(network), *rule_warnings(network, prepared.compiled.classes, trained_by)]
 
 
 def _note_rule(prepared: Prepared, console: Console) -> None:
@@ -118,7 +119,7 @@ def _rule(prepared: Prepared) -> dict[str, str]:
 
 
 def _note_warnings(prepared: Prepared, console: Console) -> None:
-    for warning in _rule_warnings(prepared):
+    for warning in _warnings_before(prepared):
         console.note(f"warning: {warning}")
 
 
@@ -152,7 +153,7 @@ def _train_one_seed(prepared: Prepared, folder: Path, console: Console, *, resum
         numbers = {key: getattr(outcome, key) for key in keys} | {"seconds_since_step": outcome.first}
         numbers |= {"validation": outcome.validation} if outcome.validation else {}
         numbers["health"] = outcome.health.to_json() if outcome.health else None
-        warnings = [*_rule_warnings(prepared), *outcome.warnings]
+        warnings = [*_warnings_before(prepared), *outcome.warnings]
         console.write_json({"run": str(outcome.out), **_rule(prepared), **numbers, "warnings": warnings})
         return
     console.write(f"{outcome.out}: {_duration(outcome)}")
@@ -206,7 +207,7 @@ def _write_summary(prepared: Prepared, summary: dict[str, Any], folder: Path, co
     from energyc.report.seeds_text import print_summary
 
     if console.is_json:
-        warnings = [*_rule_warnings(prepared), *summary["warnings"]]
+        warnings = [*_warnings_before(prepared), *summary["warnings"]]
         console.write_json({"run": str(folder), **_rule(prepared), **summary, "warnings": warnings})
         return
     print_summary(summary, color=console.colors(sys.stdout))

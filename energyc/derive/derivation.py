@@ -197,6 +197,11 @@ class Derivation:
         return self._by(self.params, {self.penalty: self.graph.constant(1)})
 
     @cached_property
+    def slopes(self) -> dict[str, Node]:
+        """The gradients by whose length a step is measured, by the names of their energies and what they are by."""
+        return {slope.stand_in.name: slope.node for slopes in self.network.sloped.values() for slope in slopes}
+
+    @cached_property
     def start(self) -> dict[str, Node]:
         """The initial value of each state."""
         return {n: s.start or self.graph.zero(s.node.dims) for n, s in self.network.states.items()}

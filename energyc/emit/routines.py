@@ -81,8 +81,13 @@ def _equations(d: Derivation) -> list[Prepared]:
         _by_state(d, "_start", ("fixed",), "Where the states start.", _named("start", starts), gives="list"),
         _listed("_terms", _AT, "Each energy term of each sample.", energies),
         _by_state(d, "_force", _AT, "The force on each state.", _named("force", d.force), gives="list"),
+        _listed("_slopes", _AT, "The gradients by which a step is measured.", _slopes(d)),
     ]
     return [*(routine for routine in routines if routine.routine.outputs), *answers(d)]
+
+
+def _slopes(d: Derivation) -> Outputs:
+    return {name: (f"slope_{name.rsplit(', ', 1)[1]}", node) for name, node in d.slopes.items()}
 
 
 def answers(d: Derivation) -> list[Prepared]:

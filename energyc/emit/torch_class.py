@@ -62,6 +62,7 @@ def _free_phase(context: Context) -> dict[str, Any]:
         "relax_step": tuple(float(relax.step_of.get(n, relax.step)) for n in network.states),
         "relax_tolerance": relax.tolerance,
         "relax_measure": relax.measure,
+        "sloped": tuple(network.sloped),
         "relax_patience": relax.patience,
         "relax_exit": relax.exit,
         "relax_chunk": relax.chunk,

@@ -139,6 +139,7 @@ class MethodWriter:
             return [line for text in texts for line in wrapped(text, indent="    ")]
         derived = {
             "_force": ("F_{}", d.force),
+            "_slopes": ("grad({})", d.slopes),
             "_cost_force": ("dC/d{}", d.cost_force),
             "_cost_pullback": ("dC/d{}", {**d.cost_force, **d.cost_gradient}),
             "_energy_gradient": ("dE/d{}", d.energy_gradient),

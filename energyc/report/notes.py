@@ -19,6 +19,14 @@ def rule_warnings(network: Network, classes: Classes, rule: str) -> Iterator[str
         yield f"{rule} is biased on {network.name}: {verdict.why}"
 
 
+def spec_warnings(network: Network) -> Iterator[str]:
+    """Yield a sentence for each warning on the spec, after its place."""
+    for warning in network.warnings:
+        position = network.source.position(warning.span.start if warning.span else 0)
+        remedy = f"; {warning.help}" if warning.help else ""
+        yield f"{network.source.name}:{position.line}:{position.column}: {warning.message}{remedy}"
+
+
 def chosen_rule(network: Network, classes: Classes) -> Iterator[str]:
     """Yield a sentence if ``train.rule`` is not exact on the network."""
     name = network.train.rule

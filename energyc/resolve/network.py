@@ -298,6 +298,16 @@ class Network:
         return {name: term for name, term in self.terms.items() if term.kind == "flow"}
 
     @property
+    def sloped(self) -> dict[str, tuple[Slope, ...]]:
+        """The states whose steps ``relax.measure = gradient`` measures by the gradients that their flows name.
+
+        A state with a constraint set is none: at the edge of its set a gradient may stay.
+        """
+        free = {name for name, state in self.states.items() if state.constraint is None}
+        slopes = {name: flow.slopes for name, flow in self.flows.items() if name in free and flow.slopes}
+        return slopes if self.relax.measure == "gradient" else {}
+
+    @property
     def acting(self) -> dict[str, Term]:
         """The energies that move states by themselves: those that no flow names."""
         named = {energy for flow in self.flows.values() for slope in flow.slopes for energy in slope.energies}

@@ -28,6 +28,7 @@ from energyc.resolve.settings import (
 )
 from energyc.resolve.sizes import Sizes
 from energyc.resolve.statements import Statements
+from energyc.resolve.untrained import check_trained
 from energyc.settings import TrainOptions
 from energyc.syntax import ast
 
@@ -106,7 +107,9 @@ class _Resolution(Part):
         self.report_clashes()
         if self.reporter.failed:
             raise SpecError(self.reporter.source, self.reporter.in_order())
-        return replace(network, warnings=self.reporter.in_order("warning"), blocks=self._blocks())
+        network = replace(network, blocks=self._blocks())
+        check_trained(network, self.reporter)
+        return replace(network, warnings=self.reporter.in_order("warning"))
 
     def _typed(self) -> Network:
         """The network of what could be read."""

@@ -40,6 +40,8 @@ class Equations(nn.Module):
     descends = False
     #: Whether the force reads the number of the step, so that nothing is at rest under it.
     numbered = False
+    #: The states whose steps are measured by the gradients that their flows name, which ``_slopes`` gives.
+    sloped: tuple[str, ...] = ()
     #: When a sample depends on the others of its batch, by means over it: ``training``, ``always``, or None.
     batch_mates: str | None = None
     #: Rules that are biased on this network, each with the reason.
@@ -141,6 +143,10 @@ class Equations(nn.Module):
     def _force(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
         """The force on each state, of energies and forces together."""
         raise NotImplementedError
+
+    def _slopes(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
+        """The gradients of energies that the flows of the ``sloped`` states name."""
+        return []
 
     def _readouts(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
         """The answers."""

@@ -46,15 +46,16 @@ def residual(net: Equations, states: Tensors, fixed: Fixed, step: Sequence[float
 def measured(net: Equations, before: Tensors, after: Tensors, fixed: Fixed, step: Sequence[float]) -> Tensor:
     """What ``relax_measure`` says of a step: [batch], infinite where it is no finite number.
 
-    The ``residual`` is the largest relative change of a state; the ``gradient`` the length of the whole move by the
-    step sizes, which without constraint sets is that of the force; the ``energy`` its change in either direction.
+    The ``residual`` is the largest relative change of a state; the ``gradient`` the length of the gradients that its
+    flow names, of other states that of the move by the step size; the ``energy`` its change in either direction.
     """
     if net.relax_measure == "residual":
         return relative_change(after, before)
     if net.relax_measure == "energy":
         value = (energy(net, after, fixed) - energy(net, before, fixed)).abs()
     else:
-        value = torch.stack([norm((a - b) / h) for a, b, h in zip(after, before, step)]).norm(dim=0)
+        moves = [(a - b) / h for n, a, b, h in zip(net.state_names, after, before, step) if n not in net.sloped]
+        value = torch.stack([norm(x) for x in (*net._slopes(before, fixed), *moves)]).norm(dim=0)
     return value.nan_to_num(float("inf"))
 
 

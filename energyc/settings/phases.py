@@ -42,7 +42,8 @@ class Relax:
     measure: str = setting(
         "residual",
         Word(("residual", "gradient", "energy")),
-        "what of a step is compared with `tolerance`: its relative change, its length by `step`, the change of energy",
+        "what of a step is compared with `tolerance`: its relative change, the gradient that it follows, the change of "
+        "energy",
     )
     patience: int = setting(1, Integer(1), "a sample has settled after so many looks in a row", unit="looks")
     exit: str = setting(

@@ -1,7 +1,6 @@
 """The Thermodynamic Equilibrium Layer (algorithm 1 of its paper) in plain torch; gradients are autograd's.
 
-Its statistics are those of the Gaussian estimate, detached. The early exit compares the length of the move, eta g_G,
-with the tolerance, where the paper compares g_G: a spec's measure is that of its flow.
+Its statistics are those of the Gaussian estimate, detached.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ def entropy(z: Tensor) -> Tensor:
 
 
 def run(params: Tensors, x: Tensor, training: bool, tolerance: float = 0.0, patience: int = 1) -> Run:
-    """Algorithm 1; with a ``tolerance`` samples leave, outside of training, after ``patience`` small moves in a row."""
+    """Algorithm 1; with a ``tolerance`` samples leave, outside of training, at the ``patience``-th small gradient."""
     low, high = torch.log(torch.tensor([T_MIN, T_MAX], dtype=x.dtype)).tolist()
     anchor = x @ params["W"].T + params["b"]
     y, tau = anchor, params["tau0"].clamp(low, high)
@@ -59,13 +58,12 @@ def run(params: Tensors, x: Tensor, training: bool, tolerance: float = 0.0, pati
     for i, log_eta in enumerate(params["log_eta"]):
         force = F.silu(y)
         gradient = (y - anchor) - tau.exp() * force
-        move = -log_eta.exp() * gradient
         if training:
             tau = (tau + ALPHA * (BETA1 * entropy(force.detach()) + BETA0)).clamp(low, high)
         elif tolerance:
-            streak = torch.where(move.norm(dim=1) <= tolerance, streak + 1, 0)
+            streak = torch.where(gradient.norm(dim=1) <= tolerance, streak + 1, 0)
             steps = torch.where((streak >= patience) & (steps == len(params["log_eta"])), i + 1, steps)
-        y = y + move
+        y = y - log_eta.exp() * gradient
         ys.append(y)
         taus.append(tau)
     return Run(ys, taus, steps)

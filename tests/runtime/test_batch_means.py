@@ -115,6 +115,27 @@ def test_a_contrast_is_biased_by_statistics_that_move_with_the_nudge() -> None:
     assert rules["bptt"].verdict == "exact"
 
 
+@pytest.mark.parametrize(
+    ("force", "kind"),
+    [
+        ("mean[batch](z[d])", "conservative"),
+        ("z[d] * mean[batch](shift[d] * z[d])", "conservative"),
+        ("sum[e](z[e] * mean[batch](z[d] * z[e]))", "conservative"),
+        ("relu(z[d] - mean[batch](z[d]))", "conservative"),
+        ("sum[e](z[e] * mean[batch](z[d] * a[e]))", "not-conservative"),
+        ("mean[batch](z[d]) * sum[e](z[e])", "not-conservative"),
+    ],
+)
+def test_a_force_is_classified_with_its_statistics_held(force: str, kind: str) -> None:
+    """The proof and the differences that check it both take a mean over the batch for a constant."""
+    moves = f"force f on z[d] = shift[d] - z[d] + {force}\nforce g on tau = -tau"
+    lines = [line for line in SPEC.splitlines() if not line.startswith(("flow", "let spread"))]
+    spec = "\n".join([*lines, moves])
+    classes = energyc.check(spec).classes
+    assert classes is not None
+    assert {term.name: term.verdict for term in classes.terms}["f"] == kind
+
+
 def test_coupled_samples_stop_together() -> None:
     net = loaded(**{"relax.tolerance": 1e-8, "relax.steps": 1, "relax.chunk": 1, "relax.max_steps": 200})
     steps = net.relax(inputs()[0]).steps

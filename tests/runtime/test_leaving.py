@@ -26,7 +26,9 @@ train { rule = bptt }
 NUMBERED = (
     SPEC.replace("D = 3", "D = 3, T = 40")
     .replace("normal(0.3)", "normal(0.3), rate[T] = 0.5")
-    .replace("readout", "flow z[d] = -rate[t] * grad(pull, z[d])\nflow u[d] = -grad(pull, u[d])\nreadout")
+    .replace(
+        "readout", "flow z[d] = -rate[t] * grad(pull, z[d])\nflow u[d] = -1.5 * rate[t] * grad(pull, u[d])\nreadout"
+    )
     .replace("relax { step = 0.5, step.u = 0.6, steps = 40,", "relax t in T { step = 1, step.u = 0.6,")
 )
 BATCH = 6
@@ -46,13 +48,17 @@ def inputs() -> tuple[dict[str, Tensor], dict[str, Tensor]]:
 
 
 def measure(net: Any, name: str, before: tuple[Tensor, Tensor], after: tuple[Tensor, Tensor], x: Tensor) -> Tensor:
-    """What a step of one sample changed, from its definition."""
+    """What a step of one sample changed, from its definition; where u has a flow, its gradient without the rate."""
     if name == "energy":
         values = [net.energy({"z": z[None], "u": u[None]}, {"x": x[None]})[0] for z, u in (before, after)]
         return (values[1] - values[0]).abs()
     moves = [a - b for a, b in zip(after, before, strict=True)]
     if name == "gradient":
-        return torch.cat([m / h for m, h in zip(moves, net.relax_step, strict=True)]).norm()
+        z, u = before
+        slopes = [m / h for m, h in zip(moves, net.relax_step, strict=True)]
+        return torch.cat(
+            [slopes[0], u - net.params["W"].detach() @ torch.tanh(z) if "rate" in net.params else slopes[1]]
+        ).norm()
     return torch.stack([m.norm() / (b.norm() + 1e-12) for m, b in zip(moves, before, strict=True)]).max()
 
 
