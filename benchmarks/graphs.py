@@ -1,51 +1,84 @@
-"""The majority and an MLP on bags of nodes, on graph classification by the folds of ``energyc train``.
+"""Graph classification by ten folds: the majority, an MLP on bags of nodes, and the Energy Transformer.
 
-``python -m benchmarks.graphs FOLDER NAME...`` with the zips of TUDataset in FOLDER. The folds are those of
-``train.folds = 10`` with ``train.validation = 1/9``: of the training samples of a fold a ninth chooses the checkpoint,
-and the fold itself is measured once. A bag is the sum and the mean of the features of a graph's nodes, standardised
-over the training graphs; it knows no edge.
+``python -m benchmarks.graphs FOLDER NAME... [--energy OUT] [--seeds 1] [--epochs 40]`` with the zips of TUDataset in
+FOLDER; with ``--energy`` the network of ``et_graph_bags.energy`` is trained into OUT, or continued there. All three
+have the same folds, those of ``train.folds = 10`` with ``train.validation = 1/9`` on ``graph_bags``: of the training
+samples of a fold a ninth chooses the checkpoint, and the fold itself is measured once. A sample is a few whole graphs.
+The MLP reads the sum and the mean of the features of a graph's nodes, standardised over the training graphs; it knows
+no edge.
 """
 
 from __future__ import annotations
 
 import argparse
-import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from energyc.data import Dataset, find_adapter
-from energyc.data.tu import read_tu
+from benchmarks.trained import spread, trained
+from energyc.data import find_adapter
 from energyc.train.division import Division
 
-FOLDS, HIDDEN, RATE, EPOCHS, EVERY = 10, 64, 1e-2, 200, 5
+SPEC = Path(__file__).parent / "et_graph_bags.energy"
+FOLDS, VALIDATION = 10, "1/9"
+HIDDEN, RATE, EPOCHS, EVERY = 64, 1e-2, 200, 5
+
+SIZES = {
+    "MUTAG": {"G": 5, "N": 80, "E": 300, "F": 7, "Z": 2},
+    "ENZYMES": {"G": 9, "N": 288, "E": 1600, "F": 21, "Z": 6},
+    "PROTEINS": {"G": 33, "N": 640, "E": 3600, "F": 4, "Z": 2},
+}
+BATCH = {"MUTAG": 4, "ENZYMES": 4, "PROTEINS": 2}
+SETTINGS = {"D": 64, "H": 4, "Y": 16, "K": 128, "train.lr": 5e-3, "train.schedule": "cosine(warmup = 100)"}
 
 Bags = tuple[Tensor, Tensor]
 """Features ``[graphs, 2 inputs]`` and labels ``[graphs]``."""
 
 
-def options(path: str) -> dict[str, int]:
-    """The sizes of a file, as a spec would give them."""
-    tables = read_tu(path)
-    columns = 0 if tables.node_labels is None else sum(len(np.unique(column)) for column in tables.node_labels.T)
-    inputs = columns + (0 if tables.attributes is None else tables.attributes.shape[1])
-    classes = len(np.unique(tables.labels))
-    return {"nodes": int(tables.sizes.max()), "inputs": inputs or 1, "classes": classes, "eigenvectors": 1}
+@dataclass(frozen=True)
+class Graphs:
+    """The bags of a data set, and the sample ``[graphs]`` that each graph is in."""
+
+    x: Tensor
+    y: Tensor
+    sample: np.ndarray
+
+    def part(self, samples: np.ndarray) -> Bags:
+        """Those in some samples."""
+        inside = np.isin(self.sample, samples)
+        return self.x[inside], self.y[inside]
+
+    def folds(self) -> list[tuple[Bags, Bags, Bags]]:
+        """Training, validation and test of each fold."""
+        numbers = np.arange(self.sample.max() + 1)
+        found = []
+        for fold in range(FOLDS):
+            indices = Division(validation=1 / 9, folds=FOLDS, fold=fold).indices(numbers, np.zeros_like(numbers))
+            found.append((self.part(indices["train"]), self.part(indices["validation"]), self.part(indices["test"])))
+        return found
 
 
-def bags(dataset: Dataset) -> Bags:
-    """The bags of all graphs, the training ones first."""
-    found = []
+def read(path: str, sizes: dict[str, int]) -> Graphs:
+    """All graphs, those of the training samples first."""
+    names = {"G": "graphs", "N": "nodes", "E": "edges", "F": "inputs", "Z": "classes"}
+    options = {names[dim]: size for dim, size in sizes.items()}
+    dataset = find_adapter("graph_bags").open({**options, "eigenvectors": 1}, path)
+    x, y, sample, count = [], [], [], 0
     for part in ("train", "test"):
         split = dataset.split(part)
-        for start in range(0, len(split), 100):
-            batch = split.batch(np.arange(start, min(start + 100, len(split))))
-            total, nodes = batch["features"].sum(1), batch["mask"].sum(1, keepdims=True)
-            found.append((np.concatenate([total, total / nodes], 1), batch["label"]))
-    x, y = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
-    return torch.from_numpy(x), torch.from_numpy(y)
+        for index in range(len(split)):
+            batch = {name: values[0] for name, values in split.batch(np.array([index])).items()}
+            for number in np.flatnonzero(batch["present"]):
+                nodes = batch["features"][np.flatnonzero(batch["graph"] == number)[1:]]  # the first token is CLS
+                x.append(np.concatenate([nodes.sum(0), nodes.mean(0)]))
+                y.append(int(batch["label"][number]))
+                sample.append(count)
+            count += 1
+    return Graphs(torch.from_numpy(np.stack(x)), torch.tensor(y), np.array(sample))
 
 
 def accuracy(net: nn.Module, part: Bags) -> float:
@@ -54,12 +87,16 @@ def accuracy(net: nn.Module, part: Bags) -> float:
         return float((net(part[0]).argmax(1) == part[1]).float().mean())
 
 
-def mlp(train: Bags, validation: Bags, test: Bags, seed: int) -> float:
+def majority(train: Bags, test: Bags) -> float:
+    """Test accuracy of the most frequent label."""
+    return float((test[1] == torch.bincount(train[1]).argmax()).float().mean())
+
+
+def mlp(train: Bags, validation: Bags, test: Bags, classes: int, seed: int) -> float:
     """Test accuracy of an MLP of two hidden layers at its best checkpoint on the validation part."""
     torch.manual_seed(seed)
     mean, deviation = train[0].mean(0), train[0].std(0).clamp(min=1e-6)
     train, validation, test = (((x - mean) / deviation, y) for x, y in (train, validation, test))
-    classes = int(train[1].max()) + 1
     net = nn.Sequential(
         nn.Linear(train[0].shape[1], HIDDEN),
         nn.ReLU(),
@@ -78,27 +115,53 @@ def mlp(train: Bags, validation: Bags, test: Bags, seed: int) -> float:
     return kept
 
 
+def energy_transformer(out: Path, path: str, name: str, seed: int, epochs: int) -> tuple[list[float], list[float]]:
+    """The accuracies of the folds, of the test and of the validation part, at the best checkpoint on the latter."""
+    settings = SIZES[name] | SETTINGS | {"train.batch": BATCH[name], "train.epochs": epochs}
+    settings |= {"train.folds": FOLDS, "train.validation": VALIDATION}
+    run = out / f"{name}-{seed}"
+    result = trained(run, SPEC, settings, "--data", path, "--seed", str(seed), "--quiet")
+    return rates(result["best"]), rates(result["validation"])
+
+
+def rates(numbers: dict[str, dict[str, list[float]]]) -> list[float]:
+    """The share of right answers in each fold."""
+    right, graphs = numbers["right"]["values"], numbers["graphs"]["values"]
+    return [r / g for r, g in zip(right, graphs, strict=True)]
+
+
+def row(given: argparse.Namespace, name: str) -> Sequence[str]:
+    """The cells of a data set."""
+    path = str(given.folder / f"{name}.zip")
+    graphs = read(path, SIZES[name])
+    folds, seeds = graphs.folds(), range(given.seeds)
+    most = [majority(train, test) for train, _, test in folds]
+    classes = SIZES[name]["Z"]
+    learned = [mlp(*parts, classes, seed=FOLDS * seed + k) for seed in seeds for k, parts in enumerate(folds)]
+    cells = [name, f"{len(graphs.y):,}", spread(most), spread(learned)]
+    if given.energy is not None:
+        runs = [energy_transformer(given.energy, path, name, seed, given.epochs) for seed in seeds]
+        means = ", ".join(f"{100 * float(np.mean(test)):.1f}" for test, _ in runs)
+        held_out = [rate for _, validation in runs for rate in validation]
+        cells += [spread([rate for test, _ in runs for rate in test]), means, spread(held_out)]
+    return cells
+
+
 def main() -> None:
     """Print a row for each data set."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("names", nargs="+")
+    parser.add_argument("names", nargs="+", choices=SIZES)
+    parser.add_argument("--energy", type=Path)
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--epochs", type=int, default=40)
     given = parser.parse_args()
-    print("| data | graphs | majority | MLP on bags of nodes |\n|---|---|---|---|")
+    heads = ["data", "graphs", "majority", "MLP on bags of nodes"]
+    if given.energy is not None:
+        heads += ["Energy Transformer", "by seed", "its validation parts"]
+    print(f"| {' | '.join(heads)} |\n{'|---' * len(heads)}|", flush=True)
     for name in given.names:
-        path = str(given.folder / f"{name}.zip")
-        dataset = find_adapter("graph_classes").open(options(path), path)
-        x, y = bags(dataset)
-        majority, learned = [], []
-        for fold in range(FOLDS):
-            division = Division(validation=1 / 9, folds=FOLDS, fold=fold)
-            indices = division.indices(np.arange(len(y)), y.numpy())
-            train, validation, test = ((x[indices[p]], y[indices[p]]) for p in ("train", "validation", "test"))
-            most = int(torch.bincount(train[1]).argmax())
-            majority.append(float((test[1] == most).float().mean()))
-            learned.append(mlp(train, validation, test, seed=fold))
-        shown = [f"{100 * statistics.fmean(v):.1f} ± {100 * statistics.stdev(v):.1f}" for v in (majority, learned)]
-        print(f"| {name} | {len(y):,} | {' | '.join(shown)} |", flush=True)
+        print(f"| {' | '.join(row(given, name))} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -78,3 +78,35 @@ def test_a_graph_that_has_no_room_is_refused_with_the_room_it_needs(tmp_path: Pa
     with pytest.raises(UserError) as raised:
         find_adapter("graph_bags").open(sizes, folder(tmp_path))
     assert raised.value.code == "E0915" and help in str(raised.value.help)
+
+
+def test_with_eigenvectors_a_graph_begins_with_cls_and_is_that_of_graph_classes() -> None:
+    mine = samples({"graphs": 5, "nodes": 60, "edges": 240, "inputs": 2, "eigenvectors": 3})
+    padded = find_adapter("graph_classes").open({"inputs": 2, "eigenvectors": 3}, None)
+    theirs = {}
+    for part in ("train", "test"):
+        split = padded.split(part)
+        batch = split.batch(np.arange(len(split)))
+        for k in range(len(split)):
+            tokens = int(batch["mask"][k].sum()) + 1
+            adjacency = batch["adjacency"][k, :tokens, :tokens]
+            theirs[batch["features"][k, : tokens - 1].tobytes()] = (adjacency, batch["eigenvectors"][k, :tokens])
+    for sample in mine:
+        assert sample["cls"][-1] == 59 and not sample["eigenvectors"][59].any()
+        for number in np.flatnonzero(sample["present"]):
+            tokens = np.flatnonzero(sample["graph"] == number)
+            assert sample["cls"][number] == tokens[0] and not sample["features"][tokens[0]].any()
+            adjacency, vectors = theirs.pop(sample["features"][tokens[1:]].tobytes())
+            found = np.zeros_like(adjacency)
+            inside = np.isin(sample["targets"], tokens)
+            np.add.at(found, (sample["targets"][inside] - tokens[0], sample["sources"][inside] - tokens[0]), 1)
+            np.testing.assert_array_equal(found, adjacency)
+            np.testing.assert_array_equal(sample["eigenvectors"][tokens], vectors)
+    assert not theirs
+
+
+def test_the_room_that_is_asked_for_counts_cls(tmp_path: Path) -> None:
+    sizes = {"graphs": 3, "nodes": 5, "edges": 20, "inputs": 5, "eigenvectors": 2}
+    with pytest.raises(UserError) as raised:
+        find_adapter("graph_bags").open(sizes, folder(tmp_path))
+    assert "with CLS" in raised.value.message and "nodes = 6" in str(raised.value.help)

@@ -4,7 +4,7 @@ Edge e goes from src[e] to dst[e]; a guard `dst[e] == n` is a sum over the edges
 E.
 
 Made by energyc 0.1.0 from et_anomaly.energy
-SHA-256 of the spec: de4278d4fb4cf32c198bef0de585a7248f3005d6980874a9a42da0d1e03fbe90
+SHA-256 of the spec: 6d83ef1d127f2abc31095290439fef64c169bc024a118df49329569d9535a2c1
 Rules: bptt, implicit
 Passes: hoist, share, separate, segments, inplace
 """
@@ -45,6 +45,8 @@ class EtAnomalyEquations:
     """States x[N, D].
 
     Sizes: N = 2000, E = 24000, F = 8, D = 64, H = 2, Y = 32, K = 128, U = 64.
+
+    Consts: labelled = 0.4, split = 0.
 
     let x0[n,d] = sum[f](feature[n,f] * W_in[f,d]) + lambda[n,d]
     let g1[n,d]  = norm[d](x0[n,d])

@@ -1,7 +1,7 @@
 """et_image: Energy Transformer, image completion (Hoover et al. 2023, appendix A, algorithm 1).
 
 Made by energyc 0.1.0 from et_image.energy
-SHA-256 of the spec: 48350eb7c0ce4f28709a530719a299989911301cb6439d55015f16af6891709a
+SHA-256 of the spec: ad3bfdc4e647c613f3c32f25e2eb428178d4e4b3ea2b9c81d2df6d3bdb0c8963
 Rules: bptt, implicit
 Passes: hoist, share, separate, segments, inplace
 """
@@ -66,15 +66,15 @@ class EtImageEquations:
     ) -> None:
         super().__init__(device, dtype)
         random = torch.Generator().manual_seed(seed)
-        self.W_enc = self._param(normal(random, (768, 3, 16, 16), 0.02))
+        self.W_enc = self._param(normal(random, (768, 3, 16, 16), 0.036084391824351615))
         self.W_dec = self._param(normal(random, (768, 3, 16, 16), 0.02))
-        self.pos = self._param(normal(random, (14, 14, 768), 0.02))
-        self.MASK = self._param(normal(random, (768,), 0.02))
+        self.pos = self._param(normal(random, (14, 14, 768), 0.5))
+        self.MASK = self._param(normal(random, (768,), 0.5))
         self.b_enc = self._param(torch.full((768,), 0.0, dtype=torch.float64))
         self.b_dec = self._param(torch.full((3, 16, 16), 0.0, dtype=torch.float64))
-        self.W_q = self._param(normal(random, (64, 12, 768), 0.02))
-        self.W_k = self._param(normal(random, (64, 12, 768), 0.02))
-        self.xi = self._param(normal(random, (3072, 768), 0.02))
+        self.W_q = self._param(normal(random, (64, 12, 768), 0.036084391824351615))
+        self.W_k = self._param(normal(random, (64, 12, 768), 0.036084391824351615))
+        self.xi = self._param(normal(random, (3072, 768), 0.036084391824351615))
         self.gamma = self._param(torch.full((), 1.0, dtype=torch.float64))
         self.delta = self._param(torch.full((768,), 0.0, dtype=torch.float64))
         self._constant(
