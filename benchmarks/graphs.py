@@ -33,7 +33,7 @@ SIZES = {
     "PROTEINS": {"G": 33, "N": 640, "E": 3600, "F": 4, "Z": 2},
 }
 BATCH = {"MUTAG": 4, "ENZYMES": 4, "PROTEINS": 2}
-SETTINGS = {"D": 64, "H": 4, "Y": 16, "K": 128, "train.lr": 5e-3, "train.schedule": "cosine(warmup = 100)"}
+SETTINGS = {"D": 64, "H": 4, "Y": 16, "K": 128, "train.lr": 3e-3, "train.schedule": "cosine(warmup = 100)"}
 
 Bags = tuple[Tensor, Tensor]
 """Features ``[graphs, 2 inputs]`` and labels ``[graphs]``."""

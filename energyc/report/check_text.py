@@ -142,7 +142,8 @@ def _rules(report: CheckReport, paint: Paint) -> Iterator[str]:
     yield "rules"
     width = max(map(len, rules))
     for name, rule in rules.items():
-        because = f"  {'' if rule.verdict == 'exact' else 'because of '}{rule.why}" if rule.why else ""
+        of = "because of " if rule.verdict in ("biased", "unproved") else ""
+        because = f"  {of}{rule.why}" if rule.why else ""
         instead = f"; use {rule.use_instead}" if rule.use_instead else ""
         yield f"  {name:<{width}}  {paint(rule.verdict)}{because}{instead}"
 

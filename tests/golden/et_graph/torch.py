@@ -1,7 +1,7 @@
 """et_graph: Energy Transformer, graph classification (Hoover et al. 2023, appendix F).
 
 Made by energyc 0.1.0 from et_graph.energy
-SHA-256 of the spec: 2a14aeabb5448f3993047cfbb31c3f96302b5ba96ce7efa32f696c5c83324237
+SHA-256 of the spec: 173616a3a98c7b0855f7c843c7f86c6498ddbe2fe90df7fdca3ecd0ca7e57649
 Rules: bptt
 Passes: hoist, share, separate, segments, inplace
 """
@@ -339,9 +339,9 @@ class EtGraphEquations:
         self.b_pos = self._param(torch.full((128,), 0.0, dtype=torch.float64))
         self.b_out = self._param(torch.full((2,), 0.0, dtype=torch.float64))
         self.conv = self._param(normal(random, (12, 3, 3), 0.02))
-        self.block_W_q = self._param(normal(random, (2, 64, 12, 128), 0.02))
-        self.block_W_k = self._param(normal(random, (2, 64, 12, 128), 0.02))
-        self.block_xi = self._param(normal(random, (2, 512, 128), 0.02))
+        self.block_W_q = self._param(normal(random, (2, 64, 12, 128), 0.08838834764831843))
+        self.block_W_k = self._param(normal(random, (2, 64, 12, 128), 0.08838834764831843))
+        self.block_xi = self._param(normal(random, (2, 512, 128), 0.08838834764831843))
         self.block_gamma = self._param(torch.full((2,), 1.0, dtype=torch.float64))
         self.block_delta = self._param(torch.full((2, 128), 0.0, dtype=torch.float64))
         self.block_beta = self._param(torch.full((2,), 0.125, dtype=torch.float64))
