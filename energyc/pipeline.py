@@ -10,7 +10,7 @@
 | plan     | `plan`                | graphs -> ordered statements: once a relaxation, once a step, once an update |
 | emit     | `emit`, codegen/      | plan -> the text of a module |
 | run      | `train`, `runs`       | module -> trained network; run folder -> its network, its text samples |
-| measure  | `verify`, `bench`     | module -> fidelity of each rule's gradient; time of a step |
+| measure  | `verify`, `bench`, `inspection` | module -> gradients' fidelity; time of a step; what goes on inside |
 | report   | `report`              | any of these -> what people and programs read |
 
 The passes from read to emit are functions of this module; the packages of the last three rows build on them.

@@ -225,6 +225,6 @@ def _draw_pictures(prepared: Prepared, folder: Path, console: Console) -> None:
     from energyc.report.plots import plot_run
 
     try:
-        plot_run(folder, prepared.session(folder))
+        plot_run(folder, prepared.session(folder), prepared.network)
     except UserError as error:
         console.note(f"no pictures: {error.message}")

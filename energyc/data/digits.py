@@ -48,7 +48,7 @@ class Digits:
 
 
 def _schema(side: int) -> Schema:
-    fields = {"image": FieldSchema((side * side,)), "label": FieldSchema((), "integer", CLASSES)}
+    fields = {"image": FieldSchema((side * side,), image=(1, side, side)), "label": FieldSchema((), "integer", CLASSES)}
     return Schema(fields, {"pixels": side * side, "classes": CLASSES})
 
 

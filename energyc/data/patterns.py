@@ -52,7 +52,9 @@ class Patterns:
         reader = self._reader(options)
         size, count = self._size(reader), self._count(reader)
         self._damage(reader)
-        return Schema(dict.fromkeys(("probe", "stored"), FieldSchema((size,))), {"size": size, "count": count})
+        side = math.isqrt(size)
+        field = FieldSchema((size,), image=(1, side, side) if side**2 == size else None)
+        return Schema(dict.fromkeys(("probe", "stored"), field), {"size": size, "count": count})
 
     def open(self, options: Options, path: str | None, *, seed: int = 0) -> SplitDataset:
         """The patterns; raises ``UserError`` for a path. ``seed`` has no effect: each batch is drawn with its own."""

@@ -25,12 +25,14 @@ class FieldSchema:
     """Shape and kind of one field of one sample (no batch axis).
 
     ``real`` fields are float32 (or float64, for runs in float64), ``integer`` ones int64. The values of an integer
-    field with ``classes`` are in ``range(classes)``.
+    field with ``classes`` are in ``range(classes)``. A real field with an ``image``, (channels, height, width), holds
+    its pixels in this order; one of that shape with 1 or 3 channels is taken for an image without saying so.
     """
 
     shape: tuple[int, ...]
     kind: Kind = "real"
     classes: int | None = None
+    image: tuple[int, int, int] | None = None
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ message with the binding, the field, the sample and the value.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,7 +28,7 @@ def read_schema(adapter: Adapter, options: Options) -> Schema:
             raise _contract(adapter, f"schema() returned {type(schema).__name__}, not an energyc.data.Schema")
         for name, field in schema.fields.items():
             sizes = field.shape if field.classes is None else (*field.shape, field.classes)
-            if field.kind not in DTYPES or not all(map(_is_size, sizes)):
+            if field.kind not in DTYPES or not all(map(_is_size, sizes)) or not _is_image(field):
                 raise _contract(adapter, f"the field {name} is {field}, which is not a valid schema")
         for name, size in schema.sizes.items():
             if not _is_size(size):
@@ -115,6 +116,14 @@ def _check_field(
         row, *element = map(int, np.argwhere(wrong)[0])
         where = f" at {element}" if element else ""
         raise _broken(place, f"is {values[(row, *element)]} in {numbered} {samples[row]}{where}", field)
+
+
+def _is_image(field: FieldSchema) -> bool:
+    """Whether a field holds the pixels that its schema speaks of, if it does."""
+    if field.image is None:
+        return True
+    sized = len(field.image) == 3 and all(map(_is_size, field.image))
+    return field.kind == "real" and sized and math.prod(field.image) == math.prod(field.shape)
 
 
 def _fits(dtype: np.dtype, field: FieldSchema) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,35 +11,71 @@ from energyc.diagnostics import UserError
 from energyc.report.curves import health_curves, learning_curves, seed_curves
 
 if TYPE_CHECKING:
+    from energyc.report.inside_plots import View
+    from energyc.resolve import Network
     from energyc.runs.saved import SavedRun
+    from energyc.train.feeds import Batch, Feed
     from energyc.train.folder import RunFolder
     from energyc.train.session import Session
 
 Notify = Callable[[str], None]
 
 
+@dataclass(frozen=True)
+class Drawn:
+    """The paths of the pictures, in the order of drawing, and the reason for each kind that has no meaning here."""
+
+    paths: list[Path]
+    without: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The kinds to draw, all if none is named, of how many test samples, and what attention is shown of."""
+
+    kinds: tuple[str, ...] = ()
+    samples: int = 8
+    view: View | None = None
+
+    def has(self, kind: str) -> bool:
+        """Whether a kind is to be drawn."""
+        return not self.kinds or kind in self.kinds
+
+
 def plot_run(
-    path: Path | str, session: Session | None = None, *, samples: int = 8, notify: Notify = lambda text: None
-) -> list[Path]:
-    """Draw the pictures of a run and return their paths, in the order of drawing.
+    path: Path | str,
+    session: Session | None = None,
+    network: Network | None = None,
+    choice: Choice = Choice(),
+    notify: Notify = lambda text: None,
+) -> Drawn:
+    """Draw the pictures of a run.
 
     ``learning.png`` and ``health.png`` come from metrics.jsonl alone. With a ``session`` (the network, its data),
-    ``energy.png`` shows the best weights on ``samples`` test samples, and so do ``triples.png`` and ``growing.png`` if
-    a readout is an image with the shape of a clamp and a target; a network of layers has of these ``triples.png``
-    alone. A folder of several seeds gets ``seeds.png``.
-    Raises UserError E0511 (no run), E0530 (nothing recorded yet, or no matplotlib).
+    ``energy.png`` shows the best weights on some test samples, and so do ``triples.png`` and ``growing.png`` if
+    a readout is an image like a clamp and a target; a network of layers has of these ``triples.png``
+    alone. With its ``network`` there are also those of ``inside_plots``. A folder of several seeds gets ``seeds.png``.
+    Raises UserError E0511 (no run), E0530 (nothing recorded yet, no matplotlib, or a kind that was asked for by name
+    has no meaning here).
     """
     from energyc.runs.saved import load_run
     from energyc.train.folder import RunFolder
 
     folder = RunFolder(Path(path))
-    if folder.of_several:
-        return _plot_seeds(folder)
+    if folder.of_several and set(choice.kinds) <= {"curves"}:
+        return Drawn(_plot_seeds(folder))
     run = load_run(folder.path)
-    paths = _plot_curves(run)
-    if session is not None:
-        paths += _plot_network(run, session, samples, notify)
-    return paths
+    drawn = Drawn(_plot_curves(run) if choice.has("curves") else [])
+    if session is not None and set(choice.kinds) != {"curves"}:
+        drawn = _and(drawn, _plot_network(run, session, network, choice, notify))
+    for kind in choice.kinds:
+        if kind in drawn.without:
+            raise UserError(f"there is no picture of {kind} of {run.folder.path}: {drawn.without[kind]}", code="E0530")
+    return drawn
+
+
+def _and(first: Drawn, second: Drawn) -> Drawn:
+    return Drawn([*first.paths, *second.paths], {**first.without, **second.without})
 
 
 def _plot_curves(run: SavedRun) -> list[Path]:
@@ -65,29 +102,60 @@ def _nothing_recorded(run: SavedRun) -> UserError:
     return UserError(message, code="E0530", help=help_text)
 
 
-def _plot_network(run: SavedRun, session: Session, samples: int, notify: Notify) -> list[Path]:
-    from energyc.report import relaxation
+def _plot_network(run: SavedRun, session: Session, network: Network | None, choice: Choice, notify: Notify) -> Drawn:
     from energyc.train.feeds import Feed
     from energyc.train.order import evenly_spread
 
     run.load_into(session.net, notify=notify)
     session.net.train(False)
     feed = Feed(session.feeds, "test", session.device, session.dtype)
-    batch = feed.batch(evenly_spread(len(feed), samples), seed=session.options.seed)
-    paths = {name: run.folder.pictures / f"{name}.png" for name in ("energy", "triples", "growing")}
-    forces, energies = session.info.get("forces", ()), session.info.get("energies") != []
-    drawn: list[Path] = []
-    if not session.info.get("layers"):  # which relax one after the other, each down an energy of its own
-        relaxation.energy_curves(session.net, batch, paths["energy"], forces=forces, energies=energies)
-        drawn.append(paths["energy"])
-    names = relaxation.find_images(session.net, batch)
-    if names is None:
-        return drawn
-    relaxation.triples(session.net, batch, names, paths["triples"])
+    batch = feed.batch(evenly_spread(len(feed), choice.samples), seed=session.options.seed)
+    drawn = Drawn([])
+    if choice.has("energy"):
+        drawn = _and(drawn, _plot_energy(run, session, batch))
+    if choice.has("images"):
+        drawn = _and(drawn, _plot_images(run, session, network, batch))
+    return drawn if network is None else _and(drawn, _plot_inside(run, session, network, feed, batch, choice))
+
+
+def _plot_energy(run: SavedRun, session: Session, batch: Batch) -> Drawn:
+    from energyc.report import relaxation
+
     if session.info.get("layers"):
-        return [*drawn, paths["triples"]]
-    relaxation.growing_reconstructions(session.net, batch, names, paths["growing"])
-    return [*drawn, paths["triples"], paths["growing"]]
+        return Drawn([], {"energy": "each of its layers relaxes down an energy of its own"})
+    path = run.folder.pictures / "energy.png"
+    forces, energies = session.info.get("forces", ()), session.info.get("energies") != []
+    relaxation.energy_curves(session.net, batch, path, forces=forces, energies=energies)
+    return Drawn([path])
+
+
+def _plot_images(run: SavedRun, session: Session, network: Network | None, batch: Batch) -> Drawn:
+    from energyc.report import relaxation
+
+    answer = relaxation.find_images(session.net, batch, network, session.feeds)
+    if answer is None:
+        return Drawn([], {"images": "no readout is an image like a clamp and a target"})
+    triples, growing = (run.folder.pictures / f"{name}.png" for name in ("triples", "growing"))
+    relaxation.triples(session.net, batch, answer, triples)
+    if session.info.get("layers"):
+        return Drawn([triples])
+    relaxation.growing_reconstructions(session.net, batch, answer, growing)
+    return Drawn([triples, growing])
+
+
+def _plot_inside(run: SavedRun, session: Session, network: Network, feed: Feed, batch: Batch, choice: Choice) -> Drawn:
+    from energyc.inspection.parts import Nothing
+    from energyc.report.inside_plots import INSIDE, Scene, View
+
+    scene = Scene(network, session, feed, batch, choice.view or View(), run.folder.pictures)
+    drawn = Drawn([])
+    for kind, draw in INSIDE.items():
+        if choice.has(kind):
+            try:
+                drawn = _and(drawn, Drawn(draw(scene)))
+            except Nothing as nothing:
+                drawn = _and(drawn, Drawn([], {kind: str(nothing)}))
+    return drawn
 
 
 def _plot_seeds(folder: RunFolder) -> list[Path]:

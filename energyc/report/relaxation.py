@@ -10,20 +10,38 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from energyc.inspection.pixels import Picture, Shape, answered_images, image_inputs
 from energyc.report.canvas import picture
-from energyc.train.feeds import Batch
+from energyc.resolve import Network as Resolved
+from energyc.train.feeds import Batch, Feeds
 from energyc.train.network import Network, Relaxed
 
 _BEYOND = 4  # multiples of the free phase that are drawn
 
 
 @dataclass(frozen=True)
-class ImageNames:
-    """The clamp, readout and target of the masked image, its reconstruction and the original."""
+class Answer:
+    """A readout that is an image, the clamp that it is made of and the target that it is compared with.
+
+    ``picture`` says where its entries are in the image; None where readout, clamp and target are images as they are.
+    ``shape`` is that of the images.
+    """
 
     masked: str
-    reconstruction: str
+    readout: str
     clean: str
+    shape: Shape
+    picture: Picture | None = None
+
+    def images(self, values: Tensor) -> Tensor:
+        """The images [batch, channels, height, width] of a clamp or target."""
+        return values.reshape(len(values), *self.shape)
+
+    def answered(self, values: Tensor) -> Tensor:
+        """The images of a readout."""
+        if self.picture is None:
+            return self.images(values)
+        return torch.from_numpy(self.picture.images(values.cpu().double().numpy())).nan_to_num()
 
 
 def free_steps(net: Network, batch: Batch) -> int:
@@ -78,39 +96,54 @@ def draw_trace(trace: Mapping[str, np.ndarray], t1: int, path: Path) -> None:
         canvas.figure.suptitle(f"{next(iter(trace.values())).shape[1]} samples while the network relaxes")
 
 
-def find_images(net: Network, batch: Batch) -> ImageNames | None:
-    """Find the first readout that is an image [C, S, S] (C = 1 or 3) with the shape of a clamp and a target."""
+def find_images(
+    net: Network, batch: Batch, network: Resolved | None = None, feeds: Feeds | None = None
+) -> Answer | None:
+    """Find the first readout that is an image, with a clamp that is one like it.
+
+    Of a ``network`` it is one that the cost compares with a target; without one, it has the shape of a clamp and a
+    target, [C, S, S] with C = 1 or 3.
+    """
+    if network is not None and feeds is not None:
+        answer = _compared(network, image_inputs(feeds))
+        if answer is not None:
+            return answer
     readouts = net.readout(net.relax(batch.clamps).states, batch.clamps)
     for name, value in readouts.items():
         masked = _same_shape(batch.clamps, value)
         clean = _same_shape(batch.targets, value)
         if _is_image(value) and masked and clean:
-            return ImageNames(masked, name, clean)
+            return Answer(masked, name, clean, (value.shape[1], value.shape[2], value.shape[3]))
+    return None
+
+
+def _compared(network: Resolved, images: Mapping[str, Shape]) -> Answer | None:
+    for readout, answered in answered_images(network, images).items():
+        masked = next((name for name in network.clamps if images.get(name) == answered.shape), None)
+        if masked is not None:
+            return Answer(masked, readout, answered.like, answered.shape, answered)
     return None
 
 
 @torch.no_grad()
-def triples(net: Network, batch: Batch, names: ImageNames, path: Path) -> None:
+def triples(net: Network, batch: Batch, answer: Answer, path: Path) -> None:
     """Draw a column for each sample: the masked image, the reconstruction at equilibrium, the original."""
-    reconstructions = net.readout(net.relax(batch.clamps).states, batch.clamps)[names.reconstruction]
-    rows = {
-        "masked": batch.clamps[names.masked],
-        "reconstruction": reconstructions,
-        "original": batch.targets[names.clean],
-    }
-    draw_images(rows, path)
+    values = net.readout(net.relax(batch.clamps).states, batch.clamps)[answer.readout]
+    rows = {"masked": answer.images(batch.clamps[answer.masked]), "reconstruction": answer.answered(values)}
+    draw_images({**rows, "original": answer.images(batch.targets[answer.clean])}, path)
 
 
 @torch.no_grad()
-def growing_reconstructions(net: Network, batch: Batch, names: ImageNames, path: Path) -> None:
-    """Draw a column for each sample and a row for each number of steps, up to T1 and 4 T1."""
+def growing_reconstructions(net: Network, batch: Batch, answer: Answer, path: Path) -> None:
+    """Draw a column for each sample and a row for each number of steps, from the start up to T1 and 4 T1."""
     t1 = free_steps(net, batch)
-    rows = {"masked": batch.clamps[names.masked]}
-    for steps in growing_steps(t1, last_step(net, t1)):
+    rows = {"masked": answer.images(batch.clamps[answer.masked])}
+    for steps in (0, *growing_steps(t1, last_step(net, t1))):
         endpoint = follow(net, batch, steps)
-        label = f"{steps} step{'s' if steps > 1 else ''}" + (" = T1" if steps == t1 else "")
-        rows[label] = net.readout(endpoint.states, batch.clamps)[names.reconstruction]
-    draw_images({**rows, "original": batch.targets[names.clean]}, path)
+        label = f"{steps} step{'s' if steps != 1 else ''}" + (" = T1" if steps == t1 else "")
+        values = net.readout(endpoint.states, batch.clamps)[answer.readout]
+        rows[label if steps else "start"] = answer.answered(values)
+    draw_images({**rows, "original": answer.images(batch.targets[answer.clean])}, path)
 
 
 def growing_steps(t1: int, last: int) -> list[int]:
@@ -120,7 +153,7 @@ def growing_steps(t1: int, last: int) -> list[int]:
 
 
 def draw_images(rows: Mapping[str, Tensor], path: Path) -> None:
-    """Draw rows of images [batch, C, S, S] with values in [-1, 1], each row labelled on the left."""
+    """Draw rows of images [batch, C, H, W] with values in [-1, 1], each row labelled on the left."""
     columns = min(len(images) for images in rows.values())
     with picture(path, len(rows), columns, (1.1, 1.1)) as canvas:
         cells = iter(canvas.panels)

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from energyc.diagnostics import UserError
 from energyc.report import canvas, curves, relaxation
-from energyc.report.plots import plot_run
+from energyc.report.plots import Choice, plot_run
 from energyc.train.feeds import Feed
 from energyc.train.loop import train
 from energyc.train.seeds import train_seeds
@@ -40,7 +40,7 @@ def test_all_pictures_of_an_image_run(tmp_path: Path, figures: dict[str, Figure]
     out = tmp_path / "run"
     train(make_session(out, SETTINGS, shape=IMAGE))
     session = make_session(out, SETTINGS, shape=IMAGE)
-    drawn = plot_run(out, session, samples=5)
+    drawn = plot_run(out, session, choice=Choice(samples=5)).paths
     assert [path.stem for path in drawn] == ["learning", "health", "energy", "triples", "growing"]
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in drawn)
     energy, residual = figures["energy"].axes
@@ -49,14 +49,14 @@ def test_all_pictures_of_an_image_run(tmp_path: Path, figures: dict[str, Figure]
     assert residual.get_yscale() == "log" and energy.get_ylabel() == "energy" and energy.get_xlabel() == "step"
     assert len(figures["triples"].axes) == 15
     rows = [panel.get_ylabel() for panel in figures["growing"].axes if panel.get_ylabel()]
-    assert rows == ["masked", "1 step", "2 steps", "5 steps", "10 steps = T1", "40 steps", "original"]
+    assert rows == ["masked", "start", "1 step", "2 steps", "5 steps", "10 steps = T1", "40 steps", "original"]
 
 
 def test_shown_pixels_are_those_of_the_data(tmp_path: Path, figures: dict[str, Figure]) -> None:
     session = make_session(tmp_path, SETTINGS, shape=IMAGE)
     batch = Feed(session.feeds, "test", "cpu", torch.float32).batch(np.arange(3))
     names = relaxation.find_images(session.net, batch)
-    assert names == relaxation.ImageNames("x", "image", "t")
+    assert names == relaxation.Answer("x", "image", "t", IMAGE)
     relaxation.triples(session.net, batch, names, tmp_path / "triples.png")
     panels = figures["triples"].axes
     shown = panels[6 + 1].images[0].get_array()  # the third row is the original, its second column sample 1
@@ -67,8 +67,10 @@ def test_shown_pixels_are_those_of_the_data(tmp_path: Path, figures: dict[str, F
 def test_network_without_images(tmp_path: Path) -> None:
     out = tmp_path / "run"
     train(make_session(out, SETTINGS))
-    assert [path.stem for path in plot_run(out, make_session(out, SETTINGS))] == ["learning", "health", "energy"]
-    assert [path.stem for path in plot_run(out)] == ["learning", "health"]
+    drawn = plot_run(out, make_session(out, SETTINGS))
+    assert [path.stem for path in drawn.paths] == ["learning", "health", "energy"]
+    assert drawn.without == {"images": "no readout is an image like a clamp and a target"}
+    assert [path.stem for path in plot_run(out).paths] == ["learning", "health"]
 
 
 def test_grey_images() -> None:
@@ -139,7 +141,7 @@ def test_smoothing_against_plain_means() -> None:
 
 def test_seeds_and_nothing(tmp_path: Path, figures: dict[str, Figure]) -> None:
     train_seeds(lambda seed, path: make_session(path, {**SETTINGS, "seed": seed}), [3, 4], tmp_path / "many")
-    assert plot_run(tmp_path / "many") == [tmp_path / "many" / "pictures" / "seeds.png"]
+    assert plot_run(tmp_path / "many").paths == [tmp_path / "many" / "pictures" / "seeds.png"]
     assert "mean of 2 seeds" in {line.get_label() for line in figures["seeds"].axes[0].lines}
     with pytest.raises(UserError, match="no run folder"):
         plot_run(tmp_path / "none")
