@@ -76,17 +76,16 @@ def draw_matrices(
     height = np.clip(width * shape[0] / shape[1], 1.2, 1.3 * width) + 0.3
     with picture(path, rows, columns, (width, float(height))) as canvas:
         for cell, head in zip(canvas.panels, heads, strict=False):
-            cell.imshow(weights[head], cmap="magma_r", vmin=0, interpolation="nearest", aspect="auto")
+            cell.imshow(weights[head], cmap="Blues", vmin=0, interpolation="nearest", aspect="auto")
             cell.grid(False)
             largest = f"up to {weights[head].max():.2g}"
             cell.set_title(f"head {head}, {largest}" if len(weights) > 1 else largest, fontsize=8)
             cell.set(ylabel=names[0], xlabel=names[1])
             if labels and len(labels) <= _LABELS:
-                cell.set_xticks(range(len(labels)), labels, fontsize=5.5, family="monospace")
-                cell.set_yticks(range(len(labels)), labels, fontsize=5.5, family="monospace")
+                size = min(8.0, 260 / len(labels))
+                cell.set_xticks(range(len(labels)), labels, fontsize=size, family="monospace")
+                cell.set_yticks(range(len(labels)), labels, fontsize=size, family="monospace")
                 cell.tick_params(length=0)
-        for cell in canvas.panels[len(heads) :]:
-            cell.set_axis_off()
         canvas.figure.suptitle(title, fontsize=9)
 
 

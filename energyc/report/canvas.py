@@ -52,6 +52,8 @@ class Canvas:
 def picture(path: Path, rows: int, columns: int, size: tuple[float, float]) -> Iterator[Canvas]:
     """Yield a canvas of ``rows`` x ``columns`` panels, each of ``size`` inches, and write it to ``path``.
 
+    A panel that nothing was drawn on is left blank.
+
     Raises UserError E0530 if matplotlib is not installed, E0513 if the picture cannot be written.
     """
     try:
@@ -64,6 +66,9 @@ def picture(path: Path, rows: int, columns: int, size: tuple[float, float]) -> I
         figure = Figure(figsize=(size[0] * columns, size[1] * rows), layout="constrained")
         panels = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
         yield Canvas(figure, panels)
+        for panel in panels:
+            if not panel.has_data():
+                panel.set_axis_off()
         _write(figure, path)
 
 

@@ -44,13 +44,14 @@ def learning_curves(rows: Sequence[Row], path: Path, *, title: str = "", best: i
     """Draw training and test cost against updates, a panel for each metric, and a line at the best checkpoint."""
     train, test, validation = (_kind(rows, kind) for kind in ("train", "eval", "validation"))
     metrics = _metrics(test[0] if test else {})
-    with picture(path, 1, 1 + len(metrics), (4.6, 3.2)) as canvas:
+    columns = min(2, 1 + len(metrics))
+    with picture(path, -(-(1 + len(metrics)) // columns), columns, (4.6, 3.2)) as canvas:
         _cost(canvas.panels[0], train, test, validation)
-        for panel, name in zip(canvas.panels[1:], metrics, strict=True):
+        for panel, name in zip(canvas.panels[1:], metrics, strict=False):
             panel.plot(*_series(test, name), color=COLOURS[1], marker="o", markersize=3, label="test")
             _held_out(panel, validation, name)
             panel.set_ylabel(name if validation else f"test {name}")
-        for panel in canvas.panels:
+        for panel in canvas.panels[: 1 + len(metrics)]:
             panel.set_xlabel("update")
             if best is not None:
                 panel.axvline(best, color=FAINT, linestyle="--", linewidth=1, label=f"best, update {best}")
@@ -74,8 +75,6 @@ def health_curves(rows: Sequence[Row], path: Path, *, title: str = "") -> None:
             if key in _COUNTED:
                 _from_zero(panel, values)
             _over_updates(panel, train)
-        for panel in canvas.panels[len(keys) :]:
-            panel.set_axis_off()
         canvas.figure.suptitle(title)
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 
@@ -246,12 +245,13 @@ def _ground(scene: Scene, part: Part, each: attending.Attention) -> Ground | Non
 
 def _background(scene: Scene) -> np.ndarray | None:
     """The image that the network sees, else the one that it should answer with: [height, width(, 3)] in [0, 1]."""
-    given: Mapping[str, Any] = {**scene.seen.clamps, **scene.seen.targets}
+    given, others = ({**batch.clamps, **batch.targets} for batch in (scene.seen, scene.batch))
     name = next((name for name in given if name in scene.images), None)
     if name is None:
         return None
     pixels = given[name][0].cpu().double().numpy().reshape(scene.images[name])
-    shades = np.clip((pixels + 1) / 2 if pixels.min() < 0 else pixels, 0, 1)
+    signed = bool((others[name] < 0).any())  # values in [-1, 1], not in [0, 1]
+    shades = np.clip((pixels + 1) / 2 if signed else pixels, 0, 1)
     return np.asarray(shades[0] if len(shades) == 1 else np.moveaxis(shades, 0, -1))
 
 

@@ -1,0 +1,83 @@
+"""docs/gallery.md: its specs are those that ship, what ``check`` says is what it says, its figures were measured."""
+
+from __future__ import annotations
+
+import re
+import struct
+from pathlib import Path
+
+import pytest
+
+from benchmarks.gallery import GALLERY, LARGEST
+from energyc.resources import folder
+from tests.pages.gallery import CHECK, EXCERPT, PAGE, ROOT, SECTION, key_lines, slug
+
+TWELVE = {
+    "cet", "thick", "thin", "cet_lm", "et_image", "et_anomaly", "et_graph", "cem", "tel_digits", "hopfield",
+    "modern_hopfield", "deq",
+}  # fmt: skip
+
+
+def bodies() -> dict[str, str]:
+    return {match["spec"]: match["body"] for match in SECTION.finditer(PAGE.read_text(encoding="utf-8"))}
+
+
+def said(spec: str) -> str:
+    """The key lines of the golden report, which another test compares with what check says."""
+    return key_lines((ROOT / "tests" / "golden" / spec / "check.txt").read_text(encoding="utf-8"))
+
+
+def test_the_page_has_the_twelve_systems() -> None:
+    assert bodies().keys() == GALLERY.keys() == TWELVE
+
+
+@pytest.mark.parametrize("spec", sorted(TWELVE))
+def test_what_check_says(spec: str, update_golden: bool) -> None:
+    if update_golden:
+        body = bodies()[spec]
+        page = PAGE.read_text(encoding="utf-8")
+        PAGE.write_text(page.replace(body, CHECK.sub(lambda _: said(spec), body)), encoding="utf-8")
+    assert CHECK.findall(bodies()[spec]) == [said(spec)]
+
+
+@pytest.mark.parametrize("spec", sorted(TWELVE))
+def test_an_excerpt_is_of_the_spec(spec: str) -> None:
+    """Every line stands in the spec, in the same order; ``...`` stands for lines that are left out."""
+    (excerpt,) = EXCERPT.findall(bodies()[spec])
+    lines = iter((folder("specs") / f"{spec}.energy").read_text(encoding="utf-8").splitlines())
+    for line in excerpt.splitlines():
+        assert line.strip() in ("", "...") or line in lines, line
+
+
+@pytest.mark.parametrize("spec", sorted(TWELVE))
+def test_a_picture_is_small_and_drawn_from_a_run_of_that_spec(spec: str) -> None:
+    (path,) = re.findall(r"!\[[^\]]+\]\((pictures/[^)]+)\)", bodies()[spec])
+    data = (PAGE.parent / path).read_bytes()
+    assert Path(path).stem == spec and data.startswith(b"\x89PNG") and len(data) <= LARGEST
+    width, height = struct.unpack(">II", data[16:24])
+    assert 300 <= width <= 1000 and 100 <= height <= 1000
+    assert f"energyc train specs/{spec}.energy {GALLERY[spec].training}" in bodies()[spec]
+
+
+@pytest.mark.parametrize("spec", sorted(TWELVE))
+def test_a_figure_stands_in_the_section_that_is_linked(spec: str) -> None:
+    """A paragraph on what was measured links to a section, which has every figure with a decimal point."""
+    (paragraph,) = re.findall(r"^\*\*Measured\*\*: .*?(?=\n\n)", bodies()[spec], re.MULTILINE | re.DOTALL)
+    links = re.findall(r"\]\((\S+?\.md)#(\S+?)\)", paragraph)
+    assert links
+    text = "".join(section(page, anchor) for page, anchor in links)
+    missing = [number for number in re.findall(r"\d+\.\d+", paragraph) if number not in text]
+    assert not missing, f"{missing} are not in the sections that are linked"
+
+
+def section(page: str, anchor: str) -> str:
+    """The text under a heading of a page."""
+    text = (PAGE.parent / page).read_text(encoding="utf-8")
+    parts = re.split(r"^(?=#+ )", text, flags=re.MULTILINE)
+    found = [part for part in parts if slug(part.splitlines()[0].lstrip("# ") if part.strip() else "") == anchor]
+    assert len(found) == 1, f"{page} has no heading #{anchor}"
+    return found[0]
+
+
+def test_every_picture_is_of_the_gallery() -> None:
+    assert {path.stem for path in (ROOT / "docs" / "pictures").iterdir()} == set(GALLERY)
