@@ -1,4 +1,4 @@
-"""Memories as images: params whose rows are compared with a tensor that is, or is mapped to, an image."""
+"""Memories as images: params whose rows are compared with a tensor that is, or is mapped to, an image, or are one."""
 
 from __future__ import annotations
 
@@ -29,13 +29,32 @@ class Memories:
 
 
 def find_memories(network: Network, decoders: Sequence[Decoder]) -> list[Memories]:
-    """Return the params that are contracted with the source of a decoder, each once, with the first such source."""
+    """Return the params with rows that can be shown, each once, in the order of the spec.
+
+    A product sums them against the source of a decoder, or they have the dims of an image among their own.
+    """
     by_source = {decoder.source: decoder for decoder in decoders}
     found: dict[str, Memories] = {}
-    for node in walk([term.node for term in network.terms.values()] + list(network.roots)):
+    for node in walk(network.roots):
         for memories in _in_product(node, by_source) if isinstance(node, Einsum) else ():
             found.setdefault(memories.param, memories)
+    for decoder in decoders:
+        for memories in _with_pixels(network, decoder) if decoder.node is None else ():
+            found.setdefault(memories.param, memories)
     return [found[name] for name in network.params if name in found]
+
+
+def _with_pixels(network: Network, decoder: Decoder) -> Iterator[Memories]:
+    """The params with the dims of an image among theirs, in its order, and further ones."""
+    wanted = decoder.source.dims
+    for name, param in network.params.items():
+        features: dict[int, int] = {}
+        for axis, dim in enumerate(param.node.dims):
+            if len(features) < len(wanted) and dim == wanted[len(features)]:
+                features[axis] = len(features)
+        rows = tuple(axis for axis in range(len(param.node.dims)) if axis not in features)
+        if len(features) == len(wanted) and rows:
+            yield Memories(name, decoder, rows, features)
 
 
 def _in_product(node: Einsum, by_source: Mapping[Node, Decoder]) -> Iterator[Memories]:

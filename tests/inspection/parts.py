@@ -22,8 +22,8 @@ CET = {"C": 1, "S": 12, "P": 4, "stride": 2, "D": 6, "H": 2, "A": 3, "M": 5}
 
 
 def resolved(spec: str, sizes: Mapping[str, object]) -> Network:
-    """A shipped spec at some sizes, or a text."""
-    text: str | Path = spec if "\n" in spec else SPECS / f"{spec}.energy"
+    """A shipped spec at some sizes, the one at a path, or a text."""
+    text: str | Path = spec if "\n" in spec or spec.endswith(".energy") else SPECS / f"{spec}.energy"
     return pipeline.resolve(pipeline.read(text), pipeline.Choices(None, dict(sizes)))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -18,6 +20,7 @@ from energyc.train.feeds import Feeds
 from tests.inspection.parts import CET, ET, TOLERANCE, params, part
 from tests.specs.test_flows import patches
 
+MODELS = Path(__file__).parents[1] / "models"
 ET_IMAGES = {"img": (3, 12, 12), "t": (3, 12, 12)}
 CET_IMAGES = {"x": (1, 12, 12), "t": (1, 12, 12)}
 
@@ -122,13 +125,16 @@ def test_memories_of_the_convergent_energy_transformer_go_to_where_its_image_res
     ("predictive_coding", "W1", {"I": 9, "J": 4, "L": 3, "K": 3}),
     ("deq", "U", {"I": 9, "D": 4, "K": 3}),
     ("tel_digits", "W", {"I": 9, "C": 4}),
+    ("resistive", "g1", {"I": 9, "J": 4, "K": 3}),
+    (str(MODELS / "sparse_coding.energy"), "D", {"I": 9, "M": 4}),
+    (str(MODELS / "kuramoto.energy"), "W", {"I": 9, "J": 4, "K": 3}),
 ])  # fmt: skip
 def test_weights_of_pixels_are_images_as_they_are(spec: str, param: str, sizes: dict[str, int]) -> None:
     one = part(spec, sizes)
-    found = shown(one, {"x": (1, 3, 3)})
+    found = shown(one, {next(iter(one.network.clamps)): (1, 3, 3)})
     assert found.keys() == {param}
     weights = params(one)[param].numpy()
-    weights = weights.T if spec == "hopfield" else weights
+    weights = weights.T if one.network.params[param].node.dims[0] == "I" else weights
     np.testing.assert_allclose(found[param], weights.reshape(-1, 1, 3, 3), rtol=TOLERANCE)
 
 
@@ -139,7 +145,7 @@ def test_patterns_are_memories_of_what_is_retrieved() -> None:
 
 
 def test_a_decoder_that_is_not_linear_is_none() -> None:
-    """Through a tanh nothing is shown."""
+    """Through a tanh nothing is shown but what has pixels of its own."""
     text = """network curved
 dim D = 4, M = 3, C = 1, S = 2
 clamp x[D]
@@ -151,9 +157,9 @@ readout image[c,u,v] = tanh(sum[d](W[d,c,u,v] * z[d]))
 cost mse = sum[c,u,v]((tanh(sum[d](W[d,c,u,v] * z[d])) - t[c,u,v])^2)
 """
     images = {"t": (1, 2, 2)}
-    assert shown(part(text), images) == {}
+    assert shown(part(text), images).keys() == {"W"}
     straight = text.replace("tanh(sum[d](W[d,c,u,v] * z[d]))", "sum[d](W[d,c,u,v] * z[d])")
-    assert shown(part(straight), images).keys() == {"xi"}
+    assert shown(part(straight), images).keys() == {"xi", "W"}
 
 
 def test_the_largest_rows_come_first_where_not_all_fit() -> None:
