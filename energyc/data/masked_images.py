@@ -173,8 +173,8 @@ def random_crop(random: np.random.Generator, square: Box) -> Box:
 def _schema(masking: Masking) -> Schema:
     image = FieldSchema((masking.channels, masking.side, masking.side))
     fields = {"masked": image, "clean": image, "mask": FieldSchema((masking.side, masking.side))}
-    sizes = {"channels": masking.channels, "side": masking.side, "patch": masking.patch}
-    return Schema(fields, {**sizes, "grid": masking.grid, "hidden": masking.hidden})
+    sizes = {"channels": masking.channels, "side": masking.side, "patch": masking.patch, "grid": masking.grid}
+    return Schema(fields, {**sizes, **({"hidden": masking.hidden} if masking.hidden else {})})  # no size is 0
 
 
 def _sources(path: str | None) -> tuple[Source, Source, str]:

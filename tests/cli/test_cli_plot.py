@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from energyc.report.kinds import KINDS
 from tests.cli.run import energyc
 
 Capture = pytest.CaptureFixture[str]
@@ -94,11 +93,20 @@ def test_what_has_no_meaning_is_said_in_a_line(tmp_path: Path, capfd: Capture) -
     assert {Path(path).stem for path in found["pictures"]} >= {"energies", "states", "memories-W"}
 
 
+def test_of_several_seeds_one_is_to_be_named(tmp_path: Path, capfd: Capture) -> None:
+    out = tmp_path / "many"
+    few = ["--set", "C=4", "--set", "train.eval_samples=8", "--steps", "1", "--seeds", "2"]
+    assert energyc(capfd, "train", "specs/tel_digits.energy", *few, "--quiet", "--out", out).status == 0
+    assert energyc(capfd, "plot", out, "--kind", "curves").out.split() == [str(out / "pictures" / "seeds.png")]
+    done = energyc(capfd, "plot", out, "--kind", "energies")
+    assert done.status == 1 and "holds the runs of several seeds" in done.err and str(out / "seed-0") in done.err
+
+
 def test_without_matplotlib_one_message(run: Path, capfd: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    for kind in KINDS:
+    for kind in ("curves", "energies", "attention"):
         done = energyc(capfd, "plot", run, "--kind", kind)
         assert done.status == 1 and "pictures need matplotlib" in done.err, kind
         assert "pip install 'energyc[plots]'" in done.err and "Traceback" not in done.err

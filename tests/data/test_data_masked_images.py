@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from energyc.data import Dataset, find_adapter
+from energyc.data import Dataset, find_adapter, read_schema
 from energyc.data.arrays import generator
 from energyc.data.masked_images import random_crop
 from energyc.data.pictures import Crops, shipped_pictures, tile_crops
@@ -42,6 +42,13 @@ def test_whole_patches_are_hidden_as_many_as_asked(masked: Fraction) -> None:
     np.testing.assert_array_equal(batch["masked"], np.where(batch["mask"][:, None] == 1, 0, batch["clean"]))
     assert batch["clean"].min() >= -1 and batch["clean"].max() <= 1
     assert batch["clean"].std() > 0.2
+
+
+def test_a_spec_may_hide_nothing() -> None:
+    """There is no size of 0 then."""
+    adapter = find_adapter("masked_images")
+    assert "hidden" not in read_schema(adapter, {**OPTIONS, "masked": Fraction(0)}).sizes
+    assert read_schema(adapter, {**OPTIONS, "masked": Fraction(1, 9)}).sizes["hidden"] == 1
 
 
 def test_training_masks_change_with_epoch_and_seed_and_the_tests_never() -> None:

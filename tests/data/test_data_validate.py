@@ -197,6 +197,14 @@ SCHEMAS = {
         "the field image is FieldSchema(shape=(3,), kind='float'",
     ),
     "classes": (lambda: Schema({"label": FieldSchema((), "integer", -1)}), "the field label is FieldSchema"),
+    "an image of other pixels": (
+        lambda: Schema({"image": FieldSchema((3,), image=(1, 2, 2))}),
+        "the field image is FieldSchema(shape=(3,), kind='real', classes=None, image=(1, 2, 2))",
+    ),
+    "an image of two sizes": (
+        lambda: Schema({"image": FieldSchema((4,), image=(2, 2))}),  # type: ignore[arg-type]
+        "the field image is FieldSchema(shape=(4,)",
+    ),
     "an int for a shape": (lambda: Schema({"image": FieldSchema(3)}), "schema() raised TypeError"),
     "a shape for a field": (lambda: Schema({"image": (3,)}), "schema() raised AttributeError"),
     "sizes": (lambda: Schema({}, {"classes": 1.5}), "the size classes is 1.5, not an integer above 0"),
