@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 # The tensors of the tests are small: threads would wait for each other more than they work. Subprocesses inherit it.
 for _variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -19,3 +24,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def update_golden(request: pytest.FixtureRequest) -> bool:
     """Whether expected output is to be rewritten."""
     return bool(request.config.getoption("--update-golden"))
+
+
+@pytest.fixture
+def figures(monkeypatch: pytest.MonkeyPatch) -> dict[str, Figure]:
+    """Every figure that is written, by the stem of its file."""
+    from energyc.report import canvas
+
+    seen: dict[str, Figure] = {}
+    write = canvas._write
+
+    def keep(figure: Figure, path: Path) -> None:
+        seen[path.stem] = figure
+        write(figure, path)
+
+    monkeypatch.setattr(canvas, "_write", keep)
+    return seen

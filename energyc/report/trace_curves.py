@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,7 +26,7 @@ def draw_energies(traces: Mapping[str, Trace], path: Path) -> None:
     their labels.
     """
     panels = [(label, name, trace) for label, trace in traces.items() for name in trace.values]
-    with _grid(path, len(panels)) as canvas:
+    with _grid(path, [len(trace.values) for trace in traces.values()]) as canvas:
         for panel, (label, name, trace) in zip(canvas.panels, panels, strict=False):
             values = trace.values[name]
             colour = COLOURS[1] if name == TOTAL else COLOURS[0]
@@ -42,7 +42,7 @@ def draw_states(runs: Mapping[str, Mapping[str, Trace]], path: Path) -> None:
     """Draw the states over the steps; ``runs`` are traces of parts by label, for ``inference`` and ``training``."""
     first = next(iter(runs.values()))
     panels = [(label, name) for label, trace in first.items() for name in trace.values]
-    with _grid(path, len(panels)) as canvas:
+    with _grid(path, [len(trace.values) for trace in first.values()]) as canvas:
         for panel, (label, name) in zip(canvas.panels, panels, strict=False):
             for colour, (mode, traces) in zip(COLOURS, runs.items(), strict=False):
                 _band(panel, traces[label].steps, traces[label].values[name], colour, label=mode)
@@ -54,8 +54,12 @@ def draw_states(runs: Mapping[str, Mapping[str, Trace]], path: Path) -> None:
         canvas.figure.suptitle(f"states while the network relaxes, {_samples(first)}")
 
 
-def _grid(path: Path, count: int) -> AbstractContextManager[Canvas]:
+def _grid(path: Path, counts: Sequence[int]) -> AbstractContextManager[Canvas]:
+    """A canvas for so many panels of each part: a row for each part where they are alike, few and several."""
+    count = sum(counts)
     columns = count if count <= 3 else 2 if count == 4 else 3
+    if len(counts) > 1 and set(counts) <= {2, 3, 4} and len(set(counts)) == 1:
+        columns = counts[0]
     return picture(path, -(-count // columns), columns, _SIZE)
 
 

@@ -11,7 +11,7 @@ import torch
 from matplotlib.figure import Figure
 
 from energyc.diagnostics import UserError
-from energyc.report import canvas, curves, relaxation
+from energyc.report import curves, relaxation
 from energyc.report.plots import Choice, plot_run
 from energyc.train.feeds import Feed
 from energyc.train.loop import train
@@ -20,20 +20,6 @@ from tests.train.tiny import make_session
 
 SETTINGS = {"steps": 30, "batch": 10, "eval_every": 10}
 IMAGE = (3, 4, 4)
-
-
-@pytest.fixture
-def figures(monkeypatch: pytest.MonkeyPatch) -> dict[str, Figure]:
-    """Every figure that is written, by the stem of its file."""
-    seen: dict[str, Figure] = {}
-    write = canvas._write
-
-    def keep(figure: Figure, path: Path) -> None:
-        seen[path.stem] = figure
-        write(figure, path)
-
-    monkeypatch.setattr(canvas, "_write", keep)
-    return seen
 
 
 def test_all_pictures_of_an_image_run(tmp_path: Path, figures: dict[str, Figure]) -> None:
