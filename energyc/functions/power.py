@@ -32,7 +32,7 @@ def power(exponent: Fraction) -> ScalarFunction:
         derivative=U ** (exponent - 1) * exponent,
         antiderivative=U**raised / raised if raised else call("log"),
         latex=rf"\left({{0}}\right)^{{{{{exponent}}}}}",
-        forms=(_torch_form(exponent),),
+        forms=(_torch_form(exponent), _cpp_form(exponent)),
         low=0.0 if even or exponent.denominator > 1 else -math.inf,
         parity=0 if exponent.denominator > 1 else 1 if even else -1,
         positive="right",
@@ -52,6 +52,16 @@ def _torch_form(exponent: Fraction) -> Form:
     number = str(exponent) if exponent.denominator == 1 else repr(float(exponent))
     written = number if exponent > 0 else f"({number})"
     return Form("torch", f"{{atom}} ** {written}", extends=True, binds="power")
+
+
+def _cpp_form(exponent: Fraction) -> Form:
+    plain = {Fraction(-1): "T(1) / ({u})", Fraction(1, 2): "of::sqrt({u})", Fraction(-1, 2): "T(1) / of::sqrt({u})"}
+    if exponent in plain:
+        return Form("cpp", plain[exponent])
+    if exponent.denominator == 1 and 2 <= abs(exponent) <= 8:
+        raised = f"of::whole_power<{abs(exponent)}>({{u}})"
+        return Form("cpp", raised if exponent > 0 else f"T(1) / {raised}")
+    return Form("cpp", f"of::power({{u}}, T({float(exponent)!r}))")
 
 
 def power_value(u: Array, exponent: Fraction) -> Array:

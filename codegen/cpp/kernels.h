@@ -1,0 +1,251 @@
+// What every kernel uses: vectors, packed matrix products, scalar functions, tiles of samples.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <thread>
+#include <vector>
+
+using Int = std::int64_t;
+
+#define LANES _Pragma("omp simd")
+
+// ---------------------------------------------------------------- vectors
+
+#if defined(__AVX512F__)
+constexpr int VECTOR_BYTES = 64, ROWS = 8;
+#elif defined(__AVX__)
+constexpr int VECTOR_BYTES = 32, ROWS = 6;
+#else
+constexpr int VECTOR_BYTES = 16, ROWS = 6;
+#endif
+
+template <class T>
+struct Vector {
+    typedef T Type __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(T)), may_alias));
+    static constexpr Int width = VECTOR_BYTES / sizeof(T);
+};
+
+// ---------------------------------------------------------------- matrix products
+
+// Where the entries of a matrix are along one side: labels with their sizes and strides, the last one fastest.
+using Places = std::vector<Int>;
+
+struct Label {
+    Int size, stride;
+};
+
+inline Places places(std::initializer_list<Label> labels) {
+    Places all{0};
+    for (const Label& label : labels) {
+        Places longer;
+        for (Int start : all)
+            for (Int k = 0; k < label.size; ++k) longer.push_back(start + k * label.stride);
+        all = std::move(longer);
+    }
+    return all;
+}
+
+// Columns are packed in panels of two vectors; the last panel has one where that is enough.
+template <class T>
+constexpr Int padded(Int columns) {
+    return (columns + Vector<T>::width - 1) / Vector<T>::width * Vector<T>::width;
+}
+
+template <class T>
+void pack(const T* matrix, const Places& inner, const Places& columns, T* packed) {
+    constexpr Int width = Vector<T>::width;
+    const Int count = columns.size();
+    for (Int first = 0; first < count; first += 2 * width) {
+        const Int here = std::min(2 * width, count - first), wide = here > width ? 2 * width : width;
+        for (Int k : inner) {
+            for (Int j = 0; j < here; ++j) packed[j] = matrix[k + columns[first + j]];
+            for (Int j = here; j < wide; ++j) packed[j] = 0;
+            packed += wide;
+        }
+    }
+}
+
+// Some rows of one panel: out = factor * left @ panel, or added to out.
+template <class T, int rows, int vectors>
+__attribute__((always_inline)) inline void panel_rows(const T* left, const Int* row, const Places& inner, const T* packed,
+                                                      T* out, const Int* out_row, Int columns, T factor, bool adds) {
+    typedef typename Vector<T>::Type V;
+    constexpr Int width = Vector<T>::width;
+    V sum[rows][vectors] = {};
+    const T* from[rows];
+    for (int r = 0; r < rows; ++r) from[r] = left + row[r];
+    for (Int k : inner) {
+        V column[vectors];
+        for (int v = 0; v < vectors; ++v) column[v] = *(const V*)(packed + v * width);
+        for (int r = 0; r < rows; ++r) {
+            const T entry = from[r][k];
+            for (int v = 0; v < vectors; ++v) sum[r][v] += entry * column[v];
+        }
+        packed += vectors * width;
+    }
+    for (int r = 0; r < rows; ++r) {
+        T* to = out + out_row[r];
+        for (int v = 0; v < vectors; ++v) {
+            const V value = factor * sum[r][v];
+            if (columns >= (v + 1) * width) {
+                V* at = (V*)(to + v * width);
+                *at = adds ? *at + value : value;
+            } else {
+                for (Int j = v * width; j < columns; ++j) to[j] = (adds ? to[j] : T(0)) + value[j - v * width];
+            }
+        }
+    }
+}
+
+template <class T, int vectors>
+void panel(const T* left, const Int* row, Int rows, const Places& inner, const T* packed, T* out, const Int* out_row,
+           Int columns, T factor, bool adds) {
+    Int r = 0;
+    for (; r + ROWS <= rows; r += ROWS)
+        panel_rows<T, ROWS, vectors>(left, row + r, inner, packed, out, out_row + r, columns, factor, adds);
+    for (; r + 2 <= rows; r += 2)
+        panel_rows<T, 2, vectors>(left, row + r, inner, packed, out, out_row + r, columns, factor, adds);
+    for (; r < rows; ++r)
+        panel_rows<T, 1, vectors>(left, row + r, inner, packed, out, out_row + r, columns, factor, adds);
+}
+
+// out = factor * left @ right, or added to out; right is packed, the columns of out are next to each other.
+template <class T>
+void multiply(const T* left, const Places& row, Int rows, const Places& inner, const T* packed, T* out,
+              const Places& out_row, Int columns, T factor, bool adds) {
+    constexpr Int width = Vector<T>::width;
+    for (Int first = 0; first < columns; first += 2 * width) {
+        const Int here = std::min(2 * width, columns - first);
+        if (here > width) {
+            panel<T, 2>(left, row.data(), rows, inner, packed, out + first, out_row.data(), here, factor, adds);
+            packed += 2 * width * inner.size();
+        } else {
+            panel<T, 1>(left, row.data(), rows, inner, packed, out + first, out_row.data(), here, factor, adds);
+        }
+    }
+}
+
+// ---------------------------------------------------------------- scalar functions
+
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__)
+#define SEVERAL __attribute__((simd("notinbranch")))
+extern "C" {
+SEVERAL float expf(float) noexcept;
+SEVERAL double exp(double) noexcept;
+SEVERAL float logf(float) noexcept;
+SEVERAL double log(double) noexcept;
+SEVERAL float sinf(float) noexcept;
+SEVERAL double sin(double) noexcept;
+SEVERAL float cosf(float) noexcept;
+SEVERAL double cos(double) noexcept;
+SEVERAL float powf(float, float) noexcept;
+SEVERAL double pow(double, double) noexcept;
+#if __GLIBC__ > 2 || __GLIBC_MINOR__ >= 35
+SEVERAL float tanhf(float) noexcept;
+SEVERAL double tanh(double) noexcept;
+SEVERAL float erff(float) noexcept;
+SEVERAL double erf(double) noexcept;
+SEVERAL float erfcf(float) noexcept;
+SEVERAL double erfc(double) noexcept;
+SEVERAL float log1pf(float) noexcept;
+SEVERAL double log1p(double) noexcept;
+#endif
+}
+#endif
+
+namespace of {
+#define FUNCTION template <class T> __attribute__((always_inline)) inline T
+inline float exp(float u) { return ::expf(u); }
+inline double exp(double u) { return ::exp(u); }
+inline float log(float u) { return ::logf(u); }
+inline double log(double u) { return ::log(u); }
+inline float log1p(float u) { return ::log1pf(u); }
+inline double log1p(double u) { return ::log1p(u); }
+inline float sin(float u) { return ::sinf(u); }
+inline double sin(double u) { return ::sin(u); }
+inline float cos(float u) { return ::cosf(u); }
+inline double cos(double u) { return ::cos(u); }
+inline float tanh(float u) { return ::tanhf(u); }
+inline double tanh(double u) { return ::tanh(u); }
+inline float erf(float u) { return ::erff(u); }
+inline double erf(double u) { return ::erf(u); }
+inline float erfc(float u) { return ::erfcf(u); }
+inline double erfc(double u) { return ::erfc(u); }
+inline float sqrt(float u) { return __builtin_sqrtf(u); }
+inline double sqrt(double u) { return __builtin_sqrt(u); }
+inline float power(float u, float exponent) { return ::powf(u, exponent); }
+inline double power(double u, double exponent) { return ::pow(u, exponent); }
+FUNCTION abs(T u) { return u < 0 ? -u : u; }
+template <int n, class T>
+__attribute__((always_inline)) inline T whole_power(T u) {
+    if constexpr (n == 1) return u;
+    else if constexpr (n % 2) return u * whole_power<n - 1>(u);
+    else return whole_power<n / 2>(u * u);
+}
+FUNCTION relu(T u) { return u < 0 ? T(0) : u; }
+FUNCTION step(T u) { return u > 0 ? T(1) : T(0); }
+FUNCTION sign(T u) { return u > 0 ? T(1) : u < 0 ? T(-1) : T(0); }
+FUNCTION sigmoid(T u) { return T(1) / (T(1) + exp(-u)); }
+FUNCTION softplus(T u) { return relu(u) + log1p(exp(-abs(u))); }
+FUNCTION logsigmoid(T u) { return -softplus(-u); }
+FUNCTION silu(T u) { return u * sigmoid(u); }
+FUNCTION silu_slope(T u) {
+    const T s = sigmoid(u);
+    return s + u * s * sigmoid(-u);
+}
+FUNCTION cumulative(T u) { return T(0.5) * erfc(u * T(-0.70710678118654752440)); }
+FUNCTION gauss(T u) { return exp(T(-0.5) * u * u) * T(0.39894228040143267794); }
+FUNCTION erf_slope(T u) { return exp(-u * u) * T(1.12837916709551257390); }
+FUNCTION gelu(T u) { return u * cumulative(u); }
+FUNCTION gelu_slope(T u) { return cumulative(u) + u * gauss(u); }
+FUNCTION gelu_tanh_core(T u) { return tanh(T(0.79788456080286535588) * (u + T(0.044715) * u * u * u)); }
+FUNCTION gelu_tanh(T u) { return T(0.5) * u * (T(1) + gelu_tanh_core(u)); }
+FUNCTION gelu_tanh_slope(T u) {
+    const T t = gelu_tanh_core(u);
+    const T rise = T(0.79788456080286535588) * (T(1) + T(3 * 0.044715) * u * u);
+    return T(0.5) * (T(1) + t) + T(0.5) * u * (T(1) - t) * (T(1) + t) * rise;
+}
+FUNCTION clip(T u, T low, T high) { return u < low ? low : u > high ? high : u; }
+#undef FUNCTION
+}  // namespace of
+
+inline Int floor_div(Int a, Int b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
+inline Int modulo(Int a, Int b) { return a - b * floor_div(a, b); }
+
+// ---------------------------------------------------------------- samples
+
+// The largest of |next - now| / (|now| + 1e-12) of one sample so far.
+template <class T>
+T relative_change(const T* now, const T* next, Int size, T largest) {
+    T change = 0, whole = 0;
+#pragma omp simd reduction(+ : change, whole)
+    for (Int k = 0; k < size; ++k) {
+        const T moved = next[k] - now[k];
+        change += moved * moved;
+        whole += now[k] * now[k];
+    }
+    const T ratio = std::sqrt(change) / (std::sqrt(whole) + T(1e-12));
+    return ratio <= largest ? largest : ratio;
+}
+
+// Memory of one thread, kept from call to call.
+template <class T>
+T* workspace(Int count, int which) {
+    static thread_local std::vector<T> kept[2];
+    if (Int(kept[which].size()) < count + 16) kept[which].resize(count + 16);
+    return (T*)((std::uintptr_t(kept[which].data()) + 63) / 64 * 64);
+}
+
+// Calls work(first, count) for samples first to first + count, on some threads.
+template <class Work>
+void share(Int samples, Int threads, const Work& work) {
+    threads = std::max<Int>(1, std::min(threads, samples));
+    std::vector<std::thread> others;
+    for (Int k = 1; k < threads; ++k)
+        others.emplace_back([=, &work] { work(k * samples / threads, (k + 1) * samples / threads - k * samples / threads); });
+    work(0, samples / threads);
+    for (std::thread& other : others) other.join();
+}

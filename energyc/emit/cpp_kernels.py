@@ -1,0 +1,394 @@
+"""Kernels in C++: loops over tiles of samples, over steps, and over what one step computes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from energyc.emit.cpp_text import Names, Text, comment, number
+from energyc.ir.indexing import Affine
+from energyc.loops.fuse import passes
+from energyc.loops.nest import Buffer, Group, Kernel, Product, Run, Statement, loads
+
+#: What a tile may take of the second cache, in entries.
+TILE_ENTRIES = 96 * 1024
+#: The most samples of a tile.
+LARGEST_TILE = 32
+
+_LETTERS = "ijklmpqrstuvw"
+
+
+class KernelWriter:
+    """Writes one kernel; the tables of places that it needs are in ``tables``."""
+
+    def __init__(self, kernel: Kernel, sizes: dict[str, int], tables: dict[str, str]) -> None:
+        self.kernel = kernel
+        self.tables = tables
+        names = Names()
+        self.names: dict[Buffer, str] = {}
+        for scalar in kernel.scalars:
+            names.new(scalar)
+        given = [buffer for _, buffer in kernel.given]
+        self.scratch = _scratch(kernel)
+        for buffer in [*kernel.states, *kernel.moves, *given, *self.scratch, *_locals(kernel)]:
+            self.names[buffer] = names.new(buffer.name)
+        integers = {node: buffer for node, buffer in kernel.given if buffer.integers is not None}
+        self.text = Text(self.names, integers, sizes)
+        entries = sum(b.size for b in (*self.scratch, *kernel.states, *kernel.moves) if b.batched)
+        self.tile = max(1, min(LARGEST_TILE, TILE_ENTRIES // max(1, entries)))
+        self.packed = [block for block in kernel.body if isinstance(block, Product) and block.packed_once]
+        self.panels = [block for block in kernel.body if isinstance(block, Product) and not block.packed_once]
+
+    # ------------------------------------------------------------ the whole
+
+    def write(self) -> list[str]:
+        """The struct of the kernel, and its entry points for float and double."""
+        kernel = self.kernel
+        lines = [f"// {kernel.doc}", "template <class T>", f"struct {_struct(kernel)} {{"]
+        body = [f"static constexpr Int tile = {self.tile};", "", *self._inputs(), "", *self._step(), "", *self._run()]
+        lines += [f"    {line}".rstrip() for line in body]
+        lines += ["};", ""]
+        for kind in ("float", "double"):
+            head = f'extern "C" void {kernel.name}_{kind}(Int samples, Int steps, {kind}* const* states, '
+            head += f"const void* const* given, const {kind}* scalars, {kind}* change, Int threads) {{"
+            call = f"    {_struct(kernel)}<{kind}>::run(samples, steps, states, given, scalars, change, threads);"
+            lines += [head, call, "}", ""]
+        return lines
+
+    def _inputs(self) -> Iterator[str]:
+        """The members: what the caller gives, for the tile at hand."""
+        for _, buffer in self.kernel.given:
+            yield f"const {_kind(buffer)}* {self.names[buffer]};"
+        for name in self.kernel.scalars:
+            yield f"T {name};"
+        yield "T* memory;"
+        if self.packed:
+            yield "const T* packed;"
+        if self.panels:
+            yield "T* panel_memory;"
+
+    def _step(self) -> Iterator[str]:
+        """One step of n samples, from the states ``now`` to ``next``."""
+        yield "void step(Int n, T* const* now, T* const* next) const {"
+        for k, (state, moved) in enumerate(zip(self.kernel.states, self.kernel.moves, strict=True)):
+            yield f"    const T* const {self.names[state]} = now[{k}];"
+            yield f"    T* const {self.names[moved]} = next[{k}];"
+        offset = 0
+        for buffer in self.scratch:
+            yield f"    T* const {self.names[buffer]} = memory + {offset}{' * tile' if buffer.batched else ''};"
+            offset += buffer.size
+        for block in self.kernel.body:
+            lines = self._group(block) if isinstance(block, Group) else self._product(block)
+            yield from (f"    {line}" for line in lines)
+        yield "}"
+
+    def _run(self) -> Iterator[str]:
+        kernel = self.kernel
+        entries = sum(b.size for b in self.scratch)
+        states = sum(b.size for b in kernel.states)
+        yield "static void run(Int samples, Int steps, T* const* states, const void* const* given, const T* scalars,"
+        yield "                T* change, Int threads) {"
+        if self.packed:
+            yield f"    T* const packed = workspace<T>({' + '.join(map(_packed_size, self.packed))}, 0);"
+            yield from (f"    {line}" for line in self._packing())
+        yield "    share(samples, threads, [=](Int first, Int count) {"
+        panel = f" + {_largest_panel(self.panels)}" if self.panels else ""
+        yield f"        T* const memory = workspace<T>({entries + 2 * states} * tile{panel}, 1);"
+        yield "        for (Int start = first; start < first + count; start += tile) {"
+        yield "            const Int n = std::min(tile, first + count - start);"
+        sizes = ", ".join(str(state.size) for state in kernel.states)
+        count = len(kernel.states)
+        yield f"            const Int sizes[{count}] = {{{sizes}}};"
+        yield f"            T* now[{count}];"
+        yield f"            T* next[{count}];"
+        yield f"            T* place = memory + {entries} * tile;"
+        yield f"            for (int k = 0; k < {count}; ++k) {{"
+        yield "                now[k] = place;"
+        yield "                next[k] = place + sizes[k] * tile;"
+        yield "                place += 2 * sizes[k] * tile;"
+        yield "                std::copy_n(states[k] + start * sizes[k], n * sizes[k], now[k]);"
+        yield "            }"
+        yield f"            const {_struct(kernel)} phase{{{', '.join(self._arguments())}}};"
+        yield "            for (Int number = 0; number < steps; ++number) {"
+        yield "                phase.step(n, now, next);"
+        yield f"                for (int k = 0; k < {count}; ++k) std::swap(now[k], next[k]);"
+        yield "            }"
+        yield f"            for (int k = 0; k < {count}; ++k)"
+        yield "                std::copy_n(now[k], n * sizes[k], states[k] + start * sizes[k]);"
+        yield "            if (change == nullptr) continue;"
+        yield "            phase.step(n, now, next);"
+        yield "            for (Int b = 0; b < n; ++b) {"
+        yield "                change[start + b] = 0;"
+        yield f"                for (int k = 0; k < {count}; ++k)"
+        yield "                    change[start + b] = relative_change(now[k] + b * sizes[k], next[k] + b * sizes[k],"
+        yield "                                                        sizes[k], change[start + b]);"
+        yield "            }"
+        yield "        }"
+        yield "    });"
+        yield "}"
+
+    def _arguments(self) -> Iterator[str]:
+        """The members of the tile at hand."""
+        for k, (_, buffer) in enumerate(self.kernel.given):
+            moved = f" + start * {buffer.size}" if buffer.batched else ""
+            yield f"(const {_kind(buffer)}*)given[{k}]{moved}"
+        yield from (f"scalars[{k}]" for k in range(len(self.kernel.scalars)))
+        yield "memory"
+        if self.packed:
+            yield "packed"
+        if self.panels:
+            entries = sum(b.size for b in self.scratch) + 2 * sum(b.size for b in self.kernel.states)
+            yield f"memory + {entries} * tile"
+
+    # ------------------------------------------------------------ matrix products
+
+    def _packing(self) -> Iterator[str]:
+        """Packs what is the same for all samples and steps, once."""
+        yield "T* to = packed;"
+        numbers = {buffer: k for k, (_, buffer) in enumerate(self.kernel.given)}
+        for block in self.packed:
+            moving = [k for k, stride in enumerate(block.outer.right) if stride]
+            names = [_LETTERS[k] for k in moving]
+            loops = [_loop(name, block.outer.sizes[k]) for name, k in zip(names, moving, strict=True)]
+            at = _offset(block.right_at, [(block.outer.right[k], n) for n, k in zip(names, moving, strict=True)])
+            inner, columns = self._table(block.inner, "right"), self._table(block.columns, "right")
+            source = f"(const T*)given[{numbers[block.right]}]{at}"
+            yield from comment(f"{self.names[block.right]}, packed")
+            yield from _nested(loops, [f"pack({source}, {inner}, {columns}, to);", f"to += {_place_size(block)};"])
+
+    def _product(self, block: Product) -> Iterator[str]:
+        """One matrix product, or one for each place of its outer labels and each sample where both matrices have one."""
+        left, right, target = block.left, block.right, block.target
+        apart = right.batched
+        stacked = target.batched and left.batched and not apart
+        names = [_LETTERS[k] for k in range(len(block.outer.sizes))]
+        loops = [_loop("b", "n")] if apart or (target.batched and not left.batched) else []
+        loops += [_loop(name, size) for name, size in zip(names, block.outer.sizes, strict=True)]
+        rows = Run(
+            ((self.tile,) if stacked else ()) + block.rows.sizes,
+            ((left.size,) if stacked else ()) + block.rows.left,
+            ((0,) if stacked else ()) + block.rows.right,
+            ((target.size,) if stacked else ()) + block.rows.out,
+        )
+        count = f"n * {block.rows.count}" if stacked and block.rows.count > 1 else "n" if stacked else block.rows.count
+
+        def start(buffer: Buffer, at: int, strides: Sequence[int], own: bool) -> str:
+            sample = [(buffer.size, "b")] if buffer.batched and own and loops and loops[0].endswith("b < n; ++b)") else []
+            return self.names[buffer] + _offset(at, [*sample, *zip(strides, names, strict=True)])
+
+        lines = []
+        if block.packed_once:
+            moving = [k for k, stride in enumerate(block.outer.right) if stride]
+            place = "0"
+            for k in moving:
+                place = f"({place}) * {block.outer.sizes[k]} + {names[k]}" if place != "0" else names[k]
+            earlier = self.packed[: self.packed.index(block)]
+            begin = " + ".join(map(_packed_size, earlier))
+            panels = f"packed{' + ' + begin if begin else ''}"
+            panels += f" + ({place}) * {_place_size(block)}" if moving else ""
+        else:
+            panels = "panel_memory"
+            source = start(right, block.right_at, block.outer.right, True)
+            inner, columns = self._table(block.inner, "right"), self._table(block.columns, "right")
+            lines.append(f"pack({source}, {inner}, {columns}, panel_memory);")
+        lines.append(
+            f"multiply<T>({start(left, block.left_at, block.outer.left, not stacked)}, {self._table(rows, 'left')}, "
+            f"{count}, {self._table(block.inner, 'left')}, {panels}, "
+            f"{start(target, 0, block.outer.out, not stacked)}, {self._table(rows, 'out')}, {block.columns.count}, "
+            f"{number(block.factor)}, {'true' if block.adds else 'false'});"
+        )
+        yield from comment(block.label)
+        yield from _nested(loops, lines)
+
+    def _table(self, run: Run, side: str) -> str:
+        """The table of places along a side of a matrix."""
+        strides = getattr(run, side)
+        labels = ", ".join(f"{{{size}, {stride}}}" for size, stride in zip(run.sizes, strides, strict=True))
+        return self.tables.setdefault(f"{{{labels}}}", f"places_{len(self.tables) + 1}")
+
+    # ------------------------------------------------------------ groups
+
+    def _group(self, group: Group) -> Iterator[str]:
+        depth = len(group.outer)
+        outer = list(_LETTERS[:depth])
+        loops = [_loop("b", "n")] if group.batched else []
+        loops += [_loop(name, size) for name, size in zip(outer, group.outer, strict=True)]
+        lines: list[str] = []
+        for statement in group.statements:
+            target = statement.target
+            if target.kind == "row":
+                size = target.size
+                for extent in group.outer:
+                    size //= extent
+                lines.append(f"alignas(64) T {self.names[target]}[{size}];")
+        for loop in passes(group):
+            lines += self._pass(loop, outer)
+        yield from _nested(loops, lines)
+
+    def _pass(self, loop: Sequence[Statement], outer: Sequence[str]) -> Iterator[str]:
+        """One loop over a row, or what is computed once for a row."""
+        depth = len(outer)
+        inner = loop[0].extents[depth:]
+        flat = self._flattens(loop, depth)
+        names = ["0"] * (len(inner) - 1) + ["r"] if flat and inner else list(_LETTERS[depth : depth + len(inner)])
+        labels = [*outer, *names]
+        folds = [s for s in loop if s.fold]
+        for statement in folds:
+            start = number(float("-inf") if statement.fold == "max" else 0.0)
+            yield f"T {self._fold_name(statement)} = {start};"
+        lines = []
+        for statement in loop:
+            lines += [*comment(statement.label), *self._statement(statement, labels, depth)]
+        if not inner:
+            yield from lines
+        else:
+            count = 1
+            for size in inner:
+                count *= size
+            extents = [count] if flat else inner
+            used = [name for name in names if name != "0"]
+            loops = [_loop(name, size) for name, size in zip(used, extents, strict=True)]
+            kinds = {"sum": "+", "max": "max"}
+            clauses = "".join(f" reduction({kinds[s.fold]} : {self._fold_name(s)})" for s in folds)
+            loops[-1] = f"#pragma omp simd{clauses}\n{loops[-1]}"
+            yield from _nested(loops, lines)
+        for statement in folds:
+            if statement.target.kind != "value":
+                place = [*statement.outer]
+                entry = self.text.entry(statement.target, _axes(len(place)), labels, depth)
+                yield f"{entry} = {self._fold_name(statement)};"
+
+    def _fold_name(self, statement: Statement) -> str:
+        name = self.names[statement.target]
+        return name if statement.target.kind == "value" else f"{name}_here"
+
+    def _statement(self, statement: Statement, labels: Sequence[str], depth: int) -> Iterator[str]:
+        value = self.text.expr(statement.expr, labels, depth)
+        value = value[1:-1] if value.startswith("(") and _closes_last(value) else value
+        if statement.fold == "sum":
+            yield f"{self._fold_name(statement)} += {value};"
+        elif statement.fold == "max":
+            name = self._fold_name(statement)
+            yield f"const T entry = {value};"
+            yield f"{name} = entry > {name} ? entry : {name};"
+        elif statement.target.kind == "value":
+            yield f"const T {self.names[statement.target]} = {value};"
+        else:
+            entry = self.text.entry(statement.target, _axes(len(statement.outer)), labels, depth)
+            yield f"{entry} = {value};"
+
+    def _flattens(self, loop: Sequence[Statement], depth: int) -> bool:
+        """Whether the inner labels can be one: everywhere they move as one through what is read and written."""
+        inner = loop[0].extents[depth:]
+        if len(inner) < 2:
+            return True
+        wanted, stride = [], 1
+        for size in reversed(inner):
+            wanted.append(stride)
+            stride *= size
+        wanted.reverse()
+        for statement in loop:
+            if any(set(range(depth, depth + len(inner))) & e.axes() for e in _conditions(statement)):
+                return False
+            places = [(load.buffer, load.place) for load in loads(statement.expr)]
+            if not statement.fold:
+                places.append((statement.target, _axes(len(statement.outer))))
+            for buffer, place in places:
+                total = Affine(0, ())
+                for index, step in zip(place, buffer.strides, strict=True):
+                    form = Affine.of(index, self.text.sizes)
+                    if form is None:
+                        return False
+                    total = total.plus(form.times(step))
+                moves = [dict(total.strides).get(depth + k, 0) for k in range(len(inner))]
+                if any(moves) and moves != [moves[-1] * w for w in wanted]:
+                    return False
+        return True
+
+
+def _axes(count: int) -> tuple:  # type: ignore[type-arg]
+    from energyc.loops.lower import axes
+
+    return axes(count)
+
+
+def _conditions(statement: Statement) -> Iterator:  # type: ignore[type-arg]
+    """The conditions and positions of a statement."""
+    from energyc.loops.nest import Choice, Count, walk
+
+    for part in walk(statement.expr):
+        if isinstance(part, Choice):
+            yield part.condition
+        elif isinstance(part, Count):
+            yield part.value
+
+
+def _closes_last(text: str) -> bool:
+    depth = 0
+    for k, char in enumerate(text):
+        depth += (char == "(") - (char == ")")
+        if depth == 0:
+            return k == len(text) - 1
+    return False
+
+
+def _scratch(kernel: Kernel) -> list[Buffer]:
+    """The buffers that live in memory for a tile, in the order in which they are written."""
+    found: dict[Buffer, None] = {}
+    for block in kernel.body:
+        targets = [block.target] if isinstance(block, Product) else [s.target for s in block.statements]
+        for target in targets:
+            if target.kind == "scratch":
+                found.setdefault(target)
+    return list(found)
+
+
+def _locals(kernel: Kernel) -> list[Buffer]:
+    """Rows and values."""
+    groups = [block for block in kernel.body if isinstance(block, Group)]
+    return [s.target for g in groups for s in g.statements if s.target.kind in ("row", "value")]
+
+
+def _struct(kernel: Kernel) -> str:
+    return "".join(word.capitalize() for word in kernel.name.split("_"))
+
+
+def _kind(buffer: Buffer) -> str:
+    return "Int" if buffer.integers is not None else "T"
+
+
+def _loop(name: str, count: int | str) -> str:
+    return f"for (Int {name} = 0; {name} < {count}; ++{name})"
+
+
+def _nested(loops: Sequence[str], lines: Sequence[str]) -> Iterator[str]:
+    """Lines inside loops."""
+    for depth, loop in enumerate(loops):
+        brace = " {" if depth == len(loops) - 1 else ""
+        *before, last = loop.split("\n")
+        yield from (f"{'    ' * depth}{line}" for line in before)
+        yield f"{'    ' * depth}{last}{brace}"
+    indent = "    " * len(loops)
+    yield from (f"{indent}{line}" for line in lines)
+    if loops:
+        yield f"{'    ' * (len(loops) - 1)}}}"
+
+
+def _offset(at: int, moves: Sequence[tuple[int, str]]) -> str:
+    terms = [f" + {stride} * {name}" if stride != 1 else f" + {name}" for stride, name in moves if stride]
+    return "".join([f" + {at}" if at else "", *terms])
+
+
+def _place_size(block: Product) -> str:
+    return f"{block.inner.count} * padded<T>({block.columns.count})"
+
+
+def _packed_size(block: Product) -> str:
+    places = 1
+    for size, stride in zip(block.outer.sizes, block.outer.right, strict=True):
+        places *= size if stride else 1
+    return f"{places} * {_place_size(block)}" if places > 1 else _place_size(block)
+
+
+def _largest_panel(blocks: Sequence[Product]) -> str:
+    sizes = list(dict.fromkeys(map(_place_size, blocks)))
+    return sizes[0] if len(sizes) == 1 else f"std::max({{{', '.join(sizes)}}})"

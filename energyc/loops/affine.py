@@ -1,0 +1,79 @@
+"""Index expressions over labels: intervals, substitution, equations solved for a label."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from energyc.ir import IndexExpr
+from energyc.ir.indexing import Affine, axis, integer
+
+TRUE = IndexExpr("true", ())
+
+
+def substituted(expr: IndexExpr, places: Sequence[IndexExpr] | Mapping[int, IndexExpr]) -> IndexExpr:
+    """The expression with each label replaced by its place."""
+    if expr.op == "axis":
+        k = expr.args[0]
+        return places[k] if not isinstance(places, Mapping) else places.get(k, expr)  # type: ignore[index, call-overload, arg-type, no-any-return]
+    return IndexExpr(expr.op, tuple(substituted(a, places) if isinstance(a, IndexExpr) else a for a in expr.args))
+
+
+def written(form: Affine) -> IndexExpr:
+    """An affine form as an expression."""
+    total = integer(form.offset) if form.offset or not form.strides else None
+    for label, stride in form.strides:
+        term = axis(label) if abs(stride) == 1 else IndexExpr("*", (integer(abs(stride)), axis(label)))
+        if total is None:
+            total = term if stride > 0 else IndexExpr("neg", (term,))
+        else:
+            total = IndexExpr("+" if stride > 0 else "-", (total, term))
+    assert total is not None
+    return total
+
+
+def interval(form: Affine, extents: Mapping[int, int]) -> tuple[int, int]:
+    """The smallest and the largest value where each label runs over its extent."""
+    ends = [(0, stride * (extents[label] - 1)) for label, stride in form.strides]
+    return form.offset + sum(min(e) for e in ends), form.offset + sum(max(e) for e in ends)
+
+
+def within(place: IndexExpr, size: int, sizes: Mapping[str, int], extents: Mapping[int, int]) -> list[IndexExpr]:
+    """The conditions for a place to be one of ``size``, those that always hold left out."""
+    form = Affine.of(place, sizes)
+    low, high = (-1, size) if form is None else interval(form, extents)
+    conditions = [] if low >= 0 else [IndexExpr(">=", (place, integer(0)))]
+    return conditions if high < size else [*conditions, IndexExpr("<", (place, integer(size)))]
+
+
+def conjuncts(condition: IndexExpr) -> list[IndexExpr]:
+    """The parts of a condition that must all hold."""
+    if condition.op == "and":
+        return [part for side in condition.parts for part in conjuncts(side)]
+    return [] if condition.op == "true" else [condition]
+
+
+def conjunction(conditions: Sequence[IndexExpr]) -> IndexExpr:
+    """The condition that all of them hold."""
+    total = TRUE
+    for condition in conditions:
+        total = condition if total.op == "true" else IndexExpr("and", (total, condition))
+    return total
+
+
+def solved_for(condition: IndexExpr, unknown: Sequence[int], sizes: Mapping[str, int]) -> tuple[int, IndexExpr] | None:
+    """An equality solved for one of the unknown labels, or None where that is not possible in integers."""
+    if condition.op != "==":
+        return None
+    left, right = condition.parts
+    for side, other in ((left, right), (right, left)):
+        if side.op == "axis" and side.args[0] in unknown and side.args[0] not in other.axes():
+            return side.args[0], other  # type: ignore[return-value]
+    forms = Affine.of(left, sizes), Affine.of(right, sizes)
+    if forms[0] is None or forms[1] is None:
+        return None
+    difference = forms[0].plus(forms[1].times(-1))
+    for label, stride in difference.strides:
+        if label in unknown and abs(stride) == 1:
+            rest = difference.plus(Affine(0, ((label, -stride),)))
+            return label, written(rest.times(-stride))
+    return None

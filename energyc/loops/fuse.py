@@ -1,0 +1,135 @@
+"""Statements that are one loop nest: groups that share their outer loops, and what then needs no memory of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from energyc.ir.indexing import axis
+from energyc.loops.nest import Block, Buffer, Group, Product, Statement, loads
+
+Step = Statement | Product
+
+#: The longest row that is kept on the stack, in entries.
+LONGEST_ROW = 4096
+
+
+def grouped(steps: Sequence[Step], kept: Collection[Buffer]) -> tuple[Block, ...]:
+    """The steps as blocks, in an order that keeps what is computed together next to each other.
+
+    The buffers ``kept`` are read after the last step. What only one group reads becomes a row or a value of it.
+    """
+    blocks: list[Block] = []
+    waiting = list(steps)
+    while waiting:
+        fitting = _next_fitting(waiting, blocks)
+        step = fitting or _next_ready(waiting)
+        waiting.remove(step)
+        if isinstance(step, Product):
+            blocks.append(step)
+        elif fitting is not None:
+            group = blocks[-1]
+            assert isinstance(group, Group)
+            group.statements.append(step)
+        else:
+            blocks.append(Group(_outer(step), step.target.batched, [step]))
+    _place(blocks, set(kept))
+    return tuple(blocks)
+
+
+def _ready(step: Step, waiting: Sequence[Step]) -> bool:
+    """Whether nothing that is still to come writes what a step reads or adds to."""
+    reads = {*step.reads}
+    for other in waiting:
+        if other is step:
+            return True
+        if other.target in reads or other.target is step.target:
+            return False
+    return True
+
+
+def _next_ready(waiting: Sequence[Step]) -> Step:
+    return next(step for step in waiting if _ready(step, waiting))
+
+
+def _next_fitting(waiting: Sequence[Step], blocks: Sequence[Block]) -> Statement | None:
+    """The first statement that can join the last group."""
+    if not blocks or not isinstance(blocks[-1], Group):
+        return None
+    group = blocks[-1]
+    for step in waiting:
+        if isinstance(step, Statement) and _fits(step, group) and _ready(step, waiting):
+            return step
+    return None
+
+
+def _outer(step: Statement) -> tuple[int, ...]:
+    """The loops around a row: of a reduction all labels that stay, else all but the last."""
+    return step.outer if step.fold else step.outer[:-1]
+
+
+def _fits(step: Statement, group: Group) -> bool:
+    """Whether a statement can run inside the outer loops of a group.
+
+    It has them as its first labels, and of what the group writes it reads only what the same turn has written.
+    """
+    depth = len(group.outer)
+    if step.target.batched != group.batched or step.outer[:depth] != group.outer:
+        return False
+    if step.fold and len(step.outer) != depth:
+        return False
+    written = {statement.target for statement in group.statements}
+    for load in loads(step.expr):
+        if load.buffer in written and load.place[:depth] != tuple(axis(k) for k in range(depth)):
+            return False
+    return True
+
+
+def _place(blocks: Sequence[Block], kept: Collection[Buffer]) -> None:
+    """Give rows and values to what only the group reads that writes it."""
+    readers: dict[Buffer, set[int]] = {}
+    for number, block in enumerate(blocks):
+        for buffer in block.reads:
+            readers.setdefault(buffer, set()).add(number)
+        if isinstance(block, Product):
+            readers.setdefault(block.target, set()).add(-1)
+    for number, block in enumerate(blocks):
+        if isinstance(block, Product):
+            continue
+        depth = len(block.outer)
+        for statement in block.statements:
+            target = statement.target
+            if target in kept or target.kind != "scratch" or readers.get(target, set()) - {number}:
+                continue
+            inner = target.size
+            for size in block.outer:
+                inner //= size
+            if len(target.sizes) == depth or inner <= LONGEST_ROW:
+                target.kind = "value" if len(target.sizes) == depth else "row"
+
+
+def passes(group: Group) -> list[list[Statement]]:
+    """The statements of a group as loops over its rows, one after the other.
+
+    Statements share a loop where their rows have equal sizes and each reads of the others only what they have written
+    at the same place; a sum is read by a later loop.
+    """
+    depth = len(group.outer)
+    loops: list[list[Statement]] = []
+    for statement in group.statements:
+        if loops and _joins(statement, loops[-1], depth):
+            loops[-1].append(statement)
+        else:
+            loops.append([statement])
+    return loops
+
+
+def _joins(statement: Statement, loop: Sequence[Statement], depth: int) -> bool:
+    inner = statement.extents[depth:]
+    if inner != loop[0].extents[depth:]:
+        return False
+    written = {other.target: other for other in loop}
+    for load in loads(statement.expr):
+        other = written.get(load.buffer)
+        if other is not None and (other.fold or load.place != tuple(axis(k) for k in range(len(load.place)))):
+            return False
+    return True
