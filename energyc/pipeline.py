@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from energyc.syntax import ast
 
 #: What a module may be written for; `emit` refuses one that has no printer yet.
-TARGETS = ("torch", "triton")
+TARGETS = ("torch", "cpp", "triton")
 #: Stands for every rule that a network admits.
 ALL = ("all",)
 

@@ -2,7 +2,7 @@
 
 It prints code for torch and imports no torch: others run what it prints.
 
-Imports: ``calculus``, ``derive``, ``ir``, ``notation``, ``plan``, ``resolve``, ``resources``, ``rules``, ``settings``,
+Imports: ``calculus``, ``derive``, ``ir``, ``loops``, ``notation``, ``plan``, ``resolve``, ``resources``, ``rules``, ``settings``,
 ``sparse``; libraries: ``jinja2``, ``numpy``.
 """
 
@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from energyc.emit.context import Options, Planned, Runtime, module_plan
+from energyc.emit.cpp_module import cpp_module
 from energyc.emit.glue import Glue
 from energyc.emit.instantiate import instantiate
 from energyc.emit.names import class_name
@@ -17,7 +18,7 @@ from energyc.emit.torch_module import torch_module
 from energyc.resolve.network import Network
 
 #: The printer of each target.
-PRINTERS: Mapping[str, Callable[[Network, Options], str]] = MappingProxyType({"torch": torch_module})
+PRINTERS: Mapping[str, Callable[[Network, Options], str]] = MappingProxyType({"torch": torch_module, "cpp": cpp_module})
 
 __all__ = [
     "PRINTERS",

@@ -172,7 +172,9 @@ class KernelWriter:
         count = f"n * {block.rows.count}" if stacked and block.rows.count > 1 else "n" if stacked else block.rows.count
 
         def start(buffer: Buffer, at: int, strides: Sequence[int], own: bool) -> str:
-            sample = [(buffer.size, "b")] if buffer.batched and own and loops and loops[0].endswith("b < n; ++b)") else []
+            sample = (
+                [(buffer.size, "b")] if buffer.batched and own and loops and loops[0].endswith("b < n; ++b)") else []
+            )
             return self.names[buffer] + _offset(at, [*sample, *zip(strides, names, strict=True)])
 
         lines = []

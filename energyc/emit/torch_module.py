@@ -16,10 +16,18 @@ from energyc.emit.torch_part import final_class, network_part
 from energyc.resolve.network import Network
 from energyc.resources import resource
 
+#: The text of a network's own part, and of the class that users call.
+Parts = tuple[str, str]
+
 
 def torch_module(network: Network, options: Options) -> str:
     """The text of the module: the same network and options give the same bytes."""
-    own, classes = layered_parts(network, options) if network.blocks else _parts(network, options)
+    return module(network, options, layered_parts(network, options) if network.blocks else _parts(network, options))
+
+
+def module(network: Network, options: Options, parts: Parts, further: Collection[str] = ()) -> str:
+    """A module of a network's parts and the runtime that they need; ``further`` lines stand at the end of its head."""
+    own, classes = parts
     called = {*free_names(own), *free_names(classes)}
     replaced = [] if network.blocks else ["Fixed"]  # by the network's own record
     definitions = library().closure(called, without=replaced) if options.runtime == "copy" else []
@@ -27,7 +35,7 @@ def torch_module(network: Network, options: Options) -> str:
     about = f"{network.name}: {network.description}" if network.description else network.name
     return _template().render(
         title=escaped("\n".join(wrapped(about))),
-        head=_head(network, options),
+        head=_head(network, options, further),
         imports=import_lines(read, _imported(options, called)),
         network=own,
         runtime="\n\n\n".join(definition.text for definition in definitions),
@@ -35,7 +43,7 @@ def torch_module(network: Network, options: Options) -> str:
     )
 
 
-def _parts(network: Network, options: Options) -> tuple[str, str]:
+def _parts(network: Network, options: Options) -> Parts:
     """The text of the equations of a network without layers, and of the class that users call."""
     context = Context(network, options)
     rules = [rule.module for rule in context.features.rules]
@@ -57,7 +65,7 @@ def _imported(options: Options, called: Collection[str]) -> Collection[str]:
     return () if options.runtime == "copy" else [name for name in called if name != "Fixed"]
 
 
-def _head(network: Network, options: Options) -> str:
+def _head(network: Network, options: Options, further: Collection[str]) -> str:
     """Where the module comes from."""
     digest = hashlib.sha256(network.source.text.encode()).hexdigest()
     rules = features_of(network, options.rules).rules
@@ -67,4 +75,5 @@ def _head(network: Network, options: Options) -> str:
         f"Rules: {', '.join(rule.name for rule in rules)}",
         f"Passes: {options.passes}",
     ]
-    return escaped("\n".join([*lines, f"Options: {options.settings}"] if options.settings else lines))
+    lines += [f"Options: {options.settings}"] if options.settings else []
+    return escaped("\n".join([*lines, *further]))

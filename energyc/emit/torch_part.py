@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from energyc.emit import torch_class, torch_complex
 from energyc.emit.context import Context
@@ -18,17 +18,21 @@ from energyc.ir import Node
 Head = Callable[[TorchWriter, Mapping[Node, str]], list[str]]
 
 
-def network_part(context: Context) -> str:
-    """The records and classes that are a network's own."""
+#: Methods of a target, written when it is known what the others are called.
+Methods = Callable[[], Iterator[str]]
+
+
+def network_part(context: Context, further: Methods = lambda: iter(())) -> str:
+    """The records and classes that are a network's own; ``further`` are methods of its target."""
     states = ", ".join(f"{name}[{', '.join(s.node.dims)}]" for name, s in context.network.states.items())
 
     def head(writer: TorchWriter, constants: Mapping[Node, str]) -> list[str]:
         return [torch_class.settings(context), indented("\n".join(torch_class.init(context, writer, constants)))]
 
-    return equations_part(context, f"States {states}.", head)
+    return equations_part(context, f"States {states}.", head, further)
 
 
-def equations_part(context: Context, about: str, head: Head) -> str:
+def equations_part(context: Context, about: str, head: Head, further: Methods = lambda: iter(())) -> str:
     """The records and the class of equations that relax; ``about`` is the first sentence on it."""
     network = context.network
     writer = TorchWriter(network.extents, network.values, context.letters)
@@ -40,6 +44,7 @@ def equations_part(context: Context, about: str, head: Head) -> str:
         held, record = held_methods(methods)
         equations += held
         records.append(record)
+    equations += further()
     context.drop_unread("\n\n".join(equations))
     equations.insert(0, methods.prepare(context.fields))
     if context.features.needs("holomorphic"):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from energyc.functions import scalar_function
 from energyc.ir import ONE, Add, Coefficient, Einsum, IndexExpr, Indicator, Input, Map, Node, Position, Softmax
 from energyc.ir.indexing import axis
-from energyc.ir.nodes import LogSumExp, Max, Operand, Reduction, Stop
+from energyc.ir.nodes import LogSumExp, Max, Reduction, Stop
 from energyc.loops.affine import TRUE, conjunction, conjuncts, solved_for, substituted, within
 from energyc.loops.matrices import product_of
 from energyc.loops.nest import (

@@ -37,4 +37,4 @@ def tracking_aep(
         up = net._correction(midpoint, fixed, half)
         return up, [None if part is None else -part for part in up]
 
-    return centred(net, settle(net, start, fixed, settings.free), fixed, targets, settings, correction)
+    return centred(net, settle(net, start, fixed, settings.free), fixed, targets, settings, correction, tracks=True)

@@ -27,28 +27,43 @@ def centred(
     targets: Tensors,
     settings: RuleSettings,
     correction: Callable[[Tensors, Tensors], Corrections] | None = None,
+    tracks: bool = False,
 ) -> Gradients:
     """The contrast of nudged phases at +beta and -beta, which run in lockstep.
 
-    A rule with a ``correction`` takes every flow for a force; one without goes down the energies that it names.
+    A rule with a ``correction`` takes every flow for a force; one without goes down the energies that it names. One
+    that ``tracks`` has its correction at the midpoint of both phases.
     """
     drive = net._nudge if correction is None else net._cost_force
     beta, nudge = nudging_strength(net, free, fixed, targets, settings, drive=drive), settings.nudge
     plus, minus = [x.clone() for x in free.states], [x.clone() for x in free.states]
     monitor, shots = NudgeMonitor(nudge, net.dtype), ContrastSnapshots(net.snapshots)
-    for k in monitor.steps():
+
+    def forces() -> tuple[list[Tensor], list[Tensor]]:
         up = subtract(net._force(plus, fixed), drive(plus, fixed, targets), beta)
         down = subtract(net._force(minus, fixed), drive(minus, fixed, targets), -beta)
-        if correction is not None:
-            left, right = correction(plus, minus)
-            up, down = subtract(up, left), subtract(down, right)
+        if correction is None:
+            return up, down
+        left, right = correction(plus, minus)
+        return subtract(up, left), subtract(down, right)
+
+    for k, count in monitor.strides(shots.every):
         if monitor.is_due(k):
+            up, down = forces()
             moved = torch.maximum(change(net, plus, up, nudge.step), change(net, minus, down, nudge.step))
             if monitor.settled(moved):
                 break
-        advance_(net, plus, up, nudge.step)
-        advance_(net, minus, down, nudge.step)
-        shots.offer(k + 1, plus, minus)
+        if tracks:
+            net._tracking_steps_(plus, minus, fixed, targets, beta, count, nudge.step)
+        elif correction is None:
+            net._nudged_steps_(plus, fixed, targets, beta, drive, count, nudge.step)
+            net._nudged_steps_(minus, fixed, targets, -beta, drive, count, nudge.step)
+        else:
+            for _ in range(count):
+                up, down = forces()
+                advance_(net, plus, up, nudge.step)
+                advance_(net, minus, down, nudge.step)
+        shots.offer(k + count, plus, minus)
     plus, minus = shots.best(plus, minus)
     descends = net.descends and correction is None
     return contrast(net, free, plus, minus, fixed, targets, settings, 2 * beta, beta, shots, descends)

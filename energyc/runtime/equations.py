@@ -167,6 +167,40 @@ class Equations(nn.Module):
         """One step of the relaxation, in place; ``step`` is the step size of each state."""
         raise NotImplementedError
 
+    def _steps_(self, states: list[Tensor], fixed: Fixed, first: int, count: int, step: Sequence[float]) -> None:
+        """Steps of the free phase, in place; the first of them has the number ``first``."""
+        raise NotImplementedError
+
+    def _residual(self, states: Tensors, fixed: Fixed, step: Sequence[float]) -> Tensor:
+        """The measure of the next step: [batch]."""
+        raise NotImplementedError
+
+    def _nudged_steps_(
+        self,
+        states: list[Tensor],
+        fixed: Fixed,
+        targets: Tensors,
+        beta: float,
+        drive: Any,
+        count: int,
+        step: Sequence[float],
+    ) -> None:
+        """Steps of a nudged phase, in place; ``drive`` is what the nudge subtracts from the force."""
+        raise NotImplementedError
+
+    def _tracking_steps_(
+        self,
+        plus: list[Tensor],
+        minus: list[Tensor],
+        fixed: Fixed,
+        targets: Tensors,
+        beta: float,
+        count: int,
+        step: Sequence[float],
+    ) -> None:
+        """Steps of two nudged phases with the correction at their midpoint, in place."""
+        raise NotImplementedError
+
     # ---------------------------------------------------------------- derivatives
 
     def _force_pullback(

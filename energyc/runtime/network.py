@@ -19,7 +19,16 @@ from energyc.runtime.inputs import (
     prepared,
     starting_states,
 )
-from energyc.runtime.phases import PhaseTrace, energy, gradient_step, settle
+from energyc.runtime.phases import (
+    PhaseTrace,
+    energy,
+    free_steps,
+    gradient_step,
+    nudged_steps,
+    residual,
+    settle,
+    tracking_steps,
+)
 from energyc.runtime.records import Gradients, Relaxed, RuleSettings, Tensors
 from energyc.runtime.rule import LearningRule
 from energyc.runtime.states import filled
@@ -36,6 +45,10 @@ class EnergyNetwork(Equations):
     #: The first one is the default.
     learning_rules: tuple[LearningRule, ...] = ()
     _step_ = gradient_step
+    _steps_ = free_steps
+    _residual = residual
+    _nudged_steps_ = nudged_steps
+    _tracking_steps_ = tracking_steps
 
     @property
     def rules(self) -> tuple[str, ...]:

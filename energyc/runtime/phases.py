@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import torch
 from torch import Tensor
@@ -27,6 +27,14 @@ def advance_(net: Equations, states: list[Tensor], force: Tensors, step: Sequenc
 def gradient_step(net: Equations, states: list[Tensor], fixed: Fixed, step: Sequence[float]) -> None:
     """One step of projected gradient descent, in place."""
     advance_(net, states, net._force(states, fixed), step)
+
+
+def free_steps(
+    net: Equations, states: list[Tensor], fixed: Fixed, first: int, count: int, step: Sequence[float]
+) -> None:
+    """Steps of a free phase in place, the first of them with the number ``first``."""
+    for number in range(first, first + count):
+        net._step_(states, net._at(fixed, number), step)
 
 
 def change(net: Equations, states: Tensors, force: Tensors, step: Sequence[float]) -> Tensor:
@@ -124,7 +132,10 @@ def settle(
         everyone = len(rows) == len(count)
         part, part_fixed = (states, fixed) if everyone else (take(states, rows), fixed.rows(rows))
         earlier = [x.clone() for x in part] if leaves else []
-        for number in range(taken, taken + length):
+        watched = before is not None or trace is not None
+        if not watched:
+            net._steps_(part, part_fixed, taken, length, phase.step)
+        for number in range(taken, taken + length) if watched else ():
             if before is not None:
                 before(number, None if everyone else rows, part)
             net._step_(part, net._at(part_fixed, number), phase.step)
@@ -137,7 +148,7 @@ def settle(
         if leaves and length:
             left[rows] = measured(net, earlier, part, part_fixed, phase.step)
         else:
-            left = residual(net, states, fixed, phase.step)
+            left = net._residual(states, fixed, phase.step)
         looks = torch.where(left <= goal, looks + 1, 0)
         moving = (looks < patience) & left.isfinite() & (count < phase.max_steps)
         rows = (moving | (net.coupled & moving.any())).nonzero()[:, 0]
@@ -203,6 +214,20 @@ class NudgeMonitor:
         """The steps to take at most."""
         return range(100_000 if self.nudge.steps is None else self.nudge.steps)
 
+    def strides(self, every: int | None = None) -> Iterator[tuple[int, int]]:
+        """The number of a step and how many to take from it on, until there is something to look at.
+
+        That is the change, where the phase runs to convergence, and whatever is looked at ``every`` so many steps.
+        """
+        last = len(self.steps())
+        looks = [every] if every is not None else []
+        looks += [self.nudge.chunk] if self.nudge.steps is None else []
+        k = 0
+        while k < last:
+            stop = min([last, *(k + look - k % look for look in looks)])
+            yield k, stop - k
+            k = stop
+
     def is_due(self, k: int) -> bool:
         """Whether to measure the change at step k."""
         return self.nudge.steps is None and k % self.nudge.chunk == 0
@@ -222,9 +247,49 @@ def nudged(
     drive = drive or net._cost_force
     states = [x.clone() for x in free]
     monitor = NudgeMonitor(nudge, net.dtype)
-    for k in monitor.steps():
-        force = subtract(net._force(states, fixed), drive(states, fixed, targets), beta)
-        if monitor.is_due(k) and monitor.settled(change(net, states, force, nudge.step)):
-            break
-        advance_(net, states, force, nudge.step)
+    for k, count in monitor.strides():
+        if monitor.is_due(k):
+            force = subtract(net._force(states, fixed), drive(states, fixed, targets), beta)
+            if monitor.settled(change(net, states, force, nudge.step)):
+                break
+        net._nudged_steps_(states, fixed, targets, beta, drive, count, nudge.step)
     return states
+
+
+def nudged_steps(
+    net: Equations,
+    states: list[Tensor],
+    fixed: Fixed,
+    targets: Tensors,
+    beta: float,
+    drive: Drive,
+    count: int,
+    step: Sequence[float],
+) -> None:
+    """Steps under F - beta ``drive``, in place."""
+    for _ in range(count):
+        advance_(net, states, subtract(net._force(states, fixed), drive(states, fixed, targets), beta), step)
+
+
+def tracking_steps(
+    net: Equations,
+    plus: list[Tensor],
+    minus: list[Tensor],
+    fixed: Fixed,
+    targets: Tensors,
+    beta: float,
+    count: int,
+    step: Sequence[float],
+) -> None:
+    """Steps of two nudged phases, in place: F -+ beta dC/dz -+ (J_nc - J_nc^T)(m) v.
+
+    m is their midpoint and v half of what separates them.
+    """
+    for _ in range(count):
+        middle = [(p + m) / 2 for p, m in zip(plus, minus)]
+        half = [(p - m) / 2 for p, m in zip(plus, minus)]
+        turn = net._correction(middle, fixed, half)
+        up = subtract(net._force(plus, fixed), net._cost_force(plus, fixed, targets), beta)
+        down = subtract(net._force(minus, fixed), net._cost_force(minus, fixed, targets), -beta)
+        advance_(net, plus, subtract(up, turn), step)
+        advance_(net, minus, subtract(down, turn, -1.0), step)

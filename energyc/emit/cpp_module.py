@@ -1,0 +1,108 @@
+"""A network as a PyTorch module whose phases run in C++ kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from energyc.emit.context import Context, Options
+from energyc.emit.cpp_kernels import KernelWriter
+from energyc.emit.layout import broken_lines
+from energyc.emit.torch_module import module, torch_module
+from energyc.emit.torch_part import network_part
+from energyc.ir import Node
+from energyc.loops import Equations, Kernel, NotLowered, free_phase, nudged_phase, tracking_phases
+from energyc.resolve.network import Network
+from energyc.resources import resource
+
+
+def cpp_module(network: Network, options: Options) -> str:
+    """The text of the module; where a network has no kernels it is that of the torch target, and says why."""
+    try:
+        kernels, context = kernels_of(network, options)
+    except NotLowered as reason:
+        text = torch_module(network, options)
+        title, rest = text.split("Passes:", 1)
+        return f"{title}Kernels: none: {reason}\nPasses:{rest}"
+    source = _source(kernels, context)
+    own = network_part(context, _given(kernels, context))
+    about = "The network: its equations, relaxed by kernels and learned."
+    body = [f"learning_rules = ({', '.join(rule.module for rule in context.features.rules)},)"]
+    names = ", ".join(f'"{kernel.name}"' for kernel in kernels)
+    body.append(f"kernels = Kernels(SOURCE, ({names},))")
+    called = context.called
+    lines = [f"class {called.own}({called.equations}, KernelNetwork):", f'    """{about}"""', ""]
+    final = "\n".join([*lines, *(f"    {line}" for line in broken_lines(body))])
+    text = f'#: The kernels in C++17.\nSOURCE = r"""{source}"""'
+    return module(network, options, (own, f"{text}\n\n\n{final}"), [f"Kernels: {', '.join(k.name for k in kernels)}"])
+
+
+def kernels_of(network: Network, options: Options) -> tuple[list[Kernel], Context]:
+    """The kernels of a network's phases. Raises NotLowered."""
+    if network.blocks:
+        raise NotLowered("it has layers")
+    if network.relax.solver != "gradient":
+        raise NotLowered(f"its solver is {network.relax.solver}")
+    context = Context(network, options)
+    equations = _equations(context)
+    kernels = [free_phase(equations)]
+    if context.features.needs("contrast"):
+        kernels.append(nudged_phase(equations))
+    if any(rule.name == "tracking-aep" for rule in context.features.rules) and equations.correction:
+        kernels.append(tracking_phases(equations))
+    return kernels, context
+
+
+def _equations(context: Context) -> Equations:
+    """What the plan computes at each step, by state."""
+    outputs = {r.name: {o.key: o.node for o in r.outputs} for r in context.plan.routines}
+    states = context.network.states
+
+    def by_state(routine: str) -> dict[str, Node]:
+        return {key: node for key, node in outputs.get(routine, {}).items() if key in states}
+
+    nudge = by_state("_nudge") if context.options.descends else by_state("_cost_pullback")
+    statements = [node for routine in context.plan.routines for node in routine.statements]
+    texts = {node: _formula(context, node) for node in statements}
+    return Equations(
+        context.network,
+        by_state("_force"),
+        nudge,
+        by_state("_correction"),
+        context.derivation.directions,
+        context.fields,
+        context.plan.names,
+        texts,
+    )
+
+
+def _formula(context: Context, node: Node) -> str:
+    text = context.notation.text(node)
+    name = context.plan.names.get(node)
+    return f"{name} = {text}" if name else text
+
+
+def _source(kernels: list[Kernel], context: Context) -> str:
+    """The C++ source."""
+    tables: dict[str, str] = {}
+    body = [line for kernel in kernels for line in KernelWriter(kernel, context.network.extents, tables).write()]
+    head = (resource("codegen") / "cpp" / "kernels.h").read_text()
+    places = [f"static const Places {name} = places({labels});" for labels, name in tables.items()]
+    return "\n".join(["", head, *places, "", *body])
+
+
+def _given(kernels: list[Kernel], context: Context) -> Callable[[], Iterator[str]]:
+    """The method that lists what each kernel reads."""
+
+    def methods() -> Iterator[str]:
+        names: Mapping[Node, str] = {**context.own_names()[0], **context.names_in_fixed()}
+        network = context.network
+        targets = {t.node: f"targets[{k}]" for k, t in enumerate(network.targets.values())}
+        lines = ["def _given(self, name: str, fixed: Fixed, targets: Tensors) -> list[Tensor]:"]
+        lines += ['    """What a kernel reads, in its order."""']
+        for kernel in kernels:
+            read = ", ".join((targets | dict(names))[node] for node, _ in kernel.given)
+            lines += [f'    if name == "{kernel.name}":', f"        return [{read}]"]
+        lines.append("    raise KeyError(name)")
+        yield "\n".join(broken_lines(lines))
+
+    return methods
