@@ -24,6 +24,7 @@ Imports: ``analysis``, ``data``, ``derive``, ``diagnostics``, ``emit``, ``resolv
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -79,6 +80,12 @@ class Compiled:
     text: str
     file_name: str
     class_name: str
+
+    @property
+    def fallback(self) -> str | None:
+        """Why a module for kernels has none, so that it runs as torch operations; None where it has them."""
+        found = re.search(r"^Kernels: none: (.*)$", self.text, re.MULTILINE)
+        return found[1] if found else None
 
 
 # ------------------------------------------------------------------ the passes

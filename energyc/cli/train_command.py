@@ -28,6 +28,12 @@ if TYPE_CHECKING:
 @click.option("--steps", metavar="N", type=click.IntRange(min=0), help="Updates; replaces the spec's steps or epochs.")
 @click.option("--out", metavar="RUN", type=click.Path(), help="The run folder; runs/NAME-N by default.")
 @click.option("--device", metavar="D", help="The device: cpu, cuda, cuda:1.")
+@click.option(
+    "--target",
+    type=click.Choice(["auto", "torch", "cpp"]),
+    envvar="ENERGYC_TARGET",
+    help="What the phases run as: torch operations, C++ kernels, or kernels where they can be built (auto).",
+)
 @click.option("--seed", metavar="N", type=SEED, help="The seed of weights, order of data and noise.")
 @click.option("--seeds", metavar="K", type=click.IntRange(min=1), help="Train K seeds; report mean and deviation.")
 @spec_options
@@ -46,7 +52,7 @@ def command(spec: str | None, resume: str | None, choices: Choices, console: Con
 
 def _refuse_changes(choices: Choices, seeds: int | None, **flags: Any) -> None:
     """Raise UsageError for options that a resumed run cannot change."""
-    refused = [f"--{name.replace('_', '-')}" for name in ("rule", "out", "allow_biased") if flags[name]]
+    refused = [f"--{name.replace('_', '-')}" for name in ("rule", "out", "allow_biased", "target") if flags[name]]
     refused += ["--seed"] if flags["seed"] is not None else []
     refused += ["--seeds"] if seeds is not None else []
     refused += ["--preset"] if choices.preset else []
@@ -60,7 +66,7 @@ def _begin(spec: str, seeds: int | None, choices: Choices, console: Console, *, 
     from energyc.runs.prepare import Request, prepare
     from energyc.train.folder import new_run
 
-    request = Request(**{**flags, "device": flags["device"] or "cpu"})
+    request = Request(**{**flags, "device": flags["device"] or "cpu", "target": flags["target"] or "auto"})
     prepared = prepare(read(spec), choices, request)
     folds = prepared.options.folds
     if folds is not None and seeds is not None:
@@ -129,6 +135,8 @@ def _note_run(prepared: Prepared, console: Console) -> None:
 
     _note_rule(prepared, console)
     _note_warnings(prepared, console)
+    if prepared.target_note is not None:
+        console.note(prepared.target_note)
     classes = prepared.compiled.classes
     for note in (*idle_settings(prepared.network, classes), *floor_notes(classes)):
         console.note(f"note: {note}")

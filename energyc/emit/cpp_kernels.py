@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from energyc.emit.cpp_text import Names, Text, comment, number
 from energyc.ir.indexing import Affine
 from energyc.loops.fuse import passes
+from energyc.loops.memory import layout
 from energyc.loops.nest import Buffer, Group, Kernel, Product, Run, Statement, loads
 
 #: What a tile may take of the second cache, in entries.
@@ -28,12 +29,13 @@ class KernelWriter:
         for scalar in kernel.scalars:
             names.new(scalar)
         given = [buffer for _, buffer in kernel.given]
-        self.scratch = _scratch(kernel)
-        for buffer in [*kernel.states, *kernel.moves, *given, *self.scratch, *_locals(kernel)]:
+        self.layout = layout(kernel.body)
+        for buffer in [*kernel.states, *kernel.moves, *given, *self.layout.offsets, *_locals(kernel)]:
             self.names[buffer] = names.new(buffer.name)
         integers = {node: buffer for node, buffer in kernel.given if buffer.integers is not None}
         self.text = Text(self.names, integers, sizes)
-        entries = sum(b.size for b in (*self.scratch, *kernel.states, *kernel.moves) if b.batched)
+        self.entries = self.layout.entries
+        entries = self.entries + 2 * sum(state.size for state in kernel.states)
         self.tile = max(1, min(LARGEST_TILE, TILE_ENTRIES // max(1, entries)))
         self.packed = [block for block in kernel.body if isinstance(block, Product) and block.packed_once]
         self.panels = [block for block in kernel.body if isinstance(block, Product) and not block.packed_once]
@@ -72,10 +74,8 @@ class KernelWriter:
         for k, (state, moved) in enumerate(zip(self.kernel.states, self.kernel.moves, strict=True)):
             yield f"    const T* const {self.names[state]} = now[{k}];"
             yield f"    T* const {self.names[moved]} = next[{k}];"
-        offset = 0
-        for buffer in self.scratch:
-            yield f"    T* const {self.names[buffer]} = memory + {offset}{' * tile' if buffer.batched else ''};"
-            offset += buffer.size
+        for buffer, offset in self.layout.offsets.items():
+            yield f"    T* const {self.names[buffer]} = memory{f' + {offset} * tile' if offset else ''};"
         for block in self.kernel.body:
             lines = self._group(block) if isinstance(block, Group) else self._product(block)
             yield from (f"    {line}" for line in lines)
@@ -83,7 +83,7 @@ class KernelWriter:
 
     def _run(self) -> Iterator[str]:
         kernel = self.kernel
-        entries = sum(b.size for b in self.scratch)
+        entries = self.entries
         states = sum(b.size for b in kernel.states)
         yield "static void run(Int samples, Int steps, T* const* states, const void* const* given, const T* scalars,"
         yield "                T* change, Int threads) {"
@@ -136,7 +136,7 @@ class KernelWriter:
         if self.packed:
             yield "packed"
         if self.panels:
-            entries = sum(b.size for b in self.scratch) + 2 * sum(b.size for b in self.kernel.states)
+            entries = self.entries + 2 * sum(state.size for state in self.kernel.states)
             yield f"memory + {entries} * tile"
 
     # ------------------------------------------------------------ matrix products
@@ -331,17 +331,6 @@ def _closes_last(text: str) -> bool:
         if depth == 0:
             return k == len(text) - 1
     return False
-
-
-def _scratch(kernel: Kernel) -> list[Buffer]:
-    """The buffers that live in memory for a tile, in the order in which they are written."""
-    found: dict[Buffer, None] = {}
-    for block in kernel.body:
-        targets = [block.target] if isinstance(block, Product) else [s.target for s in block.statements]
-        for target in targets:
-            if target.kind == "scratch":
-                found.setdefault(target)
-    return list(found)
 
 
 def _locals(kernel: Kernel) -> list[Buffer]:

@@ -11,11 +11,12 @@ from energyc.analysis.admission import refuse_biased
 from energyc.analysis.edges import steep_edges
 from energyc.data import Dataset
 from energyc.diagnostics import Source, UserError
-from energyc.pipeline import Choices, Compiled, emit, instantiate, resolve, training_dtype
+from energyc.pipeline import Choices, Compiled, instantiate, resolve, training_dtype
 from energyc.resolve import Network
 from energyc.runs.data import data_paths, feeds_of, open_data
 from energyc.runs.resolved import resolved_text
 from energyc.runs.saved import load_run
+from energyc.runs.target import compiled_for
 from energyc.settings import TrainOptions, extremes
 from energyc.train.division import Division
 from energyc.train.feeds import Feeds
@@ -33,6 +34,7 @@ class Request:
     device: str = "cpu"
     seed: int | None = None
     allow_biased: bool = False
+    target: str = "auto"
 
     def options(self, network: Network) -> TrainOptions:
         """Return the settings of the spec's ``train`` block, overridden by the flags. Raises UserError."""
@@ -51,7 +53,7 @@ class Prepared:
     """A spec ready to train: its network, its module, its options, its opened data.
 
     ``origin`` records the origin of the spec in ``run.json``, also if the run is resumed from its own copy. ``fold`` is
-    that of a run of a cross-validation.
+    that of a run of a cross-validation, ``target_note`` says what the phases run as.
     """
 
     source: Source
@@ -64,6 +66,7 @@ class Prepared:
     device: str
     origin: Mapping[str, Any]
     fold: int | None = None
+    target_note: str | None = None
 
     def feeds(self, fold: int | None = None) -> Feeds:
         """Return the data as they are divided for a run, or for a fold. Raises UserError."""
@@ -91,6 +94,7 @@ class Prepared:
             "energyc": __version__,
             **self.origin,
             "module": self.compiled.file_name,
+            "target": self.compiled.target,
             "energies": list(self.network.energies),
             "forces": list(self.network.forces),
             **({"layers": list(self.network.layers)} if self.network.layers else {}),
@@ -110,13 +114,14 @@ def prepare(source: Source, choices: Choices, request: Request) -> Prepared:
     if network.cost is None:
         message = f"{network.name} has no cost, so there is nothing to train for"
         raise UserError(message, code="E0516", help="add a line such as: cost mse = 1/2 * sum[k]((y[k] - t[k])^2)")
-    compiled = emit(network, [rule], choices)
+    compiled, note = compiled_for(request.target, request.device, network, rule, choices)
     if not options.allow_biased:
         refuse_biased(network.name, compiled.classes, rule)
     paths = data_paths(network, request.data)
     datasets = open_data(network, paths, options.seed)
+    origin = _origin(source, choices)
     return Prepared(
-        source, choices, network, compiled, options, datasets, paths, request.device, _origin(source, choices)
+        source, choices, network, compiled, options, datasets, paths, request.device, origin, target_note=note
     )
 
 
@@ -131,10 +136,10 @@ def reopen(run: Path, *, steps: int | None = None, data: Sequence[str] = (), dev
     saved = load_run(run)
     network = resolve(saved.source)
     options = saved.options if steps is None else saved.options.with_steps(steps)
-    compiled = emit(network, [saved.rule])
+    run_device = device or saved.info.get("device", "cpu")
+    compiled, note = compiled_for(saved.info.get("target", "torch"), run_device, network, saved.rule)
     paths = saved.data_paths(data_paths(network, data))
     datasets = open_data(network, paths, options.seed)
-    run_device = device or saved.info.get("device", "cpu")
     origin = {key: value for key, value in saved.info.items() if key in ("spec", "preset", "overrides")}
     fold = saved.info.get("fold")
-    return Prepared(saved.source, Choices(), network, compiled, options, datasets, paths, run_device, origin, fold)
+    return Prepared(saved.source, Choices(), network, compiled, options, datasets, paths, run_device, origin, fold, note)

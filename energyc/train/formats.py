@@ -114,6 +114,7 @@ class RunInfo(TypedDict, total=False):
     options: Options
     steps: Step
     device: str
+    target: str
     data: dict[str, str]
     made_of: MadeOf
     fold: Step | None

@@ -1,0 +1,45 @@
+"""What the phases of a run are carried out by: kernels in C++, or torch operations."""
+
+from __future__ import annotations
+
+import time
+
+from energyc.diagnostics import UserError
+from energyc.pipeline import Choices, Compiled, emit
+from energyc.resolve import Network
+from energyc.runtime.kernels import NoCompiler, built
+
+#: What ``--target`` may say; ``auto`` takes kernels where they can be built.
+TARGETS = ("auto", "torch", "cpp")
+
+
+def compiled_for(
+    wanted: str, device: str, network: Network, rule: str, choices: Choices = Choices()
+) -> tuple[Compiled, str | None]:
+    """The module of a run, with its kernels built, and a note on what its phases run as.
+
+    Raises UserError where kernels are asked for and the network, the device or this machine has none.
+    """
+    if wanted == "torch" or (wanted == "auto" and device != "cpu"):
+        return emit(network, [rule], choices), None
+    compiled = emit(network, [rule], choices, "cpp")
+    reason = compiled.fallback if device == "cpu" else f"they run on the cpu, not on {device}"
+    note = None
+    if reason is None:
+        started = time.perf_counter()
+        try:
+            built(source_of(compiled))
+            note = f"phases run in C++ kernels (ready in {time.perf_counter() - started:.1f} s)"
+        except NoCompiler as error:
+            reason = str(error)
+    if reason is None:
+        return compiled, note
+    if wanted == "cpp":
+        message = f"{network.name} cannot be trained in C++ kernels: {reason}"
+        raise UserError(message, code="E0518", help="use --target torch, or --target auto to take kernels if possible")
+    return emit(network, [rule], choices), f"phases run as torch operations: {reason}"
+
+
+def source_of(compiled: Compiled) -> str:
+    """The source of a module's kernels."""
+    return compiled.text.split('SOURCE = r"""', 1)[1].split('"""', 1)[0]
