@@ -8,7 +8,8 @@
 | derive   | `derive`              | energies -> forces; forces -> Jv, J^T v; energies and cost -> gradients |
 | classify | `analysis`            | forces -> classes with evidence; admissible rules |
 | plan     | `plan`                | graphs -> ordered statements: once a relaxation, once a step, once an update |
-| emit     | `emit`, codegen/      | plan -> the text of a module |
+| fuse     | `loops`               | the plan of a step -> matrix products and loop nests on a tile of samples |
+| emit     | `emit`, codegen/      | plan, loop nests -> the text of a module |
 | run      | `train`, `runs`       | module -> trained network; run folder -> its network, its text samples |
 | measure  | `verify`, `bench`, `inspection` | module -> gradients' fidelity; time of a step; what goes on inside |
 | report   | `report`              | any of these -> what people and programs read |
@@ -18,7 +19,7 @@ Beside the rows: `functions` holds what is known of each scalar function, `calcu
 keeps tables over edges by their entries, `notation` writes nodes as the spec does.
 Nothing here prints: every function returns an object or text. Torch is imported only by what runs a network.
 
-Imports: ``analysis``, ``data``, ``derive``, ``diagnostics``, ``emit``, ``resolve``, ``rules``, ``syntax``,
+Imports: ``analysis``, ``data``, ``derive``, ``diagnostics``, ``emit``, ``loops``, ``resolve``, ``rules``, ``syntax``,
 ``version``; libraries: ``torch``.
 """
 
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
     from energyc.analysis.classes import Classes
     from energyc.derive import Derivation
-    from energyc.emit import Runtime
+    from energyc.emit import Options, Runtime
     from energyc.resolve import Network
     from energyc.syntax import ast
 
@@ -163,14 +164,26 @@ def emit(
     The same input gives the same bytes. Raises UserError for an unknown target or rule, and for a rule that
     is inadmissible on this network.
     """
-    from energyc.analysis.admission import biased
-    from energyc.emit import PRINTERS, Options, class_name
+    from energyc.emit import PRINTERS, class_name
 
     if target not in PRINTERS:
         raise UserError(f"the target {target} is not there yet", code="E0990", help="use --target torch")
     classes = classify(network)
+    options = _options(network, classes, rules, choices, runtime)
+    with stage("emit", network.source.name):
+        text = PRINTERS[target](network, options)
+    return Compiled(network, classes, target, text, f"{network.name}_{target}.py", class_name(network.name))
+
+
+def _options(
+    network: Network, classes: Classes, rules: Sequence[str] | None, choices: Choices, runtime: Runtime
+) -> Options:
+    """What a module is made with. Raises UserError as ``emit``."""
+    from energyc.analysis.admission import biased
+    from energyc.emit import Options
+
     names = rules_of(network, classes, rules)
-    options = Options(
+    return Options(
         rules=names,
         label=Path(network.source.name).name,
         version=__version__,
@@ -180,9 +193,23 @@ def emit(
         settings=str(choices),
         runtime=runtime,
     )
+
+
+def kernels(network: Network, rules: Sequence[str] | None = None, choices: Choices = Choices()) -> str:
+    """The kernels of a network: what runs together, and the C++ of it; or why it has none.
+
+    Raises UserError as ``emit``.
+    """
+    from energyc.emit import kernels_of, own_source
+    from energyc.loops import NotLowered, kernel_text
+
+    options = _options(network, classify(network), rules, choices, "import")
     with stage("emit", network.source.name):
-        text = PRINTERS[target](network, options)
-    return Compiled(network, classes, target, text, f"{network.name}_{target}.py", class_name(network.name))
+        try:
+            made, context = kernels_of(network, options)
+        except NotLowered as reason:
+            return f"no kernels: {reason}\n"
+        return "\n".join([*map(kernel_text, made), own_source(made, context)])
 
 
 def rules_of(network: Network, classes: Classes, rules: Sequence[str] | None) -> tuple[str, ...]:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 # The tensors of the tests are small: threads would wait for each other more than they work. Subprocesses inherit it.
 for _variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_variable, "1")
+# Building kernels takes seconds for each network: only the tests of kernels build them.
+os.environ.setdefault("ENERGYC_TARGET", "torch")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -9,6 +9,7 @@
 #include <vector>
 
 using Int = std::int64_t;
+using Real = REAL;  // float or double, as the library is built
 
 #define LANES _Pragma("omp simd")
 
@@ -58,10 +59,15 @@ template <class T>
 void pack(const T* matrix, const Places& inner, const Places& columns, T* packed) {
     constexpr Int width = Vector<T>::width;
     const Int count = columns.size();
+    bool adjacent = true;
+    for (Int j = 1; j < count; ++j) adjacent = adjacent && columns[j] == columns[j - 1] + 1;
     for (Int first = 0; first < count; first += 2 * width) {
         const Int here = std::min(2 * width, count - first), wide = here > width ? 2 * width : width;
         for (Int k : inner) {
-            for (Int j = 0; j < here; ++j) packed[j] = matrix[k + columns[first + j]];
+            if (adjacent)
+                std::copy_n(matrix + k + columns[first], here, packed);
+            else
+                for (Int j = 0; j < here; ++j) packed[j] = matrix[k + columns[first + j]];
             for (Int j = here; j < wide; ++j) packed[j] = 0;
             packed += wide;
         }

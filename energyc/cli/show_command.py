@@ -13,7 +13,7 @@ from energyc.pipeline import TARGETS
 if TYPE_CHECKING:
     from energyc.pipeline import Choices
 
-STAGES = ("tree", "network", "ir", "forces", "jacobian", "plan", *TARGETS)
+STAGES = ("tree", "network", "ir", "forces", "jacobian", "plan", "kernels", *TARGETS)
 
 
 @click.command("show")

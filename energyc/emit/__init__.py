@@ -2,15 +2,15 @@
 
 It prints code for torch and imports no torch: others run what it prints.
 
-Imports: ``calculus``, ``derive``, ``ir``, ``loops``, ``notation``, ``plan``, ``resolve``, ``resources``, ``rules``, ``settings``,
-``sparse``; libraries: ``jinja2``, ``numpy``.
+Imports: ``calculus``, ``derive``, ``ir``, ``loops``, ``notation``, ``plan``, ``resolve``, ``resources``, ``rules``,
+``settings``, ``sparse``; libraries: ``jinja2``, ``numpy``.
 """
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from energyc.emit.context import Options, Planned, Runtime, module_plan
-from energyc.emit.cpp_module import cpp_module
+from energyc.emit.cpp_module import cpp_module, kernels_of, own_source
 from energyc.emit.glue import Glue
 from energyc.emit.instantiate import instantiate
 from energyc.emit.names import class_name
@@ -28,6 +28,8 @@ __all__ = [
     "Runtime",
     "class_name",
     "instantiate",
+    "kernels_of",
     "module_plan",
+    "own_source",
     "torch_module",
 ]

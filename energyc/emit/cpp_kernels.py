@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from energyc.emit.cpp_text import Names, Text, comment, number
+from energyc.ir import IndexExpr
 from energyc.ir.indexing import Affine
+from energyc.loops.affine import labels_of
 from energyc.loops.fuse import passes
 from energyc.loops.memory import layout
-from energyc.loops.nest import Buffer, Group, Kernel, Product, Run, Statement, loads
+from energyc.loops.nest import Buffer, Choice, Count, Group, Kernel, Product, Run, Statement, loads, walk
 
 #: What a tile may take of the second cache, in entries.
 TILE_ENTRIES = 96 * 1024
@@ -43,17 +45,19 @@ class KernelWriter:
     # ------------------------------------------------------------ the whole
 
     def write(self) -> list[str]:
-        """The struct of the kernel, and its entry points for float and double."""
+        """The struct of the kernel, and its entry point for the type that the library is built for."""
         kernel = self.kernel
         lines = [f"// {kernel.doc}", "template <class T>", f"struct {_struct(kernel)} {{"]
         body = [f"static constexpr Int tile = {self.tile};", "", *self._inputs(), "", *self._step(), "", *self._run()]
         lines += [f"    {line}".rstrip() for line in body]
         lines += ["};", ""]
-        for kind in ("float", "double"):
-            head = f'extern "C" void {kernel.name}_{kind}(Int samples, Int steps, {kind}* const* states, '
-            head += f"const void* const* given, const {kind}* scalars, {kind}* change, Int threads) {{"
-            call = f"    {_struct(kernel)}<{kind}>::run(samples, steps, states, given, scalars, change, threads);"
-            lines += [head, call, "}", ""]
+        head = f'extern "C" void {kernel.name}_phase(Int samples, Int steps, Real* const* states,'
+        lines += [head, "    const void* const* given, const Real* scalars, Real* change, Int threads) {"]
+        lines += [
+            f"    {_struct(kernel)}<Real>::run(samples, steps, states, given, scalars, change, threads);",
+            "}",
+            "",
+        ]
         return lines
 
     def _inputs(self) -> Iterator[str]:
@@ -156,12 +160,13 @@ class KernelWriter:
             yield from _nested(loops, [f"pack({source}, {inner}, {columns}, to);", f"to += {_place_size(block)};"])
 
     def _product(self, block: Product) -> Iterator[str]:
-        """One matrix product, or one for each place of its outer labels and each sample where both matrices have one."""
+        """A matrix product for each place of its outer labels, and for each sample where both are its own."""
         left, right, target = block.left, block.right, block.target
         apart = right.batched
         stacked = target.batched and left.batched and not apart
         names = [_LETTERS[k] for k in range(len(block.outer.sizes))]
-        loops = [_loop("b", "n")] if apart or (target.batched and not left.batched) else []
+        by_sample = apart or (target.batched and not left.batched)
+        loops = [_loop("b", "n")] if by_sample else []
         loops += [_loop(name, size) for name, size in zip(names, block.outer.sizes, strict=True)]
         rows = Run(
             ((self.tile,) if stacked else ()) + block.rows.sizes,
@@ -172,9 +177,7 @@ class KernelWriter:
         count = f"n * {block.rows.count}" if stacked and block.rows.count > 1 else "n" if stacked else block.rows.count
 
         def start(buffer: Buffer, at: int, strides: Sequence[int], own: bool) -> str:
-            sample = (
-                [(buffer.size, "b")] if buffer.batched and own and loops and loops[0].endswith("b < n; ++b)") else []
-            )
+            sample = [(buffer.size, "b")] if buffer.batched and own and by_sample else []
             return self.names[buffer] + _offset(at, [*sample, *zip(strides, names, strict=True)])
 
         lines = []
@@ -256,7 +259,7 @@ class KernelWriter:
         for statement in folds:
             if statement.target.kind != "value":
                 place = [*statement.outer]
-                entry = self.text.entry(statement.target, _axes(len(place)), labels, depth)
+                entry = self.text.entry(statement.target, labels_of(len(place)), labels, depth)
                 yield f"{entry} = {self._fold_name(statement)};"
 
     def _fold_name(self, statement: Statement) -> str:
@@ -270,12 +273,12 @@ class KernelWriter:
             yield f"{self._fold_name(statement)} += {value};"
         elif statement.fold == "max":
             name = self._fold_name(statement)
-            yield f"const T entry = {value};"
-            yield f"{name} = entry > {name} ? entry : {name};"
+            yield f"const T {name}_entry = {value};"
+            yield f"{name} = {name}_entry > {name} ? {name}_entry : {name};"
         elif statement.target.kind == "value":
             yield f"const T {self.names[statement.target]} = {value};"
         else:
-            entry = self.text.entry(statement.target, _axes(len(statement.outer)), labels, depth)
+            entry = self.text.entry(statement.target, labels_of(len(statement.outer)), labels, depth)
             yield f"{entry} = {value};"
 
     def _flattens(self, loop: Sequence[Statement], depth: int) -> bool:
@@ -293,7 +296,7 @@ class KernelWriter:
                 return False
             places = [(load.buffer, load.place) for load in loads(statement.expr)]
             if not statement.fold:
-                places.append((statement.target, _axes(len(statement.outer))))
+                places.append((statement.target, labels_of(len(statement.outer))))
             for buffer, place in places:
                 total = Affine(0, ())
                 for index, step in zip(place, buffer.strides, strict=True):
@@ -307,16 +310,8 @@ class KernelWriter:
         return True
 
 
-def _axes(count: int) -> tuple:  # type: ignore[type-arg]
-    from energyc.loops.lower import axes
-
-    return axes(count)
-
-
-def _conditions(statement: Statement) -> Iterator:  # type: ignore[type-arg]
+def _conditions(statement: Statement) -> Iterator[IndexExpr]:
     """The conditions and positions of a statement."""
-    from energyc.loops.nest import Choice, Count, walk
-
     for part in walk(statement.expr):
         if isinstance(part, Choice):
             yield part.condition

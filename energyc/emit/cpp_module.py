@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 
 from energyc.emit.context import Context, Options
 from energyc.emit.cpp_kernels import KernelWriter
@@ -11,6 +12,7 @@ from energyc.emit.torch_module import module, torch_module
 from energyc.emit.torch_part import network_part
 from energyc.ir import Node
 from energyc.loops import Equations, Kernel, NotLowered, free_phase, nudged_phase, tracking_phases
+from energyc.notation import left_side
 from energyc.resolve.network import Network
 from energyc.resources import resource
 
@@ -61,8 +63,6 @@ def _equations(context: Context) -> Equations:
         return {key: node for key, node in outputs.get(routine, {}).items() if key in states}
 
     nudge = by_state("_nudge") if context.options.descends else by_state("_cost_pullback")
-    statements = [node for routine in context.plan.routines for node in routine.statements]
-    texts = {node: _formula(context, node) for node in statements}
     return Equations(
         context.network,
         by_state("_force"),
@@ -71,23 +71,28 @@ def _equations(context: Context) -> Equations:
         context.derivation.directions,
         context.fields,
         context.plan.names,
-        texts,
+        partial(_formula, context),
     )
 
 
 def _formula(context: Context, node: Node) -> str:
+    """A node as its definition, in the notation of the spec."""
     text = context.notation.text(node)
     name = context.plan.names.get(node)
-    return f"{name} = {text}" if name else text
+    return f"{left_side(name, context.notation.indices(node))} = {text}" if name else text
 
 
 def _source(kernels: list[Kernel], context: Context) -> str:
-    """The C++ source."""
+    """The C++ source: what all kernels use, and the network's own."""
+    return "\n".join(["", (resource("codegen") / "cpp" / "kernels.h").read_text(), own_source(kernels, context)])
+
+
+def own_source(kernels: list[Kernel], context: Context) -> str:
+    """The network's own part of the C++ source: tables of places, and its kernels."""
     tables: dict[str, str] = {}
     body = [line for kernel in kernels for line in KernelWriter(kernel, context.network.extents, tables).write()]
-    head = (resource("codegen") / "cpp" / "kernels.h").read_text()
     places = [f"static const Places {name} = places({labels});" for labels, name in tables.items()]
-    return "\n".join(["", head, *places, "", *body])
+    return "\n".join([*places, "", *body])
 
 
 def _given(kernels: list[Kernel], context: Context) -> Callable[[], Iterator[str]]:

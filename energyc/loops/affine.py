@@ -10,11 +10,16 @@ from energyc.ir.indexing import Affine, axis, integer
 TRUE = IndexExpr("true", ())
 
 
+def labels_of(count: int) -> tuple[IndexExpr, ...]:
+    """The first labels, in order."""
+    return tuple(axis(k) for k in range(count))
+
+
 def substituted(expr: IndexExpr, places: Sequence[IndexExpr] | Mapping[int, IndexExpr]) -> IndexExpr:
     """The expression with each label replaced by its place."""
     if expr.op == "axis":
         k = expr.args[0]
-        return places[k] if not isinstance(places, Mapping) else places.get(k, expr)  # type: ignore[index, call-overload, arg-type, no-any-return]
+        return places[k] if not isinstance(places, Mapping) else places.get(k, expr)  # type: ignore[index, arg-type]
     return IndexExpr(expr.op, tuple(substituted(a, places) if isinstance(a, IndexExpr) else a for a in expr.args))
 
 

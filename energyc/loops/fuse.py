@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from energyc.ir.indexing import axis
+from energyc.loops.affine import labels_of
 from energyc.loops.nest import Block, Buffer, Group, Product, Statement, loads
 
 Step = Statement | Product
@@ -78,10 +78,8 @@ def _fits(step: Statement, group: Group) -> bool:
     if step.fold and len(step.outer) != depth:
         return False
     written = {statement.target for statement in group.statements}
-    for load in loads(step.expr):
-        if load.buffer in written and load.place[:depth] != tuple(axis(k) for k in range(depth)):
-            return False
-    return True
+    own = (load for load in loads(step.expr) if load.buffer in written)
+    return all(load.place[:depth] == labels_of(depth) for load in own)
 
 
 def _place(blocks: Sequence[Block], kept: Collection[Buffer]) -> None:
@@ -130,6 +128,6 @@ def _joins(statement: Statement, loop: Sequence[Statement], depth: int) -> bool:
     written = {other.target: other for other in loop}
     for load in loads(statement.expr):
         other = written.get(load.buffer)
-        if other is not None and (other.fold or load.place != tuple(axis(k) for k in range(len(load.place)))):
+        if other is not None and (other.fold or load.place != labels_of(len(load.place))):
             return False
     return True

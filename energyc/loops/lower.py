@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from energyc.functions import scalar_function
+from energyc.functions import ScalarFunction, scalar_function
 from energyc.ir import ONE, Add, Coefficient, Einsum, IndexExpr, Indicator, Input, Map, Node, Position, Softmax
-from energyc.ir.indexing import axis
-from energyc.ir.nodes import LogSumExp, Max, Reduction, Stop
-from energyc.loops.affine import TRUE, conjunction, conjuncts, solved_for, substituted, within
+from energyc.ir.indexing import Affine, axis
+from energyc.ir.nodes import ArgMax, LogSumExp, Max, Reduction, Stop
+from energyc.loops.affine import TRUE, conjunction, conjuncts, labels_of, solved_for, substituted, within, written
 from energyc.loops.matrices import product_of
 from energyc.loops.nest import (
     Buffer,
@@ -33,11 +33,6 @@ from energyc.loops.nest import (
 
 class NotLowered(Exception):
     """A network that no kernel is made for; the text says why."""
-
-
-def axes(count: int, first: int = 0) -> tuple[IndexExpr, ...]:
-    """Labels in a row."""
-    return tuple(axis(k) for k in range(first, first + count))
 
 
 @dataclass(frozen=True)
@@ -66,11 +61,11 @@ class Lowering:
         given: Mapping[Node, Buffer],
         offered: Mapping[Node, str],
         names: Mapping[Node, str],
-        texts: Mapping[Node, str],
+        text: Callable[[Node], str],
     ) -> None:
         self.sizes, self.values = sizes, values
         self.buffers = dict(given)
-        self.offered, self.names, self.texts = offered, names, texts
+        self.offered, self.names, self.text = offered, names, text
         self.asked: list[tuple[Node, Buffer]] = []
         self.steps: list[Statement | Product] = []
         self.uses: Counter[Node] = Counter()
@@ -166,7 +161,7 @@ class Lowering:
 
     def expression(self, node: Node) -> Expr:
         """A node at its own axes, computed from what it reads."""
-        place = axes(len(node.dims))
+        place = labels_of(len(node.dims))
         if isinstance(node, Indicator | Position):
             self._ask_integers(node)
         match node:
@@ -184,7 +179,8 @@ class Lowering:
                 return self.at(node.argument, place)
         raise NotLowered(f"no kernel computes a {type(node).__name__}")
 
-    def _function(self, node: Map) -> object:
+    def _function(self, node: Map) -> ScalarFunction:
+        """The function of a map. Raises NotLowered where no target of kernels writes it."""
         try:
             entry = node.function.entry
             entry.form("cpp")
@@ -194,7 +190,7 @@ class Lowering:
 
     def _total(self, node: Add) -> Expr:
         """A sum; matrix products in it that nothing else reads are added up in one buffer."""
-        place = axes(len(node.dims))
+        place = labels_of(len(node.dims))
         gathered: Buffer | None = None
         terms: list[tuple[float, Expr]] = []
         for coefficient, term in node.terms:
@@ -261,7 +257,7 @@ class Lowering:
 
     def _made(self, node: Node) -> Buffer:
         """The statements that fill a buffer with a node."""
-        if isinstance(node, Softmax | LogSumExp | Max):
+        if isinstance(node, Softmax | LogSumExp | Max | ArgMax):
             return self._reduction(node)
         if isinstance(node, Einsum) and self._folds(node):
             product = self._product(node, ONE, None)
@@ -293,10 +289,6 @@ class Lowering:
         """What the buffer of a node is called."""
         return self.names.get(node) or {Softmax: "weights", LogSumExp: "level", Map: "image"}.get(type(node), "total")
 
-    def text(self, node: Node) -> str:
-        """A node in the notation of the spec."""
-        return self.texts.get(node, "")
-
     def _product(self, node: Node, coefficient: Coefficient, target: Buffer | None) -> Product | None:
         """An einsum as a matrix product into a buffer, added to what is there where it is given; None if it is none."""
         assert isinstance(node, Einsum)
@@ -306,8 +298,8 @@ class Lowering:
         factor = self.factor(coefficient * node.coefficient)
         loads: list[Load] = []
         for operand, place in solved.operands:
-            entry = self.at(operand, place)
-            scale, load = _plain_load(entry)
+            plain = operand in self.buffers or self._is_cheap(operand)
+            scale, load = _plain_load(self.at(operand, place)) if plain else (1.0, None)
             if load is None:
                 load = Load(self._made_or_held(operand), place)
             loads.append(load)
@@ -333,8 +325,16 @@ class Lowering:
         reduced = solved.extents[len(sizes) :]
         return self.put(self.name(node), sizes, node.batched, self._term(node), "sum", reduced, self.text(node))
 
+    def _order(self, sizes: Sequence[int], reduced: Sequence[int]) -> IndexExpr:
+        """The number in order of an entry along some axes, over all axes."""
+        form, stride = Affine(0, ()), 1
+        for k in reversed(reduced):
+            form = form.plus(Affine(0, ((k, stride),)))
+            stride *= sizes[k]
+        return written(form)
+
     def _reduction(self, node: Reduction) -> Buffer:
-        """Softmax, logsumexp and max over the entries that a guard lets through."""
+        """Softmax, logsumexp, max and argmax over the entries that a guard lets through."""
         argument, kept = node.argument, [k for k in range(len(node.argument.dims)) if k not in node.axes]
         sizes = self.extents(argument)
         outer, reduced = [sizes[k] for k in kept], [sizes[k] for k in node.axes]
@@ -355,7 +355,16 @@ class Lowering:
 
         name, text = self.name(node), self.text(node)
         largest = self.put("largest", outer, batched, masked(entry, -math.inf), "max", reduced)
-        top = Load(largest, axes(len(outer)))
+        top = Load(largest, labels_of(len(outer)))
+        if isinstance(node, ArgMax):
+            order = self._order(sizes, node.axes)
+            here = Unless(
+                Total(((1.0, masked(entry, -math.inf)), (-1.0, top))), 0.0, Number(-math.inf), _negated(order, place)
+            )
+            first = self.put("first", outer, batched, here, "max", reduced)
+            own = labels_of(len(sizes))
+            behind = Total(((1.0, Load(first, tuple(own[k] for k in kept))), (-1.0, _negated(order, own))))
+            return self.put(name, sizes, batched, Unless(behind, 0.0, Number(0.0), Number(1.0)), label=text)
         if isinstance(node, Max):
             if condition is TRUE:
                 return largest
@@ -363,19 +372,24 @@ class Lowering:
         power = Call(scalar_function("exp", None), Total(((1.0, entry), (-1.0, top))))
         if isinstance(node, LogSumExp):
             whole = self.put("whole", outer, batched, masked(power, 0.0), "sum", reduced)
-            level = Total(((1.0, top), (1.0, Call(scalar_function("log", None), Load(whole, axes(len(outer)))))))
+            level = Total(((1.0, top), (1.0, Call(scalar_function("log", None), Load(whole, labels_of(len(outer)))))))
             return self.put(name, outer, batched, Unless(top, -math.inf, level, Number(0.0)), label=text)
         inverse = [0] * len(sizes)
         for k, j in label_of.items():
             inverse[j] = k
         spread = self.put("power", sizes, batched, relocated(masked(power, 0.0), [axis(k) for k in inverse]))
         whole = self.put("whole", outer, batched, Load(spread, place), "sum", reduced)
-        own = axes(len(sizes))
+        own = labels_of(len(sizes))
         total = Load(whole, tuple(own[k] for k in kept))
         share: Expr = Quotient(Load(spread, own), total)
         if condition is not TRUE:
             share = Unless(total, 0.0, share, Number(0.0))
         return self.put(name, sizes, batched, share, label=text)
+
+
+def _negated(order: IndexExpr, place: Sequence[IndexExpr]) -> Expr:
+    """Minus a number in order, so that the first is the largest."""
+    return Total(((-1.0, Count(substituted(order, place))),))
 
 
 def scaled(factor: float, factors: Sequence[Expr]) -> Expr:

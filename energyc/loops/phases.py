@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from energyc.functions import scalar_function
 from energyc.ir import Input, Node
 from energyc.ir.indexing import axis
+from energyc.loops.affine import labels_of
 from energyc.loops.fuse import grouped
-from energyc.loops.lower import Lowering, NotLowered, axes
+from energyc.loops.lower import Lowering, NotLowered
 from energyc.loops.nest import (
     Buffer,
+    Call,
     Clip,
     Expr,
     Kernel,
@@ -34,7 +37,7 @@ class Equations:
     """What kernels are made from: nodes by state, after planning.
 
     ``force`` moves the states, ``nudge`` is subtracted from it times beta, ``correction`` is by states and
-    ``directions``. ``offered`` are nodes that are computed before a relaxation, with their names.
+    ``directions``. ``offered`` are nodes that are computed before a relaxation, with their names; ``text`` writes any.
     """
 
     network: Network
@@ -44,7 +47,7 @@ class Equations:
     directions: Mapping[str, Input] = field(default_factory=dict)
     offered: Mapping[Node, str] = field(default_factory=dict)
     names: Mapping[Node, str] = field(default_factory=dict)
-    texts: Mapping[Node, str] = field(default_factory=dict)
+    text: Callable[[Node], str] = lambda node: ""
 
 
 class Builder:
@@ -69,7 +72,7 @@ class Builder:
         given: dict[Node, Buffer] = {self.network.states[name].node: buffer for name, buffer in at.items()}
         given |= {e.directions[name]: buffer for name, buffer in (along or {}).items()}
         lowering = Lowering(
-            self.network.extents, self.network.values, {**given, **self.asked}, e.offered, e.names, e.texts
+            self.network.extents, self.network.values, {**given, **self.asked}, e.offered, e.names, e.text
         )
         lowering.steps = self.steps
         return lowering
@@ -77,7 +80,7 @@ class Builder:
     def slopes(self, lowering: Lowering, *wanted: Slopes) -> list[dict[str, Expr]]:
         """The entries of nodes by state."""
         lowering.expect(node for slopes in wanted for node in slopes.values())
-        found = [{n: lowering.at(node, axes(len(node.dims))) for n, node in slopes.items()} for slopes in wanted]
+        found = [{n: lowering.at(node, labels_of(len(node.dims))) for n, node in slopes.items()} for slopes in wanted]
         self.asked |= dict(lowering.asked)
         return found
 
@@ -85,7 +88,7 @@ class Builder:
         """The states after a step: each moves by its step times its forces, then onto its set."""
         after = {}
         for name, state in at.items():
-            place = axes(len(state.sizes))
+            place = labels_of(len(state.sizes))
             step = Times((Scalar(f"step_{name}"), Total(tuple(forces[name]))))
             value: Expr = Total(((1.0, Load(state, place)), (1.0, step)))
             after[name] = self._projected(f"next_{state.name}", state, value, self.network.states[name].constraint)
@@ -98,7 +101,7 @@ class Builder:
         return target
 
     def _projected(self, name: str, state: Buffer, value: Expr, constraint: ConstraintSet | None) -> Buffer:
-        sizes, place = state.sizes, axes(len(state.sizes))
+        sizes, place = state.sizes, labels_of(len(state.sizes))
         if constraint is None:
             return self.put(name, sizes, value)
         match constraint.kind:
@@ -121,17 +124,19 @@ class Builder:
         def norm(buffer: Buffer, scale: float) -> Load:
             entry = Load(buffer, across)
             whole = self.put("square", outer, Times((entry, entry)), "sum", reduced)
-            root = self.put("deviation", outer, root_of(Total(((scale, Load(whole, axes(len(outer)))),))))
+            mean = Total(((scale, Load(whole, labels_of(len(outer)))),))
+            root = self.put("deviation", outer, Call(scalar_function("sqrt", None), mean))
             return Load(root, own)
 
         if constraint.kind == "sphere":
-            size = norm(here, 1.0)
-            return self.put(name, sizes, Unless(size, 0.0, Quotient(Load(here, place), size), Load(here, place)))
+            length = norm(here, 1.0)
+            return self.put(name, sizes, Unless(length, 0.0, Quotient(Load(here, place), length), Load(here, place)))
         whole = self.put("mean", outer, Load(here, across), "sum", reduced)
         entry = Total(((1.0, Load(here, place)), (-1.0 / count, Load(whole, own))))
         centred = self.put("centred", sizes, entry)
-        size = norm(centred, 1.0 / count)
-        return self.put(name, sizes, Unless(size, 0.0, Quotient(Load(centred, place), size), Load(here, place)))
+        deviation = norm(centred, 1.0 / count)
+        share = Quotient(Load(centred, place), deviation)
+        return self.put(name, sizes, Unless(deviation, 0.0, share, Load(here, place)))
 
     def kernel(
         self, name: str, doc: str, at: Sequence[Buffer], after: Sequence[Buffer], scalars: Sequence[str]
@@ -141,14 +146,6 @@ class Builder:
             buffer.kind = "state"
         body = grouped(self.steps, set(after))
         return Kernel(name, doc, tuple(at), tuple(after), tuple(self.asked.items()), tuple(scalars), body)
-
-
-def root_of(expr: Expr) -> Expr:
-    """A square root."""
-    from energyc.functions import scalar_function
-    from energyc.loops.nest import Call
-
-    return Call(scalar_function("sqrt", None), expr)
 
 
 def _step_sizes(network: Network) -> list[str]:
@@ -184,7 +181,7 @@ def tracking_phases(equations: Equations) -> Kernel:
     plus, minus = builder.states("_plus"), builder.states("_minus")
     middle, half = {}, {}
     for name in plus:
-        place = axes(len(plus[name].sizes))
+        place = labels_of(len(plus[name].sizes))
         up, down = Load(plus[name], place), Load(minus[name], place)
         middle[name] = builder.put(f"{name}_middle", plus[name].sizes, Total(((0.5, up), (0.5, down))))
         half[name] = builder.put(f"{name}_half", plus[name].sizes, Total(((0.5, up), (-0.5, down))))
@@ -193,7 +190,7 @@ def tracking_phases(equations: Equations) -> Kernel:
     turned: dict[str, Expr] = {}
     for name, entry in turn.items():
         sizes = plus[name].sizes
-        turned[name] = Load(builder.put(f"turn_{name}", sizes, entry), axes(len(sizes)))
+        turned[name] = Load(builder.put(f"turn_{name}", sizes, entry), labels_of(len(sizes)))
     for states, sign in ((plus, -1.0), (minus, 1.0)):
         force, nudge = builder.slopes(builder.lowering(states), equations.force, equations.nudge)
         forces = {

@@ -28,15 +28,17 @@ Further = Mapping[Node, Label]
 
 
 def show(source: Source, at: str, choices: Choices = Choices(), rules: Sequence[str] | None = None) -> str:
-    """Return one stage of the pipeline as text: tree, network, ir, forces, jacobian, plan, torch.
+    """Return one stage of the pipeline as text: tree, network, ir, forces, jacobian, plan, kernels, torch, cpp.
 
-    ``torch`` is the network's own part of the module, which imports the runtime.
+    ``torch`` and ``cpp`` are the network's own part of the module, which imports the runtime.
     """
     if at == "tree":
         return tree(pipeline.parse(source))
     network = pipeline.resolve(source, choices)
     if at in pipeline.TARGETS:
         return pipeline.emit(network, rules, choices, at, runtime="import").text
+    if at == "kernels":
+        return pipeline.kernels(network, rules, choices)
     classes = pipeline.classify(network) if at in ("plan", "jacobian") else None
     chosen = pipeline.rules_of(network, classes, rules) if at == "plan" and classes is not None else ()
     parts = [] if network.layers and at in OF_STATES else [_shown(source, network, at, classes, chosen)]

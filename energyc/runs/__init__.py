@@ -6,12 +6,14 @@
 | ``prepare`` | a spec, or a run that resumes, with its module, its options and its data: a session for ``train`` |
 | ``data`` | opening the bindings of a spec |
 | ``resolved`` | the text of the spec in the folder |
+| ``target`` | what the phases of a run are carried out by |
 | ``saved`` | reading the folder of a run |
 | ``load`` | ``energyc.load`` |
 | ``sample`` | text from a language model |
 
 It combines specs, modules, data and training; it measures and reports nothing.
 
-Imports: ``analysis``, ``data``, ``diagnostics``, ``pipeline``, ``resolve``, ``settings``, ``syntax``, ``train``,
+Imports: ``analysis``, ``data``, ``diagnostics``, ``pipeline``, ``resolve``, ``runtime``, ``settings``, ``syntax``,
+``train``,
 ``version``; libraries: ``torch``.
 """

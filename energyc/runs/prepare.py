@@ -142,4 +142,6 @@ def reopen(run: Path, *, steps: int | None = None, data: Sequence[str] = (), dev
     datasets = open_data(network, paths, options.seed)
     origin = {key: value for key, value in saved.info.items() if key in ("spec", "preset", "overrides")}
     fold = saved.info.get("fold")
-    return Prepared(saved.source, Choices(), network, compiled, options, datasets, paths, run_device, origin, fold, note)
+    return Prepared(
+        saved.source, Choices(), network, compiled, options, datasets, paths, run_device, origin, fold, note
+    )

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 
 from energyc.diagnostics import UserError
-from energyc.pipeline import Choices, Compiled, emit
+from energyc.pipeline import Choices, Compiled, emit, training_dtype
 from energyc.resolve import Network
-from energyc.runtime.kernels import NoCompiler, built
+from energyc.runtime.kernels import KINDS, NoCompiler, built
 
 #: What ``--target`` may say; ``auto`` takes kernels where they can be built.
 TARGETS = ("auto", "torch", "cpp")
@@ -28,7 +28,7 @@ def compiled_for(
     if reason is None:
         started = time.perf_counter()
         try:
-            built(source_of(compiled))
+            built(source_of(compiled), KINDS[training_dtype(network)])
             note = f"phases run in C++ kernels (ready in {time.perf_counter() - started:.1f} s)"
         except NoCompiler as error:
             reason = str(error)

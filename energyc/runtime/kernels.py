@@ -31,14 +31,14 @@ class NoCompiler(Exception):
 class Kernels:
     """The kernels of a source, by name.
 
-    Each moves states by some steps in place, ``name_float(samples, steps, states, given, scalars, change, threads)``;
+    Each moves states by some steps in place, ``name_phase(samples, steps, states, given, scalars, change, threads)``;
     ``change`` [batch], if it is wanted, is the relative change of the step that would follow.
     """
 
     def __init__(self, source: str, names: Sequence[str]) -> None:
         self.source = source
         self.names = names
-        self.library: ctypes.CDLL | None = None
+        self.libraries: dict[torch.dtype, ctypes.CDLL] = {}
         self.failure: str | None = None
 
     def serve(self, name: str, states: Tensors) -> bool:
@@ -46,9 +46,9 @@ class Kernels:
         x = states[0]
         if name not in self.names or x.device.type != "cpu" or x.dtype not in KINDS or self.failure is not None:
             return False
-        if self.library is None:
+        if x.dtype not in self.libraries:
             try:
-                self.library = ctypes.CDLL(str(built(self.source)))
+                self.libraries[x.dtype] = ctypes.CDLL(str(built(self.source, KINDS[x.dtype])))
             except (NoCompiler, OSError) as error:
                 self.failure = str(error)
                 warnings.warn(f"the kernels run as torch operations: {error}", RuntimeWarning, stacklevel=2)
@@ -68,7 +68,7 @@ class Kernels:
         whole = [x.contiguous() for x in states]
         read = [(x.detach() if x.dtype.is_floating_point else x).contiguous() for x in given]
         numbers = torch.tensor(scalars, dtype=kind)
-        function = getattr(self.library, f"{name}_{KINDS[kind]}")
+        function = getattr(self.libraries[kind], f"{name}_phase")
         number, pointer = ctypes.c_int64, ctypes.c_void_p
         function(
             number(len(states[0])),
@@ -147,15 +147,16 @@ class KernelNetwork(EnergyNetwork):
 # -------------------------------------------------------------------- building
 
 
-def built(source: str) -> Path:
-    """The library of a source: built by the C++ compiler ``CXX``, or the first that is found, unless it is there.
+def built(source: str, kind: str = "float") -> Path:
+    """The library of a source for ``float`` or ``double``, built unless it is kept from another time.
 
-    It is kept in ``$XDG_CACHE_HOME/energyc`` by the source, the compiler and the processor. Raises NoCompiler.
+    The compiler is ``CXX``, or the first that is found; ``CXXFLAGS`` are added to its flags. Libraries are kept in
+    ``$XDG_CACHE_HOME/energyc``, by the source, the command and the processor. Raises NoCompiler.
     """
     compiler = os.environ.get("CXX") or next(filter(shutil.which, ("c++", "g++", "clang++")), None)
     if compiler is None:
         raise NoCompiler("no C++ compiler was found; install one, or name it in CXX")
-    command = [*compiler.split(), *FLAGS]
+    command = [*compiler.split(), *FLAGS, f"-DREAL={kind}", *os.environ.get("CXXFLAGS", "").split()]
     target = probed([*command, "-march=native"])
     if target is not None:
         command.append("-march=native")

@@ -38,6 +38,7 @@ ARTEFACTS: MappingProxyType[str, Callable[[Source], str]] = MappingProxyType(
         "forces.txt": lambda source: show(source, "forces"),
         "ir.txt": lambda source: show(source, "ir"),
         "plan.txt": lambda source: show(source, "plan"),
+        "kernels.txt": lambda source: show(source, "kernels"),
         "torch.py": lambda source: show(source, "torch"),
     }
 )

@@ -1,0 +1,45 @@
+"""Kernels as text: what runs together, over which loops, and where its results live."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from energyc.loops.nest import Buffer, Group, Kernel, Product, Statement
+
+
+def kernel_text(kernel: Kernel) -> str:
+    """A line for each matrix product and each statement of a group."""
+    moves = ", ".join(f"{state.name} -> {moved.name}" for state, moved in zip(kernel.states, kernel.moves, strict=True))
+    lines = [f"{kernel.name}: {moves}"]
+    lines += [f"  reads {', '.join(_typed(buffer) for _, buffer in kernel.given)}"] if kernel.given else []
+    for block in kernel.body:
+        lines += [f"  {line}" for line in (_group(block) if isinstance(block, Group) else _product(block))]
+    return "\n".join(lines) + "\n"
+
+
+def _typed(buffer: Buffer) -> str:
+    sizes = [*(["n"] if buffer.batched else []), *map(str, buffer.sizes)]
+    return f"{buffer.name}[{', '.join(sizes)}]" if sizes else buffer.name
+
+
+def _product(block: Product) -> Iterator[str]:
+    shape = f"{block.rows.count} x {block.columns.count}, {block.inner.count} terms"
+    times = f", {block.outer.count} times" if block.outer.count > 1 else ""
+    packed = ", packed once" if block.packed_once else ""
+    sign = "+=" if block.adds else "="
+    yield f"product {_typed(block.target)} {sign} {block.left.name} @ {block.right.name}: {shape}{times}{packed}"
+
+
+def _group(group: Group) -> Iterator[str]:
+    sizes = [*(["n"] if group.batched else []), *map(str, group.outer)]
+    yield f"group over {' x '.join(sizes) or 'one place'}"
+    for statement in group.statements:
+        yield f"  {_statement(statement, len(group.outer))}"
+
+
+def _statement(statement: Statement, depth: int) -> str:
+    target, over = statement.target, " x ".join(map(str, statement.extents[depth:]))
+    kinds = {"scratch": "", "state": "", "given": "", "row": "row ", "value": "value "}
+    read = ", ".join(buffer.name for buffer in statement.reads) or "nothing"
+    each = f"{statement.fold} over {over}" if statement.fold else f"each of {over}" if over else "one"
+    return f"{kinds[target.kind]}{target.name}: {each}, from {read}"

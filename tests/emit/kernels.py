@@ -1,0 +1,96 @@
+"""Phases in kernels beside the same phases as torch operations."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from energyc import pipeline
+from energyc.resolve import Network
+from energyc.runtime.inputs import prepared
+from energyc.runtime.network import EnergyNetwork
+
+BATCH = 5
+TOLERANCE = 1e-12
+
+needs_compiler = pytest.mark.skipif(
+    not any(map(shutil.which, ("c++", "g++", "clang++"))), reason="there is no C++ compiler"
+)
+
+
+def kernel_module(network: Network, rules: Sequence[str] | None = None) -> Any:
+    """The module of a network for kernels, with params that are not the first ones; skips one that has none."""
+    compiled = pipeline.emit(network, rules, target="cpp", runtime="import")
+    if compiled.fallback is not None:
+        pytest.skip(f"no kernels: {compiled.fallback}")
+    net = pipeline.instantiate(compiled, "cpu", torch.float64, 0)
+    random = torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for param in net.parameters():
+            param += 0.1 * torch.randn(param.shape, generator=random, dtype=param.dtype)
+    return net
+
+
+def drawn(shapes: Mapping[str, tuple[tuple[int, ...], int | None]], random: torch.Generator) -> dict[str, Tensor]:
+    """Inputs at random."""
+    return {
+        name: torch.randint(0, over, (BATCH, *shape), generator=random)
+        if over
+        else torch.randn(BATCH, *shape, generator=random, dtype=torch.float64)
+        for name, (shape, over) in shapes.items()
+    }
+
+
+def differences(net: Any, seed: int = 0, steps: int = 3) -> dict[str, float]:
+    """For each kernel of a module the largest difference after some steps from random states, relative to them."""
+    random = torch.Generator().manual_seed(seed)
+    clamps, targets = drawn(net.clamp_shapes, random), list(drawn(net.target_shapes, random).values())
+    with torch.no_grad():
+        fixed = prepared(net, clamps)
+        states = [
+            0.7 * torch.randn(BATCH, *shape, generator=random, dtype=torch.float64)
+            for shape in net.state_shapes.values()
+        ]
+        net._project_(states)
+        others = [x + 0.1 * torch.randn(x.shape, generator=random, dtype=x.dtype) for x in states]
+        net._project_(others)
+        step = [0.1 + 0.05 * k for k in range(len(states))]
+        found = {}
+        one, two = clones(states), clones(states)
+        assert net.kernels.serve("free", one), net.kernels.failure
+        net._steps_(one, fixed, 0, steps, step)
+        EnergyNetwork._steps_(net, two, fixed, 0, steps, step)
+        found["free"] = difference(one, two)
+        measured = [net._residual(two, fixed, step), EnergyNetwork._residual(net, two, fixed, step)]
+        found["residual"] = difference(measured[:1], measured[1:])
+        if "nudged" in net.kernels.names:
+            one, two = clones(states), clones(states)
+            net._nudged_steps_(one, fixed, targets, 0.3, net._nudge, steps, step)
+            EnergyNetwork._nudged_steps_(net, two, fixed, targets, 0.3, net._nudge, steps, step)
+            found["nudged"] = difference(one, two)
+        if "tracking" in net.kernels.names:
+            pairs = [(clones(states), clones(others)) for _ in range(2)]
+            net._tracking_steps_(*pairs[0], fixed, targets, 0.3, steps, step)
+            EnergyNetwork._tracking_steps_(net, *pairs[1], fixed, targets, 0.3, steps, step)
+            found["tracking"] = difference([*pairs[0][0], *pairs[0][1]], [*pairs[1][0], *pairs[1][1]])
+    return found
+
+
+def clones(states: Sequence[Tensor]) -> list[Tensor]:
+    return [x.clone() for x in states]
+
+
+def difference(one: Sequence[Tensor], two: Sequence[Tensor]) -> float:
+    """The largest difference, relative to the largest entry; what is no number must be none in both."""
+    worst = 0.0
+    for a, b in zip(one, two, strict=True):
+        if not torch.equal(a.isfinite(), b.isfinite()):
+            return float("inf")
+        scale = max(1.0, float(b.nan_to_num(0, 0, 0).abs().max()))
+        worst = max(worst, float((a - b).nan_to_num(0, 0, 0).abs().max()) / scale)
+    return worst
