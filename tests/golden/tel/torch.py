@@ -61,6 +61,7 @@ class TelEquations:
     relax_step = (1.0, 1.0)
     relax_tolerance = 0.001
     relax_measure = "gradient"
+    sloped = ("y",)
     relax_patience = 2
     relax_exit = "inference"
     relax_max_steps = 5
@@ -128,6 +129,15 @@ class TelEquations:
         total_2 = spread + 1e-05
         force_tau = 7.8125e-05 * (fixed.trained * torch.log(total_2).sum())
         return [force_y, force_tau.expand(len(states[0]))]
+
+    def _slopes(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
+        """The gradients by which a step is measured.
+
+        grad(G, y)[c] = y[c] - a[c] - silu(y[c]) * exp(tau)
+        """
+        y, tau = states
+        slope_y = y - F.silu(y) * torch.exp(tau)[:, None] - fixed.a
+        return [slope_y]
 
     def _readouts(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
         """The answers.

@@ -65,6 +65,7 @@ class TelDigitsEquations:
     relax_step = (1.0, 1.0)
     relax_tolerance = 0.001
     relax_measure = "gradient"
+    sloped = ("y",)
     relax_patience = 2
     relax_exit = "inference"
     relax_max_steps = 5
@@ -134,6 +135,15 @@ class TelDigitsEquations:
         total_2 = spread + 1e-05
         force_tau = 7.8125e-05 * (fixed.trained * torch.log(total_2).sum())
         return [force_y, force_tau.expand(len(states[0]))]
+
+    def _slopes(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
+        """The gradients by which a step is measured.
+
+        grad(G, y)[j] = y[j] - a[j] - silu(y[j]) * exp(tau)
+        """
+        y, tau = states
+        slope_y = y - F.silu(y) * torch.exp(tau)[:, None] - fixed.a
+        return [slope_y]
 
     def _readouts(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
         """The answers.
