@@ -11,7 +11,34 @@
 using Int = std::int64_t;
 using Real = REAL;  // float or double, as the library is built
 
-#define LANES _Pragma("omp simd")
+// The C library's functions of a vector of numbers.
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__)
+#define SEVERAL __attribute__((simd("notinbranch")))
+extern "C" {
+SEVERAL float expf(float) noexcept;
+SEVERAL double exp(double) noexcept;
+SEVERAL float logf(float) noexcept;
+SEVERAL double log(double) noexcept;
+SEVERAL float sinf(float) noexcept;
+SEVERAL double sin(double) noexcept;
+SEVERAL float cosf(float) noexcept;
+SEVERAL double cos(double) noexcept;
+SEVERAL float powf(float, float) noexcept;
+SEVERAL double pow(double, double) noexcept;
+#if __GLIBC__ > 2 || __GLIBC_MINOR__ >= 35
+SEVERAL float tanhf(float) noexcept;
+SEVERAL double tanh(double) noexcept;
+SEVERAL float erff(float) noexcept;
+SEVERAL double erf(double) noexcept;
+SEVERAL float erfcf(float) noexcept;
+SEVERAL double erfc(double) noexcept;
+SEVERAL float log1pf(float) noexcept;
+SEVERAL double log1p(double) noexcept;
+#endif
+}
+#endif
+
+namespace {  // or two libraries in one process would share what has the same name
 
 // ---------------------------------------------------------------- vectors
 
@@ -136,32 +163,6 @@ void multiply(const T* left, const Places& row, Int rows, const Places& inner, c
 
 // ---------------------------------------------------------------- scalar functions
 
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__)
-#define SEVERAL __attribute__((simd("notinbranch")))
-extern "C" {
-SEVERAL float expf(float) noexcept;
-SEVERAL double exp(double) noexcept;
-SEVERAL float logf(float) noexcept;
-SEVERAL double log(double) noexcept;
-SEVERAL float sinf(float) noexcept;
-SEVERAL double sin(double) noexcept;
-SEVERAL float cosf(float) noexcept;
-SEVERAL double cos(double) noexcept;
-SEVERAL float powf(float, float) noexcept;
-SEVERAL double pow(double, double) noexcept;
-#if __GLIBC__ > 2 || __GLIBC_MINOR__ >= 35
-SEVERAL float tanhf(float) noexcept;
-SEVERAL double tanh(double) noexcept;
-SEVERAL float erff(float) noexcept;
-SEVERAL double erf(double) noexcept;
-SEVERAL float erfcf(float) noexcept;
-SEVERAL double erfc(double) noexcept;
-SEVERAL float log1pf(float) noexcept;
-SEVERAL double log1p(double) noexcept;
-#endif
-}
-#endif
-
 namespace of {
 #define FUNCTION template <class T> __attribute__((always_inline)) inline T
 inline float exp(float u) { return ::expf(u); }
@@ -255,3 +256,5 @@ void share(Int samples, Int threads, const Work& work) {
     work(0, samples / threads);
     for (std::thread& other : others) other.join();
 }
+
+}  // namespace

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 @click.option(
     "--target",
     type=click.Choice(["auto", "torch", "cpp"]),
-    envvar="ENERGYC_TARGET",
     help="What the phases run as: torch operations, C++ kernels, or kernels where they can be built (auto).",
 )
 @click.option("--seed", metavar="N", type=SEED, help="The seed of weights, order of data and noise.")
@@ -64,9 +63,10 @@ def _refuse_changes(choices: Choices, seeds: int | None, **flags: Any) -> None:
 def _begin(spec: str, seeds: int | None, choices: Choices, console: Console, *, out: str | None, **flags: Any) -> None:
     from energyc.pipeline import read
     from energyc.runs.prepare import Request, prepare
+    from energyc.runs.target import usual_target
     from energyc.train.folder import new_run
 
-    request = Request(**{**flags, "device": flags["device"] or "cpu", "target": flags["target"] or "auto"})
+    request = Request(**{**flags, "device": flags["device"] or "cpu", "target": flags["target"] or usual_target()})
     prepared = prepare(read(spec), choices, request)
     folds = prepared.options.folds
     if folds is not None and seeds is not None:

@@ -47,10 +47,10 @@ class KernelWriter:
     def write(self) -> list[str]:
         """The struct of the kernel, and its entry point for the type that the library is built for."""
         kernel = self.kernel
-        lines = [f"// {kernel.doc}", "template <class T>", f"struct {_struct(kernel)} {{"]
+        lines = ["namespace {", "", f"// {kernel.doc}", "template <class T>", f"struct {_struct(kernel)} {{"]
         body = [f"static constexpr Int tile = {self.tile};", "", *self._inputs(), "", *self._step(), "", *self._run()]
         lines += [f"    {line}".rstrip() for line in body]
-        lines += ["};", ""]
+        lines += ["};", "", "}  // namespace", ""]
         head = f'extern "C" void {kernel.name}_phase(Int samples, Int steps, Real* const* states,'
         lines += [head, "    const void* const* given, const Real* scalars, Real* change, Int threads) {"]
         lines += [

@@ -35,7 +35,7 @@ _RESERVED = frozenset(
     or or_eq private protected public register reinterpret_cast requires return short signed sizeof static
     static_assert static_cast struct switch template this thread_local throw true try typedef typeid typename union
     unsigned using virtual void volatile wchar_t while xor xor_eq std of main errno NULL NAN INFINITY EOF assert
-    T Int Label Places Vector ROWS LANES SEVERAL FUNCTION VECTOR_BYTES places pack padded panel panel_rows multiply
+    T Int Label Places Vector ROWS SEVERAL FUNCTION VECTOR_BYTES places pack padded panel panel_rows multiply
     floor_div modulo relative_change workspace share n b memory packed samples steps states given scalars change
     threads first count start tile now next linux unix i386 signbit isnan isinf y0 y1 yn j0 j1 jn gamma
     """.split()

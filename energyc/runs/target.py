@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 
 from energyc.diagnostics import UserError
@@ -11,6 +12,14 @@ from energyc.runtime.kernels import KINDS, NoCompiler, built
 
 #: What ``--target`` may say; ``auto`` takes kernels where they can be built.
 TARGETS = ("auto", "torch", "cpp")
+
+
+def usual_target() -> str:
+    """What ``--target`` says by default: the environment variable ``ENERGYC_TARGET``, or auto. Raises UserError."""
+    wanted = os.environ.get("ENERGYC_TARGET", "auto")
+    if wanted not in TARGETS:
+        raise UserError(f"ENERGYC_TARGET is {wanted}", code="E0518", help=f"set it to {', '.join(TARGETS)}")
+    return wanted
 
 
 def compiled_for(

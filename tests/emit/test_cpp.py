@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 from energyc import pipeline
 from energyc.diagnostics import SpecError, UserError
-from energyc.resources import resource
+from energyc.emit.cpp_text import Names, comment
+from energyc.resolve import Network
+from energyc.resources import folder
+from energyc.runtime.inputs import prepared
+from energyc.runtime.kernels import built
 from tests.emit.judge import resolved
-from tests.emit.kernels import TOLERANCE, differences, kernel_module, needs_compiler
+from tests.emit.kernels import TOLERANCE, clones, differences, drawn, kernel_module, needs_compiler
 from tests.emit.random_specs import random_spec
 
-SPECS = sorted(Path(str(resource("specs"))).glob("*.energy"))
+SPECS = sorted(folder("specs").glob("*.energy"))
+SPEC_OF = {path.stem: path for path in SPECS}
 #: Quick to build, and between them every kind of block: boxes, masks, spheres, windows, gathers.
 QUICK = ("hopfield", "cet", "thick")
 
 
-def shipped(path: Path):  # type: ignore[no-untyped-def]
+def shipped(path: Path) -> Network:
     """The network of a spec, small where it has a preset for that."""
     source = pipeline.read(path)
     try:
@@ -62,3 +72,104 @@ def test_random_specs(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_random_specs_at_length(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CXXFLAGS", "-O0")
     random_case(seed)
+
+
+@needs_compiler
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_the_result_does_not_depend_on_threads_or_the_batch(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXXFLAGS", "-O1")
+    net = kernel_module(shipped(SPEC_OF["hopfield"]))
+    random = torch.Generator().manual_seed(2)
+    states = [torch.rand((70, *shape), generator=random, dtype=torch.float64) for shape in net.state_shapes.values()]
+    before, parts = torch.get_num_threads(), torch.arange(70).split([1, 33, 36])
+    try:
+        with torch.no_grad():
+            fixed = prepared(net, {"x": torch.rand(70, 12, generator=random, dtype=torch.float64)})
+            torch.set_num_threads(1)
+            whole = clones(states)
+            net._steps_(whole, fixed, 0, 5, net.relax_step)
+            torch.set_num_threads(threads)
+            for rows in parts:
+                some = [x[rows] for x in states]
+                net._steps_(some, fixed.rows(rows), 0, 5, net.relax_step)
+                assert all(torch.equal(x[rows], part) for x, part in zip(whole, some, strict=True))
+    finally:
+        torch.set_num_threads(before)
+
+
+@needs_compiler
+def test_two_networks_in_one_process_share_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One with tiles of many samples and one with tiles of one."""
+    monkeypatch.setenv("CXXFLAGS", "-O1")
+    for hidden in (13, 50_000):
+        source = pipeline.read(SPEC_OF["hopfield"])
+        network = pipeline.resolve(source, pipeline.Choices.of(dims={"I": 7, "J": hidden, "K": 3}))
+        found = differences(kernel_module(network))
+        assert max(found.values()) < TOLERANCE, (hidden, found)
+
+
+@needs_compiler
+def test_gradients_by_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same contrast at a given strength, which leaves rounding alone between them."""
+    monkeypatch.setenv("CXXFLAGS", "-O1")
+    for spec, rule in (("hopfield", "centered-ep"), ("thick", "tracking-aep")):
+        network = shipped(SPEC_OF[spec])
+        by_kernels = kernel_module(network, [rule])
+        by_torch = pipeline.instantiate(pipeline.emit(network, [rule]), "cpu", torch.float64, 0)
+        by_torch.load_state_dict(by_kernels.state_dict())
+        random = torch.Generator().manual_seed(3)
+        clamps, targets = drawn(by_torch.clamp_shapes, random), drawn(by_torch.target_shapes, random)
+        one, two = (net.gradients(clamps, targets, rule=rule, beta=0.1) for net in (by_kernels, by_torch))
+        for name, gradient in two.params.items():
+            assert torch.allclose(one.params[name], gradient, rtol=1e-9, atol=1e-12), (spec, name)
+
+
+def test_without_a_compiler_a_module_warns_once_and_runs_as_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    net = kernel_module(shipped(SPEC_OF["hopfield"]))
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    images = torch.rand(3, 12, dtype=torch.float64)
+    with pytest.warns(RuntimeWarning, match="the kernels run as torch operations: no-such-compiler") as warned:
+        first = net.relax({"x": images})
+        again = net.relax({"x": images})
+    assert len(warned) == 1
+    by_torch = pipeline.instantiate(pipeline.emit(shipped(SPEC_OF["hopfield"])), "cpu", torch.float64, 0)
+    by_torch.load_state_dict(net.state_dict())
+    expected = by_torch.relax({"x": images})
+    assert torch.equal(first.states["s"], expected.states["s"])
+    assert torch.equal(again.states["s"], expected.states["s"])
+
+
+@needs_compiler
+def test_a_cache_that_cannot_be_written_costs_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(blocked))
+    monkeypatch.setenv("CXXFLAGS", "-O0")
+    library = built(kernel_module(shipped(SPEC_OF["hopfield"])).kernels.source, "double")
+    assert library.exists()
+    assert blocked not in library.parents
+
+
+def test_names_are_no_code() -> None:
+    """Names of a spec that mean something to C++ are identifiers, and comments end where their line ends."""
+    names = Names()
+    made = [names.new(wish) for wish in ("double", "T", "n", "now", "a b", "λ", "_x", "__y", "x", "x", "main", "T);//")]
+    assert len(set(made)) == len(made)
+    assert all(re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) for name in made)
+    assert not {"double", "T", "n", "now", "main"} & set(made)
+    assert comment("a \\\n b??/ c") == ["// a b / c"]
+
+
+@needs_compiler
+@pytest.mark.slow
+def test_kernels_under_sanitizers() -> None:
+    """No access outside of a buffer and no undefined operation at odd sizes, in a process that has the library."""
+    run = subprocess.run(["g++", "-print-file-name=libasan.so"], capture_output=True, text=True, check=False)
+    library = Path(run.stdout.strip())
+    if not library.is_absolute():
+        pytest.skip("the compiler has no sanitizers")
+    script = Path(__file__).with_name("sanitized.py")
+    environment = {**os.environ, "LD_PRELOAD": str(library), "ASAN_OPTIONS": "detect_leaks=0"}
+    environment["PYTHONPATH"] = str(Path(__file__).parents[2])
+    done = subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -1,0 +1,32 @@
+"""Kernels at odd sizes, built with sanitizers: run as a script with the sanitizers' library loaded first."""
+
+from __future__ import annotations
+
+import os
+
+from energyc import pipeline
+from energyc.resources import folder
+from tests.emit.kernels import TOLERANCE, differences, kernel_module
+
+CASES = (
+    ("hopfield", {"I": 7, "J": 13, "K": 3}),
+    ("hopfield", {"I": 7, "J": 67, "K": 33}),
+    ("thick", {"T": 5, "D": 18, "H": 3}),
+    ("cet", {"C": 3, "S": 12, "P": 4, "stride": 2, "D": 9, "H": 3, "A": 5, "M": 11}),
+    ("hopfield_conv", {}),
+)
+
+
+def main() -> None:
+    os.environ["CXXFLAGS"] = "-O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined"
+    for name, dims in CASES:
+        network = pipeline.resolve(
+            pipeline.read(folder("specs") / f"{name}.energy"),
+            pipeline.Choices.of(dims=dims),
+        )
+        found = differences(kernel_module(network))
+        assert max(found.values()) < TOLERANCE, (name, found)
+
+
+if __name__ == "__main__":
+    main()
