@@ -100,7 +100,7 @@ def test_the_result_does_not_depend_on_threads_or_the_batch(threads: int, monkey
 @needs_compiler
 def test_two_networks_in_one_process_share_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """One with tiles of many samples and one with tiles of one."""
-    monkeypatch.setenv("CXXFLAGS", "-O1")
+    monkeypatch.setenv("CXXFLAGS", "-O0")
     for hidden in (13, 50_000):
         source = pipeline.read(SPEC_OF["hopfield"])
         network = pipeline.resolve(source, pipeline.Choices.of(dims={"I": 7, "J": hidden, "K": 3}))
