@@ -1,5 +1,7 @@
 # The kit: every target runs in the environment that is active, or in .venv where there is one.
 PYTHON ?= $(if $(wildcard .venv/bin/python),.venv/bin/python,python3)
+# Each core a worker, up to eight: a worker takes about 1 GB. An idle worker takes over tests of another.
+WORKERS ?= -n auto --maxprocesses 8 --dist worksteal
 
 .PHONY: help test slow golden lint types format wheel
 
@@ -7,10 +9,10 @@ help:            ## list the targets
 	@grep -E '^[a-z]+: .*##' Makefile | sed -E 's/:.*## /\t/'
 
 test:            ## the tests, with linting and typing
-	$(PYTHON) -m pytest
+	$(PYTHON) -m pytest $(WORKERS)
 
 slow:            ## the tests that take minutes
-	$(PYTHON) -m pytest -m slow
+	$(PYTHON) -m pytest $(WORKERS) -m slow
 
 golden:          ## rewrite the golden files and the output in the pages, then look at the difference
 	$(PYTHON) -m pytest --update-golden tests/golden tests/pages

@@ -1,8 +1,11 @@
-"""What all tests share: ``--update-golden`` rewrites the expected output instead of comparing with it."""
+"""What all tests share: threads, the seed, ``--update-golden``, and that nothing is left behind."""
 
 from __future__ import annotations
 
+import gc
 import os
+import random
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,15 +14,28 @@ import pytest
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+ROOT = Path(__file__).resolve().parent.parent
+#: What tools write at the root on purpose.
+TOOLS = frozenset({"build", "dist", "energyc.egg-info"})
+
 # The tensors of the tests are small: threads would wait for each other more than they work. Subprocesses inherit it.
 for _variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_variable, "1")
 # Building kernels takes seconds for each network: only the tests of kernels build them.
 os.environ.setdefault("ENERGYC_TARGET", "torch")
+# Workers inherit the seed, so that they collect the same tests.
+os.environ.setdefault("ENERGYC_SEED", str(random.SystemRandom().randrange(2**32)))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite golden files and the output in the pages")
+
+
+def pytest_collection_finish() -> None:
+    """Modules and tests stay: the garbage collector, a quarter of the time, need not look at them again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000, 20, 20)
 
 
 @pytest.fixture
@@ -42,3 +58,15 @@ def figures(monkeypatch: pytest.MonkeyPatch) -> dict[str, Figure]:
 
     monkeypatch.setattr(canvas, "_write", keep)
     return seen
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left_behind() -> Iterator[None]:
+    """A test writes into a folder of its own, not beside the sources."""
+    before = _names()
+    yield
+    assert not (new := _names() - before), f"left in {ROOT}: {sorted(new)}"
+
+
+def _names() -> set[str]:
+    return {name for name in os.listdir(ROOT) if not name.startswith(".")} - TOOLS

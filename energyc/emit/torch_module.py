@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection
+from functools import cache
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
@@ -52,6 +53,7 @@ def _parts(network: Network, options: Options) -> Parts:
     return network_part(context), final_class(context, "The network: its equations, relaxed and learned.", learning)
 
 
+@cache
 def _template() -> Template:
     loader = FileSystemLoader(resource("codegen"))
     environment = Environment(

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 
 @dataclass(frozen=True)
@@ -15,6 +16,14 @@ class Coefficient:
     value: Fraction
     powers: tuple[tuple[str, Fraction], ...] = ()
 
+    def __hash__(self) -> int:
+        """Computed once: coefficients are parts of keys, and fractions are slow to hash."""
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.value, self.powers))
+
     @staticmethod
     def symbol(name: str, power: Fraction | int = 1) -> Coefficient:
         """A dim or const to a power."""
@@ -22,10 +31,15 @@ class Coefficient:
 
     def __mul__(self, other: Coefficient) -> Coefficient:
         """The product; powers of equal symbols add."""
-        powers: dict[str, Fraction] = dict(self.powers)
-        for name, power in other.powers:
-            powers[name] = powers.get(name, Fraction(0)) + power
-        return Coefficient(self.value * other.value, tuple(sorted((n, p) for n, p in powers.items() if p)))
+        if self is ONE or other is ONE:
+            return other if self is ONE else self
+        powers = self.powers or other.powers
+        if self.powers and other.powers:
+            both = dict(self.powers)
+            for name, power in other.powers:
+                both[name] = both.get(name, Fraction(0)) + power
+            powers = tuple(sorted((n, p) for n, p in both.items() if p))
+        return Coefficient(self.value * other.value, powers)
 
     def __neg__(self) -> Coefficient:
         """The negated coefficient."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeAlias
 
 from energyc.ir.node import Input
@@ -38,12 +39,20 @@ class IndexExpr:
     op: str
     args: tuple[Value, ...]
 
+    def __hash__(self) -> int:
+        """Computed once, whatever the depth: expressions are parts of keys."""
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.op, self.args))
+
     @property
     def is_condition(self) -> bool:
         """Whether the value is a truth value."""
         return self.op in BOOLEAN
 
-    @property
+    @cached_property
     def parts(self) -> tuple[IndexExpr, ...]:
         """The expressions directly inside."""
         return tuple(a for a in self.args if isinstance(a, IndexExpr))
@@ -58,7 +67,7 @@ class IndexExpr:
         """The axes that occur."""
         return {e.args[0] for e in self.walk() if e.op == "axis"}  # type: ignore[misc]
 
-    @property
+    @cached_property
     def inputs(self) -> tuple[Input, ...]:
         """The inputs that are read, each once, in order."""
         return tuple(dict.fromkeys(a for e in self.walk() for a in e.args if isinstance(a, Input)))

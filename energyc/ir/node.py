@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import ClassVar
 
 #: Inputs that have a value for each sample; ``direction`` and ``seed`` are the vectors of forward and reverse mode.
@@ -51,7 +52,7 @@ class Node:
         if not abstract and "facts" not in vars(cls):
             raise NotImplementedError(f"the kind {cls.__name__} states no facts")
 
-    @property
+    @cached_property
     def children(self) -> tuple[Node, ...]:
         """The nodes this one is computed from."""
         raise NoRule("children", self)
@@ -78,7 +79,7 @@ class Input(Node):
     kind: str
     over: str | None = None
 
-    @property
+    @cached_property
     def children(self) -> tuple[Node, ...]:
         return ()
 
@@ -88,13 +89,15 @@ def walk(roots: Iterable[Node], known: Iterable[Node] = ()) -> Iterator[Node]:
 
     Iterative, so that depth is no limit.
     """
-    seen = set(known)
-    stack: list[tuple[Node, bool]] = [(root, False) for root in reversed(list(roots))]
+    entered, left = set(known), set(known)
+    stack = list(reversed(list(roots)))
     while stack:
-        node, ready = stack.pop()
-        if ready:
+        node = stack[-1]
+        if node not in entered:
+            entered.add(node)
+            stack += node.children[::-1]
+            continue
+        stack.pop()
+        if node not in left:
+            left.add(node)
             yield node
-        elif node not in seen:
-            seen.add(node)
-            stack.append((node, True))
-            stack.extend((child, False) for child in reversed(node.children))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import ClassVar
 
 from energyc.functions import ScalarFunction, scalar_function
@@ -41,7 +42,7 @@ class Einsum(Node):
     labels: tuple[str, ...]
     out: tuple[int, ...]
 
-    @property
+    @cached_property
     def children(self) -> tuple[Node, ...]:
         return tuple(operand.node for operand in self.operands)
 
@@ -59,7 +60,7 @@ class Add(Node):
 
     terms: tuple[tuple[Coefficient, Node], ...]
 
-    @property
+    @cached_property
     def children(self) -> tuple[Node, ...]:
         return tuple(node for _, node in self.terms)
 
@@ -104,7 +105,7 @@ class Map(Node):
     function: Function
     argument: Node
 
-    @property
+    @cached_property
     def children(self) -> tuple[Node, ...]:
         return (self.argument,)
 
@@ -131,7 +132,7 @@ class Reduction(Node, abstract=True):
     axes: tuple[int, ...]
     guard: Guard | None
 
-    @property
+    @cached_property
     def children(self) -> tuple[Node, ...]:
         return (self.argument, *((self.guard.indicator,) if self.guard else ()))
 
@@ -181,7 +182,7 @@ class Indicator(Node):
 
     condition: IndexExpr
 
-    @property
+    @cached_property
     def children(self) -> tuple[Node, ...]:
         return self.condition.inputs
 
@@ -194,7 +195,7 @@ class Position(Node):
 
     value: IndexExpr
 
-    @property
+    @cached_property
     def children(self) -> tuple[Node, ...]:
         return self.value.inputs
 
@@ -207,7 +208,7 @@ class BatchMean(Node):
 
     argument: Node
 
-    @property
+    @cached_property
     def children(self) -> tuple[Node, ...]:
         return (self.argument,)
 
@@ -225,6 +226,6 @@ class Stop(Node):
     argument: Node
     mode: str
 
-    @property
+    @cached_property
     def children(self) -> tuple[Node, ...]:
         return (self.argument,)

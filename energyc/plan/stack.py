@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from energyc.derive import Routine
 from energyc.ir import ONE, Einsum, Facts, Graph, Node, Operand, walk
@@ -24,7 +25,7 @@ class Stack(Node):
 
     parts: tuple[Node, ...]
 
-    @property
+    @cached_property
     def children(self) -> tuple[Node, ...]:
         return self.parts
 
@@ -38,7 +39,7 @@ class Part(Node):
     argument: Node
     place: int
 
-    @property
+    @cached_property
     def children(self) -> tuple[Node, ...]:
         return (self.argument,)
 

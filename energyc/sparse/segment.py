@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from energyc.ir import Facts, Guard, IndexExpr, Node, Reduction
 
@@ -25,6 +26,6 @@ class Segment(Node):
     over: str
     guard: Guard | None
 
-    @property
+    @cached_property
     def children(self) -> tuple[Node, ...]:
         return (self.argument, *self.place.inputs, *((self.guard.indicator,) if self.guard else ()))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import pytest
 
@@ -12,6 +10,7 @@ from energyc.diagnostics import Source, SpecError
 from energyc.ir.interpreter import evaluate
 from energyc.pipeline import Choices, resolve
 from energyc.resolve.network import Network
+from tests.drawing import SEED, draws
 
 pytestmark = pytest.mark.slow
 
@@ -85,11 +84,10 @@ def least(network: Network, sets: tuple[str, str], radius: float, generator: np.
 
 
 def test_no_floor_is_claimed_wrongly() -> None:
-    seed = int(os.environ.get("ENERGYC_SEED", np.random.SeedSequence().entropy % 2**32))  # type: ignore[operator]
-    print(f"ENERGYC_SEED={seed}")
-    generator = np.random.default_rng(seed)
+    print(f"ENERGYC_SEED={SEED}")
+    generator = np.random.default_rng(SEED)
     proved = 0
-    for _ in range(DRAWS):
+    for _ in range(draws(DRAWS)):
         spec, sets = drawn(generator)
         try:
             network = resolve(Source("spec.energy", spec), Choices())
@@ -100,4 +98,4 @@ def test_no_floor_is_claimed_wrongly() -> None:
             proved += 1
             near, far = (min(least(network, sets, r, generator) for _ in range(3)) for r in (1e4, 1e6))
             assert not (far < -1e5 and far < 5 * near < 0), spec
-    assert proved > DRAWS / 10
+    assert proved > draws(DRAWS) / 10

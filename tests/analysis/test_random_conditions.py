@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import pytest
 
@@ -14,8 +12,8 @@ from energyc.analysis.witness import sample_at
 from energyc.ir import IndexExpr, Input
 from energyc.ir.indexing import axis
 from tests.analysis.build import Build, integer, op, times
+from tests.drawing import SEED, draws
 
-SEED = int(os.environ.get("ENERGYC_SEED", np.random.SeedSequence().entropy % 2**32))  # type: ignore[operator]
 COMPARISONS = ("==", "==", "!=", "<", "<=", ">", ">=")
 
 
@@ -116,4 +114,4 @@ def test_random_conditions() -> None:
 
 @pytest.mark.slow
 def test_many_random_conditions() -> None:
-    run(1500)
+    run(draws(500))

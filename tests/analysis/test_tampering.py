@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -18,8 +17,8 @@ from energyc.analysis.problem import ForceField
 from energyc.analysis.prover import prove
 from energyc.ir import Coefficient, Map, Node
 from tests.analysis.build import Build
+from tests.drawing import SEED
 
-SEED = int(os.environ.get("ENERGYC_SEED", np.random.SeedSequence().entropy % 2**32))  # type: ignore[operator]
 Change = Callable[[Build, Node], Node]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 
 import numpy as np
@@ -16,8 +15,7 @@ from energyc.analysis.sampling import batched, draw
 from energyc.ir.interpreter import evaluate
 from energyc.resolve.network import ConstraintSet, Network
 from tests.analysis.written_forces import FAMILIES, Draw
-
-SEED = int(os.environ.get("ENERGYC_SEED", np.random.SeedSequence().entropy % 2**32))  # type: ignore[operator]
+from tests.drawing import SEED, draws
 
 
 def drawn(family: str, number: int) -> Draw:
@@ -74,13 +72,13 @@ def tangent(kept: ConstraintSet | None, row: np.ndarray) -> np.ndarray:
     return np.asarray(np.eye(len(row)) - np.linalg.pinv(across) @ across)
 
 
-def run(draws: int) -> list[str]:
+def run(count: int) -> list[str]:
     """Judges so many draws of each family; the undecided ones. Fails at the first that is wrong."""
-    print(f"ENERGYC_SEED={SEED}, {draws} draws of each of {len(FAMILIES)} families")
+    print(f"ENERGYC_SEED={SEED}, {count} draws of each of {len(FAMILIES)} families")
     undecided = []
     for family in FAMILIES:
         kinds: Counter[str] = Counter()
-        for number in range(draws):
+        for number in range(count):
             text, conservative = drawn(family, number)
             kind = classify(pipeline.resolve(pipeline.read(text))).kind
             kinds[kind] += 1
@@ -117,9 +115,9 @@ def test_what_circles_on_a_set_does_so_by_differences() -> None:
 
 
 @pytest.mark.slow
-def test_three_thousand_written_forces(capsys: pytest.CaptureFixture[str]) -> None:
-    """Prints the seed and each draw that is left undecided, at most one in a hundred."""
+def test_many_written_forces(capsys: pytest.CaptureFixture[str]) -> None:
+    """Prints the seed and each draw that is left undecided, hardly more than one in a hundred."""
     with capsys.disabled():
-        undecided = run(3000 // len(FAMILIES) + 1)
+        undecided = run(draws(1000) // len(FAMILIES) + 1)
         print(f"{len(undecided)} undecided", *undecided, sep="\n")
-    assert len(undecided) < 30
+    assert len(undecided) <= 3 + draws(1000) // 100

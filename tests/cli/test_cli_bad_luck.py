@@ -29,6 +29,13 @@ def run_shell(command: str, folder: Path, **environment: str) -> subprocess.Comp
     )
 
 
+def in_python(program: str, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """A Python program in a folder, in a process of its own."""
+    command = [sys.executable, "-c", program, *arguments]
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, errors="replace", timeout=240)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "doing"),
     [
@@ -126,28 +133,46 @@ def test_names_that_no_disk_takes(
     assert "File name too long" in done.err, done.err
 
 
-def test_paths_that_are_not_utf8(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    folder = os.fsdecode(b"f\xff")
-    os.mkdir(folder)
-    spec = f"{folder}/small.energy"
-    Path(spec).write_text(SMALL)
-    for command in ("check", "fmt", "explain", "train --steps 1 --out RUN", "verify"):
-        done = run_shell(f"energyc {command.replace('RUN', chr(39) + folder + '/run' + chr(39))} '{spec}'", tmp_path)
-        assert done.returncode == 0, (command, done.stderr)
-    for command in ("train --steps 2 --resume", "eval", "plot", "verify"):
-        done = run_shell(f"energyc {command} '{folder}/run'", tmp_path)
-        assert done.returncode == 0, (command, done.stderr)
-    assert json.loads((Path(folder) / "run" / "run.json").read_text())["network"] == "small"
+#: Commands one after another in one process, whose streams and arguments are those of a terminal.
+ONE_BY_ONE = """
+import sys
+from energyc.cli import main
+spec, run = sys.argv[1:]
+commands = ["check", "fmt", "explain", f"train --steps 1 --out|{run}", "verify"]
+lines = [[*c.partition("|")[0].split(), *filter(None, c.partition("|")[2:]), spec] for c in commands]
+lines += [[*command.split(), run] for command in ("train --steps 2 --resume", "eval", "plot", "verify")]
+sys.exit(next((str(line) for line in lines if main(line) != 0), 0))
+"""
+
+
+def test_paths_that_are_not_utf8(tmp_path: Path) -> None:
+    folder = tmp_path / os.fsdecode(b"f\xff")
+    folder.mkdir()
+    (folder / "small.energy").write_text(SMALL)
+    done = in_python(ONE_BY_ONE, tmp_path, str(folder / "small.energy"), str(folder / "run"))
+    assert done.returncode == 0, done.stderr
+    assert json.loads((folder / "run" / "run.json").read_text())["network"] == "small"
+
+
+#: Four processes that begin at the same moment, with everything imported by a first run.
+AT_ONCE = """
+import os, sys
+from energyc.cli import main
+command = ["train", "small.energy", "--steps", "1", "--quiet"]
+main([*command, "--out", "first"])
+begun = []
+for _ in range(4):
+    if (child := os.fork()) == 0:
+        os._exit(main(command))
+    begun.append(child)
+sys.exit(sum(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0 for child in begun))
+"""
 
 
 def test_several_runs_begun_at_once_take_a_folder_each(tmp_path: Path) -> None:
     written(tmp_path)
-    command = [sys.executable, "-m", "energyc", "train", "small.energy", "--steps", "1", "--quiet"]
-    env = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parents[2])}
-    begun = [subprocess.Popen(command, cwd=tmp_path, env=env, stderr=subprocess.PIPE, text=True) for _ in range(4)]
-    errors = [process.communicate(timeout=240)[1] for process in begun]
-    assert [process.returncode for process in begun] == [0] * 4, errors
+    done = in_python(AT_ONCE, tmp_path)
+    assert done.returncode == 0, done.stderr
     assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == [f"small-{k}" for k in range(1, 5)]
 
 

@@ -9,11 +9,11 @@ from energyc.diagnostics import SpecError
 from energyc.ir import Stop, walk
 from energyc.ir.interpreter import evaluate, key
 from energyc.plan import Passes
+from tests.drawing import seeds
 from tests.emit.judge import Judged, disagreements, judged, resolved
 from tests.emit.random_specs import random_spec
 
 QUICK = (*range(40), 1095, 1150)
-MANY = range(1000, 1600)
 
 
 def case(seed: int, passes: Passes = Passes(), timed: bool = False) -> Judged:
@@ -40,13 +40,13 @@ def test_every_routine_of_what_the_runtime_sets(seed: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(2000, 2300))
+@pytest.mark.parametrize("seed", seeds(100))
 def test_every_routine_of_what_the_runtime_sets_at_length(seed: int) -> None:
     assert disagreements(case(seed, timed=True)) == {}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", MANY)
+@pytest.mark.parametrize("seed", seeds(200))
 def test_every_routine_at_length(seed: int) -> None:
     assert disagreements(case(seed)) == {}
 
@@ -59,7 +59,7 @@ def test_every_mixture_of_passes(seed: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(3000, 3480))
+@pytest.mark.parametrize("seed", seeds(160))
 def test_every_mixture_of_passes_at_length(seed: int) -> None:
     test_every_mixture_of_passes(seed)
 

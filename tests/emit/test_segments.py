@@ -21,6 +21,7 @@ from energyc.derive import derive
 from energyc.diagnostics import SpecError
 from energyc.plan import Passes
 from energyc.report.check import force_flops
+from tests.drawing import seeds
 from tests.emit.judge import disagreements, distance, judged, resolved, routines
 from tests.emit.random_edges import edge_spec
 
@@ -39,7 +40,7 @@ def test_every_routine(seed: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(1000, 1400))
+@pytest.mark.parametrize("seed", seeds(130))
 def test_every_routine_at_length(seed: int) -> None:
     agree(seed)
 

@@ -16,7 +16,11 @@ from energyc.resources import folder
 from energyc.syntax import parse
 
 SPECS = sorted(path.stem for path in folder("specs").glob("*.energy"))
-SMALL = {"hopfield_conv": {"C": 2, "S": 16, "C1": 3, "C2": 4, "K": 3}}
+SMALL = {
+    "hopfield_conv": {"C": 2, "S": 16, "C1": 3, "C2": 4, "K": 3},
+    "et_anomaly": {"N": 20, "E": 60, "D": 6, "Y": 4, "K": 5, "U": 3},
+    "et_image": {"C": 1, "S": 16, "P": 4, "D": 6, "H": 2, "Y": 4, "K": 5},
+}
 
 
 def _resolved(text: str, name: str) -> Network:

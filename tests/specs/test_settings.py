@@ -16,7 +16,7 @@ from tests.specs.judging import SPECS
 CET_LIMIT = 0.01
 SETTLES = ("hopfield", "deep_hopfield", "modern_hopfield", "predictive_coding", "resistive", "cet:small", "cet:verify")
 LARGE = ("hopfield_conv", "cet")
-ALL_OF_THEM = pytest.mark.parametrize("spec", [*SETTLES, *(pytest.param(s, marks=pytest.mark.slow) for s in LARGE)])
+WITH_LARGE = pytest.mark.parametrize("spec", [*SETTLES, *(pytest.param(s, marks=pytest.mark.slow) for s in LARGE)])
 
 
 @cache
@@ -41,10 +41,10 @@ def probe(spec: str, seed: int) -> Probe:
     return Probe({"x": clean * (drawn.clamps["x"] > 0.5)}, {"t": clean})
 
 
-@ALL_OF_THEM
+@pytest.mark.parametrize("spec", SETTLES)
 @pytest.mark.parametrize("seed", range(5))
 def test_the_start_settles(spec: str, seed: int) -> None:
-    """Within the tolerance after the steps that are always taken, so that nothing has to be added."""
+    """As in ``test_at_initialisation.py``, which has the large ones, and quicker: on random inputs."""
     net = loaded(spec, seed)
     assert net.relax_tolerance, "a shipped spec says what settled means"
     clamps = {n: v.to(net.dtype) if v.is_floating_point() else v for n, v in probe(spec, seed).clamps.items()}
@@ -53,7 +53,7 @@ def test_the_start_settles(spec: str, seed: int) -> None:
     assert int(relaxed.steps.max()) <= net.relax_steps
 
 
-@ALL_OF_THEM
+@WITH_LARGE
 def test_float32_carries_the_gradient(spec: str) -> None:
     """No param's centred contrast is off by more than 5%, of the transformer by more than 1%."""
     table = precision_table(loaded(spec, 0), loaded(spec, 0, torch.float64), probe(spec, 0))
