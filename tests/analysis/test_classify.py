@@ -255,11 +255,11 @@ readout out[n,d] = z[n,d]
 cost none = sum[n,d](z[n,d]^2)
 """
     source = Source("wide.energy", text)
-    start = time.monotonic()
+    start = time.process_time()
     found = classify(resolve(parse(source), source))
     assert found.terms["far"].kind == "undecided" and "budget" in found.terms["far"].tried[0]
     assert found.terms["near"].kind == "not-conservative"
-    assert time.monotonic() - start < 10
+    assert time.process_time() - start < 10
 
 
 def test_rules_on_a_force_that_jumps() -> None:

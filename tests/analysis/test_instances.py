@@ -59,7 +59,7 @@ def test_where_no_sizes_are_found_there_is_nothing_to_load() -> None:
     text = spec("P = 40, Q = 41, R = 43, N = 44, M = P * Q * R * N - 3102780", PLAIN, "N, M")
     start = time.process_time()
     small, sizes = found(text)
-    assert time.process_time() - start < 1.5
+    assert time.process_time() - start < 5
     assert small == sizes and sizes["N"] == sizes["M"] == 3
     witness = energyc.check(text).to_json()["terms"][0]["witness"]
     assert witness["load"] is None and witness["certified"] and witness["sizes"] == {"N": 3, "M": 3}

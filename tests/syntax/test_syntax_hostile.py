@@ -28,11 +28,11 @@ from energyc.syntax.limits import DEEPEST
     ids=["brackets", "open", "calls", "indices", "signs", "powers", "terms"],
 )
 def test_deep_nesting_is_one_diagnostic(expression: str) -> None:
-    begin = time.monotonic()
+    begin = time.process_time()
     with pytest.raises(SpecError) as caught:
         parse(Source("t", f"network n\nlet a = {expression}\n"))
     assert [diagnostic.code for diagnostic in caught.value.diagnostics] == ["E0110"]
-    assert time.monotonic() - begin < 5
+    assert time.process_time() - begin < 5
 
 
 def test_nested_blocks_are_limited_too() -> None:
