@@ -6,9 +6,8 @@ Statements keep the order of the file. Numbers are exact fractions.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
 
 from energyc.diagnostics import Span
 
@@ -368,14 +367,9 @@ class Spec(Tree):
 
 def children(tree: Tree) -> Iterator[Tree]:
     """The trees directly inside a tree, in the order of its fields."""
-    for name in _field_names(type(tree)):
+    for name in tree.__dataclass_fields__:
         value = getattr(tree, name)
         yield from (child for child in (value if isinstance(value, tuple) else (value,)) if isinstance(child, Tree))
-
-
-@cache
-def _field_names(kind: type[Tree]) -> tuple[str, ...]:
-    return tuple(field.name for field in fields(kind))
 
 
 def walk(tree: Tree) -> Iterator[Tree]:
