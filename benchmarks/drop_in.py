@@ -2,7 +2,8 @@
 
 ``python -m benchmarks.drop_in lenet [--mnist FOLDER]`` trains LeNet-5 whose two hidden linear layers are Linear + ReLU
 or TEL, on MNIST's idx files or, without a folder, on scikit-learn's digits at 28 x 28. ``python -m benchmarks.drop_in
-tables`` trains one hidden layer and a linear head on scikit-learn's data. The protocol is in docs/results.md.
+tables`` trains one hidden layer and a linear head on scikit-learn's data, and autoencoders with two numbers in the
+middle on its manifolds. ``tel-KIND`` estimates the entropy otherwise. The protocol is in docs/results.md.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -19,9 +21,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-import energyc
 from energyc.data.digits import Digits
 from energyc.data.idx import read_idx_folder
+from energyc.pipeline import Choices, Compiled, compile_spec, instantiate
 
 SPEC = Path(__file__).parents[1] / "specs" / "tel.energy"
 SEEDS = (0, 1, 2)
@@ -29,12 +31,60 @@ RATES = (1e-3, 3e-3)
 WIDTH = 64
 
 
+CENTRE = "let centre[c] = mean[batch](S'(y[c]))"
+SPREAD = "let spread[c] = mean[batch](S'(y[c])^2) - centre[c]^2"
+#: Estimates of the entropy of the entropy force S'(y), other than a Gaussian's with the variance of the batch.
+ESTIMATES = {
+    "laplace": (
+        CENTRE,
+        "let width[c] = mean[batch](abs(S'(y[c]) - centre[c]))",
+        "let entropy = mean[c](log(2 * width[c] + 1e-5))",
+    ),
+    "student": (
+        CENTRE,
+        SPREAD,
+        "let tails[c] = mean[batch](log(1 + (S'(y[c]) - centre[c])^2 / (5 * spread[c] + 1e-5)))",
+        "let entropy = mean[c](3 * tails[c] + 1/2 * log(spread[c] + 1e-5))",
+    ),
+    "robust": (  # a Gaussian's whose deviation is 1.4826 times the median distance from the median
+        "let middle[c] = median[batch](S'(y[c]))",
+        "let width[c] = 1.4826 * median[batch](abs(S'(y[c]) - middle[c]))",
+        "let entropy = mean[c](1/2 * log(width[c]^2 + 1e-5))",
+    ),
+    "mlp": (  # of the moments, pooled over channels
+        "dim H = 16",
+        "param E_in[H], E_log[H], E_tail[H] ~ normal(0.5), e[H] = 0, E_out[H] ~ normal(0.25)",
+        CENTRE,
+        SPREAD,
+        "let tails[c] = mean[batch]((S'(y[c]) - centre[c])^4) / (spread[c]^2 + 1e-5)",
+        "let hidden[h] = tanh(E_in[h] * mean[c](centre[c]) + E_log[h] * mean[c](1/2 * log(spread[c] + 1e-5))"
+        " + E_tail[h] * mean[c](tails[c]) + e[h])",
+        "let entropy = sum[h](E_out[h] * hidden[h])",
+    ),
+}
+KINDS = ("relu", "silu", "tel", *(f"tel-{name}" for name in ESTIMATES))
+
+
+def spec_of(kind: str) -> str:
+    """The text of the layer, with its estimate of the entropy."""
+    text = SPEC.read_text(encoding="utf-8")
+    _, _, estimate = kind.partition("-")
+    start, end = text.index("let spread"), text.index("flow y")
+    return "\n".join([text[:start], *ESTIMATES[estimate], text[end:]]) if estimate else text
+
+
+@cache
+def compiled(kind: str, inputs: int, channels: int) -> Compiled:
+    """The module of a layer."""
+    return compile_spec(spec_of(kind), Choices.of(dims={"I": inputs, "C": channels}), runtime="import")[0]
+
+
 class TEL(nn.Module):
     """The compiled layer as a module of one input and one output; its weights start as those of ``nn.Linear``."""
 
-    def __init__(self, inputs: int, channels: int) -> None:
+    def __init__(self, kind: str, inputs: int, channels: int) -> None:
         super().__init__()
-        self.layer = energyc.load(SPEC, dims={"I": inputs, "C": channels}, dtype=torch.float32)
+        self.layer = instantiate(compiled(kind, inputs, channels), "cpu", torch.float32, torch.initial_seed())
         linear = nn.Linear(inputs, channels)
         with torch.no_grad():
             self.layer.params["W"].copy_(linear.weight)
@@ -47,9 +97,9 @@ class TEL(nn.Module):
 
 
 def hidden(kind: str, inputs: int, channels: int) -> nn.Module:
-    """A hidden layer, ``relu``, ``silu`` or ``tel``, which start with the same weights."""
-    if kind == "tel":
-        return TEL(inputs, channels)
+    """A hidden layer of one of the ``KINDS``, which start with the same weights."""
+    if kind.startswith("tel"):
+        return TEL(kind, inputs, channels)
     return nn.Sequential(nn.Linear(inputs, channels), nn.ReLU() if kind == "relu" else nn.SiLU())
 
 
@@ -75,8 +125,8 @@ class Split:
 
 
 def loss_of(answers: Tensor, y: Tensor) -> Tensor:
-    """Cross-entropy for labels, mean squared error for numbers."""
-    return F.mse_loss(answers[:, 0], y) if y.is_floating_point() else F.cross_entropy(answers, y)
+    """Cross-entropy for labels [batch], mean squared error for numbers [batch, outputs]."""
+    return F.mse_loss(answers, y) if y.is_floating_point() else F.cross_entropy(answers, y)
 
 
 @torch.no_grad()
@@ -85,8 +135,9 @@ def evaluated(net: nn.Module, split: Split) -> tuple[float, float]:
     net.eval()
     answers = torch.cat([net(x) for x in split.x.split(500)])
     loss = float(loss_of(answers, split.y))
-    right = (answers.argmax(1) == split.y).double().mean()
-    return loss, loss**0.5 if split.y.is_floating_point() else 100 * float(right)
+    if split.y.is_floating_point():
+        return loss, loss**0.5
+    return loss, 100 * float((answers.argmax(1) == split.y).double().mean())
 
 
 def update(net: nn.Module, optimizer: torch.optim.Optimizer, x: Tensor, y: Tensor) -> None:
@@ -141,33 +192,59 @@ def run_lenet(folder: str | None, kinds: Sequence[str], epochs: int) -> None:
 # ---------------------------------------------------------------- tables
 
 
-def table(name: str, seed: int) -> tuple[Split, Split, Split]:
-    """60 % for training, 20 % for validation, 20 % for testing; inputs standardised by the training part."""
+def drawn(name: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Inputs [samples, inputs], and labels [samples] or targets [samples, outputs], of one of the ``TABLES``."""
     from sklearn import datasets
 
-    if name == "moons":
+    shape, _, rebuilt = name.partition(" ")
+    if shape == "moons":
         x, y = datasets.make_moons(1000, noise=0.2, random_state=seed)
+    elif shape in ("swiss_roll", "s_curve"):
+        x, place = getattr(datasets, f"make_{shape}")(1000, noise=0.1, random_state=seed)
+        y = place[:, None]
     else:
-        x, y = getattr(datasets, f"load_{name}")(return_X_y=True)
+        x, y = getattr(datasets, f"load_{shape}")(return_X_y=True)
+        y = y[:, None] if shape == "diabetes" else y
+    return x, x if rebuilt else y
+
+
+def standardised(x: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """By the mean and the deviation of some rows."""
+    deviation = x[rows].std(0)
+    return ((x - x[rows].mean(0)) / np.where(deviation > 0, deviation, 1)).astype(np.float32)
+
+
+def table(name: str, seed: int) -> tuple[Split, Split, Split]:
+    """60 % for training, 20 % for validation, 20 % for testing; numbers are standardised by the training part."""
+    x, y = drawn(name, seed)
     order = np.random.default_rng(seed).permutation(len(x))
     cuts = np.split(order, [int(0.6 * len(x)), int(0.8 * len(x))])
-    mean, deviation = x[cuts[0]].mean(0), x[cuts[0]].std(0)
-    x = (x - mean) / np.where(deviation > 0, deviation, 1)
-    if name == "diabetes":
-        y = ((y - y[cuts[0]].mean()) / y[cuts[0]].std()).astype(np.float32)
-    first, second, third = (Split(torch.tensor(x[rows], dtype=torch.float32), torch.tensor(y[rows])) for rows in cuts)
+    x, y = standardised(x, cuts[0]), standardised(y, cuts[0]) if y.ndim > 1 else y
+    first, second, third = (Split(torch.from_numpy(x[rows]), torch.from_numpy(y[rows])) for rows in cuts)
     return first, second, third
 
 
-TABLES = ("digits", "breast_cancer", "wine", "diabetes", "moons")
+#: What is regressed on the manifolds is the place along them; ``rebuilt`` are autoencoders of a bottleneck of 2.
+TABLES = (
+    *("digits", "breast_cancer", "wine", "diabetes", "moons", "swiss_roll", "s_curve"),
+    *("moons rebuilt", "swiss_roll rebuilt", "s_curve rebuilt"),
+)
+
+
+def shallow(kind: str, name: str, inputs: int, outputs: int) -> nn.Module:
+    """One hidden layer and a linear head; to rebuild the inputs, one on either side of two numbers."""
+    head = [hidden(kind, inputs, WIDTH), nn.Linear(WIDTH, outputs)]
+    if name.endswith("rebuilt"):
+        head = [hidden(kind, inputs, WIDTH), nn.Linear(WIDTH, 2), hidden(kind, 2, WIDTH), nn.Linear(WIDTH, outputs)]
+    return nn.Sequential(*head)
 
 
 def fitted(kind: str, name: str, seed: int, rate: float, epochs: int) -> tuple[float, float, float]:
     """The lowest validation loss, and at that epoch the test loss and score."""
     train, validation, test = table(name, seed)
-    outputs = 1 if train.y.is_floating_point() else int(train.y.max()) + 1
+    outputs = train.y.shape[1] if train.y.is_floating_point() else int(train.y.max()) + 1
     torch.manual_seed(seed)
-    net = nn.Sequential(hidden(kind, train.x.shape[1], WIDTH), nn.Linear(WIDTH, outputs))
+    net = shallow(kind, name, train.x.shape[1], outputs)
     optimizer = torch.optim.AdamW(net.parameters(), lr=rate)
     random, best = torch.Generator().manual_seed(seed), (float("inf"), 0.0, 0.0)
     for _ in range(epochs):
@@ -196,7 +273,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=["lenet", "tables"])
     parser.add_argument("--mnist", help="a folder of MNIST's idx files")
-    parser.add_argument("--kinds", nargs="+", default=["relu", "tel"], choices=["relu", "silu", "tel"])
+    parser.add_argument("--kinds", nargs="+", default=["relu", "tel"], choices=KINDS)
     parser.add_argument("--tables", nargs="+", default=TABLES, choices=TABLES)
     parser.add_argument("--epochs", type=int)
     given = parser.parse_args()

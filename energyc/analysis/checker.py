@@ -157,7 +157,7 @@ def _mean_over_turns(value: Array, axes: tuple[int, ...]) -> Array:
 class _Values:
     """The values of nodes at a point in multiprecision; ``step`` is the step of difference quotients.
 
-    Means over the batch, which are constant in every derivative, are those at a point of its ``mates`` (None: its own).
+    Statistics of the batch, constant in every derivative, are those at a point of its ``mates`` (None: its own).
     """
 
     field: ForceField

@@ -178,7 +178,7 @@ def _descent(base: ForceField, term: Term, by: Sequence[Input]) -> dict[Input, N
 
 
 def _stops_a_state(root: Node, base: ForceField, mode: str | None = None) -> bool:
-    """Whether a node contains a frozen or detached subexpression, or a mean over the batch, that depends on a state."""
+    """Whether a node contains a frozen or detached part, or a statistic of the batch, that depends on a state."""
     cuts = [n.argument for n in walk([root]) if is_cut(n, mode)]
     moving = depends(cuts, set(base.states))
     return any(argument in moving for argument in cuts)

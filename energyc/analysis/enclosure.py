@@ -11,7 +11,7 @@ import numpy as np
 from energyc.analysis.problem import Bounds
 from energyc.ir import (
     Add,
-    BatchMean,
+    BatchStatistic,
     Coefficient,
     Einsum,
     Indicator,
@@ -52,7 +52,7 @@ class Enclosures:
             case Input():
                 low, high = self.ranges.get(node, (None, None))
                 return -math.inf if low is None else low, math.inf if high is None else high
-            case Stop() | BatchMean():
+            case Stop() | BatchStatistic():
                 return self._known[node.argument]
             case Indicator():
                 return 0.0, 1.0

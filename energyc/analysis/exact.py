@@ -21,7 +21,7 @@ from energyc.functions import Homogeneous, ScalarFunction
 from energyc.ir import (
     Add,
     ArgMax,
-    BatchMean,
+    BatchStatistic,
     Coefficient,
     Einsum,
     Graph,
@@ -175,7 +175,7 @@ def _interval_max(node: Reduction, u: Interval, mask: Array, axes: tuple[int, ..
 class Evaluation:
     """Evaluates each node once in one arithmetic, without the batch axis.
 
-    A mean over the batch is taken over the ``mates``; without any the sample is alone in its batch.
+    A statistic of the batch is that of the ``mates``; without any the sample is alone in its batch.
     """
 
     graph: Graph
@@ -207,9 +207,9 @@ class Evaluation:
                 return self._map(node)
             case Reduction():
                 return self.arithmetic.reduction(node, self.done[node.argument], self._mask(node), node.axes)
-            case BatchMean() if self.mates is not None:
+            case BatchStatistic() if self.mates is not None:
                 return self.mates(node.argument)
-            case Stop() | BatchMean():
+            case Stop() | BatchStatistic():
                 return self.done[node.argument]
         raise NoRule("exact evaluation", node)
 

@@ -11,7 +11,7 @@ from energyc.analysis.atoms import AtomTable, Body, Reading
 from energyc.analysis.canonical import Factor, Symmetry
 from energyc.analysis.conditions import linear, negative
 from energyc.analysis.impulses import IMPULSE
-from energyc.ir import Add, BatchMean, IndexExpr, Indicator, Input, Map, Node, NoRule, Position, Reduction
+from energyc.ir import Add, BatchStatistic, IndexExpr, Indicator, Input, Map, Node, NoRule, Position, Reduction
 
 Key = tuple[Any, ...]
 PERMUTATIONS = 24
@@ -63,8 +63,8 @@ def read(normaliser: Normalising, node: Node) -> Reading:
             return _condition(normaliser, node)
         case Add():
             return _sum(normaliser, node)
-        case BatchMean():
-            return _batch_mean(normaliser, node)
+        case BatchStatistic():
+            return _batch_statistic(normaliser, node)
     raise NoRule("normal form", node)
 
 
@@ -75,10 +75,10 @@ def _input(normaliser: Normalising, node: Input) -> Reading:
     return Reading(normaliser.table.intern(key, "input", node, order, turned), order)
 
 
-def _batch_mean(normaliser: Normalising, node: BatchMean) -> Reading:
+def _batch_statistic(normaliser: Normalising, node: BatchStatistic) -> Reading:
     body = normaliser.body(node.argument)
-    key = ("batch mean", body.key)
-    atom = normaliser.table.intern(key, "batch mean", node, body.order, body.symmetries, scale=body.lead)
+    key = ("batch", node.kind, body.key)
+    atom = normaliser.table.intern(key, f"batch {node.kind}", node, body.order, body.symmetries, scale=body.lead)
     return Reading(atom, body.order, body.lead)
 
 

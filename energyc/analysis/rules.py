@@ -74,7 +74,7 @@ def descent_facts(network: Network, classification: Classification) -> DescentFa
 class Facts:
     """The premises of the verdicts: the classes, the obstacles to holomorphy, whether the solver is Newton's.
 
-    ``numbered`` says which forces read the number of the step, ``coupled`` whether a mean over the batch is read.
+    ``numbered`` says which forces read the number of the step, ``coupled`` whether a statistic of the batch is.
     """
 
     classification: Classification
@@ -97,7 +97,7 @@ class Facts:
             why = "not holomorphic: " + ", ".join(self.not_holomorphic)
             return RuleVerdict("inadmissible", why, self._real_rule())
         if rule.contrasts and classification.detached:
-            cut = "mean[batch](...)" if self.coupled else "detach(...)"
+            cut = "a batch statistic" if self.coupled else "detach(...)"
             why = f"{cut} of a state in " + ", ".join(classification.detached)
             return RuleVerdict("biased", why, "implicit", classification.detached)
         if rule.exact == "any" or classification.kind == "conservative":

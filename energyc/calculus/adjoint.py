@@ -12,7 +12,7 @@ from energyc.ir import (
     ONE,
     Add,
     ArgMax,
-    BatchMean,
+    BatchStatistic,
     Coefficient,
     Einsum,
     Graph,
@@ -150,7 +150,7 @@ def _argmax(node: ArgMax, graph: Graph, bar: Node, active: set[Node]) -> Iterabl
 
 
 @node_adjoint.register
-def _batch_mean(node: BatchMean, graph: Graph, bar: Node, active: set[Node]) -> Iterable[Contribution]:
+def _batch_statistic(node: BatchStatistic, graph: Graph, bar: Node, active: set[Node]) -> Iterable[Contribution]:
     return ()
 
 

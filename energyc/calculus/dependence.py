@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import TypeGuard
 
-from energyc.ir import BatchMean, Function, Map, Node, Stop, walk
+from energyc.ir import BatchStatistic, Function, Map, Node, Stop, walk
 
 
 class DoesNotOccur(ValueError):
@@ -25,7 +25,7 @@ def depends(roots: Iterable[Node], on: Collection[Node], *, frozen: bool = True)
     """
     active: set[Node] = set()
     for node in walk(roots):
-        blocked = isinstance(node, BatchMean)
+        blocked = isinstance(node, BatchStatistic)
         blocked |= isinstance(node, Stop) and (node.mode == "detach" or (node.mode == "frozen" and not frozen))
         hidden = {n for n in walk(node.function.bodies) if n in on} if isinstance(node, Map) else set()
         active |= hidden
@@ -47,9 +47,9 @@ def reached(roots: Iterable[Node]) -> set[Node]:
     return found
 
 
-def is_cut(node: Node, mode: str | None = None) -> TypeGuard[Stop | BatchMean]:
+def is_cut(node: Node, mode: str | None = None) -> TypeGuard[Stop | BatchStatistic]:
     """Whether some derivative does not pass a node; with ``mode`` ``detach``, whether none does."""
-    if isinstance(node, BatchMean):
+    if isinstance(node, BatchStatistic):
         return mode in (None, "detach")
     return isinstance(node, Stop) and node.mode != "barrier" and mode in (None, node.mode)
 

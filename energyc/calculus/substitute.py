@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from energyc.ir import (
     Add,
-    BatchMean,
+    BatchStatistic,
     Einsum,
     Graph,
     Guard,
@@ -45,8 +45,8 @@ def rebuilt(graph: Graph, node: Node, new: Mapping[Node, Node]) -> Node:
             return graph.reduction(type(node), new[node.argument], node.axes, _guard(node, new))
         case Stop():
             return graph.stop(new[node.argument], node.mode)
-        case BatchMean():
-            return graph.batch_mean(new[node.argument])
+        case BatchStatistic():
+            return graph.batch_statistic(new[node.argument], node.kind)
     raise NoRule("substitution", node)
 
 

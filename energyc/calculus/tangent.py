@@ -11,7 +11,7 @@ from energyc.ir import (
     ONE,
     Add,
     ArgMax,
-    BatchMean,
+    BatchStatistic,
     Einsum,
     Graph,
     LogSumExp,
@@ -103,7 +103,7 @@ def _argmax(node: ArgMax, graph: Graph, moved: Tangents) -> Node:
 
 
 @node_tangent.register
-def _batch_mean(node: BatchMean, graph: Graph, moved: Tangents) -> Node:
+def _batch_statistic(node: BatchStatistic, graph: Graph, moved: Tangents) -> Node:
     return graph.zero(node.dims)
 
 

@@ -21,7 +21,7 @@ from energyc.ir import (
     ONE,
     Add,
     ArgMax,
-    BatchMean,
+    BatchStatistic,
     Coefficient,
     Einsum,
     Guard,
@@ -81,7 +81,7 @@ class TorchWriter:
             (Segment, self._segment),
             (Indicator, self._indicator),
             (Position, self._position),
-            (BatchMean, self._batch_mean),
+            (BatchStatistic, self._batch_statistic),
             (Stack, self._stack),
             (Part, self._part),
             (Stop, self._stop),
@@ -170,8 +170,11 @@ class TorchWriter:
         code = self._index_writer(node).write(node.value)
         return self._filled(node, code, node.value).method("to(self.dtype)")
 
-    def _batch_mean(self, node: BatchMean) -> Code:
-        return self.tensor(node.argument).method("mean(0)", fresh=True)
+    def _batch_statistic(self, node: BatchStatistic) -> Code:
+        argument = self.tensor(node.argument)
+        if node.kind == "median":
+            return Code(f"batch_median({argument.text})", fresh=True)
+        return argument.method("mean(0)", fresh=True)
 
     def _stack(self, node: Stack) -> Code:
         return Code(f"torch.stack([{', '.join(self.code(part).text for part in node.parts)}])", fresh=True)

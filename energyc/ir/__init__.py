@@ -12,7 +12,7 @@ from energyc.ir.node import Facts, Input, Node, NoRule, walk
 from energyc.ir.nodes import (
     Add,
     ArgMax,
-    BatchMean,
+    BatchStatistic,
     Einsum,
     Function,
     Guard,
@@ -31,7 +31,7 @@ __all__ = [
     "ONE",
     "Add",
     "ArgMax",
-    "BatchMean",
+    "BatchStatistic",
     "Coefficient",
     "Einsum",
     "Facts",

@@ -15,7 +15,7 @@ from energyc.ir.node import BATCHED_KINDS, Input, Node
 from energyc.ir.nodes import (
     Add,
     ArgMax,
-    BatchMean,
+    BatchStatistic,
     Einsum,
     Function,
     Guard,
@@ -228,9 +228,9 @@ class Graph:
         """``frozen`` or ``detach``."""
         return self._share(Stop, argument.dims, argument.batched, argument, mode)
 
-    def batch_mean(self, argument: Node) -> Node:
-        """The mean over the batch; what is the same for all samples is its own mean."""
-        return self._share(BatchMean, argument.dims, False, argument) if argument.batched else argument
+    def batch_statistic(self, argument: Node, kind: str) -> Node:
+        """The ``mean`` or ``median`` over the batch; what is the same for all samples is its own."""
+        return self._share(BatchStatistic, argument.dims, False, argument, kind) if argument.batched else argument
 
     def __len__(self) -> int:
         """The number of nodes."""

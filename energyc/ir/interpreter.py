@@ -20,7 +20,7 @@ from energyc.ir.node import Input, Node, NoRule, walk
 from energyc.ir.nodes import (
     Add,
     ArgMax,
-    BatchMean,
+    BatchStatistic,
     Einsum,
     Function,
     Guard,
@@ -98,8 +98,9 @@ class _Run:
                 return self.reduction(node)
             case Stop():
                 return self.done[node.argument]
-            case BatchMean():
-                return np.asarray(self.done[node.argument].mean(0))
+            case BatchStatistic():
+                statistic = np.median if node.kind == "median" else np.mean
+                return np.asarray(statistic(self.done[node.argument], axis=0))
         raise NoRule("interpreter", node)
 
     # ------------------------------------------------------------ leaves

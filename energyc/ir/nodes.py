@@ -201,12 +201,13 @@ class Position(Node):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BatchMean(Node):
-    """The mean over the samples of a batch, the same for all of them; constant in every derivative."""
+class BatchStatistic(Node):
+    """The ``mean`` or ``median`` over the samples of a batch, the same for all; constant in every derivative."""
 
     facts = Facts()
 
     argument: Node
+    kind: str
 
     @cached_property
     def children(self) -> tuple[Node, ...]:

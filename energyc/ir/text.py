@@ -25,7 +25,7 @@ from energyc.ir.indexing import IndexExpr
 from energyc.ir.node import Input, Node, NoRule, walk
 from energyc.ir.nodes import (
     Add,
-    BatchMean,
+    BatchStatistic,
     Einsum,
     Function,
     Indicator,
@@ -132,8 +132,8 @@ class _Writer:
                 return self.indexed("indicator", node, node.condition)
             case Position():
                 return self.indexed("position", node, node.value)
-            case BatchMean():
-                return f"batch {self.ref(node.argument)}"
+            case BatchStatistic():
+                return f"batch {node.kind} {self.ref(node.argument)}"
             case Stop():
                 return f"stop {node.mode} {self.ref(node.argument)}"
         raise NoRule("text of a graph", node)

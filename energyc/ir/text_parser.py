@@ -135,7 +135,8 @@ class _Line:
                 mode = self.identifier()
                 return self.graph.stop(self.node(), mode)
             case "batch":
-                return self.graph.batch_mean(self.node())
+                statistic = self.identifier()
+                return self.graph.batch_statistic(self.node(), statistic)
             case "indicator":
                 return self.graph.indicator(dims, self.indexed())
             case "position":

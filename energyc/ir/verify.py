@@ -10,7 +10,7 @@ from energyc.ir.indexing import BOOLEAN, NUMERIC, IndexExpr
 from energyc.ir.node import Input, Node, NoRule, walk
 from energyc.ir.nodes import (
     Add,
-    BatchMean,
+    BatchStatistic,
     Einsum,
     Function,
     Indicator,
@@ -49,7 +49,7 @@ def _require(condition: bool, node: Node, problem: str) -> None:
 
 
 def _should_be_batched(node: Node) -> bool:
-    if isinstance(node, BatchMean):
+    if isinstance(node, BatchStatistic):
         return False
     bodies = node.function.bodies if isinstance(node, Map) else ()
     return any(child.batched for child in (*node.children, *bodies))
@@ -78,8 +78,9 @@ def _check(node: Node, *, body: bool) -> None:
         case Stop():
             _require(node.mode in ("frozen", "detach", "barrier"), node, f"the mode {node.mode}")
             _require(node.dims == node.argument.dims, node, "its dims are not its argument's")
-        case BatchMean():
-            _require(node.argument.batched, node, "a mean over the batch of what is the same for all samples")
+        case BatchStatistic():
+            _require(node.kind in ("mean", "median"), node, f"the kind {node.kind}")
+            _require(node.argument.batched, node, "a statistic of the batch of what is the same for all samples")
             _require(node.dims == node.argument.dims, node, "its dims are not its argument's")
         case _:
             raise NoRule("verifier", node)

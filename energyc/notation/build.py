@@ -11,7 +11,7 @@ from energyc.ir import (
     ONE,
     Add,
     ArgMax,
-    BatchMean,
+    BatchStatistic,
     Coefficient,
     Einsum,
     Guard,
@@ -81,8 +81,8 @@ class Builder:
                 return self._map(node, slots, scope)
             case Reduction():
                 return self._reduction(node, slots, scope)
-            case BatchMean():
-                return Bound("mean", ("batch",), ("batch",), None, (self.formula(node.argument, slots, scope),))
+            case BatchStatistic():
+                return Bound(node.kind, ("batch",), ("batch",), None, (self.formula(node.argument, slots, scope),))
             case Stop(mode="barrier"):
                 return self.expanded(node.argument, slots, scope)
             case Stop():

@@ -86,7 +86,7 @@ def batch_mates(network: Network) -> Iterator[str]:
     if mates:
         when = "in training " if all(mates.values()) else ""
         readers = f"{listed(mates)} {'reads' if len(mates) == 1 else 'read'}"
-        yield f"{when}a sample depends on its batch mates: {readers} mean[batch](...)"
+        yield f"{when}a sample depends on its batch mates: {readers} statistics of the batch"
 
 
 def missing_cost(network: Network) -> Iterator[str]:

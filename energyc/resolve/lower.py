@@ -79,7 +79,7 @@ class Lowering:
                 return Value(self.graph.stop(body.node, term.mode), body.axes)
             case OverBatch():
                 body = self.value(term.body)
-                return Value(self.graph.batch_mean(body.node), body.axes)
+                return Value(self.graph.batch_statistic(body.node, term.kind), body.axes)
             case Reduce(kind="sum"):
                 return self._reduced_sum(term)
             case Reduce():

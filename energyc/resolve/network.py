@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Literal
 
 from energyc.diagnostics import Diagnostic, Source, Span
-from energyc.ir import BatchMean, Graph, Indicator, Input, Node, walk
+from energyc.ir import BatchStatistic, Graph, Indicator, Input, Node, walk
 from energyc.settings import Nudge, Relax, TrainOptions
 from energyc.settings.values import Value
 from energyc.syntax import ast
@@ -332,7 +332,7 @@ class Network:
 
     @property
     def batch_mates(self) -> dict[str, bool]:
-        """The terms, starts and answers that read a mean over the batch, each with whether in training alone."""
+        """The terms, starts and answers that read a statistic of the batch, each with whether in training alone."""
         quantities = [*self.readouts.values(), *([self.cost] if self.cost else []), *self.metrics.values()]
         named = {term.name: term.node for term in self.terms.values()}
         named |= {f"start {name}": state.start for name, state in self.states.items() if state.start is not None}
@@ -352,11 +352,11 @@ class Network:
 
 
 def _reads_batch(root: Node, *, training: bool = True) -> bool:
-    """Whether a mean over the batch is read, in training or outside of it."""
+    """Whether a statistic of the batch is read, in training or outside of it."""
     seen, stack = {root}, [root]
     while stack:
         node = stack.pop()
-        if isinstance(node, BatchMean):
+        if isinstance(node, BatchStatistic):
             return True
         if training or not any(_holds_in_training(child) for child in node.children):
             stack += (child for child in node.children if child not in seen)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from energyc.diagnostics import Diagnostic, Source, SpecError
-from energyc.ir import BatchMean, Graph, walk
+from energyc.ir import BatchStatistic, Graph, walk
 from energyc.resolve.bindings import Bindings, Schemas
 from energyc.resolve.blocks import File, LayerPart, Part
 from energyc.resolve.checks import check_terms
@@ -176,11 +176,11 @@ class _Resolution(Part):
         return train if train.rule is not None else replace(train, rule="implicit" if newton else "bptt")
 
     def _refuse_batch_means(self) -> None:
-        """Report the lets around layers that read a mean over the batch, which autograd would go through."""
+        """Report the lets around layers that read a statistic of the batch, which autograd would go through."""
         for part in (self, *self.repeats):
             for name, let in part.equations.quantities.items():
-                if any(isinstance(node, BatchMean) for node in walk([let.node])):
-                    message = f"`mean[batch]` around layers is not yet supported, and `{name}` reads one"
+                if any(isinstance(node, BatchStatistic) for node in walk([let.node])):
+                    message = f"a statistic of the batch around layers is not yet supported, and `{name}` reads one"
                     self.reporter.unsupported(message, let.tree.left.span, help="write it in a layer")
 
     def _all_layers(self) -> list[LayerPart]:

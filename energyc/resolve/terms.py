@@ -160,8 +160,9 @@ class Stopped(Term):
 
 @dataclass(frozen=True, eq=False)
 class OverBatch(Term):
-    """``mean[batch](e)``."""
+    """``mean[batch](e)`` or ``median[batch](e)``."""
 
+    kind: str
     body: Term
 
 

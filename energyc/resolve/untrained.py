@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from energyc.calculus import is_cut, reached
-from energyc.ir import BatchMean, Node, walk
+from energyc.ir import BatchStatistic, Node, walk
 from energyc.resolve.network import Network, Param, Repeat
 from energyc.resolve.reporter import Reporter, listed
 
@@ -58,4 +58,4 @@ def _hidden_in(network: Network, nodes: Collection[Node]) -> Iterator[str]:
     """The words for what no derivative passes on its way to a node."""
     for cut in walk(network.roots):
         if is_cut(cut, "detach") and any(node in nodes for node in walk([cut])):
-            yield "mean[batch](...)" if isinstance(cut, BatchMean) else "detach(...)"
+            yield f"{cut.kind}[batch](...)" if isinstance(cut, BatchStatistic) else "detach(...)"

@@ -14,6 +14,12 @@ def softmax(x: Tensor, axes: int | tuple[int, ...]) -> Tensor:
     return weights / total.masked_fill(total == 0, 1.0)
 
 
+def batch_median(x: Tensor) -> Tensor:
+    """The median over the batch, [batch, ...] to [...]; the mean of the middle two of an even number."""
+    ordered, count = x.sort(0).values, len(x)
+    return (ordered[(count - 1) // 2] + ordered[count // 2]) / 2
+
+
 def or_zero(x: Tensor) -> Tensor:
     """0 in the place of -inf, which is what a reduction of nothing gives."""
     return x.masked_fill(x == float("-inf"), 0.0)

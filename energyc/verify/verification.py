@@ -223,7 +223,7 @@ def _precision(
 
 
 def _detaches(network: Network) -> bool:
-    """Whether a term or the cost uses ``detach`` or ``mean[batch]`` on what depends on a state or param."""
+    """Whether a term or the cost uses ``detach`` or a statistic of the batch on what depends on a state or param."""
     roots = [term.node for term in network.terms.values()] + ([network.cost.node] if network.cost else [])
     cut = {node.argument for node in walk(roots) if is_cut(node, "detach")}
     moving = {state.node for state in network.states.values()} | {param.node for param in network.params.values()}

@@ -72,7 +72,9 @@ class SpecMaker:
     depth: int = 3
     holomorphic: bool = False
     tick: Whole | None = None
-    timed: bool = False  # also what the runtime sets: noise, the number of the step, training; and means over the batch
+    timed: bool = (
+        False  # also what the runtime sets: noise, the number of the step, training; and statistics of the batch
+    )
     _count: int = 0
 
     # ------------------------------------------------------------ names and choices
@@ -243,7 +245,7 @@ class SpecMaker:
         if self.maybe(0.4):
             return self.expr(env, depth - 1)
         if self.timed and self.maybe(0.5):
-            return f"mean[batch]({self.expr(env, depth - 1)})"
+            return f"{self.random.choice(('mean', 'median'))}[batch]({self.expr(env, depth - 1)})"
         return f"{self.random.choice(('frozen', 'detach'))}({self.expr(env, depth - 1)})"
 
     def number_of(self, env: Env, depth: int) -> str:

@@ -45,7 +45,14 @@ class Unheard(Node):
 def samples() -> Iterator[Node]:
     """A node of every kind over z."""
     both = GRAPH.einsum(ONE, [(Z, (0,)), (Z, (0,))], {0: "N"}, (0,))
-    yield from (Z, both, GRAPH.plus(Z, both), GRAPH.map("tanh", Z), GRAPH.stop(Z, "frozen"), GRAPH.batch_mean(Z))
+    yield from (
+        Z,
+        both,
+        GRAPH.plus(Z, both),
+        GRAPH.map("tanh", Z),
+        GRAPH.stop(Z, "frozen"),
+        GRAPH.batch_statistic(Z, "median"),
+    )
     yield from (GRAPH.softmax(Z, (0,)), GRAPH.argmax(Z, (0,)), GRAPH.logsumexp(Z, (0,)), GRAPH.max(Z, (0,)))
     yield from (GRAPH.indicator(("N", "N"), equal(axis(0), axis(1))), GRAPH.position(("N",), axis(0)))
 

@@ -89,7 +89,12 @@ def test_a_wrong_estimate_is_seen() -> None:
     assert not torch.allclose(found, wrong.y[-1], rtol=TOLERANCE, atol=TOLERANCE)
 
 
-#: Other estimates of the entropy of z = S'(y) are other lets; a median is no statistic of the language.
+def median(z: Tensor) -> Tensor:
+    """The median over the batch, of [batch, channels] with an odd number of samples."""
+    return z.median(0).values
+
+
+#: Other estimates of the entropy of z = S'(y) are other lets.
 ESTIMATES = {
     "laplace": (
         "let centre[c] = mean[batch](S'(y[c]))\n"
@@ -98,10 +103,10 @@ ESTIMATES = {
         lambda z: (2 * (z - z.mean(0)).abs().mean(0) + 1e-5).log().mean(),
     ),
     "robust": (
-        "let centre[c] = mean[batch](S'(y[c]))\n"
-        "let width[c] = 1.2533 * mean[batch](abs(S'(y[c]) - centre[c]))\n"
+        "let middle[c] = median[batch](S'(y[c]))\n"
+        "let width[c] = 1.4826 * median[batch](abs(S'(y[c]) - middle[c]))\n"
         "let entropy = mean[c](1/2 * log(width[c]^2 + 1e-5))",
-        lambda z: (0.5 * ((1.2533 * (z - z.mean(0)).abs().mean(0)) ** 2 + 1e-5).log()).mean(),
+        lambda z: (0.5 * ((1.4826 * median((z - median(z)).abs())) ** 2 + 1e-5).log()).mean(),
     ),
     "student": (
         "let centre[c] = mean[batch](S'(y[c]))\n"
@@ -116,23 +121,63 @@ ESTIMATES = {
 }
 
 
+def estimated(lets: str, random: Random) -> tuple[Any, Tensors, Tensor]:
+    """The layer with another estimate, its params and inputs."""
+    text = (SPECS / "tel.energy").read_text()
+    start, end = text.index("let spread"), text.index("flow y")
+    net = energyc.load(
+        text[:start] + lets + "\n\n" + text[end:], dims={"I": INPUTS, "C": CHANNELS}, dtype=torch.float64
+    )
+    params = tel.draw_params(random, INPUTS, CHANNELS, STEPS)
+    with torch.no_grad():
+        for name, value in params.items():
+            net.params[name].copy_(value)
+    return net, params, random.normal(BATCH, INPUTS)
+
+
 @pytest.mark.parametrize("name", ESTIMATES)
 def test_other_estimates_of_the_entropy_are_lets(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     lets, estimate = ESTIMATES[name]
-    text = (SPECS / "tel.energy").read_text()
-    start, end = text.index("let spread"), text.index("flow y")
-    spec = text[:start] + lets + "\n\n" + text[end:]
-    random = Random(1)
-    params, x = tel.draw_params(random, INPUTS, CHANNELS, STEPS), random.normal(BATCH, INPUTS)
-    net = energyc.load(spec, dims={"I": INPUTS, "C": CHANNELS}, dtype=torch.float64)
-    with torch.no_grad():
-        for param, value in params.items():
-            net.params[param].copy_(value)
+    net, params, x = estimated(lets, Random(1))
     monkeypatch.setattr(tel, "entropy", estimate)
     expected = tel.run(params, x, True)
     found = net.relax({"x": x}).states
     torch.testing.assert_close(found["y"], expected.y[-1], rtol=TOLERANCE, atol=TOLERANCE)
     torch.testing.assert_close(found["tau"], expected.tau[-1].expand(BATCH), rtol=TOLERANCE, atol=TOLERANCE)
+
+
+def test_a_learned_estimate_is_trained_from_statistics_that_are_constant(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A network of two layers on the mean, the log deviation and the fourth moment, pooled over channels."""
+    net, params, x = estimated(
+        "dim H = 3\n"
+        "param E_in[H], E_log[H], E_tail[H], e[H], E_out[H] ~ normal(1)\n"
+        "let centre[c] = mean[batch](S'(y[c]))\n"
+        "let spread[c] = mean[batch](S'(y[c])^2) - centre[c]^2\n"
+        "let tails[c] = mean[batch]((S'(y[c]) - centre[c])^4)\n"
+        "let hidden[h] = tanh(E_in[h] * mean[c](centre[c]) + E_log[h] * mean[c](1/2 * log(spread[c] + 1e-5))"
+        " + E_tail[h] * mean[c](tails[c]) + e[h])\n"
+        "let entropy = sum[h](E_out[h] * hidden[h])",
+        Random(3),
+    )
+    learned = {n: net.params[n].detach().clone().requires_grad_() for n in ("E_in", "E_log", "E_tail", "e", "E_out")}
+    for value in params.values():
+        value.requires_grad_()
+
+    def entropy(z: Tensor) -> Tensor:
+        spread = z.var(0, correction=0)
+        moments = {"E_in": z.mean(0), "E_log": 0.5 * (spread + 1e-5).log(), "E_tail": ((z - z.mean(0)) ** 4).mean(0)}
+        inner = sum(learned[n] * value.mean() for n, value in moments.items()) + learned["e"]
+        return (learned["E_out"] * torch.tanh(inner)).sum()
+
+    monkeypatch.setattr(tel, "entropy", entropy)
+    weights = Random(9).normal(BATCH, CHANNELS)
+    owned = {**params, **learned}
+    wanted = torch.autograd.grad((tel.run(params, x, True).y[-1] * weights).sum(), list(owned.values()))
+    out = net({"x": x}, rule="bptt")["out"]
+    found = torch.autograd.grad((out * weights).sum(), [net.params[n] for n in owned])
+    for name, one, other in zip(owned, found, wanted, strict=True):
+        torch.testing.assert_close(one, other, rtol=TOLERANCE, atol=TOLERANCE, msg=name)
+        assert float(other.abs().max()) > 0
 
 
 def test_check_tells_which_temperatures_contract() -> None:

@@ -7,7 +7,7 @@ from energyc.resolve.names import TENSORS, Entry
 from energyc.resolve.read.places import read_places
 from energyc.resolve.reporter import did_you_mean
 from energyc.resolve.terms import Bad, Element, Term
-from energyc.resolve.words import INDEXED, SCALAR
+from energyc.resolve.words import INDEXED, SCALAR, STATISTICS
 from energyc.syntax import ast
 from energyc.syntax.foreign import counterpart
 
@@ -47,7 +47,8 @@ def _tensor(scope: Scope, expr: ast.Apply) -> Tensor | None:
         help = "the batch axis is never written; `mean[batch](...)` is a mean over it"
         scope.reporter.error("E0205", "`batch` has no value here", expr.name.span, help=help)
     elif name in INDEXED or name in SCALAR:
-        form = f"{name}[k](...)" if name in INDEXED else f"{name}(...)"
+        along = "[batch]" if name in STATISTICS else "[k]" if name in INDEXED else ""
+        form = f"{name}{along}(...)"
         scope.reporter.error(
             "E0205", f"`{name}` is a function and needs an argument", expr.name.span, help=f"write `{form}`"
         )

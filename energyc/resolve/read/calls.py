@@ -20,7 +20,7 @@ from energyc.resolve.read.userfns import read_user_call
 from energyc.resolve.reporter import did_you_mean, listed
 from energyc.resolve.rewrite import edited, free_indices, with_indices
 from energyc.resolve.terms import Apply, Bad, Scalar, Stopped, Term, Truth
-from energyc.resolve.words import INDEXED, NORMALISERS, REDUCTIONS, RESERVED_FUNCTIONS, SCALAR, SCORES
+from energyc.resolve.words import INDEXED, NORMALISERS, REDUCTIONS, RESERVED_FUNCTIONS, SCALAR, SCORES, STATISTICS
 from energyc.syntax import ast
 from energyc.syntax.foreign import function_counterpart, has_no_counterpart
 
@@ -75,6 +75,8 @@ def _read_indexed(scope: Scope, expr: ast.Apply) -> Term:
     if expr.prime:
         scope.reporter.error("E0408", f"`{name}` works along an index and has no slope", expr.name.span)
         return Bad(expr.span)
+    if name in STATISTICS:
+        return read_reduction(scope, expr)
     if not expr.slots:
         help = _with_index(scope, expr)
         scope.reporter.error("E0405", f"`{name}` needs the index it works along", expr.name.span, help=help)

@@ -7,13 +7,14 @@ from fractions import Fraction
 from functools import partial
 from types import MappingProxyType
 
-from energyc.diagnostics import Span
+from energyc.diagnostics import Span, listed
 from energyc.ir import Function, IndexExpr
 from energyc.resolve.algebra import add, multiply, number, power
 from energyc.resolve.context import Scope, introduce
 from energyc.resolve.read.arguments import match_arguments
 from energyc.resolve.read.conditions import read_condition
 from energyc.resolve.terms import Apply, Bad, Index, InverseSize, OverBatch, Reduce, Term
+from energyc.resolve.words import OVER_BATCH, REDUCTIONS, STATISTICS
 from energyc.syntax import ast
 
 EPSILON = Fraction(1, 100_000)
@@ -26,7 +27,7 @@ Normaliser = Callable[[Span, Indices, Term, Term], Term]
 
 def read_reduction(scope: Scope, expr: ast.Apply) -> Term:
     """``sum[i, j | guard](body)`` and its kin, which bind their indices."""
-    if _names_batch(expr):
+    if _names_batch(expr) or expr.name.text in STATISTICS:
         return _over_batch(scope, expr)
     arguments = match_arguments(scope, expr, ("body",), indexed=True)
     indices = bind(scope, expr)
@@ -47,15 +48,20 @@ def _names_batch(expr: ast.Apply) -> bool:
 
 def _over_batch(scope: Scope, expr: ast.Apply) -> Term:
     """``mean[batch](body)``: a statistic of the batch, which no derivative passes."""
-    arguments = match_arguments(scope, expr, ("body",), indexed=True)
-    if expr.name.text != "mean" or len(expr.slots or ()) > 1 or expr.guard is not None:
-        message = "over the batch there is the mean alone, of one sample's quantity, without a guard"
+    arguments, kind = match_arguments(scope, expr, ("body",), indexed=True), expr.name.text
+    if not _names_batch(expr):
+        message = f"there is a {kind} over the batch alone"
+        help = f"write `{kind}[batch](...)`; along an index there are {listed(REDUCTIONS)}"
+        scope.reporter.error("E0405", message, expr.span, help=help)
+        return Bad(expr.span)
+    if kind not in OVER_BATCH or len(expr.slots or ()) > 1 or expr.guard is not None:
+        message = f"over the batch there are {listed(OVER_BATCH)} alone, of one sample's quantity, without a guard"
         help = "write `mean[batch](...)`; a variance is `mean[batch](u^2) - mean[batch](u)^2`"
         scope.reporter.error("E0405", message, expr.span, help=help)
         return Bad(expr.span)
     if arguments is None or isinstance(body := scope.real(arguments["body"]), Bad):
         return Bad(expr.span)
-    return OverBatch(expr.span, body)
+    return OverBatch(expr.span, kind, body)
 
 
 def bind(scope: Scope, expr: ast.Apply) -> Indices | None:

@@ -101,7 +101,7 @@ def test_a_sample_depends_on_its_batch_mates_where_check_says_so() -> None:
 def test_check_says_it() -> None:
     report = energyc.check(SPEC)
     assert report.to_json()["batch_mates"] == {"z": "always", "tau": "training", "mse": "always"}
-    note = "a sample depends on its batch mates: z, tau and mse read mean[batch](...)"
+    note = "a sample depends on its batch mates: z, tau and mse read statistics of the batch"
     assert note in report.notes
     frozen = energyc.check(FROZEN)
     assert frozen.to_json()["batch_mates"] == {"tau": "training"}
@@ -111,7 +111,7 @@ def test_check_says_it() -> None:
 def test_a_contrast_is_biased_by_statistics_that_move_with_the_nudge() -> None:
     rules = pipeline.classify(resolved(SPEC)).rules
     assert rules["centered-ep"].verdict == "biased"
-    assert "mean[batch](...) of a state in z, tau" in str(rules["centered-ep"].why)
+    assert "a batch statistic of a state in z, tau" in str(rules["centered-ep"].why)
     assert rules["bptt"].verdict == "exact"
 
 
@@ -168,11 +168,47 @@ def test_the_mean_of_what_is_the_same_for_all_is_itself() -> None:
         lambda s: s.replace("mean[batch](z[d]^2)", "sum[batch](z[d]^2)"),
         lambda s: s.replace("mean[batch](z[d]^2)", "mean[batch,d](z[d]^2)"),
         lambda s: s.replace("mean[batch](z[d]^2)", "mean[batch | d == 0](z[d]^2)"),
+        lambda s: s.replace("mean[batch](z[d]^2)", "median[batch,d](z[d]^2)"),
     ],
 )
-def test_over_the_batch_there_is_the_mean_alone(change: Callable[[str], str]) -> None:
+def test_over_the_batch_there_are_the_mean_and_the_median_alone(change: Callable[[str], str]) -> None:
     (error,) = (d for d in energyc.check(change(SPEC)).diagnostics if d.severity == "error")
     assert (error.code, error.message) == (
         "E0405",
-        "over the batch there is the mean alone, of one sample's quantity, without a guard",
+        "over the batch there are mean and median alone, of one sample's quantity, without a guard",
     )
+
+
+@pytest.mark.parametrize("form", ["median[d](z[d])", "median(z[d])", "median[d | d < 2](z[d])"])
+def test_a_median_is_taken_over_the_batch(form: str) -> None:
+    text = SPEC.replace("mean[batch](z[d])^2", f"{form}^2")
+    (error,) = (d for d in energyc.check(text).diagnostics if d.severity == "error")
+    assert (error.code, error.message) == ("E0405", "there is a median over the batch alone")
+
+
+@pytest.mark.parametrize("batch", [1, 2, 5, 6])
+def test_a_median_is_numpys_and_constant_in_every_derivative(batch: int) -> None:
+    """z moves to x - median(|x - median(x)|) / 2 in one step from 0, and nothing is trained through the medians."""
+    spec = """\
+network spread
+dim D = 3
+clamp x[D]
+target y[D]
+param g[D] = 1
+state z[D]
+let centre[d] = median[batch](x[d])
+let mad[d] = median[batch](abs(x[d] - centre[d]))
+force f on z[d] = g[d] * x[d] - z[d] - g[d] * mad[d] / 2 + median[batch](g[d] * z[d])
+relax { step = 1, steps = 1 }
+cost mse = sum[d]((z[d] - y[d])^2)
+train { rule = bptt }
+"""
+    net = energyc.load(spec, dtype=torch.float64)
+    random = torch.Generator().manual_seed(batch)
+    x, y = (torch.randn(batch, 3, generator=random, dtype=torch.float64) for _ in range(2))
+    mad = np.median(np.abs(x.numpy() - np.median(x.numpy(), 0)), 0)
+    z = x - torch.from_numpy(mad) / 2
+    found = net.gradients({"x": x}, {"y": y}, rule="bptt")
+    torch.testing.assert_close(found.states["z"], z, rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(found.params["g"], (2 * (z - y) * z).mean(0), rtol=1e-12, atol=1e-12)
+    assert disagreements(judged(resolved(spec), np.random.default_rng(batch))) == {}
