@@ -10,7 +10,6 @@ evaluated on the same windows of the last tenth of the text.
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import time
 from collections.abc import Iterable, Mapping
@@ -23,7 +22,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 import energyc
-from benchmarks.runs import evaluations, trained
+from benchmarks.runs import evaluations, kept, trained
 from energyc.data import find_adapter
 from energyc.pipeline import Choices, read, resolve
 from energyc.resolve.network import Network
@@ -132,16 +131,15 @@ def cem(run: Path, steps: int, settings: Mapping[str, str], data: str, seed: int
 
 def measured(given: argparse.Namespace, model: str, seed: int, settings: Mapping[str, str]) -> dict[str, float]:
     """What a model came to with a seed, from the file where it is kept, or trained."""
-    kept = given.out / f"{model}-{seed}.json"
-    if not kept.exists():
+
+    def measure() -> dict[str, float]:
         if model == "untied":
-            network = resolve(read(SPEC), Choices(preset=PRESET, overrides=settings))
-            found = untied(network, given.data, seed)
-        else:
-            run = given.out / f"{model}-{seed}"
-            found = cem(run, int(model.removeprefix("CEM-T")), settings, given.data, seed)
-        kept.write_text(json.dumps(found), encoding="utf-8")
-    return json.loads(kept.read_text(encoding="utf-8"))
+            return untied(resolve(read(SPEC), Choices(preset=PRESET, overrides=settings)), given.data, seed)
+        run = given.out / f"{model}-{seed}"
+        return cem(run, int(model.removeprefix("CEM-T")), settings, given.data, seed)
+
+    found: dict[str, float] = kept(given.out / f"{model}-{seed}.json", measure)
+    return found
 
 
 def count(params: Iterable[Tensor]) -> int:

@@ -9,7 +9,6 @@ place of 22.7K).
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import statistics
 from pathlib import Path
@@ -18,7 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from benchmarks.runs import evaluations, trained
+from benchmarks.runs import evaluations, kept, trained
 from energyc.data import find_adapter
 from energyc.resources import folder
 
@@ -84,14 +83,15 @@ def cem(kernel: str, updates: int, epochs: int, seed: int, out: Path) -> float:
 
 def measured(out: Path, kernel: str, model: str, epochs: int, seed: int) -> float:
     """One entry of the table, from the file where it is kept, or trained."""
-    kept = out / f"{kernel}-{model}-{seed}.json"
-    if not kept.exists():
+
+    def measure() -> dict[str, float]:
         if model.startswith("CEM-T"):
             rmse = cem(kernel, int(model.removeprefix("CEM-T")), epochs, seed, out)
         else:
             rmse = baseline(kernel, model == "gated", epochs, seed)
-        kept.write_text(json.dumps({"rmse": rmse, "epochs": epochs}), encoding="utf-8")
-    return float(json.loads(kept.read_text(encoding="utf-8"))["rmse"])
+        return {"rmse": rmse, "epochs": epochs}
+
+    return float(kept(out / f"{kernel}-{model}-{seed}.json", measure)["rmse"])
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +21,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from benchmarks.runs import kept
 from energyc.data.digits import Digits
 from energyc.data.idx import read_idx_folder
 from energyc.pipeline import Choices, Compiled, compile_spec, instantiate
@@ -257,11 +258,16 @@ def fitted(kind: str, name: str, seed: int, rate: float, epochs: int) -> tuple[f
     return best
 
 
-def run_tables(names: Sequence[str], kinds: Sequence[str], epochs: int) -> None:
+def run_tables(names: Sequence[str], kinds: Sequence[str], epochs: int, out: Path | None) -> None:
     """For each kind the rate with the lowest validation loss, over the seeds; its test losses and scores."""
+
+    def run(kind: str, name: str, seed: int, rate: float) -> Sequence[float]:
+        fit = partial(fitted, kind, name, seed, rate, epochs)
+        return fit() if out is None else kept(out / f"{name.replace(' ', '-')}-{kind}-{rate:g}-{seed}.json", fit)
+
     for name in names:
         for kind in kinds:
-            runs = {rate: [fitted(kind, name, seed, rate, epochs) for seed in SEEDS] for rate in RATES}
+            runs = {rate: [run(kind, name, seed, rate) for seed in SEEDS] for rate in RATES}
             rate = min(RATES, key=lambda r: statistics.mean(loss for loss, _, _ in runs[r]))
             columns = [[run[k] for run in runs[rate]] for k in (1, 2)]
             shown = [f"{statistics.mean(c):.4g} +- {statistics.stdev(c):.2g}" for c in columns]
@@ -276,11 +282,14 @@ def main() -> None:
     parser.add_argument("--kinds", nargs="+", default=["relu", "tel"], choices=KINDS)
     parser.add_argument("--tables", nargs="+", default=TABLES, choices=TABLES)
     parser.add_argument("--epochs", type=int)
+    parser.add_argument("--out", type=Path, help="a folder that keeps each fit of the tables")
     given = parser.parse_args()
+    if given.out is not None:
+        given.out.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(1)
     runs: dict[str, Callable[[], None]] = {
         "lenet": lambda: run_lenet(given.mnist, given.kinds, given.epochs or 3),
-        "tables": lambda: run_tables(given.tables, given.kinds, given.epochs or 200),
+        "tables": lambda: run_tables(given.tables, given.kinds, given.epochs or 200, given.out),
     }
     runs[given.what]()
 

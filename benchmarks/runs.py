@@ -1,13 +1,20 @@
-"""Runs of ``energyc train`` for a table: resumed where they were interrupted, and read from their logs."""
+"""Runs for a table: kept once they are done, resumed where they were interrupted, and read from their logs."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+
+def kept(path: Path, measure: Callable[[], Any]) -> Any:
+    """What was measured: plain data, from the file where they are kept, or measured now and kept there."""
+    if not path.exists():
+        path.write_text(json.dumps(measure()), encoding="utf-8")
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def trained(spec: Path, run: Path, seed: int, settings: Mapping[str, object], options: Sequence[str] = ()) -> Path:
