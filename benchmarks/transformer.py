@@ -19,7 +19,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from energyc.data import find_adapter
-from energyc.train.order import Order, spread
+from energyc.train.order import Order, evenly_spread
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def run(data: str | None, size: Size, seed: int, device: str = "cpu") -> dict[st
 
 @torch.no_grad()
 def _evaluated(net: Transformer, test: object, size: Size, device: str) -> float:
-    indices = spread(len(test), size.eval_samples)  # type: ignore[arg-type]
+    indices = evenly_spread(len(test), size.eval_samples)  # type: ignore[arg-type]
     total = 0.0
     for first in range(0, len(indices), size.batch):
         part = indices[first : first + size.batch]

@@ -10,7 +10,7 @@ import numpy as np
 
 from energyc.analysis.problem import ForceField
 from energyc.analysis.sampling import Array, Point, batched
-from energyc.ir import BatchMean, Indicator, Input, Map, Node, walk
+from energyc.ir import BatchStatistic, Indicator, Input, Map, Node, walk
 from energyc.ir.interpreter import evaluate
 
 #: The most vectors that are evaluated at once.
@@ -116,6 +116,6 @@ def _moving(roots: Iterable[Node], states: Collection[Input]) -> set[Node]:
     moving: set[Node] = set(states)
     for node in walk(roots):
         inner = walk(node.function.bodies) if isinstance(node, Map) else ()
-        if not isinstance(node, BatchMean) and any(child in moving for child in (*node.children, *inner)):
+        if not isinstance(node, BatchStatistic) and any(child in moving for child in (*node.children, *inner)):
             moving.add(node)
     return moving

@@ -14,7 +14,7 @@ from energyc.calculus import tangent
 from energyc.derive import derive
 from energyc.inspection.parts import Part
 from energyc.inspection.pixels import Picture, Shape, answered_images, seen_images
-from energyc.ir import ONE, BatchMean, Coefficient, Einsum, Input, Map, Node, Reduction, walk
+from energyc.ir import ONE, BatchStatistic, Coefficient, Einsum, Input, Map, Node, Reduction, walk
 from energyc.resolve import Network
 
 #: What a linear map may not depend on.
@@ -110,7 +110,7 @@ def _sources(root: Node, besides: Node) -> list[Node]:
         node = queue.popleft()
         if node is not root and node.dims:
             found.append(node)
-        if not isinstance(node, Map | Reduction | BatchMean):
+        if not isinstance(node, Map | Reduction | BatchStatistic):
             children = [child for child in node.children if child.batched and child not in seen]
             seen.update(children)
             queue.extend(children)

@@ -172,10 +172,10 @@ class _Resolution(Part):
                 said = f"`train.{key}` of a network with layers is not yet supported"
                 self.reporter.unsupported(said, given[key].span if key in given else None)
         newton = any(part.network is not None and part.network.relax.solver == "newton" for part in self._all_layers())
-        self._refuse_batch_means()
+        self._refuse_batch_statistics()
         return train if train.rule is not None else replace(train, rule="implicit" if newton else "bptt")
 
-    def _refuse_batch_means(self) -> None:
+    def _refuse_batch_statistics(self) -> None:
         """Report the lets around layers that read a statistic of the batch, which autograd would go through."""
         for part in (self, *self.repeats):
             for name, let in part.equations.quantities.items():
