@@ -18,7 +18,7 @@ def on_a_mean() -> ForceField:
     b = Build({"n": "N", "m": "M"}, SIZES)
     z, x, weights = b.state("z", "n"), b.clamp("x", "m"), b.param("W", "mn")
     drive = b.es("mn,m->n", weights, x)
-    mean = b.graph.batch_mean(b.es("n,n->n", z, z))
+    mean = b.graph.batch_statistic(b.es("n,n->n", z, z), "mean")
     force = b.graph.plus(drive, b.es("n,n,n->n", z, mean, drive), b.graph.map("tanh", z))
     return ForceField(b.graph, (z,), {z: force}, SIZES, {})
 
