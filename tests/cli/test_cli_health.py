@@ -53,3 +53,14 @@ def test_what_is_set_from_outside_is_named_there(tmp_path: Path, capfd: Capture)
 def test_check_does_not_note_a_default(tmp_path: Path, capfd: Capture) -> None:
     report = energyc(capfd, "check", written(tmp_path, SMALL.replace("beta = 1/2", "beta = auto")))
     assert report.status == 0 and "beta" not in report.out
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_train_says_what_check_warns_of(form: str, tmp_path: Path, capfd: Capture) -> None:
+    hidden = SMALL.replace("b[K] = 0.1", "b[K] = 0.1, g = 1").replace("b[k] * y[k])", "(b[k] + detach(g)) * y[k])")
+    spec, run = written(tmp_path, hidden), tmp_path / "run"
+    done = energyc(capfd, "train", spec, "--out", run, "--steps", 1, "--format", form)
+    assert done.status == 0
+    said = done.json["warnings"] if form == "json" else done.err.splitlines()
+    assert [line for line in said if "param `g` is never trained: it is read only in detach(...)" in line]
+    assert any("small.energy:7:55" in line for line in said)

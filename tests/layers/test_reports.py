@@ -48,6 +48,16 @@ def test_check_reports_each_layer_and_the_whole() -> None:
     assert "exactly 100 steps" not in text
 
 
+@EACH
+def test_a_claim_names_the_layer_that_it_is_about(text: str) -> None:
+    report = check_source(source(text))
+    whole = {claim["about"] for claim in report.to_json()["claims"]}
+    assert "the network" not in " ".join(whole)
+    assert {name for name in whole if name.startswith("layer ")} == {f"layer {name}" for name in report.layers}
+    for name, layer in report.layers.items():
+        assert [c.about for c in layer.classes.claims if c.claim == "an equilibrium exists"] == [f"layer {name}"]
+
+
 def test_a_network_is_what_its_worst_layer_is() -> None:
     text = ONE.replace("relax { step", "force turn on z[d] = sum[e](W[d,e] * z[e])\n  relax { step")
     assert check_source(source(text)).to_json()["class"] == "not-conservative"
