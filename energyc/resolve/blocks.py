@@ -370,7 +370,8 @@ class LayerPart(Part):
         names = {kind: [entry.name for entry in self.names.own_of_kind(kind)] for kind in kinds}
         relax, nudge, _ = check_settings(given, names, (), self.file.reporter)
         unit = {term.name: 1.0 for term in terms.values() if term.word == "next"}
-        check_measure(relax, any(term.kind == "energy" for term in terms.values()), given, self.file.reporter)
+        has_energy = any(term.kind == "energy" for term in terms.values())
+        check_measure(relax, has_energy, given, self.file.reporter, f"layer `{self.name}`")
         if declared.step is not None:
             relax = numbered(relax, declared.step, given, sizes, self.file.reporter)
         spans = {name: self.names.entries[name].span for name in self._imports}

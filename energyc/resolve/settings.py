@@ -219,8 +219,10 @@ def numbered(relax: Relax, step: Input, layers: Layers, sizes: Sizes, reporter: 
     return replace(relax, steps=size, max_steps=size)
 
 
-def check_measure(relax: Relax, has_energy: bool, layers: Layers, reporter: Reporter) -> None:
-    """Report a measure of the energy in a network without one."""
+def check_measure(
+    relax: Relax, has_energy: bool, layers: Layers, reporter: Reporter, called: str = "this network"
+) -> None:
+    """Report a measure of the energy in a network, or a layer that is ``called`` so, without one."""
     if relax.measure == "energy" and not has_energy:
-        message = "`relax.measure` is the energy, and this network has none"
+        message = f"`relax.measure` is the energy, and {called} has none"
         reporter.error(CONTRADICTION, message, layers["relax"]["measure"].span, help="write `measure = gradient`")

@@ -150,5 +150,7 @@ def test_check_says_what_the_settings_do(settings: dict[str, object], note: str)
 
 def test_a_network_without_energies_has_none_to_measure() -> None:
     spec = "network n\nstate z\nforce f on z = -z\nrelax { measure = energy }\n"
-    (error,) = energyc.check(spec).diagnostics
-    assert (error.code, error.message) == ("E0503", "`relax.measure` is the energy, and this network has none")
+    layered = f"network n\nlayer rest {{ {spec.partition(chr(10))[2]} }}\nreadout out = rest.z\n"
+    for text, called in ((spec, "this network"), (layered, "layer `rest`")):
+        (error,) = energyc.check(text).diagnostics
+        assert (error.code, error.message) == ("E0503", f"`relax.measure` is the energy, and {called} has none")
