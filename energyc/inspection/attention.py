@@ -66,7 +66,8 @@ def _attention(term: str, node: Softmax) -> Attention:
 def weights(part: Part, attention: Attention) -> np.ndarray:
     """Return the weights at the end of the free phase: [batch, heads, *queries, *keys], all heads on one axis.
 
-    They sum to 1 over the keys, or to 0 where a guard lets none in. Raises Nothing for a table that is too large.
+    They sum to 1 over the keys, or to 0 where a guard lets none in. Raises Nothing for a table that is too large, and
+    for a relaxation that diverged.
     """
     node, sizes = attention.node, part.network.extents
     numbers = math.prod(sizes[dim] for dim in node.dims)
@@ -74,6 +75,8 @@ def weights(part: Part, attention: Attention) -> np.ndarray:
         shown = " x ".join(f"{sizes[dim]:,}" for dim in node.dims)
         raise Nothing(f"the attention in {attention.term} has a table of {shown} weights, too many to be drawn")
     (array,) = part.values([node], part.rest())
+    if not np.isfinite(array).all():
+        raise Nothing(f"the weights in {attention.term} are not finite: the relaxation diverged")
     if not node.batched:
         array = array[None]
     order = (*attention.heads, *attention.queries, *attention.keys)

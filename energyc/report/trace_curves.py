@@ -28,7 +28,7 @@ def draw_energies(traces: Mapping[str, Trace], path: Path) -> None:
     panels = [(label, name, trace) for label, trace in traces.items() for name in trace.values]
     with _grid(path, [len(trace.values) for trace in traces.values()]) as canvas:
         for panel, (label, name, trace) in zip(canvas.panels, panels, strict=False):
-            values = trace.values[name]
+            values = _finite(trace.values[name])
             colour = COLOURS[1] if name == TOTAL else COLOURS[0]
             _band(panel, trace.steps, values - values[0], colour, samples=True)
             _end_of_free_phase(panel, trace)
@@ -45,7 +45,7 @@ def draw_states(runs: Mapping[str, Mapping[str, Trace]], path: Path) -> None:
     with _grid(path, [len(trace.values) for trace in first.values()]) as canvas:
         for panel, (label, name) in zip(canvas.panels, panels, strict=False):
             for colour, (mode, traces) in zip(COLOURS, runs.items(), strict=False):
-                _band(panel, traces[label].steps, traces[label].values[name], colour, label=mode)
+                _band(panel, traces[label].steps, _finite(traces[label].values[name]), colour, label=mode)
             _end_of_free_phase(panel, first[label])
             panel.set_title(name if not label else f"{label}: {name}")
             panel.set(xlabel="step", ylabel=_meaning(name))
@@ -73,6 +73,11 @@ def _band(
     panel.fill_between(steps, mean - deviation, mean + deviation, color=colour, alpha=0.2, linewidth=0)
     panel.plot(steps, mean, color=colour, linewidth=1.8, label=label or None)
     panel.margins(x=0)
+
+
+def _finite(values: np.ndarray) -> np.ndarray:
+    """The values with gaps for what is not finite: where a sample diverged there is no mean."""
+    return np.where(np.isfinite(values), values, np.nan)
 
 
 def _end_of_free_phase(panel: Axes, trace: Trace) -> None:

@@ -107,5 +107,22 @@ def test_too_large_a_table_is_refused_before_it_is_made() -> None:
         weights(one, attention)
 
 
+def test_a_relaxation_that_diverged_has_no_weights() -> None:
+    text = """network blown
+dim D = 3, M = 2
+clamp x[D]
+param X[M, D] ~ normal(1)
+state z[D]
+start z[d] = 3 + x[d]^2
+energy att = -logsumexp[m](sum[d](X[m,d] * z[d]))
+force blow on z[d] = z[d]^3
+relax { step = 1, steps = 20 }
+"""
+    one = part(text)
+    (attention,) = find_attention(one.network)
+    with pytest.raises(Nothing, match="the weights in att are not finite: the relaxation diverged"):
+        weights(one, attention)
+
+
 def test_a_softmax_of_the_cost_alone_is_no_attention() -> None:
     assert find_attention(part("tel_digits", {"I": 9, "C": 5}).network) == []

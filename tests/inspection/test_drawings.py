@@ -32,6 +32,17 @@ def test_energies_show_the_mean_change_and_leave_what_is_over_blank(tmp_path: Pa
     assert [line.get_xdata()[0] for line in panels[0].lines if line.get_linestyle() == "--"] == [3]
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("from_step", [0, 4])
+def test_what_diverged_is_a_gap(from_step: int, tmp_path: Path, figures: dict[str, Figure]) -> None:
+    one = trace("a")
+    one.values["a"][from_step:, 1] = -np.inf
+    draw_energies({"": one}, tmp_path / "e.png")
+    draw_states({"inference": {"": one}}, tmp_path / "s.png")
+    mean = max(figures["e"].axes[0].lines, key=lambda line: line.get_linewidth())
+    np.testing.assert_array_equal(np.isnan(np.asarray(mean.get_ydata(), float)), np.arange(10) >= from_step)
+
+
 def test_parts_that_are_alike_have_a_row_each(tmp_path: Path, figures: dict[str, Figure]) -> None:
     draw_energies({"block 0": trace("a total"), "block 1": trace("a total")}, tmp_path / "e.png")
     titles = [panel.get_title(loc="left").splitlines()[0] for panel in figures["e"].axes]
