@@ -129,6 +129,32 @@ def _changes(nodes: Iterable[Node]) -> bool:
     return any(isinstance(node, Input) and node.kind in _CHANGING for node in walk(nodes))
 
 
+def moved_by(network: Network, decoders: Sequence[Decoder]) -> tuple[str, Decoder] | None:
+    """Return the first state that moves along what a decoder takes to an image, and that decoder.
+
+    The source is the state itself, or a let of its dims that it moves through: a token ``x`` by its norm ``g``.
+    """
+    for decoder in decoders:
+        read = set(walk([decoder.source]))
+        for name, state in network.states.items():
+            if state.node in read and state.node.dims == decoder.source.dims:
+                return name, decoder
+    return None
+
+
+def force_images(part: Part, state: str, decoder: Decoder, steps: Sequence[int]) -> np.ndarray:
+    """Return what the force on a state adds to the image after so many steps: [steps, batch, channels, height, width].
+
+    The entries of the force are taken for those of the source, as in ``flow x = -grad(E, g)``.
+    """
+    images = []
+    for step in steps:
+        states = part.net.relax(part.clamps, steps=step).states
+        force = part.net.force(states, part.clamps)[state]
+        images.append(decoder.images(part, force.detach().cpu().double().numpy()))
+    return np.stack(images)
+
+
 def centres(part: Part, decoder: Decoder, axes: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows and the columns of the pixels amid what a source moves at each place along two of its axes.
 

@@ -9,17 +9,19 @@ from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
+import torch
 
 from energyc.data.characters import Characters
 from energyc.diagnostics import UserError
 from energyc.inspection import attention as attending
-from energyc.inspection.decode import Decoder, centres, find_decoders
+from energyc.inspection.decode import Decoder, centres, find_decoders, force_images, moved_by
 from energyc.inspection.memories import Memories, find_memories, memory_images, row_count, strongest
 from energyc.inspection.parts import Nothing, Part, parts_of
 from energyc.inspection.pixels import Shape, image_inputs
 from energyc.inspection.positions import find_positions, similarity
 from energyc.inspection.traces import Trace, adapts_in_training, energies_over_time, states_over_time
 from energyc.report.attention_maps import Ground, draw_matrices, draw_over_image
+from energyc.report.relaxation import draw_images, growing_steps
 from energyc.report.tiles import draw_memories, draw_similarity
 from energyc.report.trace_curves import draw_energies, draw_states
 from energyc.resolve import Network
@@ -100,6 +102,29 @@ def states(scene: Scene) -> list[Path]:
         runs["training"] = {part.label: states_over_time(part, training=True) for part in scene.parts}
     draw_states(runs, scene.path("states"))
     return [scene.path("states")]
+
+
+def forces(scene: Scene) -> list[Path]:
+    """Draw what the force adds to the image after growing numbers of steps, through the decoder. Raises Nothing."""
+    if not scene.images:
+        raise Nothing("the data hold no images")
+    (part, *_) = scene.parts
+    moved = moved_by(scene.network, scene.decoders)
+    if moved is None:
+        raise Nothing("no state moves along what is an image, or is mapped to one linearly")
+    if part.net.numbered:
+        raise Nothing("the force changes from step to step")
+    state, decoder = moved
+    steps = (0, *growing_steps(part.free_steps, part.free_steps))
+    images = np.nan_to_num(force_images(part, state, decoder, steps))
+    largest = np.abs(images).max(axis=(2, 3, 4), keepdims=True)
+    shades = np.divide(images, largest, out=np.zeros_like(images), where=largest > 0)
+    rows = {
+        f"after {step} step{'s' if step != 1 else ''}": torch.from_numpy(row)
+        for step, row in zip(steps, shades, strict=True)
+    }
+    draw_images(rows, scene.path("forces"))
+    return [scene.path("forces")]
 
 
 # ------------------------------------------------------------------ params
@@ -286,5 +311,12 @@ def _visible(character: str) -> str:
 
 #: What is drawn of the inside of a network, by kind.
 INSIDE: Mapping[str, Callable[[Scene], list[Path]]] = MappingProxyType(
-    {"energies": energies, "states": states, "memories": memories, "attention": attention, "positions": positions}
+    {
+        "energies": energies,
+        "states": states,
+        "forces": forces,
+        "memories": memories,
+        "attention": attention,
+        "positions": positions,
+    }
 )

@@ -37,7 +37,16 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_training_draws_the_inside_of_the_network(run: Path) -> None:
-    inside = ["energies", "states", "attention-att", "positions-pos", "memories-xi", "memories-W_q", "memories-W_k"]
+    inside = [
+        "energies",
+        "states",
+        "forces",
+        "attention-att",
+        "positions-pos",
+        "memories-xi",
+        "memories-W_q",
+        "memories-W_k",
+    ]
     names = {path.stem for path in (run / "pictures").iterdir()}
     assert {"learning", "health", "energy", "triples", "growing", *inside, "memories-W_enc"} == names
     for name in names:
@@ -82,6 +91,7 @@ def test_what_has_no_meaning_is_said_in_a_line(tmp_path: Path, capfd: Capture) -
     assert done.status == 0
     assert done.err.splitlines() == [
         "no images: no readout is an image like a clamp and a target",
+        "no forces: no state moves along what is an image, or is mapped to one linearly",
         "no attention: no term has a softmax or logsumexp of the states",
         "no positions: no param has a vector for each place of a state",
     ]
@@ -89,7 +99,7 @@ def test_what_has_no_meaning_is_said_in_a_line(tmp_path: Path, capfd: Capture) -
     assert asked.status == 1 and asked.err.count("\n") == 1
     assert f"there is no picture of positions of {out}: no param has a vector" in asked.err
     found = energyc(capfd, "plot", out, "--format", "json").json
-    assert found["without"].keys() == {"images", "attention", "positions"}
+    assert found["without"].keys() == {"images", "forces", "attention", "positions"}
     assert {Path(path).stem for path in found["pictures"]} >= {"energies", "states", "memories-W"}
 
 

@@ -11,14 +11,14 @@ import torch
 from energyc.data.digits import Digits
 from energyc.data.masked_images import MaskedImages
 from energyc.data.patterns import Patterns
-from energyc.inspection.decode import centres, find_decoders
+from energyc.inspection.decode import centres, find_decoders, force_images, moved_by
 from energyc.inspection.memories import find_memories, memory_images, row_count, strongest
 from energyc.inspection.parts import Part
 from energyc.inspection.pixels import answered_images, image_inputs, seen_images
 from energyc.inspection.positions import find_positions, similarity
 from energyc.train.feeds import Feeds
 from tests.inspection.parts import CET, ET, TOLERANCE, params, part
-from tests.specs.test_flows import patches
+from tests.specs.test_flows import et_flow, patches
 
 MODELS = Path(__file__).parents[1] / "models"
 ET_IMAGES = {"img": (3, 12, 12), "t": (3, 12, 12)}
@@ -182,6 +182,36 @@ def test_tokens_stand_amid_their_patches(
     rows, columns = centres(one, decoder, [0, 1])
     np.testing.assert_allclose(rows, expected)
     np.testing.assert_allclose(columns, expected)
+
+
+# ------------------------------------------------------------------ forces
+
+
+def test_the_flow_of_the_energy_transformer_through_its_decoder() -> None:
+    one = part("et_image", ET)
+    found = moved_by(one.network, find_decoders(one.network, ET_IMAGES))
+    assert found is not None and found[0] == "x"
+    images = force_images(one, *found, [0, 5])
+    p = params(one)
+    for row, step in enumerate((0, 5)):
+        flow = et_flow(p, one.clamps, one.net.relax(one.clamps, steps=step).states["x"].requires_grad_())
+        expected = torch.einsum("bijd,dcpr->bcipjr", flow, p["W_dec"]).reshape(3, 3, 12, 12)
+        np.testing.assert_allclose(images[row], expected.detach().numpy(), rtol=1e-8, atol=1e-12)
+
+
+def test_an_image_that_relaxes_itself_moves_along_its_force() -> None:
+    one = part("modern_hopfield", {"D": 9, "M": 4})
+    found = moved_by(one.network, find_decoders(one.network, {"stored": (1, 3, 3)}))
+    assert found is not None and found[0] == "z"
+    p, z = params(one), one.clamps["probe"]
+    expected = (8 * z @ p["X"].T).softmax(-1) @ p["X"] - z
+    np.testing.assert_allclose(force_images(one, *found, [0])[0].reshape(3, 9), expected.numpy(), rtol=TOLERANCE)
+
+
+@pytest.mark.parametrize(("spec", "sizes"), [("hopfield", {"I": 9, "J": 4, "K": 3}), ("deq", {"I": 9, "D": 4, "K": 3})])
+def test_a_state_that_is_no_image_has_no_forces(spec: str, sizes: dict[str, int]) -> None:
+    one = part(spec, sizes)
+    assert moved_by(one.network, find_decoders(one.network, {"x": (1, 3, 3)})) is None
 
 
 # ------------------------------------------------------------------ positions
