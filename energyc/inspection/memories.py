@@ -13,6 +13,9 @@ from energyc.inspection.parts import Part
 from energyc.ir import Einsum, Indicator, Input, Node, Operand, walk
 from energyc.resolve import Network
 
+#: Rows that are taken to the image at once.
+CHUNK = 16
+
 
 @dataclass(frozen=True)
 class Memories:
@@ -110,11 +113,13 @@ def memory_images(part: Part, memories: Memories, chosen: Sequence[int] | np.nda
     place: list[slice | int] = [size // 2 for size in sizes]
     for axis, size in zip(sorted(memories.features.values()), rows.shape[1:], strict=True):
         place[axis] = slice(0, size)
-    directions = np.zeros((len(rows), *sizes))
-    directions[(slice(None), *place)] = rows
-    images = memories.decoder.images(part, directions)
-    whole = directions[0].size == math.prod(rows.shape[1:])
-    return images if whole else _cropped(images)
+    images = []
+    for some in np.array_split(rows, range(CHUNK, len(rows), CHUNK)):
+        directions = np.zeros((len(some), *sizes))
+        directions[(slice(None), *place)] = some
+        images.append(memories.decoder.images(part, directions))
+    whole = math.prod(sizes) == math.prod(rows.shape[1:])
+    return np.concatenate(images) if whole else _cropped(np.concatenate(images))
 
 
 def _rows(part: Part, memories: Memories) -> np.ndarray:

@@ -11,11 +11,13 @@ import torch
 from energyc.data.digits import Digits
 from energyc.data.masked_images import MaskedImages
 from energyc.data.patterns import Patterns
+from energyc.inspection import memories as memories_module
 from energyc.inspection.decode import centres, find_decoders, force_images, moved_by
 from energyc.inspection.memories import find_memories, memory_images, row_count, strongest
 from energyc.inspection.parts import Part
 from energyc.inspection.pixels import answered_images, image_inputs, seen_images
 from energyc.inspection.positions import find_positions, similarity
+from energyc.ir import interpreter
 from energyc.train.feeds import Feeds
 from tests.inspection.parts import CET, ET, TOLERANCE, params, part
 from tests.specs.test_flows import et_flow, patches
@@ -247,3 +249,22 @@ def test_a_vector_of_zero_is_like_none() -> None:
     with torch.no_grad():
         one.net.params["pos"][1, 2] = 0
     assert np.all(similarity(one, positions)[1, 2] == 0)
+
+
+def test_a_product_taken_in_pairs_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Above ``LARGE`` products the interpreter sums in pairs of factors: else paper sizes would take days."""
+    for spec, sizes in (("et_image", ET), ("cet", CET)):
+        one = part(spec, sizes)
+        states, nodes = one.rest(), [term.node for term in one.network.terms.values()]
+        plain = one.values(nodes, states)
+        monkeypatch.setattr(interpreter, "LARGE", 0)
+        for found, expected in zip(one.values(nodes, states), plain, strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+        monkeypatch.undo()
+
+
+def test_many_rows_are_taken_to_the_image_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = part("et_image", ET)
+    whole = shown(one, ET_IMAGES)["xi"]
+    monkeypatch.setattr(memories_module, "CHUNK", 3)
+    np.testing.assert_array_equal(shown(one, ET_IMAGES)["xi"], whole)
