@@ -96,7 +96,7 @@ def contrast(
     at, (states, plus, minus, aims) = narrowed(kept, fixed, free.states, plus, minus, targets)
     slope = net._descent_gradient if descends else net._energy_gradient
     upper, lower = slope(plus, at), slope(minus, at)
-    energy = {name: (upper[name] - lower[name]) / width for name in upper}
+    energy = {name: (upper[name] - lower[name]).div_(width) for name in upper}
     a = [(m - p) / width for m, p in zip(minus, plus)]
     forces = {} if descends else net._user_force_gradient(states, at, a)
     slopes = [energy, forces, net._cost_gradient(states, at, aims)]

@@ -33,16 +33,28 @@ def averaged(
     kept = torch.ones_like(free.frozen) if kept is None else kept
     steadying, measured = penalised(net, free, fixed, settings)
     owners = net._owners()
-    params = {}
+    count, params = max(1, int(kept.sum())), {}
     for name, owner in owners.items():
-        zero = torch.zeros_like(owner, requires_grad=False)
-        params[name] = sum((part[name] for part in slopes if name in part), zero) / max(1, int(kept.sum()))
-        params[name] += sum((part[name] for part in steadying if name in part), zero) / len(kept)
+        means = [mean_slope(slopes, name, count), mean_slope(steadying, name, len(kept))]
+        params[name] = added([mean for mean in means if mean is not None], owner)
     cost = net._cost(free.states, fixed, targets)[0]
     states = dict(zip(net.state_names, free.states))
     return Gradients(
         params, cost, states, free.residual, free.steps, beta, kept, owners, {**measured, **(health or {})}
     )
+
+
+def mean_slope(slopes: Sequence[Slopes], name: str, count: int) -> Tensor | None:
+    """What slopes say of a param together, divided by a number of samples; None where none speaks of it."""
+    parts = [part[name] for part in slopes if name in part]
+    return sum(parts[1:], parts[0]) / count if parts else None
+
+
+def added(means: Sequence[Tensor], owner: Tensor) -> Tensor:
+    """Fresh tensors added up, zeros where there is none."""
+    if not means:
+        return torch.zeros_like(owner, requires_grad=False)
+    return means[0] if len(means) == 1 else means[0].add_(means[1])
 
 
 def ended(free: FreePhase) -> Tensor:
