@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from random import Random
@@ -12,7 +13,7 @@ import torch
 from torch import Tensor
 
 from energyc.diagnostics import UserError, arithmetic, stage
-from energyc.emit import Options, class_name, instantiate, torch_module
+from energyc.emit import Options, class_name, cpp_module, instantiate, torch_module
 from energyc.plan import Passes
 from energyc.resolve import Network
 from energyc.runtime.inputs import prepared
@@ -20,6 +21,8 @@ from energyc.runtime.phases import advance_
 from energyc.settings import extremes
 from energyc.verify import random_probe
 
+#: The steps of a phase in kernels, which packs weights once.
+PHASE = 10
 #: One step of the free phase, which gives the states that it moved.
 Way = Callable[[], list[Tensor]]
 
@@ -55,10 +58,10 @@ class BenchReport:
 
 
 def bench(network: Network, *, batch: int = 16, seconds: float = 5.0, threads: int = 1) -> BenchReport:
-    """Time the step of a network at random clamps: as generated, without passes, and by autograd of the same energy.
+    """Time the step of a network at random clamps: as generated, without passes, in kernels, by autograd of the energy.
 
-    The last is left out where a term is a force that is no gradient, and for a solver of its own. Raises UserError for
-    a network of layers.
+    Kernels take part where they can be built, in a phase of several steps. Autograd is left out where a term is a force
+    that is no gradient, and for a solver of its own. Raises UserError for a network of layers.
     """
     if network.layers:
         message = f"{network.name} has no step of the whole: its layers relax one after the other"
@@ -79,9 +82,14 @@ def _timed(network: Network, batch: int, seconds: float) -> BenchReport:
     ways: dict[str, Way] = {"generated": _step(net, states, clamps)}
     plain = _module(network, Passes.plain())
     ways["without passes"] = _step(plain, states, clamps)
+    kernels = _in_kernels(network, net, states, clamps)
+    if kernels is not None:
+        ways["in kernels"] = kernels
     if not network.forces and network.relax.solver == "gradient":
         ways["autograd of the energy"] = _by_autograd(plain, states, clamps)
     best = least(ways, seconds)
+    if kernels is not None:
+        best["in kernels"] /= PHASE
     own = best["generated"]
     timings = tuple(Timing(way, 1e3 * value, value / own) for way, value in best.items())
     return BenchReport(network.name, batch, torch.get_num_threads(), timings)
@@ -117,6 +125,26 @@ def _step(net: Any, states: Sequence[Tensor], clamps: dict[str, Tensor]) -> Way:
         return moved
 
     return torch.no_grad()(step)
+
+
+def _in_kernels(network: Network, net: Any, states: Sequence[Tensor], clamps: dict[str, Tensor]) -> Way | None:
+    """A phase in C++ kernels, or None where there are none or no compiler."""
+    options = Options(rules=("implicit",), label=network.name, version="bench", runtime="import")
+    other = instantiate(cpp_module(network, options), class_name(network.name), dtype=torch.float32)
+    other.load_state_dict(net.state_dict())
+    other.requires_grad_(False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        if not hasattr(other, "kernels") or not other.kernels.serve("free", states):
+            return None
+    fixed = prepared(other, clamps)
+
+    def phase() -> list[Tensor]:
+        moved = [x.clone() for x in states]
+        other._steps_(moved, fixed, 0, PHASE, other.relax_step)
+        return moved
+
+    return torch.no_grad()(phase)
 
 
 def _by_autograd(net: Any, states: Sequence[Tensor], clamps: dict[str, Tensor]) -> Way:

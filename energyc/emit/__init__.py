@@ -27,6 +27,7 @@ __all__ = [
     "Planned",
     "Runtime",
     "class_name",
+    "cpp_module",
     "instantiate",
     "kernels_of",
     "module_plan",
