@@ -258,7 +258,9 @@ def fitted(kind: str, name: str, seed: int, rate: float, epochs: int) -> tuple[f
     return best
 
 
-def run_tables(names: Sequence[str], kinds: Sequence[str], epochs: int, out: Path | None) -> None:
+def run_tables(
+    names: Sequence[str], kinds: Sequence[str], epochs: int, rates: Sequence[float], out: Path | None
+) -> None:
     """For each kind the rate with the lowest validation loss, over the seeds; its test losses and scores."""
 
     def run(kind: str, name: str, seed: int, rate: float) -> Sequence[float]:
@@ -267,8 +269,8 @@ def run_tables(names: Sequence[str], kinds: Sequence[str], epochs: int, out: Pat
 
     for name in names:
         for kind in kinds:
-            runs = {rate: [run(kind, name, seed, rate) for seed in SEEDS] for rate in RATES}
-            rate = min(RATES, key=lambda r: statistics.mean(loss for loss, _, _ in runs[r]))
+            runs = {rate: [run(kind, name, seed, rate) for seed in SEEDS] for rate in rates}
+            rate = min(rates, key=lambda r: statistics.mean(loss for loss, _, _ in runs[r]))
             columns = [[run[k] for run in runs[rate]] for k in (1, 2)]
             shown = [f"{statistics.mean(c):.4g} +- {statistics.stdev(c):.2g}" for c in columns]
             print(f"{name} {kind}: lr {rate:g}, test loss {shown[0]}, score {shown[1]} {columns[1]}", flush=True)
@@ -282,6 +284,7 @@ def main() -> None:
     parser.add_argument("--kinds", nargs="+", default=["relu", "tel"], choices=KINDS)
     parser.add_argument("--tables", nargs="+", default=TABLES, choices=TABLES)
     parser.add_argument("--epochs", type=int)
+    parser.add_argument("--rates", nargs="+", type=float, default=RATES)
     parser.add_argument("--out", type=Path, help="a folder that keeps each fit of the tables")
     given = parser.parse_args()
     if given.out is not None:
@@ -289,7 +292,7 @@ def main() -> None:
     torch.set_num_threads(1)
     runs: dict[str, Callable[[], None]] = {
         "lenet": lambda: run_lenet(given.mnist, given.kinds, given.epochs or 3),
-        "tables": lambda: run_tables(given.tables, given.kinds, given.epochs or 200, given.out),
+        "tables": lambda: run_tables(given.tables, given.kinds, given.epochs or 200, given.rates, given.out),
     }
     runs[given.what]()
 
