@@ -41,8 +41,8 @@ def command(
     console: Console,
 ) -> None:
     """Draw the pictures of RUN into its folder, and print their paths."""
-    from energyc.report.inside_plots import View
     from energyc.report.plots import Choice, plot_run
+    from energyc.report.scene import View
     from energyc.runs.prepare import reopen
     from energyc.train.folder import RunFolder
 

@@ -13,7 +13,7 @@ from energyc.ir import Input, LogSumExp, Node, Softmax, walk
 from energyc.resolve import Network
 
 #: The most numbers of a sample's table of weights.
-MOST = 2**24
+MOST = 2**22
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Attention:
     """Weights over ``keys`` for each of ``heads`` and ``queries``: axes of ``node``, by number.
 
     ``term`` is the first term that is made of it. A query axis runs over the same dim as the key axis in its place;
-    what has no such partner is a head. Without queries the weights are over memories.
+    what has no such partner is a head. Keys of another kind, memories, are asked by the last axis, or by the sample.
     """
 
     term: str
@@ -58,7 +58,7 @@ def _attention(term: str, node: Softmax) -> Attention:
         partner = next((a for a in remaining if node.dims[a] == node.dims[key] and a not in queries), None)
         queries += [] if partner is None else [partner]
     if len(queries) < len(keys):  # keys of another kind: every remaining axis but the last one is a head
-        queries = remaining[-1:] if len(remaining) > 1 else []
+        queries = remaining[-1:]
     heads = tuple(axis for axis in remaining if axis not in queries)
     return Attention(term, node, heads, tuple(queries), keys)
 

@@ -11,7 +11,7 @@ from energyc.diagnostics import UserError
 from energyc.report.curves import health_curves, learning_curves, seed_curves
 
 if TYPE_CHECKING:
-    from energyc.report.inside_plots import View
+    from energyc.report.scene import View
     from energyc.resolve import Network
     from energyc.runs.saved import SavedRun
     from energyc.train.feeds import Batch, Feed
@@ -115,7 +115,7 @@ def _plot_network(run: SavedRun, session: Session, network: Network | None, choi
         drawn = _and(drawn, _plot_energy(run, session, batch))
     if choice.has("images"):
         drawn = _and(drawn, _plot_images(run, session, network, batch))
-    return drawn if network is None else _and(drawn, _plot_inside(run, session, network, feed, batch, choice))
+    return drawn if network is None else _and(drawn, _plot_inside(run, session, network, feed, batch, choice, notify))
 
 
 def _plot_energy(run: SavedRun, session: Session, batch: Batch) -> Drawn:
@@ -143,11 +143,14 @@ def _plot_images(run: SavedRun, session: Session, network: Network | None, batch
     return Drawn([triples, growing])
 
 
-def _plot_inside(run: SavedRun, session: Session, network: Network, feed: Feed, batch: Batch, choice: Choice) -> Drawn:
+def _plot_inside(
+    run: SavedRun, session: Session, network: Network, feed: Feed, batch: Batch, choice: Choice, notify: Notify
+) -> Drawn:
     from energyc.inspection.parts import Nothing
-    from energyc.report.inside_plots import INSIDE, Scene, View
+    from energyc.report.inside_plots import INSIDE
+    from energyc.report.scene import Scene, View
 
-    scene = Scene(network, session, feed, batch, choice.view or View(), run.folder.pictures)
+    scene = Scene(network, session, feed, batch, choice.view or View(), run.folder.pictures, notify)
     drawn = Drawn([])
     for kind, draw in INSIDE.items():
         if choice.has(kind):

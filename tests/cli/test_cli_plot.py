@@ -120,3 +120,29 @@ def test_without_matplotlib_one_message(run: Path, capfd: Capture, monkeypatch: 
         done = energyc(capfd, "plot", run, "--kind", kind)
         assert done.status == 1 and "pictures need matplotlib" in done.err, kind
         assert "pip install 'energyc[plots]'" in done.err and "Traceback" not in done.err
+
+
+TWO = """network two
+dim I = 64, J = 6, N = 5000, M = 3
+data digits = digits(side = 8)
+clamp x[I] = digits.image
+param W[I, J] ~ normal(1/8), K[M, J], L[N, J] ~ normal(1/8)
+state z[J]
+start z[j] = sum[i](W[i,j] * x[i])
+energy stay  = sum[j](z[j]^2)
+energy few   = -logsumexp[m](sum[j](K[m,j] * z[j]))
+energy pairs = -sum[m](logsumexp[n](sum[j](L[n,j] * K[m,j] * z[j])))
+cost c = sum[j](z[j]^2)
+relax { step = 1/4, steps = 3 }
+train { rule = bptt, steps = 1, batch = 4, eval_samples = 4 }
+"""
+
+
+def test_one_of_several_that_is_left_out_is_named(tmp_path: Path, capfd: Capture) -> None:
+    spec = tmp_path / "two.energy"
+    spec.write_text(TWO)
+    assert energyc(capfd, "train", spec, "--quiet", "--out", tmp_path / "run").status == 0
+    done = energyc(capfd, "plot", tmp_path / "run", "--kind", "attention")
+    assert done.status == 0
+    assert done.out.split() == [str(tmp_path / "run" / "pictures" / "attention-few.png")]
+    assert done.err == "the attention in pairs is of 3 x 5,000 weights, too many to be drawn\n"

@@ -89,6 +89,23 @@ def test_axes(spec: str, sizes: dict[str, int], heads: object, queries: object, 
     assert shape[1:] == (math.prod(extents[d] for d in dims[0]), *(extents[d] for d in (*dims[1], *dims[2])))
 
 
+def test_each_place_asks_the_memories() -> None:
+    text = """network recall
+dim H = 2, T = 4, D = 3, M = 5
+clamp x[T, D]
+param K[H, M, D] ~ normal(1)
+state z[T, D]
+energy e = 1/2 * sum[t,d]((z[t,d] - x[t,d])^2) - sum[h,t](logsumexp[m](sum[d](K[h,m,d] * z[t,d])))
+relax { step = 1/4, steps = 5 }
+"""
+    one = part(text)
+    (attention,) = find_attention(one.network)
+    dims = [attention.dims(axes) for axes in (attention.heads, attention.queries, attention.keys)]
+    assert dims == [("H",), ("T",), ("M",)]
+    expected = torch.einsum("hmd,btd->bhtm", params(one)["K"], one.rest()["z"]).softmax(-1).numpy()
+    np.testing.assert_allclose(weights(one, attention), expected, rtol=TOLERANCE)
+
+
 def test_a_token_that_no_guard_lets_in_has_no_weights() -> None:
     """Of a graph's padding nobody is a neighbour."""
     sizes = {"M": 5, "F": 3, "D": 4, "H": 2, "Y": 2, "K": 3, "E": 2, "T": 2, "L": 2}
