@@ -103,8 +103,9 @@ void pack(const T* matrix, const Places& inner, const Places& columns, T* packed
 
 // Some rows of one panel: out = factor * left @ panel, or added to out.
 template <class T, int rows, int vectors>
-__attribute__((always_inline)) inline void panel_rows(const T* left, const Int* row, const Places& inner, const T* packed,
-                                                      T* out, const Int* out_row, Int columns, T factor, bool adds) {
+__attribute__((always_inline)) inline void panel_rows(const T* left, const Int* row, const Places& inner,
+                                                      const T* packed, T* out, const Int* out_row, Int columns,
+                                                      T factor, bool adds) {
     typedef typename Vector<T>::Type V;
     constexpr Int width = Vector<T>::width;
     V sum[rows][vectors] = {};
@@ -251,8 +252,10 @@ template <class Work>
 void share(Int samples, Int threads, const Work& work) {
     threads = std::max<Int>(1, std::min(threads, samples));
     std::vector<std::thread> others;
-    for (Int k = 1; k < threads; ++k)
-        others.emplace_back([=, &work] { work(k * samples / threads, (k + 1) * samples / threads - k * samples / threads); });
+    for (Int k = 1; k < threads; ++k) {
+        const Int first = k * samples / threads, stop = (k + 1) * samples / threads;
+        others.emplace_back([=, &work] { work(first, stop - first); });
+    }
     work(0, samples / threads);
     for (std::thread& other : others) other.join();
 }

@@ -7,6 +7,7 @@ from functools import partial
 
 from energyc.emit.context import Context, Options
 from energyc.emit.cpp_kernels import KernelWriter
+from energyc.emit.cpp_text import folded
 from energyc.emit.layout import broken_lines
 from energyc.emit.torch_module import module, torch_module
 from energyc.emit.torch_part import network_part
@@ -92,7 +93,7 @@ def own_source(kernels: list[Kernel], context: Context) -> str:
     tables: dict[str, str] = {}
     body = [line for kernel in kernels for line in KernelWriter(kernel, context.network.extents, tables).write()]
     places = [f"static const Places {name} = places({labels});" for labels, name in tables.items()]
-    return "\n".join([*places, "", *body])
+    return "\n".join(piece for line in [*places, "", *body] for piece in folded(line))
 
 
 def _given(kernels: list[Kernel], context: Context) -> Callable[[], Iterator[str]]:

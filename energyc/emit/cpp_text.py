@@ -188,3 +188,17 @@ def _bare(text: str) -> str:
         if depth == 0 and k < len(text) - 1:
             return text
     return text[1:-1]
+
+
+def folded(line: str, width: int = 120) -> list[str]:
+    """A line in pieces that fit the width; a comment goes on as a comment, an expression at an operator or comma."""
+    if len(line) <= width or line.lstrip().startswith("#"):
+        return [line]
+    indent = line[: len(line) - len(line.lstrip())]
+    remark = line.lstrip().startswith("//")
+    ends = [match.end() for match in re.finditer(r" " if remark else r", | [-+*?:] ", line)]
+    fitting = [end for end in ends if len(indent) + 3 < end <= width]
+    if not fitting:
+        return [line]
+    first, rest = line[: fitting[-1]].rstrip(), line[fitting[-1] :]
+    return [first, *folded(f"{indent}// {rest}" if remark else f"{indent}    {rest}", width)]
