@@ -165,9 +165,12 @@ def built(source: str, kind: str = "float") -> Path:
     if target is None:
         raise NoCompiler(f"{compiler} does not compile C++17")
     key = hashlib.sha256("\0".join([source, target, *command]).encode()).hexdigest()[:32]
-    library = cache_folder() / f"{key}.so"
-    if not library.exists():
-        build(command, source, library)
+    try:
+        library = cache_folder() / f"{key}.so"
+        if not library.exists():
+            build(command, source, library)
+    except OSError as error:
+        raise NoCompiler(f"they cannot be built: {error}") from error
     return library
 
 
@@ -182,10 +185,10 @@ def probed(command: Sequence[str]) -> str | None:
 
 def cache_folder() -> Path:
     """Where libraries are kept; a folder for this process where none can be made."""
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "energyc"
     try:
+        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "energyc"
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError:
+    except (OSError, RuntimeError):  # no home, or no place in it
         return Path(tempfile.mkdtemp(prefix="energyc-"))
     return folder if os.access(folder, os.W_OK) else Path(tempfile.mkdtemp(prefix="energyc-"))
 

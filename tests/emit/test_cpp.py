@@ -150,6 +150,18 @@ def test_a_cache_that_cannot_be_written_costs_a_folder(tmp_path: Path, monkeypat
     assert blocked not in library.parents
 
 
+@needs_compiler
+def test_a_full_disk_leaves_torch_operations(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    net = kernel_module(shipped(SPEC_OF["hopfield"]))
+    monkeypatch.setenv("CXXFLAGS", "-DNEVER_BUILT_BEFORE")
+    monkeypatch.setattr("energyc.runtime.kernels.build", full)
+    with pytest.warns(RuntimeWarning, match="they cannot be built: .*No space left on device"):
+        net.relax({"x": torch.rand(3, 12, dtype=torch.float64)})
+
+
 def test_names_are_no_code() -> None:
     """Names of a spec that mean something to C++ are identifiers, and comments end where their line ends."""
     names = Names()
