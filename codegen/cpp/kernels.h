@@ -225,7 +225,7 @@ inline Int modulo(Int a, Int b) { return a - b * floor_div(a, b); }
 
 // ---------------------------------------------------------------- samples
 
-// The largest of |next - now| / (|now| + 1e-12) of one sample so far.
+// The largest of |next - now| / (|now| + 1e-12) of one sample so far; no number where a square overflows.
 template <class T>
 T relative_change(const T* now, const T* next, Int size, T largest) {
     T change = 0, whole = 0;
@@ -235,8 +235,8 @@ T relative_change(const T* now, const T* next, Int size, T largest) {
         change += moved * moved;
         whole += now[k] * now[k];
     }
-    const T ratio = std::sqrt(change) / (std::sqrt(whole) + T(1e-12));
-    return ratio <= largest ? largest : ratio;
+    if (!(change < T(INFINITY) && whole < T(INFINITY)) || largest != largest) return T(NAN);
+    return std::max(largest, std::sqrt(change) / (std::sqrt(whole) + T(1e-12)));
 }
 
 // Memory of one thread, kept from call to call.

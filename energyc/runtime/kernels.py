@@ -109,7 +109,7 @@ class KernelNetwork(EnergyNetwork):
             return super()._residual(states, fixed, step)
         change = states[0].new_empty(len(states[0]))
         self.kernels.run("free", states, self._given("free", fixed, ()), step, 0, change)
-        return change.nan_to_num(float("inf"))
+        return change if bool(change.isfinite().all()) else super()._residual(states, fixed, step)
 
     def _nudged_steps_(
         self,

@@ -18,8 +18,9 @@ from energyc.resolve import Network
 from energyc.resources import folder
 from energyc.runtime.inputs import prepared
 from energyc.runtime.kernels import built
+from energyc.runtime.network import EnergyNetwork
 from tests.emit.judge import resolved
-from tests.emit.kernels import TOLERANCE, clones, differences, drawn, kernel_module, needs_compiler
+from tests.emit.kernels import BATCH, TOLERANCE, clones, differences, drawn, kernel_module, needs_compiler
 from tests.emit.random_specs import random_spec
 
 SPECS = sorted(folder("specs").glob("*.energy"))
@@ -106,6 +107,23 @@ def test_two_networks_in_one_process_share_nothing(monkeypatch: pytest.MonkeyPat
         network = pipeline.resolve(source, pipeline.Choices.of(dims={"I": 7, "J": hidden, "K": 3}))
         found = differences(kernel_module(network))
         assert max(found.values()) < TOLERANCE, (hidden, found)
+
+
+@needs_compiler
+@pytest.mark.parametrize("size", [1e160, float("inf"), float("nan")])
+def test_the_residual_of_what_explodes(size: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where squares overflow it is that of torch operations, and the other samples keep theirs."""
+    monkeypatch.setenv("CXXFLAGS", "-O1")
+    net = kernel_module(shipped(SPEC_OF["thick"]))
+    random = torch.Generator().manual_seed(4)
+    with torch.no_grad():
+        fixed = prepared(net, drawn(net.clamp_shapes, random))
+        states = [
+            torch.randn((BATCH, *shape), generator=random, dtype=torch.float64) for shape in net.state_shapes.values()
+        ]
+        states[0][1] = size
+        expected = EnergyNetwork._residual(net, states, fixed, net.relax_step)
+        assert torch.allclose(net._residual(states, fixed, net.relax_step), expected, rtol=1e-12)
 
 
 @needs_compiler
