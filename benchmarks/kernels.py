@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from random import Random
 from typing import Any
 
 os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
@@ -24,6 +23,7 @@ import torch
 from torch import Tensor
 
 from energyc import pipeline
+from energyc.bench.step import least
 from energyc.emit import kernels_of
 from energyc.loops.nest import Product
 from energyc.runtime.inputs import prepared
@@ -211,18 +211,9 @@ def updates(case: Case, rule: str | None) -> dict[str, Way]:
     return found
 
 
-def least(found: Mapping[str, Way], seconds: float) -> dict[str, float]:
-    """The minimum milliseconds of each way; each round runs them in a new random order."""
-    best = dict.fromkeys(found, float("inf"))
-    random, turns = Random(0), list(found.items())
-    end = time.perf_counter() + seconds
-    while time.perf_counter() < end:
-        random.shuffle(turns)
-        for name, way in turns:
-            start = time.process_time()
-            way()
-            best[name] = min(best[name], time.process_time() - start)
-    return {name: 1e3 * value for name, value in best.items()}
+def timed(found: Mapping[str, Way], seconds: float) -> dict[str, float]:
+    """The minimum processor time of each variant."""
+    return {name: 1e3 * value for name, value in least(found, seconds, time.process_time).items()}
 
 
 def main() -> None:
@@ -233,11 +224,11 @@ def main() -> None:
     torch.set_num_threads(1)
     print(f"a step of a free phase of {STEPS}")
     for case in CASES:
-        times = least(phases(case), seconds)
+        times = timed(phases(case), seconds)
         show(str(case), {name: value / STEPS for name, value in times.items()})
     print("a gradient")
     for case, rule in UPDATES:
-        show(f"{case} {rule or ''}", least(updates(case, rule), seconds))
+        show(f"{case} {rule or ''}", timed(updates(case, rule), seconds))
 
 
 def show(title: str, times: Mapping[str, float]) -> None:

@@ -12,17 +12,17 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import torch
 from by_hand import CONV, HOPFIELD, THICK, ByHand, Tensors, cet
 
 from energyc import pipeline
+from energyc.bench.step import least
 from energyc.emit import Options, class_name, instantiate, torch_module
 from energyc.plan import Passes
 from energyc.runtime.inputs import prepared
@@ -123,18 +123,9 @@ def agree(found: dict[str, Way]) -> None:
             assert error < 1e-4, (name, state, error)
 
 
-def least(found: dict[str, Way], seconds: float) -> dict[str, float]:
-    """The minimum milliseconds of each variant; each round runs them in a new random order."""
-    best = dict.fromkeys(found, float("inf"))
-    random, turns = Random(0), list(found.items())
-    end = time.perf_counter() + seconds
-    while time.perf_counter() < end:
-        random.shuffle(turns)
-        for name, way in turns:
-            start = time.thread_time()
-            way()
-            best[name] = min(best[name], time.thread_time() - start)
-    return {name: 1e3 * value for name, value in best.items()}
+def timed(found: Mapping[str, Way], seconds: float) -> dict[str, float]:
+    """The minimum processor time of each variant."""
+    return {name: 1e3 * value for name, value in least(found, seconds, time.thread_time).items()}
 
 
 def main() -> None:
@@ -148,7 +139,7 @@ def main() -> None:
     for case in CASES:
         if case.paper and not options.paper:
             continue
-        times = least(ways(case, options.compile), options.seconds)
+        times = timed(ways(case, options.compile), options.seconds)
         own = times["generated"]
         print(f"{case.title}")
         for name, milliseconds in times.items():
