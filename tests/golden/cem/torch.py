@@ -1,7 +1,7 @@
 """cem: Causal Energy Minimization: a language model of CEM blocks (algorithm 1, equations 12, 13, appendix B).
 
 Made by energyc 0.1.0 from cem.energy
-SHA-256 of the spec: 839d8015b8a67d6be48c1c8e32fb1a99a9d81353bb16251500988355d777d1e1
+SHA-256 of the spec: 66248d293e4e4702a055878b3a565c38fe61eb8afe79c5dba2cbcacd23339d14
 Rules: bptt, implicit
 Passes: hoist, share, separate, segments, inplace
 """
@@ -451,7 +451,7 @@ class CemEquations:
         self.attention_g_u = self._param(torch.full((6, 512), 1.0, dtype=torch.float64))
         self.attention_W_q = self._param(normal(random, (6, 8, 64, 512), 0.02))
         self.attention_W_k = self._param(normal(random, (6, 8, 64, 512), 0.02))
-        self.attention_diag = self._param(torch.full((6, 512), 1.0, dtype=torch.float64))
+        self.attention_diag = self._param(torch.full((6, 512), 0.0, dtype=torch.float64))
         self.attention_b_self = self._param(torch.full((6,), 0.0, dtype=torch.float64))
         self.attention_b_other = self._param(torch.full((6,), 0.0, dtype=torch.float64))
         self.attention_P_d = self._param(torch.full((6, 8, 512), 1.0, dtype=torch.float64))
