@@ -1,7 +1,7 @@
 # The kit: every target runs in the environment that is active, or in .venv where there is one.
 PYTHON ?= $(if $(wildcard .venv/bin/python),.venv/bin/python,python3)
-# Each core a worker, up to eight: a worker takes about 1 GB. An idle worker takes over tests of another.
-WORKERS ?= -n auto --maxprocesses 8 --dist worksteal
+# Each core a worker, up to eight: a worker takes about 1 GB.
+WORKERS ?= -n auto --maxprocesses 8
 
 .PHONY: help test slow golden lint types format wheel
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 import pytest
 
@@ -94,9 +96,9 @@ def asymmetry(field: ForceField, points: int) -> float:
     return worst
 
 
-def run(count: int) -> None:
+def run(numbers: Iterable[int]) -> None:
     print(f"ENERGYC_SEED={SEED}")
-    for number in range(count):
+    for number in numbers:
         rng = np.random.default_rng([SEED, number])
         sizes = {dim: int(rng.integers(2, 9)) for dim in "NMP"}
         b = Build({"i": "N", "j": "N", "u": "M", "p": "P"}, sizes)
@@ -109,9 +111,11 @@ def run(count: int) -> None:
 
 
 def test_random_conditions() -> None:
-    run(40)
+    run(range(40))
 
 
 @pytest.mark.slow
-def test_many_random_conditions() -> None:
-    run(draws(500))
+@pytest.mark.parametrize("part", range(5))
+def test_many_random_conditions(part: int) -> None:
+    count = draws(100)
+    run(range(part * count, (part + 1) * count))

@@ -33,7 +33,7 @@ def in_python(program: str, folder: Path, *arguments: str) -> subprocess.Complet
     """A Python program in a folder, in a process of its own."""
     command = [sys.executable, "-c", program, *arguments]
     env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, errors="replace", timeout=240)
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, errors="replace", timeout=600)
 
 
 @pytest.mark.parametrize(
