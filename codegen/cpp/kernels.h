@@ -239,7 +239,7 @@ T relative_change(const T* now, const T* next, Int size, T largest) {
     return std::max(largest, std::sqrt(change) / (std::sqrt(whole) + T(1e-12)));
 }
 
-// Memory of one thread, kept from call to call.
+// Memory of the calling thread, kept from call to call.
 template <class T>
 T* workspace(Int count, int which) {
     static thread_local std::vector<T> kept[2];
@@ -247,16 +247,15 @@ T* workspace(Int count, int which) {
     return (T*)((std::uintptr_t(kept[which].data()) + 63) / 64 * 64);
 }
 
-// Calls work(first, count) for samples first to first + count, on some threads.
+// Calls work(k, first, count) on each of some threads, the k-th for samples first to first + count.
 template <class Work>
 void share(Int samples, Int threads, const Work& work) {
-    threads = std::max<Int>(1, std::min(threads, samples));
     std::vector<std::thread> others;
     for (Int k = 1; k < threads; ++k) {
         const Int first = k * samples / threads, stop = (k + 1) * samples / threads;
-        others.emplace_back([=, &work] { work(first, stop - first); });
+        others.emplace_back([=, &work] { work(k, first, stop - first); });
     }
-    work(0, samples / threads);
+    work(0, 0, samples / threads);
     for (std::thread& other : others) other.join();
 }
 

@@ -17,7 +17,8 @@ TILE_ENTRIES = 96 * 1024
 #: The most samples of a tile.
 LARGEST_TILE = 32
 
-_LETTERS = "ijklmpqrstuvw"
+#: What loops are called, where no tensor has the name.
+_LABELS = "ijklmpqstuvw"
 
 
 class KernelWriter:
@@ -34,6 +35,8 @@ class KernelWriter:
         self.layout = layout(kernel.body)
         for buffer in [*kernel.states, *kernel.moves, *given, *self.layout.offsets, *_locals(kernel)]:
             self.names[buffer] = names.new(buffer.name)
+        self.labels = [names.new(label) for label in _LABELS]
+        self.row = names.new("r")
         integers = {node: buffer for node, buffer in kernel.given if buffer.integers is not None}
         self.text = Text(self.names, integers, sizes)
         self.entries = self.layout.entries
@@ -94,9 +97,12 @@ class KernelWriter:
         if self.packed:
             yield f"    T* const packed = workspace<T>({' + '.join(map(_packed_size, self.packed))}, 0);"
             yield from (f"    {line}" for line in self._packing())
-        yield "    share(samples, threads, [=](Int first, Int count) {"
         panel = f" + {_largest_panel(self.panels)}" if self.panels else ""
-        yield f"        T* const memory = workspace<T>({entries + 2 * states} * tile{panel}, 1);"
+        yield "    threads = std::max<Int>(1, std::min(threads, samples));"
+        yield f"    const Int room = ({entries + 2 * states} * tile{panel} + 15) / 16 * 16;"
+        yield "    T* const rooms = workspace<T>(threads * room, 1);"
+        yield "    share(samples, threads, [=](Int thread, Int first, Int count) {"
+        yield "        T* const memory = rooms + thread * room;"
         yield "        for (Int start = first; start < first + count; start += tile) {"
         yield "            const Int n = std::min(tile, first + count - start);"
         sizes = ", ".join(str(state.size) for state in kernel.states)
@@ -151,7 +157,7 @@ class KernelWriter:
         numbers = {buffer: k for k, (_, buffer) in enumerate(self.kernel.given)}
         for block in self.packed:
             moving = [k for k, stride in enumerate(block.outer.right) if stride]
-            names = [_LETTERS[k] for k in moving]
+            names = [self.labels[k] for k in moving]
             loops = [_loop(name, block.outer.sizes[k]) for name, k in zip(names, moving, strict=True)]
             at = _offset(block.right_at, [(block.outer.right[k], n) for n, k in zip(names, moving, strict=True)])
             inner, columns = self._table(block.inner, "right"), self._table(block.columns, "right")
@@ -164,7 +170,7 @@ class KernelWriter:
         left, right, target = block.left, block.right, block.target
         apart = right.batched
         stacked = target.batched and left.batched and not apart
-        names = [_LETTERS[k] for k in range(len(block.outer.sizes))]
+        names = [self.labels[k] for k in range(len(block.outer.sizes))]
         by_sample = apart or (target.batched and not left.batched)
         loops = [_loop("b", "n")] if by_sample else []
         loops += [_loop(name, size) for name, size in zip(names, block.outer.sizes, strict=True)]
@@ -214,7 +220,7 @@ class KernelWriter:
 
     def _group(self, group: Group) -> Iterator[str]:
         depth = len(group.outer)
-        outer = list(_LETTERS[:depth])
+        outer = list(self.labels[:depth])
         loops = [_loop("b", "n")] if group.batched else []
         loops += [_loop(name, size) for name, size in zip(outer, group.outer, strict=True)]
         lines: list[str] = []
@@ -234,7 +240,8 @@ class KernelWriter:
         depth = len(outer)
         inner = loop[0].extents[depth:]
         flat = self._flattens(loop, depth)
-        names = ["0"] * (len(inner) - 1) + ["r"] if flat and inner else list(_LETTERS[depth : depth + len(inner)])
+        labels = self.labels[depth : depth + len(inner)]
+        names = ["0"] * (len(inner) - 1) + [self.row] if flat and inner else list(labels)
         labels = [*outer, *names]
         folds = [s for s in loop if s.fold]
         for statement in folds:

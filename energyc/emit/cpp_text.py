@@ -37,7 +37,8 @@ _RESERVED = frozenset(
     unsigned using virtual void volatile wchar_t while xor xor_eq std of main errno NULL NAN INFINITY EOF assert
     T Int Label Places Vector ROWS SEVERAL FUNCTION VECTOR_BYTES places pack padded panel panel_rows multiply
     floor_div modulo relative_change workspace share n b memory packed samples steps states given scalars change
-    threads first count start tile now next linux unix i386 signbit isnan isinf y0 y1 yn j0 j1 jn gamma
+    threads thread room rooms first count start tile now next number place phase entry linux unix i386 signbit
+    isnan isinf y0 y1 yn j0 j1 jn gamma
     """.split()
 )
 

@@ -29,6 +29,25 @@ SPEC_OF = {path.stem: path for path in SPECS}
 QUICK = ("hopfield", "cet", "thick")
 
 
+#: Tensors that are called as loops and parts of kernels are.
+NAMES = """\
+network nasty
+dim I = 5, J = 4
+clamp i[I]
+target t[J]
+param r[I, J] ~ glorot, j[J] = 0.5, k[J, J] ~ glorot
+state s[J] in [0, 1], b[J]
+energy a = 1/2 * sum[x](s[x]^2) + 1/2 * sum[x](b[x]^2) - sum[x](j[x] * tanh(b[x]))
+energy e = -sum[y,x](i[y] * r[y,x] * s[x]) - sum[x,y](s[x] * k[x,y] * b[y])
+force m on b[x] = softmax[x](b[x] * s[x])
+readout o[x] = b[x]
+cost c = 1/2 * sum[x]((b[x] - t[x])^2)
+relax { step = 1/2, steps = 20 }
+nudge { beta = 1/2, steps = 4 }
+train { rule = tracking-aep }
+"""
+
+
 def shipped(path: Path) -> Network:
     """The network of a spec, small where it has a preset for that."""
     source = pipeline.read(path)
@@ -178,6 +197,13 @@ def test_a_full_disk_leaves_torch_operations(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("energyc.runtime.kernels.build", full)
     with pytest.warns(RuntimeWarning, match="they cannot be built: .*No space left on device"):
         net.relax({"x": torch.rand(3, 12, dtype=torch.float64)})
+
+
+@needs_compiler
+def test_tensors_that_are_called_as_loops_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXXFLAGS", "-O0")
+    found = differences(kernel_module(resolved(NAMES)))
+    assert "tracking" in found and max(found.values()) < TOLERANCE, found
 
 
 def test_names_are_no_code() -> None:
