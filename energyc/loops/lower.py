@@ -35,6 +35,12 @@ class NotLowered(Exception):
     """A network that no kernel is made for; the text says why."""
 
 
+def _refused(node: Node) -> NotLowered:
+    """Why a kind of node has no statements."""
+    kinds = {"Segment": "it reduces over edges", "BatchMean": "a sample depends on the others of its batch"}
+    return NotLowered(kinds.get(type(node).__name__, f"no kernel computes a {type(node).__name__}"))
+
+
 @dataclass(frozen=True)
 class Solved:
     """An einsum whose equalities of indices are solved: labels are the node's axes, then those still summed over.
@@ -177,7 +183,7 @@ class Lowering:
                 return Count(node.value)
             case Stop():
                 return self.at(node.argument, place)
-        raise NotLowered(f"no kernel computes a {type(node).__name__}")
+        raise _refused(node)
 
     def _function(self, node: Map) -> ScalarFunction:
         """The function of a map. Raises NotLowered where no target of kernels writes it."""
@@ -266,7 +272,7 @@ class Lowering:
                 return product.target
             return self._sum(node)
         if not isinstance(node, Einsum | Add | Map | Indicator | Position | Stop):
-            raise NotLowered(f"no kernel computes a {type(node).__name__}")
+            raise _refused(node)
         expr = self.expression(node)
         return self.put(self.name(node), self.extents(node), node.batched, expr, label=self.text(node))
 

@@ -24,6 +24,7 @@ from tests.emit.kernels import BATCH, TOLERANCE, clones, differences, drawn, ker
 from tests.emit.random_specs import random_spec
 
 SPECS = sorted(folder("specs").glob("*.energy"))
+MODELS = sorted((Path(__file__).parents[1] / "models").glob("*.energy"))
 SPEC_OF = {path.stem: path for path in SPECS}
 #: Quick to build, and between them every kind of block: boxes, masks, spheres, windows, gathers.
 QUICK = ("hopfield", "cet", "thick")
@@ -65,6 +66,28 @@ def test_shipped_specs(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CXXFLAGS", "-O1")
     found = differences(kernel_module(shipped(path)))
     assert max(found.values()) < TOLERANCE, found
+
+
+@needs_compiler
+@pytest.mark.slow
+@pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
+def test_models_of_the_literature(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXXFLAGS", "-O0")
+    found = differences(kernel_module(resolved(path)))
+    assert max(found.values()) < TOLERANCE, found
+
+
+@pytest.mark.parametrize(
+    ("spec", "reason"),
+    [
+        ("et_anomaly", "it reduces over edges"),
+        ("cem", "it has layers"),
+        ("tel_digits", "its force reads k, which is set from step to step"),
+    ],
+)
+def test_what_has_no_kernels_says_why(spec: str, reason: str) -> None:
+    compiled = pipeline.emit(shipped(SPEC_OF[spec]), target="cpp", runtime="import")
+    assert compiled.fallback == reason
 
 
 def random_case(seed: int) -> None:
