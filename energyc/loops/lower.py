@@ -37,7 +37,7 @@ class NotLowered(Exception):
 
 def _refused(node: Node) -> NotLowered:
     """Why a kind of node has no statements."""
-    kinds = {"Segment": "it reduces over edges", "BatchMean": "a sample depends on the others of its batch"}
+    kinds = {"Segment": "it reduces over edges", "BatchStatistic": "a sample depends on the others of its batch"}
     return NotLowered(kinds.get(type(node).__name__, f"no kernel computes a {type(node).__name__}"))
 
 
