@@ -25,6 +25,9 @@ for _variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 os.environ.setdefault("ENERGYC_TARGET", "torch")
 # Workers inherit the seed, so that they collect the same tests.
 os.environ.setdefault("ENERGYC_SEED", str(random.SystemRandom().randrange(2**32)))
+# Triton decides when it is imported whether it interprets its kernels, which it has to without a GPU.
+if not any(Path("/dev").glob("nvidia[0-9]*")):
+    os.environ.setdefault("TRITON_INTERPRET", "1")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -15,10 +15,13 @@ from energyc.emit.glue import Glue
 from energyc.emit.instantiate import instantiate
 from energyc.emit.names import class_name
 from energyc.emit.torch_module import torch_module
+from energyc.emit.triton_module import triton_module
 from energyc.resolve.network import Network
 
 #: The printer of each target.
-PRINTERS: Mapping[str, Callable[[Network, Options], str]] = MappingProxyType({"torch": torch_module, "cpp": cpp_module})
+PRINTERS: Mapping[str, Callable[[Network, Options], str]] = MappingProxyType(
+    {"torch": torch_module, "cpp": cpp_module, "triton": triton_module}
+)
 
 __all__ = [
     "PRINTERS",

@@ -12,7 +12,7 @@ from energyc.emit.layout import broken_lines
 from energyc.emit.torch_module import module, torch_module
 from energyc.emit.torch_part import network_part
 from energyc.ir import Node
-from energyc.loops import Equations, Kernel, NotLowered, free_phase, nudged_phase, tracking_phases
+from energyc.loops import Equations, Kernel, NotLowered, Rows, free_phase, nudged_phase, tracking_phases
 from energyc.notation import left_side
 from energyc.resolve.network import Network
 from energyc.resources import resource
@@ -23,11 +23,9 @@ def cpp_module(network: Network, options: Options) -> str:
     try:
         kernels, context = kernels_of(network, options)
     except NotLowered as reason:
-        text = torch_module(network, options)
-        title, rest = text.split("Passes:", 1)
-        return f"{title}Kernels: none: {reason}\nPasses:{rest}"
+        return without_kernels(network, options, reason)
     source = _source(kernels, context)
-    own = network_part(context, _given(kernels, context))
+    own = network_part(context, given_methods(kernels, context))
     about = "The network: its equations, relaxed by kernels and learned."
     body = [f"learning_rules = ({', '.join(rule.module for rule in context.features.rules)},)"]
     names = ", ".join(f'"{kernel.name}"' for kernel in kernels)
@@ -39,14 +37,20 @@ def cpp_module(network: Network, options: Options) -> str:
     return module(network, options, (own, f"{text}\n\n\n{final}"), [f"Kernels: {', '.join(k.name for k in kernels)}"])
 
 
-def kernels_of(network: Network, options: Options) -> tuple[list[Kernel], Context]:
-    """The kernels of a network's phases. Raises NotLowered."""
+def without_kernels(network: Network, options: Options, reason: NotLowered) -> str:
+    """The module of the torch target, which says why it has no kernels."""
+    title, rest = torch_module(network, options).split("Passes:", 1)
+    return f"{title}Kernels: none: {reason}\nPasses:{rest}"
+
+
+def kernels_of(network: Network, options: Options, rows: Rows = "array") -> tuple[list[Kernel], Context]:
+    """The kernels of a network's phases, whose groups keep their rows so. Raises NotLowered."""
     if network.blocks:
         raise NotLowered("it has layers")
     if network.relax.solver != "gradient":
         raise NotLowered(f"its solver is {network.relax.solver}")
     context = Context(network, options)
-    equations = _equations(context)
+    equations = _equations(context, rows)
     kernels = [free_phase(equations)]
     if context.features.needs("contrast"):
         kernels.append(nudged_phase(equations))
@@ -55,7 +59,7 @@ def kernels_of(network: Network, options: Options) -> tuple[list[Kernel], Contex
     return kernels, context
 
 
-def _equations(context: Context) -> Equations:
+def _equations(context: Context, rows: Rows) -> Equations:
     """What the plan computes at each step, by state."""
     outputs = {r.name: {o.key: o.node for o in r.outputs} for r in context.plan.routines}
     states = context.network.states
@@ -73,6 +77,7 @@ def _equations(context: Context) -> Equations:
         context.fields,
         context.plan.names,
         partial(_formula, context),
+        rows,
     )
 
 
@@ -96,7 +101,7 @@ def own_source(kernels: list[Kernel], context: Context) -> str:
     return "\n".join(piece for line in [*places, "", *body] for piece in folded(line))
 
 
-def _given(kernels: list[Kernel], context: Context) -> Callable[[], Iterator[str]]:
+def given_methods(kernels: list[Kernel], context: Context) -> Callable[[], Iterator[str]]:
     """The method that lists what each kernel reads."""
 
     def methods() -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from energyc.ir import IndexExpr, Node
 from energyc.ir.indexing import Affine
@@ -44,10 +44,10 @@ _RESERVED = frozenset(
 
 
 class Names:
-    """Gives each wish a C++ identifier that is free; the same wish never twice."""
+    """Gives each wish an ASCII identifier that is free; the same wish never twice."""
 
-    def __init__(self) -> None:
-        self._taken = set(_RESERVED)
+    def __init__(self, reserved: Collection[str] = _RESERVED) -> None:
+        self._taken = set(reserved)
 
     def new(self, wish: str) -> str:
         """The wish itself where it is a free ASCII identifier, else a near one."""
@@ -98,7 +98,7 @@ class Text:
                 return " * ".join(self.expr(part, labels, depth) for part in factors)
             case Call(function, argument):
                 text = function.form("cpp").text
-                return text.replace("{u}", _bare(self.expr(argument, labels, depth)))
+                return text.replace("{u}", bare(self.expr(argument, labels, depth)))
             case Choice(condition, yes, no):
                 test = self.index(condition, labels)
                 return f"({test} ? {self.expr(yes, labels, depth)} : {self.expr(no, labels, depth)})"
@@ -106,7 +106,7 @@ class Text:
                 return f"T({self.index(value, labels)})"
             case Clip(argument, low, high):
                 ends = number(-math.inf if low is None else low), number(math.inf if high is None else high)
-                return f"of::clip({_bare(self.expr(argument, labels, depth))}, {', '.join(ends)})"
+                return f"of::clip({bare(self.expr(argument, labels, depth))}, {', '.join(ends)})"
             case Quotient(part, whole):
                 return f"({self.expr(part, labels, depth)} / ({self.expr(whole, labels, depth)}))"
             case Unless(test, value, usual, instead):
@@ -179,7 +179,7 @@ class Text:
         return f"({parts[0]} {_SYMBOLS.get(expr.op, expr.op)} {parts[1]})"
 
 
-def _bare(text: str) -> str:
+def bare(text: str) -> str:
     """Without the parentheses around the whole."""
     if not (text.startswith("(") and text.endswith(")")):
         return text

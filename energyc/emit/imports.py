@@ -14,7 +14,7 @@ Names = dict[str, tuple[str, str | None]]
 def import_lines(read: Collection[str], from_energyc: Collection[str] = ()) -> str:
     """Imports of the names that a module reads, and of those that it takes from energyc.
 
-    The standard library, torch and energyc are a paragraph each.
+    The standard library, torch and energyc are a paragraph each, and so is what is only tried.
     """
     sources = library().imports
     modules: Names = {name: sources[name] for name in read if name in sources}
@@ -22,7 +22,9 @@ def import_lines(read: Collection[str], from_energyc: Collection[str] = ()) -> s
     standard = {name: source for name, source in modules.items() if name not in torch}
     definitions = library().definitions
     own: Names = {name: (definitions[name].module, name) for name in from_energyc if name in definitions}
-    return "\n\n".join("\n".join(_paragraph(part)) for part in (standard, torch, own) if part)
+    paragraphs = ["\n".join(_paragraph(part)) for part in (standard, torch, own) if part]
+    attempts = library().attempts
+    return "\n\n".join([*paragraphs, *dict.fromkeys(attempts[name] for name in sorted(read) if name in attempts)])
 
 
 def _paragraph(names: Names) -> list[str]:

@@ -32,11 +32,13 @@ class Definition:
 class Library:
     """All definitions, each after those of the modules that its own imports; and the imports from elsewhere.
 
-    ``imports`` maps a name to the module it comes from and what it is called there (None: it is a module).
+    ``imports`` maps a name to the module it comes from and what it is called there (None: it is a module);
+    ``attempts`` maps the names of an import that may fail to the statement that tries it.
     """
 
     definitions: Mapping[str, Definition]
     imports: Mapping[str, tuple[str, str | None]]
+    attempts: Mapping[str, str]
 
     def closure(self, names: Iterable[str], without: Iterable[str] = ()) -> list[Definition]:
         """The definitions of some names and of all that they need, in order; ``without`` are defined elsewhere."""
@@ -74,13 +76,17 @@ def library() -> Library:
     modules = {module: ast.parse(text) for module, text in _sources().items()}
     definitions: dict[str, Definition] = {}
     imports: dict[str, tuple[str, str | None]] = {}
+    attempts: dict[str, str] = {}
     for module in _in_order(modules):
         text = _sources()[module]
         for node in modules[module].body:
             for definition in _definitions(node, module, text):
                 definitions[definition.name] = definition
             imports.update(_imports(node))
-    return Library(MappingProxyType(definitions), MappingProxyType(imports))
+            if isinstance(node, ast.Try):
+                tried = [name for statement in node.body for name in _imports(statement)]
+                attempts.update(dict.fromkeys(tried, ast.unparse(node)))
+    return Library(MappingProxyType(definitions), MappingProxyType(imports), MappingProxyType(attempts))
 
 
 @cache

@@ -57,6 +57,7 @@ FUNCTIONS = (
                 complex="complex_gelu_tanh({u})",
             ),
             Form("cpp", "of::gelu_tanh({u})"),
+            Form("triton", "block_gelu_tanh({u})"),
         ),
         nameable=True,
         low=-0.170041,
@@ -73,6 +74,7 @@ FUNCTIONS = (
         forms=(
             Form("torch", "gelu_tanh_slope({u})", complex="complex_gelu_tanh_slope({u})"),
             Form("cpp", "of::gelu_tanh_slope({u})"),
+            Form("triton", "block_gelu_tanh_slope({u})"),
         ),
         derivative_of="gelu_tanh",
         low=-0.1292,
@@ -84,7 +86,11 @@ FUNCTIONS = (
         value=lambda u: np.tanh(_inner(u)),
         derivative=(1 - T * T) * _core_slope(3),
         latex=r"\tanh\bigl(\sqrt{{2/\pi}}\,({0} + 0.044715\,{0}^3)\bigr)",
-        forms=(Form("torch", "gelu_tanh_core({u})", extends=True), Form("cpp", "of::gelu_tanh_core({u})")),
+        forms=(
+            Form("torch", "gelu_tanh_core({u})", extends=True),
+            Form("cpp", "of::gelu_tanh_core({u})"),
+            Form("triton", "block_gelu_tanh_core({u})"),
+        ),
         low=-1.0,
         high=1.0,
         monotone=1,
@@ -100,6 +106,7 @@ FUNCTIONS = (
         forms=(
             Form("torch", "math.sqrt(2 / math.pi) * {atom}", extends=True, binds="product"),
             Form("cpp", "T(0.79788456080286535588) * ({u})"),
+            Form("triton", "0.79788456080286535588 * {atom}", binds="product"),
         ),
         monotone=1,
         parity=-1,

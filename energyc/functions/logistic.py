@@ -65,6 +65,7 @@ FUNCTIONS = (
         forms=(
             Form("torch", "torch.sigmoid({u})", in_place="torch.sigmoid_({u})", complex="complex_sigmoid({u})"),
             Form("cpp", "of::sigmoid({u})"),
+            Form("triton", "tl.sigmoid({u})"),
         ),
         nameable=True,
         low=0.0,
@@ -82,6 +83,7 @@ FUNCTIONS = (
         forms=(
             Form("torch", "torch.tanh({u})", in_place="torch.tanh_({u})", extends=True),
             Form("cpp", "of::tanh({u})"),
+            Form("triton", "block_tanh({u})"),
         ),
         nameable=True,
         low=-1.0,
@@ -99,6 +101,7 @@ FUNCTIONS = (
         forms=(
             Form("torch", "F.logsigmoid({u})", complex="-complex_softplus(-({u}))"),
             Form("cpp", "of::logsigmoid({u})"),
+            Form("triton", "(-block_softplus(-{atom}))"),
         ),
         nameable=True,
         high=0.0,
@@ -110,7 +113,11 @@ FUNCTIONS = (
         derivative=S,
         antiderivative=SOFTPLUS_PRIMITIVE,
         latex=r"\operatorname{{softplus}}({0})",
-        forms=(Form("torch", "softplus({u})", complex="complex_softplus({u})"), Form("cpp", "of::softplus({u})")),
+        forms=(
+            Form("torch", "softplus({u})", complex="complex_softplus({u})"),
+            Form("cpp", "of::softplus({u})"),
+            Form("triton", "block_softplus({u})"),
+        ),
         nameable=True,
         low=0.0,
         monotone=1,
@@ -126,6 +133,7 @@ FUNCTIONS = (
         forms=(
             Form("torch", "F.silu({u})", in_place="F.silu({u}, inplace=True)", complex="complex_silu({u})"),
             Form("cpp", "of::silu({u})"),
+            Form("triton", "block_silu({u})"),
         ),
         nameable=True,
         low=SILU_LOW,
@@ -138,7 +146,11 @@ FUNCTIONS = (
         antiderivative=call("silu"),
         formula=S * (1 + U * call("sigmoid", -U)),
         latex=r"\operatorname{{silu}}'({0})",
-        forms=(Form("torch", "silu_slope({u})", complex="complex_silu_slope({u})"), Form("cpp", "of::silu_slope({u})")),
+        forms=(
+            Form("torch", "silu_slope({u})", complex="complex_silu_slope({u})"),
+            Form("cpp", "of::silu_slope({u})"),
+            Form("triton", "block_silu_slope({u})"),
+        ),
         derivative_of="silu",
         low=1.0 - SILU_SLOPE_HIGH,
         high=SILU_SLOPE_HIGH,

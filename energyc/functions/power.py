@@ -13,6 +13,7 @@ import numpy as np
 from energyc.functions.entry import Array, Domain, Form, ScalarFunction
 from energyc.functions.expression import U, call
 
+HALF = Fraction(1, 2)
 TORCH_NAMES: Mapping[Fraction, str] = MappingProxyType(
     {Fraction(-1): "reciprocal", Fraction(1, 2): "sqrt", Fraction(-1, 2): "rsqrt", Fraction(2): "square"}
 )
@@ -32,7 +33,7 @@ def power(exponent: Fraction) -> ScalarFunction:
         derivative=U ** (exponent - 1) * exponent,
         antiderivative=U**raised / raised if raised else call("log"),
         latex=rf"\left({{0}}\right)^{{{{{exponent}}}}}",
-        forms=(_torch_form(exponent), _cpp_form(exponent)),
+        forms=(_torch_form(exponent), _cpp_form(exponent), _triton_form(exponent)),
         low=0.0 if even or exponent.denominator > 1 else -math.inf,
         parity=0 if exponent.denominator > 1 else 1 if even else -1,
         positive="right",
@@ -62,6 +63,19 @@ def _cpp_form(exponent: Fraction) -> Form:
         raised = f"of::whole_power<{abs(exponent)}>({{u}})"
         return Form("cpp", raised if exponent > 0 else f"T(1) / {raised}")
     return Form("cpp", f"of::power({{u}}, T({float(exponent)!r}))")
+
+
+def _triton_form(exponent: Fraction) -> Form:
+    """Products for a whole exponent up to 8, with a root for a half; others by the logarithm."""
+    whole, rest = divmod(abs(exponent), 1)
+    if whole > 8 or rest not in (0, HALF):
+        return Form("triton", f"block_power({{u}}, {float(exponent)!r})")
+    raised = f"block_whole_power({{u}}, {whole})" if whole > 1 else "{atom}"
+    root = "tl.sqrt({u})"
+    text = root if not whole else raised if not rest else f"{raised} * {root}"
+    if exponent < 0:
+        return Form("triton", f"1.0 / ({text})", binds="product")
+    return Form("triton", text, binds="product" if whole and rest else "atom")
 
 
 def power_value(u: Array, exponent: Fraction) -> Array:

@@ -6,9 +6,10 @@ language that they are printed in.
 Imports: ``functions``, ``ir``, ``resolve``.
 """
 
+from energyc.loops.fuse import Rows
 from energyc.loops.lower import NotLowered
 from energyc.loops.nest import Kernel
 from energyc.loops.phases import Equations, free_phase, nudged_phase, tracking_phases
 from energyc.loops.text import kernel_text
 
-__all__ = ["Equations", "Kernel", "NotLowered", "free_phase", "kernel_text", "nudged_phase", "tracking_phases"]
+__all__ = ["Equations", "Kernel", "NotLowered", "Rows", "free_phase", "kernel_text", "nudged_phase", "tracking_phases"]

@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
+from typing import Literal
 
+from energyc.ir.indexing import Affine
 from energyc.loops.affine import labels_of
-from energyc.loops.nest import Block, Buffer, Group, Product, Statement, loads
+from energyc.loops.nest import Block, Buffer, Group, Load, Product, Statement, loads
 
 Step = Statement | Product
+#: Where a group keeps its rows: in an ``array`` that it reads at any place, or in ``registers``, a place of the row
+#: each, where only the same place reads them.
+Rows = Literal["array", "registers"]
 
-#: The longest row that is kept on the stack, in entries.
+#: The longest row that a group keeps, in entries.
 LONGEST_ROW = 4096
 
 
-def grouped(steps: Sequence[Step], kept: Collection[Buffer]) -> tuple[Block, ...]:
+def grouped(steps: Sequence[Step], kept: Collection[Buffer], rows: Rows = "array") -> tuple[Block, ...]:
     """The steps as blocks, in an order that keeps what is computed together next to each other.
 
-    The buffers ``kept`` are read after the last step. What only one group reads becomes a row or a value of it.
+    The buffers ``kept`` are read after the last step. What only one group reads becomes a row or a value of it. Where
+    rows are in registers, a group ends before a statement that reads a row of it at another place.
     """
     blocks: list[Block] = []
     waiting = list(steps)
     while waiting:
-        fitting = _next_fitting(waiting, blocks)
+        fitting = _next_fitting(waiting, blocks, rows)
         step = fitting or _next_ready(waiting)
         waiting.remove(step)
         if isinstance(step, Product):
@@ -51,14 +58,15 @@ def _next_ready(waiting: Sequence[Step]) -> Step:
     return next(step for step in waiting if _ready(step, waiting))
 
 
-def _next_fitting(waiting: Sequence[Step], blocks: Sequence[Block]) -> Statement | None:
+def _next_fitting(waiting: Sequence[Step], blocks: Sequence[Block], rows: Rows) -> Statement | None:
     """The first statement that can join the last group."""
     if not blocks or not isinstance(blocks[-1], Group):
         return None
     group = blocks[-1]
     for step in waiting:
-        if isinstance(step, Statement) and _fits(step, group) and _ready(step, waiting):
-            return step
+        fits = isinstance(step, Statement) and _fits(step, group) and (rows == "array" or _in_registers(step, group))
+        if fits and _ready(step, waiting):
+            return step  # type: ignore[return-value]
     return None
 
 
@@ -80,6 +88,33 @@ def _fits(step: Statement, group: Group) -> bool:
     written = {statement.target for statement in group.statements}
     own = (load for load in loads(step.expr) if load.buffer in written)
     return all(load.place[:depth] == labels_of(depth) for load in own)
+
+
+def _in_registers(step: Statement, group: Group) -> bool:
+    """Whether a statement finds what it reads of a group in registers: at its own place of a row that is short."""
+    depth = len(group.outer)
+    written = {statement.target for statement in group.statements}
+    own = [load for load in loads(step.expr) if load.buffer in written and len(load.buffer.sizes) > depth]
+    short = math.prod(step.extents[depth:]) <= LONGEST_ROW
+    return all(short and at_own_place(load, step, depth) for load in own)
+
+
+def at_own_place(load: Load, statement: Statement, depth: int) -> bool:
+    """Whether a statement reads a row of equal length at the place, in order, where it stands itself."""
+    inner, sizes = statement.extents[depth:], load.buffer.sizes[depth:]
+    if math.prod(inner) != math.prod(sizes) or load.place[:depth] != labels_of(depth):
+        return False
+    place = Affine(0, ())
+    for index, stride in zip(load.place[depth:], load.buffer.strides[depth:], strict=True):
+        form = None if any(part.op == "size" for part in index.walk()) else Affine.of(index, {})
+        if form is None:
+            return False
+        place = place.plus(form.times(stride))
+    own, stride = Affine(0, ()), 1
+    for k in reversed(range(len(inner))):
+        own = own.plus(Affine(0, ((depth + k, stride),)))
+        stride *= inner[k]
+    return place == own
 
 
 def _place(blocks: Sequence[Block], kept: Collection[Buffer]) -> None:

@@ -9,7 +9,7 @@ from energyc.functions import scalar_function
 from energyc.ir import Input, Node
 from energyc.ir.indexing import axis
 from energyc.loops.affine import labels_of
-from energyc.loops.fuse import grouped
+from energyc.loops.fuse import Rows, grouped
 from energyc.loops.lower import Lowering, NotLowered
 from energyc.loops.nest import (
     Buffer,
@@ -38,6 +38,7 @@ class Equations:
 
     ``force`` moves the states, ``nudge`` is subtracted from it times beta, ``correction`` is by states and
     ``directions``. ``offered`` are nodes that are computed before a relaxation, with their names; ``text`` writes any.
+    ``rows`` is where a group keeps them.
     """
 
     network: Network
@@ -48,6 +49,7 @@ class Equations:
     offered: Mapping[Node, str] = field(default_factory=dict)
     names: Mapping[Node, str] = field(default_factory=dict)
     text: Callable[[Node], str] = lambda node: ""
+    rows: Rows = "array"
 
 
 class Builder:
@@ -144,7 +146,7 @@ class Builder:
         """The kernel that repeats the collected steps."""
         for buffer in after:
             buffer.kind = "state"
-        body = grouped(self.steps, set(after))
+        body = grouped(self.steps, set(after), self.equations.rows)
         return Kernel(name, doc, tuple(at), tuple(after), tuple(self.asked.items()), tuple(scalars), body)
 
 

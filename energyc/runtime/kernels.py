@@ -11,6 +11,7 @@ import tempfile
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -89,10 +90,30 @@ def pointers(tensors: Tensors) -> ctypes.Array[ctypes.c_void_p]:
     return (ctypes.c_void_p * len(tensors))(*(x.data_ptr() for x in tensors))
 
 
-class KernelNetwork(EnergyNetwork):
-    """A network whose phases run in kernels, where its states are real numbers on a CPU; elsewhere as torch does."""
+class PhaseKernels(Protocol):
+    """The kernels of a network's phases, by name."""
 
-    kernels: Kernels
+    names: Sequence[str]
+
+    def serve(self, name: str, states: Tensors) -> bool:
+        """Whether a kernel takes these states; the first time that one could and does not, a warning says why."""
+
+    def run(
+        self,
+        name: str,
+        states: Tensors,
+        given: Tensors,
+        scalars: Sequence[float],
+        steps: int,
+        change: Tensor | None = None,
+    ) -> None:
+        """Move the states in place; ``change`` [batch] becomes the relative change of the step that would follow."""
+
+
+class KernelNetwork(EnergyNetwork):
+    """A network whose phases run in kernels where those take its states; elsewhere as torch operations."""
+
+    kernels: PhaseKernels
 
     def _given(self, name: str, fixed: Fixed, targets: Tensors) -> list[Tensor]:
         """What a kernel reads, in its order."""

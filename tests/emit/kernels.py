@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,10 +12,13 @@ import torch
 from torch import Tensor
 
 from energyc import pipeline
+from energyc.diagnostics import SpecError, UserError
 from energyc.resolve import Network
+from energyc.resources import resource
 from energyc.runtime.inputs import prepared
 from energyc.runtime.network import EnergyNetwork
 
+SPECS = sorted(Path(str(resource("specs"))).glob("*.energy"))
 BATCH = 5
 TOLERANCE = 1e-12
 
@@ -23,41 +27,56 @@ needs_compiler = pytest.mark.skipif(
 )
 
 
-def kernel_module(network: Network, rules: Sequence[str] | None = None) -> Any:
+def shipped(path: Path) -> Network:
+    """The network of a spec, small where it has a preset for that."""
+    source = pipeline.read(path)
+    try:
+        return pipeline.resolve(source, pipeline.Choices("verify"))
+    except (SpecError, UserError):
+        return pipeline.resolve(source)
+
+
+def kernel_module(
+    network: Network, rules: Sequence[str] | None = None, target: str = "cpp", device: str = "cpu"
+) -> Any:
     """The module of a network for kernels, with params that are not the first ones; skips one that has none."""
-    compiled = pipeline.emit(network, rules, target="cpp", runtime="import")
+    compiled = pipeline.emit(network, rules, target=target, runtime="import")
     if compiled.fallback is not None:
         pytest.skip(f"no kernels: {compiled.fallback}")
-    net = pipeline.instantiate(compiled, "cpu", torch.float64, 0)
+    net = pipeline.instantiate(compiled, device, torch.float64, 0)
     random = torch.Generator().manual_seed(1)
     with torch.no_grad():
         for param in net.parameters():
-            param += 0.1 * torch.randn(param.shape, generator=random, dtype=param.dtype)
+            param += 0.1 * torch.randn(param.shape, generator=random, dtype=param.dtype).to(device)
     return net
 
 
-def drawn(shapes: Mapping[str, tuple[tuple[int, ...], int | None]], random: torch.Generator) -> dict[str, Tensor]:
+def drawn(
+    shapes: Mapping[str, tuple[tuple[int, ...], int | None]], random: torch.Generator, device: torch.device
+) -> dict[str, Tensor]:
     """Inputs at random."""
     return {
-        name: torch.randint(0, over, (BATCH, *shape), generator=random)
+        name: torch.randint(0, over, (BATCH, *shape), generator=random).to(device)
         if over
-        else torch.randn(BATCH, *shape, generator=random, dtype=torch.float64)
+        else normal((BATCH, *shape), random, device)
         for name, (shape, over) in shapes.items()
     }
+
+
+def normal(shape: Sequence[int], random: torch.Generator, device: torch.device) -> Tensor:
+    return torch.randn(*shape, generator=random, dtype=torch.float64).to(device)
 
 
 def differences(net: Any, seed: int = 0, steps: int = 3) -> dict[str, float]:
     """For each kernel of a module the largest difference after some steps from random states, relative to them."""
     random = torch.Generator().manual_seed(seed)
-    clamps, targets = drawn(net.clamp_shapes, random), list(drawn(net.target_shapes, random).values())
+    clamps = drawn(net.clamp_shapes, random, net.device)
+    targets = list(drawn(net.target_shapes, random, net.device).values())
     with torch.no_grad():
         fixed = prepared(net, clamps)
-        states = [
-            0.7 * torch.randn(BATCH, *shape, generator=random, dtype=torch.float64)
-            for shape in net.state_shapes.values()
-        ]
+        states = [0.7 * normal((BATCH, *shape), random, net.device) for shape in net.state_shapes.values()]
         net._project_(states)
-        others = [x + 0.1 * torch.randn(x.shape, generator=random, dtype=x.dtype) for x in states]
+        others = [x + 0.1 * normal(x.shape, random, net.device) for x in states]
         net._project_(others)
         step = [0.1 + 0.05 * k for k in range(len(states))]
         found = {}

@@ -12,18 +12,25 @@ import pytest
 import torch
 
 from energyc import pipeline
-from energyc.diagnostics import SpecError, UserError
+from energyc.diagnostics import SpecError
 from energyc.emit.cpp_text import Names, comment
-from energyc.resolve import Network
-from energyc.resources import folder
 from energyc.runtime.inputs import prepared
 from energyc.runtime.kernels import built
 from energyc.runtime.network import EnergyNetwork
 from tests.emit.judge import resolved
-from tests.emit.kernels import BATCH, TOLERANCE, clones, differences, drawn, kernel_module, needs_compiler
+from tests.emit.kernels import (
+    BATCH,
+    SPECS,
+    TOLERANCE,
+    clones,
+    differences,
+    drawn,
+    kernel_module,
+    needs_compiler,
+    shipped,
+)
 from tests.emit.random_specs import random_spec
 
-SPECS = sorted(folder("specs").glob("*.energy"))
 MODELS = sorted((Path(__file__).parents[1] / "models").glob("*.energy"))
 SPEC_OF = {path.stem: path for path in SPECS}
 #: Quick to build, and between them every kind of block: boxes, masks, spheres, windows, gathers.
@@ -47,15 +54,6 @@ relax { step = 1/2, steps = 20 }
 nudge { beta = 1/2, steps = 4 }
 train { rule = tracking-aep }
 """
-
-
-def shipped(path: Path) -> Network:
-    """The network of a spec, small where it has a preset for that."""
-    source = pipeline.read(path)
-    try:
-        return pipeline.resolve(source, pipeline.Choices("verify"))
-    except (SpecError, UserError):
-        return pipeline.resolve(source)
 
 
 @needs_compiler

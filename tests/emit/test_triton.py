@@ -1,0 +1,232 @@
+"""The target triton: phases in kernels are those of torch, interpreted on a CPU and, where there is one, on a GPU."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import subprocess
+import sys
+import warnings
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from energyc import pipeline
+from energyc.diagnostics import SpecError
+from energyc.functions import FUNCTIONS, scalar_function
+from energyc.resolve import Network
+from energyc.runtime import triton_functions
+from energyc.runtime.triton_kernels import interpreted
+from tests.emit.judge import resolved
+from tests.emit.kernels import SPECS, differences, kernel_module, shipped
+from tests.emit.random_specs import random_spec
+
+#: Quick to interpret, and between them every kind of block: boxes, masks, spheres, windows, gathers.
+QUICK = ("hopfield", "cet", "thick")
+TOLERANCE = 1e-9
+
+needs_triton = pytest.mark.skipif(not triton_functions.has_triton(), reason="triton is not installed")
+needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
+needs_interpreter = pytest.mark.skipif(
+    not (triton_functions.has_triton() and interpreted()), reason="triton does not interpret its kernels here"
+)
+
+
+@pytest.fixture
+def nothing_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """New memory is full of NaN, so that what no kernel has written shows."""
+    empty_like, new_empty = torch.empty_like, torch.Tensor.new_empty
+    monkeypatch.setattr(torch, "empty_like", lambda *a, **k: spoilt(empty_like(*a, **k)))
+    monkeypatch.setattr(torch.Tensor, "new_empty", lambda *a, **k: spoilt(new_empty(*a, **k)))
+
+
+def spoilt(x: torch.Tensor) -> torch.Tensor:
+    return x.fill_(float("nan")) if x.is_floating_point() else x
+
+
+def quick(paths: list[Path]) -> list[Any]:
+    """Each spec as a case, slow but for the quick ones."""
+    return [pytest.param(p, marks=() if p.stem in QUICK else pytest.mark.slow, id=p.stem) for p in paths]
+
+
+# ------------------------------------------------------------------ interpreted
+
+
+@needs_interpreter
+@pytest.mark.usefixtures("nothing_left")
+@pytest.mark.filterwarnings("ignore::RuntimeWarning:triton")
+@pytest.mark.parametrize("path", quick(SPECS))
+def test_shipped_specs(path: Path) -> None:
+    found = differences(kernel_module(shipped(path), target="triton"))
+    assert max(found.values()) < TOLERANCE, found
+
+
+def random_network(seed: int) -> Network:
+    text = random_spec(seed)
+    try:
+        network = resolved(text)
+    except SpecError as error:
+        pytest.skip(f"no spec: {error}")
+    print(f"seed {seed}\n{text}")
+    return network
+
+
+@needs_interpreter
+@pytest.mark.usefixtures("nothing_left")
+@pytest.mark.filterwarnings("ignore::RuntimeWarning:triton")
+@pytest.mark.parametrize("seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(100, 160))])
+def test_random_specs(seed: int) -> None:
+    found = differences(kernel_module(random_network(seed), target="triton"), seed)
+    assert max(found.values()) < TOLERANCE, found
+
+
+LONG = """
+network long:
+  dim N = 5003
+  dim M = 3
+  state z[N] init normal(0.1) in sphere[N]
+  state y[M,N] init normal(0.1) in standardized[N]
+  clamp x[N]
+  energy quadratic: 0.5 * sum[i] z[i]^2 - sum[i] x[i] * tanh(z[i])
+  energy rows: 0.5 * sum[a, i] y[a,i]^2 + logsumexp[i](z[i]) - sum[a, i] y[a,i] * x[i]
+"""
+
+
+@needs_interpreter
+@pytest.mark.usefixtures("nothing_left")
+@pytest.mark.filterwarnings("ignore::RuntimeWarning:triton")
+def test_rows_longer_than_a_block() -> None:
+    found = differences(kernel_module(resolved(LONG), target="triton"))
+    assert max(found.values()) < TOLERANCE, found
+
+
+# ------------------------------------------------------------------ functions
+
+POWERS = ("-1", "-1/2", "1/2", "2", "3", "3/2", "-5/2", "11", "1/3", "10", "-9")
+#: Their forms are right to rounding of 1 where they are small themselves.
+CANCELLING = frozenset({"cumulative", "gelu", "gelu_slope", "gelu_tanh", "gelu_tanh_slope"})
+KERNEL = """
+from energyc.runtime.triton_functions import *
+from energyc.runtime.triton_functions import jit, tl, triton
+
+@jit
+def apply(x, y, count):
+    k = tl.program_id(0) * 64 + tl.arange(0, 64)
+    u = tl.load(x + k, mask=k < count, other=1.0)
+    tl.store(y + k, FORM, mask=k < count)
+"""
+
+
+def interpreted_function(form: str, u: np.ndarray) -> np.ndarray:
+    """A form's values, computed by a kernel."""
+    text = KERNEL.replace("FORM", form.replace("{u}", "u").replace("{atom}", "u"))
+    scope: dict[str, Any] = {"__name__": "kernel_of_a_form"}
+    linecache.cache["<form>"] = (len(text), None, text.splitlines(True), "<form>")
+    exec(compile(text, "<form>", "exec"), scope)
+    x = torch.from_numpy(u)
+    y = torch.full_like(x, float("nan"))
+    scope["apply"][(-(-len(u) // 64),)](x, y, len(u))
+    return y.numpy()
+
+
+@needs_interpreter
+@pytest.mark.filterwarnings("ignore::RuntimeWarning:triton")
+@pytest.mark.parametrize("name", [*sorted(FUNCTIONS), *POWERS])
+def test_functions(name: str) -> None:
+    entry = FUNCTIONS[name] if name in FUNCTIONS else scalar_function("power", Fraction(name))
+    u = np.concatenate([np.linspace(-30, 30, 301), np.geomspace(1e-9, 20, 100), -np.geomspace(1e-9, 20, 111)])
+    if entry.domain is not None and name != "-9":
+        u = np.abs(u) + 1e-9
+    with np.errstate(all="ignore"):
+        found, expected = interpreted_function(entry.form("triton").text, u), entry.value(u)
+    scale = np.maximum(np.abs(expected), np.maximum(1, np.abs(u)) if name in CANCELLING else 0)
+    wrong = ~(np.abs(found - expected) <= 1e-13 * scale)
+    assert not wrong.any(), (u[wrong][:3], found[wrong][:3], expected[wrong][:3])
+
+
+def test_every_function_of_the_kernels_has_a_form() -> None:
+    for entry in (*FUNCTIONS.values(), *(scalar_function("power", Fraction(e)) for e in POWERS)):
+        targets = {form.target for form in entry.forms}
+        assert ("cpp" in targets) == ("triton" in targets), entry.name
+
+
+# ------------------------------------------------------------------ without a GPU
+
+
+def test_without_a_gpu_the_phases_run_as_torch_operations(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRITON_INTERPRET", "0")
+    net = kernel_module(shipped(next(path for path in SPECS if path.stem == "hopfield")), target="triton")
+    x = [torch.randn(2, *shape, dtype=torch.float64) for shape in net.state_shapes.values()]
+    with pytest.warns(RuntimeWarning, match="run as torch operations"):
+        assert not net.kernels.serve("free", x)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert not net.kernels.serve("free", x)
+
+
+def test_a_module_works_where_triton_is_missing(tmp_path: Path) -> None:
+    path = next(path for path in SPECS if path.stem == "hopfield")
+    made = pipeline.emit(shipped(path), None, target="triton")
+    (tmp_path / "made.py").write_text(made.text)
+    code = f"""
+import sys
+sys.modules["triton"] = None
+import torch
+from made import {made.class_name}
+net = {made.class_name}()
+net.relax({{name: torch.rand(2, *shape) for name, (shape, _) in net.clamp_shapes.items()}})
+print(net.kernels.failure)
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "triton is not installed"
+
+
+# ------------------------------------------------------------------ PTX, and a GPU
+
+COMPILE = """
+import importlib.util, sys
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+
+spec = importlib.util.spec_from_file_location("made", sys.argv[1])
+made = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(made)
+kernels = [f for n, f in vars(made).items() if isinstance(f, triton.runtime.JITFunction) and "_group_" in n]
+for kernel in kernels:
+    for real, capability in (("fp32", 80), ("fp32", 90), ("fp64", 80)):
+        whole = lambda a: any(f"tl.load({a} " in line and "other=0)" in line for line in kernel.src.splitlines())
+        types = {a: "i32" if a == "samples" else "*i64" if whole(a) else f"*{real}" for a in kernel.arg_names}
+        code = triton.compile(ASTSource(fn=kernel, signature=types), target=GPUTarget("cuda", capability, 32))
+        assert f".target sm_{capability}" in code.asm["ptx"], kernel
+print(len(kernels))
+"""
+
+
+@needs_triton
+@pytest.mark.slow
+@pytest.mark.parametrize("path", SPECS, ids=[path.stem for path in SPECS])
+def test_kernels_compile_for_a_gpu(path: Path, tmp_path: Path) -> None:
+    made = pipeline.emit(pipeline.resolve(pipeline.read(path)), None, target="triton")
+    if made.fallback is not None:
+        pytest.skip(f"no kernels: {made.fallback}")
+    (tmp_path / "made.py").write_text(made.text)
+    variables = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"}
+    command = [sys.executable, "-c", COMPILE, str(tmp_path / "made.py")]
+    done = subprocess.run(command, env=variables, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) == made.text.count("@jit\ndef ") - made.text.count("@jit\ndef block_") > 0
+
+
+@needs_triton
+@needs_gpu
+@pytest.mark.skipif(interpreted(), reason="triton interprets its kernels here")
+@pytest.mark.parametrize("path", quick(SPECS))
+def test_on_a_gpu(path: Path) -> None:
+    found = differences(kernel_module(shipped(path), target="triton", device="cuda"))
+    assert max(found.values()) < TOLERANCE, found
