@@ -18,7 +18,7 @@ from energyc.loops.nest import Buffer, Group, Kernel, Scalar, Statement, indices
 #: The entries of a program where its rows are short.
 PROGRAM_ENTRIES = 1024
 
-_LETTERS = "ijklmpqrstuvw"
+_LETTERS = "ijkmpqrstuvw"
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class GroupWriter:
 
     def launch(self) -> Launch:
         """How the kernel is called."""
-        programs = [f"cdiv({self._places('n')}, {self.rows})" if self.group.batched or self.group.outer else "1"]
+        programs = [self._places("n") if self.rows == 1 else f"cdiv({self._places('n')}, {self.rows})"]
         if self.split:
             programs.append(str(-(-self.widths[0] // LONGEST_ROW)))
         warps = 4 if self.rows * self.widest <= 1024 else 8
@@ -104,7 +104,8 @@ class GroupWriter:
         outer = self.group.outer
         if not self.group.batched and not outer:
             return
-        yield f"place = tl.program_id(0).to(tl.int64) * {self.rows} + tl.arange(0, {self.rows})[:, None]"
+        first = "tl.program_id(0).to(tl.int64)" + (f" * {self.rows}" if self.rows > 1 else "")
+        yield f"place = {first} + tl.arange(0, {self.rows})[:, None]"
         yield f"inside = place < {self._places('samples')}"
         step = math.prod(outer)
         if self.group.batched:
@@ -209,6 +210,7 @@ class GroupWriter:
                 stored = statement.target.kind not in ("row", "value")
                 name = self.names.new(f"{statement.target.name}_here" if stored else statement.target.name)
                 last = [f"{name} = {text}"]
+                self.text.along[name] = (True, False) if statement.fold else self.text.shape(text)
                 self.text.held[statement.target] = name
                 last += self._stored(statement, name)
             lines += [*comment(statement.label), *self.text.lines, *last]
@@ -217,12 +219,11 @@ class GroupWriter:
 
     def _folded(self, statement: Statement, text: str) -> str:
         """The sum or the largest of a row, padding left out."""
-        mask = self.text.masks[True, True] or "True"
-        shaped = f"tl.where({bare(mask)}, {text}, {_neutral(statement)})"
-        if not self.text.masks[False, True]:
-            width = math.prod(statement.reduced)
-            shaped = f"tl.broadcast_to({text}, ({self.rows}, {width}))"
-        return f"tl.{statement.fold}({shaped}, 1, keep_dims=True)"
+        if self.text.masks[False, True]:
+            text = f"tl.where({bare(self.text.masks[True, True])}, {text}, {_neutral(statement)})"
+        elif self.text.shape(text) != (bool(self.text.masks[True, False]), math.prod(statement.reduced) > 1):
+            text = f"tl.broadcast_to({text}, ({self.rows}, {math.prod(statement.reduced)}))"
+        return f"tl.{statement.fold}({text}, 1, keep_dims=True)"
 
     def _stored(self, statement: Statement, name: str) -> list[str]:
         if statement.target.kind in ("row", "value"):

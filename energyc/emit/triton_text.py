@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import keyword
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -90,6 +91,13 @@ class Text:
         self.labels: Sequence[Index] = ()
         self.masks: Mapping[tuple[bool, bool], str] = {}
         self.loaded: dict[str, str] = {}
+        self.along: dict[str, tuple[bool, bool]] = {}
+
+    def shape(self, text: str) -> tuple[bool, bool]:
+        """Whether a text differs along the places and along the row, as what it is made of does."""
+        parts = [self.along.get(word, (False, False)) for word in re.findall(r"\w+", text)]
+        parts += [(label.places, label.row) for label in self.labels if re.search(rf"\b{label.text}\b", text)]
+        return any(part[0] for part in parts), any(part[1] for part in parts)
 
     # ------------------------------------------------------------ real numbers
 
@@ -167,6 +175,7 @@ class Text:
         """A line that gives a value a name."""
         name = self.names.new(wish)
         self.lines.append(f"{name} = {text}")
+        self.along[name] = self.shape(text)
         return name
 
     # ------------------------------------------------------------ memory
@@ -174,11 +183,13 @@ class Text:
     def load(self, buffer: Buffer, place: Sequence[IndexExpr], guard: Index | None) -> str:
         """The name of an entry of a buffer."""
         pointer = self.pointers[buffer]
-        at, mask = self._masked(self.address(buffer, place, guard), guard)
+        address = self.address(buffer, place, guard)
+        at, mask = self._masked(address, guard)
         other = ", other=0" if mask and buffer.integers is not None else ", other=0.0" if mask else ""
         text = f"tl.load({pointer}{at}{mask}{other})"
         if text not in self.loaded:
-            self.loaded[text] = self.line(f"{pointer}_here", text)
+            name = self.loaded[text] = self.line(f"{pointer}_here", text)
+            self.along[name] = address.plus([guard] if guard is not None else [])
         return self.loaded[text]
 
     def store(self, buffer: Buffer, place: Sequence[IndexExpr], value: str) -> str:
