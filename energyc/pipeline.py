@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from energyc.resolve import Network
     from energyc.syntax import ast
 
-#: What a module may be written for; `emit` refuses one that has no printer yet.
+#: What a module may be written for.
 TARGETS = ("torch", "cpp", "triton")
 #: Stands for every rule that a network admits.
 ALL = ("all",)
@@ -167,7 +167,7 @@ def emit(
     from energyc.emit import PRINTERS, class_name
 
     if target not in PRINTERS:
-        raise UserError(f"the target {target} is not there yet", code="E0990", help="use --target torch")
+        raise UserError(f"there is no target {target}", help=f"the targets are {', '.join(PRINTERS)}")
     classes = classify(network)
     options = _options(network, classes, rules, choices, runtime)
     with stage("emit", network.source.name):

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 @click.option("--device", metavar="D", help="The device: cpu, cuda, cuda:1.")
 @click.option(
     "--target",
-    type=click.Choice(["auto", "torch", "cpp"]),
-    help="What the phases run as: torch operations, C++ kernels, or kernels where they can be built (auto).",
+    type=click.Choice(["auto", "torch", "cpp", "triton"]),
+    help="What the phases run as: torch operations, kernels in C++ or Triton (CUDA), or kernels where they run (auto).",
 )
 @click.option("--seed", metavar="N", type=SEED, help="The seed of weights, order of data and noise.")
 @click.option("--seeds", metavar="K", type=click.IntRange(min=1), help="Train K seeds; report mean and deviation.")

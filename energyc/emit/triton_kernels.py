@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from energyc.emit.cpp_text import Names, bare
-from energyc.emit.layout import broken_lines, escaped
+from energyc.emit.layout import broken_lines, escaped, wrapped
 from energyc.emit.triton_text import Index, Text, names_of_kernel
 from energyc.ir import Node
 from energyc.loops.affine import labels_of
@@ -48,10 +48,9 @@ class GroupWriter:
         self.buffers = tuple(dict.fromkeys([*read, *written]))
         self.scalars = [n for n in kernel.scalars if any(Scalar(n) in walk(s.expr) for s in group.statements)]
         names = names_of_kernel()
-        taken = {scalar: names.new(scalar) for scalar in self.scalars}
-        assert all(name == scalar for scalar, name in taken.items())
+        named = {scalar: names.new(scalar) for scalar in self.scalars}
         pointers = {buffer: names.new(buffer.name) for buffer in self.buffers}
-        self.text = Text(pointers, names, integers, sizes, self.depth)
+        self.text = Text(pointers, named, names, integers, sizes)
         self.names: Names = names
         self.outer: list[Index] = []
         self.rows_known: dict[tuple[int, ...], tuple[Sequence[Index], str]] = {}
@@ -128,7 +127,7 @@ class GroupWriter:
     def _scalars(self) -> Iterator[str]:
         for name in self.scalars:
             at = self.kernel.scalars.index(name)
-            yield f"{name} = tl.load(scalars + {at})" if at else f"{name} = tl.load(scalars)"
+            yield f"{self.text.scalars[name]} = tl.load(scalars{f' + {at}' if at else ''})"
 
     # ------------------------------------------------------------ passes
 
@@ -249,4 +248,4 @@ def _neutral(statement: Statement) -> str:
 def comment(text: str) -> list[str]:
     """What a line computes, above it."""
     plain = escaped(" ".join(text.split()))
-    return [f"# {plain[:110]}"] if plain else []
+    return [f"# {line}" for line in wrapped(plain, "  ")] if plain else []

@@ -52,6 +52,8 @@ def _definitions(kernels: list[Kernel], context: Context) -> Iterator[str]:
 def _step(kernel: Kernel, writers: Mapping[int, GroupWriter]) -> Iterator[str]:
     """The function that makes one step."""
     names_free = names_of_kernel()
+    for writer in writers.values():
+        names_free.new(writer.name)
     places = layout(kernel.body)
     given = [buffer for _, buffer in kernel.given]
     names: dict[Buffer, str] = {}

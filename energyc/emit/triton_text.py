@@ -72,20 +72,21 @@ def number(value: float) -> str:
 class Text:
     """Writes the expressions of one group; what is loaded on the way becomes a line of ``lines``.
 
-    ``names`` are the identifiers of pointers, ``held`` those of what is in registers, ``integers`` the buffers of
-    integer inputs. ``labels`` are the indices at hand, ``mask`` what tells places from padding, by whether it is
-    along the places and along the row.
+    ``pointers`` and ``scalars`` are identifiers, ``held`` those of what is in registers, ``integers`` the buffers of
+    integer inputs. ``labels`` are the indices at hand, ``masks`` what tells places from padding, by whether it is
+    along the places and along the row, and ``along`` says that of names.
     """
 
     def __init__(
         self,
         pointers: Mapping[Buffer, str],
+        scalars: Mapping[str, str],
         names: Names,
         integers: Mapping[Node, Buffer],
         sizes: Mapping[str, int],
-        depth: int,
     ) -> None:
-        self.pointers, self.names, self.integers, self.sizes, self.depth = pointers, names, integers, sizes, depth
+        self.pointers, self.scalars, self.names = pointers, scalars, names
+        self.integers, self.sizes = integers, sizes
         self.held: dict[Buffer, str] = {}
         self.lines: list[str] = []
         self.labels: Sequence[Index] = ()
@@ -107,7 +108,7 @@ class Text:
             case Number(value):
                 return Value(number(value), False, value >= 0)
             case Scalar(name):
-                return Value(name)
+                return Value(self.scalars[name])
             case Load(buffer, place):
                 return Value(self.held[buffer] if buffer in self.held else self.load(buffer, place, guard))
             case Total(terms):

@@ -28,9 +28,9 @@ Further = Mapping[Node, Label]
 
 
 def show(source: Source, at: str, choices: Choices = Choices(), rules: Sequence[str] | None = None) -> str:
-    """Return one stage of the pipeline as text: tree, network, ir, forces, jacobian, plan, kernels, torch, cpp.
+    """Return one stage of the pipeline as text: tree, network, ir, forces, jacobian, plan, kernels, torch, cpp, triton.
 
-    ``torch`` and ``cpp`` are the network's own part of the module, which imports the runtime.
+    ``torch``, ``cpp`` and ``triton`` are the network's own part of the module, which imports the runtime.
     """
     if at == "tree":
         return tree(pipeline.parse(source))

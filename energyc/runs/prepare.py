@@ -137,7 +137,10 @@ def reopen(run: Path, *, steps: int | None = None, data: Sequence[str] = (), dev
     network = resolve(saved.source)
     options = saved.options if steps is None else saved.options.with_steps(steps)
     run_device = device or saved.info.get("device", "cpu")
-    compiled, note = compiled_for(saved.info.get("target", "torch"), run_device, network, saved.rule)
+    target = saved.info.get("target", "torch")
+    if target != "torch" and run_device != saved.info.get("device", "cpu"):
+        target = "auto"
+    compiled, note = compiled_for(target, run_device, network, saved.rule)
     paths = saved.data_paths(data_paths(network, data))
     datasets = open_data(network, paths, options.seed)
     origin = {key: value for key, value in saved.info.items() if key in ("spec", "preset", "overrides")}

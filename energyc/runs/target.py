@@ -1,17 +1,20 @@
-"""What the phases of a run are carried out by: kernels in C++, or torch operations."""
+"""What the phases of a run are carried out by: kernels in C++ or Triton, or torch operations."""
 
 from __future__ import annotations
 
 import os
 import time
+from types import MappingProxyType
 
 from energyc.diagnostics import UserError
 from energyc.pipeline import Choices, Compiled, emit, training_dtype
 from energyc.resolve import Network
 from energyc.runtime.kernels import KINDS, NoCompiler, built
 
-#: What ``--target`` may say; ``auto`` takes kernels where they can be built.
-TARGETS = ("auto", "torch", "cpp")
+#: What ``--target`` may say; ``auto`` takes kernels where they run.
+TARGETS = ("auto", "torch", "cpp", "triton")
+#: How messages call the kernels of a target.
+KERNELS = MappingProxyType({"cpp": "C++ kernels", "triton": "Triton kernels"})
 
 
 def usual_target() -> str:
@@ -25,30 +28,53 @@ def usual_target() -> str:
 def compiled_for(
     wanted: str, device: str, network: Network, rule: str, choices: Choices = Choices()
 ) -> tuple[Compiled, str | None]:
-    """The module of a run, with its kernels built, and a note on what its phases run as.
+    """The module of a run, with its kernels in C++ built, and a note on what its phases run as.
 
     Raises UserError where kernels are asked for and the network, the device or this machine has none.
     """
-    if wanted == "torch" or (wanted == "auto" and device != "cpu"):
+    target = wanted if wanted != "auto" else "cpp" if device == "cpu" else "triton" if _is_cuda(device) else "torch"
+    if target == "torch":
         return emit(network, [rule], choices), None
-    compiled = emit(network, [rule], choices, "cpp")
-    reason = compiled.fallback if device == "cpu" else f"they run on the cpu, not on {device}"
-    note = None
+    compiled = emit(network, [rule], choices, target)
+    ready, reason = (_built if target == "cpp" else _launched)(compiled, device)
     if reason is None:
-        started = time.perf_counter()
-        try:
-            built(source_of(compiled), KINDS[training_dtype(network)])
-            note = f"phases run in C++ kernels (ready in {time.perf_counter() - started:.1f} s)"
-        except NoCompiler as error:
-            reason = str(error)
-    if reason is None:
-        return compiled, note
-    if wanted == "cpp":
-        message = f"{network.name} cannot be trained in C++ kernels: {reason}"
+        return compiled, f"phases run in {KERNELS[target]}{ready}"
+    if wanted == target:
+        message = f"{network.name} cannot be trained in {KERNELS[target]}: {reason}"
         raise UserError(message, code="E0518", help="use --target torch, or --target auto to take kernels if possible")
     return emit(network, [rule], choices), f"phases run as torch operations: {reason}"
 
 
+def _built(compiled: Compiled, device: str) -> tuple[str, str | None]:
+    """Builds the kernels in C++: how long it took, and why they cannot run."""
+    if compiled.fallback is not None:
+        return "", compiled.fallback
+    if device != "cpu":
+        return "", f"they run on the cpu, not on {device}"
+    started = time.perf_counter()
+    try:
+        built(source_of(compiled), KINDS[training_dtype(compiled.network)])
+    except NoCompiler as error:
+        return "", str(error)
+    return f" (ready in {time.perf_counter() - started:.1f} s)", None
+
+
+def _launched(compiled: Compiled, device: str) -> tuple[str, str | None]:
+    """Why the kernels in Triton cannot run; they are compiled when they are first launched."""
+    from energyc.runtime.triton_functions import has_triton
+    from energyc.runtime.triton_kernels import interpreted
+
+    if compiled.fallback is not None:
+        return "", compiled.fallback
+    if not (_is_cuda(device) or (device == "cpu" and interpreted())):
+        return "", f"they run on a GPU, not on {device}"
+    return "", None if has_triton() else "triton is not installed (pip install energyc[triton])"
+
+
+def _is_cuda(device: str) -> bool:
+    return device.partition(":")[0] == "cuda"
+
+
 def source_of(compiled: Compiled) -> str:
-    """The source of a module's kernels."""
+    """The source of a module's kernels in C++."""
     return compiled.text.split('SOURCE = r"""', 1)[1].split('"""', 1)[0]

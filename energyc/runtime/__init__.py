@@ -3,5 +3,5 @@
 It knows no network and no other package of energyc. A generated module carries the source of what it uses of this
 package (:mod:`energyc.emit.library`), or imports it.
 
-Imports: nothing; libraries: ``torch``.
+Imports: nothing; libraries: ``torch``, ``triton``.
 """

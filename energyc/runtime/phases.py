@@ -64,7 +64,7 @@ def measured(net: Equations, before: Tensors, after: Tensors, fixed: Fixed, step
     else:
         moves = [(a - b) / h for n, a, b, h in zip(net.state_names, after, before, step) if n not in net.sloped]
         value = torch.stack([norm(x) for x in (*net._slopes(before, fixed), *moves)]).norm(dim=0)
-    return value.nan_to_num(float("inf"))
+    return value.nan_to_num(float("inf"), float("inf"))
 
 
 def energy(net: Equations, states: Tensors, fixed: Fixed) -> Tensor:

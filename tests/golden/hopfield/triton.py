@@ -1,0 +1,314 @@
+"""hopfield: Continuous Hopfield network on digits, one hidden layer (Scellier and Bengio 2017).
+
+Made by energyc 0.1.0 from hopfield.energy
+SHA-256 of the spec: fdf703d57bc40864099f45fa90207013822d5d2a00eca66967d605e5ce988224
+Rules: centered-ep, implicit
+Passes: hoist, share, separate, segments, inplace
+Kernels: free, nudged
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from energyc.rules.centered_ep import centered_ep
+from energyc.rules.implicit import implicit
+from energyc.runtime.draws import normal, uniform
+from energyc.runtime.indexing import positions
+from energyc.runtime.kernels import KernelNetwork
+from energyc.runtime.records import Tensors
+from energyc.runtime.reductions import first_largest
+from energyc.runtime.triton_functions import jit
+from energyc.runtime.triton_kernels import PhaseStep, TritonKernels, cdiv, matrix, room
+
+try:
+    import triton
+    import triton.language as tl
+except ImportError:
+    triton = tl = None
+
+
+class Fixed(NamedTuple):
+    """The clamps, and what depends on clamps and params alone."""
+
+    x: Tensor
+    drive: Tensor
+
+    def rows(self, rows: Tensor) -> Fixed:
+        """The same for some of the samples."""
+        return self._replace(x=self.x[rows], drive=self.drive[rows])
+
+
+class HopfieldEquations:
+    """States s[J], y[K].
+
+    Sizes: I = 784, J = 512, K = 10.
+    """
+
+    name = "hopfield"
+    state_shapes = {"s": (512,), "y": (10,)}
+    clamp_shapes = {"x": ((784,), None)}
+    target_shapes = {"label": ((), 10)}
+    term_names = ("leak", "synapses", "biases")
+    readout_names = ("scores",)
+    metric_names = ("accuracy",)
+    constrained = True
+    relax_steps = 20
+    relax_step = (0.5, 0.5)
+    relax_tolerance = 0.0001
+    beta = "auto"
+    nudge_steps = 8
+
+    def __init__(
+        self, device: torch.device | str | None = None, dtype: torch.dtype | None = None, seed: int = 0
+    ) -> None:
+        super().__init__(device, dtype)
+        random = torch.Generator().manual_seed(seed)
+        self.W1 = self._param(uniform(random, (784, 512), -0.06804138174397717, 0.06804138174397717))
+        self.b1 = self._param(torch.full((512,), 0.0, dtype=torch.float64))
+        self.W2 = self._param(normal(random, (512, 10), 0.011048543456039804))
+        self.b2 = self._param(torch.full((10,), 0.5, dtype=torch.float64))
+
+    def _prepare(self, x: Tensor) -> Fixed:
+        """What depends on clamps and params alone."""
+        drive = x @ self.W1
+        drive += self.b1
+        return Fixed(x, drive)
+
+    def _terms(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
+        """Each energy term of each sample.
+
+        energy leak     = 1/2 * sum[j](s[j]^2) + 1/2 * sum[k](y[k]^2)
+        energy synapses = -sum[i,j](x[i] * W1[i,j] * s[j]) - sum[j,k](s[j] * W2[j,k] * y[k])
+        energy biases   = -sum[j](b1[j] * s[j]) - sum[k](b2[k] * y[k])
+        """
+        s, y = states
+        energy_leak = 0.5 * (s * s).sum(1) + 0.5 * (y * y).sum(1)
+        energy_synapses = -(s * (fixed.x @ self.W1)).sum(1) - (y * (s @ self.W2)).sum(1)
+        energy_biases = -(s @ self.b1) - y @ self.b2
+        return [energy_leak, energy_synapses, energy_biases]
+
+    def _force(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
+        """The force on each state.
+
+        F_s[j] = b1[j] - s[j] + sum[k](W2[j,k] * y[k]) + sum[i](x[i] * W1[i,j])
+        F_y[k] = b2[k] - y[k] + sum[j](W2[j,k] * s[j])
+        """
+        s, y = states
+        force_s = y @ self.W2.T
+        force_s += fixed.drive
+        force_s -= s
+        force_y = s @ self.W2
+        force_y -= y
+        force_y += self.b2
+        return [force_s, force_y]
+
+    def _readouts(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
+        """The answers.
+
+        readout scores[k] = y[k]
+        """
+        _, y = states
+        return [y]
+
+    def _cost(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor]:
+        """The cost of each sample.
+
+        cost    mse       = 1/2 * sum[k]((y[k] - where(k == label, 1, 0))^2)
+        """
+        _, y = states
+        (label,) = targets
+        hit = (positions(10, 0, 1, self.device) == label[:, None]).to(self.dtype)
+        total = y - hit
+        cost = 0.5 * (total * total).sum(1)
+        return [cost]
+
+    def _metrics(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor]:
+        """What is only reported.
+
+        metric  accuracy  = correct[k](y[k], label)
+        """
+        _, y = states
+        (label,) = targets
+        part = first_largest(y, 1)
+        accuracy = part.take_along_dim(label[:, None], 1).squeeze(1)
+        return [accuracy]
+
+    def _cost_pullback(
+        self, states: Tensors, fixed: Fixed, targets: Tensors, params: bool = True
+    ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
+        """dC/dz of each sample, None where the cost does not read a state; and the direct dC/dtheta.
+
+        dC/dy[k] = y[k] - where(k == label, 1, 0)
+        """
+        _, y = states
+        (label,) = targets
+        hit = (positions(10, 0, 1, self.device) == label[:, None]).to(self.dtype)
+        slope_y = y - hit
+        return [None, slope_y], {}
+
+    def _force_pullback(
+        self, states: Tensors, fixed: Fixed, seeds: Tensors, params: bool = True
+    ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
+        """J^T seeds, J = dF/dz; and <seeds, dF/dtheta> summed over the batch."""
+        s, y = states
+        seed_s, seed_y = seeds
+        back_s = seed_y @ self.W2.T
+        back_s -= seed_s
+        back_y = seed_s @ self.W2
+        back_y -= seed_y
+        if not params:
+            return [back_s, back_y], {}
+        return [back_s, back_y], {
+            "W1": fixed.x.T @ seed_s,
+            "b1": seed_s.sum(0),
+            "W2": s.T @ seed_y + seed_s.T @ y,
+            "b2": seed_y.sum(0),
+        }
+
+    def _clamp_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
+        """<seeds, dF/dx> for each real clamp."""
+        seed_s, _ = seeds
+        grad_x = seed_s @ self.W1.T
+        return {"x": grad_x}
+
+    def _readout_pullback(
+        self, states: Tensors, fixed: Fixed, seeds: Tensors
+    ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
+        """<seeds, d readouts> by states, and by params and clamps."""
+        (seed_scores,) = seeds
+        return [None, seed_scores], {}
+
+    def _energy_gradient(self, states: Tensors, fixed: Fixed) -> dict[str, Tensor]:
+        """dE/dtheta, summed over the batch.
+
+        dE/dW1[i,j] = -x[i] * s[j]
+        dE/db1[j] = -s[j]
+        dE/dW2[j,k] = -s[j] * y[k]
+        dE/db2[k] = -y[k]
+        """
+        s, y = states
+        return {"W1": -(fixed.x.T @ s), "b1": -s.sum(0), "W2": -(s.T @ y), "b2": -y.sum(0)}
+
+    def _given(self, name: str, fixed: Fixed, targets: Tensors) -> list[Tensor]:
+        """What a kernel reads, in its order."""
+        if name == "free":
+            return [self.W2, fixed.drive, self.b2]
+        if name == "nudged":
+            return [self.W2, fixed.drive, self.b2, targets[0]]
+        raise KeyError(name)
+
+    def _project_(self, states: list[Tensor]) -> None:
+        """Each state onto its constraint set, in place."""
+        states[0].clamp_(min=0, max=1)
+        states[1].clamp_(min=0, max=1)
+
+    def _project_adjoint(self, at: Tensors, seeds: Tensors) -> list[Tensor]:
+        """P^T seeds, P the derivative of the projection at a point."""
+        return [seeds[0] * ((at[0] >= 0) & (at[0] <= 1)), seeds[1] * ((at[1] >= 0) & (at[1] <= 1))]
+
+
+@jit
+def free_group_1(s, product, drive, y, b2, product_2, next_s, next_y, scalars, samples):
+    """next_s, next_y."""
+    place = tl.program_id(0).to(tl.int64) * 2 + tl.arange(0, 2)[:, None]
+    inside = place < samples
+    sample = place
+    step_s = tl.load(scalars)
+    step_y = tl.load(scalars + 1)
+    r = tl.arange(0, 512)[None, :]
+    s_here = tl.load(s + 512 * sample + r, mask=inside, other=0.0)
+    product_here = tl.load(product + 512 * sample + r, mask=inside, other=0.0)
+    drive_here = tl.load(drive + 512 * sample + r, mask=inside, other=0.0)
+    free = s_here + step_s * (-s_here + product_here + drive_here)
+    next_s_here = tl.where(free < 0.0, 0.0, tl.where(free > 1.0, 1.0, free))
+    tl.store(next_s + 512 * sample + r, next_s_here, mask=inside)
+    r_2 = tl.arange(0, 16)[None, :]
+    y_here = tl.load(y + 10 * sample + r_2, mask=inside & (r_2 < 10), other=0.0)
+    b2_here = tl.load(b2 + r_2, mask=r_2 < 10, other=0.0)
+    product_2_here = tl.load(product_2 + 10 * sample + r_2, mask=inside & (r_2 < 10), other=0.0)
+    free_2 = y_here + step_y * (b2_here - y_here + product_2_here)
+    next_y_here = tl.where(free_2 < 0.0, 0.0, tl.where(free_2 > 1.0, 1.0, free_2))
+    tl.store(next_y + 10 * sample + r_2, next_y_here, mask=inside & (r_2 < 10))
+
+
+def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memory: Tensor) -> None:
+    """A step of the free phase."""
+    s, y = now
+    next_s, next_y = then
+    W2, drive, b2 = given
+    n = len(s)
+    product = room(memory, n, 0, 512)
+    product_2 = room(memory, n, 512, 10)
+    # sum[k](W2[j,k] * y[k])
+    matrix(product, (n, 512), (512, 1)).addmm_(matrix(y, (n, 10), (10, 1)), matrix(W2, (10, 512), (1, 10)), beta=0)
+    # sum[j](W2[j,k] * s[j])
+    matrix(product_2, (n, 10), (10, 1)).addmm_(
+        matrix(s, (n, 512), (512, 1)),
+        matrix(W2, (512, 10), (10, 1)),
+        beta=0,
+    )
+    free_group_1[(cdiv(n, 2),)](s, product, drive, y, b2, product_2, next_s, next_y, scalars, n)
+
+
+@jit
+def nudged_group_1(s, product, drive, y, b2, product_2, label, next_s, next_y, scalars, samples):
+    """next_s, next_y."""
+    real = next_y.dtype.element_ty
+    place = tl.program_id(0).to(tl.int64) * 2 + tl.arange(0, 2)[:, None]
+    inside = place < samples
+    sample = place
+    beta = tl.load(scalars)
+    step_s = tl.load(scalars + 1)
+    step_y = tl.load(scalars + 2)
+    r = tl.arange(0, 512)[None, :]
+    s_here = tl.load(s + 512 * sample + r, mask=inside, other=0.0)
+    product_here = tl.load(product + 512 * sample + r, mask=inside, other=0.0)
+    drive_here = tl.load(drive + 512 * sample + r, mask=inside, other=0.0)
+    free = s_here + step_s * (-s_here + product_here + drive_here)
+    next_s_here = tl.where(free < 0.0, 0.0, tl.where(free > 1.0, 1.0, free))
+    tl.store(next_s + 512 * sample + r, next_s_here, mask=inside)
+    r_2 = tl.arange(0, 16)[None, :]
+    y_here = tl.load(y + 10 * sample + r_2, mask=inside & (r_2 < 10), other=0.0)
+    b2_here = tl.load(b2 + r_2, mask=r_2 < 10, other=0.0)
+    product_2_here = tl.load(product_2 + 10 * sample + r_2, mask=inside & (r_2 < 10), other=0.0)
+    label_here = tl.load(label + sample, mask=inside, other=0)
+    free_2 = (
+        y_here
+        + step_y * (
+            (b2_here - y_here + product_2_here) - beta * (
+                y_here - tl.where(r_2 == label_here, tl.full((1, 1), 1.0, real), 0.0)
+            )
+        )
+    )
+    next_y_here = tl.where(free_2 < 0.0, 0.0, tl.where(free_2 > 1.0, 1.0, free_2))
+    tl.store(next_y + 10 * sample + r_2, next_y_here, mask=inside & (r_2 < 10))
+
+
+def nudged_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memory: Tensor) -> None:
+    """A step of a nudged phase."""
+    s, y = now
+    next_s, next_y = then
+    W2, drive, b2, label = given
+    n = len(s)
+    product = room(memory, n, 0, 512)
+    product_2 = room(memory, n, 512, 10)
+    # sum[k](W2[j,k] * y[k])
+    matrix(product, (n, 512), (512, 1)).addmm_(matrix(y, (n, 10), (10, 1)), matrix(W2, (10, 512), (1, 10)), beta=0)
+    # sum[j](W2[j,k] * s[j])
+    matrix(product_2, (n, 10), (10, 1)).addmm_(
+        matrix(s, (n, 512), (512, 1)),
+        matrix(W2, (512, 10), (10, 1)),
+        beta=0,
+    )
+    nudged_group_1[(cdiv(n, 2),)](s, product, drive, y, b2, product_2, label, next_s, next_y, scalars, n)
+
+
+class Hopfield(HopfieldEquations, KernelNetwork):
+    """The network: its equations, relaxed by kernels and learned."""
+
+    learning_rules = (centered_ep, implicit,)
+    kernels = TritonKernels({"free": PhaseStep(free_step, 528), "nudged": PhaseStep(nudged_step, 528)})

@@ -1,0 +1,352 @@
+"""resistive: Nonlinear resistive network (Kendall et al. 2020): node voltages minimise the co-content; diodes
+bound them.
+
+Made by energyc 0.1.0 from resistive.energy
+SHA-256 of the spec: dcb53c9858c12cf9b6dd0f999ce7553c7cfba92b0b16bb7032c6ca0e64a8ca75
+Rules: centered-ep, implicit
+Passes: hoist, share, separate, segments, inplace
+Kernels: free, nudged
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from energyc.rules.centered_ep import centered_ep
+from energyc.rules.implicit import implicit
+from energyc.runtime.draws import uniform
+from energyc.runtime.indexing import positions
+from energyc.runtime.kernels import KernelNetwork
+from energyc.runtime.records import Tensors
+from energyc.runtime.reductions import first_largest
+from energyc.runtime.triton_functions import jit
+from energyc.runtime.triton_kernels import PhaseStep, TritonKernels, cdiv, room
+
+try:
+    import triton
+    import triton.language as tl
+except ImportError:
+    triton = tl = None
+
+
+class Fixed(NamedTuple):
+    """The clamps, and what depends on clamps and params alone."""
+
+    source: Tensor
+
+    def rows(self, rows: Tensor) -> Fixed:
+        """The same for some of the samples."""
+        return self._replace(source=self.source[rows])
+
+
+class ResistiveEquations:
+    """States v[J], w[K].
+
+    Sizes: I = 784, J = 100, K = 10.
+
+    Consts: Is = 1e-06, Vt = 0.026, lo = 0, hi = 1.
+    """
+
+    name = "resistive"
+    state_shapes = {"v": (100,), "w": (10,)}
+    clamp_shapes = {"source": ((784,), None)}
+    target_shapes = {"label": ((), 10)}
+    param_bounds = {"g1": (1e-05, 1.0), "g2": (1e-05, 1.0)}
+    term_names = ("input", "output", "upper", "lower")
+    readout_names = ("scores",)
+    metric_names = ("accuracy",)
+    relax_steps = 20
+    relax_step = (0.02, 0.15)
+    relax_tolerance = 1e-06
+    beta = "auto"
+    nudge_steps = 20
+
+    def __init__(
+        self, device: torch.device | str | None = None, dtype: torch.dtype | None = None, seed: int = 0
+    ) -> None:
+        super().__init__(device, dtype)
+        random = torch.Generator().manual_seed(seed)
+        self.g1 = self._param(uniform(random, (784, 100), 0.001, 0.1).clamp(min=1e-05, max=1))
+        self.g2 = self._param(uniform(random, (100, 10), 0.001, 0.1).clamp(min=1e-05, max=1))
+
+    def _prepare(self, source: Tensor) -> Fixed:
+        """What depends on clamps and params alone."""
+        return Fixed(source)
+
+    def _terms(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
+        """Each energy term of each sample.
+
+        energy input  = 1/2 * sum[i,j](g1[i,j] * (v[j] - source[i])^2)
+        energy output = 1/2 * sum[j,k](g2[j,k] * (w[k] - v[j])^2)
+        energy upper  = sum[j](diode(v[j] - hi))
+        energy lower  = sum[j](diode(lo - v[j]))
+        """
+        v, w = states
+        total = v[:, :, None] - fixed.source[:, None]
+        energy_input = 0.5 * torch.einsum("Bji,ij->B", total * total, self.g1)
+        total_2 = w[:, :, None] - v[:, None]
+        energy_output = 0.5 * torch.einsum("Bkj,jk->B", total_2 * total_2, self.g2)
+        total_3 = v - 1
+        total_4 = 0.026 * torch.exp_(38.46153846153846 * total_3)
+        total_4 -= total_3
+        energy_upper = 1e-06 * total_4.sum(1)
+        total_5 = 0.026 * torch.exp_(-38.46153846153846 * v)
+        total_5 += v
+        energy_lower = 1e-06 * total_5.sum(1)
+        return [energy_input, energy_output, energy_upper, energy_lower]
+
+    def _force(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
+        """The force on each state.
+
+        F_v[j] = Is * (exp(-v[j] / Vt) - 1) - Is * (exp((v[j] - hi) / Vt) - 1) + sum[k](g2[j,k] * (w[k] - v[j])) -
+            sum[i](g1[i,j] * (v[j] - source[i]))
+        F_w[k] = -sum[j](g2[j,k] * (w[k] - v[j]))
+        """
+        v, w = states
+        total = v - 1
+        total_2 = w[:, :, None] - v[:, None]
+        product = total_2 * self.g2.T
+        total_3 = v[:, :, None] - fixed.source[:, None]
+        force_v = 1e-06 * torch.exp_(-38.46153846153846 * v)
+        force_v += product.sum(1)
+        force_v.add_(torch.exp_(38.46153846153846 * total), alpha=-1e-06)
+        force_v -= (total_3 * self.g1.T).sum(2)
+        force_w = -product.sum(2)
+        return [force_v, force_w]
+
+    def _readouts(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
+        """The answers.
+
+        readout scores[k] = w[k]
+        """
+        _, w = states
+        return [w]
+
+    def _cost(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor]:
+        """The cost of each sample.
+
+        cost mse = 1/2 * sum[k]((w[k] - where(k == label, 1, 0))^2)
+        """
+        _, w = states
+        (label,) = targets
+        hit = (positions(10, 0, 1, self.device) == label[:, None]).to(self.dtype)
+        total = w - hit
+        cost = 0.5 * (total * total).sum(1)
+        return [cost]
+
+    def _metrics(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor]:
+        """What is only reported.
+
+        metric accuracy = correct[k](w[k], label)
+        """
+        _, w = states
+        (label,) = targets
+        part = first_largest(w, 1)
+        accuracy = part.take_along_dim(label[:, None], 1).squeeze(1)
+        return [accuracy]
+
+    def _cost_pullback(
+        self, states: Tensors, fixed: Fixed, targets: Tensors, params: bool = True
+    ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
+        """dC/dz of each sample, None where the cost does not read a state; and the direct dC/dtheta.
+
+        dC/dw[k] = w[k] - where(k == label, 1, 0)
+        """
+        _, w = states
+        (label,) = targets
+        hit = (positions(10, 0, 1, self.device) == label[:, None]).to(self.dtype)
+        slope_w = w - hit
+        return [None, slope_w], {}
+
+    def _force_pullback(
+        self, states: Tensors, fixed: Fixed, seeds: Tensors, params: bool = True
+    ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
+        """J^T seeds, J = dF/dz; and <seeds, dF/dtheta> summed over the batch."""
+        v, w = states
+        seed_v, seed_w = seeds
+        total = 2 * seed_w[:, :, None] - 2 * seed_v[:, None]
+        product = total * self.g2.T
+        total_2 = v - 1
+        back_v = 0.5 * product.sum(1)
+        back_v -= (seed_v[:, :, None] * self.g1.T).sum(2)
+        back_v.add_(torch.exp_(38.46153846153846 * total_2) * seed_v, alpha=-3.8461538461538456e-05)
+        back_v.add_(torch.exp_(-38.46153846153846 * v) * seed_v, alpha=-3.8461538461538456e-05)
+        back_w = -0.5 * product.sum(2)
+        if not params:
+            return [back_v, back_w], {}
+        total_3 = v[:, :, None] - fixed.source[:, None]
+        total_4 = w[:, :, None] - v[:, None]
+        return [back_v, back_w], {
+            "g1": -torch.einsum("Bji,Bj->ij", total_3, seed_v),
+            "g2": -0.5 * (total_4 * total).sum(0).T,
+        }
+
+    def _clamp_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
+        """<seeds, dF/dx> for each real clamp."""
+        seed_v, _ = seeds
+        grad_source = (seed_v[:, :, None] * self.g1.T).sum(1)
+        return {"source": grad_source}
+
+    def _readout_pullback(
+        self, states: Tensors, fixed: Fixed, seeds: Tensors
+    ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
+        """<seeds, d readouts> by states, and by params and clamps."""
+        (seed_scores,) = seeds
+        return [None, seed_scores], {}
+
+    def _energy_gradient(self, states: Tensors, fixed: Fixed) -> dict[str, Tensor]:
+        """dE/dtheta, summed over the batch.
+
+        dE/dg1[i,j] = 1/2 * (v[j] - source[i])^2
+        dE/dg2[j,k] = 1/2 * (w[k] - v[j])^2
+        """
+        v, w = states
+        total = v[:, :, None] - fixed.source[:, None]
+        total_2 = w[:, :, None] - v[:, None]
+        return {"g1": 0.5 * (total * total).sum(0).T, "g2": 0.5 * (total_2 * total_2).sum(0).T}
+
+    def _given(self, name: str, fixed: Fixed, targets: Tensors) -> list[Tensor]:
+        """What a kernel reads, in its order."""
+        if name == "free":
+            return [self.g2, self.g1, fixed.source]
+        if name == "nudged":
+            return [self.g2, self.g1, fixed.source, targets[0]]
+        raise KeyError(name)
+
+
+@jit
+def free_group_1(g2, w, v, total, next_w, scalars, samples):
+    """total, next_w."""
+    place = tl.program_id(0).to(tl.int64) * 8 + tl.arange(0, 8)[:, None]
+    inside = place < 10 * samples
+    sample = place // 10
+    i = place % 10
+    step_w = tl.load(scalars + 1)
+    r = tl.arange(0, 128)[None, :]
+    # g2[j,k] * (w[k] - v[j])
+    g2_here = tl.load(g2 + i + 10 * r, mask=inside & (r < 100), other=0.0)
+    w_here = tl.load(w + 10 * sample + i, mask=inside, other=0.0)
+    v_here = tl.load(v + 100 * sample + r, mask=inside & (r < 100), other=0.0)
+    total_here = g2_here * (w_here + (-v_here))
+    tl.store(total + 1000 * sample + 100 * i + r, total_here, mask=inside & (r < 100))
+    # sum[j](g2[j,k] * (w[k] - v[j]))
+    total_2 = tl.sum(tl.where(inside & (r < 100), total_here, 0.0), 1, keep_dims=True)
+    next_w_here = w_here + step_w * (-total_2)
+    tl.store(next_w + 10 * sample + i, next_w_here, mask=inside)
+
+
+@jit
+def free_group_2(total, g1, v, source, next_v, scalars, samples):
+    """next_v."""
+    place = tl.program_id(0).to(tl.int64) + tl.arange(0, 1)[:, None]
+    inside = place < 100 * samples
+    sample = place // 100
+    i = place % 100
+    step_v = tl.load(scalars)
+    r = tl.arange(0, 16)[None, :]
+    # sum[k](g2[j,k] * (w[k] - v[j]))
+    total_here = tl.load(total + 1000 * sample + i + 100 * r, mask=inside & (r < 10), other=0.0)
+    total_2 = tl.sum(tl.where(inside & (r < 10), total_here, 0.0), 1, keep_dims=True)
+    r_2 = tl.arange(0, 1024)[None, :]
+    # sum[i](g1[i,j] * (v[j] - source[i]))
+    g1_here = tl.load(g1 + i + 100 * r_2, mask=inside & (r_2 < 784), other=0.0)
+    v_here = tl.load(v + 100 * sample + i, mask=inside, other=0.0)
+    source_here = tl.load(source + 784 * sample + r_2, mask=inside & (r_2 < 784), other=0.0)
+    total_3 = tl.sum(tl.where(inside & (r_2 < 784), g1_here * (v_here + (-source_here)), 0.0), 1, keep_dims=True)
+    next_v_here = (
+        v_here
+        + step_v * (
+            1e-06 * (-1.0 + tl.exp(-38.46153846153846 * v_here)) - 1e-06 * (
+                -1.0 + tl.exp(38.46153846153846 * (v_here - 1.0))
+            ) + total_2 - total_3
+        )
+    )
+    tl.store(next_v + 100 * sample + i, next_v_here, mask=inside)
+
+
+def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memory: Tensor) -> None:
+    """A step of the free phase."""
+    v, w = now
+    next_v, next_w = then
+    g2, g1, source = given
+    n = len(v)
+    total = room(memory, n, 0, 1000)
+    free_group_1[(cdiv(10 * n, 8),)](g2, w, v, total, next_w, scalars, n)
+    free_group_2[(100 * n,)](total, g1, v, source, next_v, scalars, n)
+
+
+@jit
+def nudged_group_1(g2, w, v, label, total, next_w, scalars, samples):
+    """total, next_w."""
+    real = next_w.dtype.element_ty
+    place = tl.program_id(0).to(tl.int64) * 8 + tl.arange(0, 8)[:, None]
+    inside = place < 10 * samples
+    sample = place // 10
+    i = place % 10
+    beta = tl.load(scalars)
+    step_w = tl.load(scalars + 2)
+    r = tl.arange(0, 128)[None, :]
+    # g2[j,k] * (w[k] - v[j])
+    g2_here = tl.load(g2 + i + 10 * r, mask=inside & (r < 100), other=0.0)
+    w_here = tl.load(w + 10 * sample + i, mask=inside, other=0.0)
+    v_here = tl.load(v + 100 * sample + r, mask=inside & (r < 100), other=0.0)
+    total_here = g2_here * (w_here + (-v_here))
+    tl.store(total + 1000 * sample + 100 * i + r, total_here, mask=inside & (r < 100))
+    # sum[j](g2[j,k] * (w[k] - v[j]))
+    total_2 = tl.sum(tl.where(inside & (r < 100), total_here, 0.0), 1, keep_dims=True)
+    label_here = tl.load(label + sample, mask=inside, other=0)
+    next_w_here = (
+        w_here
+        + step_w * ((-total_2) - beta * (w_here - tl.where(i == label_here, tl.full((1, 1), 1.0, real), 0.0)))
+    )
+    tl.store(next_w + 10 * sample + i, next_w_here, mask=inside)
+
+
+@jit
+def nudged_group_2(total, g1, v, source, next_v, scalars, samples):
+    """next_v."""
+    place = tl.program_id(0).to(tl.int64) + tl.arange(0, 1)[:, None]
+    inside = place < 100 * samples
+    sample = place // 100
+    i = place % 100
+    step_v = tl.load(scalars + 1)
+    r = tl.arange(0, 16)[None, :]
+    # sum[k](g2[j,k] * (w[k] - v[j]))
+    total_here = tl.load(total + 1000 * sample + i + 100 * r, mask=inside & (r < 10), other=0.0)
+    total_2 = tl.sum(tl.where(inside & (r < 10), total_here, 0.0), 1, keep_dims=True)
+    r_2 = tl.arange(0, 1024)[None, :]
+    # sum[i](g1[i,j] * (v[j] - source[i]))
+    g1_here = tl.load(g1 + i + 100 * r_2, mask=inside & (r_2 < 784), other=0.0)
+    v_here = tl.load(v + 100 * sample + i, mask=inside, other=0.0)
+    source_here = tl.load(source + 784 * sample + r_2, mask=inside & (r_2 < 784), other=0.0)
+    total_3 = tl.sum(tl.where(inside & (r_2 < 784), g1_here * (v_here + (-source_here)), 0.0), 1, keep_dims=True)
+    next_v_here = (
+        v_here
+        + step_v * (
+            1e-06 * (-1.0 + tl.exp(-38.46153846153846 * v_here)) - 1e-06 * (
+                -1.0 + tl.exp(38.46153846153846 * (v_here - 1.0))
+            ) + total_2 - total_3
+        )
+    )
+    tl.store(next_v + 100 * sample + i, next_v_here, mask=inside)
+
+
+def nudged_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memory: Tensor) -> None:
+    """A step of a nudged phase."""
+    v, w = now
+    next_v, next_w = then
+    g2, g1, source, label = given
+    n = len(v)
+    total = room(memory, n, 0, 1000)
+    nudged_group_1[(cdiv(10 * n, 8),)](g2, w, v, label, total, next_w, scalars, n)
+    nudged_group_2[(100 * n,)](total, g1, v, source, next_v, scalars, n)
+
+
+class Resistive(ResistiveEquations, KernelNetwork):
+    """The network: its equations, relaxed by kernels and learned."""
+
+    learning_rules = (centered_ep, implicit,)
+    kernels = TritonKernels({"free": PhaseStep(free_step, 1008), "nudged": PhaseStep(nudged_step, 1008)})
