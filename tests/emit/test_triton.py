@@ -104,6 +104,34 @@ def test_rows_longer_than_a_block() -> None:
     assert max(found.values()) < TOLERANCE, found
 
 
+NAMED = """network {names[0]}
+dim N = 3, M = 5
+clamp {names[1]}[N]
+target {names[2]} : M
+state {names[3]}[N] in [0, 1]
+state {names[4]}[M]
+param {names[5]}[N, M] ~ normal(0.5)
+energy leak = sum[i]({names[3]}[i]^2)/2 + sum[j]({names[4]}[j]^2)/2
+energy pull = -sum[i]({names[1]}[i] * {names[3]}[i]) - sum[i, j]({names[5]}[i, j] * {names[3]}[i] * {names[4]}[j])
+cost c = sum[j](({names[4]}[j] - where(j == {names[2]}, 1, 0))^2)/2
+relax {{ steps = 3, step = 0.1 }}
+train {{ rule = centered-ep }}
+"""
+NAMES = (
+    "tl triton torch real place inside sample samples scalars memory n now then given jit matrix room cdiv r k p "
+    "free_group_1 free_step nudged_group_1 nudged_step kernels beta step_s __class__ None_ block_tanh inside_here"
+).split()
+
+
+@needs_interpreter
+@pytest.mark.usefixtures("nothing_left")
+@pytest.mark.parametrize("turn", range(len(NAMES) // 6 + 1))
+def test_names_of_a_spec_stay_names(turn: int) -> None:
+    names = (NAMES * 2)[6 * turn : 6 * turn + 6]
+    found = differences(kernel_module(resolved(NAMED.format(names=names)), target="triton"))
+    assert max(found.values()) < TOLERANCE, found
+
+
 # ------------------------------------------------------------------ functions
 
 POWERS = ("-1", "-1/2", "1/2", "2", "3", "3/2", "-5/2", "11", "1/3", "10", "-9")

@@ -1,0 +1,70 @@
+"""Groups whose rows are in registers: a statement reads of its group only what stands at its own place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from energyc import pipeline
+from energyc.emit import Options, kernels_of
+from energyc.ir.indexing import axis
+from energyc.loops import NotLowered
+from energyc.loops.affine import labels_of
+from energyc.loops.fuse import LONGEST_ROW, Rows, at_own_place, grouped
+from energyc.loops.nest import Block, Buffer, Group, Load, Statement, Total, loads
+from tests.emit.kernels import SPECS
+
+
+def blocks(size: int, rows: Rows, turned: bool) -> tuple[list[Block], Buffer]:
+    """``row = z - max z`` over both axes of a matrix, then ``after = row``, or its transposed; and the row."""
+    z, largest, row, after = (
+        Buffer(name, sizes, True)
+        for name, sizes in (
+            ("z", (2, size, size)),
+            ("largest", (2,)),
+            ("row", (2, size, size)),
+            ("after", (2, size, size)),
+        )
+    )
+    z.kind = "given"
+    place = labels_of(3)
+    read = (axis(0), axis(2), axis(1)) if turned else place
+    steps = [
+        Statement(largest, z.sizes, Load(z, place), "max"),
+        Statement(row, z.sizes, Total(((1.0, Load(z, place)), (-1.0, Load(largest, place[:1]))))),
+        Statement(after, z.sizes, Load(row, read)),
+    ]
+    return list(grouped(steps, {after}, rows)), row
+
+
+@pytest.mark.parametrize(
+    ("rows", "turned", "size", "count", "kind"),
+    [
+        ("array", False, 3, 1, "row"),
+        ("array", True, 3, 1, "row"),
+        ("registers", False, 3, 1, "row"),
+        ("registers", True, 3, 2, "scratch"),
+        ("registers", False, LONGEST_ROW, 2, "scratch"),
+    ],
+)
+def test_a_group_of_registers_ends_before_a_row_is_read_elsewhere(
+    rows: Rows, turned: bool, size: int, count: int, kind: str
+) -> None:
+    made, row = blocks(size, rows, turned)
+    assert (len(made), row.kind) == (count, kind)
+
+
+@pytest.mark.parametrize("path", SPECS, ids=[path.stem for path in SPECS])
+def test_no_shipped_spec_reads_a_register_of_another_place(path: Path) -> None:
+    network = pipeline.resolve(pipeline.read(path))
+    try:
+        kernels, _ = kernels_of(network, Options((network.train.trained_by,), "spec", "test"), "registers")
+    except NotLowered as reason:
+        pytest.skip(str(reason))
+    for group in (block for kernel in kernels for block in kernel.body if isinstance(block, Group)):
+        depth, written = len(group.outer), {statement.target for statement in group.statements}
+        for statement in group.statements:
+            for load in loads(statement.expr):
+                if load.buffer in written and len(load.buffer.sizes) > depth:
+                    assert at_own_place(load, statement, depth), (load.buffer.name, statement.target.name)

@@ -1,0 +1,44 @@
+"""What the phases of a run are carried out by: the target that is asked for, or why there is none."""
+
+from __future__ import annotations
+
+import pytest
+
+from energyc import pipeline
+from energyc.diagnostics import UserError
+from energyc.resolve import Network
+from energyc.resources import resource
+from energyc.runs import target
+from energyc.runtime.triton_functions import has_triton
+
+
+def network(name: str) -> Network:
+    return pipeline.resolve(pipeline.read(str(resource("specs") / f"{name}.energy")))
+
+
+def test_triton_on_a_cpu_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRITON_INTERPRET", "0")
+    with pytest.raises(UserError, match="Triton kernels: they run on a GPU, not on cpu") as refused:
+        target.compiled_for("triton", "cpu", network("hopfield"), "centered-ep")
+    assert refused.value.code == "E0518"
+
+
+@pytest.mark.skipif(not has_triton(), reason="triton is not installed")
+@pytest.mark.parametrize(("wanted", "device", "interpret"), [("auto", "cuda:1", "0"), ("triton", "cpu", "1")])
+def test_triton_where_it_runs(wanted: str, device: str, interpret: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRITON_INTERPRET", interpret)
+    compiled, note = target.compiled_for(wanted, device, network("hopfield"), "centered-ep")
+    assert (compiled.target, note) == ("triton", "phases run in Triton kernels")
+
+
+def test_without_triton_a_gpu_takes_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("energyc.runtime.triton_functions.triton", None)
+    compiled, note = target.compiled_for("auto", "cuda", network("hopfield"), "centered-ep")
+    assert compiled.target == "torch"
+    assert note == "phases run as torch operations: triton is not installed (pip install energyc[triton])"
+
+
+def test_a_network_without_kernels_takes_torch() -> None:
+    compiled, note = target.compiled_for("auto", "cuda", network("tel"), "bptt")
+    assert compiled.target == "torch" and note is not None and note.startswith("phases run as torch operations: its")
+    assert target.compiled_for("auto", "mps", network("hopfield"), "centered-ep")[1] is None
