@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -14,6 +14,8 @@ from energyc.runtime.records import Tensors
 from energyc.runtime.states import relative_change
 from energyc.runtime.triton_functions import has_triton
 
+#: The most graphs that are kept; each has its own copy of what its steps read.
+MOST_GRAPHS = 16
 #: A step of a phase: from the states now to those then, of what is given, the scalars and the memory between.
 Step = Callable[[Tensors, Tensors, Tensors, Tensor, Tensor], None]
 
@@ -37,16 +39,15 @@ class Recorded(NamedTuple):
 class TritonKernels:
     """The kernels of a network's phases in Triton, by name.
 
-    They take states on a GPU; and on a CPU where the environment variable ``TRITON_INTERPRET`` is 1, slowly. Memory
-    and graphs are kept for each size of batch, and graphs for each number of steps.
+    They take states on a GPU; and on a CPU where the environment variable ``TRITON_INTERPRET`` is 1, slowly. On a GPU
+    a chunk of steps is recorded when it is met a second time with as many samples, and replayed from then on.
     """
 
     def __init__(self, phases: Mapping[str, PhaseStep]) -> None:
         self.phases = phases
         self.names = tuple(phases)
-        self.memory: dict[Any, Tensor] = {}
-        self.spare: dict[Any, list[Tensor]] = {}
-        self.graphs: dict[Any, Recorded] = {}
+        self.met: set[Hashable] = set()
+        self.graphs: dict[Hashable, Recorded] = {}
         self.failure: str | None = None
 
     def serve(self, name: str, states: Tensors) -> bool:
@@ -82,26 +83,34 @@ class TritonKernels:
             else:
                 self._walk(name, states, read, numbers, steps)
             if change is not None:
-                now = [x.contiguous() for x in states]
-                then = self._spare(name, now)
-                self.phases[name].step(now, then, read, numbers, self._memory(name, now))
-                change.copy_(relative_change(then, now))
+                then = [x.clone() for x in states]
+                self._walk(name, then, read, numbers, 1)
+                change.copy_(relative_change(then, states))
 
     def _walk(self, name: str, states: Tensors, given: Tensors, scalars: Tensor, steps: int) -> None:
         """Some steps, one after the other; the states alternate between their own memory and a spare one."""
-        own = [x.contiguous() for x in states]
-        now, then = own, self._spare(name, own)
-        for _ in range(steps):
-            self.phases[name].step(now, then, given, scalars, self._memory(name, own))
-            now, then = then, now
+        phase = self.phases[name]
+        now = [x.contiguous() for x in states]
+        then = [torch.empty_like(x) for x in now]
+        memory = now[0].new_empty(phase.entries * len(now[0]))
+        with torch.cuda.device_of(memory):
+            for _ in range(steps):
+                phase.step(now, then, given, scalars, memory)
+                now, then = then, now
         for x, moved in zip(states, now):
             if x is not moved:
                 x.copy_(moved)
 
     def _replay(self, name: str, states: Tensors, given: Tensors, scalars: Tensor, steps: int) -> None:
-        """Some steps as one CUDA graph, recorded at the first call with this many steps and samples."""
+        """Some steps: one after the other where they are new, later as one CUDA graph."""
         key = (name, steps, *((x.shape, x.dtype, x.device) for x in (*states, *given)))
+        if key not in self.met:
+            self.met.add(key)
+            self._walk(name, states, given, scalars, steps)
+            return
         if key not in self.graphs:
+            while len(self.graphs) >= MOST_GRAPHS:
+                self.graphs.pop(next(iter(self.graphs)))
             self.graphs[key] = self._record(name, states, given, scalars, steps)
         recorded = self.graphs[key]
         for kept, x in zip([*recorded.states, *recorded.given, recorded.scalars], [*states, *given, scalars]):
@@ -111,7 +120,7 @@ class TritonKernels:
             x.copy_(moved)
 
     def _record(self, name: str, states: Tensors, given: Tensors, scalars: Tensor, steps: int) -> Recorded:
-        """A graph over tensors of its own. A step before it compiles the kernels, which a recording cannot."""
+        """A graph over tensors of its own, after a step on a stream of its own, as torch asks for."""
         own = Recorded(torch.cuda.CUDAGraph(), [x.clone() for x in states], [x.clone() for x in given], scalars.clone())
         with torch.cuda.device(states[0].device):
             stream = torch.cuda.Stream()
@@ -122,22 +131,6 @@ class TritonKernels:
             with torch.cuda.graph(own.graph):
                 self._walk(name, own.states, own.given, own.scalars, steps)
         return own
-
-    def _memory(self, name: str, states: Tensors) -> Tensor:
-        """The memory between the launches of a step."""
-        x = states[0]
-        key = (name, len(x), x.dtype, x.device)
-        if key not in self.memory:
-            self.memory[key] = x.new_empty(self.phases[name].entries * len(x))
-        return self.memory[key]
-
-    def _spare(self, name: str, states: Tensors) -> list[Tensor]:
-        """A second memory for the states."""
-        x = states[0]
-        key = (name, len(x), x.dtype, x.device)
-        if key not in self.spare:
-            self.spare[key] = [torch.empty_like(y) for y in states]
-        return self.spare[key]
 
 
 def interpreted() -> bool:

@@ -37,13 +37,17 @@ def shipped(path: Path) -> Network:
 
 
 def kernel_module(
-    network: Network, rules: Sequence[str] | None = None, target: str = "cpp", device: str = "cpu"
+    network: Network,
+    rules: Sequence[str] | None = None,
+    target: str = "cpp",
+    device: str = "cpu",
+    dtype: torch.dtype = torch.float64,
 ) -> Any:
     """The module of a network for kernels, with params that are not the first ones; skips one that has none."""
     compiled = pipeline.emit(network, rules, target=target, runtime="import")
     if compiled.fallback is not None:
         pytest.skip(f"no kernels: {compiled.fallback}")
-    net = pipeline.instantiate(compiled, device, torch.float64, 0)
+    net = pipeline.instantiate(compiled, device, dtype, 0)
     random = torch.Generator().manual_seed(1)
     with torch.no_grad():
         for param in net.parameters():
@@ -52,31 +56,31 @@ def kernel_module(
 
 
 def drawn(
-    shapes: Mapping[str, tuple[tuple[int, ...], int | None]], random: torch.Generator, device: torch.device
+    shapes: Mapping[str, tuple[tuple[int, ...], int | None]], random: torch.Generator, net: Any
 ) -> dict[str, Tensor]:
     """Inputs at random."""
     return {
-        name: torch.randint(0, over, (BATCH, *shape), generator=random).to(device)
+        name: torch.randint(0, over, (BATCH, *shape), generator=random).to(net.device)
         if over
-        else normal((BATCH, *shape), random, device)
+        else normal((BATCH, *shape), random, net)
         for name, (shape, over) in shapes.items()
     }
 
 
-def normal(shape: Sequence[int], random: torch.Generator, device: torch.device) -> Tensor:
-    return torch.randn(*shape, generator=random, dtype=torch.float64).to(device)
+def normal(shape: Sequence[int], random: torch.Generator, net: Any) -> Tensor:
+    return torch.randn(*shape, generator=random, dtype=torch.float64).to(net.device, net.dtype)
 
 
 def differences(net: Any, seed: int = 0, steps: int = 3) -> dict[str, float]:
     """For each kernel of a module the largest difference after some steps from random states, relative to them."""
     random = torch.Generator().manual_seed(seed)
-    clamps = drawn(net.clamp_shapes, random, net.device)
-    targets = list(drawn(net.target_shapes, random, net.device).values())
+    clamps = drawn(net.clamp_shapes, random, net)
+    targets = list(drawn(net.target_shapes, random, net).values())
     with torch.no_grad():
         fixed = prepared(net, clamps)
-        states = [0.7 * normal((BATCH, *shape), random, net.device) for shape in net.state_shapes.values()]
+        states = [0.7 * normal((BATCH, *shape), random, net) for shape in net.state_shapes.values()]
         net._project_(states)
-        others = [x + 0.1 * normal(x.shape, random, net.device) for x in states]
+        others = [x + 0.1 * normal(x.shape, random, net) for x in states]
         net._project_(others)
         step = [0.1 + 0.05 * k for k in range(len(states))]
         found = {}

@@ -9,6 +9,7 @@ import sys
 import warnings
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from energyc.diagnostics import SpecError
 from energyc.functions import FUNCTIONS, ScalarFunction, scalar_function
 from energyc.resolve import Network
 from energyc.runtime import triton_functions
-from energyc.runtime.triton_kernels import interpreted
+from energyc.runtime.triton_kernels import MOST_GRAPHS, Recorded, TritonKernels, interpreted
 from tests.emit.judge import resolved
 from tests.emit.kernels import SPECS, differences, kernel_module, shipped
 from tests.emit.random_specs import random_spec
@@ -44,6 +45,10 @@ def nothing_left(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.Tensor, "new_empty", lambda *a, **k: spoilt(new_empty(*a, **k)))
 
 
+def spec_path(name: str) -> Path:
+    return next(path for path in SPECS if path.stem == name)
+
+
 def spoilt(x: torch.Tensor) -> torch.Tensor:
     return x.fill_(float("nan")) if x.is_floating_point() else x
 
@@ -63,6 +68,15 @@ def quick(paths: list[Path]) -> list[Any]:
 def test_shipped_specs(path: Path) -> None:
     found = differences(kernel_module(shipped(path), target="triton"))
     assert max(found.values()) < TOLERANCE, found
+
+
+@needs_interpreter
+@pytest.mark.filterwarnings("ignore::RuntimeWarning:triton")
+def test_single_precision() -> None:
+    net = kernel_module(shipped(spec_path("hopfield")), target="triton", dtype=torch.float32)
+    assert next(net.parameters()).dtype == torch.float32
+    found = differences(net)
+    assert 0 < max(found.values()) < 1e-5, found
 
 
 def random_network(seed: int) -> Network:
@@ -190,7 +204,7 @@ def test_every_function_of_the_kernels_has_a_form() -> None:
 
 def test_without_a_gpu_the_phases_run_as_torch_operations(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRITON_INTERPRET", "0")
-    net = kernel_module(shipped(next(path for path in SPECS if path.stem == "hopfield")), target="triton")
+    net = kernel_module(shipped(spec_path("hopfield")), target="triton")
     x = [torch.randn(2, *shape, dtype=torch.float64) for shape in net.state_shapes.values()]
     with pytest.warns(RuntimeWarning, match="run as torch operations"):
         assert not net.kernels.serve("free", x)
@@ -200,7 +214,7 @@ def test_without_a_gpu_the_phases_run_as_torch_operations(monkeypatch: pytest.Mo
 
 
 def test_a_module_works_where_triton_is_missing(tmp_path: Path) -> None:
-    path = next(path for path in SPECS if path.stem == "hopfield")
+    path = spec_path("hopfield")
     made = pipeline.emit(shipped(path), None, target="triton")
     (tmp_path / "made.py").write_text(made.text)
     code = f"""
@@ -215,6 +229,30 @@ print(net.kernels.failure)
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "triton is not installed"
+
+
+class Replayed(TritonKernels):
+    """Kernels whose graphs are walks over the graph's own tensors, as a replay is."""
+
+    def _record(self, name: str, states: Any, given: Any, scalars: torch.Tensor, steps: int) -> Recorded:
+        own = [[x.clone() for x in xs] for xs in (states, given, [scalars])]
+        graph = SimpleNamespace(replay=lambda: self._walk(name, own[0], own[1], own[2][0], steps))
+        return Recorded(graph, own[0], own[1], own[2][0])
+
+
+@needs_interpreter
+def test_graphs_are_replayed_on_new_values() -> None:
+    net = kernel_module(shipped(spec_path("hopfield")), target="triton")
+    replayed, random = Replayed(net.kernels.phases), torch.Generator().manual_seed(0)
+    for turn, steps in enumerate((2, 2, 3, 2, 3, 3, *range(4, 30), *range(4, 30))):
+        draw = lambda *shape: torch.rand(3, *shape, generator=random, dtype=torch.float64)  # noqa: E731
+        states = [draw(*shape) for shape in net.state_shapes.values()]
+        given = [x.detach() * (1 + turn) for x in (net.W2, draw(9), net.b2)]
+        scalars, expected = draw()[:2] / 10, [x.clone() for x in states]
+        net.kernels._walk("free", expected, given, scalars, steps)
+        replayed._replay("free", states, given, scalars, steps)
+        assert all(torch.equal(x, y) for x, y in zip(states, expected, strict=True)), turn
+    assert len(replayed.graphs) == MOST_GRAPHS
 
 
 # ------------------------------------------------------------------ PTX, and a GPU
