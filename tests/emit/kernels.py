@@ -14,11 +14,11 @@ from torch import Tensor
 from energyc import pipeline
 from energyc.diagnostics import SpecError, UserError
 from energyc.resolve import Network
-from energyc.resources import resource
+from energyc.resources import folder
 from energyc.runtime.inputs import prepared
 from energyc.runtime.network import EnergyNetwork
 
-SPECS = sorted(Path(str(resource("specs"))).glob("*.energy"))
+SPECS = sorted(folder("specs").glob("*.energy"))
 BATCH = 5
 TOLERANCE = 1e-12
 

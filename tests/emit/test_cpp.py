@@ -157,7 +157,7 @@ def test_the_residual_of_what_explodes(size: float, monkeypatch: pytest.MonkeyPa
     net = kernel_module(shipped(SPEC_OF["thick"]))
     random = torch.Generator().manual_seed(4)
     with torch.no_grad():
-        fixed = prepared(net, drawn(net.clamp_shapes, random))
+        fixed = prepared(net, drawn(net.clamp_shapes, random, net))
         states = [
             torch.randn((BATCH, *shape), generator=random, dtype=torch.float64) for shape in net.state_shapes.values()
         ]
@@ -176,7 +176,7 @@ def test_gradients_by_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
         by_torch = pipeline.instantiate(pipeline.emit(network, [rule]), "cpu", torch.float64, 0)
         by_torch.load_state_dict(by_kernels.state_dict())
         random = torch.Generator().manual_seed(3)
-        clamps, targets = drawn(by_torch.clamp_shapes, random), drawn(by_torch.target_shapes, random)
+        clamps, targets = (drawn(x, random, by_torch) for x in (by_torch.clamp_shapes, by_torch.target_shapes))
         one, two = (net.gradients(clamps, targets, rule=rule, beta=0.1) for net in (by_kernels, by_torch))
         for name, gradient in two.params.items():
             assert torch.allclose(one.params[name], gradient, rtol=1e-9, atol=1e-12), (spec, name)

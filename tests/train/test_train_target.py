@@ -7,13 +7,13 @@ import pytest
 from energyc import pipeline
 from energyc.diagnostics import UserError
 from energyc.resolve import Network
-from energyc.resources import resource
+from energyc.resources import folder
 from energyc.runs import target
 from energyc.runtime.triton_functions import has_triton
 
 
 def network(name: str) -> Network:
-    return pipeline.resolve(pipeline.read(str(resource("specs") / f"{name}.energy")))
+    return pipeline.resolve(pipeline.read(str(folder("specs") / f"{name}.energy")))
 
 
 def test_triton_on_a_cpu_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
