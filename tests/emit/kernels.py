@@ -19,6 +19,7 @@ from energyc.runtime.inputs import prepared
 from energyc.runtime.network import EnergyNetwork
 
 SPECS = sorted(folder("specs").glob("*.energy"))
+MODELS = sorted((Path(__file__).parents[1] / "models").glob("*.energy"))
 BATCH = 5
 TOLERANCE = 1e-12
 

@@ -20,6 +20,7 @@ from energyc.runtime.network import EnergyNetwork
 from tests.emit.judge import resolved
 from tests.emit.kernels import (
     BATCH,
+    MODELS,
     SPECS,
     TOLERANCE,
     clones,
@@ -31,7 +32,6 @@ from tests.emit.kernels import (
 )
 from tests.emit.random_specs import random_spec
 
-MODELS = sorted((Path(__file__).parents[1] / "models").glob("*.energy"))
 SPEC_OF = {path.stem: path for path in SPECS}
 #: Quick to build, and between them every kind of block: boxes, masks, spheres, windows, gathers.
 QUICK = ("hopfield", "cet", "thick")

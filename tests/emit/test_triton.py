@@ -23,7 +23,7 @@ from energyc.resolve import Network
 from energyc.runtime import triton_functions
 from energyc.runtime.triton_kernels import MOST_GRAPHS, Recorded, TritonKernels, interpreted
 from tests.emit.judge import resolved
-from tests.emit.kernels import SPECS, differences, kernel_module, shipped
+from tests.emit.kernels import MODELS, SPECS, differences, kernel_module, shipped
 from tests.emit.random_specs import random_spec
 
 #: Quick to interpret, and between them every kind of block: boxes, masks, spheres, windows, gathers.
@@ -83,6 +83,15 @@ def test_single_precision() -> None:
     assert next(net.parameters()).dtype == torch.float32
     found = differences(net)
     assert 0 < max(found.values()) < 1e-5, found
+
+
+@needs_interpreter
+@pytest.mark.usefixtures("nothing_left")
+@pytest.mark.filterwarnings("ignore::RuntimeWarning:triton")
+@pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
+def test_models_of_the_literature(path: Path) -> None:
+    found = differences(kernel_module(resolved(path), target="triton"))
+    assert max(found.values()) < TOLERANCE, found
 
 
 def random_network(seed: int) -> Network:
