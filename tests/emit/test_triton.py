@@ -133,6 +133,29 @@ def test_rows_longer_than_a_block() -> None:
     assert max(found.values()) < TOLERANCE, found
 
 
+#: A row that is read transposed, and the largest of rows that are padded and negative.
+TURNED = """network turned
+dim N = 3, M = 5
+clamp x[M]
+state z[N, N]
+state y[N, M] in nonnegative
+let share[i, j] = softmax[i, j](z[i, j])
+energy leak = sum[i, j](z[i, j]^2)/2 + sum[i, k](y[i, k]^2)/2
+energy top = sum[i](max[k](tanh(y[i, k]) - 3))
+force turn on z[i, j] = share[i, j] * share[j, i]
+force low on y[i, k] = max[l](y[i, l] - 9) * x[k]
+relax { steps = 3, step = 0.1 }
+train { rule = implicit }
+"""
+
+
+@needs_interpreter
+@pytest.mark.usefixtures("nothing_left")
+def test_rows_that_are_padded_or_read_elsewhere() -> None:
+    found = differences(kernel_module(resolved(TURNED), target="triton"))
+    assert max(found.values()) < TOLERANCE, found
+
+
 NAMED = """network {names[0]}
 dim N = 3, M = 5
 clamp {names[1]}[N]
