@@ -91,7 +91,7 @@ def _contraction_claims(
 ) -> Iterator[Claim]:
     """That a step contracts in each state that has a flow, all other states held."""
     for name in network.flows:
-        state, step = network.states[name].node, network.relax.step_of.get(name, network.relax.step)
+        state, step = network.states[name].node, network.relax.step_for(name)
         judged = contraction_of(state, forces[name], step, base, ranges)
         if judged is not None:
             about, numbers = f"a step S of {name}, all else held", {"low": judged.low, "high": judged.high}

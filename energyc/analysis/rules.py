@@ -31,9 +31,13 @@ def admissible(network: Network, classification: Classification) -> dict[str, Ru
     """The verdict on every rule, in the order of the catalogue."""
     descent = descent_facts(network, classification) if classification.descents else None
     numbered = [] if network.step is None else [f"{name} reads {network.step.name}" for name in network.numbered]
-    newton = network.relax.solver == "newton"
     facts = Facts(
-        classification, obstacles(network, classification), newton, numbered, bool(network.batch_mates), descent
+        classification,
+        obstacles(network, classification),
+        network.relax.irreversible,
+        numbered,
+        bool(network.batch_mates),
+        descent,
     )
     return {name: facts.verdict(rule) for name, rule in RULES.items()}
 
@@ -72,14 +76,15 @@ def descent_facts(network: Network, classification: Classification) -> DescentFa
 
 @dataclass(frozen=True)
 class Facts:
-    """The premises of the verdicts: the classes, the obstacles to holomorphy, whether the solver is Newton's.
+    """The premises of the verdicts: the classes, the obstacles to holomorphy.
 
-    ``numbered`` says which forces read the number of the step, ``coupled`` whether a statistic of the batch is.
+    ``irreversible`` says why steps cannot be taken back, ``numbered`` which forces read the number of the step,
+    ``coupled`` whether a statistic of the batch is.
     """
 
     classification: Classification
     not_holomorphic: list[str]
-    newton: bool
+    irreversible: str
     numbered: list[str]
     coupled: bool
     descent: DescentFacts | None = None
@@ -87,9 +92,8 @@ class Facts:
     def verdict(self, rule: Declaration) -> RuleVerdict:
         """The verdict on a rule."""
         classification = self.classification
-        if "trajectory" in rule.needs and self.newton:
-            why = "the states relax by Newton's method, whose steps are not taken back"
-            return RuleVerdict("inadmissible", why, "implicit")
+        if "trajectory" in rule.needs and self.irreversible:
+            return RuleVerdict("inadmissible", self.irreversible, "implicit")
         if "trajectory" not in rule.needs and self.numbered:
             why = f"the force changes from step to step, so that nothing is at rest: {', '.join(self.numbered)}"
             return RuleVerdict("inadmissible", why, "bptt")

@@ -28,6 +28,7 @@ def cpp_module(network: Network, options: Options) -> str:
     own = network_part(context, given_methods(kernels, context))
     about = "The network: its equations, relaxed by kernels and learned."
     body = [f"learning_rules = ({', '.join(rule.module for rule in context.features.rules)},)"]
+    body += context.features.hooks
     names = ", ".join(f'"{kernel.name}"' for kernel in kernels)
     body.append(f"kernels = Kernels(SOURCE, ({names},))")
     called = context.called
@@ -47,8 +48,8 @@ def kernels_of(network: Network, options: Options, rows: Rows = "array") -> tupl
     """The kernels of a network's phases, whose groups keep their rows so. Raises NotLowered."""
     if network.blocks:
         raise NotLowered("it has layers")
-    if network.relax.solver != "gradient":
-        raise NotLowered(f"its solver is {network.relax.solver}")
+    if network.relax.solver == "newton":
+        raise NotLowered("its solver is newton")
     context = Context(network, options)
     equations = _equations(context, rows)
     kernels = [free_phase(equations)]

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from energyc.rules import RULES, Declaration
+from energyc.settings import Relax
 
 
 @dataclass(frozen=True)
@@ -13,13 +14,26 @@ class Features:
     """The rules of a module in order, and what follows from them."""
 
     rules: tuple[Declaration, ...]
-    newton: bool
+    solver: str
+    auto: bool = False
     penalty: bool = False
 
     @staticmethod
-    def of(rules: Iterable[str], solver: str, *, penalty: bool = False) -> Features:
-        """The features for rules."""
-        return Features(tuple(RULES[name] for name in dict.fromkeys(rules)), solver == "newton", penalty)
+    def of(rules: Iterable[str], relax: Relax, *, penalty: bool = False) -> Features:
+        """The features for rules and a free phase."""
+        named = tuple(RULES[name] for name in dict.fromkeys(rules))
+        return Features(named, relax.solver, relax.step is None, penalty)
+
+    @property
+    def newton(self) -> bool:
+        """Whether the steps are Newton's."""
+        return self.solver == "newton"
+
+    @property
+    def hooks(self) -> list[str]:
+        """The lines of a class that put its solver and its choice of steps in the place of the usual ones."""
+        lines = {"newton": ["_step_ = newton_step"], "anderson": ["_walk_ = anderson"]}.get(self.solver, [])
+        return [*lines, *(["_pace = CurvaturePace"] if self.auto else [])]
 
     def needs(self, part: str) -> bool:
         """Whether a rule needs a part of the module."""

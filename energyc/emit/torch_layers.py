@@ -36,9 +36,11 @@ def layered_parts(network: Network, options: Options) -> tuple[str, str]:
     context = Context(glue.as_network(), replace(options, passes=without), called, glue.planned(without))
     parts = [_layer_part(layer) for layer in layers.values()]
     parts.append(_around(network, context, {name: layer.called.own for name, layer in layers.items()}))
-    final = [final_class(layer, f"The layer `{name}`, relaxed.", _newton(layer)) for name, layer in layers.items()]
+    final = [
+        final_class(layer, f"The layer `{name}`, relaxed.", layer.features.hooks) for name, layer in layers.items()
+    ]
     contexts = layers.values()
-    steps_back = not any(layer.features.newton for layer in contexts)
+    steps_back = all(not layer.network.relax.irreversible for layer in contexts)
     rests = not any(layer.network.numbered for layer in contexts)
     rules = [rule for rule, possible in (("bptt", steps_back), ("implicit", rests)) if possible]
     first = [rule for rule in options.rules if rule in rules]
@@ -46,10 +48,6 @@ def layered_parts(network: Network, options: Options) -> tuple[str, str]:
     body = [] if ordered == ("bptt", "implicit") else [f"rules = {torch_class.literal(ordered)}"]
     final.append(final_class(context, "The network: its layers in a row, relaxed and learned.", body))
     return "\n\n\n".join(parts), "\n\n\n".join(final)
-
-
-def _newton(context: Context) -> list[str]:
-    return ["_step_ = newton_step"] if context.features.newton else []
 
 
 def _layer_context(layer: Layer, options: Options, names: Identifiers) -> Context:

@@ -49,7 +49,7 @@ def _parts(network: Network, options: Options) -> Parts:
     context = Context(network, options)
     rules = [rule.module for rule in context.features.rules]
     learning = [f"learning_rules = ({', '.join(rules)}{',' * (len(rules) == 1)})"]
-    learning += ["_step_ = newton_step"] if context.features.newton else []
+    learning += context.features.hooks
     return network_part(context), final_class(context, "The network: its equations, relaxed and learned.", learning)
 
 

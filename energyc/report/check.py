@@ -19,7 +19,7 @@ from energyc.pipeline import Choices
 from energyc.plan import separated
 from energyc.report.notes import batch_mates, chosen_rule, idle_settings, missing_cost, steep_notes
 from energyc.resolve.network import ConstraintSet, Network
-from energyc.settings import Nudge
+from energyc.settings import SOLVERS, Nudge
 from energyc.sparse import compacted
 
 
@@ -207,8 +207,14 @@ def _notes(network: Network) -> Iterable[str]:
     relax, nudge = network.relax, network.nudge
     if relax.tolerance is None:
         yield f"relax has no tolerance: exactly {relax.steps} steps, converged or not"
+    elif relax.exit == "early":
+        yield f"a sample stops once it has settled, at the latest after {relax.longest} steps, also in training"
     elif relax.exit == "inference":
         yield f"in training exactly {relax.steps} steps; otherwise a sample stops once it has settled"
+    if relax.solver != "gradient":
+        yield f"where there are several equilibria, {SOLVERS[relax.solver]} may rest at another than plain steps do"
+    if relax.step is None:
+        yield "relax.step = auto is one step for a batch: how a sample relaxes depends on its batch mates"
     if nudge.beta is not None:
         yield f"beta = {nudge.beta:g}: energyc verify shows whether it is well above rounding in float32"
     yield from steep_notes(network)

@@ -178,7 +178,8 @@ def _forces(network: Network, derivation: Derivation, notation: Notation) -> Ite
 
 def _relaxation(network: Network) -> str:
     relax = network.relax
-    steps = {f"{relax.step:g}", *(f"{step:g} for {name}" for name, step in relax.step_of.items())}
+    size = "chosen by the curvature" if relax.step is None else f"{relax.step:g}"
+    steps = {size, *(f"{step:g} for {name}" for name, step in relax.step_of.items())}
     until = f"until the residual is at most {relax.tolerance:g}" if relax.tolerance else "exactly"
     constrained = [name for name, state in network.states.items() if state.constraint is not None]
     projected = f" {', '.join(constrained)} projected on its set after each step." if constrained else ""

@@ -54,12 +54,17 @@ def steep_notes(network: Network) -> Iterator[str]:
 def idle_settings(network: Network, classes: Classes) -> Iterator[str]:
     """Yield a sentence for each setting without effect on this network."""
     relax, nudge, train = network.relax, network.nudge, network.train
-    if relax.max_steps is not None and relax.max_steps < relax.steps:
+    early = relax.exit == "early" and relax.tolerance is not None
+    if relax.max_steps is not None and relax.max_steps < relax.steps and not early:
         yield f"relax.max_steps = {relax.max_steps} does nothing: relax.steps = {relax.steps} are made in any case"
     if relax.tolerance is None:
-        early = "relax.exit = inference" if relax.exit == "inference" else ""
-        for setting in filter(None, (early, f"relax.patience = {relax.patience}" if relax.patience > 1 else "")):
+        exits = f"relax.exit = {relax.exit}" if relax.exit != "settled" else ""
+        for setting in filter(None, (exits, f"relax.patience = {relax.patience}" if relax.patience > 1 else "")):
             yield f"{setting} does nothing: relax has no tolerance"
+    if relax.solver == "anderson" and relax.tolerance is None and relax.steps == 1:
+        yield "relax.solver = anderson does nothing: relax.steps = 1 leaves no steps to mix"
+    elif relax.solver == "anderson" and relax.tolerance is not None and relax.chunk == 1:
+        yield "relax.solver = anderson does little: it forgets its past at each look, after relax.chunk = 1"
     every = nudge.snapshots
     if every is not None and 2 * every > nudge.steps:
         reason = f"two snapshots are compared, and nudge.steps = {nudge.steps} has room for {nudge.steps // every}"

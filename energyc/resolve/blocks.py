@@ -38,7 +38,7 @@ from energyc.resolve.params import Params
 from energyc.resolve.read import read_real
 from energyc.resolve.read.slopes import differentiated
 from energyc.resolve.reporter import Reporter, did_you_mean, listed
-from energyc.resolve.settings import Placed, check_measure, check_settings, gathered, numbered
+from energyc.resolve.settings import Placed, check_measure, check_settings, check_solver, gathered, numbered
 from energyc.resolve.sizes import Sizes
 from energyc.resolve.statements import Statements
 from energyc.resolve.ties import read_tie
@@ -372,6 +372,7 @@ class LayerPart(Part):
         unit = {term.name: 1.0 for term in terms.values() if term.word == "next"}
         has_energy = any(term.kind == "energy" for term in terms.values())
         check_measure(relax, has_energy, given, self.file.reporter, f"layer `{self.name}`")
+        check_solver(relax, declared.step is not None, given, self.file.reporter)
         if declared.step is not None:
             relax = numbered(relax, declared.step, given, sizes, self.file.reporter)
         spans = {name: self.names.entries[name].span for name in self._imports}

@@ -21,6 +21,7 @@ from energyc.resolve.settings import (
     check_measure,
     check_presets,
     check_settings,
+    check_solver,
     gathered,
     layer_symbols,
     numbered,
@@ -131,6 +132,7 @@ class _Resolution(Part):
         unit = {term.name: 1.0 for term in terms.values() if term.word == "next"}
         relax = replace(relax, step_of={**unit, **relax.step_of})
         check_measure(relax, any(term.kind == "energy" for term in terms.values()), settings, self.reporter)
+        check_solver(relax, declared.step is not None, settings, self.reporter)
         if declared.step is not None:
             relax = numbered(relax, declared.step, settings, sizes, self.reporter)
         if self.blocks:
@@ -171,9 +173,9 @@ class _Resolution(Part):
             if value is not None:
                 said = f"`train.{key}` of a network with layers is not yet supported"
                 self.reporter.unsupported(said, given[key].span if key in given else None)
-        newton = any(part.network is not None and part.network.relax.solver == "newton" for part in self._all_layers())
+        rests = any(part.network is not None and part.network.relax.irreversible for part in self._all_layers())
         self._refuse_batch_statistics()
-        return train if train.rule is not None else replace(train, rule="implicit" if newton else "bptt")
+        return train if train.rule is not None else replace(train, rule="implicit" if rests else "bptt")
 
     def _refuse_batch_statistics(self) -> None:
         """Report the lets around layers that read a statistic of the batch, which autograd would go through."""

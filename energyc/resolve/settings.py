@@ -219,6 +219,20 @@ def numbered(relax: Relax, step: Input, layers: Layers, sizes: Sizes, reporter: 
     return replace(relax, steps=size, max_steps=size)
 
 
+def check_solver(relax: Relax, numbered: bool, layers: Layers, reporter: Reporter) -> None:
+    """Report a way to find rest where nothing rests, or that another setting leaves nothing to do."""
+    given = layers["relax"]
+    key = "step" if relax.solver == "gradient" else "solver"
+    value = "auto" if relax.solver == "gradient" else relax.solver
+    if numbered and relax.irreversible:
+        message = f"`relax.{key} = {value}` looks for rest, and the force changes from step to step"
+        reporter.error(CONTRADICTION, message, given[key].span, help="leave it out, with a number as the step")
+    elif relax.solver == "anderson" and relax.exit == "inference" and relax.tolerance is not None:
+        message = "`relax.exit = inference` looks at each step, after which `relax.solver = anderson` forgets its past"
+        help = "write `exit = early`, which looks every `chunk` steps"
+        reporter.error(CONTRADICTION, message, given["exit"].span, help=help)
+
+
 def check_measure(
     relax: Relax, has_energy: bool, layers: Layers, reporter: Reporter, called: str = "this network"
 ) -> None:

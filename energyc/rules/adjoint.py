@@ -23,7 +23,7 @@ def adjoint(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors,
     part.
     """
     free = settle(net, start, fixed, settings.free)
-    states, step = [x.clone() for x in free.states], settings.nudge.step
+    states, step = [x.clone() for x in free.states], free.step
     a = [torch.zeros_like(x) for x in states]
     monitor = NudgeMonitor(settings.nudge, net.dtype)
     for k in monitor.steps():

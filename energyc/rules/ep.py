@@ -31,5 +31,5 @@ def ep(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, sett
     """
     free = settle(net, start, fixed, settings.free)
     beta = nudging_strength(net, free, fixed, targets, settings, order=1, one_sided=True, drive=net._nudge)
-    plus = nudged(net, free.states, fixed, targets, beta, settings.nudge, net._nudge)
+    plus = nudged(net, free.states, fixed, targets, beta, settings.nudge._replace(step=free.step), net._nudge)
     return contrast(net, free, plus, free.states, fixed, targets, settings, beta, beta, descends=net.descends)

@@ -27,6 +27,6 @@ def implicit(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors
         return averaged(net, [], free, fixed, targets, settings, None, kept)
     at, (states, aims) = narrowed(kept, fixed, free.states, targets)
     seeds = filled(net._cost_force(states, at, aims), states)
-    pushed = solve_adjoint(net, states, at, seeds, settings.free.step)
+    pushed = solve_adjoint(net, states, at, seeds, free.step)
     slopes = [net._force_pullback(states, at, pushed)[1], net._cost_gradient(states, at, aims)]
     return averaged(net, slopes, free, fixed, targets, settings, None, kept)

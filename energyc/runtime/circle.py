@@ -52,10 +52,10 @@ def circled(
     extension = net._extended()
     extended = extension._prepare(*(as_complex(x, extension.dtype) for x in fixed[: given(net)]))
     aims = [as_complex(x, extension.dtype) for x in targets]
+    nudge = settings.nudge._replace(step=free.step)
     turns = [cmath.exp(2j * cmath.pi * k / n) for k in range(n // 2 + 1)]
     phases = [
-        nudged_complex(net, extension, free.states, extended, aims, radius * turn, settings.nudge, correction)
-        for turn in turns
+        nudged_complex(net, extension, free.states, extended, aims, radius * turn, nudge, correction) for turn in turns
     ]
     kept = ended(free) & finite([z for states in phases for z in states])
     extended, phases = narrowed(kept, extended, *phases)

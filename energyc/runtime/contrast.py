@@ -35,7 +35,8 @@ def centred(
     that ``tracks`` has its correction at the midpoint of both phases.
     """
     drive = net._nudge if correction is None else net._cost_force
-    beta, nudge = nudging_strength(net, free, fixed, targets, settings, drive=drive), settings.nudge
+    beta = nudging_strength(net, free, fixed, targets, settings, drive=drive)
+    nudge = settings.nudge._replace(step=free.step)
     plus, minus = [x.clone() for x in free.states], [x.clone() for x in free.states]
     monitor, shots = NudgeMonitor(nudge, net.dtype), ContrastSnapshots(net.snapshots)
 
@@ -153,7 +154,7 @@ def tried(
     """A trial nudge beside a phase without one, on the samples that settled; nothing where nothing nudges."""
     drive = drive or net._cost_force
     at, (states, aims) = narrowed(steady(free, settings.free.tolerance), fixed, free.states, targets)
-    eps, nudge = torch.finfo(net.dtype).eps, settings.nudge
+    eps, nudge = torch.finfo(net.dtype).eps, settings.nudge._replace(step=free.step)
     push = max((rms(c) for c in drive(states, at, aims) if c is not None), default=0.0)
     if not 0 < push < math.inf:
         return Trial([], [])

@@ -48,6 +48,11 @@ class Equations(nn.Module):
     biased: Mapping[str, str] = {}
 
     relax_solver = "gradient"
+    #: Whether a relaxation chooses its step sizes itself.
+    relax_auto = False
+    #: The memory and the damping of Anderson acceleration.
+    relax_memory = 5
+    relax_damping = 1.0
     relax_steps: int
     relax_step: tuple[float, ...]
     relax_tolerance: float | None = None
@@ -64,6 +69,8 @@ class Equations(nn.Module):
     points = 4
     radius: float | str | None = None
     snapshots: int | None = None
+    #: What chooses the step sizes of a free phase.
+    _pace: Any
 
     def __init__(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> None:
         super().__init__()
@@ -165,6 +172,12 @@ class Equations(nn.Module):
 
     def _step_(self, states: list[Tensor], fixed: Fixed, step: Sequence[float]) -> None:
         """One step of the relaxation, in place; ``step`` is the step size of each state."""
+        raise NotImplementedError
+
+    def _walk_(
+        self, states: list[Tensor], fixed: Fixed, first: int, count: int, step: Sequence[float], seen: Any = None
+    ) -> None:
+        """Steps of the solver, in place; ``seen`` is called before each of them."""
         raise NotImplementedError
 
     def _steps_(self, states: list[Tensor], fixed: Fixed, first: int, count: int, step: Sequence[float]) -> None:

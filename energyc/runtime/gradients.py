@@ -40,7 +40,7 @@ def averaged(
     cost = net._cost(free.states, fixed, targets)[0]
     states = dict(zip(net.state_names, free.states))
     return Gradients(
-        params, cost, states, free.residual, free.steps, beta, kept, owners, {**measured, **(health or {})}
+        params, cost, states, free.residual, free.steps, beta, kept, owners, {**measured, **(health or {})}, free.step
     )
 
 
@@ -86,7 +86,7 @@ def penalised(
 
 def residual_defence(net: Equations, free: FreePhase, fixed: Fixed, settings: RuleSettings) -> tuple[Tensor, Slopes]:
     """|step F|^2 / |z|^2 of each sample, and the slope of ``settings.defence`` times it."""
-    force, step = net._force(free.states, fixed), settings.free.step
+    force, step = net._force(free.states, fixed), free.step
     sizes = [norm(x).square() + 1e-12 for x in free.states]
     value = sum((h * norm(f)).square() / s for f, h, s in zip(force, step, sizes))
     seeds = [2 * settings.defence * h * h * f / per_sample(s, f) for f, h, s in zip(force, step, sizes)]

@@ -46,10 +46,11 @@ class EquilibriumFunction(Function):
         else:
             free = settle(net, states, fixed, phase)
             warn_unsettled(net, free.residual)
-        ctx.net, ctx.names, ctx.fixed, ctx.phase, ctx.states = net, names, fixed, phase, free.states
+        ctx.phase = phase._replace(step=free.step)
+        ctx.net, ctx.names, ctx.fixed, ctx.states = net, names, fixed, free.states
         readouts = [x.detach() for x in net._readouts(free.states, fixed)]  # a state itself would keep ctx alive
-        about = [free.residual, free.steps, free.frozen, *(x.detach() for x in free.states)]
-        ctx.mark_non_differentiable(*about)
+        about = [free.residual, free.steps, free.frozen, free.step, *(x.detach() for x in free.states)]
+        ctx.mark_non_differentiable(*(x for x in about if isinstance(x, Tensor)))
         return *readouts, *about
 
     @staticmethod
@@ -72,8 +73,8 @@ def relaxed_inside(
     inputs = [clamps[name] for name in names if name in clamps]
     values = EquilibriumFunction.apply(net, clamps, rule, phase, names, *inputs, *net._owners().values())
     count = len(net.readout_names)
-    residual, steps, frozen, *states = values[count:]
-    return FreePhase(states, residual, steps, frozen), list(values[:count])
+    residual, steps, frozen, step, *states = values[count:]
+    return FreePhase(states, residual, steps, frozen, step), list(values[:count])
 
 
 def warn_unsettled(net: Equations, residual: Tensor) -> None:

@@ -128,7 +128,8 @@ def free_phase(net: Equations, steps: int | None, step: float | None, tolerance:
     limit = net.relax_max_steps if steps is None and net.relax_max_steps else 10 * count
     each = net.relax_step if step is None else (step,) * len(net.state_shapes)
     goal = None if exact else (net.relax_tolerance if tolerance is None else tolerance)
-    return Phase(count, each, goal, net.relax_chunk, max(count, limit))
+    longest = limit if net.relax_exit == "early" and goal is not None else max(count, limit)
+    return Phase(count, each, goal, net.relax_chunk, longest, net.relax_auto and step is None)
 
 
 def checked_nudge_steps(net: Equations, steps: int | str | None) -> int | None:

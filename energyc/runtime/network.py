@@ -20,6 +20,7 @@ from energyc.runtime.inputs import (
     starting_states,
 )
 from energyc.runtime.phases import (
+    Pace,
     PhaseTrace,
     energy,
     free_steps,
@@ -28,6 +29,7 @@ from energyc.runtime.phases import (
     residual,
     settle,
     tracking_steps,
+    walk,
 )
 from energyc.runtime.records import Gradients, Relaxed, RuleSettings, Tensors
 from energyc.runtime.rule import LearningRule
@@ -46,6 +48,8 @@ class EnergyNetwork(Equations):
     learning_rules: tuple[LearningRule, ...] = ()
     _step_ = gradient_step
     _steps_ = free_steps
+    _walk_ = walk
+    _pace = Pace
     _residual = residual
     _nudged_steps_ = nudged_steps
     _tracking_steps_ = tracking_steps
@@ -146,7 +150,7 @@ class EnergyNetwork(Equations):
         trace = PhaseTrace(self, record) if record else None
         free = settle(self, starting_states(self, states, fixed), fixed, phase, trace)
         recorded = {} if trace is None else trace.stacked()
-        return Relaxed(self._named(free.states), free.residual, free.steps, recorded)
+        return Relaxed(self._named(free.states), free.residual, free.steps, recorded, free.step)
 
     @torch.no_grad()
     def unrest(self, clamps: Mapping[str, Tensor]) -> Unrest | None:
@@ -204,8 +208,9 @@ class EnergyNetwork(Equations):
             raise ValueError(f"a network inside another is differentiated by implicit or bptt, not {rule}")
         if rule == "implicit" and self.numbered:
             raise ValueError(f"nothing is at rest in {self.name}, whose force changes from step to step: use bptt")
-        if rule == "bptt" and self.relax_solver == "newton":
-            raise ValueError(f"a network that relaxes by Newton's method is differentiated by implicit, not {rule}")
+        if rule == "bptt" and (self.relax_solver != "gradient" or self.relax_auto):
+            how = "with step = auto" if self.relax_solver == "gradient" else f"by the solver {self.relax_solver}"
+            raise ValueError(f"a network that relaxes {how} is differentiated by implicit, not {rule}")
         _, values = relaxed_inside(self, clamps, rule, free_phase(self, None, None, None))
         return dict(zip(self.readout_names, values))
 

@@ -13,6 +13,8 @@ from energyc.runtime.states import finite, norm, put_, relative_change, subtract
 
 #: Called before each step of a free phase: its number, the samples that take it (their rows; None: all), their states.
 Observer = Callable[[int, Tensor | None, list[Tensor]], None]
+#: Called before each step of a solver: its number, the states.
+Seen = Callable[[int, list[Tensor]], None]
 #: What a nudge subtracts from the force, of states, what is fixed, and targets.
 Drive = Callable[[Tensors, Fixed, Tensors], Sequence[Tensor | None]]
 
@@ -101,6 +103,36 @@ class PhaseTrace:
         return {name: torch.stack(values) for name, values in self.values.items()}
 
 
+class Pace:
+    """The step sizes of a free phase: those that are set. ``evaluations`` of the force went into their choice."""
+
+    def __init__(self, net: Equations, states: Tensors, fixed: Fixed, phase: Phase) -> None:
+        self.step = phase.step
+        self.evaluations = 0
+
+    def reviewed(self, states: list[Tensor], fixed: Fixed, left: Tensor, rows: Tensor, taken: int) -> Tensor:
+        """The residual of all samples after a look at ``rows``, which may be put back, and ``taken`` steps."""
+        return left
+
+
+def walk(
+    net: Equations,
+    states: list[Tensor],
+    fixed: Fixed,
+    first: int,
+    count: int,
+    step: Sequence[float],
+    seen: Seen | None = None,
+) -> None:
+    """Steps of projected gradient descent in place, the first of them with the number ``first``."""
+    if seen is None:
+        net._steps_(states, fixed, first, count, step)
+        return
+    for number in range(first, first + count):
+        seen(number, states)
+        net._step_(states, net._at(fixed, number), step)
+
+
 def settle(
     net: Equations,
     states: list[Tensor],
@@ -111,51 +143,73 @@ def settle(
 ) -> FreePhase:
     """The free phase: at least ``phase.steps``, then chunks for the samples whose residual is above the tolerance.
 
-    Where samples may leave early (``relax_exit`` ``inference``, outside of training), there are at most ``phase.steps``
-    and a look at each: the residual is then that of the step just made.
+    With ``relax_exit`` ``early`` there are chunks from the first step on. With ``inference``, outside of training,
+    there are at most ``phase.steps`` and a look at each: the residual is then that of the step just made. What the
+    choice of the step cost is counted among the steps.
     """
     leaves = net.relax_exit == "inference" and phase.tolerance is not None
     if leaves and net.training:
         phase, leaves = phase._replace(tolerance=None), False
     if leaves:
         phase = phase._replace(chunk=1, max_steps=phase.steps or 0)
-    if trace is not None:
-        trace.record(states, fixed, phase.step)
+    early = phase.tolerance is not None and (leaves or net.relax_exit == "early")
     scale = max(1.0, *(float(x.abs().max()) for x in states))
-    count = torch.zeros(len(states[0]), dtype=torch.int64, device=net.device)
+    pace = (net._pace if phase.auto else Pace)(net, states, fixed, phase)
+    least = 0 if early else phase.steps or 0
+    most = least if phase.tolerance is None else phase.max_steps
     goal = float("inf") if phase.tolerance is None else phase.tolerance
     patience = 1 if phase.tolerance is None else net.relax_patience
+    rows, taken = torch.arange(len(states[0]), device=net.device), 0
+    count = torch.full_like(rows, pace.evaluations)
     looks, left = torch.zeros_like(count), torch.full((len(count),), float("inf"), device=net.device, dtype=net.dtype)
-    rows, taken, length = torch.arange(len(count), device=net.device), 0, phase.steps or 0
-    length = min(1, length) if leaves else length
+    length = max(0, min(phase.chunk if early or phase.auto else least, most - pace.evaluations))
     while True:
         everyone = len(rows) == len(count)
         part, part_fixed = (states, fixed) if everyone else (take(states, rows), fixed.rows(rows))
         earlier = [x.clone() for x in part] if leaves else []
-        watched = before is not None or trace is not None
-        if not watched:
-            net._steps_(part, part_fixed, taken, length, phase.step)
-        for number in range(taken, taken + length) if watched else ():
-            if before is not None:
-                before(number, None if everyone else rows, part)
-            net._step_(part, net._at(part_fixed, number), phase.step)
-            if trace is not None:
-                states = part if everyone else put_(states, rows, part)
-                trace.record(states, fixed, phase.step)
+        seen = None if trace is None and before is None else watching(states, rows, fixed, pace.step, trace, before)
+        net._walk_(part, part_fixed, taken, length, pace.step, seen)
         taken += length
         states = part if everyone else put_(states, rows, part)
         count[rows] += length
         if leaves and length:
-            left[rows] = measured(net, earlier, part, part_fixed, phase.step)
+            left[rows] = measured(net, earlier, part, part_fixed, pace.step)
         else:
-            left = net._residual(states, fixed, phase.step)
+            left[rows] = net._residual(part, part_fixed, pace.step)
+        spent = pace.evaluations
+        left = pace.reviewed(states, fixed, left, rows, taken)
+        count[rows] += pace.evaluations - spent
         looks = torch.where(left <= goal, looks + 1, 0)
-        moving = (looks < patience) & left.isfinite() & (count < phase.max_steps)
+        moving = left.isfinite() & ((count < least) | ((looks < patience) & (count < most)))
         rows = (moving | (net.coupled & moving.any())).nonzero()[:, 0]
         if len(rows) == 0:
-            stuck = frozen(net, states, fixed, phase.step, scale)
-            return FreePhase(states, together(net, states, left.masked_fill(stuck, float("inf"))), count, stuck)
-        length = min(phase.chunk, phase.max_steps - int(count.max()))
+            break
+        done = int(count.max())
+        length = min(phase.chunk, (least if done < least else most) - done)
+    if trace is not None:
+        trace.record(states, fixed, pace.step)
+    stuck = frozen(net, states, fixed, pace.step, scale)
+    return FreePhase(states, together(net, states, left.masked_fill(stuck, float("inf"))), count, stuck, pace.step)
+
+
+def watching(
+    states: list[Tensor],
+    rows: Tensor,
+    fixed: Fixed,
+    step: Sequence[float],
+    trace: PhaseTrace | None,
+    before: Observer | None,
+) -> Seen:
+    """What looks at some samples before each of their steps, for a trace of all of them and for an observer."""
+    everyone = len(rows) == len(states[0])
+
+    def seen(number: int, part: list[Tensor]) -> None:
+        if before is not None:
+            before(number, None if everyone else rows, part)
+        if trace is not None:
+            trace.record(part if everyone else put_(states, rows, part), fixed, step)
+
+    return seen
 
 
 def together(net: Equations, states: Tensors, residual: Tensor) -> Tensor:

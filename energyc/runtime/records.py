@@ -25,13 +25,15 @@ class Fixed(Protocol):
 class Relaxed(NamedTuple):
     """Where a relaxation ended.
 
-    States by name, residual [batch], steps taken [batch], and what was recorded: [steps + 1, batch, ...] each.
+    States by name, residual [batch], steps taken [batch], what was recorded: [steps + 1, batch, ...] each, and the last
+    step size of each state.
     """
 
     states: dict[str, Tensor]
     residual: Tensor
     steps: Tensor
     trace: dict[str, Tensor]
+    step: tuple[float, ...] = ()
 
 
 class Gradients(NamedTuple):
@@ -40,7 +42,7 @@ class Gradients(NamedTuple):
     ``kept`` [batch] marks the samples that took part: those whose phases neither exploded nor diverged. ``health``
     [batch] holds ``frozen`` (exploded until rounding stopped it) and, where they apply, ``penalty`` (|J_nc w|^2 / dim),
     ``defence`` (|step F|^2 / |z|^2), ``snapshot`` (the nudged step whose contrast was taken) and ``leakage`` (of a
-    circle of nudges).
+    circle of nudges). ``step`` is that of each state at the end of the free phase.
     """
 
     params: dict[str, Tensor]
@@ -52,6 +54,7 @@ class Gradients(NamedTuple):
     kept: Tensor
     owners: dict[str, nn.Parameter]
     health: dict[str, Tensor]
+    step: tuple[float, ...] = ()
 
     def assign(self) -> None:
         """Write the gradients into the params' ``grad``."""
@@ -62,7 +65,7 @@ class Gradients(NamedTuple):
 class Phase(NamedTuple):
     """How a phase runs: its steps, the step size of each state, and when it may stop.
 
-    ``steps`` None runs to convergence.
+    ``steps`` None runs to convergence. With ``auto`` a free phase chooses its step sizes itself.
     """
 
     steps: int | None
@@ -70,6 +73,7 @@ class Phase(NamedTuple):
     tolerance: float | None
     chunk: int
     max_steps: int
+    auto: bool = False
 
 
 class RuleSettings(NamedTuple):
@@ -87,9 +91,10 @@ class RuleSettings(NamedTuple):
 
 
 class FreePhase(NamedTuple):
-    """The end of a free phase; a sample ``frozen`` by rounding has an infinite residual."""
+    """The end of a free phase, and its last step sizes; a sample ``frozen`` by rounding has an infinite residual."""
 
     states: list[Tensor]
     residual: Tensor
     steps: Tensor
     frozen: Tensor
+    step: tuple[float, ...]

@@ -9,8 +9,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from energyc.runtime.equations import Equations
-from energyc.runtime.records import Fixed
-from energyc.runtime.states import flatten, norm, unflatten
+from energyc.runtime.records import Fixed, Tensors
+from energyc.runtime.states import flatten, norm, per_sample, unflatten
 
 
 def gmres(
@@ -53,22 +53,39 @@ def gmres(
 
 
 def newton_step(net: Equations, states: list[Tensor], fixed: Fixed, step: Sequence[float]) -> None:
-    """One damped Newton step, in place: J d = -F by GMRES, halved until the force falls."""
-    force = net._force(states, fixed)
+    """One damped Newton step on R(z) = P(z + step F(z)) - z, in place, where P projects on the sets of the states.
 
-    def jacobian(direction: Tensor) -> Tensor:
-        return flatten(net._force_tangent(states, fixed, unflatten(direction, states)))
+    (I - P'(I + step J)) d = R by GMRES, P' the derivative of the projection: of a box its active set (a semismooth
+    method, Qi and Sun 1993). It is halved until |R| falls; where it never does the step is the plain one.
+    """
+    moved = projected(net, states, fixed, step)
+    here, gap = flatten(states), flatten(moved) - flatten(states)
 
-    delta, _ = gmres(jacobian, -flatten(force), tolerance=1e-10, restart=50, cycles=4)
-    here, size = flatten(states), norm(flatten(force))
-    damping = torch.ones_like(size)
+    def operator(direction: Tensor) -> Tensor:
+        parts = unflatten(direction, states)
+        pushed = [h * u for h, u in zip(step, net._force_tangent(states, fixed, parts))]
+        if not net.constrained:
+            return -flatten(pushed)
+        at = [x + h * f for x, f, h in zip(states, net._force(states, fixed), step)]
+        return direction - flatten(net._project_adjoint(at, [d + u for d, u in zip(parts, pushed)]))
+
+    goal = 1e-10 if net.dtype == torch.float64 else 1e-5
+    delta, _ = gmres(operator, gap, tolerance=goal, restart=50, cycles=4)
+    damping, size = gap.new_ones(len(gap)), norm(gap)
     for _ in range(30):
         trial = unflatten(here + damping[:, None] * delta, states)
-        worse = ~(norm(flatten(net._force(trial, fixed))) <= (1 - 1e-4 * damping) * size)
+        net._project_(trial)
+        left = norm(flatten(projected(net, trial, fixed, step)) - flatten(trial))
+        worse = ~(left <= (1 - 1e-4 * damping) * size)
         if not bool(worse.any()):
             break
         damping = torch.where(worse, damping / 2, damping)
-    damping = torch.where(worse, 0.0, damping)
-    for x, moved in zip(states, unflatten(here + damping[:, None] * delta, states)):
-        x.copy_(moved)
-    net._project_(states)
+    for x, plain, newton in zip(states, moved, trial):
+        x.copy_(torch.where(per_sample(worse, x), plain, newton))
+
+
+def projected(net: Equations, states: Tensors, fixed: Fixed, step: Sequence[float]) -> list[Tensor]:
+    """Where a plain step leads from some states."""
+    moved = [x + h * f for x, f, h in zip(states, net._force(states, fixed), step)]
+    net._project_(moved)
+    return moved

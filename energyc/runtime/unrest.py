@@ -71,7 +71,7 @@ def unrest(net: Equations, fixed: Fixed) -> Unrest | None:
     if len(rows) == 0:
         return None
     unsettled = fixed.rows(rows)
-    trials = Trials(net, unsettled, phase._replace(tolerance=goal))
+    trials = Trials(net, unsettled, phase._replace(tolerance=goal, step=end.step, auto=False))
     states = take(end.states, rows)
     return next(trials.causes(states), trials.unknown())
 

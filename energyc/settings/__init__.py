@@ -10,9 +10,9 @@ Imports: ``diagnostics``.
 """
 
 from energyc.settings.extremes import extremes
-from energyc.settings.phases import Nudge, Relax
+from energyc.settings.phases import SOLVERS, Nudge, Relax
 from energyc.settings.table import Fault, read, table
 from energyc.settings.train import TrainOptions
 from energyc.settings.values import Call, written
 
-__all__ = ["Call", "Fault", "Nudge", "Relax", "TrainOptions", "extremes", "read", "table", "written"]
+__all__ = ["SOLVERS", "Call", "Fault", "Nudge", "Relax", "TrainOptions", "extremes", "read", "table", "written"]

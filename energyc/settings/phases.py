@@ -4,24 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import ClassVar
 
-from energyc.settings.kinds import Integer, NotYet, Number, Word
+from energyc.settings.kinds import Called, Integer, Misfit, Number, Word
 from energyc.settings.table import setting
 from energyc.settings.values import Call
 
 POSITIVE = Number(above=0)
+#: What solvers of their own are called in sentences.
+SOLVERS = MappingProxyType({"newton": "Newton's method", "anderson": "Anderson acceleration"})
 
 
-class Solver(Word):
-    """A solver; ``anderson`` and options of solvers are planned."""
+class Solver(Called):
+    """A word, or a call of ``anderson`` whose keywords are settings too: ``anderson(memory = 5)``."""
 
-    def read(self, value: object) -> str:
-        if value == "anderson" or (isinstance(value, Call) and value.name == "anderson"):
-            raise NotYet("the solver `anderson`")
-        if isinstance(value, Call) and value.name in self.choices:
-            raise NotYet(f"a solver with options, as `{value.name}(...)`,")
-        return super().read(value)
+    def fields(self, name: str, value: object) -> dict[str, object]:
+        call = self.read(value)
+        return {name: call.name, **call.keywords}
+
+    def read(self, value: object) -> Call:
+        call = super().read(value)
+        if call.name != "anderson" and call.keywords:
+            raise Misfit(f"called with options only as {self.example}", value)
+        return call
+
+
+#: The solvers, and the options of ``anderson``.
+SOLVER = Solver(
+    ("gradient", "newton", "anderson"),
+    MappingProxyType({"memory": Integer(1), "damping": Number(high=1, above=0)}),
+    "anderson(memory = 5)",
+)
 
 
 @dataclass(frozen=True)
@@ -32,7 +46,14 @@ class Relax:
     misfit: ClassVar[str] = "E0542"
     planned: ClassVar[tuple[str, ...]] = ()
 
-    step: float = setting(1.0, POSITIVE, "how far a step goes along the force", owner="state", single="step_of")
+    step: float | None = setting(
+        1.0,
+        Number(above=0, word="auto"),
+        "how far a step goes along the force; `auto`: each relaxation chooses it by the curvature at its start",
+        owner="state",
+        single="step_of",
+        each=POSITIVE,
+    )
     steps: int = setting(100, Integer(1), "the length of the free phase", unit="steps")
     tolerance: float | None = setting(
         None,
@@ -48,7 +69,8 @@ class Relax:
     patience: int = setting(1, Integer(1), "a sample has settled after so many looks in a row", unit="looks")
     exit: str = setting(
         "settled",
-        Word(("settled", "inference")),
+        Word(("settled", "early", "inference")),
+        "`early`: a sample stops once it has settled, looked at every `chunk` from the start on, also before `steps`; "
         "`inference`: outside of training a sample stops once it has settled, at the latest after `steps`; in training "
         "exactly `steps` are made",
     )
@@ -57,12 +79,30 @@ class Relax:
         None, Integer(1), "the longest free phase where there is a `tolerance`", unit="steps", otherwise="10 x `steps`"
     )
     step_of: Mapping[str, float] = field(default_factory=dict)
-    solver: str = setting("gradient", Solver(("gradient", "newton")), "how a step is found")
+    solver: str = setting("gradient", SOLVER, "how a step is found")
+    memory: int = 5
+    damping: float = 1.0
     explosion: float | None = setting(
         1e4,
         Number(above=0, word="none"),
         "a state so many times as large as its start is suspected of being frozen by rounding; `none`: never",
     )
+
+    def step_for(self, state: str) -> float:
+        """The step of a state; 1 where it is chosen in each relaxation."""
+        return float(self.step_of.get(state, 1.0 if self.step is None else self.step))
+
+    @property
+    def longest(self) -> int:
+        """The most steps of a free phase that has a tolerance."""
+        return 10 * self.steps if self.max_steps is None else self.max_steps
+
+    @property
+    def irreversible(self) -> str:
+        """Why the steps cannot be taken back one by one; nothing where they can."""
+        if self.solver != "gradient":
+            return f"the states relax by {SOLVERS[self.solver]}, whose steps are not taken back"
+        return "" if self.step is not None else "each relaxation chooses its step, which is not differentiated"
 
 
 @dataclass(frozen=True)

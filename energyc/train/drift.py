@@ -38,7 +38,7 @@ def drift(net: Any, gradients: Any, samples: Samples, rule: str) -> float:
         return 0.0
     fixed, phase = prepared(net, samples.clamps), free_phase(net, None, None, None)
     states = [gradients.states[name] for name in net.state_names]
-    free = FreePhase(states, gradients.residual, gradients.steps, gradients.health["frozen"])
+    free = FreePhase(states, gradients.residual, gradients.steps, gradients.health["frozen"], gradients.step)
     settings = RuleSettings(phase, phase._replace(steps=net.nudge_steps), None, net.points, 0.0, 0.0)
     moves, drifts = tried(net, free, fixed, ordered_targets(net, samples.targets, fixed), settings)
     return max(

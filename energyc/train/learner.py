@@ -159,6 +159,8 @@ class Learner:
         }
         if self.options.gate is not None:
             row["gated"] = part.gated
+        if self.net.relax_auto:
+            row["relax_step"] = max(seen.step)
         if self.controller is not None:
             row["penalty"] = self.controller.weight
         return row

@@ -27,7 +27,8 @@ class Relaxed(Protocol):
 class Gradients(Protocol):
     """The result of a rule: ``params`` by name; ``cost``, ``residual``, ``steps`` [batch]; free ``states``; ``beta``.
 
-    ``kept`` [batch] marks the samples that took part; ``health`` holds measurements of each, [batch].
+    ``kept`` [batch] marks the samples that took part; ``health`` holds measurements of each, [batch]. ``step`` is that
+    of each state at the end of the free phase.
     """
 
     params: Tensors
@@ -38,6 +39,7 @@ class Gradients(Protocol):
     beta: float
     kept: Tensor
     health: Tensors
+    step: tuple[float, ...]
 
     def assign(self) -> None:
         """Write the gradients into ``.grad``."""
@@ -55,6 +57,7 @@ class Network(Protocol):
     relax_tolerance: float | None
     relax_max_steps: int | None
     relax_exit: str
+    relax_auto: bool
     numbered: bool
     noise_shapes: Mapping[str, tuple[int, ...]]
 

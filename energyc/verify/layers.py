@@ -95,11 +95,13 @@ def measure_layers(
 ) -> Fidelity:
     """Measure ``bptt`` against autograd through the same steps, and ``implicit`` against ``bptt`` where layers rest.
 
-    Raises UserError where a layer relaxes by Newton's method, whose steps autograd does not take back.
+    Raises UserError where the steps of a layer cannot be taken back.
     """
-    if any(layer.relax_solver == "newton" for layer in exact.layers.values()):
-        message = f"a layer of {network.name} relaxes by Newton's method, and no steps lead to where it rests"
-        raise UserError(message, code="E0924", help="verify it with relax.solver = gradient")
+    for name, part in network.layers.items():
+        if part.network.relax.irreversible:
+            message = f"autograd cannot follow layer {name} of {network.name}: {part.network.relax.irreversible}"
+            help = f"verify it with {name}.relax.solver = gradient, and a number as {name}.relax.step"
+            raise UserError(message, code="E0924", help=help)
     for layer in exact.layers.values():
         layer.relax_tolerance = None  # exactly the steps that autograd takes too
     progress("autograd through every step")

@@ -186,6 +186,7 @@ def _measure(
     probe = probe or random_probe(exact, batch=SAMPLES)
     if network.layers:
         return measure_layers(network, exact, configured, probe, exact.rules, progress), None
+    _fix_step(exact, configured, probe)
     fidelity = measure_fidelity(
         exact,
         configured,
@@ -203,6 +204,14 @@ def _measure(
     work = Work((exact, configured), evaluations, progress)
     table = work.measure("rounding", partial(_precision, exact, configured, probe, trained_by, fidelity.zero))
     return replace(fidelity, left_out=(*fidelity.left_out, *work.left_out)), table
+
+
+def _fix_step(exact: Any, configured: Any, probe: Probe) -> None:
+    """Where relaxations choose their steps, give both networks the one that is chosen for the probe."""
+    if exact.relax_auto:
+        step = exact.relax(probe.clamps).step
+        for net in (exact, configured):
+            net.relax_step, net.relax_auto = step, False
 
 
 def _precision(

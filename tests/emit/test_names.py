@@ -63,7 +63,7 @@ def test_a_network_may_be_called_like_a_class_of_the_runtime(name: str) -> None:
 
 
 def every_module() -> Iterator[ast.Module]:
-    for solver in ("gradient", "newton"):
+    for solver in ("gradient", "newton", "anderson"):
         network = resolved(spec().replace(" in nonnegative", ""), **{"relax.solver": solver})
         for rules in [*((rule,) for rule in RULES), (*RULES, *UNROLLED)]:
             held = [rule for rule in rules if solver == "gradient" or rule not in ("bptt", "tbptt")]
@@ -83,7 +83,12 @@ def test_what_a_module_reads_is_defined_and_what_is_its_own_is_read() -> None:
         classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
         defined = {n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)}
         read = {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr.startswith("_")}
-        assert {name for name in read if not name.startswith("__")} <= defined | {"_anchor", "_replace", "_parameters"}
+        assert {name for name in read if not name.startswith("__")} <= defined | {
+            "_anchor",
+            "_pace",
+            "_replace",
+            "_parameters",
+        }
         own = {n.name for n in classes["NEquations"].body if isinstance(n, ast.FunctionDef)}
         assert own - {"__init__"} <= read
 
@@ -96,6 +101,6 @@ def test_unrolling_newton_is_refused() -> None:
     net = pipeline.instantiate(compiled, "cpu", torch.float64, 0)
     assert "bptt" not in net.rules
     x = torch.rand(2, 3, dtype=torch.float64)
-    with pytest.raises(ValueError, match="Newton"):
+    with pytest.raises(ValueError, match="by the solver newton"):
         net({"x": x}, rule="bptt")
     assert net({"x": x})["r"].shape == (2, 3)

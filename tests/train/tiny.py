@@ -60,7 +60,7 @@ class TinyNet(nn.Module):
     rules = ("centered-ep", "bptt")
     state_names = ("y",)
     relax_steps, relax_max_steps = 10, None
-    numbered, relax_exit = False, "settled"
+    numbered, relax_exit, relax_auto = False, "settled", False
     noise_shapes: ClassVar[dict[str, tuple[int, ...]]] = {}
     relax_tolerance: float | None = None
 
