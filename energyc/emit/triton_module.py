@@ -28,6 +28,7 @@ def triton_module(network: Network, options: Options) -> str:
     called = context.called
     phases = ", ".join(f'"{k.name}": PhaseStep({k.name}_step, {layout(k.body).entries})' for k in kernels)
     body = [f"learning_rules = ({', '.join(rule.module for rule in context.features.rules)},)"]
+    body += context.features.hooks
     body.append(f"kernels = TritonKernels({{{phases}}})")
     about = "The network: its equations, relaxed by kernels and learned."
     lines = [f"class {called.own}({called.equations}, KernelNetwork):", f'    """{about}"""', ""]

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 import energyc
+from energyc import pipeline
 from energyc.diagnostics import SpecError
 from energyc.resources import resource
 from energyc.settings import Call
@@ -291,3 +292,10 @@ def test_steps_that_are_chosen_or_mixed_are_not_taken_back(settings: str) -> Non
     assert "bptt" not in net.rules
     with pytest.raises(ValueError, match="differentiated by implicit"):
         net(inputs()[0], rule="bptt")
+
+
+@pytest.mark.parametrize("target", ["torch", "cpp", "triton"])
+def test_every_target_has_the_solver_and_the_choice_of_the_step(target: Any) -> None:
+    spec = SPEC.replace("step = 0.3", "step = auto, solver = anderson")
+    text = pipeline.emit(pipeline.resolve(pipeline.read(spec)), pipeline.ALL, target=target).text
+    assert "    _walk_ = anderson\n" in text and "    _pace = CurvaturePace\n" in text
