@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @click.option(
     "--target",
     type=click.Choice(["auto", "torch", "cpp", "triton"]),
-    help="What the phases run as: torch operations, kernels in C++ or Triton (CUDA), or kernels where they run (auto).",
+    help="What the phases run as: torch operations, kernels in C++ or Triton (CUDA), or C++ where it builds (auto).",
 )
 @click.option("--seed", metavar="N", type=SEED, help="The seed of weights, order of data and noise.")
 @click.option("--seeds", metavar="K", type=click.IntRange(min=1), help="Train K seeds; report mean and deviation.")
@@ -117,7 +117,10 @@ def _warnings_before(prepared: Prepared) -> list[str]:
 
 
 def _note_rule(prepared: Prepared, console: Console) -> None:
+    """What a run is trained by, and what carries out its phases."""
     console.note(f"trained by {prepared.options.trained_by} ({prepared.options.why_trained_by})")
+    if prepared.target_note is not None:
+        console.note(prepared.target_note)
 
 
 def _rule(prepared: Prepared) -> dict[str, str]:
@@ -135,8 +138,6 @@ def _note_run(prepared: Prepared, console: Console) -> None:
 
     _note_rule(prepared, console)
     _note_warnings(prepared, console)
-    if prepared.target_note is not None:
-        console.note(prepared.target_note)
     classes = prepared.compiled.classes
     for note in (*idle_settings(prepared.network, classes), *floor_notes(classes)):
         console.note(f"note: {note}")

@@ -140,7 +140,7 @@ def reopen(run: Path, *, steps: int | None = None, data: Sequence[str] = (), dev
     target = saved.info.get("target", "torch")
     if target != "torch" and run_device != saved.info.get("device", "cpu"):
         target = "auto"
-    compiled, note = compiled_for(target, run_device, network, saved.rule)
+    compiled, note = compiled_for(target, run_device, network, saved.rule, resumes=True)
     paths = saved.data_paths(data_paths(network, data))
     datasets = open_data(network, paths, options.seed)
     origin = {key: value for key, value in saved.info.items() if key in ("spec", "preset", "overrides")}

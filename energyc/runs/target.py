@@ -11,7 +11,8 @@ from energyc.pipeline import Choices, Compiled, emit, training_dtype
 from energyc.resolve import Network
 from energyc.runtime.kernels import KINDS, NoCompiler, built
 
-#: What ``--target`` may say; ``auto`` takes kernels where they run.
+#: What ``--target`` may say; ``auto`` takes kernels in C++ where they can be built. Those in Triton have not run on a
+#: GPU yet, so they are taken only by name.
 TARGETS = ("auto", "torch", "cpp", "triton")
 #: How messages call the kernels of a target.
 KERNELS = MappingProxyType({"cpp": "C++ kernels", "triton": "Triton kernels"})
@@ -26,23 +27,25 @@ def usual_target() -> str:
 
 
 def compiled_for(
-    wanted: str, device: str, network: Network, rule: str, choices: Choices = Choices()
+    wanted: str, device: str, network: Network, rule: str, choices: Choices = Choices(), *, resumes: bool = False
 ) -> tuple[Compiled, str | None]:
     """The module of a run, with its kernels in C++ built, and a note on what its phases run as.
 
-    Raises UserError where kernels are asked for and the network, the device or this machine has none.
+    A run that ``resumes`` where its kernels are not to be had goes on as torch operations. Raises UserError where
+    kernels are asked for otherwise and the network, the device or this machine has none.
     """
-    target = wanted if wanted != "auto" else "cpp" if device == "cpu" else "triton" if _is_cuda(device) else "torch"
+    target = wanted if wanted != "auto" else "cpp" if device == "cpu" else "torch"
     if target == "torch":
         return emit(network, [rule], choices), None
     compiled = emit(network, [rule], choices, target)
     ready, reason = (_built if target == "cpp" else _launched)(compiled, device)
     if reason is None:
         return compiled, f"phases run in {KERNELS[target]}{ready}"
-    if wanted == target:
+    if wanted == target and not resumes:
         message = f"{network.name} cannot be trained in {KERNELS[target]}: {reason}"
         raise UserError(message, code="E0518", help="use --target torch, or --target auto to take kernels if possible")
-    return emit(network, [rule], choices), f"phases run as torch operations: {reason}"
+    note = f"phases run as torch operations: {reason}"
+    return emit(network, [rule], choices), f"{note}; from here on rounding differs" if resumes else note
 
 
 def _built(compiled: Compiled, device: str) -> tuple[str, str | None]:

@@ -35,6 +35,11 @@ def test_a_run_resumes_with_its_kernels(tmp_path: Path, capfd: Capture, monkeypa
     assert info["target"] == "cpp" and info["module"] == "small_cpp.py"
     last = [(out / "metrics.jsonl").read_text().splitlines()[-1] for out in (whole, halved)]
     assert last[0] == last[1]
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    done = energyc(capfd, "train", "--resume", halved, "--steps", "7")
+    assert done.status == 0, done.err
+    assert "no-such-compiler" in done.out + done.err and "from here on rounding differs" in done.out + done.err
+    assert json.loads((halved / "run.json").read_text())["target"] == "torch"
 
 
 def test_kernels_that_cannot_be_had(tmp_path: Path, capfd: Capture, monkeypatch: pytest.MonkeyPatch) -> None:

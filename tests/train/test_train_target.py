@@ -24,21 +24,24 @@ def test_triton_on_a_cpu_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.skipif(not has_triton(), reason="triton is not installed")
-@pytest.mark.parametrize(("wanted", "device", "interpret"), [("auto", "cuda:1", "0"), ("triton", "cpu", "1")])
+@pytest.mark.parametrize(("wanted", "device", "interpret"), [("triton", "cuda:1", "0"), ("triton", "cpu", "1")])
 def test_triton_where_it_runs(wanted: str, device: str, interpret: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRITON_INTERPRET", interpret)
     compiled, note = target.compiled_for(wanted, device, network("hopfield"), "centered-ep")
     assert (compiled.target, note) == ("triton", "phases run in Triton kernels")
 
 
-def test_without_triton_a_gpu_takes_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gpu_takes_triton_by_name_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its kernels have not run on one yet."""
+    assert target.compiled_for("auto", "cuda", network("hopfield"), "centered-ep")[0].target == "torch"
     monkeypatch.setattr("energyc.runtime.triton_functions.triton", None)
-    compiled, note = target.compiled_for("auto", "cuda", network("hopfield"), "centered-ep")
-    assert compiled.target == "torch"
-    assert note == "phases run as torch operations: triton is not installed (pip install energyc[triton])"
+    with pytest.raises(UserError, match="triton is not installed"):
+        target.compiled_for("triton", "cuda", network("hopfield"), "centered-ep")
+    compiled, note = target.compiled_for("triton", "cuda", network("hopfield"), "centered-ep", resumes=True)
+    assert compiled.target == "torch" and note is not None and "from here on rounding differs" in note
 
 
 def test_a_network_without_kernels_takes_torch() -> None:
-    compiled, note = target.compiled_for("auto", "cuda", network("tel"), "bptt")
+    compiled, note = target.compiled_for("auto", "cpu", network("tel"), "bptt")
     assert compiled.target == "torch" and note is not None and note.startswith("phases run as torch operations: its")
     assert target.compiled_for("auto", "mps", network("hopfield"), "centered-ep")[1] is None
