@@ -16,9 +16,11 @@ from energyc.analysis.quadrature import AGREEMENT, work_round
 from energyc.analysis.sampling import Array
 from energyc.analysis.singular import arguments
 from energyc.analysis.surroundings import Surroundings
-from energyc.ir import Node
+from energyc.ir import Map, Node, walk
 
 GRADES = 28
+#: The samples of an edge on which a force that jumps is looked at.
+SAMPLES = 4096
 #: The most zeros of arguments that are found on one edge.
 MOST_TURNS = 12
 #: Where the second quadrature cuts edges, away from the cuts of the first.
@@ -31,7 +33,28 @@ def confirmed_work(around: Surroundings, polygon: Array, total: float) -> tuple[
     work, error, size = (float(values[0]) for values in (measured.total, measured.error, measured.size))
     if not measured.is_nonzero[0] or abs(work - total) > 10 * AGREEMENT * size:
         return None
+    if not _is_continuous(around) and abs(work) <= _between_samples(around, polygon):
+        return None
     return (work, error) if _floats_suffice(around, polygon, abs(total) / size) else None
+
+
+def _is_continuous(around: Surroundings) -> bool:
+    """Whether nothing in the force jumps."""
+    nodes = list(walk(around.field.roots))
+    functions = (node.function for node in nodes if isinstance(node, Map) and not node.function.bodies)
+    return all(node.facts.continuous for node in nodes) and all(f.entry.continuous for f in functions)
+
+
+def _between_samples(around: Surroundings, polygon: Array) -> float:
+    """What a force that jumps there and back between neighbouring samples could do on each edge, at the most.
+
+    Both quadratures miss a jump and its opposite that are closer to each other than their nodes.
+    """
+    places, most = (np.arange(SAMPLES) + 0.5) / SAMPLES, 0.0
+    for start, end in zip(polygon, np.roll(polygon, -1, axis=0), strict=True):
+        along = around.forces(start + np.outer(places, end - start)) @ (end - start)
+        most += 2 * float(np.max(np.abs(along))) / SAMPLES
+    return most
 
 
 def _floats_suffice(around: Surroundings, polygon: Array, share: float) -> bool:

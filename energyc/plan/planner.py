@@ -111,6 +111,13 @@ def is_trivial(node: Node) -> bool:
         return True
     if is_view(node):
         return is_trivial(node.operands[0].node)
+    return _is_number(node)
+
+
+def _is_number(node: Node) -> bool:
+    """Whether a node is one number everywhere, also as a sum of numbers."""
+    if isinstance(node, Add):
+        return all(_is_number(term) for term in node.children)
     return isinstance(node, Einsum) and not node.operands
 
 

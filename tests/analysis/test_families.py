@@ -73,3 +73,10 @@ def test_gradients_of_common_forms_are_proved(family: str) -> None:
     for number in range(4):
         truth, said = outcome(family, number)
         assert said == truth, f"{family} {number} with ENERGYC_SEED={SEED}"
+
+
+def test_a_jump_there_and_back_between_samples_is_no_work() -> None:
+    """Two largest entries change places twice within a hundred-thousandth of an edge, where no quadrature looks."""
+    generator = np.random.default_rng([911791088, 12, *b"kinks"])
+    field, conservative = FAMILIES["kinks"](generator)
+    assert conservative and decide(field, generator).kind != "not-conservative"
