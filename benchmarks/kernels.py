@@ -19,6 +19,7 @@ from typing import Any
 
 os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -156,7 +157,7 @@ def agree(name: str, expected: Mapping[str, Tensor], found: Any, order: Any) -> 
     """Refuse to time what is wrong."""
     values = found if isinstance(found, Mapping) else dict(zip(order, found, strict=True))
     for key, value in expected.items():
-        other = torch.tensor(__import__("numpy").asarray(values[key]))
+        other = torch.tensor(np.asarray(values[key]))
         error = float((other - value).abs().max() / value.abs().max())
         assert error < 2e-4, f"{name}: {key} is off by {error:.1e}"
 

@@ -28,7 +28,7 @@ from energyc.loops.nest import (
 )
 from energyc.resolve.network import ConstraintSet, Network
 
-#: What a state moves by: a number, or a scalar times an expression.
+#: A node for each state that has one.
 Slopes = Mapping[str, Node]
 
 

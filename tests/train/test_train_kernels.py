@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
 
 from tests.cli.run import SMALL, energyc, written
+from tests.emit.kernels import needs_compiler
 
 Capture = pytest.CaptureFixture[str]
-needs_compiler = pytest.mark.skipif(
-    not any(map(shutil.which, ("c++", "g++", "clang++"))), reason="there is no C++ compiler"
-)
 NEWTON = (
     SMALL.replace("relax { ", "relax { solver = newton, ").replace(" in [0, 1]", "").replace("centered-ep", "implicit")
 )
