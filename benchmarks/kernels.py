@@ -3,8 +3,9 @@
     python -m benchmarks.kernels              # phases and updates, a table
     python -m benchmarks.kernels --seconds 30
 
-One thread, float32, the minimum over many rounds, every way in each round in a new order; by the clock, since JAX works in
-threads of its own, so that it wants a machine without other load. What the ways compute is compared first. JAX takes part where it is installed.
+One thread, float32, the minimum over many rounds, every way in each round in a new order; by the clock, since JAX works
+in threads of its own, so that it wants a machine without other load. What the ways compute is compared first. JAX takes
+part where it is installed.
 """
 
 from __future__ import annotations
