@@ -206,10 +206,12 @@ def kernels(network: Network, rules: Sequence[str] | None = None, choices: Choic
     options = _options(network, classify(network), rules, choices, "import")
     with stage("emit", network.source.name):
         try:
-            made, context = kernels_of(network, options)
+            relaxing = kernels_of(network, options)
         except NotLowered as reason:
             return f"no kernels: {reason}\n"
-        return "\n".join([*map(kernel_text, made), own_source(made, context)])
+        without = [f"no kernels of {r.context.network.name}: {r.reason}\n" for r in relaxing if r.reason]
+        made = [kernel_text(kernel) for r in relaxing for kernel in r.kernels]
+        return "\n".join([*made, *without, own_source(relaxing)])
 
 
 def rules_of(network: Network, classes: Classes, rules: Sequence[str] | None) -> tuple[str, ...]:

@@ -10,9 +10,10 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from energyc.emit.context import Options, Planned, Runtime, module_plan
-from energyc.emit.cpp_module import cpp_module, kernels_of, own_source
+from energyc.emit.cpp_module import cpp_module, own_source
 from energyc.emit.glue import Glue
 from energyc.emit.instantiate import instantiate
+from energyc.emit.kernels import kernels_of
 from energyc.emit.names import class_name
 from energyc.emit.torch_module import torch_module
 from energyc.emit.triton_module import triton_module

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from energyc.emit.cpp_text import Names, Text, comment, number
 from energyc.ir import IndexExpr
@@ -22,12 +22,13 @@ _LABELS = "ijklmpqstuvw"
 
 
 class KernelWriter:
-    """Writes one kernel; the tables of places that it needs are in ``tables``."""
+    """Writes one kernel as a ``struct``; the tables of places that it needs are in ``tables``."""
 
-    def __init__(self, kernel: Kernel, sizes: dict[str, int], tables: dict[str, str]) -> None:
-        self.kernel = kernel
+    def __init__(self, kernel: Kernel, struct: str, sizes: Mapping[str, int], tables: dict[str, str]) -> None:
+        self.kernel, self.struct = kernel, struct
         self.tables = tables
         names = Names()
+        names.new(struct)
         self.names: dict[Buffer, str] = {}
         for scalar in kernel.scalars:
             names.new(scalar)
@@ -50,14 +51,14 @@ class KernelWriter:
     def write(self) -> list[str]:
         """The struct of the kernel, and its entry point for the type that the library is built for."""
         kernel = self.kernel
-        lines = ["namespace {", "", f"// {kernel.doc}", "template <class T>", f"struct {_struct(kernel)} {{"]
+        lines = ["namespace {", "", f"// {kernel.doc}", "template <class T>", f"struct {self.struct} {{"]
         body = [f"static constexpr Int tile = {self.tile};", "", *self._inputs(), "", *self._step(), "", *self._run()]
         lines += [f"    {line}".rstrip() for line in body]
         lines += ["};", "", "}  // namespace", ""]
         head = f'extern "C" void {kernel.name}_phase(Int samples, Int steps, Real* const* states,'
         lines += [head, "    const void* const* given, const Real* scalars, Real* change, Int threads) {"]
         lines += [
-            f"    {_struct(kernel)}<Real>::run(samples, steps, states, given, scalars, change, threads);",
+            f"    {self.struct}<Real>::run(samples, steps, states, given, scalars, change, threads);",
             "}",
             "",
         ]
@@ -117,7 +118,7 @@ class KernelWriter:
         yield "                place += 2 * sizes[k] * tile;"
         yield "                std::copy_n(states[k] + start * sizes[k], n * sizes[k], now[k]);"
         yield "            }"
-        yield f"            const {_struct(kernel)} phase{{{', '.join(self._arguments())}}};"
+        yield f"            const {self.struct} phase{{{', '.join(self._arguments())}}};"
         yield "            for (Int number = 0; number < steps; ++number) {"
         yield "                phase.step(n, now, next);"
         yield f"                for (int k = 0; k < {count}; ++k) std::swap(now[k], next[k]);"
@@ -339,10 +340,6 @@ def _locals(kernel: Kernel) -> list[Buffer]:
     """Rows and values."""
     groups = [block for block in kernel.body if isinstance(block, Group)]
     return [s.target for g in groups for s in g.statements if s.target.kind in ("row", "value")]
-
-
-def _struct(kernel: Kernel) -> str:
-    return "".join(word.capitalize() for word in kernel.name.split("_"))
 
 
 def _kind(buffer: Buffer) -> str:

@@ -52,18 +52,27 @@ class Library:
         return [definition for name, definition in self.definitions.items() if name in needed]
 
     def defaults(self, name: str) -> dict[str, object]:
-        """The attributes that a class gives plain values."""
-        body = ast.parse(self.definitions[name].text).body[0]
-        assert isinstance(body, ast.ClassDef)
-        return dict(item for statement in body.body for item in _defaults(statement))
+        """The attributes that a class, or one that it inherits from, gives plain values."""
+        body = self._class(name)
+        inherited = (self.defaults(base) for base in reversed(self._bases(body)))
+        own = dict(item for statement in body.body for item in _defaults(statement))
+        return {**{k: v for defaults in inherited for k, v in defaults.items()}, **own}
 
     def members(self, name: str) -> set[str]:
-        """The methods and attributes of a class."""
-        body = ast.parse(self.definitions[name].text).body[0]
-        assert isinstance(body, ast.ClassDef)
+        """The methods and attributes of a class and of those that it inherits from."""
+        body = self._class(name)
         functions = {node.name for node in body.body if isinstance(node, ast.FunctionDef)}
         annotated = {n.target.id for n in body.body if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)}
-        return {*functions, *annotated, *self.defaults(name)}
+        return {*functions, *annotated, *self.defaults(name)}.union(*map(self.members, self._bases(body)))
+
+    def _class(self, name: str) -> ast.ClassDef:
+        body = ast.parse(self.definitions[name].text).body[0]
+        assert isinstance(body, ast.ClassDef)
+        return body
+
+    def _bases(self, body: ast.ClassDef) -> list[str]:
+        """The classes of the library that a class inherits from."""
+        return [base.id for base in body.bases if isinstance(base, ast.Name) and base.id in self.definitions]
 
     def helpers(self) -> list[str]:
         """The functions that equations may call."""

@@ -17,6 +17,8 @@ METHOD_NAMES = frozenset(
     self states fixed held targets seeds directions clamps batch params random device dtype seed net
     """.split()
 )
+#: What a module with kernels calls their text, and the object that runs those of its layers.
+KERNEL_NAMES = frozenset({"SOURCE", "KERNELS"})
 #: What a NamedTuple has of its own, and so cannot be a field of one.
 _RECORD_NAMES = frozenset({"rows", "count", "index"})
 
@@ -48,7 +50,7 @@ def class_name(network: str) -> str:
     """``thick_tied`` -> ``ThickTied``; always an identifier that is no keyword and no name of the runtime."""
     words = [w for w in re.split(r"[^A-Za-z0-9]+", network) if w]
     name = "".join(w[0].upper() + w[1:] for w in words) or "Network"
-    taken = {*METHOD_NAMES, *library().definitions, *library().imports}
+    taken = {*METHOD_NAMES, *library().definitions, *library().imports, *KERNEL_NAMES}
     return f"N{name}" if name[0].isdigit() or keyword.iskeyword(name) or name in taken else name
 
 
@@ -57,7 +59,7 @@ def attribute_names(*classes: str) -> frozenset[str]:
     return MODULE_ATTRIBUTES.union(*(library().members(name) for name in ("Equations", *classes)))
 
 
-#: The public attributes of ``nn.Module``; ``source`` is what a loaded network has beside them.
+#: The public attributes of ``nn.Module``; beside them a loaded network has its ``source``, some their ``kernels``.
 MODULE_ATTRIBUTES = frozenset(
     """
     T_destination add_module apply bfloat16 buffers call_super_init children compile cpu cuda double dump_patches
@@ -66,6 +68,6 @@ MODULE_ATTRIBUTES = frozenset(
     register_buffer register_forward_hook register_forward_pre_hook register_full_backward_hook
     register_full_backward_pre_hook register_load_state_dict_post_hook register_load_state_dict_pre_hook
     register_module register_parameter register_state_dict_post_hook register_state_dict_pre_hook requires_grad_
-    set_extra_state set_submodule share_memory state_dict to to_empty train training type xpu zero_grad source
+    set_extra_state set_submodule share_memory state_dict to to_empty train training type xpu zero_grad source kernels
     """.split()
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from energyc.calculus import depends
 from energyc.emit import torch_class
@@ -15,7 +15,7 @@ from energyc.emit.layout import broken_lines, wrapped
 from energyc.emit.names import Identifiers, class_name
 from energyc.emit.torch_methods import MethodWriter, docstring
 from energyc.emit.torch_nodes import TorchWriter
-from energyc.emit.torch_part import equations_class, equations_part, final_class, fixed_record, indented
+from energyc.emit.torch_part import Carried, equations_class, equations_part, final_class, fixed_record, indented
 from energyc.emit.torch_routines import RoutineWriter
 from energyc.ir import Node, walk
 from energyc.plan import PlannedRoutine
@@ -23,22 +23,37 @@ from energyc.resolve.network import Layer, Network, Param, Repeat
 
 #: What the network and its layers inherit from: the runtime's class first, then the classes behind it.
 NETWORK_BASES = ("LayeredNetwork",)
-LAYER_BASES = ("EnergyLayer", "EnergyNetwork")
+LAYER_BASES = ("EnergyLayer",)
 
 
-def layered_parts(network: Network, options: Options) -> tuple[str, str]:
-    """The text of the equations of a network with layers, and of the classes that users call."""
-    own = class_name(network.name)
-    called = Called(own, f"{own}Equations", f"{own}Fixed", NETWORK_BASES)
+@dataclass(frozen=True)
+class Around:
+    """The layers' contexts by their names, and what a target adds to the classes of some of them."""
+
+    contexts: Mapping[str, Context]
+    carried: Mapping[str, Carried] = field(default_factory=dict)
+
+    def of(self, name: str) -> Carried:
+        """What a target adds to a layer."""
+        return self.carried.get(name, Carried())
+
+
+def layer_contexts(network: Network, options: Options) -> dict[str, Context]:
+    """The layers' classes while they are being written."""
+    called = _called(network)
     names = Identifiers({called.own, called.equations, called.fixed})
-    layers = {layer.name: _layer_context(layer, options, names) for layer in network.layers.values()}
+    return {layer.name: _layer_context(layer, options, names) for layer in network.layers.values()}
+
+
+def layered_parts(network: Network, options: Options, around: Around | None = None) -> tuple[str, str]:
+    """The text of the equations of a network with layers, and of the classes that users call."""
+    around = around or Around(layer_contexts(network, options))
+    layers, called = around.contexts, _called(network)
     glue, without = Glue(network), replace(options.passes, inplace=False)  # autograd needs what it went through
     context = Context(glue.as_network(), replace(options, passes=without), called, glue.planned(without))
-    parts = [_layer_part(layer) for layer in layers.values()]
+    parts = [_layer_part(layer, around.of(name)) for name, layer in layers.items()]
     parts.append(_around(network, context, {name: layer.called.own for name, layer in layers.items()}))
-    final = [
-        final_class(layer, f"The layer `{name}`, relaxed.", layer.features.hooks) for name, layer in layers.items()
-    ]
+    final = [_layer_class(layer, around.of(name)) for name, layer in layers.items()]
     contexts = layers.values()
     steps_back = all(not layer.network.relax.irreversible for layer in contexts)
     rests = not any(layer.network.numbered for layer in contexts)
@@ -50,13 +65,24 @@ def layered_parts(network: Network, options: Options) -> tuple[str, str]:
     return "\n\n\n".join(parts), "\n\n\n".join(final)
 
 
+def _called(network: Network) -> Called:
+    own = class_name(network.name)
+    return Called(own, f"{own}Equations", f"{own}Fixed", NETWORK_BASES)
+
+
+def _layer_class(context: Context, carried: Carried) -> str:
+    doc = f"The layer `{context.network.name}`, relaxed{' by kernels' if carried.bases else ''}."
+    bases = (*carried.bases, *context.called.bases)
+    return final_class(context, doc, [*context.features.hooks, *carried.body], bases)
+
+
 def _layer_context(layer: Layer, options: Options, names: Identifiers) -> Context:
     own = class_name(layer.name)
     called = Called(names.new(own), names.new(f"{own}Equations"), names.new(f"{own}Fixed"), LAYER_BASES)
     return Context(layer.network, replace(options, unproved=None, descends=False, biased={}), called)
 
 
-def _layer_part(context: Context) -> str:
+def _layer_part(context: Context, carried: Carried) -> str:
     network = context.network
     states = ", ".join(f"{name}[{', '.join(s.node.dims)}]" for name, s in network.states.items())
 
@@ -64,7 +90,7 @@ def _layer_part(context: Context) -> str:
         made = "\n".join(torch_class.layer_init(writer, constants))
         return [torch_class.layer_settings(context), indented(made)]
 
-    return equations_part(context, f"The layer `{network.name}`: states {states}.", head)
+    return equations_part(context, f"The layer `{network.name}`: states {states}.", head, carried.methods)
 
 
 # -------------------------------------------------------------------- around the layers

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from energyc.emit import torch_class, torch_complex
 from energyc.emit.context import Context
@@ -20,6 +21,15 @@ Head = Callable[[TorchWriter, Mapping[Node, str]], list[str]]
 
 #: Methods of a target, written when it is known what the others are called.
 Methods = Callable[[], Iterator[str]]
+
+
+@dataclass(frozen=True)
+class Carried:
+    """What a target adds to a class: methods of its equations; classes to inherit from, and lines of the final one."""
+
+    methods: Methods = lambda: iter(())
+    bases: tuple[str, ...] = ()
+    body: tuple[str, ...] = ()
 
 
 def network_part(context: Context, further: Methods = lambda: iter(())) -> str:
@@ -95,9 +105,10 @@ def class_doc(context: Context, about: str, derived: bool = True) -> str:
     return escaped(indented("\n".join(paragraphs)).strip() + ("\n    " if len(paragraphs) > 1 else ""))
 
 
-def final_class(context: Context, doc: str, body: Sequence[str]) -> str:
-    """The class that users call: the equations, and the runtime's classes that carry them out."""
-    head = f"class {context.called.own}({', '.join([context.called.equations, *context.called.bases[:1]])}):"
+def final_class(context: Context, doc: str, body: Sequence[str], bases: Sequence[str] | None = None) -> str:
+    """The class that users call: the equations, and the runtime's classes that carry them out, or others."""
+    named = [context.called.equations, *(context.called.bases if bases is None else bases)]
+    head = f"class {context.called.own}({', '.join(named)}):"
     lines = [head, f'    """{doc}"""', *(["", *(f"    {line}" for line in broken_lines(body))] if body else [])]
     return "\n".join(lines)
 

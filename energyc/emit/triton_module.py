@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from energyc.emit.context import Context, Options
-from energyc.emit.cpp_module import given_methods, kernels_of, without_kernels
+from energyc.emit.kernels import Relaxing, kernel_module
 from energyc.emit.layout import broken_lines, escaped
-from energyc.emit.torch_module import module
-from energyc.emit.torch_part import network_part
 from energyc.emit.triton_kernels import GroupWriter, Launch, comment
 from energyc.emit.triton_products import product
 from energyc.emit.triton_text import names_of_kernel
-from energyc.loops import Kernel, NotLowered
+from energyc.loops import Kernel
 from energyc.loops.memory import layout
 from energyc.loops.nest import Buffer, Group
 from energyc.resolve.network import Network
@@ -20,34 +18,24 @@ from energyc.resolve.network import Network
 
 def triton_module(network: Network, options: Options) -> str:
     """The text of the module; where a network has no kernels it is that of the torch target, and says why."""
-    try:
-        kernels, context = kernels_of(network, options, "registers")
-    except NotLowered as reason:
-        return without_kernels(network, options, reason)
-    own = network_part(context, given_methods(kernels, context))
-    called = context.called
+    return kernel_module(network, options, "registers", _printed)
+
+
+def _printed(relaxing: Sequence[Relaxing]) -> tuple[str, str]:
+    definitions = [text for r in relaxing for kernel in r.kernels for text in _definitions(kernel, r.context)]
+    kernels = [kernel for r in relaxing for kernel in r.kernels]
     phases = ", ".join(f'"{k.name}": PhaseStep({k.name}_step, {layout(k.body).entries})' for k in kernels)
-    body = [f"learning_rules = ({', '.join(rule.module for rule in context.features.rules)},)"]
-    body += context.features.hooks
-    body.append(f"kernels = TritonKernels({{{phases}}})")
-    about = "The network: its equations, relaxed by kernels and learned."
-    lines = [f"class {called.own}({called.equations}, KernelNetwork):", f'    """{about}"""', ""]
-    final = "\n".join([*lines, *(f"    {line}" for line in broken_lines(body))])
-    head = [f"Kernels: {', '.join(k.name for k in kernels)}"]
-    return module(network, options, (own, "\n\n\n".join([*_definitions(kernels, context), final])), head)
+    return "\n\n\n".join(definitions), f"TritonKernels({{{phases}}})"
 
 
-def _definitions(kernels: list[Kernel], context: Context) -> Iterator[str]:
-    """The kernels of each phase, and the function that launches them."""
-    for kernel in kernels:
-        groups = [block for block in kernel.body if isinstance(block, Group)]
-        sizes: Mapping[str, int] = context.network.extents
-        writers = {
-            id(g): GroupWriter(kernel, g, f"{kernel.name}_group_{k}", sizes) for k, g in enumerate(groups, start=1)
-        }
-        for group in groups:
-            yield "\n".join(writers[id(group)].write())
-        yield "\n".join(_step(kernel, writers))
+def _definitions(kernel: Kernel, context: Context) -> Iterator[str]:
+    """The kernels of a phase, and the function that launches them."""
+    groups = [block for block in kernel.body if isinstance(block, Group)]
+    sizes: Mapping[str, int] = context.network.extents
+    writers = {id(g): GroupWriter(kernel, g, f"{kernel.name}_group_{k}", sizes) for k, g in enumerate(groups, start=1)}
+    for group in groups:
+        yield "\n".join(writers[id(group)].write())
+    yield "\n".join(_step(kernel, writers))
 
 
 def _step(kernel: Kernel, writers: Mapping[int, GroupWriter]) -> Iterator[str]:

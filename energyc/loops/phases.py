@@ -38,7 +38,7 @@ class Equations:
 
     ``force`` moves the states, ``nudge`` is subtracted from it times beta, ``correction`` is by states and
     ``directions``. ``offered`` are nodes that are computed before a relaxation, with their names; ``text`` writes any.
-    ``rows`` is where a group keeps them.
+    ``rows`` is where a group keeps them, ``prefix`` what the kernels' names begin with.
     """
 
     network: Network
@@ -50,6 +50,7 @@ class Equations:
     names: Mapping[Node, str] = field(default_factory=dict)
     text: Callable[[Node], str] = lambda node: ""
     rows: Rows = "array"
+    prefix: str = ""
 
 
 class Builder:
@@ -147,7 +148,8 @@ class Builder:
         for buffer in after:
             buffer.kind = "state"
         body = grouped(self.steps, set(after), self.equations.rows)
-        return Kernel(name, doc, tuple(at), tuple(after), tuple(self.asked.items()), tuple(scalars), body)
+        whole, given = self.equations.prefix + name, tuple(self.asked.items())
+        return Kernel(whole, doc, tuple(at), tuple(after), given, tuple(scalars), body)
 
 
 def _step_sizes(network: Network) -> list[str]:

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from energyc.diagnostics import UserError
 from energyc.pipeline import Choices, Compiled, emit, training_dtype
 from energyc.resolve import Network
+from energyc.rules import RULES
 from energyc.runtime.kernels import KINDS, NoCompiler, built
 
 #: What ``--target`` may say; ``auto`` takes kernels in C++ where they can be built. Those in Triton have not run on a
@@ -40,7 +41,8 @@ def compiled_for(
     compiled = emit(network, [rule], choices, target)
     ready, reason = (_built if target == "cpp" else _launched)(compiled, device)
     if reason is None:
-        return compiled, f"phases run in {KERNELS[target]}{ready}"
+        recorded = f"; those that {rule} records run as torch operations" if "trajectory" in RULES[rule].needs else ""
+        return compiled, f"phases run in {KERNELS[target]}{ready}{recorded}"
     if wanted == target and not resumes:
         message = f"{network.name} cannot be trained in {KERNELS[target]}: {reason}"
         raise UserError(message, code="E0518", help="use --target torch, or --target auto to take kernels if possible")

@@ -114,22 +114,31 @@ class KernelNetwork(EnergyNetwork):
     """A network whose phases run in kernels where those take its states; elsewhere as torch operations."""
 
     kernels: PhaseKernels
+    #: What the names of its own kernels begin with.
+    _kernel_prefix = ""
 
     def _given(self, name: str, fixed: Fixed, targets: Tensors) -> list[Tensor]:
         """What a kernel reads, in its order."""
         raise NotImplementedError
 
+    def _serving(self, phase: str, states: Tensors) -> str | None:
+        """The kernel of a phase, if it takes these states."""
+        name = self._kernel_prefix + phase
+        return name if self.kernels.serve(name, states) else None
+
     def _steps_(self, states: list[Tensor], fixed: Fixed, first: int, count: int, step: Sequence[float]) -> None:
-        if not self.kernels.serve("free", states):
+        name = self._serving("free", states)
+        if name is None:
             super()._steps_(states, fixed, first, count, step)
         else:
-            self.kernels.run("free", states, self._given("free", fixed, ()), step, count)
+            self.kernels.run(name, states, self._given(name, fixed, ()), step, count)
 
     def _residual(self, states: Tensors, fixed: Fixed, step: Sequence[float]) -> Tensor:
-        if self.relax_measure != "residual" or not self.kernels.serve("free", states):
+        name = self._serving("free", states) if self.relax_measure == "residual" else None
+        if name is None:
             return super()._residual(states, fixed, step)
         change = states[0].new_empty(len(states[0]))
-        self.kernels.run("free", states, self._given("free", fixed, ()), step, 0, change)
+        self.kernels.run(name, states, self._given(name, fixed, ()), step, 0, change)
         return change if bool(change.isfinite().all()) else super()._residual(states, fixed, step)
 
     def _nudged_steps_(
@@ -143,10 +152,11 @@ class KernelNetwork(EnergyNetwork):
         step: Sequence[float],
     ) -> None:
         usual = drive == self._nudge or (drive == self._cost_force and not self.descends)
-        if not usual or not self.kernels.serve("nudged", states):
+        name = self._serving("nudged", states) if usual else None
+        if name is None:
             super()._nudged_steps_(states, fixed, targets, beta, drive, count, step)
         else:
-            self.kernels.run("nudged", states, self._given("nudged", fixed, targets), (beta, *step), count)
+            self.kernels.run(name, states, self._given(name, fixed, targets), (beta, *step), count)
 
     def _tracking_steps_(
         self,
@@ -158,11 +168,11 @@ class KernelNetwork(EnergyNetwork):
         count: int,
         step: Sequence[float],
     ) -> None:
-        if not self.kernels.serve("tracking", plus):
+        name = self._serving("tracking", plus)
+        if name is None:
             super()._tracking_steps_(plus, minus, fixed, targets, beta, count, step)
         else:
-            given = self._given("tracking", fixed, targets)
-            self.kernels.run("tracking", [*plus, *minus], given, (beta, *step), count)
+            self.kernels.run(name, [*plus, *minus], self._given(name, fixed, targets), (beta, *step), count)
 
 
 # -------------------------------------------------------------------- building

@@ -33,8 +33,8 @@ from tests.emit.kernels import (
 from tests.emit.random_specs import random_spec
 
 SPEC_OF = {path.stem: path for path in SPECS}
-#: Quick to build, and between them every kind of block: boxes, masks, spheres, windows, gathers.
-QUICK = ("hopfield", "cet", "thick")
+#: Quick to build, and between them every kind of block: boxes, masks, spheres, windows, gathers; and layers.
+QUICK = ("hopfield", "cet", "thick", "cem")
 
 
 #: Tensors that are called as loops and parts of kernels are.
@@ -79,7 +79,6 @@ def test_models_of_the_literature(path: Path, monkeypatch: pytest.MonkeyPatch) -
     ("spec", "reason"),
     [
         ("et_anomaly", "it reduces over edges"),
-        ("cem", "it has layers"),
         ("tel_digits", "its force reads k, which is set from step to step"),
     ],
 )
@@ -180,6 +179,59 @@ def test_gradients_by_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
         one, two = (net.gradients(clamps, targets, rule=rule, beta=0.1) for net in (by_kernels, by_torch))
         for name, gradient in two.params.items():
             assert torch.allclose(one.params[name], gradient, rtol=1e-9, atol=1e-12), (spec, name)
+
+
+def test_layers_relax_in_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each with the params of its copy; a gradient through the steps records its own."""
+    monkeypatch.setenv("CXXFLAGS", "-O1")
+    network = shipped(SPEC_OF["cem"])
+    by_kernels = kernel_module(network)
+    by_torch = pipeline.instantiate(pipeline.emit(network), "cpu", torch.float64, 0)
+    by_torch.load_state_dict(by_kernels.state_dict())
+    random = torch.Generator().manual_seed(6)
+    clamps, targets = (drawn(x, random, by_torch) for x in (by_torch.clamp_shapes, by_torch.target_shapes))
+    walked = []
+    run = by_kernels.attention.kernels.run
+    monkeypatch.setattr(by_kernels.attention.kernels, "run", lambda *a: (walked.append(a[0]), run(*a)))
+    one, two = (net.relax(clamps).states for net in (by_kernels, by_torch))
+    assert set(walked) == {"attention_free", "mlp_free"}
+    for name, state in two.items():
+        assert torch.allclose(one[name], state, rtol=1e-11, atol=1e-12), name
+    one, two = (net.gradients(clamps, targets).params for net in (by_kernels, by_torch))
+    for name, gradient in two.items():
+        assert torch.allclose(one[name], gradient, rtol=1e-9, atol=1e-12), name
+
+
+#: A param that is called as what runs the kernels is, and layers that are called alike.
+CALLED = """\
+network called
+dim N = 3, M = 4
+clamp input[N]
+target t[M]
+param kernels[N, M] ~ normal(1/2)
+layer Free {
+  param SOURCE[M, M] ~ normal(1/2)
+  state now[M] in [0, 1]
+  energy e = sum[i](now[i]^2)/2 - sum[i, k](SOURCE[i, k] * now[i] * tanh(now[k]))
+  energy f = -sum[k, i](kernels[k, i] * now[i] * input[k])
+  relax { steps = 3, step = 1/4 }
+}
+layer free {
+  state x[M]
+  energy g = sum[i](x[i]^2)/2 - sum[i](x[i] * tanh(Free.now[i]))
+  relax { steps = 3, step = 1/4 }
+}
+readout o[i] = free.x[i]
+cost c = sum[i]((o[i] - t[i])^2)
+train { rule = implicit }
+"""
+
+
+@needs_compiler
+def test_layers_and_params_that_are_called_as_kernels_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXXFLAGS", "-O0")
+    found = differences(kernel_module(resolved(CALLED)))
+    assert len(found) == 4 and max(found.values()) < TOLERANCE, found
 
 
 def test_without_a_compiler_a_module_warns_once_and_runs_as_torch(monkeypatch: pytest.MonkeyPatch) -> None:

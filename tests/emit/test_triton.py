@@ -27,7 +27,7 @@ from tests.emit.kernels import MODELS, SPECS, differences, kernel_module, shippe
 from tests.emit.random_specs import random_spec
 
 #: Quick to interpret, and between them every kind of block: boxes, masks, spheres, windows, gathers.
-QUICK = ("hopfield", "cet", "thick", "hopfield_conv")
+QUICK = ("hopfield", "cet", "thick", "hopfield_conv", "cem")
 TOLERANCE = 1e-9
 
 needs_triton = pytest.mark.skipif(not triton_functions.has_triton(), reason="triton is not installed")
@@ -61,18 +61,12 @@ def quick(paths: list[Path]) -> list[Any]:
 # ------------------------------------------------------------------ interpreted
 
 
-#: Sizes at which a spec without a preset for that is soon interpreted.
-SMALL = {"et_image": {"S": 6, "P": 2, "D": 8, "H": 2, "Y": 3, "K": 11}, "hopfield_conv": {"S": 12, "C1": 3, "C2": 5}}
-
-
 @needs_interpreter
 @pytest.mark.usefixtures("nothing_left")
 @pytest.mark.filterwarnings("ignore::RuntimeWarning:triton")
 @pytest.mark.parametrize("path", quick(SPECS))
 def test_shipped_specs(path: Path) -> None:
-    choices = pipeline.Choices.of(dims=SMALL.get(path.stem))
-    network = pipeline.resolve(pipeline.read(path), choices) if path.stem in SMALL else shipped(path)
-    found = differences(kernel_module(network, target="triton"))
+    found = differences(kernel_module(shipped(path), target="triton"))
     assert max(found.values()) < TOLERANCE, found
 
 
