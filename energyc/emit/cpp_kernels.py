@@ -67,7 +67,8 @@ class KernelWriter:
     def _inputs(self) -> Iterator[str]:
         """The members: what the caller gives, for the tile at hand."""
         for _, buffer in self.kernel.given:
-            yield f"const {_kind(buffer)}* {self.names[buffer]};"
+            kind = "Int" if buffer.kind == "number" else f"const {_kind(buffer)}*"
+            yield f"{kind} {self.names[buffer]};"
         for name in self.kernel.scalars:
             yield f"T {name};"
         yield "T* memory;"
@@ -90,8 +91,8 @@ class KernelWriter:
         yield "}"
 
     def _run(self) -> Iterator[str]:
-        kernel = self.kernel
-        entries = self.entries
+        kernel, entries = self.kernel, self.entries
+        given = [buffer for _, buffer in kernel.given]
         states = sum(b.size for b in kernel.states)
         yield "static void run(Int samples, Int steps, T* const* states, const void* const* given, const T* scalars,"
         yield "                T* change, Int threads) {"
@@ -118,9 +119,12 @@ class KernelWriter:
         yield "                place += 2 * sizes[k] * tile;"
         yield "                std::copy_n(states[k] + start * sizes[k], n * sizes[k], now[k]);"
         yield "            }"
-        yield f"            const {self.struct} phase{{{', '.join(self._arguments())}}};"
+        const = "const " if kernel.number is None else ""
+        yield f"            {const}{self.struct} phase{{{', '.join(self._arguments())}}};"
         yield "            for (Int number = 0; number < steps; ++number) {"
         yield "                phase.step(n, now, next);"
+        if kernel.number is not None:
+            yield f"                ++phase.{self.names[given[kernel.number]]};"
         yield f"                for (int k = 0; k < {count}; ++k) std::swap(now[k], next[k]);"
         yield "            }"
         yield f"            for (int k = 0; k < {count}; ++k)"
@@ -141,7 +145,8 @@ class KernelWriter:
         """The members of the tile at hand."""
         for k, (_, buffer) in enumerate(self.kernel.given):
             moved = f" + start * {buffer.size}" if buffer.batched else ""
-            yield f"(const {_kind(buffer)}*)given[{k}]{moved}"
+            read = "*" if buffer.kind == "number" else ""
+            yield f"{read}(const {_kind(buffer)}*)given[{k}]{moved}"
         yield from (f"scalars[{k}]" for k in range(len(self.kernel.scalars)))
         yield "memory"
         if self.packed:

@@ -130,7 +130,7 @@ class Text:
     def entry(self, buffer: Buffer, place: Sequence[IndexExpr], labels: Sequence[str], depth: int) -> str:
         """An entry of a buffer."""
         name = self.names[buffer]
-        if buffer.kind == "value":
+        if buffer.kind in ("value", "number"):
             return name
         local = buffer.kind == "row"
         first = depth if local else 0

@@ -24,8 +24,14 @@ def triton_module(network: Network, options: Options) -> str:
 def _printed(relaxing: Sequence[Relaxing]) -> tuple[str, str]:
     definitions = [text for r in relaxing for kernel in r.kernels for text in _definitions(kernel, r.context)]
     kernels = [kernel for r in relaxing for kernel in r.kernels]
-    phases = ", ".join(f'"{k.name}": PhaseStep({k.name}_step, {layout(k.body).entries})' for k in kernels)
+    phases = ", ".join(f'"{k.name}": PhaseStep({_phase(k)})' for k in kernels)
     return "\n\n\n".join(definitions), f"TritonKernels({{{phases}}})"
+
+
+def _phase(kernel: Kernel) -> str:
+    """Its step, the entries of memory between launches, and which of what is given numbers the step."""
+    parts = [f"{kernel.name}_step", str(layout(kernel.body).entries)]
+    return ", ".join([*parts, *([] if kernel.number is None else [str(kernel.number)])])
 
 
 def _definitions(kernel: Kernel, context: Context) -> Iterator[str]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
-from energyc.ir import IndexExpr
+from energyc.ir import IndexExpr, Input
 from energyc.ir.indexing import Affine, axis, integer
 
 TRUE = IndexExpr("true", ())
@@ -45,9 +46,17 @@ def interval(form: Affine, extents: Mapping[int, int]) -> tuple[int, int]:
 def within(place: IndexExpr, size: int, sizes: Mapping[str, int], extents: Mapping[int, int]) -> list[IndexExpr]:
     """The conditions for a place to be one of ``size``, those that always hold left out."""
     form = Affine.of(place, sizes)
-    low, high = (-1, size) if form is None else interval(form, extents)
+    low, high = _values(place, sizes) if form is None else interval(form, extents)
     conditions = [] if low >= 0 else [IndexExpr(">=", (place, integer(0)))]
     return conditions if high < size else [*conditions, IndexExpr("<", (place, integer(size)))]
+
+
+def _values(place: IndexExpr, sizes: Mapping[str, int]) -> tuple[float, float]:
+    """The smallest and the largest value of a place: those of an integer input that is checked are known."""
+    read = place.args[0] if place.op == "read" else None
+    if isinstance(read, Input) and read.over is not None and read.kind != "step":
+        return 0, sizes[read.over] - 1
+    return -math.inf, math.inf
 
 
 def conjuncts(condition: IndexExpr) -> list[IndexExpr]:

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from energyc.functions import ScalarFunction, scalar_function
 from energyc.ir import ONE, Add, Coefficient, Einsum, IndexExpr, Indicator, Input, Map, Node, Position, Softmax
@@ -115,9 +116,10 @@ class Lowering:
         if node not in self.buffers:
             name = self.offered.get(node) or node.name  # type: ignore[attr-defined]
             integers = node if isinstance(node, Input) and node.over is not None else None
-            if isinstance(node, Input) and node.kind in ("step", "flag"):
-                raise NotLowered(f"its force reads {node.name}, which is set from step to step")
-            made = Buffer(name, self.extents(node), node.batched, "given", integers)
+            if isinstance(node, Input) and node.kind == "flag":
+                raise NotLowered(f"its force reads {node.name} at every step")
+            kind: Literal["number", "given"] = "number" if isinstance(node, Input) and node.kind == "step" else "given"
+            made = Buffer(name, self.extents(node), node.batched, kind, integers)
             self.buffers[node] = made
             self.asked.append((node, made))
         return self.buffers[node]

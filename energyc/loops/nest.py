@@ -20,14 +20,15 @@ class Buffer:
     """A tensor in memory: ``sizes`` without the sample, one copy a sample where ``batched``.
 
     ``kind`` tells where it lives: ``given`` by the caller, a ``state`` that moves from step to step, ``scratch`` of a
-    tile, a ``row`` that lives during one turn of a group's outer loops, a ``value`` that lives at one point. ``node``
-    is the integer input that a given buffer of integers holds, None for real numbers.
+    tile, a ``row`` that lives during one turn of a group's outer loops, a ``value`` that lives at one point; or it is
+    the ``number`` of the step, of which the caller gives the first. ``integers`` is the integer input that it holds,
+    None for real numbers.
     """
 
     name: str
     sizes: tuple[int, ...]
     batched: bool
-    kind: Literal["given", "state", "scratch", "row", "value"] = "scratch"
+    kind: Literal["given", "state", "scratch", "row", "value", "number"] = "scratch"
     integers: Input | None = None
 
     @property
@@ -298,3 +299,8 @@ class Kernel:
     given: tuple[tuple[Node, Buffer], ...]
     scalars: tuple[str, ...]
     body: tuple[Block, ...]
+
+    @property
+    def number(self) -> int | None:
+        """Which of the given buffers is the number of the step; None where no force reads it."""
+        return next((k for k, (_, buffer) in enumerate(self.given) if buffer.kind == "number"), None)

@@ -39,7 +39,7 @@ def _group(group: Group) -> Iterator[str]:
 
 def _statement(statement: Statement, depth: int) -> str:
     target, over = statement.target, " x ".join(map(str, statement.extents[depth:]))
-    kinds = {"scratch": "", "state": "", "given": "", "row": "row ", "value": "value "}
+    kinds = {"scratch": "", "state": "", "given": "", "number": "", "row": "row ", "value": "value "}
     read = ", ".join(buffer.name for buffer in statement.reads) or "nothing"
     each = f"{statement.fold} over {over}" if statement.fold else f"each of {over}" if over else "one"
     return f"{kinds[target.kind]}{target.name}: {each}, from {read}"

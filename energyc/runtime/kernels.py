@@ -131,7 +131,7 @@ class KernelNetwork(EnergyNetwork):
         if name is None:
             super()._steps_(states, fixed, first, count, step)
         else:
-            self.kernels.run(name, states, self._given(name, fixed, ()), step, count)
+            self.kernels.run(name, states, self._given(name, self._at(fixed, first), ()), step, count)
 
     def _residual(self, states: Tensors, fixed: Fixed, step: Sequence[float]) -> Tensor:
         name = self._serving("free", states) if self.relax_measure == "residual" else None

@@ -21,10 +21,11 @@ Step = Callable[[Tensors, Tensors, Tensors, Tensor, Tensor], None]
 
 
 class PhaseStep(NamedTuple):
-    """A step, and the entries of memory that it needs for each sample."""
+    """A step, the entries of memory that it needs for each sample, and which of what is given is its number."""
 
     step: Step
     entries: int
+    number: int | None = None
 
 
 class Recorded(NamedTuple):
@@ -90,6 +91,7 @@ class TritonKernels:
     def _walk(self, name: str, states: Tensors, given: Tensors, scalars: Tensor, steps: int) -> None:
         """Some steps, one after the other; the states alternate between their own memory and a spare one."""
         phase = self.phases[name]
+        given = [x.clone() if k == phase.number else x for k, x in enumerate(given)]
         now = [x.contiguous() for x in states]
         then = [torch.empty_like(x) for x in now]
         memory = now[0].new_empty(phase.entries * len(now[0]))
@@ -97,6 +99,8 @@ class TritonKernels:
             for _ in range(steps):
                 phase.step(now, then, given, scalars, memory)
                 now, then = then, now
+                if phase.number is not None:
+                    given[phase.number].add_(1)
         for x, moved in zip(states, now):
             if x is not moved:
                 x.copy_(moved)

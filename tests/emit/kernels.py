@@ -38,6 +38,39 @@ SMALL = {
 }
 
 
+#: A matrix, a rate, a condition and noise that each step has for itself.
+NUMBERED = """\
+network numbered
+dim N = 7, K = 4
+clamp x[N]
+param W[K, N, N] ~ normal(1/3), rate[K] = 1
+noise eps[K, N] ~ normal(1/3)
+state z[N] in [-1, 1]
+start z[i] = tanh(x[i])
+energy well = sum[i](z[i]^2)/2 - sum[i](x[i] * z[i])
+let turn[i] = tanh(sum[j](W[k,i,j] * z[j])) + where(i <= 2 * k, z[i], 0)
+flow z[i] = -exp(rate[k]) * grad(well, z[i]) + turn[i] - eps[k,i]
+relax k in K { step = 1/4 }
+readout o[i] = z[i]
+target t[N]
+cost c = sum[i]((o[i] - t[i])^2)
+train { rule = bptt }
+"""
+
+
+def numbered_phases(net: Any) -> float:
+    """How far steps of the numbers 1 and 2 in kernels are from the same as torch operations."""
+    random = torch.Generator().manual_seed(7)
+    with torch.no_grad():
+        fixed = prepared(net.train(), drawn(net.clamp_shapes, random, net))
+        one = [normal((BATCH, *shape), random, net) for shape in net.state_shapes.values()]
+        two = clones(one)
+        assert net._serving("free", one)
+        net._steps_(one, fixed, 1, 2, net.relax_step)
+        EnergyNetwork._steps_(net, two, fixed, 1, 2, net.relax_step)
+    return difference(one, two)
+
+
 def shipped(path: Path) -> Network:
     """The network of a spec, small where it has sizes or a preset for that."""
     source = pipeline.read(path)
@@ -102,6 +135,8 @@ def differences(net: Any, seed: int = 0, steps: int = 3) -> dict[str, float]:
 def of_phases(net: Any, clamps: Mapping[str, Tensor], random: torch.Generator, steps: int) -> dict[str, float]:
     """The same for a network without layers, or a layer, and its clamps."""
     targets = list(drawn(net.target_shapes, random, net).values())
+    net.train(bool(net.noise_shapes))  # or there would be none
+    steps = min(steps, net.relax_steps) if net.numbered else steps
     with torch.no_grad():
         fixed = prepared(net, clamps)
         states = [0.7 * normal((BATCH, *shape), random, net) for shape in net.state_shapes.values()]

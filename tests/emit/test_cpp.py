@@ -21,6 +21,7 @@ from tests.emit.judge import resolved
 from tests.emit.kernels import (
     BATCH,
     MODELS,
+    NUMBERED,
     SPECS,
     TOLERANCE,
     clones,
@@ -28,6 +29,7 @@ from tests.emit.kernels import (
     drawn,
     kernel_module,
     needs_compiler,
+    numbered_phases,
     shipped,
 )
 from tests.emit.random_specs import random_spec
@@ -79,7 +81,7 @@ def test_models_of_the_literature(path: Path, monkeypatch: pytest.MonkeyPatch) -
     ("spec", "reason"),
     [
         ("et_anomaly", "it reduces over edges"),
-        ("tel_digits", "its force reads k, which is set from step to step"),
+        ("tel_digits", "its force reads training at every step"),
     ],
 )
 def test_what_has_no_kernels_says_why(spec: str, reason: str) -> None:
@@ -200,6 +202,14 @@ def test_layers_relax_in_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     one, two = (net.gradients(clamps, targets).params for net in (by_kernels, by_torch))
     for name, gradient in two.items():
         assert torch.allclose(one[name], gradient, rtol=1e-9, atol=1e-12), name
+
+
+@needs_compiler
+def test_steps_that_are_numbered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXXFLAGS", "-O1")
+    net = kernel_module(resolved(NUMBERED))
+    assert max(differences(net).values()) < TOLERANCE
+    assert numbered_phases(net) < TOLERANCE
 
 
 #: A param that is called as what runs the kernels is, and layers that are called alike.

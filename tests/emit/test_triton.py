@@ -23,7 +23,7 @@ from energyc.resolve import Network
 from energyc.runtime import triton_functions
 from energyc.runtime.triton_kernels import MOST_GRAPHS, Recorded, TritonKernels, interpreted
 from tests.emit.judge import resolved
-from tests.emit.kernels import MODELS, SPECS, differences, kernel_module, shipped
+from tests.emit.kernels import MODELS, NUMBERED, SPECS, differences, kernel_module, numbered_phases, shipped
 from tests.emit.random_specs import random_spec
 
 #: Quick to interpret, and between them every kind of block: boxes, masks, spheres, windows, gathers.
@@ -148,6 +148,14 @@ train { rule = implicit }
 def test_rows_that_are_padded_or_read_elsewhere() -> None:
     found = differences(kernel_module(resolved(TURNED), target="triton"))
     assert max(found.values()) < TOLERANCE, found
+
+
+@needs_interpreter
+@pytest.mark.usefixtures("nothing_left")
+def test_steps_that_are_numbered() -> None:
+    net = kernel_module(resolved(NUMBERED), target="triton")
+    assert max(differences(net).values()) < TOLERANCE
+    assert numbered_phases(net) < TOLERANCE
 
 
 NAMED = """network {names[0]}
