@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 from energyc.emit.context import Options, Planned, Runtime, module_plan
 from energyc.emit.cpp_module import cpp_module, own_source
+from energyc.emit.formulas import segment_text
 from energyc.emit.glue import Glue
 from energyc.emit.instantiate import instantiate
 from energyc.emit.kernels import kernels_of
@@ -36,5 +37,6 @@ __all__ = [
     "kernels_of",
     "module_plan",
     "own_source",
+    "segment_text",
     "torch_module",
 ]

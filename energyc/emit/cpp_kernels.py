@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from energyc.emit.cpp_text import Names, Text, comment, number
+from energyc.emit.cpp_text import Names, Text, bare, comment, number
 from energyc.ir import IndexExpr
-from energyc.ir.indexing import Affine
+from energyc.ir.indexing import Affine, axis
 from energyc.loops.affine import labels_of
 from energyc.loops.fuse import passes
 from energyc.loops.memory import layout
-from energyc.loops.nest import Buffer, Choice, Count, Group, Kernel, Product, Run, Statement, loads, walk
+from energyc.loops.nest import (
+    Block,
+    Buffer,
+    Choice,
+    Count,
+    Group,
+    Kernel,
+    Product,
+    Run,
+    Scatter,
+    Statement,
+    loads,
+    walk,
+)
 
 #: What a tile may take of the second cache, in entries.
 TILE_ENTRIES = 96 * 1024
@@ -86,8 +100,7 @@ class KernelWriter:
         for buffer, offset in self.layout.offsets.items():
             yield f"    T* const {self.names[buffer]} = memory{f' + {offset} * tile' if offset else ''};"
         for block in self.kernel.body:
-            lines = self._group(block) if isinstance(block, Group) else self._product(block)
-            yield from (f"    {line}" for line in lines)
+            yield from (f"    {line}" for line in self._block(block))
         yield "}"
 
     def _run(self) -> Iterator[str]:
@@ -155,6 +168,14 @@ class KernelWriter:
             entries = self.entries + 2 * sum(state.size for state in self.kernel.states)
             yield f"memory + {entries} * tile"
 
+    def _block(self, block: Block) -> Iterator[str]:
+        match block:
+            case Group():
+                return self._group(block)
+            case Product():
+                return self._product(block)
+        return self._scatter(block)
+
     # ------------------------------------------------------------ matrix products
 
     def _packing(self) -> Iterator[str]:
@@ -221,6 +242,25 @@ class KernelWriter:
         strides = getattr(run, side)
         labels = ", ".join(f"{{{size}, {stride}}}" for size, stride in zip(run.sizes, strides, strict=True))
         return self.tables.setdefault(f"{{{labels}}}", f"places_{len(self.tables) + 1}")
+
+    # ------------------------------------------------------------ scattered
+
+    def _scatter(self, block: Scatter) -> Iterator[str]:
+        """The neutral value, then an edge after the other: the order of the sums is that of the edges."""
+        target = block.target
+        start = number(0.0 if block.fold == "sum" else -math.inf)
+        first = self.names[target] + (f" + {target.size} * b" if target.batched else "")
+        read = [k for place in block.place for k in sorted(place.axes())]
+        order = list(dict.fromkeys([*read, *range(len(block.extents))]))
+        loops = [_loop(self.labels[k], block.extents[k]) for k in order]
+        if block.place[-1] == axis(order[-1]):
+            loops[-1] = f"#pragma omp simd\n{loops[-1]}"  # neighbours go to neighbours
+        labels = self.labels[: len(block.extents)]
+        value = bare(self.text.expr(block.expr, labels, 0))
+        entry = self.text.entry(target, block.place, labels, 0)
+        added = f"{entry} = std::max({entry}, {value});" if block.fold == "max" else f"{entry} += {value};"
+        lines = [f"std::fill_n({first}, {target.size}, {start});", *_nested(loops, [*comment(block.label), added])]
+        yield from _nested([_loop("b", "n")] if target.batched else [], lines)
 
     # ------------------------------------------------------------ groups
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from energyc.emit.context import Context, Options
 from energyc.emit.cpp_text import Names
+from energyc.emit.formulas import formulas
 from energyc.emit.layout import broken_lines
 from energyc.emit.torch_layers import Around, layer_contexts, layered_parts
 from energyc.emit.torch_module import Parts, module, torch_module
 from energyc.emit.torch_part import Carried, final_class, network_part
 from energyc.ir import Node
 from energyc.loops import Equations, Kernel, NotLowered, Rows, free_phase, nudged_phase, tracking_phases
-from energyc.notation import left_side
 from energyc.resolve.network import Network
 
 
@@ -129,17 +128,10 @@ def _equations(context: Context, rows: Rows, prefix: str) -> Equations:
         context.derivation.directions,
         context.fields,
         context.plan.names,
-        partial(_formula, context),
+        formulas(context, (node for found in outputs.values() for node in found.values())),
         rows,
         prefix,
     )
-
-
-def _formula(context: Context, node: Node) -> str:
-    """A node as its definition, in the notation of the spec."""
-    text = context.notation.text(node)
-    name = context.plan.names.get(node)
-    return f"{left_side(name, context.notation.indices(node))} = {text}" if name else text
 
 
 def _given(relaxing: Relaxing) -> Callable[[], Iterator[str]]:

@@ -8,11 +8,12 @@ from energyc.emit.context import Context, Options
 from energyc.emit.kernels import Relaxing, kernel_module
 from energyc.emit.layout import broken_lines, escaped
 from energyc.emit.triton_kernels import GroupWriter, Launch, comment
-from energyc.emit.triton_products import product
+from energyc.emit.triton_products import product, scattered
 from energyc.emit.triton_text import names_of_kernel
+from energyc.ir import Node
 from energyc.loops import Kernel
 from energyc.loops.memory import layout
-from energyc.loops.nest import Buffer, Group
+from energyc.loops.nest import Buffer, Group, Product
 from energyc.resolve.network import Network
 
 
@@ -41,16 +42,17 @@ def _definitions(kernel: Kernel, context: Context) -> Iterator[str]:
     writers = {id(g): GroupWriter(kernel, g, f"{kernel.name}_group_{k}", sizes) for k, g in enumerate(groups, start=1)}
     for group in groups:
         yield "\n".join(writers[id(group)].write())
-    yield "\n".join(_step(kernel, writers))
+    yield "\n".join(_step(kernel, writers, sizes))
 
 
-def _step(kernel: Kernel, writers: Mapping[int, GroupWriter]) -> Iterator[str]:
+def _step(kernel: Kernel, writers: Mapping[int, GroupWriter], sizes: Mapping[str, int]) -> Iterator[str]:
     """The function that makes one step."""
     names_free = names_of_kernel()
     for writer in writers.values():
         names_free.new(writer.name)
     places = layout(kernel.body)
     given = [buffer for _, buffer in kernel.given]
+    integers: dict[Node, Buffer] = {node: buffer for node, buffer in kernel.given if buffer.integers is not None}
     names: dict[Buffer, str] = {}
     for buffer in [*kernel.states, *kernel.moves, *given, *places.offsets]:
         names[buffer] = names_free.new(buffer.name)
@@ -65,8 +67,10 @@ def _step(kernel: Kernel, writers: Mapping[int, GroupWriter]) -> Iterator[str]:
     for block in kernel.body:
         if isinstance(block, Group):
             lines.append(_launched(writers[id(block)].launch(), block, names))
-        else:
+        elif isinstance(block, Product):
             lines += [*comment(block.label), product(block, names)]
+        else:
+            lines += [*comment(block.label), scattered(block, names, integers, sizes)]
     yield from (f"    {line}" for line in broken_lines(lines))
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from energyc.loops.nest import Buffer, Product, Run
+from energyc.ir import Node
+from energyc.loops.matrices import walk_of
+from energyc.loops.nest import Buffer, Load, Product, Run, Scatter
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
@@ -101,6 +103,31 @@ def _einsum(block: Product, names: Mapping[Buffer, str], outer: Sequence[Label],
         return f"{target}.add_({value}{f', alpha={block.factor!r}' if block.factor != 1 else ''})"
     scaled = f".mul_({block.factor!r})" if block.factor != 1 else ""
     return f"{target}.copy_({value}{scaled})"
+
+
+def scattered(
+    block: Scatter, names: Mapping[Buffer, str], integers: Mapping[Node, Buffer], sizes: Mapping[str, int]
+) -> str:
+    """The statement that brings entries to the places that an integer input gives: torch's own, along one axis."""
+    (at,) = (k for k, place in enumerate(block.place) if place.op != "axis")
+    target, read = block.target, block.place[at]
+    kept = len(target.sizes) - 1
+    edges = integers[read.args[0]]  # type: ignore[index]
+    assert isinstance(block.expr, Load)
+    moves = zip(block.place, target.strides, strict=True)
+    own = {k: stride for place, stride in moves if place is not read for k in place.axes()}
+    goal = [(str(block.extents[k]), own[k]) for k in range(kept)] + [(str(target.sizes[at]), target.strides[at])]
+    walk = walk_of(Load(edges, read.parts), sizes)
+    assert walk is not None
+    labels = range(len(block.extents))
+    along = [(str(block.extents[k]), walk.of(k)) for k in labels]
+    values = [(str(block.extents[k]), block.expr.buffer.strides[k]) for k in labels]
+    if target.batched:
+        goal.insert(0, ("n", target.size))
+        along.insert(0, ("n", edges.size if edges.batched else 0))
+        values.insert(0, ("n", block.expr.buffer.size if block.expr.buffer.batched else 0))
+    views = [_view(names[target], goal), _view(names[edges], along, walk.at), _view(names[block.expr.buffer], values)]
+    return f'scatter({", ".join(views)}, "{block.fold}")'
 
 
 def _view(name: str, labels: Sequence[tuple[str, int]], at: int = 0) -> str:

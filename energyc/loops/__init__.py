@@ -3,7 +3,7 @@
 A step of a phase becomes matrix products and groups of statements that share their loops. What is here knows no
 language that they are printed in.
 
-Imports: ``functions``, ``ir``, ``resolve``.
+Imports: ``functions``, ``ir``, ``resolve``, ``sparse``.
 """
 
 from energyc.loops.fuse import Rows

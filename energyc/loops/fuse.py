@@ -8,9 +8,9 @@ from typing import Literal
 
 from energyc.ir.indexing import Affine
 from energyc.loops.affine import labels_of
-from energyc.loops.nest import Block, Buffer, Group, Load, Product, Statement, loads
+from energyc.loops.nest import Block, Buffer, Group, Load, Product, Scatter, Statement, loads
 
-Step = Statement | Product
+Step = Statement | Product | Scatter
 #: Where a group keeps its rows: in an ``array`` that it reads at any place, or in ``registers``, a place of the row
 #: each, where only the same place reads them.
 Rows = Literal["array", "registers"]
@@ -31,7 +31,7 @@ def grouped(steps: Sequence[Step], kept: Collection[Buffer], rows: Rows = "array
         fitting = _next_fitting(waiting, blocks, rows)
         step = fitting or _next_ready(waiting)
         waiting.remove(step)
-        if isinstance(step, Product):
+        if not isinstance(step, Statement):
             blocks.append(step)
         elif fitting is not None:
             group = blocks[-1]
@@ -123,10 +123,10 @@ def _place(blocks: Sequence[Block], kept: Collection[Buffer]) -> None:
     for number, block in enumerate(blocks):
         for buffer in block.reads:
             readers.setdefault(buffer, set()).add(number)
-        if isinstance(block, Product):
+        if not isinstance(block, Group):
             readers.setdefault(block.target, set()).add(-1)
     for number, block in enumerate(blocks):
-        if isinstance(block, Product):
+        if not isinstance(block, Group):
             continue
         depth = len(block.outer)
         for statement in block.statements:

@@ -2,34 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
-from energyc.functions import ScalarFunction, scalar_function
+from energyc.functions import ScalarFunction
 from energyc.ir import ONE, Add, Coefficient, Einsum, IndexExpr, Indicator, Input, Map, Node, Position, Softmax
 from energyc.ir.indexing import Affine, axis
-from energyc.ir.nodes import ArgMax, LogSumExp, Max, Reduction, Stop
-from energyc.loops.affine import TRUE, conjunction, conjuncts, labels_of, solved_for, substituted, within, written
+from energyc.ir.nodes import LogSumExp, Reduction, Stop
+from energyc.loops.affine import TRUE, conjunction, labels_of, substituted
+from energyc.loops.expressions import plain_load, relocated, scaled
+from energyc.loops.fuse import Rows
 from energyc.loops.matrices import product_of
-from energyc.loops.nest import (
-    Buffer,
-    Call,
-    Choice,
-    Clip,
-    Count,
-    Expr,
-    Load,
-    Number,
-    Product,
-    Quotient,
-    Statement,
-    Times,
-    Total,
-    Unless,
-)
+from energyc.loops.nest import Buffer, Call, Choice, Count, Expr, Load, Number, Product, Scatter, Statement, Total
+from energyc.loops.reduce import along, over_edges, reduction
+from energyc.loops.solve import Solved, solved
+from energyc.sparse import Segment
 
 
 class NotLowered(Exception):
@@ -38,20 +27,8 @@ class NotLowered(Exception):
 
 def _refused(node: Node) -> NotLowered:
     """Why a kind of node has no statements."""
-    kinds = {"Segment": "it reduces over edges", "BatchStatistic": "a sample depends on the others of its batch"}
+    kinds = {"BatchStatistic": "a sample depends on the others of its batch"}
     return NotLowered(kinds.get(type(node).__name__, f"no kernel computes a {type(node).__name__}"))
-
-
-@dataclass(frozen=True)
-class Solved:
-    """An einsum whose equalities of indices are solved: labels are the node's axes, then those still summed over.
-
-    ``operands`` are left with the place of each of their axes, under ``conditions``; ``extents`` are of all labels.
-    """
-
-    operands: tuple[tuple[Node, tuple[IndexExpr, ...]], ...]
-    conditions: tuple[IndexExpr, ...]
-    extents: tuple[int, ...]
 
 
 class Lowering:
@@ -69,12 +46,14 @@ class Lowering:
         offered: Mapping[Node, str],
         names: Mapping[Node, str],
         text: Callable[[Node], str],
+        rows: Rows = "array",
     ) -> None:
         self.sizes, self.values = sizes, values
         self.buffers = dict(given)
         self.offered, self.names, self.text = offered, names, text
+        self.rows = rows
         self.asked: list[tuple[Node, Buffer]] = []
-        self.steps: list[Statement | Product] = []
+        self.steps: list[Statement | Product | Scatter] = []
         self.uses: Counter[Node] = Counter()
         self.solutions: dict[Einsum, Solved] = {}
 
@@ -159,11 +138,11 @@ class Lowering:
         if not isinstance(node, Einsum) or self._folds(node):
             return False
         tensors = [o.node for o in node.operands if not isinstance(o.node, Indicator)]
-        return len(tensors) <= 1 and all(self._is_cheap(child) for child in tensors)
+        return len(tensors) <= 1 and all(self._is_cheap(child) or not self._inlined(child) for child in tensors)
 
     def _folds(self, node: Einsum) -> bool:
-        """Whether an einsum sums over labels that no equality of indices determines."""
-        return len(self.solution(node).extents) > len(node.out)
+        """Whether an einsum adds up several terms."""
+        return self.solution(node).folds
 
     # ------------------------------------------------------------ expressions
 
@@ -225,47 +204,17 @@ class Lowering:
     def solution(self, node: Einsum) -> Solved:
         """The einsum with its equalities of indices solved."""
         if node not in self.solutions:
-            self.solutions[node] = self._solved(node)
+            for operand in node.operands:
+                if isinstance(operand.node, Indicator):
+                    self._ask_integers(operand.node)
+            self.solutions[node] = solved(node, self.sizes)
         return self.solutions[node]
-
-    def _solved(self, node: Einsum) -> Solved:
-        extents = {k: self.sizes[dim] for k, dim in enumerate(node.labels)}
-        order = [*node.out, *(k for k in node.contracted)]
-        unknown = [*node.contracted]
-        places: dict[int, IndexExpr] = {}
-        tensors = [o for o in node.operands if not isinstance(o.node, Indicator)]
-        open_conditions: list[IndexExpr] = []
-        for operand in (o for o in node.operands if isinstance(o.node, Indicator)):
-            self._ask_integers(operand.node)  # type: ignore[arg-type]
-            condition = operand.node.condition.renumbered(dict(enumerate(operand.axes)))  # type: ignore[attr-defined]
-            open_conditions += conjuncts(condition)
-        conditions: list[IndexExpr] = []
-        while open_conditions:
-            condition = substituted(open_conditions.pop(0), places)
-            found = solved_for(condition, unknown, self.sizes)
-            if found is None:
-                conditions.append(condition)
-                continue
-            label, value = found
-            unknown.remove(label)
-            places = {k: substituted(v, {label: value}) for k, v in places.items()} | {label: value}
-            conditions = [substituted(c, {label: value}) for c in conditions]
-            conditions += within(value, extents[label], self.sizes, extents)
-        left = [k for k in order if k not in places]
-        number = {k: j for j, k in enumerate([*node.out, *(k for k in left if k not in node.out)])}
-        final = {k: axis(j) for k, j in number.items()}
-        whole = {k: substituted(places[k], final) if k in places else final[k] for k in order}
-        return Solved(
-            tuple((o.node, tuple(whole[k] for k in o.axes)) for o in tensors),
-            tuple(dict.fromkeys(substituted(c, final) for c in conditions)),
-            tuple(extents[k] for k in number),
-        )
 
     # ------------------------------------------------------------ buffers
 
     def _made(self, node: Node) -> Buffer:
         """The statements that fill a buffer with a node."""
-        if isinstance(node, Softmax | LogSumExp | Max | ArgMax):
+        if isinstance(node, Reduction | Segment):
             return self._reduction(node)
         if isinstance(node, Einsum) and self._folds(node):
             product = self._product(node, ONE, None)
@@ -301,13 +250,13 @@ class Lowering:
         """An einsum as a matrix product into a buffer, added to what is there where it is given; None if it is none."""
         assert isinstance(node, Einsum)
         solved = self.solution(node)
-        if len(solved.operands) != 2 or solved.conditions:
+        if len(solved.operands) != 2 or solved.conditions or solved.scatters:
             return None
         factor = self.factor(coefficient * node.coefficient)
         loads: list[Load] = []
         for operand, place in solved.operands:
             plain = operand in self.buffers or self._is_cheap(operand)
-            scale, load = _plain_load(self.at(operand, place)) if plain else (1.0, None)
+            scale, load = plain_load(self.at(operand, place)) if plain else (1.0, None)
             if load is None:
                 load = Load(self._made_or_held(operand), place)
             loads.append(load)
@@ -329,114 +278,65 @@ class Lowering:
             used = {label for expr in place for label in expr.axes()}
             if len(used) < len(solved.extents) and self._inlined(operand) and not self._is_cheap(operand):
                 self._made_or_held(operand)
+        if solved.scatters:
+            return self._scattered(node, solved)
         sizes = self.extents(node)
         reduced = solved.extents[len(sizes) :]
         return self.put(self.name(node), sizes, node.batched, self._term(node), "sum", reduced, self.text(node))
 
-    def _order(self, sizes: Sequence[int], reduced: Sequence[int]) -> IndexExpr:
-        """The number in order of an entry along some axes, over all axes."""
-        form, stride = Affine(0, ()), 1
-        for k in reversed(reduced):
-            form = form.plus(Affine(0, ((k, stride),)))
-            stride *= sizes[k]
-        return written(form)
+    def _scattered(self, node: Einsum, solved: Solved) -> Buffer:
+        """A sum over edges: terms that go to one place are added up, edge by edge."""
+        own, labels = range(solved.plain), range(len(solved.extents))
+        read = {label for place in solved.out for label in place.axes()}
+        edges = [k for k in labels if k not in own and k in read]
+        rest = [k for k in labels if k not in own and k not in read]
+        order = [*own, *edges, *rest]
+        extents = [solved.extents[k] for k in order]
+        at = [axis(order.index(k)) for k in labels]
+        expr, count = relocated(self._term(node), at), len(extents) - len(rest)
+        if rest:
+            part = self.put("part", extents[:count], node.batched, expr, "sum", extents[count:])
+            expr = Load(part, labels_of(count))
+        place = [substituted(place, at) for place in solved.out]
+        name, sizes = self.name(node), self.extents(node)
+        return self.scatter(name, sizes, node.batched, expr, "sum", extents[:count], place, self.text(node))
 
-    def _reduction(self, node: Reduction) -> Buffer:
+    def scatter(
+        self,
+        name: str,
+        sizes: Sequence[int],
+        batched: bool,
+        expr: Expr,
+        fold: Literal["sum", "max"],
+        extents: Sequence[int],
+        place: Sequence[IndexExpr],
+        label: str = "",
+    ) -> Buffer:
+        """A new buffer, and what adds to its places; in memory first where rows are in registers."""
+        if self.rows == "registers":
+            if any(Affine.of(part, self.sizes) is None for at in place for part in at.parts):
+                raise NotLowered("an edge is looked up by way of another one")
+            if not (isinstance(expr, Load) and expr.place == labels_of(len(extents))):
+                expr = Load(self.put("entries", extents, batched, expr), labels_of(len(extents)))
+        target = self.scratch(name, sizes, batched)
+        self.steps.append(Scatter(target, tuple(extents), tuple(place), expr, fold, label))
+        return target
+
+    def _reduction(self, node: Reduction | Segment) -> Buffer:
         """Softmax, logsumexp, max and argmax over the entries that a guard lets through."""
-        argument, kept = node.argument, [k for k in range(len(node.argument.dims)) if k not in node.axes]
-        sizes = self.extents(argument)
-        outer, reduced = [sizes[k] for k in kept], [sizes[k] for k in node.axes]
-        label_of = {k: j for j, k in enumerate([*kept, *node.axes])}
-        place = tuple(axis(label_of[k]) for k in range(len(sizes)))
+        argument, sizes = node.argument, self.extents(node.argument)
         if self._inlined(argument) and not self._is_input(argument) and not self._is_cheap(argument):
             self._made_or_held(argument)
-        entry = self.at(argument, place)
+        entry = self.at(argument, labels_of(len(sizes)))
         condition = TRUE
         if node.guard is not None:
-            guard = node.guard
-            self._ask_integers(guard.indicator)
-            condition = substituted(guard.indicator.condition, [place[k] for k in guard.axes])
-        batched = node.batched
-
-        def masked(expr: Expr, otherwise: float) -> Expr:
-            return Choice(condition, expr, Number(otherwise)) if condition is not TRUE else expr
-
-        name, text = self.name(node), self.text(node)
-        largest = self.put("largest", outer, batched, masked(entry, -math.inf), "max", reduced)
-        top = Load(largest, labels_of(len(outer)))
-        if isinstance(node, ArgMax):
-            order = self._order(sizes, node.axes)
-            here = Unless(
-                Total(((1.0, masked(entry, -math.inf)), (-1.0, top))), 0.0, Number(-math.inf), _negated(order, place)
-            )
-            first = self.put("first", outer, batched, here, "max", reduced)
-            own = labels_of(len(sizes))
-            behind = Total(((1.0, Load(first, tuple(own[k] for k in kept))), (-1.0, _negated(order, own))))
-            return self.put(name, sizes, batched, Unless(behind, 0.0, Number(0.0), Number(1.0)), label=text)
-        if isinstance(node, Max):
-            if condition is TRUE:
-                return largest
-            return self.put(name, outer, batched, Unless(top, -math.inf, top, Number(0.0)), label=text)
-        power = Call(scalar_function("exp", None), Total(((1.0, entry), (-1.0, top))))
-        if isinstance(node, LogSumExp):
-            whole = self.put("whole", outer, batched, masked(power, 0.0), "sum", reduced)
-            level = Total(((1.0, top), (1.0, Call(scalar_function("log", None), Load(whole, labels_of(len(outer)))))))
-            return self.put(name, outer, batched, Unless(top, -math.inf, level, Number(0.0)), label=text)
-        inverse = [0] * len(sizes)
-        for k, j in label_of.items():
-            inverse[j] = k
-        spread = self.put("power", sizes, batched, relocated(masked(power, 0.0), [axis(k) for k in inverse]))
-        whole = self.put("whole", outer, batched, Load(spread, place), "sum", reduced)
-        own = labels_of(len(sizes))
-        total = Load(whole, tuple(own[k] for k in kept))
-        share: Expr = Quotient(Load(spread, own), total)
-        if condition is not TRUE:
-            share = Unless(total, 0.0, share, Number(0.0))
-        return self.put(name, sizes, batched, share, label=text)
-
-
-def _negated(order: IndexExpr, place: Sequence[IndexExpr]) -> Expr:
-    """Minus a number in order, so that the first is the largest."""
-    return Total(((-1.0, Count(substituted(order, place))),))
-
-
-def scaled(factor: float, factors: Sequence[Expr]) -> Expr:
-    """A product with a factor."""
-    if not factors:
-        return Number(factor)
-    value = factors[0] if len(factors) == 1 else Times(tuple(factors))
-    return value if factor == 1 else Total(((factor, value),))
-
-
-def _plain_load(expr: Expr) -> tuple[float, Load | None]:
-    """A factor and an entry, where the expression is that."""
-    match expr:
-        case Load():
-            return 1.0, expr
-        case Total(((factor, Load() as load),)):
-            return factor, load
-    return 1.0, None
-
-
-def relocated(expr: Expr, place: Sequence[IndexExpr]) -> Expr:
-    """The expression with each label replaced by its place."""
-    match expr:
-        case Load(buffer, at):
-            return Load(buffer, tuple(substituted(k, place) for k in at))
-        case Total(terms):
-            return Total(tuple((factor, relocated(term, place)) for factor, term in terms))
-        case Times(factors):
-            return Times(tuple(relocated(part, place) for part in factors))
-        case Call(function, argument):
-            return Call(function, relocated(argument, place))
-        case Choice(condition, yes, no):
-            return Choice(substituted(condition, place), relocated(yes, place), relocated(no, place))
-        case Count(value):
-            return Count(substituted(value, place))
-        case Clip(argument, low, high):
-            return Clip(relocated(argument, place), low, high)
-        case Quotient(part, whole):
-            return Quotient(relocated(part, place), relocated(whole, place))
-        case Unless(test, number, value, instead):
-            return Unless(relocated(test, place), number, relocated(value, place), relocated(instead, place))
-    return expr
+            self._ask_integers(node.guard.indicator)
+            condition = substituted(node.guard.indicator.condition, [axis(k) for k in node.guard.axes])
+        if isinstance(node, Segment):
+            for read in node.place.inputs:
+                self._asked(read)
+            kind, across = node.kind, over_edges(self, node, sizes, self.sizes[node.over])
+        else:
+            kind, across = type(node), along(self, sizes, node.batched, node.axes)
+        called = self.name(node), self.text(node)
+        return reduction(self, kind, across, sizes, node.batched, entry, condition, called)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from energyc.loops.nest import Block, Buffer, Product
+from energyc.loops.nest import Block, Buffer, written
 
 #: Entries between the starts of buffers are multiples of this, so that each begins a line of the cache.
 ALIGNMENT = 16
@@ -48,7 +48,7 @@ def _lives(body: Sequence[Block]) -> dict[Buffer, tuple[int, int]]:
     """The blocks from the first that writes a buffer to the last that reads it."""
     lives: dict[Buffer, tuple[int, int]] = {}
     for number, block in enumerate(body):
-        targets = [block.target] if isinstance(block, Product) else [s.target for s in block.statements]
+        targets = written(block)
         for buffer in targets:
             if buffer.kind == "scratch":
                 lives.setdefault(buffer, (number, number))

@@ -267,6 +267,26 @@ class Product:
         return self.right.kind == "given" and not self.right.batched
 
 
+@dataclass(frozen=True, eq=False)
+class Scatter:
+    """``target[place] += expr`` for each of the labels, or the largest; from 0, or -inf.
+
+    The first labels are axes of the target, the others those of an entry of an integer input that the place reads.
+    """
+
+    target: Buffer
+    extents: tuple[int, ...]
+    place: tuple[IndexExpr, ...]
+    expr: Expr
+    fold: Literal["sum", "max"]
+    label: str = ""
+
+    @property
+    def reads(self) -> tuple[Buffer, ...]:
+        """The buffers it needs, each once."""
+        return tuple(dict.fromkeys(load.buffer for load in loads(self.expr)))
+
+
 @dataclass(eq=False)
 class Group:
     """Statements that run together at each place of the outer loops, which all have."""
@@ -281,7 +301,12 @@ class Group:
         return tuple(dict.fromkeys(b for s in self.statements for b in s.reads))
 
 
-Block = Group | Product
+Block = Group | Product | Scatter
+
+
+def written(block: Block) -> tuple[Buffer, ...]:
+    """The buffers that a block writes."""
+    return tuple(s.target for s in block.statements) if isinstance(block, Group) else (block.target,)
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,6 +21,7 @@ from energyc.loops.nest import (
     Product,
     Quotient,
     Scalar,
+    Scatter,
     Statement,
     Times,
     Total,
@@ -59,7 +60,7 @@ class Builder:
     def __init__(self, equations: Equations) -> None:
         self.equations = equations
         self.network = equations.network
-        self.steps: list[Statement | Product] = []
+        self.steps: list[Statement | Product | Scatter] = []
         self.asked: dict[Node, Buffer] = {}
 
     def states(self, suffix: str = "") -> dict[str, Buffer]:
@@ -75,7 +76,7 @@ class Builder:
         given: dict[Node, Buffer] = {self.network.states[name].node: buffer for name, buffer in at.items()}
         given |= {e.directions[name]: buffer for name, buffer in (along or {}).items()}
         lowering = Lowering(
-            self.network.extents, self.network.values, {**given, **self.asked}, e.offered, e.names, e.text
+            self.network.extents, self.network.values, {**given, **self.asked}, e.offered, e.names, e.text, e.rows
         )
         lowering.steps = self.steps
         return lowering

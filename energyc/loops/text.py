@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from energyc.loops.nest import Buffer, Group, Kernel, Product, Statement
+from energyc.loops.nest import Block, Buffer, Group, Kernel, Product, Scatter, Statement
 
 
 def kernel_text(kernel: Kernel) -> str:
@@ -13,13 +13,30 @@ def kernel_text(kernel: Kernel) -> str:
     lines = [f"{kernel.name}: {moves}"]
     lines += [f"  reads {', '.join(_typed(buffer) for _, buffer in kernel.given)}"] if kernel.given else []
     for block in kernel.body:
-        lines += [f"  {line}" for line in (_group(block) if isinstance(block, Group) else _product(block))]
+        lines += [f"  {line}" for line in _block(block)]
     return "\n".join(lines) + "\n"
 
 
 def _typed(buffer: Buffer) -> str:
     sizes = [*(["n"] if buffer.batched else []), *map(str, buffer.sizes)]
     return f"{buffer.name}[{', '.join(sizes)}]" if sizes else buffer.name
+
+
+def _block(block: Block) -> Iterator[str]:
+    match block:
+        case Group():
+            yield from _group(block)
+        case Product():
+            yield from _product(block)
+        case Scatter():
+            yield _scatter(block)
+
+
+def _scatter(block: Scatter) -> str:
+    read = ", ".join(buffer.name for buffer in block.reads)
+    edges = ", ".join(node.name for place in block.place for node in place.inputs)
+    each = " x ".join(map(str, block.extents))
+    return f"scatter {_typed(block.target)}: {block.fold} by {edges} of {each}, from {read or 'nothing'}"
 
 
 def _product(block: Product) -> Iterator[str]:

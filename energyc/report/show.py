@@ -11,10 +11,10 @@ from energyc import pipeline
 from energyc.analysis.classes import Classes
 from energyc.derive import Derivation
 from energyc.diagnostics import Source, stage
-from energyc.emit import Glue, Planned, module_plan
+from energyc.emit import Glue, Planned, module_plan, segment_text
 from energyc.ir import Node
 from energyc.ir.text import format_graph
-from energyc.notation import Notation, Reference, at, left_side, of_network, text
+from energyc.notation import Notation, Reference, left_side, of_network, text
 from energyc.notation import name as index
 from energyc.pipeline import Choices
 from energyc.plan import Passes
@@ -267,26 +267,14 @@ def _statements(network: Network, nodes: Iterable[Node], names: Further) -> Iter
     notation = of_network(network, names)
     for node in nodes:
         label, indices = names[node]
-        right = _segment(notation, node) if isinstance(node, Segment) else notation.text(node, indices)
+        right = segment_text(notation, node) if isinstance(node, Segment) else notation.text(node, indices)
         yield f"  {left_side(label, indices)} = {right}"
-
-
-def _segment(notation: Notation, node: Segment) -> str:
-    """``logsumexp[e by dst[e]](t7[h,e])``: the reduction of each segment of e."""
-    indices = notation.indices(node.argument)
-    places = dict(enumerate(map(index, indices)))
-    place = text.index(at(node.place, places))
-    if node.guard is not None:
-        guarded = {k: places[axis] for k, axis in enumerate(node.guard.axes)}
-        place += f" | {text.index(at(node.guard.indicator.condition, guarded))}"
-    argument = notation.reference(node.argument) if node.argument in notation.names else notation.text(node.argument)
-    return f"{node.kind.operator}[{','.join(indices[-node.count :])} by {place}]({argument})"
 
 
 def _value(notation: Notation, node: Node) -> str:
     if node in notation.names:
         return notation.reference(node)
-    return _segment(notation, node) if isinstance(node, Segment) else notation.text(node)
+    return segment_text(notation, node) if isinstance(node, Segment) else notation.text(node)
 
 
 #: The stages of what relaxes alone, which around layers nothing does.

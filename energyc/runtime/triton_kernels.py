@@ -152,6 +152,17 @@ def room(memory: Tensor, samples: int, at: int, size: int) -> Tensor:
     return memory[at * samples : (at + size) * samples]
 
 
+def scatter(target: Tensor, index: Tensor, entries: Tensor, fold: str) -> None:
+    """Bring entries [..., edges] to the places [...] of the target that the index, of their shape, gives.
+
+    ``sum`` adds them to 0, ``max`` keeps the largest. On a GPU the order of a sum is not always the same.
+    """
+    kept = target.dim() - 1
+    target.fill_(0.0 if fold == "sum" else float("-inf"))
+    how = "sum" if fold == "sum" else "amax"
+    target.scatter_reduce_(-1, index.flatten(kept), entries.flatten(kept), how)
+
+
 def cdiv(a: int, b: int) -> int:
     """a / b rounded up."""
     return -(-a // b)

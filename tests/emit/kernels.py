@@ -58,6 +58,40 @@ train { rule = bptt }
 """
 
 
+_GRAPH = """\
+network graph
+dim N = 5, E = 13, H = 2, D = 3
+clamp src[E] : N, dst[E] : N, kind[H, E] : N, weight[E], x[N]
+param W[H, D] ~ normal(1)
+state z[N, D]
+energy well = sum[n,d](z[n,d]^2)/2 - sum[n,d](x[n] * z[n,d])
+let s[h,e] = sum[d](W[h,d] * z[src[e],d] * tanh(z[dst[e],d])) + weight[e]
+energy kinds = sum[h,n](tanh(sum[e | kind[h,e] == n](s[h,e])))
+"""
+_REST = """
+relax { steps = 3, step = 1/4 }
+readout o[n] = sum[d](z[n,d])
+train { rule = implicit }
+"""
+#: Every reduction over edges, whole and guarded, with several axes, at places that depend on a head; the last one by
+#: edges of edges.
+EDGES = tuple(
+    _GRAPH + terms + _REST
+    for terms in (
+        "energy a = -sum[h,n](logsumexp[e | dst[e] == n](s[h,e]))",
+        "energy a = -sum[h,n](logsumexp[e | dst[e] == n and src[e] != n](s[h,e]))\n"
+        "energy b = sum[n](max[h,e | dst[e] == n](s[h,e]))",
+        "energy a = sum[n,d](sum[e | dst[e] == n](weight[e] * z[src[e],d])^2)",
+        "energy a = -sum[h,n](logsumexp[e | kind[h,e] == n](s[h,e]))\n"
+        "force f on z[n,d] = sum[h](tanh(max[e | kind[h,e] == n](s[h,e] - 9)))",
+        "force f on z[n,d] = sum[e | dst[e] == n](tanh(z[src[e],d]) * sum[h](s[h,e]))\n"
+        "force g on z[n,d] = tanh(sum[h,e | kind[h,e] == n](s[h,e] * W[h,d]))",
+        "force f on z[n,d] = sum[e | dst[e] == n](softmax[e | dst[e] == n](s[0,e]) * z[src[e],d])",
+        "clamp later[E] : E\nenergy a = sum[n,d](sum[e | dst[later[e]] == n](weight[e] * z[src[e],d])^2)",
+    )
+)
+
+
 def numbered_phases(net: Any) -> float:
     """How far steps of the numbers 1 and 2 in kernels are from the same as torch operations."""
     random = torch.Generator().manual_seed(7)

@@ -20,6 +20,7 @@ from energyc.runtime.network import EnergyNetwork
 from tests.emit.judge import resolved
 from tests.emit.kernels import (
     BATCH,
+    EDGES,
     MODELS,
     NUMBERED,
     SPECS,
@@ -35,8 +36,8 @@ from tests.emit.kernels import (
 from tests.emit.random_specs import random_spec
 
 SPEC_OF = {path.stem: path for path in SPECS}
-#: Quick to build, and between them every kind of block: boxes, masks, spheres, windows, gathers; and layers.
-QUICK = ("hopfield", "cet", "thick", "cem")
+#: Quick to build, and between them every kind of block: boxes, masks, spheres, windows, gathers, layers, edges.
+QUICK = ("hopfield", "cet", "thick", "cem", "et_anomaly")
 
 
 #: Tensors that are called as loops and parts of kernels are.
@@ -80,7 +81,6 @@ def test_models_of_the_literature(path: Path, monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize(
     ("spec", "reason"),
     [
-        ("et_anomaly", "it reduces over edges"),
         ("tel_digits", "its force reads training at every step"),
     ],
 )
@@ -210,6 +210,14 @@ def test_steps_that_are_numbered(monkeypatch: pytest.MonkeyPatch) -> None:
     net = kernel_module(resolved(NUMBERED))
     assert max(differences(net).values()) < TOLERANCE
     assert numbered_phases(net) < TOLERANCE
+
+
+@needs_compiler
+@pytest.mark.parametrize("spec", EDGES)
+def test_reductions_over_edges(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXXFLAGS", "-O1")
+    found = differences(kernel_module(resolved(spec)))
+    assert max(found.values()) < TOLERANCE, found
 
 
 #: A param that is called as what runs the kernels is, and layers that are called alike.

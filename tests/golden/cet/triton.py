@@ -382,32 +382,7 @@ class CetEquations:
 
 
 @jit
-def free_group_1(product, total, samples):
-    """total."""
-    place = tl.program_id(0).to(tl.int64) * 64 + tl.arange(0, 64)[:, None]
-    inside = place < 15972 * samples
-    sample = place // 15972
-    i = place // 1331 % 12
-    j = place // 121 % 11
-    k = place // 11 % 11
-    m = place % 11
-    r = tl.arange(0, 16)[None, :]
-    # gamma * sum[a](query[h,i,j,a] * key[h,k,l,a])
-    product_here = tl.load(
-        product + 175692 * sample + 14641 * i + 1331 * j + 121 * k + 11 * m + r,
-        mask=inside & (r < 11),
-        other=0.0,
-    )
-    total_here = 0.25 * product_here
-    tl.store(
-        total + 175692 * sample + 14641 * i + 1331 * j + 121 * k + 11 * m + r,
-        total_here,
-        mask=inside & (r < 11),
-    )
-
-
-@jit
-def free_group_2(total, weights, samples):
+def free_group_1(product, weights, samples):
     """weights."""
     place = tl.program_id(0).to(tl.int64) * 8 + tl.arange(0, 8)[:, None]
     inside = place < 1452 * samples
@@ -418,13 +393,13 @@ def free_group_2(total, weights, samples):
     r = tl.arange(0, 128)[None, :]
     m = r // 11
     p = r % 11
-    total_here = tl.load(
-        total + 175692 * sample + 14641 * i + 1331 * j + 121 * k + 11 * m + p,
+    product_here = tl.load(
+        product + 175692 * sample + 14641 * i + 1331 * j + 121 * k + 11 * m + p,
         mask=inside & (r < 121),
         other=0.0,
     )
-    largest_2 = tl.max(tl.where(inside & (r < 121), total_here, float("-inf")), 1, keep_dims=True)
-    power = tl.exp(total_here - largest_2)
+    largest_2 = tl.max(tl.where(inside & (r < 121), 0.25 * product_here, float("-inf")), 1, keep_dims=True)
+    power = tl.exp((0.25 * product_here) - largest_2)
     whole = tl.sum(tl.where(inside & (r < 121), power, 0.0), 1, keep_dims=True)
     # softmax[k,l](gamma * sum[a](query[h,i,j,a] * key[h,k,l,a]))
     weights_here = power / whole
@@ -436,7 +411,7 @@ def free_group_2(total, weights, samples):
 
 
 @jit
-def free_group_3(product, image, samples):
+def free_group_2(product, image, samples):
     """image."""
     place = tl.program_id(0).to(tl.int64) + tl.arange(0, 1)[:, None]
     inside = place < 121 * samples
@@ -455,7 +430,7 @@ def free_group_3(product, image, samples):
 
 
 @jit
-def free_group_4(product, total, samples):
+def free_group_3(product, total, samples):
     """total."""
     place = tl.program_id(0).to(tl.int64) * 64 + tl.arange(0, 64)[:, None]
     inside = place < 79200 * samples
@@ -484,7 +459,7 @@ def free_group_4(product, total, samples):
 
 
 @jit
-def free_group_5(total, y, b_dec, next_y, scalars, samples):
+def free_group_4(total, y, b_dec, next_y, scalars, samples):
     """next_y."""
     place = tl.program_id(0).to(tl.int64) * 64 + tl.arange(0, 64)[:, None]
     inside = place < 43200 * samples
@@ -512,7 +487,7 @@ def free_group_5(total, y, b_dec, next_y, scalars, samples):
 
 
 @jit
-def free_group_6(z, product, drive, next_z, scalars, samples):
+def free_group_5(z, product, drive, next_z, scalars, samples):
     """next_z."""
     place = tl.program_id(0).to(tl.int64) + tl.arange(0, 1)[:, None]
     inside = place < 121 * samples
@@ -542,15 +517,14 @@ def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memo
     query = room(memory, n, 0, 92928)
     key = room(memory, n, 92928, 92928)
     product = room(memory, n, 185856, 175692)
-    total = room(memory, n, 361552, 175692)
-    weights = room(memory, n, 185856, 175692)
-    pull_key = room(memory, n, 361552, 92928)
+    weights = room(memory, n, 361552, 175692)
+    pull_key = room(memory, n, 185856, 92928)
     product_2 = room(memory, n, 0, 92928)
-    pull_query = room(memory, n, 361552, 92928)
+    pull_query = room(memory, n, 185856, 92928)
     product_3 = room(memory, n, 92928, 371712)
     image = room(memory, n, 464640, 371712)
     product_4 = room(memory, n, 92928, 145200)
-    total_2 = room(memory, n, 238128, 79200)
+    total = room(memory, n, 238128, 79200)
     # query[h,i,j,a] = sum[d](W_q[h,a,d] * z[i,j,d])
     matrix(query, (n, 12, 121, 64), (92928, 7744, 64, 1)).copy_(
         torch.einsum(
@@ -573,8 +547,7 @@ def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memo
         matrix(key, (12 * n, 64, 121), (7744, 1, 64)),
         beta=0,
     )
-    free_group_1[(cdiv(15972 * n, 64),)](product, total, n)
-    free_group_2[(cdiv(1452 * n, 8),)](total, weights, n)
+    free_group_1[(cdiv(1452 * n, 8),)](product, weights, n)
     # pull_key[h,i,j,a] = sum[k,l](query[h,k,l,a] * softmax[i,j](gamma * sum[a2](query[h,k,l,a2] * key[h,i,j,a2])))
     matrix(pull_key, (12 * n, 121, 64), (7744, 64, 1)).baddbmm_(
         matrix(weights, (12 * n, 121, 121), (14641, 1, 121)),
@@ -618,7 +591,7 @@ def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memo
         matrix(W_mem, (768, 3072), (3072, 1)),
         beta=0,
     )
-    free_group_3[(121 * n,)](product_3, image, n, num_warps=8)
+    free_group_2[(121 * n,)](product_3, image, n, num_warps=8)
     # sum[m](W_mem[d,m] * relu(sum[d2](W_mem[d2,m] * z[i,j,d2])))
     matrix(product_2, (121 * n, 768), (768, 1)).addmm_(
         matrix(image, (121 * n, 3072), (3072, 1)),
@@ -631,38 +604,13 @@ def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memo
         matrix(W_dec, (768, 1200), (1200, 1)),
         beta=0,
     )
-    free_group_4[(cdiv(79200 * n, 64),)](product_4, total_2, n)
-    free_group_5[(cdiv(43200 * n, 64),)](total_2, y, b_dec, next_y, scalars, n)
-    free_group_6[(121 * n,)](z, product_2, drive, next_z, scalars, n)
+    free_group_3[(cdiv(79200 * n, 64),)](product_4, total, n)
+    free_group_4[(cdiv(43200 * n, 64),)](total, y, b_dec, next_y, scalars, n)
+    free_group_5[(121 * n,)](z, product_2, drive, next_z, scalars, n)
 
 
 @jit
-def nudged_group_1(product, total, samples):
-    """total."""
-    place = tl.program_id(0).to(tl.int64) * 64 + tl.arange(0, 64)[:, None]
-    inside = place < 15972 * samples
-    sample = place // 15972
-    i = place // 1331 % 12
-    j = place // 121 % 11
-    k = place // 11 % 11
-    m = place % 11
-    r = tl.arange(0, 16)[None, :]
-    # gamma * sum[a](query[h,i,j,a] * key[h,k,l,a])
-    product_here = tl.load(
-        product + 175692 * sample + 14641 * i + 1331 * j + 121 * k + 11 * m + r,
-        mask=inside & (r < 11),
-        other=0.0,
-    )
-    total_here = 0.25 * product_here
-    tl.store(
-        total + 175692 * sample + 14641 * i + 1331 * j + 121 * k + 11 * m + r,
-        total_here,
-        mask=inside & (r < 11),
-    )
-
-
-@jit
-def nudged_group_2(total, weights, samples):
+def nudged_group_1(product, weights, samples):
     """weights."""
     place = tl.program_id(0).to(tl.int64) * 8 + tl.arange(0, 8)[:, None]
     inside = place < 1452 * samples
@@ -673,13 +621,13 @@ def nudged_group_2(total, weights, samples):
     r = tl.arange(0, 128)[None, :]
     m = r // 11
     p = r % 11
-    total_here = tl.load(
-        total + 175692 * sample + 14641 * i + 1331 * j + 121 * k + 11 * m + p,
+    product_here = tl.load(
+        product + 175692 * sample + 14641 * i + 1331 * j + 121 * k + 11 * m + p,
         mask=inside & (r < 121),
         other=0.0,
     )
-    largest_2 = tl.max(tl.where(inside & (r < 121), total_here, float("-inf")), 1, keep_dims=True)
-    power = tl.exp(total_here - largest_2)
+    largest_2 = tl.max(tl.where(inside & (r < 121), 0.25 * product_here, float("-inf")), 1, keep_dims=True)
+    power = tl.exp((0.25 * product_here) - largest_2)
     whole = tl.sum(tl.where(inside & (r < 121), power, 0.0), 1, keep_dims=True)
     # softmax[k,l](gamma * sum[a](query[h,i,j,a] * key[h,k,l,a]))
     weights_here = power / whole
@@ -691,7 +639,7 @@ def nudged_group_2(total, weights, samples):
 
 
 @jit
-def nudged_group_3(product, image, samples):
+def nudged_group_2(product, image, samples):
     """image."""
     place = tl.program_id(0).to(tl.int64) + tl.arange(0, 1)[:, None]
     inside = place < 121 * samples
@@ -710,7 +658,7 @@ def nudged_group_3(product, image, samples):
 
 
 @jit
-def nudged_group_4(product, total, samples):
+def nudged_group_3(product, total, samples):
     """total."""
     place = tl.program_id(0).to(tl.int64) * 64 + tl.arange(0, 64)[:, None]
     inside = place < 79200 * samples
@@ -739,7 +687,7 @@ def nudged_group_4(product, total, samples):
 
 
 @jit
-def nudged_group_5(total, y, b_dec, t, next_y, scalars, samples):
+def nudged_group_4(total, y, b_dec, t, next_y, scalars, samples):
     """next_y."""
     place = tl.program_id(0).to(tl.int64) * 64 + tl.arange(0, 64)[:, None]
     inside = place < 43200 * samples
@@ -772,7 +720,7 @@ def nudged_group_5(total, y, b_dec, t, next_y, scalars, samples):
 
 
 @jit
-def nudged_group_6(z, product, drive, next_z, scalars, samples):
+def nudged_group_5(z, product, drive, next_z, scalars, samples):
     """next_z."""
     place = tl.program_id(0).to(tl.int64) + tl.arange(0, 1)[:, None]
     inside = place < 121 * samples
@@ -802,15 +750,14 @@ def nudged_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, me
     query = room(memory, n, 0, 92928)
     key = room(memory, n, 92928, 92928)
     product = room(memory, n, 185856, 175692)
-    total = room(memory, n, 361552, 175692)
-    weights = room(memory, n, 185856, 175692)
-    pull_key = room(memory, n, 361552, 92928)
+    weights = room(memory, n, 361552, 175692)
+    pull_key = room(memory, n, 185856, 92928)
     product_2 = room(memory, n, 0, 92928)
-    pull_query = room(memory, n, 361552, 92928)
+    pull_query = room(memory, n, 185856, 92928)
     product_3 = room(memory, n, 92928, 371712)
     image = room(memory, n, 464640, 371712)
     product_4 = room(memory, n, 92928, 145200)
-    total_2 = room(memory, n, 238128, 79200)
+    total = room(memory, n, 238128, 79200)
     # query[h,i,j,a] = sum[d](W_q[h,a,d] * z[i,j,d])
     matrix(query, (n, 12, 121, 64), (92928, 7744, 64, 1)).copy_(
         torch.einsum(
@@ -833,8 +780,7 @@ def nudged_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, me
         matrix(key, (12 * n, 64, 121), (7744, 1, 64)),
         beta=0,
     )
-    nudged_group_1[(cdiv(15972 * n, 64),)](product, total, n)
-    nudged_group_2[(cdiv(1452 * n, 8),)](total, weights, n)
+    nudged_group_1[(cdiv(1452 * n, 8),)](product, weights, n)
     # pull_key[h,i,j,a] = sum[k,l](query[h,k,l,a] * softmax[i,j](gamma * sum[a2](query[h,k,l,a2] * key[h,i,j,a2])))
     matrix(pull_key, (12 * n, 121, 64), (7744, 64, 1)).baddbmm_(
         matrix(weights, (12 * n, 121, 121), (14641, 1, 121)),
@@ -878,7 +824,7 @@ def nudged_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, me
         matrix(W_mem, (768, 3072), (3072, 1)),
         beta=0,
     )
-    nudged_group_3[(121 * n,)](product_3, image, n, num_warps=8)
+    nudged_group_2[(121 * n,)](product_3, image, n, num_warps=8)
     # sum[m](W_mem[d,m] * relu(sum[d2](W_mem[d2,m] * z[i,j,d2])))
     matrix(product_2, (121 * n, 768), (768, 1)).addmm_(
         matrix(image, (121 * n, 3072), (3072, 1)),
@@ -891,9 +837,9 @@ def nudged_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, me
         matrix(W_dec, (768, 1200), (1200, 1)),
         beta=0,
     )
-    nudged_group_4[(cdiv(79200 * n, 64),)](product_4, total_2, n)
-    nudged_group_5[(cdiv(43200 * n, 64),)](total_2, y, b_dec, t, next_y, scalars, n)
-    nudged_group_6[(121 * n,)](z, product_2, drive, next_z, scalars, n)
+    nudged_group_3[(cdiv(79200 * n, 64),)](product_4, total, n)
+    nudged_group_4[(cdiv(43200 * n, 64),)](total, y, b_dec, t, next_y, scalars, n)
+    nudged_group_5[(121 * n,)](z, product_2, drive, next_z, scalars, n)
 
 
 class Cet(CetEquations, KernelNetwork):

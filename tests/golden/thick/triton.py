@@ -564,12 +564,9 @@ def free_group_2(product, p, samples):
     i = place // 64 % 4
     j = place % 64
     r = tl.arange(0, 64)[None, :]
-    # sum[a](sum[d](W_q[h,d,a] * (h1[d] + g1[d] * layernorm[d](z[t,d]))) * sum[d](W_k[h,d,a] * (h1[d] + g1[d] *
-    #   layernorm[d](z[s,d])))) / sqrt(A)
-    product_here = tl.load(product + 16384 * sample + 4096 * i + 64 * j + r, mask=inside, other=0.0)
-    total = 0.1767766952966369 * product_here
-    largest_2 = tl.max(tl.where(r <= j, total, float("-inf")), 1, keep_dims=True)
-    power = tl.where(r <= j, tl.exp(total - largest_2), 0.0)
+    product_here = tl.load(product + 16384 * sample + 4096 * i + 64 * j + r, mask=inside & (r <= j), other=0.0)
+    largest_2 = tl.max(tl.where(r <= j, 0.1767766952966369 * product_here, float("-inf")), 1, keep_dims=True)
+    power = tl.where(r <= j, tl.exp((0.1767766952966369 * product_here) - largest_2), 0.0)
     whole = tl.sum(power, 1, keep_dims=True)
     # p[h,t,s] = softmax[s | s <= t](sum[a](sum[d](W_q[h,d,a] * (h1[d] + g1[d] * layernorm[d](z[t,d]))) *
     #   sum[d](W_k[h,d,a] * (h1[d] + g1[d] * layernorm[d](z[s,d])))) / sqrt(A))
@@ -733,12 +730,9 @@ def nudged_group_2(product, p, samples):
     i = place // 64 % 4
     j = place % 64
     r = tl.arange(0, 64)[None, :]
-    # sum[a](sum[d](W_q[h,d,a] * (h1[d] + g1[d] * layernorm[d](z[t,d]))) * sum[d](W_k[h,d,a] * (h1[d] + g1[d] *
-    #   layernorm[d](z[s,d])))) / sqrt(A)
-    product_here = tl.load(product + 16384 * sample + 4096 * i + 64 * j + r, mask=inside, other=0.0)
-    total = 0.1767766952966369 * product_here
-    largest_2 = tl.max(tl.where(r <= j, total, float("-inf")), 1, keep_dims=True)
-    power = tl.where(r <= j, tl.exp(total - largest_2), 0.0)
+    product_here = tl.load(product + 16384 * sample + 4096 * i + 64 * j + r, mask=inside & (r <= j), other=0.0)
+    largest_2 = tl.max(tl.where(r <= j, 0.1767766952966369 * product_here, float("-inf")), 1, keep_dims=True)
+    power = tl.where(r <= j, tl.exp((0.1767766952966369 * product_here) - largest_2), 0.0)
     whole = tl.sum(power, 1, keep_dims=True)
     # p[h,t,s] = softmax[s | s <= t](sum[a](sum[d](W_q[h,d,a] * (h1[d] + g1[d] * layernorm[d](z[t,d]))) *
     #   sum[d](W_k[h,d,a] * (h1[d] + g1[d] * layernorm[d](z[s,d])))) / sqrt(A))
@@ -1028,12 +1022,9 @@ def tracking_group_2(product, p, samples):
     i = place // 64 % 4
     j = place % 64
     r = tl.arange(0, 64)[None, :]
-    # sum[a](sum[d](W_q[h,d,a] * (h1[d] + g1[d] * layernorm[d](z[t,d]))) * sum[d](W_k[h,d,a] * (h1[d] + g1[d] *
-    #   layernorm[d](z[s,d])))) / sqrt(A)
-    product_here = tl.load(product + 16384 * sample + 4096 * i + 64 * j + r, mask=inside, other=0.0)
-    total = 0.1767766952966369 * product_here
-    largest_2 = tl.max(tl.where(r <= j, total, float("-inf")), 1, keep_dims=True)
-    power = tl.where(r <= j, tl.exp(total - largest_2), 0.0)
+    product_here = tl.load(product + 16384 * sample + 4096 * i + 64 * j + r, mask=inside & (r <= j), other=0.0)
+    largest_2 = tl.max(tl.where(r <= j, 0.1767766952966369 * product_here, float("-inf")), 1, keep_dims=True)
+    power = tl.where(r <= j, tl.exp((0.1767766952966369 * product_here) - largest_2), 0.0)
     whole = tl.sum(power, 1, keep_dims=True)
     # p[h,t,s] = softmax[s | s <= t](sum[a](sum[d](W_q[h,d,a] * (h1[d] + g1[d] * layernorm[d](z[t,d]))) *
     #   sum[d](W_k[h,d,a] * (h1[d] + g1[d] * layernorm[d](z[s,d])))) / sqrt(A))
@@ -1282,12 +1273,9 @@ def tracking_group_11(product, p, samples):
     i = place // 64 % 4
     j = place % 64
     r = tl.arange(0, 64)[None, :]
-    # sum[a](sum[d](W_q[h,d,a] * (h1[d] + g1[d] * layernorm[d](z[t,d]))) * sum[d](W_k[h,d,a] * (h1[d] + g1[d] *
-    #   layernorm[d](z[s,d])))) / sqrt(A)
-    product_here = tl.load(product + 16384 * sample + 4096 * i + 64 * j + r, mask=inside, other=0.0)
-    total = 0.1767766952966369 * product_here
-    largest_2 = tl.max(tl.where(r <= j, total, float("-inf")), 1, keep_dims=True)
-    power = tl.where(r <= j, tl.exp(total - largest_2), 0.0)
+    product_here = tl.load(product + 16384 * sample + 4096 * i + 64 * j + r, mask=inside & (r <= j), other=0.0)
+    largest_2 = tl.max(tl.where(r <= j, 0.1767766952966369 * product_here, float("-inf")), 1, keep_dims=True)
+    power = tl.where(r <= j, tl.exp((0.1767766952966369 * product_here) - largest_2), 0.0)
     whole = tl.sum(power, 1, keep_dims=True)
     # p[h,t,s] = softmax[s | s <= t](sum[a](sum[d](W_q[h,d,a] * (h1[d] + g1[d] * layernorm[d](z[t,d]))) *
     #   sum[d](W_k[h,d,a] * (h1[d] + g1[d] * layernorm[d](z[s,d])))) / sqrt(A))
@@ -1368,12 +1356,9 @@ def tracking_group_15(product, p, samples):
     i = place // 64 % 4
     j = place % 64
     r = tl.arange(0, 64)[None, :]
-    # sum[a](sum[d](W_q[h,d,a] * (h1[d] + g1[d] * layernorm[d](z[t,d]))) * sum[d](W_k[h,d,a] * (h1[d] + g1[d] *
-    #   layernorm[d](z[s,d])))) / sqrt(A)
-    product_here = tl.load(product + 16384 * sample + 4096 * i + 64 * j + r, mask=inside, other=0.0)
-    total = 0.1767766952966369 * product_here
-    largest_2 = tl.max(tl.where(r <= j, total, float("-inf")), 1, keep_dims=True)
-    power = tl.where(r <= j, tl.exp(total - largest_2), 0.0)
+    product_here = tl.load(product + 16384 * sample + 4096 * i + 64 * j + r, mask=inside & (r <= j), other=0.0)
+    largest_2 = tl.max(tl.where(r <= j, 0.1767766952966369 * product_here, float("-inf")), 1, keep_dims=True)
+    power = tl.where(r <= j, tl.exp((0.1767766952966369 * product_here) - largest_2), 0.0)
     whole = tl.sum(power, 1, keep_dims=True)
     # p[h,t,s] = softmax[s | s <= t](sum[a](sum[d](W_q[h,d,a] * (h1[d] + g1[d] * layernorm[d](z[t,d]))) *
     #   sum[d](W_k[h,d,a] * (h1[d] + g1[d] * layernorm[d](z[s,d])))) / sqrt(A))
