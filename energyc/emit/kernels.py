@@ -29,6 +29,12 @@ class Relaxing:
     prefix: str = ""
     reason: str = ""
 
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """Lines of the class: what the names begin with, and whether the kernels leave out what is for training."""
+        prefix = (f'_kernel_prefix = "{self.prefix}"',) if self.prefix else ()
+        return (*prefix, *(("_kernels_in_training = False",) if self.context.network.training is not None else ()))
+
 
 #: Kernels in a language: the definitions of a module, and the expression of the object that runs them.
 Printed = Callable[[Sequence[Relaxing]], tuple[str, str]]
@@ -59,7 +65,7 @@ def _plain(network: Network, options: Options, relaxing: Sequence[Relaxing], exp
     context = own.context
     about = "The network: its equations, relaxed by kernels and learned."
     body = [f"learning_rules = ({', '.join(rule.module for rule in context.features.rules)},)"]
-    body += [*context.features.hooks, f"kernels = {expression}"]
+    body += [*context.features.hooks, f"kernels = {expression}", *own.settings]
     return network_part(context, _given(own)), final_class(context, about, body, ("KernelNetwork",))
 
 
@@ -67,7 +73,7 @@ def _layered(network: Network, options: Options, relaxing: Sequence[Relaxing], e
     """The parts of a network of layers, which share one object of kernels."""
     layers = {r.context.network.name: r for r in relaxing}
     carried = {
-        name: Carried(_given(r), ("KernelNetwork",), ("kernels = KERNELS", f'_kernel_prefix = "{r.prefix}"'))
+        name: Carried(_given(r), ("KernelNetwork",), ("kernels = KERNELS", *r.settings))
         for name, r in layers.items()
         if r.kernels
     }
@@ -104,7 +110,7 @@ def _phases(context: Context, rows: Rows, prefix: str = "") -> Relaxing:
         raise NotLowered("its solver is newton")
     equations = _equations(context, rows, prefix)
     kernels = [free_phase(equations)]
-    if context.features.needs("contrast") and not prefix:
+    if context.features.needs("contrast") and not prefix and context.network.training is None:
         kernels.append(nudged_phase(equations))
         if any(rule.name == "tracking-aep" for rule in context.features.rules) and equations.correction:
             kernels.append(tracking_phases(equations))

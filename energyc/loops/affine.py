@@ -9,6 +9,7 @@ from energyc.ir import IndexExpr, Input
 from energyc.ir.indexing import Affine, axis, integer
 
 TRUE = IndexExpr("true", ())
+FALSE = IndexExpr("not", (TRUE,))
 
 
 def labels_of(count: int) -> tuple[IndexExpr, ...]:
@@ -64,6 +65,22 @@ def conjuncts(condition: IndexExpr) -> list[IndexExpr]:
     if condition.op == "and":
         return [part for side in condition.parts for part in conjuncts(side)]
     return [] if condition.op == "true" else [condition]
+
+
+def outside_training(condition: IndexExpr) -> IndexExpr:
+    """The condition where the flag ``training`` does not hold, which is the only relation there is."""
+    if condition.op == "related":
+        return FALSE
+    parts = tuple(outside_training(part) for part in condition.parts)
+    if condition.op == "not":
+        return FALSE if parts == (TRUE,) else TRUE if parts == (FALSE,) else IndexExpr("not", parts)
+    if condition.op in ("and", "or"):
+        neutral, final = (TRUE, FALSE) if condition.op == "and" else (FALSE, TRUE)
+        left = [part for part in parts if part != neutral]
+        if final in left or not left:
+            return final if left else neutral
+        return left[0] if len(left) == 1 else IndexExpr(condition.op, tuple(left))
+    return condition
 
 
 def conjunction(conditions: Sequence[IndexExpr]) -> IndexExpr:

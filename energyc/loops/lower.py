@@ -11,7 +11,7 @@ from energyc.functions import ScalarFunction
 from energyc.ir import ONE, Add, Coefficient, Einsum, IndexExpr, Indicator, Input, Map, Node, Position, Softmax
 from energyc.ir.indexing import Affine, axis
 from energyc.ir.nodes import LogSumExp, Reduction, Stop
-from energyc.loops.affine import TRUE, conjunction, labels_of, substituted
+from energyc.loops.affine import TRUE, conjunction, labels_of, outside_training, substituted
 from energyc.loops.expressions import plain_load, relocated, scaled
 from energyc.loops.fuse import Rows
 from energyc.loops.matrices import product_of
@@ -75,6 +75,8 @@ class Lowering:
 
     def at(self, node: Node, place: Sequence[IndexExpr]) -> Expr:
         """The entry of a node at a place: read from a buffer, or an expression where that is as good."""
+        if isinstance(node, Einsum) and self.solution(node).never:
+            return Number(0.0)
         if node in self.buffers or not (self._inlined(node) or self._is_input(node)):
             return Load(self.buffer(node), tuple(place))
         if self._is_input(node):
@@ -95,8 +97,6 @@ class Lowering:
         if node not in self.buffers:
             name = self.offered.get(node) or node.name  # type: ignore[attr-defined]
             integers = node if isinstance(node, Input) and node.over is not None else None
-            if isinstance(node, Input) and node.kind == "flag":
-                raise NotLowered(f"its force reads {node.name} at every step")
             kind: Literal["number", "given"] = "number" if isinstance(node, Input) and node.kind == "step" else "given"
             made = Buffer(name, self.extents(node), node.batched, kind, integers)
             self.buffers[node] = made
@@ -106,7 +106,8 @@ class Lowering:
     def _ask_integers(self, node: Indicator | Position) -> None:
         """The integer inputs that an index expression reads are to be passed."""
         for read in node.children:
-            self._asked(read)
+            if not (isinstance(read, Input) and read.kind == "flag"):
+                self._asked(read)
 
     def extents(self, node: Node) -> tuple[int, ...]:
         """The sizes of a node's dims."""
@@ -159,7 +160,7 @@ class Lowering:
             case Einsum():
                 return self._term(node)
             case Indicator():
-                return Choice(node.condition, Number(1.0), Number(0.0))
+                return Choice(outside_training(node.condition), Number(1.0), Number(0.0))
             case Position():
                 return Count(node.value)
             case Stop():
@@ -331,7 +332,8 @@ class Lowering:
         condition = TRUE
         if node.guard is not None:
             self._ask_integers(node.guard.indicator)
-            condition = substituted(node.guard.indicator.condition, [axis(k) for k in node.guard.axes])
+            own = outside_training(node.guard.indicator.condition)
+            condition = substituted(own, [axis(k) for k in node.guard.axes])
         if isinstance(node, Segment):
             for read in node.place.inputs:
                 self._asked(read)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from energyc.ir import Einsum, IndexExpr, Indicator, Node
 from energyc.ir.indexing import axis
-from energyc.loops.affine import conjuncts, solved_for, substituted, within
+from energyc.loops.affine import FALSE, conjuncts, outside_training, solved_for, substituted, within
 from energyc.sparse.selection import selection_of
 
 
@@ -36,6 +36,11 @@ class Solved:
         return self.scatters or len(self.extents) > len(self.out)
 
     @property
+    def never(self) -> bool:
+        """Whether no term is ever let through, so that it is 0."""
+        return FALSE in self.conditions
+
+    @property
     def plain(self) -> int:
         """How many labels are axes of the node."""
         return sum(place.op == "axis" for place in self.out)
@@ -49,7 +54,7 @@ def solved(node: Einsum, sizes: Mapping[str, int]) -> Solved:
         part
         for operand in node.operands
         if isinstance(operand.node, Indicator)
-        for part in conjuncts(operand.node.condition.renumbered(dict(enumerate(operand.axes))))
+        for part in conjuncts(outside_training(operand.node.condition.renumbered(dict(enumerate(operand.axes)))))
     ]
 
     def settle(label: int, value: IndexExpr) -> None:

@@ -116,6 +116,8 @@ class KernelNetwork(EnergyNetwork):
     kernels: PhaseKernels
     #: What the names of its own kernels begin with.
     _kernel_prefix = ""
+    #: Whether they are the same in training, where a force may read the flag ``training``.
+    _kernels_in_training = True
 
     def _given(self, name: str, fixed: Fixed, targets: Tensors) -> list[Tensor]:
         """What a kernel reads, in its order."""
@@ -123,6 +125,8 @@ class KernelNetwork(EnergyNetwork):
 
     def _serving(self, phase: str, states: Tensors) -> str | None:
         """The kernel of a phase, if it takes these states."""
+        if self.training and not self._kernels_in_training:
+            return None
         name = self._kernel_prefix + phase
         return name if self.kernels.serve(name, states) else None
 

@@ -58,6 +58,22 @@ train { rule = bptt }
 """
 
 
+#: What holds in training alone, and what holds outside of it.
+FLAGGED = """\
+network flagged
+dim N = 5
+clamp x[N]
+state z[N] in [-2, 2]
+energy well = sum[i](z[i]^2)/2 - sum[i](x[i] * z[i])
+let middle[i] = mean[batch](z[i])
+force f on z[i] = where(training, middle[i], x[i]^2) + where(not training and i > 1, tanh(z[i]), 0)
+force g on z[i] = where(training or i == 2, max[j | not training](z[j]), 0)
+relax { steps = 3, step = 1/4 }
+readout o[i] = z[i]
+target t[N]
+cost c = sum[i]((o[i] - t[i])^2)
+train { rule = bptt }
+"""
 _GRAPH = """\
 network graph
 dim N = 5, E = 13, H = 2, D = 3

@@ -21,6 +21,7 @@ from tests.emit.judge import resolved
 from tests.emit.kernels import (
     BATCH,
     EDGES,
+    FLAGGED,
     MODELS,
     NUMBERED,
     SPECS,
@@ -81,11 +82,12 @@ def test_models_of_the_literature(path: Path, monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize(
     ("spec", "reason"),
     [
-        ("tel_digits", "its force reads training at every step"),
+        (FLAGGED.replace("training", "0 == 1"), "a sample depends on the others of its batch"),
+        (NAMES.replace("steps = 20", "steps = 20, solver = newton"), "its solver is newton"),
     ],
 )
 def test_what_has_no_kernels_says_why(spec: str, reason: str) -> None:
-    compiled = pipeline.emit(shipped(SPEC_OF[spec]), target="cpp", runtime="import")
+    compiled = pipeline.emit(resolved(spec), target="cpp", runtime="import")
     assert compiled.fallback == reason
 
 
@@ -218,6 +220,16 @@ def test_reductions_over_edges(spec: str, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("CXXFLAGS", "-O1")
     found = differences(kernel_module(resolved(spec)))
     assert max(found.values()) < TOLERANCE, found
+
+
+@needs_compiler
+def test_kernels_leave_out_what_is_for_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that a statistic of the batch that is read in training alone does not keep a network from having them."""
+    monkeypatch.setenv("CXXFLAGS", "-O1")
+    net = kernel_module(resolved(FLAGGED))
+    assert max(differences(net).values()) < TOLERANCE
+    assert net.train()._serving("free", [torch.zeros(2, 5)]) is None
+    assert kernel_module(shipped(SPEC_OF["tel_digits"])).train()._serving("free", [torch.zeros(2, 6)]) is None
 
 
 #: A param that is called as what runs the kernels is, and layers that are called alike.

@@ -24,7 +24,17 @@ from energyc.resolve import Network
 from energyc.runtime import triton_functions
 from energyc.runtime.triton_kernels import MOST_GRAPHS, Recorded, TritonKernels, interpreted
 from tests.emit.judge import resolved
-from tests.emit.kernels import EDGES, MODELS, NUMBERED, SPECS, differences, kernel_module, numbered_phases, shipped
+from tests.emit.kernels import (
+    EDGES,
+    FLAGGED,
+    MODELS,
+    NUMBERED,
+    SPECS,
+    differences,
+    kernel_module,
+    numbered_phases,
+    shipped,
+)
 from tests.emit.random_specs import random_spec
 
 #: Quick to interpret, and between them every kind of block: boxes, masks, spheres, windows, gathers.
@@ -149,6 +159,14 @@ train { rule = implicit }
 def test_rows_that_are_padded_or_read_elsewhere() -> None:
     found = differences(kernel_module(resolved(TURNED), target="triton"))
     assert max(found.values()) < TOLERANCE, found
+
+
+@needs_interpreter
+@pytest.mark.usefixtures("nothing_left")
+def test_kernels_leave_out_what_is_for_training() -> None:
+    net = kernel_module(resolved(FLAGGED), target="triton")
+    assert max(differences(net).values()) < TOLERANCE
+    assert net.train()._serving("free", [torch.zeros(2, 5)]) is None
 
 
 @needs_interpreter
