@@ -2,32 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from energyc.functions import scalar_function
 from energyc.ir import Input, Node
-from energyc.ir.indexing import axis
 from energyc.loops.affine import labels_of
 from energyc.loops.fuse import Rows, grouped
 from energyc.loops.lower import Lowering, NotLowered
-from energyc.loops.nest import (
-    Buffer,
-    Call,
-    Clip,
-    Expr,
-    Kernel,
-    Load,
-    Product,
-    Quotient,
-    Scalar,
-    Scatter,
-    Statement,
-    Times,
-    Total,
-    Unless,
-)
-from energyc.resolve.network import ConstraintSet, Network
+from energyc.loops.nest import Buffer, Expr, Kernel, Load, Product, Scalar, Scatter, Statement, Times, Total
+from energyc.loops.sets import LARGEST_SIMPLEX, projected
+from energyc.resolve.network import Network
 
 #: A node for each state that has one.
 Slopes = Mapping[str, Node]
@@ -95,7 +80,10 @@ class Builder:
             place = labels_of(len(state.sizes))
             step = Times((Scalar(f"step_{name}"), Total(tuple(forces[name]))))
             value: Expr = Total(((1.0, Load(state, place)), (1.0, step)))
-            after[name] = self._projected(f"next_{state.name}", state, value, self.network.states[name].constraint)
+            constraint = self.network.states[name].constraint
+            if constraint is not None and constraint.kind == "simplex":
+                check_simplex(name, [state.sizes[k] for k in constraint.axes])
+            after[name] = projected(self.put, f"next_{state.name}", state.sizes, value, constraint)
         return after
 
     def put(self, name: str, sizes: Sequence[int], expr: Expr, fold: str = "", reduced: Sequence[int] = ()) -> Buffer:
@@ -103,44 +91,6 @@ class Builder:
         target = Buffer(name, tuple(sizes), True)
         self.steps.append(Statement(target, (*sizes, *reduced), expr, fold))  # type: ignore[arg-type]
         return target
-
-    def _projected(self, name: str, state: Buffer, value: Expr, constraint: ConstraintSet | None) -> Buffer:
-        sizes, place = state.sizes, labels_of(len(state.sizes))
-        if constraint is None:
-            return self.put(name, sizes, value)
-        match constraint.kind:
-            case "box":
-                return self.put(name, sizes, Clip(value, constraint.low, constraint.high))
-            case "nonnegative":
-                return self.put(name, sizes, Clip(value, 0.0, None))
-            case "simplex":
-                raise NotLowered(f"no kernel projects on a simplex, as {state.name} is")
-        here = self.put("moved", sizes, value)
-        kept = [k for k in range(len(sizes)) if k not in constraint.axes]
-        outer, reduced = [sizes[k] for k in kept], [sizes[k] for k in constraint.axes]
-        label_of = {k: j for j, k in enumerate([*kept, *constraint.axes])}
-        across = tuple(axis(label_of[k]) for k in range(len(sizes)))
-        own = tuple(place[k] for k in kept)
-        count = 1.0
-        for size in reduced:
-            count *= size
-
-        def norm(buffer: Buffer, scale: float) -> Load:
-            entry = Load(buffer, across)
-            whole = self.put("square", outer, Times((entry, entry)), "sum", reduced)
-            mean = Total(((scale, Load(whole, labels_of(len(outer)))),))
-            root = self.put("deviation", outer, Call(scalar_function("sqrt", None), mean))
-            return Load(root, own)
-
-        if constraint.kind == "sphere":
-            length = norm(here, 1.0)
-            return self.put(name, sizes, Unless(length, 0.0, Quotient(Load(here, place), length), Load(here, place)))
-        whole = self.put("mean", outer, Load(here, across), "sum", reduced)
-        entry = Total(((1.0, Load(here, place)), (-1.0 / count, Load(whole, own))))
-        centred = self.put("centred", sizes, entry)
-        deviation = norm(centred, 1.0 / count)
-        share = Quotient(Load(centred, place), deviation)
-        return self.put(name, sizes, Unless(deviation, 0.0, share, Load(here, place)))
 
     def kernel(
         self, name: str, doc: str, at: Sequence[Buffer], after: Sequence[Buffer], scalars: Sequence[str]
@@ -151,6 +101,12 @@ class Builder:
         body = grouped(self.steps, set(after), self.equations.rows)
         whole, given = self.equations.prefix + name, tuple(self.asked.items())
         return Kernel(whole, doc, tuple(at), tuple(after), given, tuple(scalars), body)
+
+
+def check_simplex(name: str, sizes: Sequence[int]) -> None:
+    """Raise NotLowered where a state is on a simplex of too many entries."""
+    if math.prod(sizes) > LARGEST_SIMPLEX:
+        raise NotLowered(f"no kernel projects on a simplex of more than {LARGEST_SIMPLEX} entries, as {name} is")
 
 
 def _step_sizes(network: Network) -> list[str]:

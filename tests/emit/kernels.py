@@ -74,6 +74,22 @@ target t[N]
 cost c = sum[i]((o[i] - t[i])^2)
 train { rule = bptt }
 """
+#: Simplices along each axis, and along several.
+SIMPLICES = """\
+network simplices
+dim N = 5, M = 3, B = {large}
+clamp x[N, M], y[B]
+state p[N, M] in simplex[N], q[N, M] in simplex[M], r[N, M] in simplex[N, M], s[B] in simplex[B]
+start p[i,j] = 1/N
+start q[i,j] = 1/M
+start r[i,j] = 1/(N*M)
+start s[k] = 1/B
+energy well = sum[i,j](p[i,j]^2 + q[i,j]^2 + r[i,j]^2)/2 - 3 * sum[i,j](x[i,j] * (p[i,j] + q[i,j] + r[i,j]))
+energy far = -sum[k](y[k] * s[k])
+relax {{ steps = 3, step = 1 }}
+readout o[i,j] = p[i,j] * q[i,j] * r[i,j] * s[0]
+train {{ rule = implicit }}
+"""
 _GRAPH = """\
 network graph
 dim N = 5, E = 13, H = 2, D = 3

@@ -24,6 +24,7 @@ from tests.emit.kernels import (
     FLAGGED,
     MODELS,
     NUMBERED,
+    SIMPLICES,
     SPECS,
     TOLERANCE,
     clones,
@@ -83,6 +84,7 @@ def test_models_of_the_literature(path: Path, monkeypatch: pytest.MonkeyPatch) -
     ("spec", "reason"),
     [
         (FLAGGED.replace("training", "0 == 1"), "a sample depends on the others of its batch"),
+        (SIMPLICES.format(large=600), "no kernel projects on a simplex of more than 512 entries, as s is"),
         (NAMES.replace("steps = 20", "steps = 20, solver = newton"), "its solver is newton"),
     ],
 )
@@ -230,6 +232,13 @@ def test_kernels_leave_out_what_is_for_training(monkeypatch: pytest.MonkeyPatch)
     assert max(differences(net).values()) < TOLERANCE
     assert net.train()._serving("free", [torch.zeros(2, 5)]) is None
     assert kernel_module(shipped(SPEC_OF["tel_digits"])).train()._serving("free", [torch.zeros(2, 6)]) is None
+
+
+@needs_compiler
+def test_projections_on_simplices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXXFLAGS", "-O1")
+    found = differences(kernel_module(resolved(SIMPLICES.format(large=70))))
+    assert max(found.values()) < TOLERANCE, found
 
 
 #: A param that is called as what runs the kernels is, and layers that are called alike.

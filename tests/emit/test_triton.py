@@ -29,6 +29,7 @@ from tests.emit.kernels import (
     FLAGGED,
     MODELS,
     NUMBERED,
+    SIMPLICES,
     SPECS,
     differences,
     kernel_module,
@@ -158,6 +159,14 @@ train { rule = implicit }
 @pytest.mark.usefixtures("nothing_left")
 def test_rows_that_are_padded_or_read_elsewhere() -> None:
     found = differences(kernel_module(resolved(TURNED), target="triton"))
+    assert max(found.values()) < TOLERANCE, found
+
+
+@needs_interpreter
+@pytest.mark.usefixtures("nothing_left")
+@pytest.mark.filterwarnings("ignore::RuntimeWarning:triton")
+def test_projections_on_simplices() -> None:
+    found = differences(kernel_module(resolved(SIMPLICES.format(large=70)), target="triton"))
     assert max(found.values()) < TOLERANCE, found
 
 
