@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -15,8 +16,6 @@ using Real = REAL;  // float or double, as the library is built
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__)
 #define SEVERAL __attribute__((simd("notinbranch")))
 extern "C" {
-SEVERAL float expf(float) noexcept;
-SEVERAL double exp(double) noexcept;
 SEVERAL float logf(float) noexcept;
 SEVERAL double log(double) noexcept;
 SEVERAL float sinf(float) noexcept;
@@ -166,8 +165,30 @@ void multiply(const T* left, const Places& row, Int rows, const Places& inner, c
 
 namespace of {
 #define FUNCTION template <class T> __attribute__((always_inline)) inline T
-inline float exp(float u) { return ::expf(u); }
-inline double exp(double u) { return ::exp(u); }
+// 2^n exp(r) with u = n log 2 + r and |r| at most log(2) / 2: the series of exp(r) by Horner's scheme, and 2^n by its
+// bits. What would be smaller than a normal number is 0; the C library's vectors compute such entries one by one.
+template <class T, class Bits, int terms>
+__attribute__((always_inline)) inline T exponential(T u, T lowest, T highest, T high, T low, T round, int fraction) {
+    const T within = u < lowest ? lowest : u > highest ? highest : u;
+    const T shifted = within * T(1.44269504088896340736) + round;  // n is in its last bits
+    const T n = shifted - round, rest = (within - n * high) - n * low;
+    T sum = 1;
+#pragma GCC unroll 16
+    for (int k = terms; k > 0; --k) sum = 1 + sum * rest * (T(1) / T(k));
+    Bits bits;
+    T power;
+    std::memcpy(&bits, &shifted, sizeof bits);
+    bits = ((bits - 1) << fraction) + (Bits(sizeof(T) == 4 ? 127 : 1023) << fraction);  // of half of 2^n, which is finite
+    std::memcpy(&power, &bits, sizeof bits);
+    return u < lowest ? T(0) : T(2) * (sum * power);
+}
+FUNCTION exp(T u) {
+    if constexpr (sizeof(T) == 4)
+        return exponential<T, std::uint32_t, 7>(u, -86.9f, 89.0f, 0.693359375f, -2.12194440e-4f, 12582912.0f, 23);
+    else
+        return exponential<T, std::uint64_t, 13>(u, -708.0, 710.0, 6.93147180369123816490e-01,
+                                                 1.90821492927058770002e-10, 6755399441055744.0, 52);
+}
 inline float log(float u) { return ::logf(u); }
 inline double log(double u) { return ::log(u); }
 inline float log1p(float u) { return ::log1pf(u); }

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 from energyc import pipeline
 from energyc.diagnostics import SpecError
 from energyc.emit.cpp_text import Names, comment
+from energyc.resources import resource
 from energyc.runtime.inputs import prepared
 from energyc.runtime.kernels import built
 from energyc.runtime.network import EnergyNetwork
@@ -239,6 +242,35 @@ def test_projections_on_simplices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CXXFLAGS", "-O1")
     found = differences(kernel_module(resolved(SIMPLICES.format(large=70))))
     assert max(found.values()) < TOLERANCE, found
+
+
+EXPONENTIALS = """
+extern "C" void exponentials(const Real* u, Real* y, Int count) {
+#pragma omp simd
+    for (Int k = 0; k < count; ++k) y[k] = of::exp(u[k]);
+}
+"""
+
+
+@needs_compiler
+@pytest.mark.parametrize(("kind", "real"), [("float", np.float32), ("double", np.float64)])
+def test_the_exponential_function(kind: str, real: type[np.floating]) -> None:
+    """Right to two units of the last place, 0 below the normal numbers, infinite above all, NaN for NaN."""
+    source = (resource("codegen") / "cpp" / "kernels.h").read_text() + EXPONENTIALS
+    function = ctypes.CDLL(str(built(source, kind))).exponentials
+    u = np.concatenate([np.linspace(-800, 800, 50_001), np.linspace(-90, 90, 50_001), np.linspace(-1, 1, 1001)])
+    u = np.concatenate([u, [0, np.inf, -np.inf, np.nan, 88.6, 709.7]]).astype(real)
+    found = np.empty_like(u)
+    function(ctypes.c_void_p(u.ctypes.data), ctypes.c_void_p(found.ctypes.data), ctypes.c_int64(len(u)))
+    with np.errstate(all="ignore"):
+        exact = np.exp(u.astype(np.longdouble))
+        expected = exact.astype(real)
+    small = exact < (2.2e-38 if kind == "float" else 1e-306)
+    assert np.all(np.abs(found[small] - expected[small]) <= (2.2e-38 if kind == "float" else 1e-306))
+    assert np.array_equal(np.isnan(found), np.isnan(u))
+    finite = np.isfinite(expected) & ~small
+    assert np.array_equal(np.isinf(found), np.isinf(expected))
+    assert np.max(np.abs(found[finite] / exact[finite] - 1)) < 2 * np.finfo(real).eps
 
 
 #: A param that is called as what runs the kernels is, and layers that are called alike.
