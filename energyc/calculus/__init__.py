@@ -7,6 +7,7 @@ Imports: ``functions``, ``ir``.
 
 from energyc.calculus.adjoint import adjoint, gradient
 from energyc.calculus.dependence import DoesNotOccur, depends, is_cut, reached
+from energyc.calculus.difference import difference
 from energyc.calculus.scalar import antiderivative, derivative
 from energyc.calculus.substitute import lift, substitute
 from energyc.calculus.tangent import tangent
@@ -17,6 +18,7 @@ __all__ = [
     "antiderivative",
     "depends",
     "derivative",
+    "difference",
     "gradient",
     "is_cut",
     "lift",

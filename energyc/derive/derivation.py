@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from energyc.calculus import adjoint, depends, is_cut, substitute, tangent
+from energyc.calculus import adjoint, depends, difference, is_cut, substitute, tangent
 from energyc.ir import ONE, Coefficient, Graph, Input, Node, walk
 from energyc.resolve.network import Network, Slope
 
@@ -129,6 +129,16 @@ class Derivation:
     def directions(self) -> dict[str, Input]:
         """For each state a vector that the Jacobian multiplies."""
         return {name: self.graph.input(name, "direction", node.dims) for name, node in self.states.items()}
+
+    @cached_property
+    def plus(self) -> dict[str, Input]:
+        """For each state where one of two phases ended."""
+        return {name: self.graph.input(name, "plus", node.dims) for name, node in self.states.items()}
+
+    @cached_property
+    def minus(self) -> dict[str, Input]:
+        """For each state where the other of two phases ended."""
+        return {name: self.graph.input(name, "minus", node.dims) for name, node in self.states.items()}
 
     @cached_property
     def readout_seeds(self) -> dict[str, Input]:
@@ -261,6 +271,15 @@ class Derivation:
         """dE/dtheta of one sample, for the energies that are not ``stopped``, whose gradients a contrast may use."""
         read = [(ONE, term.node) for name, term in self.network.acting.items() if name not in self.stopped]
         return self._by(self.params, {self.graph.add(read, ()): self.graph.constant(1)})
+
+    @cached_property
+    def energy_contrast(self) -> dict[str, Node]:
+        """The ``energy_gradient`` at ``plus`` minus that at ``minus``, where it is linear or bilinear in the states."""
+        ends: dict[Node, tuple[Node, Node]] = {
+            self.states[name]: (self.plus[name], self.minus[name]) for name in self.states
+        }
+        found = {name: difference(self.graph, node, ends) for name, node in self.energy_gradient.items()}
+        return {name: node for name, node in found.items() if node is not None}
 
     @cached_property
     def user_forces(self) -> dict[str, Node]:

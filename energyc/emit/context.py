@@ -90,6 +90,8 @@ class Context:
         self.set: dict[Node, str] = {node: self.globals.new(node.name) for node in flags}
         self.seeds = {name: self.globals.new(f"seed_{name}") for name in (*network.states, *network.readouts)}
         self.directions = {name: self.globals.new(f"v_{name}") for name in network.states}
+        self.plus = {name: self.globals.new(f"plus_{name}") for name in network.states}
+        self.minus = {name: self.globals.new(f"minus_{name}") for name in network.states}
         self.constants = {node: attributes.new(self._constant_wish(node)) for node in self.plan.constants}
         chosen, wishes = self.globals.child(), self.fixed_names(self.plan.fixed)
         self.fields = {node: chosen.new(wishes[node]) for node in self.plan.fixed}

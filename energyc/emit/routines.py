@@ -14,10 +14,10 @@ from energyc.ir import Node
 class Signature:
     """How a routine is called and what it returns.
 
-    ``arguments`` are of states, fixed, targets, seeds, directions; ``gives``: ``list`` (a list in the order of the
-    keys), ``states`` (one entry a state, None where nothing is), ``dict`` (by key), ``both`` (states, and the others
-    by key). One that is ``split`` gives the others only if its argument ``params`` is true. One that is ``complex`` is
-    of the holomorphic extension alone.
+    ``arguments`` are of states, fixed, targets, seeds, directions, plus, minus; ``gives``: ``list`` (a list in the
+    order of the keys), ``states`` (one entry a state, None where nothing is), ``dict`` (by key), ``both`` (states, and
+    the others by key). One that is ``split`` gives the others only if its argument ``params`` is true. One that is
+    ``complex`` is of the holomorphic extension alone.
     """
 
     name: str
@@ -57,7 +57,7 @@ def prepare(d: Derivation, features: Features) -> list[Prepared]:
     """Every routine of a module; what the runtime gives by default is left out."""
     routines = [*_equations(d), *_pullbacks(d)]
     if features.needs("contrast"):
-        routines += _contrasts(d)
+        routines += _contrasts(d, features.needs("holomorphic"))
     if features.newton:
         pushed = _named("push", d.pushforward(d.force))
         doc = "J directions, J = dF/dz."
@@ -142,9 +142,14 @@ def _pullbacks(d: Derivation) -> list[Prepared]:
     return [routine for routine in routines if routine.routine.outputs]
 
 
-def _contrasts(d: Derivation) -> list[Prepared]:
-    """What contrasts of two phases read."""
-    routines = [_by_input(d, "_energy_gradient", _AT, "dE/dtheta, summed over the batch.", d.energy_gradient)]
+def _contrasts(d: Derivation, holomorphic: bool) -> list[Prepared]:
+    """What contrasts of two phases read; on complex states each phase is differentiated by itself."""
+    linear = {} if holomorphic else d.energy_contrast
+    others = {name: node for name, node in d.energy_gradient.items() if name not in linear}
+    doc = "dE/dtheta, summed over the batch" + (", of what no single product contrasts." if linear else ".")
+    routines = [_by_input(d, "_energy_gradient", _AT, doc, others)]
+    doc = "dE/dtheta at plus less that at minus, summed over the batch."
+    routines.append(_by_input(d, "_energy_contrast", ("plus", "minus", "fixed"), doc, linear))
     if force_params(d) is None:
         kind = "no energy, or hold a state fixed in it" if d.stopped else "no energy"
         doc = f"<seeds, dF/dtheta> of the terms that are {kind}, summed over the batch."

@@ -77,13 +77,15 @@ class MethodWriter:
         """A routine as a method; ``given`` are names of what it finds made beside its inputs."""
         signature = prepared.signature
         names, loads = self._inputs(signature)
-        batch = f"len({next(c for c in ('states', 'seeds', 'directions', 'fixed') if c in signature.arguments)}[0])"
+        batch = (
+            f"len({next(c for c in ('states', 'seeds', 'directions', 'plus', 'fixed') if c in signature.arguments)}[0])"
+        )
         split = signature.split and any(output.summed for output in planned.outputs)
         early = _early_return(signature) if split else None
         body, codes = self._body(planned, {**names, **(given or {})}, self.context.plan.names, batch, early)
         body.prune([*codes[0].values(), *codes[1].values()])
         returned = _returned(signature, *codes)
-        head = [*_head(signature, self.context.called.fixed), *docstring(signature.doc, self._formulas(signature.name))]
+        head = [*_head(signature, self.context.called.fixed), *docstring(signature.doc, self._formulas(signature))]
         return "\n".join([*head, *broken_lines(self._lines(loads, [*body.lines, returned]))])
 
     def _body(
@@ -112,8 +114,11 @@ class MethodWriter:
             "targets": {n: t.node for n, t in c.network.targets.items()},
             "seeds": dict(d.readout_seeds if signature.seeds_readouts else d.seeds),
             "directions": dict(d.directions),
+            "plus": dict(d.plus),
+            "minus": dict(d.minus),
         }
         called = {"states": c.local, "targets": c.local, "seeds": c.seeds, "directions": c.directions}
+        called |= {"plus": c.plus, "minus": c.minus}
         names = c.names_in_fixed() if "fixed" in signature.arguments else {}
         loads = []
         for container, table in tables.items():
@@ -125,9 +130,9 @@ class MethodWriter:
 
     # ------------------------------------------------------------ formulas
 
-    def _formulas(self, name: str) -> list[str]:
+    def _formulas(self, signature: Signature) -> list[str]:
         """The equations of what a routine computes: the spec's own, or derived ones in its notation."""
-        c, d = self.context, self.context.derivation
+        c, d, name = self.context, self.context.derivation, signature.name
         written = {
             "_terms": [q.tree for q in c.network.energies.values()],
             "_readouts": [q.tree for q in c.network.readouts.values()],
@@ -142,7 +147,8 @@ class MethodWriter:
             "_slopes": ("grad({})", d.slopes),
             "_cost_force": ("dC/d{}", d.cost_force),
             "_cost_pullback": ("dC/d{}", {**d.cost_force, **d.cost_gradient}),
-            "_energy_gradient": ("dE/d{}", d.energy_gradient),
+            "_energy_gradient": ("dE/d{}", {n: x for n, x in d.energy_gradient.items() if n in signature.keys}),
+            "_energy_contrast": ("c_{}", d.energy_contrast),
             "_nudge": ("n_{}", d.nudge if d.descends else {}),
             "_descent_gradient": ("dE/d{}", d.descent_gradient if d.descends else {}),
         }

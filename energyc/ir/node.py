@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar
 
-#: Inputs that have a value for each sample; ``direction`` and ``seed`` are the vectors of forward and reverse mode.
-BATCHED_KINDS = frozenset({"state", "clamp", "noise", "target", "direction", "seed", "value", "slope"})
+#: Inputs that have a value for each sample; ``direction`` and ``seed`` are the vectors of forward and reverse mode,
+#: ``plus`` and ``minus`` the states of two phases.
+BATCHED_KINDS = frozenset({"state", "clamp", "noise", "target", "direction", "seed", "plus", "minus", "value", "slope"})
 
 
 @dataclass(frozen=True)

@@ -95,13 +95,21 @@ def contrast(
     if shots is not None and shots.taken is not None:
         health["snapshot"] = shots.taken
     at, (states, plus, minus, aims) = narrowed(kept, fixed, free.states, plus, minus, targets)
-    slope = net._descent_gradient if descends else net._energy_gradient
-    upper, lower = slope(plus, at), slope(minus, at)
-    energy = {name: (upper[name] - lower[name]).div_(width) for name in upper}
+    energy = {name: slope.div_(width) for name, slope in energy_contrast(net, plus, minus, at, descends).items()}
     a = [(m - p) / width for m, p in zip(minus, plus)]
     forces = {} if descends else net._user_force_gradient(states, at, a)
     slopes = [energy, forces, net._cost_gradient(states, at, aims)]
     return averaged(net, slopes, free, fixed, targets, settings, beta, kept, health)
+
+
+def energy_contrast(
+    net: Equations, plus: Tensors, minus: Tensors, fixed: Fixed, descends: bool = False
+) -> dict[str, Tensor]:
+    """dE/dtheta at ``plus`` less that at ``minus``, in memory of its own; with ``descends`` of all energies."""
+    slope = net._descent_gradient if descends else net._energy_gradient
+    upper, lower = slope(plus, fixed), slope(minus, fixed)
+    apart = {name: upper[name].sub_(lower[name]) for name in upper}
+    return apart if descends else {**net._energy_contrast(plus, minus, fixed), **apart}
 
 
 class Trial(NamedTuple):

@@ -271,7 +271,11 @@ class Equations(nn.Module):
         return list(seeds)
 
     def _energy_gradient(self, states: Tensors, fixed: Fixed) -> dict[str, Tensor]:
-        """dE/dtheta."""
+        """dE/dtheta, of the params that ``_energy_contrast`` leaves out."""
+        return {}
+
+    def _energy_contrast(self, plus: Tensors, minus: Tensors, fixed: Fixed) -> dict[str, Tensor]:
+        """dE/dtheta at ``plus`` less that at ``minus``, where it is linear or bilinear in the states."""
         return {}
 
     def _user_force_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:

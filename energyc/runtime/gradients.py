@@ -9,7 +9,7 @@ from torch import Tensor
 
 from energyc.runtime.equations import Equations
 from energyc.runtime.records import Fixed, FreePhase, Gradients, RuleSettings, Tensors
-from energyc.runtime.states import finite, norm, per_sample, take
+from energyc.runtime.states import finite, norm, per_sample, plain_norm, take
 
 #: Slopes by param, summed over the batch.
 Slopes = dict[str, Tensor]
@@ -28,7 +28,7 @@ def averaged(
 ) -> Gradients:
     """A rule's slopes averaged over the samples ``kept``, those of penalty and defence over all.
 
-    A param that nothing reads gets zeros.
+    The memory of the slopes is used up. A param that nothing reads gets zeros.
     """
     kept = torch.ones_like(free.frozen) if kept is None else kept
     steadying, measured = penalised(net, free, fixed, settings)
@@ -47,7 +47,7 @@ def averaged(
 def mean_slope(slopes: Sequence[Slopes], name: str, count: int) -> Tensor | None:
     """What slopes say of a param together, divided by a number of samples; None where none speaks of it."""
     parts = [part[name] for part in slopes if name in part]
-    return sum(parts[1:], parts[0]) / count if parts else None
+    return sum(parts[1:], parts[0]).div_(count) if parts else None
 
 
 def added(means: Sequence[Tensor], owner: Tensor) -> Tensor:
@@ -59,7 +59,8 @@ def added(means: Sequence[Tensor], owner: Tensor) -> Tensor:
 
 def ended(free: FreePhase) -> Tensor:
     """Samples whose free phase ended, at states whose squares are numbers; an explosion did not: [batch]."""
-    return finite([free.residual, *(x.square() for x in free.states)])
+    known = finite([free.residual, *map(plain_norm, free.states)])
+    return known if bool(known.all()) else finite([free.residual, *(x.square() for x in free.states)])
 
 
 def narrowed(kept: Tensor, fixed: Fixed, *groups: Tensors) -> tuple[Fixed, list[list[Tensor]]]:

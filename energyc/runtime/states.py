@@ -66,6 +66,9 @@ def relative_change(moved: Tensors, states: Tensors) -> Tensor:
 
 def finite(parts: Tensors) -> Tensor:
     """The samples all of whose parts are finite: [batch]."""
+    totals = torch.stack([x.reshape(len(x), -1).sum(1) for x in parts]).isfinite().all(0)
+    if bool(totals.all()):  # a sum of finite numbers may overflow, one with any other is not finite
+        return totals
     return torch.stack([torch.isfinite(x.reshape(len(x), -1)).all(1) for x in parts]).all(0)
 
 

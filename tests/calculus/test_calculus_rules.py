@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from energyc.calculus import DoesNotOccur, adjoint, depends, gradient, lift, substitute, tangent
+from energyc.calculus import DoesNotOccur, adjoint, depends, difference, gradient, lift, substitute, tangent
 from energyc.ir import ONE, Coefficient, Function, Graph, Guard, IndexExpr, Node
 from energyc.ir.indexing import axis
 from energyc.ir.interpreter import evaluate
@@ -166,3 +166,29 @@ def test_derivatives_of_deep_graphs_need_no_recursion(graph: Graph) -> None:
     backward, forward = evaluate([slope, moved], {"z": [0.5]}, sizes={})
     np.testing.assert_allclose(backward, forward, rtol=1e-10)
     assert substitute(graph, node, {z: graph.scale(2, z)}) is not node
+
+
+def test_the_difference_of_linear_and_bilinear_nodes(graph: Graph, z: Node) -> None:
+    """One product for each factor that moves; a sum of what is not all so, or any other function, has none."""
+    weights, other = graph.input("w", "param", ("N",)), graph.input("y", "state", ("N",))
+    ends = {
+        node: (graph.input(node.name, "plus", ("N",)), graph.input(node.name, "minus", ("N",))) for node in (z, other)
+    }
+    random = np.random.default_rng(3)
+    names = ("z", "y")
+    given = {(kind, name): random.normal(size=(2, 3)) for kind in ("plus", "minus") for name in names}
+    given["param", "w"] = random.normal(size=3)
+    square = graph.einsum(ONE, [(z, (0,)), (z, (0,)), (weights, (0,))], {0: "N"}, (0,))
+    linear = graph.add([(-ONE, graph.product(z, weights)), (ONE, other), (ONE, weights)], ("N",))
+    bilinear = graph.scale(-3, graph.product(z, other, weights))
+    for node in (z, square, linear, bilinear, total(graph, bilinear), graph.product(linear, weights)):
+        found = difference(graph, node, ends)
+        assert found is not None
+        verify([found])
+        at = [substitute(graph, node, {x: pair[k] for x, pair in ends.items()}) for k in (0, 1)]
+        plus, minus, apart = evaluate([*at, found], given, sizes=SIZES)
+        np.testing.assert_allclose(apart, plus - minus, rtol=0, atol=1e-12)
+    tanh = graph.map("tanh", z)
+    for node in (tanh, graph.product(tanh, weights), graph.plus(z, tanh), graph.product(z, tanh), weights):
+        assert difference(graph, node, ends) is None
+    assert difference(graph, graph.product(z, z, other), ends) is None

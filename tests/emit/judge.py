@@ -11,12 +11,14 @@ import numpy as np
 import torch
 
 from energyc import pipeline
+from energyc.calculus import substitute
 from energyc.derive import Derivation, derive
 from energyc.emit import Options, class_name, instantiate, torch_module
 from energyc.ir import Input, Node
 from energyc.ir.interpreter import evaluate, key
 from energyc.plan import Passes
 from energyc.resolve import Network
+from energyc.runtime.contrast import energy_contrast
 from energyc.runtime.inputs import ordered_targets, prepared
 
 Arrays = dict[str, np.ndarray]
@@ -92,6 +94,7 @@ def judged(network: Network, random: np.random.Generator, passes: Passes = Passe
 def _inputs(d: Derivation) -> list[Input]:
     network = d.network
     made = [*d.states.values(), *d.params.values(), *d.seeds.values(), *d.directions.values()]
+    made += [*d.plus.values(), *d.minus.values()]
     made += [*d.readout_seeds.values(), *(c.node for c in network.clamps.values())]
     made += [*(n.node for n in network.noises.values()), *filter(None, (network.step, network.training))]
     return list(dict.fromkeys([*made, *(t.node for t in network.targets.values())]))
@@ -134,6 +137,7 @@ def routines(j: Judged) -> dict[str, tuple[dict[str, Any], dict[str, Node]]]:
     aims = ordered_targets(m, j.targets, fixed)
     seeds, readout_seeds = j.tensors("seed", list(n.states)), j.tensors("seed", list(n.readouts))
     along = j.tensors("direction", list(n.states))
+    plus, minus = j.tensors("plus", list(n.states)), j.tensors("minus", list(n.states))
     clamps = d.real_clamps
 
     def by_state(values: Sequence[torch.Tensor | None]) -> dict[str, Any]:
@@ -165,7 +169,7 @@ def routines(j: Judged) -> dict[str, tuple[dict[str, Any], dict[str, Node]]]:
         "readout_adjoint": (by_state(readout_back), d.readout_pullback(d.states)),
         "readout_gradient": (only(d.params, readout_slopes), Summed(d.readout_pullback(d.params))),
         "readout_clamp_gradient": (only(clamps, readout_slopes), d.readout_pullback(clamps)),
-        "energy_gradient": (m._energy_gradient(states, fixed), Summed(d.energy_gradient)),
+        "energy_contrast": (energy_contrast(m, plus, minus, fixed), Summed(contrasted(d))),
         "user_force_gradient": (
             m._user_force_gradient(states, fixed, seeds),
             Summed(d.pullback(d.user_forces, d.params)),
@@ -184,6 +188,13 @@ def routines(j: Judged) -> dict[str, tuple[dict[str, Any], dict[str, Node]]]:
             {k: q.node for k, q in n.metrics.items()},
         )
     return found
+
+
+def contrasted(d: Derivation) -> dict[str, Node]:
+    """dE/dtheta at one phase's states minus the same at another's."""
+    plus, minus = ({d.states[n]: node for n, node in ends.items()} for ends in (d.plus, d.minus))
+    slopes = d.energy_gradient.items()
+    return {n: d.graph.minus(substitute(d.graph, x, plus), substitute(d.graph, x, minus)) for n, x in slopes}
 
 
 def _compared(found: Mapping[str, torch.Tensor], expected: Arrays) -> dict[str, float]:

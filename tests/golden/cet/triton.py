@@ -326,20 +326,15 @@ class CetEquations:
         return [None, seed_image], {}
 
     def _energy_gradient(self, states: Tensors, fixed: Fixed) -> dict[str, Tensor]:
-        """dE/dtheta, summed over the batch.
+        """dE/dtheta, summed over the batch, of what no single product contrasts.
 
-        dE/dW_enc[d,c,p,q] = -sum[i,j](x[c, stride*i + p, stride*j + q] * z[i,j,d])
-        dE/db_enc[d] = -sum[i,j](z[i,j,d])
-        dE/dW_dec[d,c,p,q] = -sum[i,j](z[i,j,d] * y[c, stride*i + p, stride*j + q])
-        dE/db_dec[c] = -sum[u,v](y[c,u,v])
-        dE/db_pos[i,j,d] = -z[i,j,d]
         dE/dW_q[h,a,d] = -sum[i,j](z[i,j,d] * sum[k,l](key[h,k,l,a] * softmax[k,l](gamma * sum[a2](query[h,i,j,a2] *
             key[h,k,l,a2]))))
         dE/dW_k[h,a,d] = -sum[i,j](z[i,j,d] * sum[k,l](query[h,k,l,a] * softmax[i,j](gamma * sum[a2](query[h,k,l,a2] *
             key[h,i,j,a2]))))
         dE/dW_mem[d,m] = -2 * sum[i,j](z[i,j,d] * relu(sum[d2](W_mem[d2,m] * z[i,j,d2])))
         """
-        z, y = states
+        z, _ = states
         key = torch.einsum("Bijd,had->Bhija", z, self.W_k)
         query = torch.einsum("Bijd,had->Bhija", z, self.W_q)
         weights = torch.einsum(
@@ -350,18 +345,42 @@ class CetEquations:
         pull_query = torch.einsum("Bhijkl,Bhkla->Bhija", weights, key)
         pull_key = torch.einsum("Bhklij,Bhkla->Bhija", weights, query)
         return {
-            "W_enc": -torch.einsum("Bcipjq,Bijd->dcpq", fixed.x_part, z),
-            "b_enc": -z.sum((0, 1, 2)),
-            "W_dec": -torch.einsum(
-                "Bcipjq,Bijd->dcpq",
-                windows(windows(y, 2, 0, (11, 20), (10, 1)), 4, 0, (11, 20), (10, 1)),
-                z,
-            ),
-            "b_dec": -y.sum((0, 2, 3)),
-            "b_pos": -z.sum(0),
             "W_q": -torch.einsum("Bhija,Bijd->had", pull_query, z),
             "W_k": -torch.einsum("Bhija,Bijd->had", pull_key, z),
             "W_mem": -2 * torch.einsum("Bijd,Bijm->dm", z, torch.relu_(z @ self.W_mem)),
+        }
+
+    def _energy_contrast(self, plus: Tensors, minus: Tensors, fixed: Fixed) -> dict[str, Tensor]:
+        """dE/dtheta at plus less that at minus, summed over the batch.
+
+        c_W_enc[d,c,p,q] = sum[i,j](x[c, stride*i + p, stride*j + q] * (minus_z[i,j,d] - plus_z[i,j,d]))
+        c_b_enc[d] = sum[i,j](minus_z[i,j,d] - plus_z[i,j,d])
+        c_W_dec[d,c,p,q] = sum[i,j](minus_y[c, stride*i + p, stride*j + q] * (minus_z[i,j,d] - plus_z[i,j,d])) +
+            sum[i,j](plus_z[i,j,d] * (minus_y[c, stride*i + p, stride*j + q] - plus_y[c, stride*i + p, stride*j + q]))
+        c_b_dec[c] = sum[u,v](minus_y[c,u,v] - plus_y[c,u,v])
+        c_b_pos[i,j,d] = minus_z[i,j,d] - plus_z[i,j,d]
+        """
+        plus_z, plus_y = plus
+        minus_z, minus_y = minus
+        grad_b_pos = minus_z - plus_z
+        total = minus_y - plus_y
+        return {
+            "W_enc": torch.einsum("Bcipjq,Bijd->dcpq", fixed.x_part, grad_b_pos),
+            "b_enc": grad_b_pos.sum((0, 1, 2)),
+            "W_dec": (
+                torch.einsum(
+                    "Bcipjq,Bijd->dcpq",
+                    windows(windows(minus_y, 2, 0, (11, 20), (10, 1)), 4, 0, (11, 20), (10, 1)),
+                    grad_b_pos,
+                )
+                + torch.einsum(
+                    "Bcipjq,Bijd->dcpq",
+                    windows(windows(total, 2, 0, (11, 20), (10, 1)), 4, 0, (11, 20), (10, 1)),
+                    plus_z,
+                )
+            ),
+            "b_dec": total.sum((0, 2, 3)),
+            "b_pos": grad_b_pos.sum(0),
         }
 
     def _given(self, name: str, fixed: Fixed, targets: Tensors) -> list[Tensor]:

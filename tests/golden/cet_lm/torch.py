@@ -221,10 +221,8 @@ class CetLmEquations:
         return [back_z], {"W_head": torch.einsum("Btd,Btw->dw", z, seed_logits)}
 
     def _energy_gradient(self, states: Tensors, fixed: Fixed) -> dict[str, Tensor]:
-        """dE/dtheta, summed over the batch.
+        """dE/dtheta, summed over the batch, of what no single product contrasts.
 
-        dE/dtok[w,d] = -sum[t | w == idx[t]](z[t,d] - x[t,d])
-        dE/dpos[t,d] = -(z[t,d] - x[t,d])
         dE/dW_q[h,a,d] = -sum[t](z[t,d] * sum[s](k[h,s,a] * softmax[s | s <= t](gamma * sum[a2](q[h,t,a2] *
             k[h,s,a2]))))
         dE/dW_k[h,a,d] = -sum[t](z[t,d] * sum[s](q[h,s,a] * softmax[t | t <= s](gamma * sum[a2](q[h,s,a2] *
@@ -238,12 +236,21 @@ class CetLmEquations:
         pull_q = torch.einsum("Bhsa,Bhts->Bhta", k, weights)
         pull_k = torch.einsum("Bhsa,Bhst->Bhta", q, weights)
         return {
-            "tok": -scatter_add(z - fixed.x, fixed.idx, 65),
-            "pos": -(z.sum(0) - fixed.x.sum(0)),
             "W_q": -torch.einsum("Bhta,Btd->had", pull_q, z),
             "W_k": -torch.einsum("Bhta,Btd->had", pull_k, z),
             "W_mem": -2 * torch.einsum("Btd,Btm->dm", z, torch.relu_(z @ self.W_mem)),
         }
+
+    def _energy_contrast(self, plus: Tensors, minus: Tensors, fixed: Fixed) -> dict[str, Tensor]:
+        """dE/dtheta at plus less that at minus, summed over the batch.
+
+        c_tok[w,d] = sum[t | w == idx[t]](minus_z[t,d] - plus_z[t,d])
+        c_pos[t,d] = minus_z[t,d] - plus_z[t,d]
+        """
+        (plus_z,) = plus
+        (minus_z,) = minus
+        grad_pos = minus_z - plus_z
+        return {"tok": scatter_add(grad_pos, fixed.idx, 65), "pos": grad_pos.sum(0)}
 
 
 class CetLm(CetLmEquations, EnergyNetwork):

@@ -191,24 +191,26 @@ class DeepHopfieldEquations:
         (seed_scores,) = seeds
         return [None, None, seed_scores], {}
 
-    def _energy_gradient(self, states: Tensors, fixed: Fixed) -> dict[str, Tensor]:
-        """dE/dtheta, summed over the batch.
+    def _energy_contrast(self, plus: Tensors, minus: Tensors, fixed: Fixed) -> dict[str, Tensor]:
+        """dE/dtheta at plus less that at minus, summed over the batch.
 
-        dE/dW1[p,i] = -x[p] * s1[i]
-        dE/db1[i] = -s1[i]
-        dE/dW2[i,j] = -s1[i] * s2[j]
-        dE/db2[j] = -s2[j]
-        dE/dW3[j,k] = -s2[j] * y[k]
-        dE/db3[k] = -y[k]
+        c_W1[p,i] = x[p] * (minus_s1[i] - plus_s1[i])
+        c_b1[i] = minus_s1[i] - plus_s1[i]
+        c_W2[i,j] = minus_s2[j] * (minus_s1[i] - plus_s1[i]) + plus_s1[i] * (minus_s2[j] - plus_s2[j])
+        c_b2[j] = minus_s2[j] - plus_s2[j]
+        c_W3[j,k] = minus_y[k] * (minus_s2[j] - plus_s2[j]) + plus_s2[j] * (minus_y[k] - plus_y[k])
+        c_b3[k] = minus_y[k] - plus_y[k]
         """
-        s1, s2, y = states
+        plus_s1, plus_s2, plus_y = plus
+        minus_s1, minus_s2, minus_y = minus
+        grad_b1 = minus_s1 - plus_s1
         return {
-            "W1": -(fixed.x.T @ s1),
-            "b1": -s1.sum(0),
-            "W2": -(s1.T @ s2),
-            "b2": -s2.sum(0),
-            "W3": -(s2.T @ y),
-            "b3": -y.sum(0),
+            "W1": fixed.x.T @ grad_b1,
+            "b1": grad_b1.sum(0),
+            "W2": grad_b1.T @ minus_s2 + plus_s1.T @ (minus_s2 - plus_s2),
+            "b2": minus_s2.sum(0) - plus_s2.sum(0),
+            "W3": (minus_s2 - plus_s2).T @ minus_y + plus_s2.T @ (minus_y - plus_y),
+            "b3": minus_y.sum(0) - plus_y.sum(0),
         }
 
     def _project_(self, states: list[Tensor]) -> None:

@@ -182,16 +182,23 @@ class HopfieldEquations:
         (seed_scores,) = seeds
         return [None, seed_scores], {}
 
-    def _energy_gradient(self, states: Tensors, fixed: Fixed) -> dict[str, Tensor]:
-        """dE/dtheta, summed over the batch.
+    def _energy_contrast(self, plus: Tensors, minus: Tensors, fixed: Fixed) -> dict[str, Tensor]:
+        """dE/dtheta at plus less that at minus, summed over the batch.
 
-        dE/dW1[i,j] = -x[i] * s[j]
-        dE/db1[j] = -s[j]
-        dE/dW2[j,k] = -s[j] * y[k]
-        dE/db2[k] = -y[k]
+        c_W1[i,j] = x[i] * (minus_s[j] - plus_s[j])
+        c_b1[j] = minus_s[j] - plus_s[j]
+        c_W2[j,k] = minus_y[k] * (minus_s[j] - plus_s[j]) + plus_s[j] * (minus_y[k] - plus_y[k])
+        c_b2[k] = minus_y[k] - plus_y[k]
         """
-        s, y = states
-        return {"W1": -(fixed.x.T @ s), "b1": -s.sum(0), "W2": -(s.T @ y), "b2": -y.sum(0)}
+        plus_s, plus_y = plus
+        minus_s, minus_y = minus
+        grad_b1 = minus_s - plus_s
+        return {
+            "W1": fixed.x.T @ grad_b1,
+            "b1": grad_b1.sum(0),
+            "W2": grad_b1.T @ minus_y + plus_s.T @ (minus_y - plus_y),
+            "b2": minus_y.sum(0) - plus_y.sum(0),
+        }
 
     def _given(self, name: str, fixed: Fixed, targets: Tensors) -> list[Tensor]:
         """What a kernel reads, in its order."""

@@ -310,33 +310,16 @@ class HopfieldConvEquations:
         return [None, None, seed_scores], {}
 
     def _energy_gradient(self, states: Tensors, fixed: Fixed) -> dict[str, Tensor]:
-        """dE/dtheta, summed over the batch.
+        """dE/dtheta, summed over the batch, of what no single product contrasts.
 
-        dE/dW1[o,c,p,q] = -sum[u in U, v in U](x[c, u + p, v + q] * sum[i, r in R, j, r2 in R | u == R*i + r and v ==
-            R*j + r2](s1[o,i,j] * argmax[r in R, r2 in R](a1[o, R*i + r, R*j + r2])))
-        dE/db1[o] = -sum[u in U, v in U](sum[i, r in R, j, r2 in R | u == R*i + r and v == R*j + r2](s1[o,i,j] *
-            argmax[r in R, r2 in R](a1[o, R*i + r, R*j + r2])))
         dE/dW2[o,c,p,q] = -sum[u in V, v in V](s1[c, u + p, v + q] * sum[i, r in R, j, r2 in R | u == R*i + r and v ==
             R*j + r2](s2[o,i,j] * argmax[r in R, r2 in R](a2[o, R*i + r, R*j + r2])))
         dE/db2[o] = -sum[u in V, v in V](sum[i, r in R, j, r2 in R | u == R*i + r and v == R*j + r2](s2[o,i,j] *
             argmax[r in R, r2 in R](a2[o, R*i + r, R*j + r2])))
-        dE/dW3[k,o,i,j] = -s2[o,i,j] * y[k]
-        dE/db3[k] = -y[k]
         """
-        s1, s2, y = states
-        product = overlap_add(
-            overlap_add(
-                (fixed.drive_2 * s1[:, :, :, None, :, None]).permute(0, 1, 4, 5, 2, 3),
-                30,
-                0,
-                (2, 1),
-            ).permute(0, 1, 4, 2, 3),
-            30,
-            0,
-            (2, 1),
-        )
-        product_2 = windows(windows(s1, 2, 0, (12, 4), (1, 1)), 4, 0, (12, 4), (1, 1))
-        a2 = torch.einsum("Bcvpaq,ocpq->Bvao", product_2, self.W2).permute(0, 3, 1, 2) + self.b2[:, None, None]
+        s1, s2, _ = states
+        product = windows(windows(s1, 2, 0, (12, 4), (1, 1)), 4, 0, (12, 4), (1, 1))
+        a2 = torch.einsum("Bcvpaq,ocpq->Bvao", product, self.W2).permute(0, 3, 1, 2) + self.b2[:, None, None]
         part = first_largest(windows(windows(a2, 2, 0, (6, 2), (2, 1)), 4, 0, (6, 2), (2, 1)), (3, 5))
         pull_a2 = overlap_add(
             overlap_add(
@@ -349,13 +332,41 @@ class HopfieldConvEquations:
             0,
             (2, 1),
         )
+        return {"W2": -torch.einsum("Bcvpaq,Bova->ocpq", product, pull_a2), "b2": -pull_a2.sum((0, 2, 3))}
+
+    def _energy_contrast(self, plus: Tensors, minus: Tensors, fixed: Fixed) -> dict[str, Tensor]:
+        """dE/dtheta at plus less that at minus, summed over the batch.
+
+        c_W1[o,c,p,q] = sum[u in U, v in U](x[c, u + p, v + q] * sum[i, r in R, j, r2 in R | u == R*i + r and v == R*j
+            + r2](argmax[r in R, r2 in R](a1[o, R*i + r, R*j + r2]) * (minus_s1[o,i,j] - plus_s1[o,i,j])))
+        c_b1[o] = sum[u in U, v in U](sum[i, r in R, j, r2 in R | u == R*i + r and v == R*j + r2](argmax[r in R, r2 in
+            R](a1[o, R*i + r, R*j + r2]) * (minus_s1[o,i,j] - plus_s1[o,i,j])))
+        c_W3[k,o,i,j] = minus_y[k] * (minus_s2[o,i,j] - plus_s2[o,i,j]) + plus_s2[o,i,j] * (minus_y[k] - plus_y[k])
+        c_b3[k] = minus_y[k] - plus_y[k]
+        """
+        plus_s1, plus_s2, plus_y = plus
+        minus_s1, minus_s2, minus_y = minus
+        total = minus_s1 - plus_s1
+        product = overlap_add(
+            overlap_add(
+                (fixed.drive_2 * total[:, :, :, None, :, None]).permute(0, 1, 4, 5, 2, 3),
+                30,
+                0,
+                (2, 1),
+            ).permute(0, 1, 4, 2, 3),
+            30,
+            0,
+            (2, 1),
+        )
+        total_2 = minus_s2 - plus_s2
         return {
-            "W1": -torch.einsum("Bcupaq,Boua->ocpq", fixed.x_part, product),
-            "b1": -product.sum((0, 2, 3)),
-            "W2": -torch.einsum("Bcvpaq,Bova->ocpq", product_2, pull_a2),
-            "b2": -pull_a2.sum((0, 2, 3)),
-            "W3": -torch.einsum("Boij,Bk->koij", s2, y),
-            "b3": -y.sum(0),
+            "W1": torch.einsum("Bcupaq,Boua->ocpq", fixed.x_part, product),
+            "b1": product.sum((0, 2, 3)),
+            "W3": (
+                torch.einsum("Boij,Bk->koij", total_2, minus_y)
+                + torch.einsum("Boij,Bk->koij", plus_s2, minus_y - plus_y)
+            ),
+            "b3": minus_y.sum(0) - plus_y.sum(0),
         }
 
     def _project_(self, states: list[Tensor]) -> None:

@@ -263,12 +263,10 @@ class PredictiveCodingEquations:
         return [None, None, seed_scores], {}
 
     def _energy_gradient(self, states: Tensors, fixed: Fixed) -> dict[str, Tensor]:
-        """dE/dtheta, summed over the batch.
+        """dE/dtheta, summed over the batch, of what no single product contrasts.
 
-        dE/dW1[j,i] = -1/v1 * x[i] * (s1[j] - m1[j])
         dE/dW2[l,j] = -1/v2 * tanh(s1[j]) * (s2[l] - m2[l])
         dE/dW3[k,l] = -1/v3 * tanh(s2[l]) * (y[k] - m3[k])
-        dE/db1[j] = -(s1[j] - m1[j]) / v1
         dE/db2[l] = -(s2[l] - m2[l]) / v2
         dE/db3[k] = -(y[k] - m3[k]) / v3
         """
@@ -276,13 +274,21 @@ class PredictiveCodingEquations:
         tanh = torch.tanh(s1)
         tanh_2 = torch.tanh(s2)
         return {
-            "W1": -((s1 - fixed.m1).T @ fixed.x),
             "W2": -((s2 - tanh @ self.W2.T - self.b2).T @ tanh),
             "W3": -((y - tanh_2 @ self.W3.T - self.b3).T @ tanh_2),
-            "b1": -(s1.sum(0) - fixed.m1.sum(0)),
             "b2": -(s2.sum(0) - len(states[0]) * self.b2 - tanh.sum(0) @ self.W2.T),
             "b3": -(y.sum(0) - len(states[0]) * self.b3 - tanh_2.sum(0) @ self.W3.T),
         }
+
+    def _energy_contrast(self, plus: Tensors, minus: Tensors, fixed: Fixed) -> dict[str, Tensor]:
+        """dE/dtheta at plus less that at minus, summed over the batch.
+
+        c_W1[j,i] = 1/v1 * x[i] * (minus_s1[j] - plus_s1[j])
+        c_b1[j] = (minus_s1[j] - plus_s1[j]) / v1
+        """
+        plus_s1, _, _ = plus
+        minus_s1, _, _ = minus
+        return {"W1": (minus_s1 - plus_s1).T @ fixed.x, "b1": minus_s1.sum(0) - plus_s1.sum(0)}
 
 
 class PredictiveCoding(PredictiveCodingEquations, EnergyNetwork):

@@ -270,14 +270,16 @@ class ThickEquations:
         back_z = seed_logits @ self.W_head.T
         return [back_z], {"W_head": torch.einsum("Btd,Btw->dw", z, seed_logits)}
 
-    def _energy_gradient(self, states: Tensors, fixed: Fixed) -> dict[str, Tensor]:
-        """dE/dtheta, summed over the batch.
+    def _energy_contrast(self, plus: Tensors, minus: Tensors, fixed: Fixed) -> dict[str, Tensor]:
+        """dE/dtheta at plus less that at minus, summed over the batch.
 
-        dE/dtok[w,d] = -sum[t | w == idx[t]](z[t,d] - x[t,d])
-        dE/dpos[t,d] = -(z[t,d] - x[t,d])
+        c_tok[w,d] = sum[t | w == idx[t]](minus_z[t,d] - plus_z[t,d])
+        c_pos[t,d] = minus_z[t,d] - plus_z[t,d]
         """
-        (z,) = states
-        return {"tok": -scatter_add(z - fixed.x, fixed.idx, 65), "pos": -(z.sum(0) - fixed.x.sum(0))}
+        (plus_z,) = plus
+        (minus_z,) = minus
+        grad_pos = minus_z - plus_z
+        return {"tok": scatter_add(grad_pos, fixed.idx, 65), "pos": grad_pos.sum(0)}
 
     def _correction(self, states: Tensors, fixed: Fixed, directions: Tensors) -> list[Tensor | None]:
         """(J_nc - J_nc^T) directions; J_nc is dF/dz of attention + ffn."""
