@@ -8,12 +8,14 @@ Imports: ``functions``, ``ir``.
 from energyc.calculus.adjoint import adjoint, gradient
 from energyc.calculus.dependence import DoesNotOccur, depends, is_cut, reached
 from energyc.calculus.difference import difference
+from energyc.calculus.linear import Linear, linear_in, moving
 from energyc.calculus.scalar import antiderivative, derivative
 from energyc.calculus.substitute import lift, substitute
 from energyc.calculus.tangent import tangent
 
 __all__ = [
     "DoesNotOccur",
+    "Linear",
     "adjoint",
     "antiderivative",
     "depends",
@@ -22,6 +24,8 @@ __all__ = [
     "gradient",
     "is_cut",
     "lift",
+    "linear_in",
+    "moving",
     "reached",
     "substitute",
     "tangent",

@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import prod
 
 from energyc.calculus import adjoint, depends, difference, is_cut, substitute, tangent
+from energyc.derive.sums import Sums, summed_over_steps
 from energyc.ir import ONE, Coefficient, Graph, Input, Node, walk
 from energyc.resolve.network import Network, Slope
 
@@ -280,6 +282,14 @@ class Derivation:
         }
         found = {name: difference(self.graph, node, ends) for name, node in self.energy_gradient.items()}
         return {name: node for name, node in found.items() if node is not None}
+
+    @cached_property
+    def sums(self) -> Sums:
+        """What is added up over steps for ``<seed, dF/dtheta>`` and ``<seed, dF/dx>``, and which of these read it."""
+        slopes = {**self.pullback(self.force, self.params), **self.pullback(self.force, self.real_clamps)}
+        sizes = self.network.extents
+        largest = max(prod(sizes[dim] for dim in node.dims) for node in self.states.values())
+        return summed_over_steps(self.graph, slopes, self.names, sizes, largest)
 
     @cached_property
     def user_forces(self) -> dict[str, Node]:

@@ -92,6 +92,8 @@ class Context:
         self.directions = {name: self.globals.new(f"v_{name}") for name in network.states}
         self.plus = {name: self.globals.new(f"plus_{name}") for name in network.states}
         self.minus = {name: self.globals.new(f"minus_{name}") for name in network.states}
+        sums = self.derivation.sums.inputs if self.features.needs("trajectory") else ()
+        self.sums = {name: self.globals.new(f"sum_{name}") for name in sums}
         self.constants = {node: attributes.new(self._constant_wish(node)) for node in self.plan.constants}
         chosen, wishes = self.globals.child(), self.fixed_names(self.plan.fixed)
         self.fields = {node: chosen.new(wishes[node]) for node in self.plan.fixed}

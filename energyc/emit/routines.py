@@ -14,9 +14,9 @@ from energyc.ir import Node
 class Signature:
     """How a routine is called and what it returns.
 
-    ``arguments`` are of states, fixed, targets, seeds, directions, plus, minus; ``gives``: ``list`` (a list in the
-    order of the keys), ``states`` (one entry a state, None where nothing is), ``dict`` (by key), ``both`` (states, and
-    the others by key). One that is ``split`` gives the others only if its argument ``params`` is true. One that is
+    ``arguments`` are of states, fixed, targets, seeds, directions, plus, minus, sums; ``gives``: ``list`` (a list in
+    the order of the keys), ``states`` (one entry a state, None where nothing is), ``dict`` (by key), ``both`` (a list,
+    and the others by key). One that is ``split`` gives the others only if its argument ``params`` is true. One that is
     ``complex`` is of the holomorphic extension alone.
     """
 
@@ -56,6 +56,8 @@ Outputs = Mapping[str, tuple[str, Node]]
 def prepare(d: Derivation, features: Features) -> list[Prepared]:
     """Every routine of a module; what the runtime gives by default is left out."""
     routines = [*_equations(d), *_pullbacks(d)]
+    if features.needs("trajectory"):
+        routines += _trajectories(d)
     if features.needs("contrast"):
         routines += _contrasts(d, features.needs("holomorphic"))
     if features.newton:
@@ -139,6 +141,25 @@ def _pullbacks(d: Derivation) -> list[Prepared]:
             clamps,
         ),
     ]
+    return [routine for routine in routines if routine.routine.outputs]
+
+
+def _trajectories(d: Derivation) -> list[Prepared]:
+    """What the steps of a trajectory read in reverse, where slopes can be taken of all steps together."""
+    if not d.sums.slopes:
+        return []
+    terms = {f"sum of {name}": (name, node) for name, node in d.sums.terms.items()}
+    back = {**_named("back", d.pullback(d.force, d.states)), **terms}
+    others = {name: node for name, node in d.pullback(d.force, d.params).items() if name not in d.sums.slopes}
+    doc = "J^T seeds, and what is added up over steps; <seeds, dF/dtheta> of the other params, summed over the batch."
+    step = _by_both((*d.states, *terms), "_step_pullback", _SEEDED, doc, back, others)
+    params, clamps = (
+        {name: node for name, node in d.sums.slopes.items() if name in names} for names in (d.params, d.real_clamps)
+    )
+    doc = "<seeds, dF/dtheta> summed over batch and steps."
+    routines = [step, _by_input(d, "_sums_gradient", ("fixed", "sums"), doc, params)]
+    doc = "<seeds, dF/dx> for real clamps, summed over steps."
+    routines.append(_by_input(d, "_sums_clamp_gradient", ("fixed", "sums"), doc, clamps))
     return [routine for routine in routines if routine.routine.outputs]
 
 

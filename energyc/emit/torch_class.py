@@ -73,6 +73,7 @@ def _free_phase(context: Context) -> dict[str, Any]:
         "relax_explosion": relax.explosion,
         "numbered": network.numbered != (),
         "batch_mates": _batch_mates(network),
+        "summed": _summed(context),
     }
 
 
@@ -97,6 +98,13 @@ def _constants_of(context: Context, values: Mapping[str, Any]) -> str:
         defaults |= library().defaults(name)
     chosen = {name: value for name, value in values.items() if name not in defaults or value != defaults[name]}
     return "\n".join(broken_lines([f"    {name} = {literal(value)}" for name, value in chosen.items()]))
+
+
+def _summed(context: Context) -> tuple[str, ...]:
+    """The clamps whose slopes are taken of the sums over steps."""
+    return (
+        tuple(name for name in context.derivation.sums.slopes if name in context.network.clamps) if context.sums else ()
+    )
 
 
 def _batch_mates(network: Network) -> str | None:

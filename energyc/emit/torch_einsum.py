@@ -12,6 +12,10 @@ from energyc.emit.code import PRODUCT, UNARY, Code, product
 
 Label = int | str
 BATCH = "B"
+#: The size of each label, but for the batch.
+Sizes = Mapping[Label, int]
+#: A product of matrices with fewer columns is computed with rows and columns exchanged (benchmarks/README.md).
+NARROW = 16
 
 
 def arranged(code: Code, labels: Sequence[Label], out: Sequence[Label]) -> Code:
@@ -93,7 +97,9 @@ def summed_where_unshared(code: Code, labels: Sequence[Label], wanted: Sequence[
     return reduction(code, labels, remaining), remaining
 
 
-def as_matrix_product(a: Code, la: Sequence[Label], b: Code, lb: Sequence[Label], out: Sequence[Label]) -> Code | None:
+def as_matrix_product(
+    a: Code, la: Sequence[Label], b: Code, lb: Sequence[Label], out: Sequence[Label], sizes: Sizes
+) -> Code | None:
     """``a @ b``, ``a @ b.T`` where a's last axis is summed against a matrix b and the rest keeps its order."""
     if len(lb) != 2 or lb[0] == lb[1] or not la or len(set(la) & set(lb)) != 1 or len(set(la)) != len(la):
         return None
@@ -101,18 +107,38 @@ def as_matrix_product(a: Code, la: Sequence[Label], b: Code, lb: Sequence[Label]
     (n,) = set(lb) - {k}
     if la[-1] != k or k in out or list(out) != [*la[:-1], n]:
         return None
+    if len(la) == 2 and is_narrow(la[0], n, sizes):
+        return exchanged(_permuted(b, [1, 0]) if lb[0] == k else b, _permuted(a, [1, 0]))
     right = b.at(UNARY + 1) if lb[0] == k else f"{b.at(UNARY + 1)}.T"
     return Code(f"{a.at(PRODUCT)} @ {right}", PRODUCT, True)
 
 
-def as_gram(a: Code, la: Sequence[Label], b: Code, lb: Sequence[Label], out: Sequence[Label]) -> Code | None:
+def as_gram(
+    a: Code, la: Sequence[Label], b: Code, lb: Sequence[Label], out: Sequence[Label], sizes: Sizes
+) -> Code | None:
     """``a.T @ b`` of two matrices summed over their first axes."""
     if len(la) != 2 or len(lb) != 2 or la[0] != lb[0] or list(out) != [la[1], lb[1]] or len({*la, *lb}) != 3:
         return None
+    if is_narrow(la[1], lb[1], sizes):
+        return exchanged(_permuted(b, [1, 0]), a)
     return Code(f"{a.at(UNARY + 1)}.T @ {b.at(UNARY + 1)}", PRODUCT, True)
 
 
-def as_matrix_vector(a: Code, la: Sequence[Label], b: Code, lb: Sequence[Label], out: Sequence[Label]) -> Code | None:
+def is_narrow(rows: Label, columns: Label, sizes: Sizes) -> bool:
+    """Whether a matrix has few columns, and more rows than these where their number is known."""
+    count = sizes.get(columns, NARROW)
+    return 1 < count < NARROW and sizes.get(rows, NARROW) > count
+
+
+def exchanged(a: Code, b: Code) -> Code:
+    """``(a @ b).T``."""
+    whole = Code(f"{a.at(PRODUCT)} @ {b.at(UNARY + 1)}", PRODUCT, True)
+    return replace(_permuted(whole, [1, 0]), fresh=True)
+
+
+def as_matrix_vector(
+    a: Code, la: Sequence[Label], b: Code, lb: Sequence[Label], out: Sequence[Label], sizes: Sizes
+) -> Code | None:
     """``a @ b`` where b is a vector summed against a's last axis."""
     if len(lb) != 1 or len(la) < 2 or len(set(la)) != len(la) or la[-1] != lb[0] or list(out) != list(la[:-1]):
         return None
@@ -120,14 +146,20 @@ def as_matrix_vector(a: Code, la: Sequence[Label], b: Code, lb: Sequence[Label],
 
 
 def pairwise(
-    a: Code, la: Sequence[Label], b: Code, lb: Sequence[Label], out: Sequence[Label], wishes: Mapping[Label, str]
+    a: Code,
+    la: Sequence[Label],
+    b: Code,
+    lb: Sequence[Label],
+    out: Sequence[Label],
+    wishes: Mapping[Label, str],
+    sizes: Sizes,
 ) -> Code:
     """``sum of a * b`` over the labels not in ``out``."""
     if set(la) | set(lb) <= set(out) and len(set(la)) == len(la) and len(set(lb)) == len(lb):
         return product(arranged(a, la, out), arranged(b, lb, out))
     for left, ll, right, lr in ((a, la, b, lb), (b, lb, a, la)):
         for form in (as_matrix_product, as_matrix_vector, as_gram):
-            if (code := form(left, ll, right, lr, out)) is not None:
+            if (code := form(left, ll, right, lr, out, sizes)) is not None:
                 return code
     if set(la) == set(lb) and len(set(la)) == len(la) and len(set(lb)) == len(lb):
         return reduction(product(a, arranged(b, lb, la)), la, out)

@@ -116,9 +116,10 @@ class MethodWriter:
             "directions": dict(d.directions),
             "plus": dict(d.plus),
             "minus": dict(d.minus),
+            "sums": dict(d.sums.inputs) if c.sums else {},
         }
         called = {"states": c.local, "targets": c.local, "seeds": c.seeds, "directions": c.directions}
-        called |= {"plus": c.plus, "minus": c.minus}
+        called |= {"plus": c.plus, "minus": c.minus, "sums": c.sums}
         names = c.names_in_fixed() if "fixed" in signature.arguments else {}
         loads = []
         for container, table in tables.items():

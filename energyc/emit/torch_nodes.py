@@ -123,6 +123,10 @@ class TorchWriter:
         """The letters that the spec uses for an einsum's labels."""
         return {k: self.letters.get(dim, "") for k, dim in enumerate(node.labels)}
 
+    def extents(self, node: Einsum) -> dict[Label, int]:
+        """The sizes of an einsum's labels; what is stacked has no dim."""
+        return {k: self.sizes[dim] for k, dim in enumerate(node.labels) if dim in self.sizes}
+
     # ------------------------------------------------------------ leaves
 
     def _input(self, node: Input) -> Code:
@@ -221,7 +225,9 @@ class TorchWriter:
         ca, la = summed_where_unshared(self.code(a.node), la, [*lb, *out] if set(la) & set(lb) else [*la])
         cb, lb = summed_where_unshared(self.code(b.node), lb, [*la, *out])
         have = [x for x in out if x in la or x in lb]
-        return self._over(node, arranged(pairwise(ca, la, cb, lb, have, self.wishes(node)), have, out))
+        return self._over(
+            node, arranged(pairwise(ca, la, cb, lb, have, self.wishes(node), self.extents(node)), have, out)
+        )
 
     def _unary(self, node: Einsum) -> Code:
         (operand,) = node.operands

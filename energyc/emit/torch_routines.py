@@ -182,7 +182,7 @@ class RoutineWriter:
         la, lb = writer.labels(a.node, a.axes), writer.labels(b.node, b.axes)
         ca, la = summed_where_unshared(writer.code(a.node), la, [*lb, *node.out])
         cb, lb = summed_where_unshared(writer.code(b.node), lb, [*la, *node.out])
-        return pairwise(ca, la, cb, lb, list(node.out), writer.wishes(node))
+        return pairwise(ca, la, cb, lb, list(node.out), writer.wishes(node), writer.extents(node))
 
     def _index_added(self, node: Einsum) -> Code | None:
         """The adjoint of a gather: each sample's slopes are added to the rows that it read."""

@@ -8,8 +8,10 @@ from functools import cached_property
 from typing import ClassVar
 
 #: Inputs that have a value for each sample; ``direction`` and ``seed`` are the vectors of forward and reverse mode,
-#: ``plus`` and ``minus`` the states of two phases.
-BATCHED_KINDS = frozenset({"state", "clamp", "noise", "target", "direction", "seed", "plus", "minus", "value", "slope"})
+#: ``plus`` and ``minus`` the states of two phases, ``sum`` what is added up over steps.
+BATCHED_KINDS = frozenset(
+    {"state", "clamp", "noise", "target", "direction", "seed", "plus", "minus", "sum", "value", "slope"}
+)
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,8 @@ class Equations(nn.Module):
     #: Attributes of the params that Python does not let keep their names.
     param_attributes: Mapping[str, str] = {}
     param_bounds: Mapping[str, tuple[float | None, float | None]] = {}
+    #: The clamps whose slopes ``_sums_clamp_gradient`` gives.
+    summed: tuple[str, ...] = ()
     #: Params that only terms without an energy read.
     force_params: tuple[str, ...] = ()
     term_names: tuple[str, ...] = ()
@@ -225,6 +227,20 @@ class Equations(nn.Module):
     def _force_adjoint(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> list[Tensor | None]:
         """J^T seeds."""
         return self._force_pullback(states, fixed, seeds, params=False)[0]
+
+    def _step_pullback(
+        self, states: Tensors, fixed: Fixed, seeds: Tensors
+    ) -> tuple[Sequence[Tensor | None], dict[str, Tensor]]:
+        """J^T seeds, followed by what ``_sums_gradient`` reads, added up over steps; and the other slopes by theta."""
+        return self._force_pullback(states, fixed, seeds)
+
+    def _sums_gradient(self, fixed: Fixed, sums: Tensors) -> dict[str, Tensor]:
+        """<seeds, dF/dtheta> of all steps together, of what no step changes otherwise."""
+        return {}
+
+    def _sums_clamp_gradient(self, fixed: Fixed, sums: Tensors) -> dict[str, Tensor]:
+        """<seeds, dF/dx> of all steps together, for the real clamps that are ``summed``."""
+        return {}
 
     def _force_tangent(self, states: Tensors, fixed: Fixed, directions: Tensors) -> list[Tensor]:
         """J directions."""

@@ -17,7 +17,7 @@ from energyc.runtime.inputs import prepared, starting_states
 from energyc.runtime.phases import settle
 from energyc.runtime.records import FreePhase, Phase, Tensors
 from energyc.runtime.states import filled
-from energyc.runtime.trajectory import settle_recorded, steps_back
+from energyc.runtime.trajectory import StepSums, settle_recorded, steps_back
 from energyc.runtime.unrest import settled_within
 
 
@@ -98,13 +98,16 @@ def through_equilibrium(ctx: Any, seeds: Tensors) -> list[dict[str, Tensor]]:
 
 def through_steps(ctx: Any, seeds: list[Tensor]) -> list[dict[str, Tensor]]:
     """Slopes by params and clamps of seeds on the end of the recorded steps."""
-    net, fixed, slopes = ctx.net, ctx.fixed, []
+    net, fixed, slopes, totals = ctx.net, ctx.fixed, [], StepSums(len(seeds[0]))
+    apart = [name for name in ctx.names if name not in net.summed]
     for step in steps_back(net, ctx.trajectory, seeds, fixed, ctx.phase):
         seeds = step.seeds
-        slopes.append(step.slopes)
-        part = net._clamp_gradient(step.states, step.fixed, step.pushed)
+        totals.add_(step)
+        part = net._clamp_gradient(step.states, step.fixed, step.pushed) if apart else {}
+        part = {name: slope for name, slope in part.items() if name in apart}
         slopes.append(spread(part, step.rows, len(seeds[0])))
     seeds = net._project_adjoint(net._start(fixed), seeds)
+    slopes += [totals.gradient(net, fixed), net._sums_clamp_gradient(fixed, totals.sums) if net.summed else {}]
     return [*slopes, net._start_pullback(fixed, seeds)]
 
 

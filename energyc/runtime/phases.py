@@ -12,9 +12,10 @@ from energyc.runtime.records import Fixed, FreePhase, Phase, Tensors
 from energyc.runtime.states import finite, norm, put_, relative_change, subtract, take
 
 #: Called before each step of a free phase: its number, the samples that take it (their rows; None: all), their states.
-Observer = Callable[[int, Tensor | None, list[Tensor]], None]
-#: Called before each step of a solver: its number, the states.
-Seen = Callable[[int, list[Tensor]], None]
+#: It may give the force there, if it had to compute it.
+Observer = Callable[[int, Tensor | None, list[Tensor]], Tensors | None]
+#: Called before each step of a solver: its number, the states. It may give the force there.
+Seen = Callable[[int, list[Tensor]], Tensors | None]
 #: What a nudge subtracts from the force, of states, what is fixed, and targets.
 Drive = Callable[[Tensors, Fixed, Tensors], Sequence[Tensor | None]]
 
@@ -129,8 +130,11 @@ def walk(
         net._steps_(states, fixed, first, count, step)
         return
     for number in range(first, first + count):
-        seen(number, states)
-        net._step_(states, net._at(fixed, number), step)
+        force = seen(number, states)
+        if force is None:
+            net._step_(states, net._at(fixed, number), step)
+        else:
+            advance_(net, states, force, step)
 
 
 def settle(
@@ -203,11 +207,10 @@ def watching(
     """What looks at some samples before each of their steps, for a trace of all of them and for an observer."""
     everyone = len(rows) == len(states[0])
 
-    def seen(number: int, part: list[Tensor]) -> None:
-        if before is not None:
-            before(number, None if everyone else rows, part)
+    def seen(number: int, part: list[Tensor]) -> Tensors | None:
         if trace is not None:
             trace.record(part if everyone else put_(states, rows, part), fixed, step)
+        return None if before is None else before(number, None if everyone else rows, part)
 
     return seen
 

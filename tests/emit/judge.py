@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -143,7 +143,7 @@ def routines(j: Judged) -> dict[str, tuple[dict[str, Any], dict[str, Node]]]:
     def by_state(values: Sequence[torch.Tensor | None]) -> dict[str, Any]:
         return {name: v for name, v in zip(n.states, values, strict=True) if v is not None}
 
-    def only(names: Iterable[str], values: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    def only(names: Iterable[str], values: Mapping[str, Any]) -> dict[str, Any]:
         return {name: values[name] for name in names if name in values}
 
     states = j.states
@@ -163,12 +163,21 @@ def routines(j: Judged) -> dict[str, tuple[dict[str, Any], dict[str, Node]]]:
         "force_adjoint": (by_state(m._force_adjoint(states, fixed, seeds)), d.pullback(d.force, d.states)),
         "force_pullback": (by_state(m._force_pullback(states, fixed, seeds)[0]), d.pullback(d.force, d.states)),
         "force_gradient": (m._force_pullback(states, fixed, seeds)[1], Summed(d.pullback(d.force, d.params))),
+        "steps_clamp_gradient": (
+            m._sums_clamp_gradient(fixed, summed(j, fixed)) if m.summed else {},
+            only(m.summed, at_two_steps(d, clamps)),
+        ),
         "clamp_gradient": (m._clamp_gradient(states, fixed, seeds), d.pullback(d.force, clamps)),
         "start_gradient": (only(d.params, start_slopes), Summed(d.pullback(d.start, d.params))),
         "start_clamp_gradient": (only(clamps, start_slopes), d.pullback(d.start, clamps)),
         "readout_adjoint": (by_state(readout_back), d.readout_pullback(d.states)),
         "readout_gradient": (only(d.params, readout_slopes), Summed(d.readout_pullback(d.params))),
         "readout_clamp_gradient": (only(clamps, readout_slopes), d.readout_pullback(clamps)),
+        "step_adjoint": (
+            by_state(m._step_pullback(states, fixed, seeds)[0][: len(states)]),
+            d.pullback(d.force, d.states),
+        ),
+        "steps_gradient": (two_steps(j, fixed, m._sums_gradient), Summed(at_two_steps(d, d.params))),
         "energy_contrast": (energy_contrast(m, plus, minus, fixed), Summed(contrasted(d))),
         "user_force_gradient": (
             m._user_force_gradient(states, fixed, seeds),
@@ -188,6 +197,32 @@ def routines(j: Judged) -> dict[str, tuple[dict[str, Any], dict[str, Node]]]:
             {k: q.node for k, q in n.metrics.items()},
         )
     return found
+
+
+def both_steps(j: Judged, fixed: Any) -> list[tuple[Sequence[torch.Tensor | None], dict[str, torch.Tensor]]]:
+    """A step at the states with their seeds, and one elsewhere with other seeds."""
+    names = list(j.network.states)
+    other = j.module._step_pullback(j.tensors("plus", names), fixed, j.tensors("direction", names))
+    return [j.module._step_pullback(j.states, fixed, j.tensors("seed", names)), other]
+
+
+def summed(j: Judged, fixed: Any) -> list[torch.Tensor]:
+    """What both steps add up."""
+    (first, _), (second, _) = both_steps(j, fixed)
+    return [a + b for a, b in zip(first[len(j.states) :], second[len(j.states) :], strict=True)]  # type: ignore[operator]
+
+
+def two_steps(j: Judged, fixed: Any, of_sums: Callable[..., dict[str, torch.Tensor]]) -> dict[str, torch.Tensor]:
+    """The slopes by the params of both steps together."""
+    (_, first), (_, second) = both_steps(j, fixed)
+    return {**{name: first[name] + second[name] for name in first}, **of_sums(fixed, summed(j, fixed))}
+
+
+def at_two_steps(d: Derivation, inputs: Mapping[str, Input]) -> dict[str, Node]:
+    """<seeds, dF/dinput> at the states, and with other seeds elsewhere, added up."""
+    slopes = d.pullback(d.force, inputs)
+    elsewhere = {d.states[n]: node for n, node in d.plus.items()} | {d.seeds[n]: x for n, x in d.directions.items()}
+    return {n: d.graph.plus(x, substitute(d.graph, x, elsewhere)) for n, x in slopes.items()}
 
 
 def contrasted(d: Derivation) -> dict[str, Node]:

@@ -245,6 +245,74 @@ class AttentionEquations:
         (seed_x_2,) = seeds
         return [seed_x_2], {}
 
+    def _step_pullback(
+        self, states: Tensors, fixed: AttentionFixed, seeds: Tensors
+    ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
+        """J^T seeds, and what is added up over steps; <seeds, dF/dtheta> of the other params, summed over the batch."""
+        (x,) = states
+        (seed_x_2,) = seeds
+        total = (x * x).mean(2)
+        total += 1e-06
+        power = total.rsqrt()
+        product = x * power[:, :, None]
+        product_2 = product * self.g_u
+        q = torch.einsum("Bid,krd->Bkir", product_2, self.W_q)
+        s = 0.044194173824159216 * torch.einsum("Bkjr,Bkir->Bkij", fixed.key, q)
+        s += fixed.alibi
+        s.add_(torch.einsum("Bid,Bjd->Bij", product_2, fixed.diag_n1_part)[:, None], alpha=0.044194173824159216)
+        weights = s.masked_fill(~self.mask_4.T, float("-inf")).softmax(3)
+        P_seed_x_2 = torch.einsum("Bie,ked->Bikd", seed_x_2, fixed.P)
+        product_3 = torch.einsum("Bikd,krd->Bikr", P_seed_x_2, self.W_q)
+        total_2 = torch.einsum("Bikd,Bjd->Bkij", P_seed_x_2, fixed.diag_n1_part)
+        total_2 += torch.einsum("Bkjr,Bikr->Bkij", fixed.key, product_3)
+        product_4 = weights * total_2
+        pull_s = product_4 - weights * product_4.sum(3)[:, :, :, None]
+        key_pull_s = torch.einsum("Bkjr,Bkij->Bkir", fixed.key, pull_s)
+        pull_u = 0.044194173824159216 * torch.einsum("Bkir,krd->Bkid", key_pull_s, self.W_q)
+        pull_u.add_(torch.einsum("Bkij,Bjd->Bkid", pull_s, fixed.diag_n1_part), alpha=0.044194173824159216)
+        part = pull_u.sum(1).transpose(1, 2)
+        product_5 = total ** (-1.5) * (x * part.transpose(1, 2) @ self.g_u)
+        back_x = part.transpose(1, 2) * power[:, :, None] * self.g_u
+        back_x.add_(x * product_5[:, :, None], alpha=-0.001953125)
+        pull_key = torch.einsum("Bkji,Bjkr->Bkir", weights, product_3)
+        pull_key.add_(torch.einsum("Bkjr,Bkji->Bkir", q, pull_s), alpha=0.044194173824159216)
+        product_6 = torch.einsum("Bkjr,Bkij->Bkir", fixed.key, weights)
+        part_2 = pull_s.sum(1)
+        total_3 = -torch.einsum("Bkir,krd->Bkid", product_6, self.W_q)
+        total_3 -= torch.einsum("Bkij,Bjd->Bkid", weights, fixed.diag_n1_part)
+        product_7 = torch.einsum("Bkie,Bid->Bkde", total_3, seed_x_2)
+        return [back_x, pull_key], {
+            "g_u": (product * part.transpose(1, 2)).sum((0, 1)),
+            "W_q": (
+                torch.einsum("Bkir,Bikd->krd", product_6, P_seed_x_2)
+                + 0.044194173824159216 * torch.einsum("Bkir,Bid->krd", key_pull_s, product_2)
+            ),
+            "diag": (
+                (fixed.n1 * torch.einsum("Bkji,Bjkd->Bid", weights, P_seed_x_2)).sum((0, 1))
+                + 0.044194173824159216 * torch.einsum(
+                    "Bij,Bidj->d",
+                    pull_s.sum(1),
+                    fixed.n1.transpose(1, 2)[:, None] * product_2[:, :, :, None],
+                )
+            ),
+            "b_self": torch.einsum("Baa->Ba", part_2).sum(1).sum(0),
+            "b_other": (part_2.sum(0) * self.mask_2.to(self.dtype)).sum(),
+            "P_d": -torch.einsum("Bkdd,kd->kd", product_7, fixed.drive),
+            "P_u": (
+                -torch.einsum("ked,ker->kdr", product_7.sum(0), self.P_v)
+                - torch.einsum("kde,ker->kdr", product_7.sum(0), self.P_v)
+            ),
+            "P_v": (
+                -torch.einsum("kde,ker->kdr", product_7.sum(0), self.P_u)
+                - torch.einsum("ked,ker->kdr", product_7.sum(0), self.P_u)
+            ),
+        }
+
+    def _sums_gradient(self, fixed: AttentionFixed, sums: Tensors) -> dict[str, Tensor]:
+        """<seeds, dF/dtheta> summed over batch and steps."""
+        (sum_pull_key,) = sums
+        return {"W_k": torch.einsum("Bkir,Bid->krd", sum_pull_key, fixed.n1)}
+
 
 class MlpFixed(NamedTuple):
     """The clamps, and what depends on clamps and params alone."""

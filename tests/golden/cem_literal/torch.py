@@ -59,6 +59,7 @@ class CemLiteralEquations:
     readout_names = ("y",)
     relax_steps = 2
     relax_step = (1.0,)
+    summed = ("h",)
     nudge_steps = 10
 
     def __init__(
@@ -210,6 +211,59 @@ class CemLiteralEquations:
         """<seeds, d readouts> by states, and by params and clamps."""
         (seed_y,) = seeds
         return [seed_y], {}
+
+    def _step_pullback(
+        self, states: Tensors, fixed: Fixed, seeds: Tensors
+    ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
+        """J^T seeds, and what is added up over steps; <seeds, dF/dtheta> of the other params, summed over the batch."""
+        (x,) = states
+        (seed_x,) = seeds
+        total = (x * x).mean(2)
+        total += 1e-05
+        power = total.rsqrt()
+        u = x * power[:, :, None]
+        q = torch.einsum("Bid,krd->Bkir", u, self.W_q)
+        total_2 = torch.einsum("Bkjr,Bkir->Bkij", q, fixed.v)
+        total_2 += torch.einsum("Bid,Bjd->Bij", u, fixed.diag_h_part).transpose(1, 2)[:, None]
+        p = (0.17677669529663687 * total_2.transpose(2, 3)).masked_fill_(~self.mask.T, float("-inf")).softmax(3)
+        W_q_seed_x = torch.einsum("Bid,krd->Bikr", seed_x, self.W_q)
+        pull_p = torch.einsum("Bkjr,Bikr->Bkij", fixed.v, W_q_seed_x)
+        p_pull_p = p * pull_p
+        total_3 = p_pull_p - p * p_pull_p.sum(3)[:, :, :, None]
+        part = total_3.sum(1)
+        product = torch.einsum("Bkjr,Bkij->Bkir", fixed.v, total_3)
+        pull_u = 0.17677669529663687 * torch.einsum("Bjd,Bij->Bid", fixed.diag_h_part, part)
+        pull_u.add_(torch.einsum("Bkir,krd->Bid", product, self.W_q), alpha=0.17677669529663687)
+        back_x = pull_u * power[:, :, None]
+        back_x.add_(x * (total ** (-1.5) * (x * pull_u).sum(2))[:, :, None], alpha=-0.03125)
+        pull_v = torch.einsum("Bkji,Bjkr->Bkir", p, W_q_seed_x)
+        pull_v.add_(torch.einsum("Bkjr,Bkji->Bkir", q, total_3), alpha=0.17677669529663687)
+        part_2 = 0.17677669529663687 * torch.einsum("Bji,Bjd->Bid", part, u * self.diag)
+        return [back_x, pull_v, part_2], {
+            "W_q": (
+                torch.einsum("Bkir,Bid->krd", torch.einsum("Bkjr,Bkij->Bkir", fixed.v, p), seed_x)
+                + 0.17677669529663687 * torch.einsum("Bkir,Bid->krd", product, u)
+            ),
+            "diag": 0.17677669529663687 * (
+                fixed.c * torch.einsum("Bjd,Bji->Bdi", u, part).transpose(1, 2)
+            ).sum((0, 1)),
+        }
+
+    def _sums_gradient(self, fixed: Fixed, sums: Tensors) -> dict[str, Tensor]:
+        """<seeds, dF/dtheta> summed over batch and steps."""
+        sum_pull_v, _ = sums
+        return {"W_k": torch.einsum("Bkir,Bid->krd", sum_pull_v, fixed.c)}
+
+    def _sums_clamp_gradient(self, fixed: Fixed, sums: Tensors) -> dict[str, Tensor]:
+        """<seeds, dF/dx> for real clamps, summed over steps."""
+        sum_pull_v, sum_part = sums
+        total = (fixed.h * fixed.h).mean(2)
+        total += 1e-05
+        total_2 = torch.einsum("Bkir,krd->Bid", sum_pull_v, self.W_k)
+        total_2 += sum_part
+        grad_h = total_2 * total.rsqrt()[:, :, None]
+        grad_h.add_(fixed.h * (total ** (-1.5) * (fixed.h * total_2).sum(2))[:, :, None], alpha=-0.03125)
+        return {"h": grad_h}
 
 
 class CemLiteral(CemLiteralEquations, EnergyNetwork):

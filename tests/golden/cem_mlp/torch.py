@@ -219,7 +219,7 @@ class CemMlpEquations:
         pull_h = product @ self.W
         total_2 = pull_h * self.g1 * fixed.offset[:, None]
         total_2.add_(fixed.drive * (fixed.offset_2 * (fixed.part * pull_h).sum(1))[:, None], alpha=-0.015625)
-        grad_input = total_2 @ self.W_in.T
+        grad_input = (self.W_in @ total_2.T).T
         return {"input": grad_input}
 
     def _start_pullback(self, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
@@ -227,7 +227,7 @@ class CemMlpEquations:
         (seed_x,) = seeds
         grad_b_in = seed_x * self.g1 * fixed.offset[:, None]
         grad_b_in.add_(fixed.drive * (fixed.offset_2 * (seed_x * fixed.part).sum(1))[:, None], alpha=-0.015625)
-        grad_input = grad_b_in @ self.W_in.T
+        grad_input = (self.W_in @ grad_b_in.T).T
         return {
             "input": grad_input,
             "W_in": fixed.input_.T @ grad_b_in,

@@ -85,7 +85,7 @@ class DeepHopfieldEquations:
         energy_synapses = (
             -(s1 * (fixed.x @ self.W1)).sum(1)
             - (s2 * (s1 @ self.W2)).sum(1)
-            - (y * (s2 @ self.W3)).sum(1)
+            - (y * (self.W3.T @ s2.T).T).sum(1)
         )
         energy_biases = -(s1 @ self.b1) - s2 @ self.b2 - y @ self.b3
         return [energy_leak, energy_synapses, energy_biases]
@@ -105,7 +105,7 @@ class DeepHopfieldEquations:
         force_s2 += s1 @ self.W2
         force_s2 -= s2
         force_s2 += self.b2
-        force_y = s2 @ self.W3
+        force_y = (self.W3.T @ s2.T).T
         force_y -= y
         force_y += self.b3
         return [force_s1, force_s2, force_y]
@@ -165,7 +165,7 @@ class DeepHopfieldEquations:
         back_s2 = seed_y @ self.W3.T
         back_s2 += seed_s1 @ self.W2
         back_s2 -= seed_s2
-        back_y = seed_s2 @ self.W3
+        back_y = (self.W3.T @ seed_s2.T).T
         back_y -= seed_y
         if not params:
             return [back_s1, back_s2, back_y], {}
@@ -174,7 +174,7 @@ class DeepHopfieldEquations:
             "b1": seed_s1.sum(0),
             "W2": s1.T @ seed_s2 + seed_s1.T @ s2,
             "b2": seed_s2.sum(0),
-            "W3": s2.T @ seed_y + seed_s2.T @ y,
+            "W3": (seed_y.T @ s2).T + (y.T @ seed_s2).T,
             "b3": seed_y.sum(0),
         }
 
@@ -209,7 +209,7 @@ class DeepHopfieldEquations:
             "b1": grad_b1.sum(0),
             "W2": grad_b1.T @ minus_s2 + plus_s1.T @ (minus_s2 - plus_s2),
             "b2": minus_s2.sum(0) - plus_s2.sum(0),
-            "W3": (minus_s2 - plus_s2).T @ minus_y + plus_s2.T @ (minus_y - plus_y),
+            "W3": (minus_y.T @ (minus_s2 - plus_s2)).T + ((minus_y - plus_y).T @ plus_s2).T,
             "b3": minus_y.sum(0) - plus_y.sum(0),
         }
 

@@ -85,7 +85,7 @@ class DeqEquations:
         readout logits[k] = sum[d](W_out[k,d] * z[d]) + b_out[k]
         """
         (z,) = states
-        logits = z @ self.W_out.T
+        logits = (self.W_out @ z.T).T
         logits += self.b_out
         return [logits]
 
@@ -96,7 +96,7 @@ class DeqEquations:
         """
         (z,) = states
         (label,) = targets
-        total = z @ self.W_out.T
+        total = (self.W_out @ z.T).T
         total += self.b_out
         level = total.logsumexp(1)
         cost = level - total.take_along_dim(label[:, None], 1).squeeze(1)
@@ -109,7 +109,7 @@ class DeqEquations:
         """
         (z,) = states
         (label,) = targets
-        total = z @ self.W_out.T
+        total = (self.W_out @ z.T).T
         total += self.b_out
         part = first_largest(total, 1)
         accuracy = part.take_along_dim(label[:, None], 1).squeeze(1)
@@ -127,7 +127,7 @@ class DeqEquations:
         (z,) = states
         (label,) = targets
         hit = (positions(10, 0, 1, self.device) == label[:, None]).to(self.dtype)
-        total = z @ self.W_out.T
+        total = (self.W_out @ z.T).T
         total += self.b_out
         weights = total.softmax(1)
         grad_b_out = weights - hit

@@ -394,7 +394,7 @@ class EtGraphEquations:
         readout logits[z] = sum[d](stream[0,d] * W_out[d,z]) + b_out[z]
         """
         (stream,) = states
-        logits = stream[:, 0] @ self.W_out + self.b_out
+        logits = (self.W_out.T @ stream[:, 0].T).T + self.b_out
         return [logits]
 
     def _cost(self, states: Tensors, fixed: EtGraphFixed, targets: Tensors) -> list[Tensor]:
@@ -404,7 +404,7 @@ class EtGraphEquations:
         """
         (stream,) = states
         (label,) = targets
-        total = stream[:, 0] @ self.W_out + self.b_out
+        total = (self.W_out.T @ stream[:, 0].T).T + self.b_out
         level = total.logsumexp(1)
         cost = level - total.take_along_dim(label[:, None], 1).squeeze(1)
         return [cost]
@@ -416,7 +416,7 @@ class EtGraphEquations:
         """
         (stream,) = states
         (label,) = targets
-        total = stream[:, 0] @ self.W_out + self.b_out
+        total = (self.W_out.T @ stream[:, 0].T).T + self.b_out
         part = first_largest(total, 1)
         accuracy = part.take_along_dim(label[:, None], 1).squeeze(1)
         return [accuracy]

@@ -87,7 +87,7 @@ class HopfieldEquations:
         """
         s, y = states
         energy_leak = 0.5 * (s * s).sum(1) + 0.5 * (y * y).sum(1)
-        energy_synapses = -(s * (fixed.x @ self.W1)).sum(1) - (y * (s @ self.W2)).sum(1)
+        energy_synapses = -(s * (fixed.x @ self.W1)).sum(1) - (y * (self.W2.T @ s.T).T).sum(1)
         energy_biases = -(s @ self.b1) - y @ self.b2
         return [energy_leak, energy_synapses, energy_biases]
 
@@ -101,7 +101,7 @@ class HopfieldEquations:
         force_s = y @ self.W2.T
         force_s += fixed.drive
         force_s -= s
-        force_y = s @ self.W2
+        force_y = (self.W2.T @ s.T).T
         force_y -= y
         force_y += self.b2
         return [force_s, force_y]
@@ -158,14 +158,14 @@ class HopfieldEquations:
         seed_s, seed_y = seeds
         back_s = seed_y @ self.W2.T
         back_s -= seed_s
-        back_y = seed_s @ self.W2
+        back_y = (self.W2.T @ seed_s.T).T
         back_y -= seed_y
         if not params:
             return [back_s, back_y], {}
         return [back_s, back_y], {
             "W1": fixed.x.T @ seed_s,
             "b1": seed_s.sum(0),
-            "W2": s.T @ seed_y + seed_s.T @ y,
+            "W2": (seed_y.T @ s).T + (y.T @ seed_s).T,
             "b2": seed_y.sum(0),
         }
 
@@ -196,7 +196,7 @@ class HopfieldEquations:
         return {
             "W1": fixed.x.T @ grad_b1,
             "b1": grad_b1.sum(0),
-            "W2": grad_b1.T @ minus_y + plus_s.T @ (minus_y - plus_y),
+            "W2": (minus_y.T @ grad_b1).T + ((minus_y - plus_y).T @ plus_s).T,
             "b2": minus_y.sum(0) - plus_y.sum(0),
         }
 

@@ -84,7 +84,7 @@ class PredictiveCodingEquations:
         """Where the states start."""
         p2 = torch.tanh(fixed.m1) @ self.W2.T
         p2 += self.b2
-        start_y = torch.tanh(p2) @ self.W3.T
+        start_y = (self.W3 @ torch.tanh(p2).T).T
         start_y += self.b3
         return [fixed.m1, p2, start_y]
 
@@ -102,7 +102,7 @@ class PredictiveCodingEquations:
         m2 += self.b2
         total_2 = s2 - m2
         energy_second = 0.5 * (total_2 * total_2).sum(1)
-        m3 = torch.tanh(s2) @ self.W3.T
+        m3 = (self.W3 @ torch.tanh(s2).T).T
         m3 += self.b3
         total_3 = y - m3
         energy_third = 0.5 * (total_3 * total_3).sum(1)
@@ -128,7 +128,7 @@ class PredictiveCodingEquations:
         tanh_2 = torch.tanh(s2)
         total_3 = -(tanh_2 * tanh_2)
         total_3 += 1
-        m3 = tanh_2 @ self.W3.T
+        m3 = (self.W3 @ tanh_2.T).T
         m3 += self.b3
         total_4 = y - m3
         force_s2 = total_3 * (total_4 @ self.W3)
@@ -202,11 +202,11 @@ class PredictiveCodingEquations:
         tanh_2 = torch.tanh(s2)
         total_5 = -(tanh_2 * tanh_2)
         total_5 += 1
-        m3 = tanh_2 @ self.W3.T
+        m3 = (self.W3 @ tanh_2.T).T
         m3 += self.b3
         total_6 = y - m3
         product_2 = total_5 * seed_s2
-        back_y = product_2 @ self.W3.T
+        back_y = (self.W3 @ product_2.T).T
         back_y -= seed_y
         total_7 = -2 * (tanh_2 * (seed_s2 * (total_6 @ self.W3)))
         total_7 -= back_y @ self.W3
@@ -275,7 +275,7 @@ class PredictiveCodingEquations:
         tanh_2 = torch.tanh(s2)
         return {
             "W2": -((s2 - tanh @ self.W2.T - self.b2).T @ tanh),
-            "W3": -((y - tanh_2 @ self.W3.T - self.b3).T @ tanh_2),
+            "W3": -((y - (self.W3 @ tanh_2.T).T - self.b3).T @ tanh_2),
             "b2": -(s2.sum(0) - len(states[0]) * self.b2 - tanh.sum(0) @ self.W2.T),
             "b3": -(y.sum(0) - len(states[0]) * self.b3 - tanh_2.sum(0) @ self.W3.T),
         }

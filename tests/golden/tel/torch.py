@@ -67,6 +67,7 @@ class TelEquations:
     relax_max_steps = 5
     numbered = True
     batch_mates = "training"
+    summed = ("x",)
     nudge_steps = 10
 
     def __init__(
@@ -189,6 +190,35 @@ class TelEquations:
         """<seeds, d readouts> by states, and by params and clamps."""
         (seed_out,) = seeds
         return [seed_out, None], {}
+
+    def _step_pullback(
+        self, states: Tensors, fixed: Fixed, seeds: Tensors
+    ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
+        """J^T seeds, and what is added up over steps; <seeds, dF/dtheta> of the other params, summed over the batch."""
+        y, tau = states
+        seed_y, _ = seeds
+        hit = (positions(5, 0, 1, self.device) == fixed.k).to(self.dtype)
+        exp = torch.exp(self.log_eta[fixed.k])
+        pull_a = seed_y * exp
+        exp_2 = torch.exp(tau)
+        back_y = silu_slope(y) * (pull_a * exp_2[:, None])
+        back_y -= pull_a
+        silu = F.silu(y)
+        back_tau = exp_2 * (silu * pull_a).sum(1)
+        part = -pull_a
+        total = y - silu * exp_2[:, None] - fixed.a
+        return [back_y, back_tau, part], {"log_eta": -(((seed_y * total).sum(1) * exp)[:, None] * hit).sum(0)}
+
+    def _sums_gradient(self, fixed: Fixed, sums: Tensors) -> dict[str, Tensor]:
+        """<seeds, dF/dtheta> summed over batch and steps."""
+        (sum_part,) = sums
+        return {"W": -(sum_part.T @ fixed.x), "b": -sum_part.sum(0)}
+
+    def _sums_clamp_gradient(self, fixed: Fixed, sums: Tensors) -> dict[str, Tensor]:
+        """<seeds, dF/dx> for real clamps, summed over steps."""
+        (sum_part,) = sums
+        grad_x = -(sum_part @ self.W)
+        return {"x": grad_x}
 
     def _at(self, fixed: Fixed, number: int) -> Fixed:
         """What is fixed in one step."""
