@@ -178,7 +178,7 @@ __attribute__((always_inline)) inline T exponential(T u, T lowest, T highest, T 
     Bits bits;
     T power;
     std::memcpy(&bits, &shifted, sizeof bits);
-    bits = ((bits - 1) << fraction) + (Bits(sizeof(T) == 4 ? 127 : 1023) << fraction);  // of half of 2^n, which is finite
+    bits = ((bits - 1) << fraction) + (Bits(sizeof(T) == 4 ? 127 : 1023) << fraction);  // half of 2^n, which is finite
     std::memcpy(&power, &bits, sizeof bits);
     return u < lowest ? T(0) : T(2) * (sum * power);
 }
