@@ -67,8 +67,12 @@ def test_a_module_carries_the_runtime_verbatim_and_only_what_it_needs(name: str)
     network = pipeline.resolve(pipeline.read(folder("specs") / f"{name}.energy"))
     text = pipeline.emit(network).text
     carried = [d for d in library().definitions.values() if d.text in text]
-    defined = {n.name for n in ast.parse(text).body if isinstance(n, ast.ClassDef | ast.FunctionDef)}
-    assert {d.name for d in carried if not d.text.startswith(("#:", "Tensors", "Shapes", "Slopes"))} <= defined
+    body = ast.parse(text).body
+    defined = {n.name for n in body if isinstance(n, ast.ClassDef | ast.FunctionDef)}
+    defined |= {
+        target.id for n in body if isinstance(n, ast.Assign) for target in n.targets if isinstance(target, ast.Name)
+    }
+    assert {d.name for d in carried} <= defined
     assert ("circled" in defined, "nudged_complex" in defined, "newton_step" in defined) == (False, False, False)
     assert ("centred" in defined) == any(RULES[rule].contrasts for rule in ("centered-ep", "tracking-aep"))
 
