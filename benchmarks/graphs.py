@@ -34,7 +34,16 @@ SIZES = {
 }
 EVALUATE = {"MUTAG": 11, "ENZYMES": 32, "PROTEINS": 62}  # updates: one epoch of MUTAG, two of the others
 BATCH = {"MUTAG": 4, "ENZYMES": 4, "PROTEINS": 2}
-SETTINGS = {"D": 64, "H": 4, "Y": 16, "K": 128, "train.lr": 3e-3, "train.schedule": "cosine(warmup = 100)"}
+SETTINGS = {
+    "D": 64,
+    "H": 4,
+    "Y": 16,
+    "K": 128,
+    "block.relax.step": 0.1,
+    "train.lr": 3e-3,
+    "train.weight_decay": 1,
+    "train.schedule": "cosine(warmup = 100)",
+}
 
 Bags = tuple[Tensor, Tensor]
 """Features ``[graphs, 2 inputs]`` and labels ``[graphs]``."""
