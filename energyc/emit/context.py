@@ -138,7 +138,7 @@ def features_of(network: Network, rules: Sequence[str]) -> Features:
     """The features of a module of a network for rules; ``implicit`` is added where there is something at rest."""
     rests = not network.numbered and not any(layer.network.numbered for layer in network.layers.values())
     names = [*rules, "implicit"] if rests else rules
-    return Features.of(names, network.relax, penalty=network.train.penalty is not None)
+    return Features.of(names, network.relax, network.train)
 
 
 def module_plan(

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from energyc.rules import RULES, Declaration
-from energyc.settings import Relax
+from energyc.settings import Relax, TrainOptions
 
 
 @dataclass(frozen=True)
@@ -17,12 +17,16 @@ class Features:
     solver: str
     auto: bool = False
     penalty: bool = False
+    #: The products of every evaluation, and those with which a free phase begins.
+    products: str | None = None
+    first_products: str | None = None
 
     @staticmethod
-    def of(rules: Iterable[str], relax: Relax, *, penalty: bool = False) -> Features:
-        """The features for rules and a free phase."""
+    def of(rules: Iterable[str], relax: Relax, train: TrainOptions) -> Features:
+        """The features for rules, a free phase and the training."""
         named = tuple(RULES[name] for name in dict.fromkeys(rules))
-        return Features(named, relax.solver, relax.step is None, penalty)
+        penalised = train.penalty is not None
+        return Features(named, relax.solver, relax.step is None, penalised, train.products, relax.products)
 
     @property
     def newton(self) -> bool:
@@ -33,7 +37,13 @@ class Features:
     def hooks(self) -> list[str]:
         """The lines of a class that put its solver and its choice of steps in the place of the usual ones."""
         lines = {"newton": ["_step_ = newton_step"], "anderson": ["_walk_ = anderson"]}.get(self.solver, [])
-        return [*lines, *(["_pace = CurvaturePace"] if self.auto else [])]
+        lines += ["_pace = CurvaturePace"] if self.auto else []
+        return [*lines, *(["_approach_ = approach"] if self.first_products else [])]
+
+    @property
+    def mixins(self) -> tuple[str, ...]:
+        """The classes of the runtime that stand before a class of equations."""
+        return ("RoundedEquations",) if self.products or self.first_products else ()
 
     def needs(self, part: str) -> bool:
         """Whether a rule needs a part of the module."""

@@ -108,6 +108,8 @@ def _phases(context: Context, rows: Rows, prefix: str = "") -> Relaxing:
     """The kernels of a network, or of a layer, which is not nudged. Raises NotLowered."""
     if context.network.relax.solver == "newton":
         raise NotLowered("its solver is newton")
+    if rows == "array" and context.network.train.products == "bfloat16":
+        raise NotLowered("its products are in bfloat16, and C++ kernels compute in the type of the states")
     equations = _equations(context, rows, prefix)
     kernels = [free_phase(equations)]
     if context.features.needs("contrast") and not prefix and context.network.training is None:

@@ -58,6 +58,7 @@ def _free_phase(context: Context) -> dict[str, Any]:
         "constrained": any(state.constraint is not None for state in network.states.values()),
         "biased": dict(context.options.biased),
         "relax_solver": relax.solver,
+        "relax_products": relax.products,
         "relax_steps": relax.steps,
         "relax_auto": relax.step is None,
         "relax_memory": relax.memory,
@@ -82,8 +83,10 @@ def _phases(context: Context) -> dict[str, Any]:
     nudge = network.nudge
     values: dict[str, Any] = {
         **_free_phase(context),
+        "products": network.train.products,
         "beta": ("auto" if nudge.beta is None else nudge.beta) if features.needs("contrast") else None,
         "nudge_steps": nudge.steps,
+        "nudge_together": nudge.together,
         **_nudge_options(nudge, features.settings),
     }
     if features.needs("contrast"):

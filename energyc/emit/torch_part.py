@@ -107,7 +107,7 @@ def class_doc(context: Context, about: str, derived: bool = True) -> str:
 
 def final_class(context: Context, doc: str, body: Sequence[str], bases: Sequence[str] | None = None) -> str:
     """The class that users call: the equations, and the runtime's classes that carry them out, or others."""
-    named = [context.called.equations, *(context.called.bases if bases is None else bases)]
+    named = [*context.features.mixins, context.called.equations, *(context.called.bases if bases is None else bases)]
     head = f"class {context.called.own}({', '.join(named)}):"
     lines = [head, f'    """{doc}"""', *(["", *(f"    {line}" for line in broken_lines(body))] if body else [])]
     return "\n".join(lines)

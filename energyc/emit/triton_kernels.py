@@ -94,7 +94,7 @@ class GroupWriter:
             body += self._pass(loop, width)
         title = ", ".join(dict.fromkeys(s.target.name for s in self.group.statements if s.target in self.buffers))
         if any(re.search(r"\breal\b", line) for line in body):
-            body.insert(0, f"real = {self._real()}.dtype.element_ty")
+            body.insert(0, f"real = {self._real()}")
         head = broken_lines([f"def {self.name}({', '.join(arguments)}):"])
         return ["@jit", *head, f'    """{escaped(title)}."""', *(f"    {line}" for line in broken_lines(body))]
 
@@ -121,13 +121,22 @@ class GroupWriter:
             yield f"{label} = {rest}" if whole else f"{label} = {rest} % {size}"
 
     def _real(self) -> str:
-        """A pointer to real numbers."""
-        return next(self.text.pointers[b] for b in reversed(self.buffers) if b.integers is None)
+        """The type of the states, in which the group computes; what lies between blocks may be bfloat16."""
+        reals = [b for b in reversed(self.buffers) if b.integers is None]
+        kept = [self.text.pointers[b] for b in reals if b.kind != "scratch"] + ["scalars"] * bool(self.scalars)
+        if kept:
+            return f"{kept[0]}.dtype.element_ty"
+        between = f"{self.text.pointers[reals[0]]}.dtype.element_ty"
+        return f"tl.float32 if {between} == tl.bfloat16 else {between}"
 
     def _scalars(self) -> Iterator[str]:
         for name in self.scalars:
-            at = self.kernel.scalars.index(name)
-            yield f"{self.text.scalars[name]} = tl.load(scalars{f' + {at}' if at else ''})"
+            at, text = self.kernel.scalars.index(name), self.text.scalars[name]
+            value = f"tl.load(scalars{f' + {at}' if at else ''})"
+            if (self.kernel.name, name) == ("nudged", "beta"):
+                value += f" * tl.where(sample < tl.load(scalars + {len(self.kernel.scalars)}), 1.0, -1.0)"
+                self.text.along[text] = (True, False)
+            yield f"{text} = {value}"
 
     # ------------------------------------------------------------ passes
 

@@ -30,9 +30,12 @@ def _printed(relaxing: Sequence[Relaxing]) -> tuple[str, str]:
 
 
 def _phase(kernel: Kernel) -> str:
-    """Its step, the entries of memory between launches, and which of what is given numbers the step."""
+    """Its step, the entries of memory between launches, and what of the given numbers it, and what products read."""
+    elsewhere = {buffer for block in kernel.body if not isinstance(block, Product) for buffer in block.reads}
+    matrices = [k for k, (_, b) in enumerate(kernel.given) if b.integers is None and b not in elsewhere]
     parts = [f"{kernel.name}_step", str(layout(kernel.body).entries)]
-    return ", ".join([*parts, *([] if kernel.number is None else [str(kernel.number)])])
+    parts += [] if kernel.number is None else [f"number={kernel.number}"]
+    return ", ".join([*parts, *([f"matrices={set(matrices)}"] if matrices else [])])
 
 
 def _definitions(kernel: Kernel, context: Context) -> Iterator[str]:

@@ -82,10 +82,7 @@ def _in_place(
     target = _view(names[block.target], [(x.count, x.out) for x in (*batch, *rows, *columns)])
     left = _view(names[block.left], [(x.count, x.left) for x in (*batch, *rows, *inner)], block.left_at)
     right = _view(names[block.right], [(x.count, x.right) for x in (*batch, *inner, *columns)], block.right_at)
-    method = "baddbmm_" if batch else "addmm_"
-    factors = [] if block.adds else ["beta=0"]
-    factors += [f"alpha={block.factor!r}"] if block.factor != 1 else []
-    return f"{target}.{method}({', '.join([left, right, *factors])})"
+    return f"put_product({', '.join([target, left, right, *_how(block)])})"
 
 
 def _einsum(block: Product, names: Mapping[Buffer, str], outer: Sequence[Label], inner: Sequence[Label]) -> str:
@@ -98,11 +95,13 @@ def _einsum(block: Product, names: Mapping[Buffer, str], outer: Sequence[Label],
     right = _view(names[block.right], [(x.count, x.right) for x in rights], block.right_at)
     target = _view(names[block.target], [(x.count, x.out) for x in outer])
     spelt = ["".join(letter[id(x)] for x in part) for part in (lefts, rights, outer)]
-    value = f'torch.einsum("{spelt[0]},{spelt[1]}->{spelt[2]}", {left}, {right})'
-    if block.adds:
-        return f"{target}.add_({value}{f', alpha={block.factor!r}' if block.factor != 1 else ''})"
-    scaled = f".mul_({block.factor!r})" if block.factor != 1 else ""
-    return f"{target}.copy_({value}{scaled})"
+    equation = f'"{spelt[0]},{spelt[1]}->{spelt[2]}"'
+    return f"put_einsum({', '.join([target, equation, left, right, *_how(block)])})"
+
+
+def _how(block: Product) -> list[str]:
+    """Whether a product is added to what is there, and its factor."""
+    return [*(["adds=True"] if block.adds else []), *([f"factor={block.factor!r}"] if block.factor != 1 else [])]
 
 
 def scattered(

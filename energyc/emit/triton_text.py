@@ -187,7 +187,7 @@ class Text:
         address = self.address(buffer, place, guard)
         at, mask = self._masked(address, guard)
         other = ", other=0" if mask and buffer.integers is not None else ", other=0.0" if mask else ""
-        text = f"tl.load({pointer}{at}{mask}{other})"
+        text = f"tl.load({pointer}{at}{mask}{other}){'.to(real)' if buffer.kind == 'scratch' else ''}"
         if text not in self.loaded:
             name = self.loaded[text] = self.line(f"{pointer}_here", text)
             self.along[name] = address.plus([guard] if guard is not None else [])

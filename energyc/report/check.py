@@ -215,6 +215,8 @@ def _notes(network: Network) -> Iterable[str]:
         yield f"where there are several equilibria, {SOLVERS[relax.solver]} may rest at another than plain steps do"
     if relax.step is None:
         yield "relax.step = auto is one step for a batch: how a sample relaxes depends on its batch mates"
+    if relax.products:
+        yield f"relax.products = {relax.products} is one decision for a batch: when it ends depends on the batch mates"
     if nudge.beta is not None:
         yield f"beta = {nudge.beta:g}: energyc verify shows whether it is well above rounding in float32"
     yield from steep_notes(network)

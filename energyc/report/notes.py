@@ -65,6 +65,7 @@ def idle_settings(network: Network, classes: Classes) -> Iterator[str]:
         yield "relax.solver = anderson does nothing: relax.steps = 1 leaves no steps to mix"
     elif relax.solver == "anderson" and relax.tolerance is not None and relax.chunk == 1:
         yield "relax.solver = anderson does little: it forgets its past at each look, after relax.chunk = 1"
+    yield from _idle_products(network)
     every = nudge.snapshots
     if every is not None and 2 * every > nudge.steps:
         reason = f"two snapshots are compared, and nudge.steps = {nudge.steps} has room for {nudge.steps // every}"
@@ -73,6 +74,21 @@ def idle_settings(network: Network, classes: Classes) -> Iterator[str]:
         yield "train.penalty does nothing: every term is conservative, so there is no J_nc to penalise"
     if train.lr is not None and train.final_lr is None and 0 < len(network.params) == len(train.rates):
         yield f"train.lr = {train.lr:g} does nothing: every param has a rate of its own"
+
+
+def _idle_products(network: Network) -> Iterator[str]:
+    """Yield a sentence if a free phase that is to begin with rounded products does not."""
+    relax, train = network.relax, network.train
+    if not relax.products:
+        return
+    longest, idle = relax.steps if relax.tolerance is None else relax.longest, f"relax.products = {relax.products}"
+    if relax.products == train.products:
+        yield f"{idle} does nothing: train.products is the same"
+    elif train.dtype == "float64":
+        yield f"{idle} does nothing: train.dtype is float64"
+    elif 2 * relax.chunk > longest:
+        room = f"it takes relax.chunk = {relax.chunk} steps, and leaves as many"
+        yield f"{idle} does nothing: {room}, and at most {longest} are made"
 
 
 def floor_notes(classes: Classes) -> Iterator[str]:

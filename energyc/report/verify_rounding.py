@@ -14,7 +14,7 @@ from energyc.diagnostics import listed
 from energyc.report.verify_tables import new_table, number
 
 if TYPE_CHECKING:
-    from energyc.verify import Fidelity, PrecisionTable
+    from energyc.verify import Fidelity, PrecisionTable, ProductsCost
 
 
 def rounding_part(precision: PrecisionTable, fidelity: Fidelity) -> Iterator[RenderableType]:
@@ -30,6 +30,19 @@ def rounding_part(precision: PrecisionTable, fidelity: Fidelity) -> Iterator[Ren
         yield Text(f"  from states that have not settled: residual {precision.residual:.1e}")
     if precision.rows:
         yield _errors(precision)
+
+
+def products_part(cost: ProductsCost) -> Iterator[RenderableType]:
+    """Yield what rounded products cost: the gradient beside the one without them, and both beside the exact one."""
+    settings = listed(cost.settings)
+    beside = f"cosine {number(cost.beside.cosine, '.6f')}, error {number(cost.beside.relative_error, '.1e')}"
+    yield Text(f"{cost.rule} with {settings}, beside products in float32: {beside}")
+    table = new_table("products", "cosine to the exact gradient", "error", "residual", "steps")
+    for name, found in (("as set", cost.rounded), ("float32", cost.plain)):
+        exact = found.exact
+        row = (number(exact.cosine, ".6f"), number(exact.relative_error, ".1e"), number(found.residual, ".1e"))
+        table.add_row(name, *row, str(found.steps))
+    yield table
 
 
 def _nudge_line(precision: PrecisionTable) -> str:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from energyc.diagnostics import listed
 from energyc.report.verify_network import network_lines
-from energyc.report.verify_rounding import rounding_part
+from energyc.report.verify_rounding import products_part, rounding_part
 from energyc.report.verify_rules import rules_part
 from energyc.report.verify_sweeps import residual_part, sweeps
 
@@ -49,5 +49,7 @@ def _parts(verification: Verification, sweep: bool) -> Iterator[RenderableType]:
         yield from residual_part(fidelity.looseness)
     if verification.precision is not None:
         yield from rounding_part(verification.precision, fidelity)
+    if verification.products is not None:
+        yield from products_part(verification.products)
     if fidelity.left_out:
         yield Text(f"The budget ended {listed(fidelity.left_out)}: a larger --budget measures them", "yellow")

@@ -169,7 +169,8 @@ class _Resolution(Part):
 
     def _through_layers(self, train: TrainOptions, given: Mapping[str, Placed]) -> TrainOptions:
         """How a network of layers is trained: by default through all steps; what steadies states has no layers yet."""
-        for key, value in (("penalty", train.penalty), ("residual_defence", train.residual_defence or None)):
+        unsupported = {"penalty": train.penalty, "residual_defence": train.residual_defence or None}
+        for key, value in {**unsupported, "products": train.products}.items():
             if value is not None:
                 said = f"`train.{key}` of a network with layers is not yet supported"
                 self.reporter.unsupported(said, given[key].span if key in given else None)

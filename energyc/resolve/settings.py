@@ -222,8 +222,8 @@ def numbered(relax: Relax, step: Input, layers: Layers, sizes: Sizes, reporter: 
 def check_solver(relax: Relax, numbered: bool, layers: Layers, reporter: Reporter) -> None:
     """Report a way to find rest where nothing rests, or that another setting leaves nothing to do."""
     given = layers["relax"]
-    key = "step" if relax.solver == "gradient" else "solver"
-    value = "auto" if relax.solver == "gradient" else relax.solver
+    key = relax.seeks_rest
+    value = {"step": "auto", "solver": relax.solver}.get(key, relax.products)
     if numbered and relax.irreversible:
         message = f"`relax.{key} = {value}` looks for rest, and the force changes from step to step"
         reporter.error(CONTRADICTION, message, given[key].span, help="leave it out, with a number as the step")
@@ -231,6 +231,9 @@ def check_solver(relax: Relax, numbered: bool, layers: Layers, reporter: Reporte
         message = "`relax.exit = inference` looks at each step, after which `relax.solver = anderson` forgets its past"
         help = "write `exit = early`, which looks every `chunk` steps"
         reporter.error(CONTRADICTION, message, given["exit"].span, help=help)
+    elif relax.solver == "newton" and relax.products:
+        message = "`relax.solver = newton` solves in full precision, and leaves `relax.products` nothing to round"
+        reporter.error(CONTRADICTION, message, given["products"].span, help="leave one of them out")
 
 
 def check_measure(

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from energyc.runtime.equations import Equations
+from energyc.runtime.products import precise
 from energyc.runtime.records import Fixed, Tensors
 from energyc.runtime.solvers import gmres
 from energyc.runtime.states import flatten, unflatten
@@ -37,7 +38,8 @@ def solve_adjoint(net: Equations, states: Tensors, fixed: Fixed, seeds: Tensors,
         return flat - flatten([u if b is None else u + b for u, b in zip(projected, back)])
 
     goal = 1e-12 if net.dtype == torch.float64 else 1e-5
-    flat, residual = gmres(operator, flatten(seeds), tolerance=goal, restart=60, cycles=40)
+    with precise(net):
+        flat, residual = gmres(operator, flatten(seeds), tolerance=goal, restart=60, cycles=40)
     worst = float(residual.max())
     if not worst <= 1e3 * goal:
         finite = worst < float("inf")

@@ -12,9 +12,10 @@ from torch import Tensor
 from energyc.runtime.equations import Equations
 from energyc.runtime.gradients import averaged, ended, narrowed
 from energyc.runtime.phases import Drive, NudgeMonitor, advance_, change, nudged
+from energyc.runtime.products import rounding
 from energyc.runtime.records import Fixed, FreePhase, Gradients, RuleSettings, Tensors
 from energyc.runtime.snapshots import ContrastSnapshots
-from energyc.runtime.states import finite, subtract
+from energyc.runtime.states import finite, subtract, take
 
 #: What is taken from the force on each of two phases.
 Corrections = tuple[Sequence[Tensor | None], Sequence[Tensor | None]]
@@ -37,7 +38,10 @@ def centred(
     drive = net._nudge if correction is None else net._cost_force
     beta = nudging_strength(net, free, fixed, targets, settings, drive=drive)
     nudge = settings.nudge._replace(step=free.step)
-    plus, minus = [x.clone() for x in free.states], [x.clone() for x in free.states]
+    pair = paired(free.states, fixed, targets) if net._joins and correction is None else None
+    batch = len(free.states[0])
+    plus = [x.clone() for x in free.states] if pair is None else [x[:batch] for x in pair.states]
+    minus = [x.clone() for x in free.states] if pair is None else [x[batch:] for x in pair.states]
     monitor, shots = NudgeMonitor(nudge, net.dtype), ContrastSnapshots(net.snapshots)
 
     def forces() -> tuple[list[Tensor], list[Tensor]]:
@@ -56,6 +60,8 @@ def centred(
                 break
         if tracks:
             net._tracking_steps_(plus, minus, fixed, targets, beta, count, nudge.step)
+        elif pair is not None:
+            net._nudged_steps_(*pair, beta, drive, count, nudge.step, batch)
         elif correction is None:
             net._nudged_steps_(plus, fixed, targets, beta, drive, count, nudge.step)
             net._nudged_steps_(minus, fixed, targets, -beta, drive, count, nudge.step)
@@ -68,6 +74,20 @@ def centred(
     plus, minus = shots.best(plus, minus)
     descends = net.descends and correction is None
     return contrast(net, free, plus, minus, fixed, targets, settings, 2 * beta, beta, shots, descends)
+
+
+class Pair(NamedTuple):
+    """Two phases as one batch, the second one behind the first."""
+
+    states: list[Tensor]
+    fixed: Fixed
+    targets: list[Tensor]
+
+
+def paired(states: Tensors, fixed: Fixed, targets: Tensors) -> Pair:
+    """Each sample twice."""
+    twice = torch.arange(len(states[0]), device=states[0].device).repeat(2)
+    return Pair(take(states, twice), fixed.rows(twice), take(targets, twice))
 
 
 def contrast(
@@ -140,7 +160,7 @@ def nudging_strength(
     """
     if settings.strength is not None and settings.strength != "auto":
         return float(settings.strength)
-    eps, largest = torch.finfo(net.dtype).eps, math.log2(torch.finfo(net.dtype).max) / 2
+    eps, largest = rounding(net), math.log2(torch.finfo(net.dtype).max) / 2
     trial = tried(net, free, fixed, targets, settings, drive)
     pairs = [(r, max(eps, d) if one_sided else eps) for r, d in zip(*trial) if 0 < r < math.inf and d < math.inf]
     if not pairs:

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from energyc.runtime.records import Fixed, Tensors
+from energyc.runtime.records import Fixed, Phase, Tensors
 
 
 class Equations(nn.Module):
@@ -49,7 +49,13 @@ class Equations(nn.Module):
     #: Rules that are biased on this network, each with the reason.
     biased: Mapping[str, str] = {}
 
+    #: What the operands of products are rounded to in float32: ``float32``, ``tf32``, ``bfloat16``; None: as torch is
+    #: set.
+    products: str | None = None
+
     relax_solver = "gradient"
+    #: The products with which a relaxation begins, where it has others than the rest.
+    relax_products: str | None = None
     #: Whether a relaxation chooses its step sizes itself.
     relax_auto = False
     #: The memory and the damping of Anderson acceleration.
@@ -71,8 +77,12 @@ class Equations(nn.Module):
     points = 4
     radius: float | str | None = None
     snapshots: int | None = None
+    #: Whether two nudged phases are one batch; None: on a GPU.
+    nudge_together: bool | None = None
     #: What chooses the step sizes of a free phase.
     _pace: Any
+    #: What records steps on a GPU; None: nothing does.
+    graphs: Any = None
 
     def __init__(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> None:
         super().__init__()
@@ -186,6 +196,10 @@ class Equations(nn.Module):
         """Steps of the free phase, in place; the first of them has the number ``first``."""
         raise NotImplementedError
 
+    def _approach_(self, states: list[Tensor], fixed: Fixed, phase: Phase, seen: Any = None) -> int:
+        """Rough steps at the start of a free phase, in place; returns how many."""
+        return 0
+
     def _residual(self, states: Tensors, fixed: Fixed, step: Sequence[float]) -> Tensor:
         """The measure of the next step: [batch]."""
         raise NotImplementedError
@@ -199,8 +213,12 @@ class Equations(nn.Module):
         drive: Any,
         count: int,
         step: Sequence[float],
+        turned: int | None = None,
     ) -> None:
-        """Steps of a nudged phase, in place; ``drive`` is what the nudge subtracts from the force."""
+        """Steps of a nudged phase, in place; ``drive`` is what the nudge subtracts from the force.
+
+        From the sample ``turned`` on, beta is negative.
+        """
         raise NotImplementedError
 
     def _tracking_steps_(

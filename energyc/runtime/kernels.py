@@ -36,15 +36,23 @@ class Kernels:
     ``change`` [batch], if it is wanted, is the relative change of the step that would follow.
     """
 
+    #: A sample is on its own in a tile, so that one batch of two phases saves nothing.
+    pairs = False
+
     def __init__(self, source: str, names: Sequence[str]) -> None:
         self.source = source
         self.names = names
         self.libraries: dict[torch.dtype, ctypes.CDLL] = {}
         self.failure: str | None = None
 
-    def serve(self, name: str, states: Tensors) -> bool:
-        """Whether a kernel takes these states; the first time it is built, and where that fails a warning says why."""
+    def serve(self, name: str, states: Tensors, products: str | None = None) -> bool:
+        """Whether a kernel takes these states; the first time it is built, and where that fails a warning says why.
+
+        None rounds its ``products`` to bfloat16.
+        """
         x = states[0]
+        if products == "bfloat16":
+            return False
         if name not in self.names or x.device.type != "cpu" or x.dtype not in KINDS or self.failure is not None:
             return False
         if x.dtype not in self.libraries:
@@ -63,6 +71,7 @@ class Kernels:
         scalars: Sequence[float],
         steps: int,
         change: Tensor | None = None,
+        products: str | None = None,
     ) -> None:
         """Move the states in place."""
         kind = states[0].dtype
@@ -91,12 +100,13 @@ def pointers(tensors: Tensors) -> ctypes.Array[ctypes.c_void_p]:
 
 
 class PhaseKernels(Protocol):
-    """The kernels of a network's phases, by name."""
+    """The kernels of a network's phases, by name; ``pairs``: those of nudged phases take a batch of two phases."""
 
     names: Sequence[str]
+    pairs: bool
 
-    def serve(self, name: str, states: Tensors) -> bool:
-        """Whether a kernel takes these states; the first time that one could and does not, a warning says why."""
+    def serve(self, name: str, states: Tensors, products: str | None = None) -> bool:
+        """Whether a kernel takes these states and products; where one could and does not, a warning says once why."""
 
     def run(
         self,
@@ -106,6 +116,7 @@ class PhaseKernels(Protocol):
         scalars: Sequence[float],
         steps: int,
         change: Tensor | None = None,
+        products: str | None = None,
     ) -> None:
         """Move the states in place; ``change`` [batch] becomes the relative change of the step that would follow."""
 
@@ -128,22 +139,28 @@ class KernelNetwork(EnergyNetwork):
         if self.training and not self._kernels_in_training:
             return None
         name = self._kernel_prefix + phase
-        return name if self.kernels.serve(name, states) else None
+        return name if self.kernels.serve(name, states, self.products) else None
+
+    @property
+    def _joins(self) -> bool:
+        return super()._joins and self.kernels.pairs
 
     def _steps_(self, states: list[Tensor], fixed: Fixed, first: int, count: int, step: Sequence[float]) -> None:
         name = self._serving("free", states)
         if name is None:
             super()._steps_(states, fixed, first, count, step)
         else:
-            self.kernels.run(name, states, self._given(name, self._at(fixed, first), ()), step, count)
+            given = self._given(name, self._at(fixed, first), ())
+            self.kernels.run(name, states, given, step, count, None, self.products)
 
     def _residual(self, states: Tensors, fixed: Fixed, step: Sequence[float]) -> Tensor:
         name = self._serving("free", states) if self.relax_measure == "residual" else None
         if name is None:
             return super()._residual(states, fixed, step)
         change = states[0].new_empty(len(states[0]))
-        self.kernels.run(name, states, self._given(name, fixed, ()), step, 0, change)
-        return change if bool(change.isfinite().all()) else super()._residual(states, fixed, step)
+        self.kernels.run(name, states, self._given(name, fixed, ()), step, 0, change, self.products)
+        done = change.device.type != "cpu" or bool(change.isfinite().all())
+        return change if done else super()._residual(states, fixed, step)
 
     def _nudged_steps_(
         self,
@@ -154,13 +171,15 @@ class KernelNetwork(EnergyNetwork):
         drive: Drive,
         count: int,
         step: Sequence[float],
+        turned: int | None = None,
     ) -> None:
         usual = drive == self._nudge or (drive == self._cost_force and not self.descends)
         name = self._serving("nudged", states) if usual else None
         if name is None:
-            super()._nudged_steps_(states, fixed, targets, beta, drive, count, step)
+            super()._nudged_steps_(states, fixed, targets, beta, drive, count, step, turned)
         else:
-            self.kernels.run(name, states, self._given(name, fixed, targets), (beta, *step), count)
+            given, last = self._given(name, fixed, targets), float("inf") if turned is None else turned
+            self.kernels.run(name, states, given, (beta, *step, last), count, None, self.products)
 
     def _tracking_steps_(
         self,
@@ -176,7 +195,8 @@ class KernelNetwork(EnergyNetwork):
         if name is None:
             super()._tracking_steps_(plus, minus, fixed, targets, beta, count, step)
         else:
-            self.kernels.run(name, [*plus, *minus], self._given(name, fixed, targets), (beta, *step), count)
+            given = self._given(name, fixed, targets)
+            self.kernels.run(name, [*plus, *minus], given, (beta, *step), count, None, self.products)
 
 
 # -------------------------------------------------------------------- building

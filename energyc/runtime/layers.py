@@ -28,6 +28,10 @@ class EnergyLayer(EnergyNetwork):
     #: The params that it reads, by its own names.
     param_names: tuple[str, ...] = ()
 
+    def __init__(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> None:
+        super().__init__(device, dtype)
+        self.graphs = None  # its params are others at each visit
+
     def holding(self, params: Tensors) -> Self:
         """The same layer with these params."""
         layer = type(self).__new__(type(self))

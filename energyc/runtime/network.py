@@ -9,6 +9,7 @@ from torch import Tensor
 
 from energyc.runtime.equations import Equations
 from energyc.runtime.gradients import averaged
+from energyc.runtime.graphs import Graphs
 from energyc.runtime.host import relaxed_inside
 from energyc.runtime.inputs import (
     checked_nudge_steps,
@@ -53,6 +54,10 @@ class EnergyNetwork(Equations):
     _residual = residual
     _nudged_steps_ = nudged_steps
     _tracking_steps_ = tracking_steps
+
+    def __init__(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> None:
+        super().__init__(device, dtype)
+        self.graphs = Graphs()
 
     @property
     def rules(self) -> tuple[str, ...]:
@@ -106,6 +111,12 @@ class EnergyNetwork(Equations):
         fixed = prepared(self, clamps)
         values = self._metrics(ordered_states(self, states, fixed), fixed, ordered_targets(self, targets, fixed))
         return dict(zip(self.metric_names, values))
+
+    @property
+    def _joins(self) -> bool:
+        """Whether two nudged phases are one batch; samples that depend on each other are not mixed."""
+        together = self.device.type != "cpu" if self.nudge_together is None else self.nudge_together
+        return together and not self.coupled
 
     def first_bad_term(self, states: Mapping[str, Tensor], clamps: Mapping[str, Tensor]) -> str | None:
         """The first energy term that is not finite, or None."""
@@ -208,8 +219,9 @@ class EnergyNetwork(Equations):
             raise ValueError(f"a network inside another is differentiated by implicit or bptt, not {rule}")
         if rule == "implicit" and self.numbered:
             raise ValueError(f"nothing is at rest in {self.name}, whose force changes from step to step: use bptt")
-        if rule == "bptt" and (self.relax_solver != "gradient" or self.relax_auto):
-            how = "with step = auto" if self.relax_solver == "gradient" else f"by the solver {self.relax_solver}"
+        if rule == "bptt" and (self.relax_solver != "gradient" or self.relax_auto or self.relax_products):
+            how = "with step = auto" if self.relax_auto else f"with products in {self.relax_products} first"
+            how = how if self.relax_solver == "gradient" else f"by the solver {self.relax_solver}"
             raise ValueError(f"a network that relaxes {how} is differentiated by implicit, not {rule}")
         _, values = relaxed_inside(self, clamps, rule, free_phase(self, None, None, None))
         return dict(zip(self.readout_names, values))

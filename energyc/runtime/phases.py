@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from energyc.runtime.equations import Equations
+from energyc.runtime.graphs import repeated
 from energyc.runtime.records import Fixed, FreePhase, Phase, Tensors
 from energyc.runtime.states import finite, norm, put_, relative_change, subtract, take
 
@@ -36,8 +37,15 @@ def free_steps(
     net: Equations, states: list[Tensor], fixed: Fixed, first: int, count: int, step: Sequence[float]
 ) -> None:
     """Steps of a free phase in place, the first of them with the number ``first``."""
-    for number in range(first, first + count):
-        net._step_(states, net._at(fixed, number), step)
+
+    def some(own: list[Tensor], at: Fixed, _: Tensors) -> None:
+        for number in range(first, first + count):
+            net._step_(own, net._at(at, number), step)
+
+    if net.numbered or count < 2:
+        some(states, fixed, ())
+    else:
+        repeated(net, ("free", count, *step), some, states, fixed)
 
 
 def change(net: Equations, states: Tensors, force: Tensors, step: Sequence[float]) -> Tensor:
@@ -49,9 +57,15 @@ def change(net: Equations, states: Tensors, force: Tensors, step: Sequence[float
 
 def residual(net: Equations, states: Tensors, fixed: Fixed, step: Sequence[float]) -> Tensor:
     """The measure of the next step: [batch]."""
-    moved = [x.clone() for x in states]
-    advance_(net, moved, net._force(states, fixed), step)
-    return measured(net, states, moved, fixed, step)
+
+    def look(left: list[Tensor], at: Fixed, own: list[Tensor]) -> None:
+        moved = [x.clone() for x in own]
+        advance_(net, moved, net._force(own, at), step)
+        left[0].copy_(measured(net, own, moved, at, step))
+
+    left = states[0].new_empty(len(states[0]))
+    repeated(net, ("residual", *step), look, [left], fixed, states)
+    return left
 
 
 def measured(net: Equations, before: Tensors, after: Tensors, fixed: Fixed, step: Sequence[float]) -> Tensor:
@@ -149,7 +163,8 @@ def settle(
 
     With ``relax_exit`` ``early`` there are chunks from the first step on. With ``inference``, outside of training,
     there are at most ``phase.steps`` and a look at each: the residual is then that of the step just made. What the
-    choice of the step cost is counted among the steps.
+    choice of the step cost is counted among the steps, and so are rough steps at the start. A look waits once for the
+    device, to know which samples go on; the last one does not, where no further steps are left.
     """
     leaves = net.relax_exit == "inference" and phase.tolerance is not None
     if leaves and net.training:
@@ -157,16 +172,20 @@ def settle(
     if leaves:
         phase = phase._replace(chunk=1, max_steps=phase.steps or 0)
     early = phase.tolerance is not None and (leaves or net.relax_exit == "early")
-    scale = max(1.0, *(float(x.abs().max()) for x in states))
+    scale = torch.stack([x.abs().max() for x in states]).max().clamp_min(1.0)
     pace = (net._pace if phase.auto else Pace)(net, states, fixed, phase)
     least = 0 if early else phase.steps or 0
     most = least if phase.tolerance is None else phase.max_steps
     goal = float("inf") if phase.tolerance is None else phase.tolerance
     patience = 1 if phase.tolerance is None else net.relax_patience
-    rows, taken = torch.arange(len(states[0]), device=net.device), 0
-    count = torch.full_like(rows, pace.evaluations)
+    rows = torch.arange(len(states[0]), device=net.device)
+    seen = watching(states, rows, fixed, pace.step, trace, before) if trace is not None or before is not None else None
+    rough = phase._replace(chunk=net.relax_chunk, step=pace.step, max_steps=most - pace.evaluations)
+    taken = net._approach_(states, fixed, rough, seen)
+    count = torch.full_like(rows, pace.evaluations + taken)
     looks, left = torch.zeros_like(count), torch.full((len(count),), float("inf"), device=net.device, dtype=net.dtype)
-    length = max(0, min(phase.chunk if early or phase.auto else least, most - pace.evaluations))
+    length = phase.chunk if early or phase.auto else least - taken
+    length = max(0, min(max(length, phase.chunk if taken else 0), most - pace.evaluations - taken))
     while True:
         everyone = len(rows) == len(count)
         part, part_fixed = (states, fixed) if everyone else (take(states, rows), fixed.rows(rows))
@@ -184,11 +203,13 @@ def settle(
         left = pace.reviewed(states, fixed, left, rows, taken)
         count[rows] += pace.evaluations - spent
         looks = torch.where(left <= goal, looks + 1, 0)
+        done = pace.evaluations + taken
+        if done >= max(least, most):
+            break
         moving = left.isfinite() & ((count < least) | ((looks < patience) & (count < most)))
         rows = (moving | (net.coupled & moving.any())).nonzero()[:, 0]
         if len(rows) == 0:
             break
-        done = int(count.max())
         length = min(phase.chunk, (least if done < least else most) - done)
     if trace is not None:
         trace.record(states, fixed, pace.step)
@@ -222,7 +243,7 @@ def together(net: Equations, states: Tensors, residual: Tensor) -> Tensor:
     return torch.full_like(residual, float("inf"))
 
 
-def frozen(net: Equations, states: Tensors, fixed: Fixed, step: Sequence[float], scale: float) -> Tensor:
+def frozen(net: Equations, states: Tensors, fixed: Fixed, step: Sequence[float], scale: Tensor) -> Tensor:
     """Samples that exploded until rounding stopped them, which would read as converged: [batch].
 
     The states are ``relax_explosion`` times as large as at the start and most coordinates move by less than an ulp,
@@ -322,10 +343,24 @@ def nudged_steps(
     drive: Drive,
     count: int,
     step: Sequence[float],
+    turned: int | None = None,
 ) -> None:
-    """Steps under F - beta ``drive``, in place."""
-    for _ in range(count):
-        advance_(net, states, subtract(net._force(states, fixed), drive(states, fixed, targets), beta), step)
+    """Steps under F - beta ``drive``, in place; from the sample ``turned`` on, beta is negative."""
+
+    def some(own: list[Tensor], at: Fixed, aims: Tensors) -> None:
+        strength = beta if turned is None else opposed(beta, turned, own[0])
+        for _ in range(count):
+            advance_(net, own, subtract(net._force(own, at), drive(own, at, aims), strength), step)
+
+    key = ("nudged", drive == net._nudge, drive == net._cost_force, beta, count, turned, *step)
+    repeated(net, key, some, states, fixed, targets)
+
+
+def opposed(beta: float, turned: int, x: Tensor) -> Tensor:
+    """The strength of each sample's nudge: beta, and from the sample ``turned`` on -beta: [batch]."""
+    strength = x.new_full((len(x),), beta)
+    strength[turned:] = -beta
+    return strength
 
 
 def tracking_steps(
@@ -342,6 +377,25 @@ def tracking_steps(
 
     m is their midpoint and v half of what separates them.
     """
+    pairs = len(plus)
+
+    def some(own: list[Tensor], at: Fixed, aims: Tensors) -> None:
+        tracked(net, own[:pairs], own[pairs:], at, aims, beta, count, step)
+
+    repeated(net, ("tracking", beta, count, *step), some, [*plus, *minus], fixed, targets)
+
+
+def tracked(
+    net: Equations,
+    plus: list[Tensor],
+    minus: list[Tensor],
+    fixed: Fixed,
+    targets: Tensors,
+    beta: float,
+    count: int,
+    step: Sequence[float],
+) -> None:
+    """The steps of ``tracking_steps`` one by one."""
     for _ in range(count):
         middle = [(p + m) / 2 for p, m in zip(plus, minus)]
         half = [(p - m) / 2 for p, m in zip(plus, minus)]

@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from energyc.runtime.equations import Equations
+from energyc.runtime.products import precise
 from energyc.runtime.records import Fixed, Tensors
 from energyc.runtime.states import flatten, norm, per_sample, unflatten
 
@@ -53,6 +54,12 @@ def gmres(
 
 
 def newton_step(net: Equations, states: list[Tensor], fixed: Fixed, step: Sequence[float]) -> None:
+    """One damped Newton step in place, with products in full precision."""
+    with precise(net):
+        solved_step(net, states, fixed, step)
+
+
+def solved_step(net: Equations, states: list[Tensor], fixed: Fixed, step: Sequence[float]) -> None:
     """One damped Newton step on R(z) = P(z + step F(z)) - z, in place, where P projects on the sets of the states.
 
     (I - P'(I + step J)) d = R by GMRES, P' the derivative of the projection: of a box its active set (a semismooth

@@ -13,11 +13,16 @@ from energyc.runtime.records import Tensors
 def norm(x: Tensor) -> Tensor:
     """The Euclidean norm of each sample, also where its square overflows: [batch]."""
     plain = plain_norm(x)
-    if bool(plain.isfinite().all()):
+    if at_hand(x) and bool(plain.isfinite().all()):
         return plain
     flat = x[..., None].flatten(1)
     largest = flat.abs().amax(1)
     return torch.where(plain.isfinite(), plain, largest * (flat / largest[:, None]).norm(dim=1))
+
+
+def at_hand(x: Tensor) -> bool:
+    """Whether a look at values costs nothing; on a GPU it waits until all that was asked for before is done."""
+    return x.device.type == "cpu"
 
 
 def plain_norm(x: Tensor) -> Tensor:
@@ -47,8 +52,10 @@ def filled(parts: Sequence[Tensor | None], states: Tensors) -> list[Tensor]:
     return [torch.zeros_like(x) if part is None else part for part, x in zip(parts, states)]
 
 
-def subtract(force: Tensors, parts: Sequence[Tensor | None], factor: complex = 1.0) -> list[Tensor]:
-    """``force - factor * parts``, where there is a part."""
+def subtract(force: Tensors, parts: Sequence[Tensor | None], factor: complex | Tensor = 1.0) -> list[Tensor]:
+    """``force - factor * parts``, where there is a part; the factor may be one for each sample: [batch]."""
+    if isinstance(factor, Tensor):
+        return [f if p is None else f - per_sample(factor, f) * p for f, p in zip(force, parts)]
     return [f if p is None else f - factor * p for f, p in zip(force, parts)]
 
 
@@ -56,7 +63,7 @@ def relative_change(moved: Tensors, states: Tensors) -> Tensor:
     """The largest of |moved - x| / (|x| + 1e-12) over the states: [batch], infinite where it is no finite number."""
     changes = [m - x for m, x in zip(moved, states)]
     norms = torch.stack([plain_norm(x) for x in (*changes, *states)])
-    overflow = not bool(norms.isfinite().all())
+    overflow = not (at_hand(norms) and bool(norms.isfinite().all()))
     if overflow:
         norms = torch.stack([norm(x) for x in (*changes, *states)])
     change, size = norms.chunk(2)

@@ -4,37 +4,32 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence, Set
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from energyc.runtime.graphs import Graphs
+from energyc.runtime.products import products_in
 from energyc.runtime.records import Tensors
 from energyc.runtime.states import relative_change
 from energyc.runtime.triton_functions import has_triton
 
-#: The most graphs that are kept; each has its own copy of what its steps read.
-MOST_GRAPHS = 16
 #: A step of a phase: from the states now to those then, of what is given, the scalars and the memory between.
 Step = Callable[[Tensors, Tensors, Tensors, Tensor, Tensor], None]
 
 
 class PhaseStep(NamedTuple):
-    """A step, the entries of memory that it needs for each sample, and which of what is given is its number."""
+    """A step, and the entries of memory that it needs for each sample.
+
+    ``number`` is which of what is given is the number of the step, ``matrices`` are those that products alone read.
+    """
 
     step: Step
     entries: int
     number: int | None = None
-
-
-class Recorded(NamedTuple):
-    """A chunk of steps as a CUDA graph, and the tensors that it reads and writes."""
-
-    graph: Any
-    states: list[Tensor]
-    given: list[Tensor]
-    scalars: Tensor
+    matrices: Set[int] = frozenset()
 
 
 class TritonKernels:
@@ -44,15 +39,16 @@ class TritonKernels:
     a chunk of steps is recorded when it is met a second time with as many samples, and replayed from then on.
     """
 
+    pairs = True
+
     def __init__(self, phases: Mapping[str, PhaseStep]) -> None:
         self.phases = phases
         self.names = tuple(phases)
-        self.met: set[Hashable] = set()
-        self.graphs: dict[Hashable, Recorded] = {}
+        self.graphs = Graphs()
         self.failure: str | None = None
 
-    def serve(self, name: str, states: Tensors) -> bool:
-        """Whether a kernel takes these states; the first time that one could and does not, a warning says why."""
+    def serve(self, name: str, states: Tensors, products: str | None = None) -> bool:
+        """Whether a kernel takes these states and products; where one could and does not, a warning says once why."""
         x = states[0]
         if name not in self.names or x.dtype not in (torch.float32, torch.float64) or len(x) == 0:
             return False
@@ -74,27 +70,40 @@ class TritonKernels:
         scalars: Sequence[float],
         steps: int,
         change: Tensor | None = None,
+        products: str | None = None,
     ) -> None:
-        """Move the states in place; ``change`` [batch] becomes the relative change of the step that would follow."""
-        read = [x.detach().contiguous() for x in given]
-        numbers = torch.tensor(scalars, dtype=states[0].dtype, device=states[0].device)
-        with torch.no_grad():
-            if states[0].device.type == "cuda" and steps > 1:
-                self._replay(name, states, read, numbers, steps)
+        """Move the states in place; ``change`` [batch] becomes the relative change of the step that would follow.
+
+        With ``products`` in bfloat16 their operands and results are held in it, as is all that lies between the blocks
+        of a step; states and groups stay in float32.
+        """
+        kind, device = states[0].dtype, states[0].device
+        low = torch.bfloat16 if products == "bfloat16" and kind == torch.float32 else kind
+        matrices = self.phases[name].matrices
+        read = [x.detach().to(low if k in matrices else x.dtype).contiguous() for k, x in enumerate(given)]
+        numbers = torch.tensor(scalars, dtype=kind, device=device)
+        with torch.no_grad(), products_in(None if low != kind else products, device):
+            if steps > 1 and self.graphs.serve(device):
+                self._replay(name, states, read, numbers, steps, low, products)
             else:
-                self._walk(name, states, read, numbers, steps)
+                self._walk(name, states, read, numbers, steps, low)
             if change is not None:
                 then = [x.clone() for x in states]
-                self._walk(name, then, read, numbers, 1)
+                self._walk(name, then, read, numbers, 1, low)
                 change.copy_(relative_change(then, states))
 
-    def _walk(self, name: str, states: Tensors, given: Tensors, scalars: Tensor, steps: int) -> None:
-        """Some steps, one after the other; the states alternate between their own memory and a spare one."""
+    def _walk(
+        self, name: str, states: Tensors, given: Tensors, scalars: Tensor, steps: int, low: torch.dtype | None = None
+    ) -> None:
+        """Some steps, one after the other; the states alternate between their own memory and a spare one.
+
+        Between the blocks of a step is memory of the dtype ``low``, by default that of the states.
+        """
         phase = self.phases[name]
         given = [x.clone() if k == phase.number else x for k, x in enumerate(given)]
         now = [x.contiguous() for x in states]
         then = [torch.empty_like(x) for x in now]
-        memory = now[0].new_empty(phase.entries * len(now[0]))
+        memory = now[0].new_empty(phase.entries * len(now[0]), dtype=low)
         with torch.cuda.device_of(memory):
             for _ in range(steps):
                 phase.step(now, then, given, scalars, memory)
@@ -105,36 +114,22 @@ class TritonKernels:
             if x is not moved:
                 x.copy_(moved)
 
-    def _replay(self, name: str, states: Tensors, given: Tensors, scalars: Tensor, steps: int) -> None:
+    def _replay(
+        self,
+        name: str,
+        states: Tensors,
+        given: Tensors,
+        scalars: Tensor,
+        steps: int,
+        low: torch.dtype | None = None,
+        products: str | None = None,
+    ) -> None:
         """Some steps: one after the other where they are new, later as one CUDA graph."""
-        key = (name, steps, *((x.shape, x.dtype, x.device) for x in (*states, *given)))
-        if key not in self.met:
-            self.met.add(key)
-            self._walk(name, states, given, scalars, steps)
-            return
-        if key not in self.graphs:
-            while len(self.graphs) >= MOST_GRAPHS:
-                self.graphs.pop(next(iter(self.graphs)))
-            self.graphs[key] = self._record(name, states, given, scalars, steps)
-        recorded = self.graphs[key]
-        for kept, x in zip([*recorded.states, *recorded.given, recorded.scalars], [*states, *given, scalars]):
-            kept.copy_(x)
-        recorded.graph.replay()
-        for x, moved in zip(states, recorded.states):
-            x.copy_(moved)
 
-    def _record(self, name: str, states: Tensors, given: Tensors, scalars: Tensor, steps: int) -> Recorded:
-        """A graph over tensors of its own, after a step on a stream of its own, as torch asks for."""
-        own = Recorded(torch.cuda.CUDAGraph(), [x.clone() for x in states], [x.clone() for x in given], scalars.clone())
-        with torch.cuda.device(states[0].device):
-            stream = torch.cuda.Stream()
-            stream.wait_stream(torch.cuda.current_stream())
-            with torch.cuda.stream(stream):
-                self._walk(name, own.states, own.given, own.scalars, 1)
-            torch.cuda.current_stream().wait_stream(stream)
-            with torch.cuda.graph(own.graph):
-                self._walk(name, own.states, own.given, own.scalars, steps)
-        return own
+        def body(moving: list[Tensor], read: list[Tensor]) -> None:
+            self._walk(name, moving, read[:-1], read[-1], steps, low)
+
+        self.graphs.run((name, steps, products), body, states, [*given, scalars])
 
 
 def interpreted() -> bool:
@@ -145,6 +140,24 @@ def interpreted() -> bool:
 def matrix(x: Tensor, sizes: Sequence[int], strides: Sequence[int], at: int = 0) -> Tensor:
     """A view of a tensor's memory, from the entry ``at`` on."""
     return x.as_strided(sizes, strides, x.storage_offset() + at)
+
+
+def put_product(target: Tensor, left: Tensor, right: Tensor, *, adds: bool = False, factor: float = 1.0) -> None:
+    """A product of two matrices, or of a batch of them, in the dtype of where it is put or, if it ``adds``, added."""
+    left, right = left.to(target.dtype), right.to(target.dtype)
+    put = target.addmm_ if target.dim() == 2 else target.baddbmm_
+    put(left, right, beta=int(adds), alpha=factor)
+
+
+def put_einsum(
+    target: Tensor, equation: str, left: Tensor, right: Tensor, *, adds: bool = False, factor: float = 1.0
+) -> None:
+    """The same for a product that is no product of two matrices."""
+    value = torch.einsum(equation, left.to(target.dtype), right.to(target.dtype))
+    if adds:
+        target.add_(value, alpha=factor)
+    else:
+        target.copy_(value.mul_(factor) if factor != 1 else value)
 
 
 def room(memory: Tensor, samples: int, at: int, size: int) -> Tensor:
@@ -158,9 +171,12 @@ def scatter(target: Tensor, index: Tensor, entries: Tensor, fold: str) -> None:
     ``sum`` adds them to 0, ``max`` keeps the largest. On a GPU the order of a sum is not always the same.
     """
     kept = target.dim() - 1
-    target.fill_(0.0 if fold == "sum" else float("-inf"))
+    whole = target.float() if target.dtype == torch.bfloat16 else target
+    whole.fill_(0.0 if fold == "sum" else float("-inf"))
     how = "sum" if fold == "sum" else "amax"
-    target.scatter_reduce_(-1, index.flatten(kept), entries.flatten(kept), how)
+    whole.scatter_reduce_(-1, index.flatten(kept), entries.flatten(kept).to(whole.dtype), how)
+    if whole is not target:
+        target.copy_(whole)
 
 
 def cdiv(a: int, b: int) -> int:

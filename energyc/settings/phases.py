@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import ClassVar
 
-from energyc.settings.kinds import Called, Integer, Misfit, Number, Word
+from energyc.settings.kinds import Called, Flag, Integer, Misfit, Number, Word
 from energyc.settings.table import setting
 from energyc.settings.values import Call
 
@@ -82,6 +82,11 @@ class Relax:
     solver: str = setting("gradient", SOLVER, "how a step is found")
     memory: int = 5
     damping: float = 1.0
+    products: str | None = setting(
+        None,
+        Word(("tf32", "bfloat16")),
+        "the free phase begins with products of operands rounded to this, and ends without",
+    )
     explosion: float | None = setting(
         1e4,
         Number(above=0, word="none"),
@@ -102,7 +107,15 @@ class Relax:
         """Why the steps cannot be taken back one by one; nothing where they can."""
         if self.solver != "gradient":
             return f"the states relax by {SOLVERS[self.solver]}, whose steps are not taken back"
-        return "" if self.step is not None else "each relaxation chooses its step, which is not differentiated"
+        if self.step is None:
+            return "each relaxation chooses its step, which is not differentiated"
+        return f"the states relax in {self.products} at first, which is not differentiated" if self.products else ""
+
+    @property
+    def seeks_rest(self) -> str:
+        """The setting that has a meaning only where something is at rest, by its name; nothing where there is none."""
+        settings = {"solver": self.solver != "gradient", "step": self.step is None, "products": bool(self.products)}
+        return next((name for name, given in settings.items() if given), "")
 
 
 @dataclass(frozen=True)
@@ -119,6 +132,9 @@ class Nudge:
     steps: int = setting(10, Integer(1), "the length of a nudged phase, and of `tbptt`", unit="steps")
     snapshots: int | None = setting(
         None, Integer(1), "after so many the contrast is looked at; the most settled one is used", unit="steps"
+    )
+    together: bool | None = setting(
+        None, Flag(), "whether the two nudged phases of `centered-ep` and `vf` are one batch", otherwise="on a GPU"
     )
     points: int = setting(4, Integer(1), "points on the circle of a holomorphic rule")
     radius: float | None = setting(None, POSITIVE, "radius of the circle of a holomorphic rule", otherwise="`beta`")

@@ -159,6 +159,13 @@ class TrainOptions:
     folds: int | None = setting(None, Integer(2), "cross-validation: so many runs, each with another part as the test")
     allow_biased: bool = setting(False, Flag(), "train by a rule that is biased on this network")
     dtype: str = setting("float32", Word(("float32", "float64")), "what states and params are held in")
+    products: str | None = setting(
+        None,
+        Word(("float32", "tf32", "bfloat16")),
+        "what the operands of float32 products are rounded to in the force and its derivatives; states and sums are "
+        "not",
+        otherwise="as torch is set",
+    )
     seed: int = setting(0, Integer(0), "of weights, order, augmentation and noise")
 
     @staticmethod
@@ -254,6 +261,9 @@ class TrainOptions:
                 yield Fault(name, CONTRADICTION, message, "it takes lr, " + ", ".join(taken))
         if self.nesterov and "nesterov" in taken and not self.momentum:
             yield Fault("nesterov", CONTRADICTION, "train.nesterov needs a momentum above 0", "add momentum = 0.9")
+        if self.products and self.dtype == "float64":
+            message = f"train.products = {self.products} is of float32, and train.dtype is float64"
+            yield Fault("products", CONTRADICTION, message, "leave one of them out")
         if self.penalty and self.penalty.floor > self.penalty.ceiling:
             yield Fault("penalty", CONTRADICTION, "the penalty's floor lies above its ceiling", "swap them")
 

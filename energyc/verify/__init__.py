@@ -11,6 +11,7 @@ from energyc.verify.fidelity import Fidelity, RuleFidelity, measure_fidelity
 from energyc.verify.looseness import Loose, Looseness
 from energyc.verify.precision import PrecisionRow, PrecisionTable, precision_table
 from energyc.verify.probe import Probe, random_probe
+from energyc.verify.products import Phased, ProductsCost
 from energyc.verify.record import Above, Crossing, Record, record
 from energyc.verify.settling import Settling
 from energyc.verify.spectrum import Spectrum, spectrum
@@ -26,9 +27,11 @@ __all__ = [
     "Looseness",
     "Measure",
     "MeasuredCheckpoint",
+    "Phased",
     "PrecisionRow",
     "PrecisionTable",
     "Probe",
+    "ProductsCost",
     "Record",
     "RuleFidelity",
     "Settling",

@@ -27,6 +27,7 @@ from energyc.verify.fidelity import Fidelity, measure_fidelity
 from energyc.verify.layers import measure_layers
 from energyc.verify.precision import PrecisionTable, precision_table
 from energyc.verify.probe import Probe, random_probe
+from energyc.verify.products import ProductsCost, products_cost
 from energyc.verify.record import Record, record
 from energyc.verify.samples import samples_of
 from energyc.verify.work import EVALUATIONS, Progress, Work, silent
@@ -68,11 +69,13 @@ class Verification:
     fidelity: Fidelity
     precision: PrecisionTable | None
     checkpoint: MeasuredCheckpoint | None = None
+    products: ProductsCost | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON object of ``verify --format json``."""
         head = {"network": self.network, "sizes": self.sizes, "preset": self.preset, "gain": self.gain}
         head["checkpoint"] = self.checkpoint.to_json() if self.checkpoint else None
+        head["products"] = self.products.to_json() if self.products else None
         return {**head, **self.fidelity.to_json(), **self._rounding()}
 
     def _rounding(self) -> dict[str, Any]:
@@ -121,10 +124,11 @@ def verify(
         probe, measured_checkpoint = None, None
         if saved is not None and weights is not None:
             probe, measured_checkpoint = _probe_run(saved, weights, configured, network, evaluations)
-        fidelity, precision = _measure(
+        fidelity, precision, products = _measure(
             compiled, exact, configured, probe, trained_by, sweep_residual, evaluations, progress
         )
-    return Verification(network.name, network.extents, choices.preset, gain, fidelity, precision, measured_checkpoint)
+    head = (network.name, network.extents, choices.preset, gain)
+    return Verification(*head, fidelity, precision, measured_checkpoint, products)
 
 
 def _refuse_without_rest(network: Network) -> None:
@@ -179,13 +183,13 @@ def _measure(
     sweep_residual: bool,
     evaluations: int,
     progress: Progress,
-) -> tuple[Fidelity, PrecisionTable | None]:
+) -> tuple[Fidelity, PrecisionTable | None, ProductsCost | None]:
     network, verdicts = compiled.network, compiled.classes.rules
     if network.cost is None:
         raise UserError(f"{network.name} has no cost, so no rule has a gradient", code="E0922", help="add a cost line")
     probe = probe or random_probe(exact, batch=SAMPLES)
     if network.layers:
-        return measure_layers(network, exact, configured, probe, exact.rules, progress), None
+        return measure_layers(network, exact, configured, probe, exact.rules, progress), None, None
     _fix_step(exact, configured, probe)
     fidelity = measure_fidelity(
         exact,
@@ -200,10 +204,12 @@ def _measure(
     )
     no_gradient = len(fidelity.zero) == len(exact.params)
     if no_gradient:
-        return fidelity, None
+        return fidelity, None, None
     work = Work((exact, configured), evaluations, progress)
     table = work.measure("rounding", partial(_precision, exact, configured, probe, trained_by, fidelity.zero))
-    return replace(fidelity, left_out=(*fidelity.left_out, *work.left_out)), table
+    rule = trained_by if trained_by in exact.rules else exact.rules[0]
+    cost = work.measure("rounded products", partial(_products, exact, configured, probe, rule))
+    return replace(fidelity, left_out=(*fidelity.left_out, *work.left_out)), table, cost
 
 
 def _fix_step(exact: Any, configured: Any, probe: Probe) -> None:
@@ -227,6 +233,14 @@ def _precision(
         return None
     try:
         return precision_table(configured, exact, probe, rule, zero)
+    except RuntimeError:  # the implicit solve, where the free phase is far from rest
+        return None
+
+
+def _products(exact: Any, configured: Any, probe: Probe, rule: str) -> ProductsCost | None:
+    """Measure rounded products; None if there are none, or if there is no gradient to compare."""
+    try:
+        return products_cost(configured, exact, probe, rule)
     except RuntimeError:  # the implicit solve, where the free phase is far from rest
         return None
 

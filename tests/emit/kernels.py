@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -229,6 +229,12 @@ def of_phases(net: Any, clamps: Mapping[str, Tensor], random: torch.Generator, s
             EnergyNetwork._tracking_steps_(net, *pairs[1], fixed, targets, 0.3, steps, step)
             found["tracking"] = difference([*pairs[0][0], *pairs[0][1]], [*pairs[1][0], *pairs[1][1]])
     return found
+
+
+def replay_plainly(work: Callable[[], None], device: torch.device) -> Callable[[], object]:
+    """What records work as a CUDA graph is: done once for nothing, then again on the same tensors."""
+    work()
+    return work
 
 
 def clones(states: Sequence[Tensor]) -> list[Tensor]:

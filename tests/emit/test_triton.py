@@ -10,7 +10,6 @@ import sys
 import warnings
 from fractions import Fraction
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,18 +21,24 @@ from energyc.diagnostics import SpecError
 from energyc.functions import FUNCTIONS, ScalarFunction, scalar_function
 from energyc.resolve import Network
 from energyc.runtime import triton_functions
-from energyc.runtime.triton_kernels import MOST_GRAPHS, Recorded, TritonKernels, interpreted
+from energyc.runtime.graphs import MOST_GRAPHS, Graphs
+from energyc.runtime.inputs import prepared
+from energyc.runtime.triton_kernels import TritonKernels, interpreted
 from tests.emit.judge import resolved
 from tests.emit.kernels import (
+    BATCH,
     EDGES,
     FLAGGED,
     MODELS,
     NUMBERED,
     SIMPLICES,
+    SMALL,
     SPECS,
     differences,
+    drawn,
     kernel_module,
     numbered_phases,
+    replay_plainly,
     shipped,
 )
 from tests.emit.random_specs import random_spec
@@ -89,6 +94,55 @@ def test_single_precision() -> None:
     assert next(net.parameters()).dtype == torch.float32
     found = differences(net)
     assert 0 < max(found.values()) < 1e-5, found
+
+
+@needs_interpreter
+@pytest.mark.usefixtures("nothing_left")
+@pytest.mark.filterwarnings("ignore::RuntimeWarning:triton")
+@pytest.mark.parametrize("name", ["hopfield", "cet", "thick", "hopfield_conv", "et_anomaly"])
+def test_products_in_bfloat16(name: str) -> None:
+    """Beside torch operations with the same products: what lies between blocks is rounded too."""
+    preset, rounded = "verify" if name in ("cet", "thick") else None, {"train.products": "bfloat16"}
+    choices = pipeline.Choices(preset, {**SMALL.get(name, {}), **rounded})
+    network = pipeline.resolve(pipeline.read(spec_path(name)), choices)
+    net = kernel_module(network, target="triton", dtype=torch.float32)
+    assert net.products == "bfloat16"
+    assert max(differences(net).values()) < 0.03, differences(net)
+    states = stepped(net)
+    net.products = "float32"
+    assert max(differences(net).values()) < 1e-4, differences(net)
+    assert max(float((a - b).abs().max()) for a, b in zip(states, stepped(net), strict=True)) > 1e-4
+
+
+@needs_interpreter
+@pytest.mark.usefixtures("nothing_left")
+@pytest.mark.filterwarnings("ignore::RuntimeWarning:triton")
+@pytest.mark.parametrize("name", ["hopfield", "cet", "thin"])
+def test_two_nudged_phases_in_one_batch(name: str) -> None:
+    path = spec_path(name)
+    rule = "vf" if name == "thin" else "centered-ep"
+    nets = [kernel_module(shipped(path), [rule], target="triton") for _ in range(2)]
+    nets[1].nudge_together = True
+    assert nets[1]._joins
+    random = torch.Generator().manual_seed(0)
+    clamps, targets = (drawn(shapes, random, nets[0]) for shapes in (nets[0].clamp_shapes, nets[0].target_shapes))
+    one, two = (
+        net.gradients(clamps, targets, steps=2, nudge_steps=2, beta=0.3, allow_biased=True).params for net in nets
+    )
+    for key, value in one.items():
+        torch.testing.assert_close(two[key], value, rtol=1e-8, atol=1e-9 * float(value.abs().max()))
+
+
+def stepped(net: Any) -> list[torch.Tensor]:
+    """The states after three steps by kernels."""
+    random = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        fixed = prepared(net, drawn(net.clamp_shapes, random, net))
+        states = [torch.randn(BATCH, *shape, generator=random) for shape in net.state_shapes.values()]
+        net._project_(states)
+        assert net.kernels.serve("free", states, net.products)
+        net._steps_(states, fixed, 0, 3, [0.2] * len(states))
+    return states
 
 
 @needs_interpreter
@@ -312,19 +366,11 @@ print(net.kernels.failure)
     assert done.stdout.strip() == "triton is not installed"
 
 
-class Replayed(TritonKernels):
-    """Kernels whose graphs are walks over the graph's own tensors, as a replay is."""
-
-    def _record(self, name: str, states: Any, given: Any, scalars: torch.Tensor, steps: int) -> Recorded:
-        own = [[x.clone() for x in xs] for xs in (states, given, [scalars])]
-        graph = SimpleNamespace(replay=lambda: self._walk(name, own[0], own[1], own[2][0], steps))
-        return Recorded(graph, own[0], own[1], own[2][0])
-
-
 @needs_interpreter
 def test_graphs_are_replayed_on_new_values() -> None:
     net = kernel_module(shipped(spec_path("hopfield")), target="triton")
-    replayed, random = Replayed(net.kernels.phases), torch.Generator().manual_seed(0)
+    replayed, random = TritonKernels(net.kernels.phases), torch.Generator().manual_seed(0)
+    replayed.graphs = Graphs(replay_plainly)
     samples = [*range(1, MOST_GRAPHS + 3)]
     for turn, (count, steps) in enumerate([(3, 2), (3, 2), (3, 5), (3, 2), (3, 5), *((n, 2) for n in samples * 2)]):
         draw = lambda *shape, n=count: torch.rand(n, *shape, generator=random, dtype=torch.float64)  # noqa: E731
@@ -334,7 +380,7 @@ def test_graphs_are_replayed_on_new_values() -> None:
         net.kernels._walk("free", expected, given, scalars, steps)
         replayed._replay("free", states, given, scalars, steps)
         assert all(torch.equal(x, y) for x, y in zip(states, expected, strict=True)), turn
-    assert len(replayed.graphs) == MOST_GRAPHS
+    assert len(replayed.graphs.recorded) == MOST_GRAPHS
 
 
 # ------------------------------------------------------------------ PTX, and a GPU
@@ -350,10 +396,13 @@ made = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(made)
 kernels = [f for n, f in vars(made).items() if isinstance(f, triton.runtime.JITFunction) and "_group_" in n]
 for kernel in kernels:
-    for real, capability in (("fp32", 80), ("fp32", 90), ("fp64", 80)):
-        masked = lambda a: any(f"tl.load({a} " in line and "other=0)" in line for line in kernel.src.splitlines())
-        whole = lambda a: a in sys.argv[2:] or masked(a)
-        types = {a: "i32" if a == "samples" else "*i64" if whole(a) else f"*{real}" for a in kernel.arg_names}
+    lines = kernel.src.splitlines()
+    whole = {a for a in kernel.arg_names if any(f"tl.load({a} " in line and "other=0)" in line for line in lines)}
+    whole |= {a for a in kernel.arg_names if a in sys.argv[2:]}
+    between = {a for a in kernel.arg_names if any(f"tl.load({a}" in line and ".to(real)" in line for line in lines)}
+    for real, low, capability in (("fp32", "fp32", 80), ("fp32", "bf16", 90), ("fp64", "fp64", 80)):
+        kinds = {a: f"*{low if a in between else real}" for a in kernel.arg_names}
+        types = kinds | dict.fromkeys(whole, "*i64") | {a: "i32" for a in kernel.arg_names if a == "samples"}
         code = triton.compile(ASTSource(fn=kernel, signature=types), target=GPUTarget("cuda", capability, 32))
         assert f".target sm_{capability}" in code.asm["ptx"], kernel
 print(len(kernels))

@@ -23,7 +23,7 @@ from energyc.runtime.kernels import KernelNetwork
 from energyc.runtime.records import Tensors
 from energyc.runtime.sets import standardized_, standardized_adjoint
 from energyc.runtime.triton_functions import block_relu, jit
-from energyc.runtime.triton_kernels import PhaseStep, TritonKernels, cdiv, matrix, room
+from energyc.runtime.triton_kernels import PhaseStep, TritonKernels, cdiv, matrix, put_einsum, put_product, room
 
 try:
     import triton
@@ -403,6 +403,7 @@ class CetEquations:
 @jit
 def free_group_1(product, weights, samples):
     """weights."""
+    real = tl.float32 if weights.dtype.element_ty == tl.bfloat16 else weights.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 8 + tl.arange(0, 8)[:, None]
     inside = place < 1452 * samples
     sample = place // 1452
@@ -416,7 +417,7 @@ def free_group_1(product, weights, samples):
         product + 175692 * sample + 14641 * i + 1331 * j + 121 * k + 11 * m + p,
         mask=inside & (r < 121),
         other=0.0,
-    )
+    ).to(real)
     largest_2 = tl.max(tl.where(inside & (r < 121), 0.25 * product_here, float("-inf")), 1, keep_dims=True)
     power = tl.exp((0.25 * product_here) - largest_2)
     whole = tl.sum(tl.where(inside & (r < 121), power, 0.0), 1, keep_dims=True)
@@ -432,6 +433,7 @@ def free_group_1(product, weights, samples):
 @jit
 def free_group_2(product, image, samples):
     """image."""
+    real = tl.float32 if image.dtype.element_ty == tl.bfloat16 else image.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) + tl.arange(0, 1)[:, None]
     inside = place < 121 * samples
     sample = place // 121
@@ -443,7 +445,7 @@ def free_group_2(product, image, samples):
         product + 371712 * sample + 33792 * i + 3072 * j + r,
         mask=inside & (r < 3072),
         other=0.0,
-    )
+    ).to(real)
     image_here = block_relu(product_here)
     tl.store(image + 371712 * sample + 33792 * i + 3072 * j + r, image_here, mask=inside & (r < 3072))
 
@@ -451,6 +453,7 @@ def free_group_2(product, image, samples):
 @jit
 def free_group_3(product, total, samples):
     """total."""
+    real = tl.float32 if total.dtype.element_ty == tl.bfloat16 else total.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 64 + tl.arange(0, 64)[:, None]
     inside = place < 79200 * samples
     sample = place // 79200
@@ -464,7 +467,7 @@ def free_group_3(product, total, samples):
         product + 145200 * sample + 1200 * i + 400 * j + k + 20 * m + 13000 * r,
         mask=inside & (r < 11) & (((m - (10 * r)) >= 0) & ((m - (10 * r)) < 20)),
         other=0.0,
-    )
+    ).to(real)
     total_here = tl.sum(
         tl.where(
             inside & (r < 11),
@@ -480,6 +483,7 @@ def free_group_3(product, total, samples):
 @jit
 def free_group_4(total, y, b_dec, next_y, scalars, samples):
     """next_y."""
+    real = next_y.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 64 + tl.arange(0, 64)[:, None]
     inside = place < 43200 * samples
     sample = place // 43200
@@ -493,7 +497,7 @@ def free_group_4(total, y, b_dec, next_y, scalars, samples):
         total + 79200 * sample + 2400 * i + j + 120 * k + 6000 * r,
         mask=inside & (r < 11) & (((k - (10 * r)) >= 0) & ((k - (10 * r)) < 20)),
         other=0.0,
-    )
+    ).to(real)
     total_2 = tl.sum(
         tl.where(inside & (r < 11), tl.where(((k - (10 * r)) >= 0) & ((k - (10 * r)) < 20), total_here, 0.0), 0.0),
         1,
@@ -508,6 +512,7 @@ def free_group_4(total, y, b_dec, next_y, scalars, samples):
 @jit
 def free_group_5(z, product, drive, next_z, scalars, samples):
     """next_z."""
+    real = next_z.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) + tl.arange(0, 1)[:, None]
     inside = place < 121 * samples
     sample = place // 121
@@ -516,7 +521,11 @@ def free_group_5(z, product, drive, next_z, scalars, samples):
     step_z = tl.load(scalars)
     r = tl.arange(0, 1024)[None, :]
     z_here = tl.load(z + 92928 * sample + 8448 * i + 768 * j + r, mask=inside & (r < 768), other=0.0)
-    product_here = tl.load(product + 92928 * sample + 8448 * i + 768 * j + r, mask=inside & (r < 768), other=0.0)
+    product_here = tl.load(
+        product + 92928 * sample + 8448 * i + 768 * j + r,
+        mask=inside & (r < 768),
+        other=0.0,
+    ).to(real)
     drive_here = tl.load(drive + 92928 * sample + 8448 * i + 768 * j + r, mask=inside & (r < 768), other=0.0)
     moved = z_here + step_z * (-z_here + product_here + drive_here)
     mean = tl.sum(tl.where(inside & (r < 768), moved, 0.0), 1, keep_dims=True)
@@ -545,83 +554,82 @@ def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memo
     product_4 = room(memory, n, 92928, 145200)
     total = room(memory, n, 238128, 79200)
     # query[h,i,j,a] = sum[d](W_q[h,a,d] * z[i,j,d])
-    matrix(query, (n, 12, 121, 64), (92928, 7744, 64, 1)).copy_(
-        torch.einsum(
-            "ace,bde->abcd",
-            matrix(z, (n, 121, 768), (92928, 768, 1)),
-            matrix(W_q, (12, 64, 768), (49152, 768, 1)),
-        )
+    put_einsum(
+        matrix(query, (n, 12, 121, 64), (92928, 7744, 64, 1)),
+        "ace,bde->abcd",
+        matrix(z, (n, 121, 768), (92928, 768, 1)),
+        matrix(W_q, (12, 64, 768), (49152, 768, 1)),
     )
     # key[h,i,j,a] = sum[d](W_k[h,a,d] * z[i,j,d])
-    matrix(key, (n, 12, 121, 64), (92928, 7744, 64, 1)).copy_(
-        torch.einsum(
-            "ace,bde->abcd",
-            matrix(z, (n, 121, 768), (92928, 768, 1)),
-            matrix(W_k, (12, 64, 768), (49152, 768, 1)),
-        )
+    put_einsum(
+        matrix(key, (n, 12, 121, 64), (92928, 7744, 64, 1)),
+        "ace,bde->abcd",
+        matrix(z, (n, 121, 768), (92928, 768, 1)),
+        matrix(W_k, (12, 64, 768), (49152, 768, 1)),
     )
     # sum[a](query[h,i,j,a] * key[h,k,l,a])
-    matrix(product, (12 * n, 121, 121), (14641, 121, 1)).baddbmm_(
+    put_product(
+        matrix(product, (12 * n, 121, 121), (14641, 121, 1)),
         matrix(query, (12 * n, 121, 64), (7744, 64, 1)),
         matrix(key, (12 * n, 64, 121), (7744, 1, 64)),
-        beta=0,
     )
     free_group_1[(cdiv(1452 * n, 8),)](product, weights, n)
     # pull_key[h,i,j,a] = sum[k,l](query[h,k,l,a] * softmax[i,j](gamma * sum[a2](query[h,k,l,a2] * key[h,i,j,a2])))
-    matrix(pull_key, (12 * n, 121, 64), (7744, 64, 1)).baddbmm_(
+    put_product(
+        matrix(pull_key, (12 * n, 121, 64), (7744, 64, 1)),
         matrix(weights, (12 * n, 121, 121), (14641, 1, 121)),
         matrix(query, (12 * n, 121, 64), (7744, 64, 1)),
-        beta=0,
     )
     # sum[h,a](W_k[h,a,d] * sum[k,l](query[h,k,l,a] * softmax[i,j](gamma * sum[a2](query[h,k,l,a2] *
     #   key[h,i,j,a2]))))
-    matrix(product_2, (n, 121, 768), (92928, 768, 1)).copy_(
-        torch.einsum(
-            "abde,cde->abc",
-            matrix(pull_key, (n, 121, 12, 64), (92928, 64, 7744, 1)),
-            matrix(W_k, (768, 12, 64), (1, 49152, 768)),
-        )
+    put_einsum(
+        matrix(product_2, (n, 121, 768), (92928, 768, 1)),
+        "abde,cde->abc",
+        matrix(pull_key, (n, 121, 12, 64), (92928, 64, 7744, 1)),
+        matrix(W_k, (768, 12, 64), (1, 49152, 768)),
     )
     # pull_query[h,i,j,a] = sum[k,l](key[h,k,l,a] * softmax[k,l](gamma * sum[a2](query[h,i,j,a2] * key[h,k,l,a2])))
-    matrix(pull_query, (12 * n, 121, 64), (7744, 64, 1)).baddbmm_(
+    put_product(
+        matrix(pull_query, (12 * n, 121, 64), (7744, 64, 1)),
         matrix(weights, (12 * n, 121, 121), (14641, 121, 1)),
         matrix(key, (12 * n, 121, 64), (7744, 64, 1)),
-        beta=0,
     )
     # sum[h,a](W_q[h,a,d] * sum[k,l](key[h,k,l,a] * softmax[k,l](gamma * sum[a2](query[h,i,j,a2] * key[h,k,l,a2]))))
-    matrix(product_2, (n, 121, 768), (92928, 768, 1)).add_(
-        torch.einsum(
-            "abde,cde->abc",
-            matrix(pull_query, (n, 121, 12, 64), (92928, 64, 7744, 1)),
-            matrix(W_q, (768, 12, 64), (1, 49152, 768)),
-        )
+    put_einsum(
+        matrix(product_2, (n, 121, 768), (92928, 768, 1)),
+        "abde,cde->abc",
+        matrix(pull_query, (n, 121, 12, 64), (92928, 64, 7744, 1)),
+        matrix(W_q, (768, 12, 64), (1, 49152, 768)),
+        adds=True,
     )
     # sum[c,p,q](W_dec[d,c,p,q] * y[c, stride*i + p, stride*j + q])
-    matrix(product_2, (n, 11, 11, 768), (92928, 8448, 768, 1)).add_(
-        torch.einsum(
-            "abcefg,defg->abcd",
-            matrix(y, (n, 11, 11, 3, 20, 20), (43200, 1200, 10, 14400, 120, 1)),
-            matrix(W_dec, (768, 3, 20, 20), (1200, 400, 20, 1)),
-        )
+    put_einsum(
+        matrix(product_2, (n, 11, 11, 768), (92928, 8448, 768, 1)),
+        "abcefg,defg->abcd",
+        matrix(y, (n, 11, 11, 3, 20, 20), (43200, 1200, 10, 14400, 120, 1)),
+        matrix(W_dec, (768, 3, 20, 20), (1200, 400, 20, 1)),
+        adds=True,
     )
     # sum[d](W_mem[d,m] * z[i,j,d])
-    matrix(product_3, (121 * n, 3072), (3072, 1)).addmm_(
+    put_product(
+        matrix(product_3, (121 * n, 3072), (3072, 1)),
         matrix(z, (121 * n, 768), (768, 1)),
         matrix(W_mem, (768, 3072), (3072, 1)),
-        beta=0,
     )
     free_group_2[(121 * n,)](product_3, image, n, num_warps=8)
     # sum[m](W_mem[d,m] * relu(sum[d2](W_mem[d2,m] * z[i,j,d2])))
-    matrix(product_2, (121 * n, 768), (768, 1)).addmm_(
+    put_product(
+        matrix(product_2, (121 * n, 768), (768, 1)),
         matrix(image, (121 * n, 3072), (3072, 1)),
         matrix(W_mem, (3072, 768), (1, 3072)),
-        alpha=2.0,
+        adds=True,
+        factor=2.0,
     )
     # sum[d](W_dec[d,c,p,q] * z[i,j,d])
-    matrix(product_4, (121 * n, 1200), (1200, 1)).addmm_(
+    put_product(
+        matrix(product_4, (121 * n, 1200), (1200, 1)),
         matrix(z, (121 * n, 768), (768, 1)),
         matrix(W_dec, (768, 1200), (1200, 1)),
-        beta=0,
     )
     free_group_3[(cdiv(79200 * n, 64),)](product_4, total, n)
     free_group_4[(cdiv(43200 * n, 64),)](total, y, b_dec, next_y, scalars, n)
@@ -631,6 +639,7 @@ def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memo
 @jit
 def nudged_group_1(product, weights, samples):
     """weights."""
+    real = tl.float32 if weights.dtype.element_ty == tl.bfloat16 else weights.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 8 + tl.arange(0, 8)[:, None]
     inside = place < 1452 * samples
     sample = place // 1452
@@ -644,7 +653,7 @@ def nudged_group_1(product, weights, samples):
         product + 175692 * sample + 14641 * i + 1331 * j + 121 * k + 11 * m + p,
         mask=inside & (r < 121),
         other=0.0,
-    )
+    ).to(real)
     largest_2 = tl.max(tl.where(inside & (r < 121), 0.25 * product_here, float("-inf")), 1, keep_dims=True)
     power = tl.exp((0.25 * product_here) - largest_2)
     whole = tl.sum(tl.where(inside & (r < 121), power, 0.0), 1, keep_dims=True)
@@ -660,6 +669,7 @@ def nudged_group_1(product, weights, samples):
 @jit
 def nudged_group_2(product, image, samples):
     """image."""
+    real = tl.float32 if image.dtype.element_ty == tl.bfloat16 else image.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) + tl.arange(0, 1)[:, None]
     inside = place < 121 * samples
     sample = place // 121
@@ -671,7 +681,7 @@ def nudged_group_2(product, image, samples):
         product + 371712 * sample + 33792 * i + 3072 * j + r,
         mask=inside & (r < 3072),
         other=0.0,
-    )
+    ).to(real)
     image_here = block_relu(product_here)
     tl.store(image + 371712 * sample + 33792 * i + 3072 * j + r, image_here, mask=inside & (r < 3072))
 
@@ -679,6 +689,7 @@ def nudged_group_2(product, image, samples):
 @jit
 def nudged_group_3(product, total, samples):
     """total."""
+    real = tl.float32 if total.dtype.element_ty == tl.bfloat16 else total.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 64 + tl.arange(0, 64)[:, None]
     inside = place < 79200 * samples
     sample = place // 79200
@@ -692,7 +703,7 @@ def nudged_group_3(product, total, samples):
         product + 145200 * sample + 1200 * i + 400 * j + k + 20 * m + 13000 * r,
         mask=inside & (r < 11) & (((m - (10 * r)) >= 0) & ((m - (10 * r)) < 20)),
         other=0.0,
-    )
+    ).to(real)
     total_here = tl.sum(
         tl.where(
             inside & (r < 11),
@@ -708,13 +719,14 @@ def nudged_group_3(product, total, samples):
 @jit
 def nudged_group_4(total, y, b_dec, t, next_y, scalars, samples):
     """next_y."""
+    real = next_y.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 64 + tl.arange(0, 64)[:, None]
     inside = place < 43200 * samples
     sample = place // 43200
     i = place // 14400 % 3
     j = place // 120 % 120
     k = place % 120
-    beta = tl.load(scalars)
+    beta = tl.load(scalars) * tl.where(sample < tl.load(scalars + 3), 1.0, -1.0)
     step_y = tl.load(scalars + 2)
     r = tl.arange(0, 16)[None, :]
     # sum[i,p | v == stride*i + p](sum[j,q | u == stride*j + q](sum[d](W_dec[d,c,q,p] * z[j,i,d])))
@@ -722,7 +734,7 @@ def nudged_group_4(total, y, b_dec, t, next_y, scalars, samples):
         total + 79200 * sample + 2400 * i + j + 120 * k + 6000 * r,
         mask=inside & (r < 11) & (((k - (10 * r)) >= 0) & ((k - (10 * r)) < 20)),
         other=0.0,
-    )
+    ).to(real)
     total_2 = tl.sum(
         tl.where(inside & (r < 11), tl.where(((k - (10 * r)) >= 0) & ((k - (10 * r)) < 20), total_here, 0.0), 0.0),
         1,
@@ -741,6 +753,7 @@ def nudged_group_4(total, y, b_dec, t, next_y, scalars, samples):
 @jit
 def nudged_group_5(z, product, drive, next_z, scalars, samples):
     """next_z."""
+    real = next_z.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) + tl.arange(0, 1)[:, None]
     inside = place < 121 * samples
     sample = place // 121
@@ -749,7 +762,11 @@ def nudged_group_5(z, product, drive, next_z, scalars, samples):
     step_z = tl.load(scalars + 1)
     r = tl.arange(0, 1024)[None, :]
     z_here = tl.load(z + 92928 * sample + 8448 * i + 768 * j + r, mask=inside & (r < 768), other=0.0)
-    product_here = tl.load(product + 92928 * sample + 8448 * i + 768 * j + r, mask=inside & (r < 768), other=0.0)
+    product_here = tl.load(
+        product + 92928 * sample + 8448 * i + 768 * j + r,
+        mask=inside & (r < 768),
+        other=0.0,
+    ).to(real)
     drive_here = tl.load(drive + 92928 * sample + 8448 * i + 768 * j + r, mask=inside & (r < 768), other=0.0)
     moved = z_here + step_z * (-z_here + product_here + drive_here)
     mean = tl.sum(tl.where(inside & (r < 768), moved, 0.0), 1, keep_dims=True)
@@ -778,83 +795,82 @@ def nudged_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, me
     product_4 = room(memory, n, 92928, 145200)
     total = room(memory, n, 238128, 79200)
     # query[h,i,j,a] = sum[d](W_q[h,a,d] * z[i,j,d])
-    matrix(query, (n, 12, 121, 64), (92928, 7744, 64, 1)).copy_(
-        torch.einsum(
-            "ace,bde->abcd",
-            matrix(z, (n, 121, 768), (92928, 768, 1)),
-            matrix(W_q, (12, 64, 768), (49152, 768, 1)),
-        )
+    put_einsum(
+        matrix(query, (n, 12, 121, 64), (92928, 7744, 64, 1)),
+        "ace,bde->abcd",
+        matrix(z, (n, 121, 768), (92928, 768, 1)),
+        matrix(W_q, (12, 64, 768), (49152, 768, 1)),
     )
     # key[h,i,j,a] = sum[d](W_k[h,a,d] * z[i,j,d])
-    matrix(key, (n, 12, 121, 64), (92928, 7744, 64, 1)).copy_(
-        torch.einsum(
-            "ace,bde->abcd",
-            matrix(z, (n, 121, 768), (92928, 768, 1)),
-            matrix(W_k, (12, 64, 768), (49152, 768, 1)),
-        )
+    put_einsum(
+        matrix(key, (n, 12, 121, 64), (92928, 7744, 64, 1)),
+        "ace,bde->abcd",
+        matrix(z, (n, 121, 768), (92928, 768, 1)),
+        matrix(W_k, (12, 64, 768), (49152, 768, 1)),
     )
     # sum[a](query[h,i,j,a] * key[h,k,l,a])
-    matrix(product, (12 * n, 121, 121), (14641, 121, 1)).baddbmm_(
+    put_product(
+        matrix(product, (12 * n, 121, 121), (14641, 121, 1)),
         matrix(query, (12 * n, 121, 64), (7744, 64, 1)),
         matrix(key, (12 * n, 64, 121), (7744, 1, 64)),
-        beta=0,
     )
     nudged_group_1[(cdiv(1452 * n, 8),)](product, weights, n)
     # pull_key[h,i,j,a] = sum[k,l](query[h,k,l,a] * softmax[i,j](gamma * sum[a2](query[h,k,l,a2] * key[h,i,j,a2])))
-    matrix(pull_key, (12 * n, 121, 64), (7744, 64, 1)).baddbmm_(
+    put_product(
+        matrix(pull_key, (12 * n, 121, 64), (7744, 64, 1)),
         matrix(weights, (12 * n, 121, 121), (14641, 1, 121)),
         matrix(query, (12 * n, 121, 64), (7744, 64, 1)),
-        beta=0,
     )
     # sum[h,a](W_k[h,a,d] * sum[k,l](query[h,k,l,a] * softmax[i,j](gamma * sum[a2](query[h,k,l,a2] *
     #   key[h,i,j,a2]))))
-    matrix(product_2, (n, 121, 768), (92928, 768, 1)).copy_(
-        torch.einsum(
-            "abde,cde->abc",
-            matrix(pull_key, (n, 121, 12, 64), (92928, 64, 7744, 1)),
-            matrix(W_k, (768, 12, 64), (1, 49152, 768)),
-        )
+    put_einsum(
+        matrix(product_2, (n, 121, 768), (92928, 768, 1)),
+        "abde,cde->abc",
+        matrix(pull_key, (n, 121, 12, 64), (92928, 64, 7744, 1)),
+        matrix(W_k, (768, 12, 64), (1, 49152, 768)),
     )
     # pull_query[h,i,j,a] = sum[k,l](key[h,k,l,a] * softmax[k,l](gamma * sum[a2](query[h,i,j,a2] * key[h,k,l,a2])))
-    matrix(pull_query, (12 * n, 121, 64), (7744, 64, 1)).baddbmm_(
+    put_product(
+        matrix(pull_query, (12 * n, 121, 64), (7744, 64, 1)),
         matrix(weights, (12 * n, 121, 121), (14641, 121, 1)),
         matrix(key, (12 * n, 121, 64), (7744, 64, 1)),
-        beta=0,
     )
     # sum[h,a](W_q[h,a,d] * sum[k,l](key[h,k,l,a] * softmax[k,l](gamma * sum[a2](query[h,i,j,a2] * key[h,k,l,a2]))))
-    matrix(product_2, (n, 121, 768), (92928, 768, 1)).add_(
-        torch.einsum(
-            "abde,cde->abc",
-            matrix(pull_query, (n, 121, 12, 64), (92928, 64, 7744, 1)),
-            matrix(W_q, (768, 12, 64), (1, 49152, 768)),
-        )
+    put_einsum(
+        matrix(product_2, (n, 121, 768), (92928, 768, 1)),
+        "abde,cde->abc",
+        matrix(pull_query, (n, 121, 12, 64), (92928, 64, 7744, 1)),
+        matrix(W_q, (768, 12, 64), (1, 49152, 768)),
+        adds=True,
     )
     # sum[c,p,q](W_dec[d,c,p,q] * y[c, stride*i + p, stride*j + q])
-    matrix(product_2, (n, 11, 11, 768), (92928, 8448, 768, 1)).add_(
-        torch.einsum(
-            "abcefg,defg->abcd",
-            matrix(y, (n, 11, 11, 3, 20, 20), (43200, 1200, 10, 14400, 120, 1)),
-            matrix(W_dec, (768, 3, 20, 20), (1200, 400, 20, 1)),
-        )
+    put_einsum(
+        matrix(product_2, (n, 11, 11, 768), (92928, 8448, 768, 1)),
+        "abcefg,defg->abcd",
+        matrix(y, (n, 11, 11, 3, 20, 20), (43200, 1200, 10, 14400, 120, 1)),
+        matrix(W_dec, (768, 3, 20, 20), (1200, 400, 20, 1)),
+        adds=True,
     )
     # sum[d](W_mem[d,m] * z[i,j,d])
-    matrix(product_3, (121 * n, 3072), (3072, 1)).addmm_(
+    put_product(
+        matrix(product_3, (121 * n, 3072), (3072, 1)),
         matrix(z, (121 * n, 768), (768, 1)),
         matrix(W_mem, (768, 3072), (3072, 1)),
-        beta=0,
     )
     nudged_group_2[(121 * n,)](product_3, image, n, num_warps=8)
     # sum[m](W_mem[d,m] * relu(sum[d2](W_mem[d2,m] * z[i,j,d2])))
-    matrix(product_2, (121 * n, 768), (768, 1)).addmm_(
+    put_product(
+        matrix(product_2, (121 * n, 768), (768, 1)),
         matrix(image, (121 * n, 3072), (3072, 1)),
         matrix(W_mem, (3072, 768), (1, 3072)),
-        alpha=2.0,
+        adds=True,
+        factor=2.0,
     )
     # sum[d](W_dec[d,c,p,q] * z[i,j,d])
-    matrix(product_4, (121 * n, 1200), (1200, 1)).addmm_(
+    put_product(
+        matrix(product_4, (121 * n, 1200), (1200, 1)),
         matrix(z, (121 * n, 768), (768, 1)),
         matrix(W_dec, (768, 1200), (1200, 1)),
-        beta=0,
     )
     nudged_group_3[(cdiv(79200 * n, 64),)](product_4, total, n)
     nudged_group_4[(cdiv(43200 * n, 64),)](total, y, b_dec, t, next_y, scalars, n)
@@ -865,4 +881,9 @@ class Cet(CetEquations, KernelNetwork):
     """The network: its equations, relaxed by kernels and learned."""
 
     learning_rules = (centered_ep, implicit,)
-    kernels = TritonKernels({"free": PhaseStep(free_step, 836352), "nudged": PhaseStep(nudged_step, 836352)})
+    kernels = TritonKernels(
+        {
+            "free": PhaseStep(free_step, 836352, matrices={0, 1, 3, 4}),
+            "nudged": PhaseStep(nudged_step, 836352, matrices={0, 1, 3, 4}),
+        }
+    )

@@ -22,7 +22,7 @@ from energyc.runtime.kernels import KernelNetwork
 from energyc.runtime.records import Tensors
 from energyc.runtime.reductions import first_largest
 from energyc.runtime.triton_functions import jit
-from energyc.runtime.triton_kernels import PhaseStep, TritonKernels, cdiv, matrix, room
+from energyc.runtime.triton_kernels import PhaseStep, TritonKernels, cdiv, matrix, put_product, room
 
 try:
     import triton
@@ -221,6 +221,7 @@ class HopfieldEquations:
 @jit
 def free_group_1(s, product, drive, y, b2, product_2, next_s, next_y, scalars, samples):
     """next_s, next_y."""
+    real = next_y.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 2 + tl.arange(0, 2)[:, None]
     inside = place < samples
     sample = place
@@ -228,7 +229,7 @@ def free_group_1(s, product, drive, y, b2, product_2, next_s, next_y, scalars, s
     step_y = tl.load(scalars + 1)
     r = tl.arange(0, 512)[None, :]
     s_here = tl.load(s + 512 * sample + r, mask=inside, other=0.0)
-    product_here = tl.load(product + 512 * sample + r, mask=inside, other=0.0)
+    product_here = tl.load(product + 512 * sample + r, mask=inside, other=0.0).to(real)
     drive_here = tl.load(drive + 512 * sample + r, mask=inside, other=0.0)
     free = s_here + step_s * (-s_here + product_here + drive_here)
     next_s_here = tl.where(free < 0.0, 0.0, tl.where(free > 1.0, 1.0, free))
@@ -236,7 +237,7 @@ def free_group_1(s, product, drive, y, b2, product_2, next_s, next_y, scalars, s
     r_2 = tl.arange(0, 16)[None, :]
     y_here = tl.load(y + 10 * sample + r_2, mask=inside & (r_2 < 10), other=0.0)
     b2_here = tl.load(b2 + r_2, mask=r_2 < 10, other=0.0)
-    product_2_here = tl.load(product_2 + 10 * sample + r_2, mask=inside & (r_2 < 10), other=0.0)
+    product_2_here = tl.load(product_2 + 10 * sample + r_2, mask=inside & (r_2 < 10), other=0.0).to(real)
     free_2 = y_here + step_y * (b2_here - y_here + product_2_here)
     next_y_here = tl.where(free_2 < 0.0, 0.0, tl.where(free_2 > 1.0, 1.0, free_2))
     tl.store(next_y + 10 * sample + r_2, next_y_here, mask=inside & (r_2 < 10))
@@ -251,13 +252,9 @@ def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memo
     product = room(memory, n, 0, 512)
     product_2 = room(memory, n, 512, 10)
     # sum[k](W2[j,k] * y[k])
-    matrix(product, (n, 512), (512, 1)).addmm_(matrix(y, (n, 10), (10, 1)), matrix(W2, (10, 512), (1, 10)), beta=0)
+    put_product(matrix(product, (n, 512), (512, 1)), matrix(y, (n, 10), (10, 1)), matrix(W2, (10, 512), (1, 10)))
     # sum[j](W2[j,k] * s[j])
-    matrix(product_2, (n, 10), (10, 1)).addmm_(
-        matrix(s, (n, 512), (512, 1)),
-        matrix(W2, (512, 10), (10, 1)),
-        beta=0,
-    )
+    put_product(matrix(product_2, (n, 10), (10, 1)), matrix(s, (n, 512), (512, 1)), matrix(W2, (512, 10), (10, 1)))
     free_group_1[(cdiv(n, 2),)](s, product, drive, y, b2, product_2, next_s, next_y, scalars, n)
 
 
@@ -268,12 +265,12 @@ def nudged_group_1(s, product, drive, y, b2, product_2, label, next_s, next_y, s
     place = tl.program_id(0).to(tl.int64) * 2 + tl.arange(0, 2)[:, None]
     inside = place < samples
     sample = place
-    beta = tl.load(scalars)
+    beta = tl.load(scalars) * tl.where(sample < tl.load(scalars + 3), 1.0, -1.0)
     step_s = tl.load(scalars + 1)
     step_y = tl.load(scalars + 2)
     r = tl.arange(0, 512)[None, :]
     s_here = tl.load(s + 512 * sample + r, mask=inside, other=0.0)
-    product_here = tl.load(product + 512 * sample + r, mask=inside, other=0.0)
+    product_here = tl.load(product + 512 * sample + r, mask=inside, other=0.0).to(real)
     drive_here = tl.load(drive + 512 * sample + r, mask=inside, other=0.0)
     free = s_here + step_s * (-s_here + product_here + drive_here)
     next_s_here = tl.where(free < 0.0, 0.0, tl.where(free > 1.0, 1.0, free))
@@ -281,7 +278,7 @@ def nudged_group_1(s, product, drive, y, b2, product_2, label, next_s, next_y, s
     r_2 = tl.arange(0, 16)[None, :]
     y_here = tl.load(y + 10 * sample + r_2, mask=inside & (r_2 < 10), other=0.0)
     b2_here = tl.load(b2 + r_2, mask=r_2 < 10, other=0.0)
-    product_2_here = tl.load(product_2 + 10 * sample + r_2, mask=inside & (r_2 < 10), other=0.0)
+    product_2_here = tl.load(product_2 + 10 * sample + r_2, mask=inside & (r_2 < 10), other=0.0).to(real)
     label_here = tl.load(label + sample, mask=inside, other=0)
     free_2 = (
         y_here
@@ -304,13 +301,9 @@ def nudged_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, me
     product = room(memory, n, 0, 512)
     product_2 = room(memory, n, 512, 10)
     # sum[k](W2[j,k] * y[k])
-    matrix(product, (n, 512), (512, 1)).addmm_(matrix(y, (n, 10), (10, 1)), matrix(W2, (10, 512), (1, 10)), beta=0)
+    put_product(matrix(product, (n, 512), (512, 1)), matrix(y, (n, 10), (10, 1)), matrix(W2, (10, 512), (1, 10)))
     # sum[j](W2[j,k] * s[j])
-    matrix(product_2, (n, 10), (10, 1)).addmm_(
-        matrix(s, (n, 512), (512, 1)),
-        matrix(W2, (512, 10), (10, 1)),
-        beta=0,
-    )
+    put_product(matrix(product_2, (n, 10), (10, 1)), matrix(s, (n, 512), (512, 1)), matrix(W2, (512, 10), (10, 1)))
     nudged_group_1[(cdiv(n, 2),)](s, product, drive, y, b2, product_2, label, next_s, next_y, scalars, n)
 
 
@@ -318,4 +311,6 @@ class Hopfield(HopfieldEquations, KernelNetwork):
     """The network: its equations, relaxed by kernels and learned."""
 
     learning_rules = (centered_ep, implicit,)
-    kernels = TritonKernels({"free": PhaseStep(free_step, 528), "nudged": PhaseStep(nudged_step, 528)})
+    kernels = TritonKernels(
+        {"free": PhaseStep(free_step, 528, matrices={0}), "nudged": PhaseStep(nudged_step, 528, matrices={0})}
+    )

@@ -241,6 +241,7 @@ def free_group_1(g2, w, v, total, next_w, scalars, samples):
 @jit
 def free_group_2(total, g1, v, source, next_v, scalars, samples):
     """next_v."""
+    real = next_v.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) + tl.arange(0, 1)[:, None]
     inside = place < 100 * samples
     sample = place // 100
@@ -248,7 +249,7 @@ def free_group_2(total, g1, v, source, next_v, scalars, samples):
     step_v = tl.load(scalars)
     r = tl.arange(0, 16)[None, :]
     # sum[k](g2[j,k] * (w[k] - v[j]))
-    total_here = tl.load(total + 1000 * sample + i + 100 * r, mask=inside & (r < 10), other=0.0)
+    total_here = tl.load(total + 1000 * sample + i + 100 * r, mask=inside & (r < 10), other=0.0).to(real)
     total_2 = tl.sum(tl.where(inside & (r < 10), total_here, 0.0), 1, keep_dims=True)
     r_2 = tl.arange(0, 1024)[None, :]
     # sum[i](g1[i,j] * (v[j] - source[i]))
@@ -286,7 +287,7 @@ def nudged_group_1(g2, w, v, label, total, next_w, scalars, samples):
     inside = place < 10 * samples
     sample = place // 10
     i = place % 10
-    beta = tl.load(scalars)
+    beta = tl.load(scalars) * tl.where(sample < tl.load(scalars + 3), 1.0, -1.0)
     step_w = tl.load(scalars + 2)
     r = tl.arange(0, 128)[None, :]
     # g2[j,k] * (w[k] - v[j])
@@ -308,6 +309,7 @@ def nudged_group_1(g2, w, v, label, total, next_w, scalars, samples):
 @jit
 def nudged_group_2(total, g1, v, source, next_v, scalars, samples):
     """next_v."""
+    real = next_v.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) + tl.arange(0, 1)[:, None]
     inside = place < 100 * samples
     sample = place // 100
@@ -315,7 +317,7 @@ def nudged_group_2(total, g1, v, source, next_v, scalars, samples):
     step_v = tl.load(scalars + 1)
     r = tl.arange(0, 16)[None, :]
     # sum[k](g2[j,k] * (w[k] - v[j]))
-    total_here = tl.load(total + 1000 * sample + i + 100 * r, mask=inside & (r < 10), other=0.0)
+    total_here = tl.load(total + 1000 * sample + i + 100 * r, mask=inside & (r < 10), other=0.0).to(real)
     total_2 = tl.sum(tl.where(inside & (r < 10), total_here, 0.0), 1, keep_dims=True)
     r_2 = tl.arange(0, 1024)[None, :]
     # sum[i](g1[i,j] * (v[j] - source[i]))

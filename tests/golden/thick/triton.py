@@ -24,7 +24,7 @@ from energyc.runtime.indexing import positions, scatter_add
 from energyc.runtime.kernels import KernelNetwork
 from energyc.runtime.records import Tensors
 from energyc.runtime.triton_functions import block_gelu_tanh, block_gelu_tanh_slope, jit
-from energyc.runtime.triton_kernels import PhaseStep, TritonKernels, cdiv, matrix, room
+from energyc.runtime.triton_kernels import PhaseStep, TritonKernels, cdiv, matrix, put_einsum, put_product, room
 
 try:
     import triton
@@ -560,13 +560,18 @@ def free_group_1(z, h1, g1, h2, g2, n1, n2, samples):
 @jit
 def free_group_2(product, p, samples):
     """p."""
+    real = tl.float32 if p.dtype.element_ty == tl.bfloat16 else p.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 16 + tl.arange(0, 16)[:, None]
     inside = place < 256 * samples
     sample = place // 256
     i = place // 64 % 4
     j = place % 64
     r = tl.arange(0, 64)[None, :]
-    product_here = tl.load(product + 16384 * sample + 4096 * i + 64 * j + r, mask=inside & (r <= j), other=0.0)
+    product_here = tl.load(
+        product + 16384 * sample + 4096 * i + 64 * j + r,
+        mask=inside & (r <= j),
+        other=0.0,
+    ).to(real)
     largest_2 = tl.max(tl.where(r <= j, 0.1767766952966369 * product_here, float("-inf")), 1, keep_dims=True)
     power = tl.where(r <= j, tl.exp((0.1767766952966369 * product_here) - largest_2), 0.0)
     whole = tl.sum(power, 1, keep_dims=True)
@@ -579,6 +584,7 @@ def free_group_2(product, p, samples):
 @jit
 def free_group_3(b1, product, image, samples):
     """image."""
+    real = b1.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 2 + tl.arange(0, 2)[:, None]
     inside = place < 64 * samples
     sample = place // 64
@@ -586,7 +592,7 @@ def free_group_3(b1, product, image, samples):
     r = tl.arange(0, 512)[None, :]
     # gelu_tanh(b1[f] + sum[e](W1[e,f] * (h2[e] + g2[e] * layernorm[e](z[t,e]))))
     b1_here = tl.load(b1 + r)
-    product_here = tl.load(product + 32768 * sample + 512 * i + r, mask=inside, other=0.0)
+    product_here = tl.load(product + 32768 * sample + 512 * i + r, mask=inside, other=0.0).to(real)
     image_here = block_gelu_tanh(b1_here + product_here)
     tl.store(image + 32768 * sample + 512 * i + r, image_here, mask=inside)
 
@@ -594,6 +600,7 @@ def free_group_3(b1, product, image, samples):
 @jit
 def free_group_4(z, x, product, b2, product_2, next_z, scalars, samples):
     """next_z."""
+    real = next_z.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 8 + tl.arange(0, 8)[:, None]
     inside = place < 64 * samples
     sample = place // 64
@@ -602,9 +609,9 @@ def free_group_4(z, x, product, b2, product_2, next_z, scalars, samples):
     r = tl.arange(0, 128)[None, :]
     z_here = tl.load(z + 8192 * sample + 128 * i + r, mask=inside, other=0.0)
     x_here = tl.load(x + 8192 * sample + 128 * i + r, mask=inside, other=0.0)
-    product_here = tl.load(product + 8192 * sample + 128 * i + r, mask=inside, other=0.0)
+    product_here = tl.load(product + 8192 * sample + 128 * i + r, mask=inside, other=0.0).to(real)
     b2_here = tl.load(b2 + r)
-    product_2_here = tl.load(product_2 + 8192 * sample + 128 * i + r, mask=inside, other=0.0)
+    product_2_here = tl.load(product_2 + 8192 * sample + 128 * i + r, mask=inside, other=0.0).to(real)
     next_z_here = z_here + step_z * ((-z_here - (z_here - x_here)) + product_here + (b2_here + product_2_here))
     tl.store(next_z + 8192 * sample + 128 * i + r, next_z_here, mask=inside)
 
@@ -629,67 +636,63 @@ def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memo
     product_5 = room(memory, n, 0, 8192)
     free_group_1[(cdiv(64 * n, 8),)](z, h1, g1, h2, g2, n1, n2, n)
     # v[h,t,a] = sum[d](W_v[h,d,a] * (h1[d] + g1[d] * layernorm[d](z[t,d])))
-    matrix(v, (n, 4, 64, 32), (8192, 2048, 32, 1)).copy_(
-        torch.einsum(
-            "ace,bde->abcd",
-            matrix(n1, (n, 64, 128), (8192, 128, 1)),
-            matrix(W_v, (4, 32, 128), (4096, 1, 32)),
-        )
+    put_einsum(
+        matrix(v, (n, 4, 64, 32), (8192, 2048, 32, 1)),
+        "ace,bde->abcd",
+        matrix(n1, (n, 64, 128), (8192, 128, 1)),
+        matrix(W_v, (4, 32, 128), (4096, 1, 32)),
     )
     # q[h,t,a] = sum[d](W_q[h,d,a] * (h1[d] + g1[d] * layernorm[d](z[t,d])))
-    matrix(q, (n, 4, 64, 32), (8192, 2048, 32, 1)).copy_(
-        torch.einsum(
-            "ace,bde->abcd",
-            matrix(n1, (n, 64, 128), (8192, 128, 1)),
-            matrix(W_q, (4, 32, 128), (4096, 1, 32)),
-        )
+    put_einsum(
+        matrix(q, (n, 4, 64, 32), (8192, 2048, 32, 1)),
+        "ace,bde->abcd",
+        matrix(n1, (n, 64, 128), (8192, 128, 1)),
+        matrix(W_q, (4, 32, 128), (4096, 1, 32)),
     )
     # k[h,t,a] = sum[d](W_k[h,d,a] * (h1[d] + g1[d] * layernorm[d](z[t,d])))
-    matrix(k, (n, 4, 64, 32), (8192, 2048, 32, 1)).copy_(
-        torch.einsum(
-            "ace,bde->abcd",
-            matrix(n1, (n, 64, 128), (8192, 128, 1)),
-            matrix(W_k, (4, 32, 128), (4096, 1, 32)),
-        )
+    put_einsum(
+        matrix(k, (n, 4, 64, 32), (8192, 2048, 32, 1)),
+        "ace,bde->abcd",
+        matrix(n1, (n, 64, 128), (8192, 128, 1)),
+        matrix(W_k, (4, 32, 128), (4096, 1, 32)),
     )
     # sum[a](sum[d](W_q[h,d,a] * (h1[d] + g1[d] * layernorm[d](z[t,d]))) * sum[d](W_k[h,d,a] * (h1[d] + g1[d] *
     #   layernorm[d](z[s,d]))))
-    matrix(product, (4 * n, 64, 64), (4096, 64, 1)).baddbmm_(
+    put_product(
+        matrix(product, (4 * n, 64, 64), (4096, 64, 1)),
         matrix(q, (4 * n, 64, 32), (2048, 32, 1)),
         matrix(k, (4 * n, 32, 64), (2048, 1, 32)),
-        beta=0,
     )
     free_group_2[(cdiv(256 * n, 16),)](product, p, n)
     # sum[s](sum[d](W_v[h,d,a] * (h1[d] + g1[d] * layernorm[d](z[s,d]))) * softmax[s | s <=
     #   t](sum[a2](sum[d](W_q[h,d,a2] * (h1[d] + g1[d] * layernorm[d](z[t,d]))) * sum[d](W_k[h,d,a2] * (h1[d] +
     #   g1[d] * layernorm[d](z[s,d])))) / sqrt(A)))
-    matrix(product_2, (4 * n, 64, 32), (2048, 32, 1)).baddbmm_(
+    put_product(
+        matrix(product_2, (4 * n, 64, 32), (2048, 32, 1)),
         matrix(p, (4 * n, 64, 64), (4096, 64, 1)),
         matrix(v, (4 * n, 64, 32), (2048, 32, 1)),
-        beta=0,
     )
     # sum[h,a](W_o[h,a,d] * sum[s](sum[e](W_v[h,e,a] * (h1[e] + g1[e] * layernorm[e](z[s,e]))) * softmax[s | s <=
     #   t](sum[a2](sum[e](W_q[h,e,a2] * (h1[e] + g1[e] * layernorm[e](z[t,e]))) * sum[e](W_k[h,e,a2] * (h1[e] +
     #   g1[e] * layernorm[e](z[s,e])))) / sqrt(A))))
-    matrix(product_3, (n, 64, 128), (8192, 128, 1)).copy_(
-        torch.einsum(
-            "abde,cde->abc",
-            matrix(product_2, (n, 64, 4, 32), (8192, 32, 2048, 1)),
-            matrix(W_o, (128, 4, 32), (1, 4096, 128)),
-        )
+    put_einsum(
+        matrix(product_3, (n, 64, 128), (8192, 128, 1)),
+        "abde,cde->abc",
+        matrix(product_2, (n, 64, 4, 32), (8192, 32, 2048, 1)),
+        matrix(W_o, (128, 4, 32), (1, 4096, 128)),
     )
     # sum[e](W1[e,f] * (h2[e] + g2[e] * layernorm[e](z[t,e])))
-    matrix(product_4, (64 * n, 512), (512, 1)).addmm_(
+    put_product(
+        matrix(product_4, (64 * n, 512), (512, 1)),
         matrix(n2, (64 * n, 128), (128, 1)),
         matrix(W1, (128, 512), (512, 1)),
-        beta=0,
     )
     free_group_3[(cdiv(64 * n, 2),)](b1, product_4, image, n)
     # sum[f](W2[f,d] * gelu_tanh(b1[f] + sum[e](W1[e,f] * (h2[e] + g2[e] * layernorm[e](z[t,e])))))
-    matrix(product_5, (64 * n, 128), (128, 1)).addmm_(
+    put_product(
+        matrix(product_5, (64 * n, 128), (128, 1)),
         matrix(image, (64 * n, 512), (512, 1)),
         matrix(W2, (512, 128), (128, 1)),
-        beta=0,
     )
     free_group_4[(cdiv(64 * n, 8),)](z, x, product_3, b2, product_5, next_z, scalars, n)
 
@@ -726,13 +729,18 @@ def nudged_group_1(z, h1, g1, h2, g2, n1, n2, samples):
 @jit
 def nudged_group_2(product, p, samples):
     """p."""
+    real = tl.float32 if p.dtype.element_ty == tl.bfloat16 else p.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 16 + tl.arange(0, 16)[:, None]
     inside = place < 256 * samples
     sample = place // 256
     i = place // 64 % 4
     j = place % 64
     r = tl.arange(0, 64)[None, :]
-    product_here = tl.load(product + 16384 * sample + 4096 * i + 64 * j + r, mask=inside & (r <= j), other=0.0)
+    product_here = tl.load(
+        product + 16384 * sample + 4096 * i + 64 * j + r,
+        mask=inside & (r <= j),
+        other=0.0,
+    ).to(real)
     largest_2 = tl.max(tl.where(r <= j, 0.1767766952966369 * product_here, float("-inf")), 1, keep_dims=True)
     power = tl.where(r <= j, tl.exp((0.1767766952966369 * product_here) - largest_2), 0.0)
     whole = tl.sum(power, 1, keep_dims=True)
@@ -745,6 +753,7 @@ def nudged_group_2(product, p, samples):
 @jit
 def nudged_group_3(b1, product, image, samples):
     """image."""
+    real = b1.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 2 + tl.arange(0, 2)[:, None]
     inside = place < 64 * samples
     sample = place // 64
@@ -752,7 +761,7 @@ def nudged_group_3(b1, product, image, samples):
     r = tl.arange(0, 512)[None, :]
     # gelu_tanh(b1[f] + sum[e](W1[e,f] * (h2[e] + g2[e] * layernorm[e](z[t,e]))))
     b1_here = tl.load(b1 + r)
-    product_here = tl.load(product + 32768 * sample + 512 * i + r, mask=inside, other=0.0)
+    product_here = tl.load(product + 32768 * sample + 512 * i + r, mask=inside, other=0.0).to(real)
     image_here = block_gelu_tanh(b1_here + product_here)
     tl.store(image + 32768 * sample + 512 * i + r, image_here, mask=inside)
 
@@ -760,13 +769,13 @@ def nudged_group_3(b1, product, image, samples):
 @jit
 def nudged_group_4(product, label, total, samples):
     """total."""
-    real = total.dtype.element_ty
+    real = tl.float32 if total.dtype.element_ty == tl.bfloat16 else total.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 8 + tl.arange(0, 8)[:, None]
     inside = place < 64 * samples
     sample = place // 64
     i = place % 64
     r = tl.arange(0, 128)[None, :]
-    product_here = tl.load(product + 4160 * sample + 65 * i + r, mask=inside & (r < 65), other=0.0)
+    product_here = tl.load(product + 4160 * sample + 65 * i + r, mask=inside & (r < 65), other=0.0).to(real)
     largest_2 = tl.max(tl.where(inside & (r < 65), product_here, float("-inf")), 1, keep_dims=True)
     power = tl.exp(product_here - largest_2)
     whole = tl.sum(tl.where(inside & (r < 65), power, 0.0), 1, keep_dims=True)
@@ -781,19 +790,20 @@ def nudged_group_4(product, label, total, samples):
 @jit
 def nudged_group_5(z, x, product, b2, product_2, product_3, next_z, scalars, samples):
     """next_z."""
+    real = next_z.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 8 + tl.arange(0, 8)[:, None]
     inside = place < 64 * samples
     sample = place // 64
     i = place % 64
-    beta = tl.load(scalars)
+    beta = tl.load(scalars) * tl.where(sample < tl.load(scalars + 2), 1.0, -1.0)
     step_z = tl.load(scalars + 1)
     r = tl.arange(0, 128)[None, :]
     z_here = tl.load(z + 8192 * sample + 128 * i + r, mask=inside, other=0.0)
     x_here = tl.load(x + 8192 * sample + 128 * i + r, mask=inside, other=0.0)
-    product_here = tl.load(product + 8192 * sample + 128 * i + r, mask=inside, other=0.0)
+    product_here = tl.load(product + 8192 * sample + 128 * i + r, mask=inside, other=0.0).to(real)
     b2_here = tl.load(b2 + r)
-    product_2_here = tl.load(product_2 + 8192 * sample + 128 * i + r, mask=inside, other=0.0)
-    product_3_here = tl.load(product_3 + 8192 * sample + 128 * i + r, mask=inside, other=0.0)
+    product_2_here = tl.load(product_2 + 8192 * sample + 128 * i + r, mask=inside, other=0.0).to(real)
+    product_3_here = tl.load(product_3 + 8192 * sample + 128 * i + r, mask=inside, other=0.0).to(real)
     next_z_here = (
         z_here
         + step_z * (
@@ -826,80 +836,76 @@ def nudged_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, me
     product_7 = room(memory, n, 8192, 8192)
     nudged_group_1[(cdiv(64 * n, 8),)](z, h1, g1, h2, g2, n1, n2, n)
     # v[h,t,a] = sum[d](W_v[h,d,a] * (h1[d] + g1[d] * layernorm[d](z[t,d])))
-    matrix(v, (n, 4, 64, 32), (8192, 2048, 32, 1)).copy_(
-        torch.einsum(
-            "ace,bde->abcd",
-            matrix(n1, (n, 64, 128), (8192, 128, 1)),
-            matrix(W_v, (4, 32, 128), (4096, 1, 32)),
-        )
+    put_einsum(
+        matrix(v, (n, 4, 64, 32), (8192, 2048, 32, 1)),
+        "ace,bde->abcd",
+        matrix(n1, (n, 64, 128), (8192, 128, 1)),
+        matrix(W_v, (4, 32, 128), (4096, 1, 32)),
     )
     # q[h,t,a] = sum[d](W_q[h,d,a] * (h1[d] + g1[d] * layernorm[d](z[t,d])))
-    matrix(q, (n, 4, 64, 32), (8192, 2048, 32, 1)).copy_(
-        torch.einsum(
-            "ace,bde->abcd",
-            matrix(n1, (n, 64, 128), (8192, 128, 1)),
-            matrix(W_q, (4, 32, 128), (4096, 1, 32)),
-        )
+    put_einsum(
+        matrix(q, (n, 4, 64, 32), (8192, 2048, 32, 1)),
+        "ace,bde->abcd",
+        matrix(n1, (n, 64, 128), (8192, 128, 1)),
+        matrix(W_q, (4, 32, 128), (4096, 1, 32)),
     )
     # k[h,t,a] = sum[d](W_k[h,d,a] * (h1[d] + g1[d] * layernorm[d](z[t,d])))
-    matrix(k, (n, 4, 64, 32), (8192, 2048, 32, 1)).copy_(
-        torch.einsum(
-            "ace,bde->abcd",
-            matrix(n1, (n, 64, 128), (8192, 128, 1)),
-            matrix(W_k, (4, 32, 128), (4096, 1, 32)),
-        )
+    put_einsum(
+        matrix(k, (n, 4, 64, 32), (8192, 2048, 32, 1)),
+        "ace,bde->abcd",
+        matrix(n1, (n, 64, 128), (8192, 128, 1)),
+        matrix(W_k, (4, 32, 128), (4096, 1, 32)),
     )
     # sum[a](sum[d](W_q[h,d,a] * (h1[d] + g1[d] * layernorm[d](z[t,d]))) * sum[d](W_k[h,d,a] * (h1[d] + g1[d] *
     #   layernorm[d](z[s,d]))))
-    matrix(product, (4 * n, 64, 64), (4096, 64, 1)).baddbmm_(
+    put_product(
+        matrix(product, (4 * n, 64, 64), (4096, 64, 1)),
         matrix(q, (4 * n, 64, 32), (2048, 32, 1)),
         matrix(k, (4 * n, 32, 64), (2048, 1, 32)),
-        beta=0,
     )
     nudged_group_2[(cdiv(256 * n, 16),)](product, p, n)
     # sum[s](sum[d](W_v[h,d,a] * (h1[d] + g1[d] * layernorm[d](z[s,d]))) * softmax[s | s <=
     #   t](sum[a2](sum[d](W_q[h,d,a2] * (h1[d] + g1[d] * layernorm[d](z[t,d]))) * sum[d](W_k[h,d,a2] * (h1[d] +
     #   g1[d] * layernorm[d](z[s,d])))) / sqrt(A)))
-    matrix(product_2, (4 * n, 64, 32), (2048, 32, 1)).baddbmm_(
+    put_product(
+        matrix(product_2, (4 * n, 64, 32), (2048, 32, 1)),
         matrix(p, (4 * n, 64, 64), (4096, 64, 1)),
         matrix(v, (4 * n, 64, 32), (2048, 32, 1)),
-        beta=0,
     )
     # sum[h,a](W_o[h,a,d] * sum[s](sum[e](W_v[h,e,a] * (h1[e] + g1[e] * layernorm[e](z[s,e]))) * softmax[s | s <=
     #   t](sum[a2](sum[e](W_q[h,e,a2] * (h1[e] + g1[e] * layernorm[e](z[t,e]))) * sum[e](W_k[h,e,a2] * (h1[e] +
     #   g1[e] * layernorm[e](z[s,e])))) / sqrt(A))))
-    matrix(product_3, (n, 64, 128), (8192, 128, 1)).copy_(
-        torch.einsum(
-            "abde,cde->abc",
-            matrix(product_2, (n, 64, 4, 32), (8192, 32, 2048, 1)),
-            matrix(W_o, (128, 4, 32), (1, 4096, 128)),
-        )
+    put_einsum(
+        matrix(product_3, (n, 64, 128), (8192, 128, 1)),
+        "abde,cde->abc",
+        matrix(product_2, (n, 64, 4, 32), (8192, 32, 2048, 1)),
+        matrix(W_o, (128, 4, 32), (1, 4096, 128)),
     )
     # sum[e](W1[e,f] * (h2[e] + g2[e] * layernorm[e](z[t,e])))
-    matrix(product_4, (64 * n, 512), (512, 1)).addmm_(
+    put_product(
+        matrix(product_4, (64 * n, 512), (512, 1)),
         matrix(n2, (64 * n, 128), (128, 1)),
         matrix(W1, (128, 512), (512, 1)),
-        beta=0,
     )
     nudged_group_3[(cdiv(64 * n, 2),)](b1, product_4, image, n)
     # sum[f](W2[f,d] * gelu_tanh(b1[f] + sum[e](W1[e,f] * (h2[e] + g2[e] * layernorm[e](z[t,e])))))
-    matrix(product_5, (64 * n, 128), (128, 1)).addmm_(
+    put_product(
+        matrix(product_5, (64 * n, 128), (128, 1)),
         matrix(image, (64 * n, 512), (512, 1)),
         matrix(W2, (512, 128), (128, 1)),
-        beta=0,
     )
     # sum[d](W_head[d,w] * z[t,d])
-    matrix(product_6, (64 * n, 65), (65, 1)).addmm_(
+    put_product(
+        matrix(product_6, (64 * n, 65), (65, 1)),
         matrix(z, (64 * n, 128), (128, 1)),
         matrix(W_head, (128, 65), (65, 1)),
-        beta=0,
     )
     nudged_group_4[(cdiv(64 * n, 8),)](product_6, label, total, n)
     # sum[w](W_head[d,w] * (1/T * softmax[w](sum[e](W_head[e,w] * z[t,e])) - 1/T * where(w == label[t], 1, 0)))
-    matrix(product_7, (64 * n, 128), (128, 1)).addmm_(
+    put_product(
+        matrix(product_7, (64 * n, 128), (128, 1)),
         matrix(total, (64 * n, 65), (65, 1)),
         matrix(W_head, (65, 128), (1, 65)),
-        beta=0,
     )
     nudged_group_5[(cdiv(64 * n, 8),)](z, x, product_3, b2, product_5, product_7, next_z, scalars, n)
 
@@ -1018,13 +1024,18 @@ def tracking_group_1(
 @jit
 def tracking_group_2(product, p, samples):
     """p."""
+    real = tl.float32 if p.dtype.element_ty == tl.bfloat16 else p.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 16 + tl.arange(0, 16)[:, None]
     inside = place < 256 * samples
     sample = place // 256
     i = place // 64 % 4
     j = place % 64
     r = tl.arange(0, 64)[None, :]
-    product_here = tl.load(product + 16384 * sample + 4096 * i + 64 * j + r, mask=inside & (r <= j), other=0.0)
+    product_here = tl.load(
+        product + 16384 * sample + 4096 * i + 64 * j + r,
+        mask=inside & (r <= j),
+        other=0.0,
+    ).to(real)
     largest_2 = tl.max(tl.where(r <= j, 0.1767766952966369 * product_here, float("-inf")), 1, keep_dims=True)
     power = tl.where(r <= j, tl.exp((0.1767766952966369 * product_here) - largest_2), 0.0)
     whole = tl.sum(power, 1, keep_dims=True)
@@ -1037,6 +1048,7 @@ def tracking_group_2(product, p, samples):
 @jit
 def tracking_group_3(p, product, v_p, samples):
     """v_p."""
+    real = tl.float32 if v_p.dtype.element_ty == tl.bfloat16 else v_p.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 16 + tl.arange(0, 16)[:, None]
     inside = place < 256 * samples
     sample = place // 256
@@ -1052,8 +1064,8 @@ def tracking_group_3(p, product, v_p, samples):
     #   - mean[e](v_z[s,e])) / sqrt(mean[e]((z[s,e] - mean[d2](z[s,d2]))^2) + 1e-5) - g1[d] * (z[s,d] -
     #   mean[e](z[s,e])) * mean[e]((z[s,e] - mean[d2](z[s,d2])) * (v_z[s,e] - mean[d2](v_z[s,d2]))) /
     #   (mean[e]((z[s,e] - mean[d2](z[s,d2]))^2) + 1e-5)^(3/2)))))
-    p_here = tl.load(p + 16384 * sample + 4096 * i + 64 * j + r, mask=inside, other=0.0)
-    product_here = tl.load(product + 16384 * sample + 4096 * i + 64 * j + r, mask=inside, other=0.0)
+    p_here = tl.load(p + 16384 * sample + 4096 * i + 64 * j + r, mask=inside, other=0.0).to(real)
+    product_here = tl.load(product + 16384 * sample + 4096 * i + 64 * j + r, mask=inside, other=0.0).to(real)
     total = p_here * product_here
     # sum[s](softmax[s | s <= t](sum[a](sum[d](W_q[h,d,a] * (h1[d] + g1[d] * layernorm[d](z[t,d]))) *
     #   sum[d](W_k[h,d,a] * (h1[d] + g1[d] * layernorm[d](z[s,d])))) / sqrt(A)) * (sum[a](sum[d](W_k[h,d,a] * (h1[d]
@@ -1080,6 +1092,7 @@ def tracking_group_3(p, product, v_p, samples):
 @jit
 def tracking_group_4(product, total, samples):
     """total."""
+    real = tl.float32 if total.dtype.element_ty == tl.bfloat16 else total.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 32 + tl.arange(0, 32)[:, None]
     inside = place < 256 * samples
     sample = place // 256
@@ -1095,7 +1108,7 @@ def tracking_group_4(product, total, samples):
     #   part1[t]^(3/2), product1[h,t,s] = weights1[h,t,s] * (sum[a](sum[d](W_k[h,d,a] * part2[s,d]) *
     #   sum[d](W_q[h,d,a] * part3[t,d])) + sum[a](sum[d](W_q[h,d,a] * part2[t,d]) * sum[d](W_k[h,d,a] *
     #   part3[s,d])))
-    product_here = tl.load(product + 8192 * sample + 2048 * i + 32 * j + r, mask=inside, other=0.0)
+    product_here = tl.load(product + 8192 * sample + 2048 * i + 32 * j + r, mask=inside, other=0.0).to(real)
     total_here = product_here
     tl.store(total + 8192 * sample + 2048 * i + 32 * j + r, total_here, mask=inside)
 
@@ -1103,6 +1116,7 @@ def tracking_group_4(product, total, samples):
 @jit
 def tracking_group_5(b1, product, image, samples):
     """image."""
+    real = b1.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 2 + tl.arange(0, 2)[:, None]
     inside = place < 64 * samples
     sample = place // 64
@@ -1110,7 +1124,7 @@ def tracking_group_5(b1, product, image, samples):
     r = tl.arange(0, 512)[None, :]
     # gelu_tanh'(b1[f] + sum[e](W1[e,f] * (h2[e] + g2[e] * layernorm[e](z[t,e]))))
     b1_here = tl.load(b1 + r)
-    product_here = tl.load(product + 32768 * sample + 512 * i + r, mask=inside, other=0.0)
+    product_here = tl.load(product + 32768 * sample + 512 * i + r, mask=inside, other=0.0).to(real)
     image_here = block_gelu_tanh_slope(b1_here + product_here)
     tl.store(image + 32768 * sample + 512 * i + r, image_here, mask=inside)
 
@@ -1118,6 +1132,7 @@ def tracking_group_5(b1, product, image, samples):
 @jit
 def tracking_group_6(image, product, total, samples):
     """total."""
+    real = tl.float32 if total.dtype.element_ty == tl.bfloat16 else total.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 2 + tl.arange(0, 2)[:, None]
     inside = place < 64 * samples
     sample = place // 64
@@ -1127,8 +1142,8 @@ def tracking_group_6(image, product, total, samples):
     #   (v_z[t,e] - mean[d](v_z[t,d])) / sqrt(mean[d]((z[t,d] - mean[d2](z[t,d2]))^2) + 1e-5) - g2[e] * (z[t,e] -
     #   mean[d](z[t,d])) * mean[d]((z[t,d] - mean[d2](z[t,d2])) * (v_z[t,d] - mean[d2](v_z[t,d2]))) /
     #   (mean[d]((z[t,d] - mean[d2](z[t,d2]))^2) + 1e-5)^(3/2)))
-    image_here = tl.load(image + 32768 * sample + 512 * i + r, mask=inside, other=0.0)
-    product_here = tl.load(product + 32768 * sample + 512 * i + r, mask=inside, other=0.0)
+    image_here = tl.load(image + 32768 * sample + 512 * i + r, mask=inside, other=0.0).to(real)
+    product_here = tl.load(product + 32768 * sample + 512 * i + r, mask=inside, other=0.0).to(real)
     total_here = image_here * product_here
     tl.store(total + 32768 * sample + 512 * i + r, total_here, mask=inside)
 
@@ -1136,14 +1151,15 @@ def tracking_group_6(image, product, total, samples):
 @jit
 def tracking_group_7(product, image, total, samples):
     """total."""
+    real = tl.float32 if total.dtype.element_ty == tl.bfloat16 else total.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 2 + tl.arange(0, 2)[:, None]
     inside = place < 64 * samples
     sample = place // 64
     i = place % 64
     r = tl.arange(0, 512)[None, :]
     # sum[d](W2[f,d] * v_z[t,d]) * gelu_tanh'(b1[f] + sum[e](W1[e,f] * (h2[e] + g2[e] * layernorm[e](z[t,e]))))
-    product_here = tl.load(product + 32768 * sample + 512 * i + r, mask=inside, other=0.0)
-    image_here = tl.load(image + 32768 * sample + 512 * i + r, mask=inside, other=0.0)
+    product_here = tl.load(product + 32768 * sample + 512 * i + r, mask=inside, other=0.0).to(real)
+    image_here = tl.load(image + 32768 * sample + 512 * i + r, mask=inside, other=0.0).to(real)
     total_here = product_here * image_here
     tl.store(total + 32768 * sample + 512 * i + r, total_here, mask=inside)
 
@@ -1151,6 +1167,7 @@ def tracking_group_7(product, image, total, samples):
 @jit
 def tracking_group_8(p, pull_p, total, samples):
     """total."""
+    real = tl.float32 if total.dtype.element_ty == tl.bfloat16 else total.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 16 + tl.arange(0, 16)[:, None]
     inside = place < 256 * samples
     sample = place // 256
@@ -1160,8 +1177,8 @@ def tracking_group_8(p, pull_p, total, samples):
     # softmax[s | s <= t](sum[a](sum[d](W_q[h,d,a] * (h1[d] + g1[d] * layernorm[d](z[t,d]))) * sum[d](W_k[h,d,a] *
     #   (h1[d] + g1[d] * layernorm[d](z[s,d])))) / sqrt(A)) * sum[a](sum[d](W_v[h,d,a] * (h1[d] + g1[d] *
     #   layernorm[d](z[s,d]))) * sum[d](W_o[h,a,d] * v_z[t,d]))
-    p_here = tl.load(p + 16384 * sample + 4096 * i + 64 * j + r, mask=inside, other=0.0)
-    pull_p_here = tl.load(pull_p + 16384 * sample + 4096 * i + 64 * j + r, mask=inside, other=0.0)
+    p_here = tl.load(p + 16384 * sample + 4096 * i + 64 * j + r, mask=inside, other=0.0).to(real)
+    pull_p_here = tl.load(pull_p + 16384 * sample + 4096 * i + 64 * j + r, mask=inside, other=0.0).to(real)
     total_2 = p_here * pull_p_here
     # sum[s](softmax[s | s <= t](sum[a](sum[d](W_q[h,d,a] * (h1[d] + g1[d] * layernorm[d](z[t,d]))) *
     #   sum[d](W_k[h,d,a] * (h1[d] + g1[d] * layernorm[d](z[s,d])))) / sqrt(A)) * sum[a](sum[d](W_v[h,d,a] * (h1[d]
@@ -1181,6 +1198,7 @@ def tracking_group_8(p, pull_p, total, samples):
 @jit
 def tracking_group_9(product, total, pull_n2, pull_n1, total_2, total_3, samples):
     """pull_n1, total."""
+    real = tl.float32 if total_3.dtype.element_ty == tl.bfloat16 else total_3.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 8 + tl.arange(0, 8)[:, None]
     inside = place < 64 * samples
     sample = place // 64
@@ -1193,13 +1211,13 @@ def tracking_group_9(product, total, pull_n2, pull_n1, total_2, total_3, samples
     #   g1[d] * layernorm[d](z[t,d]), weights1[h,t,s] = softmax[s | s <= t](sum[a](sum[d](W_q[h,d,a] * part1[t,d]) *
     #   sum[d](W_k[h,d,a] * part1[s,d])) / sqrt(A)), product1[h,t,s] = weights1[h,t,s] * sum[a](sum[d](W_v[h,d,a] *
     #   part1[s,d]) * sum[d](W_o[h,a,d] * v_z[t,d]))
-    product_here = tl.load(product + 8192 * sample + 128 * i + r, mask=inside, other=0.0)
+    product_here = tl.load(product + 8192 * sample + 128 * i + r, mask=inside, other=0.0).to(real)
     pull_n1_here = product_here
     tl.store(pull_n1 + 8192 * sample + 128 * i + r, pull_n1_here, mask=inside)
     # (z[t,d] - mean[e](z[t,e])) * sum[f](W1[d,f] * sum[e](W2[f,e] * v_z[t,e]) * gelu_tanh'(b1[f] + sum[e](W1[e,f] *
     #   (h2[e] + g2[e] * layernorm[e](z[t,e])))))
-    total_here = tl.load(total + 8192 * sample + 128 * i + r, mask=inside, other=0.0)
-    pull_n2_here = tl.load(pull_n2 + 8192 * sample + 128 * i + r, mask=inside, other=0.0)
+    total_here = tl.load(total + 8192 * sample + 128 * i + r, mask=inside, other=0.0).to(real)
+    pull_n2_here = tl.load(pull_n2 + 8192 * sample + 128 * i + r, mask=inside, other=0.0).to(real)
     total_here_2 = total_here * pull_n2_here
     tl.store(total_2 + 8192 * sample + 128 * i + r, total_here_2, mask=inside)
     # (z[t,d] - mean[e](z[t,e])) * (sum[h,a](W_k[h,d,a] * sum[s](sum[e](W_q[h,e,a] * part1[s,e]) * (product1[h,s,t]
@@ -1216,6 +1234,7 @@ def tracking_group_9(product, total, pull_n2, pull_n1, total_2, total_3, samples
 @jit
 def tracking_group_10(g2, image, pull_n2, g1, pull_n1, total, image_2, product, product_2, turn_z, samples):
     """turn_z."""
+    real = g1.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 8 + tl.arange(0, 8)[:, None]
     inside = place < 64 * samples
     sample = place // 64
@@ -1235,13 +1254,13 @@ def tracking_group_10(g2, image, pull_n2, g1, pull_n1, total, image_2, product, 
     #   sum[s](softmax[t | t <= s](sum[a2](total2[h,s,a2] * total3[h,t,a2]) / sqrt(A)) * sum[e](W_o[h,a,e] *
     #   v_z[s,e])))
     g2_here = tl.load(g2 + r)
-    image_here = tl.load(image + 64 * sample + i, mask=inside, other=0.0)
-    pull_n2_here = tl.load(pull_n2 + 8192 * sample + 128 * i + r, mask=inside, other=0.0)
+    image_here = tl.load(image + 64 * sample + i, mask=inside, other=0.0).to(real)
+    pull_n2_here = tl.load(pull_n2 + 8192 * sample + 128 * i + r, mask=inside, other=0.0).to(real)
     g1_here = tl.load(g1 + r)
-    pull_n1_here = tl.load(pull_n1 + 8192 * sample + 128 * i + r, mask=inside, other=0.0)
-    total_here = tl.load(total + 8192 * sample + 128 * i + r, mask=inside, other=0.0)
-    image_2_here = tl.load(image_2 + 64 * sample + i, mask=inside, other=0.0)
-    product_here = tl.load(product + 64 * sample + i, mask=inside, other=0.0)
+    pull_n1_here = tl.load(pull_n1 + 8192 * sample + 128 * i + r, mask=inside, other=0.0).to(real)
+    total_here = tl.load(total + 8192 * sample + 128 * i + r, mask=inside, other=0.0).to(real)
+    image_2_here = tl.load(image_2 + 64 * sample + i, mask=inside, other=0.0).to(real)
+    product_here = tl.load(product + 64 * sample + i, mask=inside, other=0.0).to(real)
     total_2 = (
         g2_here * (image_here * pull_n2_here)
         + g1_here * (image_here * pull_n1_here)
@@ -1261,7 +1280,7 @@ def tracking_group_10(g2, image, pull_n2, g1, pull_n1, total, image_2, product, 
     #   sum[s](softmax[t | t <= s](sum[a2](total2[h,s,a2] * total3[h,t,a2]) / sqrt(A)) * sum[e](W_o[h,a,e] *
     #   v_z[s,e])))
     total_3 = tl.sum(total_2, 1, keep_dims=True)
-    product_2_here = tl.load(product_2 + 8192 * sample + 128 * i + r, mask=inside, other=0.0)
+    product_2_here = tl.load(product_2 + 8192 * sample + 128 * i + r, mask=inside, other=0.0).to(real)
     turn_z_here = product_2_here - (total_2 + (-0.0078125 * total_3))
     tl.store(turn_z + 8192 * sample + 128 * i + r, turn_z_here, mask=inside)
 
@@ -1269,13 +1288,18 @@ def tracking_group_10(g2, image, pull_n2, g1, pull_n1, total, image_2, product, 
 @jit
 def tracking_group_11(product, p, samples):
     """p."""
+    real = tl.float32 if p.dtype.element_ty == tl.bfloat16 else p.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 16 + tl.arange(0, 16)[:, None]
     inside = place < 256 * samples
     sample = place // 256
     i = place // 64 % 4
     j = place % 64
     r = tl.arange(0, 64)[None, :]
-    product_here = tl.load(product + 16384 * sample + 4096 * i + 64 * j + r, mask=inside & (r <= j), other=0.0)
+    product_here = tl.load(
+        product + 16384 * sample + 4096 * i + 64 * j + r,
+        mask=inside & (r <= j),
+        other=0.0,
+    ).to(real)
     largest_2 = tl.max(tl.where(r <= j, 0.1767766952966369 * product_here, float("-inf")), 1, keep_dims=True)
     power = tl.where(r <= j, tl.exp((0.1767766952966369 * product_here) - largest_2), 0.0)
     whole = tl.sum(power, 1, keep_dims=True)
@@ -1288,6 +1312,7 @@ def tracking_group_11(product, p, samples):
 @jit
 def tracking_group_12(b1, product, image, samples):
     """image."""
+    real = b1.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 2 + tl.arange(0, 2)[:, None]
     inside = place < 64 * samples
     sample = place // 64
@@ -1295,7 +1320,7 @@ def tracking_group_12(b1, product, image, samples):
     r = tl.arange(0, 512)[None, :]
     # gelu_tanh(b1[f] + sum[e](W1[e,f] * (h2[e] + g2[e] * layernorm[e](z[t,e]))))
     b1_here = tl.load(b1 + r)
-    product_here = tl.load(product + 32768 * sample + 512 * i + r, mask=inside, other=0.0)
+    product_here = tl.load(product + 32768 * sample + 512 * i + r, mask=inside, other=0.0).to(real)
     image_here = block_gelu_tanh(b1_here + product_here)
     tl.store(image + 32768 * sample + 512 * i + r, image_here, mask=inside)
 
@@ -1303,13 +1328,13 @@ def tracking_group_12(b1, product, image, samples):
 @jit
 def tracking_group_13(product, label, total, samples):
     """total."""
-    real = total.dtype.element_ty
+    real = tl.float32 if total.dtype.element_ty == tl.bfloat16 else total.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 8 + tl.arange(0, 8)[:, None]
     inside = place < 64 * samples
     sample = place // 64
     i = place % 64
     r = tl.arange(0, 128)[None, :]
-    product_here = tl.load(product + 4160 * sample + 65 * i + r, mask=inside & (r < 65), other=0.0)
+    product_here = tl.load(product + 4160 * sample + 65 * i + r, mask=inside & (r < 65), other=0.0).to(real)
     largest_2 = tl.max(tl.where(inside & (r < 65), product_here, float("-inf")), 1, keep_dims=True)
     power = tl.exp(product_here - largest_2)
     whole = tl.sum(tl.where(inside & (r < 65), power, 0.0), 1, keep_dims=True)
@@ -1324,6 +1349,7 @@ def tracking_group_13(product, label, total, samples):
 @jit
 def tracking_group_14(z_plus, x, product, b2, product_2, product_3, turn_z, next_z_plus, scalars, samples):
     """next_z_plus."""
+    real = next_z_plus.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 8 + tl.arange(0, 8)[:, None]
     inside = place < 64 * samples
     sample = place // 64
@@ -1333,11 +1359,11 @@ def tracking_group_14(z_plus, x, product, b2, product_2, product_3, turn_z, next
     r = tl.arange(0, 128)[None, :]
     z_plus_here = tl.load(z_plus + 8192 * sample + 128 * i + r, mask=inside, other=0.0)
     x_here = tl.load(x + 8192 * sample + 128 * i + r, mask=inside, other=0.0)
-    product_here = tl.load(product + 8192 * sample + 128 * i + r, mask=inside, other=0.0)
+    product_here = tl.load(product + 8192 * sample + 128 * i + r, mask=inside, other=0.0).to(real)
     b2_here = tl.load(b2 + r)
-    product_2_here = tl.load(product_2 + 8192 * sample + 128 * i + r, mask=inside, other=0.0)
-    product_3_here = tl.load(product_3 + 8192 * sample + 128 * i + r, mask=inside, other=0.0)
-    turn_z_here = tl.load(turn_z + 8192 * sample + 128 * i + r, mask=inside, other=0.0)
+    product_2_here = tl.load(product_2 + 8192 * sample + 128 * i + r, mask=inside, other=0.0).to(real)
+    product_3_here = tl.load(product_3 + 8192 * sample + 128 * i + r, mask=inside, other=0.0).to(real)
+    turn_z_here = tl.load(turn_z + 8192 * sample + 128 * i + r, mask=inside, other=0.0).to(real)
     next_z_plus_here = (
         z_plus_here
         + step_z * (
@@ -1352,13 +1378,18 @@ def tracking_group_14(z_plus, x, product, b2, product_2, product_3, turn_z, next
 @jit
 def tracking_group_15(product, p, samples):
     """p."""
+    real = tl.float32 if p.dtype.element_ty == tl.bfloat16 else p.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 16 + tl.arange(0, 16)[:, None]
     inside = place < 256 * samples
     sample = place // 256
     i = place // 64 % 4
     j = place % 64
     r = tl.arange(0, 64)[None, :]
-    product_here = tl.load(product + 16384 * sample + 4096 * i + 64 * j + r, mask=inside & (r <= j), other=0.0)
+    product_here = tl.load(
+        product + 16384 * sample + 4096 * i + 64 * j + r,
+        mask=inside & (r <= j),
+        other=0.0,
+    ).to(real)
     largest_2 = tl.max(tl.where(r <= j, 0.1767766952966369 * product_here, float("-inf")), 1, keep_dims=True)
     power = tl.where(r <= j, tl.exp((0.1767766952966369 * product_here) - largest_2), 0.0)
     whole = tl.sum(power, 1, keep_dims=True)
@@ -1371,6 +1402,7 @@ def tracking_group_15(product, p, samples):
 @jit
 def tracking_group_16(b1, product, image, samples):
     """image."""
+    real = b1.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 2 + tl.arange(0, 2)[:, None]
     inside = place < 64 * samples
     sample = place // 64
@@ -1378,7 +1410,7 @@ def tracking_group_16(b1, product, image, samples):
     r = tl.arange(0, 512)[None, :]
     # gelu_tanh(b1[f] + sum[e](W1[e,f] * (h2[e] + g2[e] * layernorm[e](z[t,e]))))
     b1_here = tl.load(b1 + r)
-    product_here = tl.load(product + 32768 * sample + 512 * i + r, mask=inside, other=0.0)
+    product_here = tl.load(product + 32768 * sample + 512 * i + r, mask=inside, other=0.0).to(real)
     image_here = block_gelu_tanh(b1_here + product_here)
     tl.store(image + 32768 * sample + 512 * i + r, image_here, mask=inside)
 
@@ -1386,13 +1418,13 @@ def tracking_group_16(b1, product, image, samples):
 @jit
 def tracking_group_17(product, label, total, samples):
     """total."""
-    real = total.dtype.element_ty
+    real = tl.float32 if total.dtype.element_ty == tl.bfloat16 else total.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 8 + tl.arange(0, 8)[:, None]
     inside = place < 64 * samples
     sample = place // 64
     i = place % 64
     r = tl.arange(0, 128)[None, :]
-    product_here = tl.load(product + 4160 * sample + 65 * i + r, mask=inside & (r < 65), other=0.0)
+    product_here = tl.load(product + 4160 * sample + 65 * i + r, mask=inside & (r < 65), other=0.0).to(real)
     largest_2 = tl.max(tl.where(inside & (r < 65), product_here, float("-inf")), 1, keep_dims=True)
     power = tl.exp(product_here - largest_2)
     whole = tl.sum(tl.where(inside & (r < 65), power, 0.0), 1, keep_dims=True)
@@ -1407,6 +1439,7 @@ def tracking_group_17(product, label, total, samples):
 @jit
 def tracking_group_18(z_minus, x, product, b2, product_2, product_3, turn_z, next_z_minus, scalars, samples):
     """next_z_minus."""
+    real = next_z_minus.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 8 + tl.arange(0, 8)[:, None]
     inside = place < 64 * samples
     sample = place // 64
@@ -1416,11 +1449,11 @@ def tracking_group_18(z_minus, x, product, b2, product_2, product_3, turn_z, nex
     r = tl.arange(0, 128)[None, :]
     z_minus_here = tl.load(z_minus + 8192 * sample + 128 * i + r, mask=inside, other=0.0)
     x_here = tl.load(x + 8192 * sample + 128 * i + r, mask=inside, other=0.0)
-    product_here = tl.load(product + 8192 * sample + 128 * i + r, mask=inside, other=0.0)
+    product_here = tl.load(product + 8192 * sample + 128 * i + r, mask=inside, other=0.0).to(real)
     b2_here = tl.load(b2 + r)
-    product_2_here = tl.load(product_2 + 8192 * sample + 128 * i + r, mask=inside, other=0.0)
-    product_3_here = tl.load(product_3 + 8192 * sample + 128 * i + r, mask=inside, other=0.0)
-    turn_z_here = tl.load(turn_z + 8192 * sample + 128 * i + r, mask=inside, other=0.0)
+    product_2_here = tl.load(product_2 + 8192 * sample + 128 * i + r, mask=inside, other=0.0).to(real)
+    product_3_here = tl.load(product_3 + 8192 * sample + 128 * i + r, mask=inside, other=0.0).to(real)
+    turn_z_here = tl.load(turn_z + 8192 * sample + 128 * i + r, mask=inside, other=0.0).to(real)
     next_z_minus_here = (
         z_minus_here
         + step_z * (
@@ -1530,93 +1563,89 @@ def tracking_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, 
         n,
     )
     # q[h,t,a] = sum[d](W_q[h,d,a] * (h1[d] + g1[d] * layernorm[d](z[t,d])))
-    matrix(q, (n, 4, 64, 32), (8192, 2048, 32, 1)).copy_(
-        torch.einsum(
-            "ace,bde->abcd",
-            matrix(n1, (n, 64, 128), (8192, 128, 1)),
-            matrix(W_q, (4, 32, 128), (4096, 1, 32)),
-        )
+    put_einsum(
+        matrix(q, (n, 4, 64, 32), (8192, 2048, 32, 1)),
+        "ace,bde->abcd",
+        matrix(n1, (n, 64, 128), (8192, 128, 1)),
+        matrix(W_q, (4, 32, 128), (4096, 1, 32)),
     )
     # k[h,t,a] = sum[d](W_k[h,d,a] * (h1[d] + g1[d] * layernorm[d](z[t,d])))
-    matrix(k, (n, 4, 64, 32), (8192, 2048, 32, 1)).copy_(
-        torch.einsum(
-            "ace,bde->abcd",
-            matrix(n1, (n, 64, 128), (8192, 128, 1)),
-            matrix(W_k, (4, 32, 128), (4096, 1, 32)),
-        )
+    put_einsum(
+        matrix(k, (n, 4, 64, 32), (8192, 2048, 32, 1)),
+        "ace,bde->abcd",
+        matrix(n1, (n, 64, 128), (8192, 128, 1)),
+        matrix(W_k, (4, 32, 128), (4096, 1, 32)),
     )
     # sum[a](sum[d](W_q[h,d,a] * (h1[d] + g1[d] * layernorm[d](z[t,d]))) * sum[d](W_k[h,d,a] * (h1[d] + g1[d] *
     #   layernorm[d](z[s,d]))))
-    matrix(product, (4 * n, 64, 64), (4096, 64, 1)).baddbmm_(
+    put_product(
+        matrix(product, (4 * n, 64, 64), (4096, 64, 1)),
         matrix(q, (4 * n, 64, 32), (2048, 32, 1)),
         matrix(k, (4 * n, 32, 64), (2048, 1, 32)),
-        beta=0,
     )
     tracking_group_2[(cdiv(256 * n, 16),)](product, p, n)
     # v_v[h,t,a] = sum[d](W_v[h,d,a] * (g1[d] * (v_z[t,d] - mean[e](v_z[t,e])) / sqrt(mean[e]((z[t,e] -
     #   mean[d2](z[t,d2]))^2) + 1e-5) - g1[d] * (z[t,d] - mean[e](z[t,e])) * mean[e]((z[t,e] - mean[d2](z[t,d2])) *
     #   (v_z[t,e] - mean[d2](v_z[t,d2]))) / (mean[e]((z[t,e] - mean[d2](z[t,d2]))^2) + 1e-5)^(3/2)))
-    matrix(v_v, (n, 4, 64, 32), (8192, 2048, 32, 1)).copy_(
-        torch.einsum(
-            "ace,bde->abcd",
-            matrix(v_n1, (n, 64, 128), (8192, 128, 1)),
-            matrix(W_v, (4, 32, 128), (4096, 1, 32)),
-        )
+    put_einsum(
+        matrix(v_v, (n, 4, 64, 32), (8192, 2048, 32, 1)),
+        "ace,bde->abcd",
+        matrix(v_n1, (n, 64, 128), (8192, 128, 1)),
+        matrix(W_v, (4, 32, 128), (4096, 1, 32)),
     )
     # sum[s](softmax[s | s <= t](sum[a2](sum[d](W_q[h,d,a2] * (h1[d] + g1[d] * layernorm[d](z[t,d]))) *
     #   sum[d](W_k[h,d,a2] * (h1[d] + g1[d] * layernorm[d](z[s,d])))) / sqrt(A)) * sum[d](W_v[h,d,a] * (g1[d] *
     #   (v_z[s,d] - mean[e](v_z[s,e])) / sqrt(mean[e]((z[s,e] - mean[d2](z[s,d2]))^2) + 1e-5) - g1[d] * (z[s,d] -
     #   mean[e](z[s,e])) * mean[e]((z[s,e] - mean[d2](z[s,d2])) * (v_z[s,e] - mean[d2](v_z[s,d2]))) /
     #   (mean[e]((z[s,e] - mean[d2](z[s,d2]))^2) + 1e-5)^(3/2))))
-    matrix(product_2, (4 * n, 64, 32), (2048, 32, 1)).baddbmm_(
+    put_product(
+        matrix(product_2, (4 * n, 64, 32), (2048, 32, 1)),
         matrix(p, (4 * n, 64, 64), (4096, 64, 1)),
         matrix(v_v, (4 * n, 64, 32), (2048, 32, 1)),
-        beta=0,
     )
     # v[h,t,a] = sum[d](W_v[h,d,a] * (h1[d] + g1[d] * layernorm[d](z[t,d])))
-    matrix(v, (n, 4, 64, 32), (8192, 2048, 32, 1)).copy_(
-        torch.einsum(
-            "ace,bde->abcd",
-            matrix(n1, (n, 64, 128), (8192, 128, 1)),
-            matrix(W_v, (4, 32, 128), (4096, 1, 32)),
-        )
+    put_einsum(
+        matrix(v, (n, 4, 64, 32), (8192, 2048, 32, 1)),
+        "ace,bde->abcd",
+        matrix(n1, (n, 64, 128), (8192, 128, 1)),
+        matrix(W_v, (4, 32, 128), (4096, 1, 32)),
     )
     # v_q[h,t,a] = sum[d](W_q[h,d,a] * (g1[d] * (v_z[t,d] - mean[e](v_z[t,e])) / sqrt(mean[e]((z[t,e] -
     #   mean[d2](z[t,d2]))^2) + 1e-5) - g1[d] * (z[t,d] - mean[e](z[t,e])) * mean[e]((z[t,e] - mean[d2](z[t,d2])) *
     #   (v_z[t,e] - mean[d2](v_z[t,d2]))) / (mean[e]((z[t,e] - mean[d2](z[t,d2]))^2) + 1e-5)^(3/2)))
-    matrix(v_q, (n, 4, 64, 32), (8192, 2048, 32, 1)).copy_(
-        torch.einsum(
-            "ace,bde->abcd",
-            matrix(v_n1, (n, 64, 128), (8192, 128, 1)),
-            matrix(W_q, (4, 32, 128), (4096, 1, 32)),
-        )
+    put_einsum(
+        matrix(v_q, (n, 4, 64, 32), (8192, 2048, 32, 1)),
+        "ace,bde->abcd",
+        matrix(v_n1, (n, 64, 128), (8192, 128, 1)),
+        matrix(W_q, (4, 32, 128), (4096, 1, 32)),
     )
     # sum[a](sum[d](W_k[h,d,a] * (h1[d] + g1[d] * layernorm[d](z[s,d]))) * sum[d](W_q[h,d,a] * (g1[d] * (v_z[t,d] -
     #   mean[e](v_z[t,e])) / sqrt(mean[e]((z[t,e] - mean[d2](z[t,d2]))^2) + 1e-5) - g1[d] * (z[t,d] -
     #   mean[e](z[t,e])) * mean[e]((z[t,e] - mean[d2](z[t,d2])) * (v_z[t,e] - mean[d2](v_z[t,d2]))) /
     #   (mean[e]((z[t,e] - mean[d2](z[t,d2]))^2) + 1e-5)^(3/2))))
-    matrix(product_3, (4 * n, 64, 64), (4096, 64, 1)).baddbmm_(
+    put_product(
+        matrix(product_3, (4 * n, 64, 64), (4096, 64, 1)),
         matrix(v_q, (4 * n, 64, 32), (2048, 32, 1)),
         matrix(k, (4 * n, 32, 64), (2048, 1, 32)),
-        beta=0,
     )
     # v_k[h,t,a] = sum[d](W_k[h,d,a] * (g1[d] * (v_z[t,d] - mean[e](v_z[t,e])) / sqrt(mean[e]((z[t,e] -
     #   mean[d2](z[t,d2]))^2) + 1e-5) - g1[d] * (z[t,d] - mean[e](z[t,e])) * mean[e]((z[t,e] - mean[d2](z[t,d2])) *
     #   (v_z[t,e] - mean[d2](v_z[t,d2]))) / (mean[e]((z[t,e] - mean[d2](z[t,d2]))^2) + 1e-5)^(3/2)))
-    matrix(v_k, (n, 4, 64, 32), (8192, 2048, 32, 1)).copy_(
-        torch.einsum(
-            "ace,bde->abcd",
-            matrix(v_n1, (n, 64, 128), (8192, 128, 1)),
-            matrix(W_k, (4, 32, 128), (4096, 1, 32)),
-        )
+    put_einsum(
+        matrix(v_k, (n, 4, 64, 32), (8192, 2048, 32, 1)),
+        "ace,bde->abcd",
+        matrix(v_n1, (n, 64, 128), (8192, 128, 1)),
+        matrix(W_k, (4, 32, 128), (4096, 1, 32)),
     )
     # sum[a](sum[d](W_q[h,d,a] * (h1[d] + g1[d] * layernorm[d](z[t,d]))) * sum[d](W_k[h,d,a] * (g1[d] * (v_z[s,d] -
     #   mean[e](v_z[s,e])) / sqrt(mean[e]((z[s,e] - mean[d2](z[s,d2]))^2) + 1e-5) - g1[d] * (z[s,d] -
     #   mean[e](z[s,e])) * mean[e]((z[s,e] - mean[d2](z[s,d2])) * (v_z[s,e] - mean[d2](v_z[s,d2]))) /
     #   (mean[e]((z[s,e] - mean[d2](z[s,d2]))^2) + 1e-5)^(3/2))))
-    matrix(product_3, (4 * n, 64, 64), (4096, 64, 1)).baddbmm_(
+    put_product(
+        matrix(product_3, (4 * n, 64, 64), (4096, 64, 1)),
         matrix(q, (4 * n, 64, 32), (2048, 32, 1)),
         matrix(v_k, (4 * n, 32, 64), (2048, 1, 32)),
+        adds=True,
     )
     tracking_group_3[(cdiv(256 * n, 16),)](p, product_3, v_p, n)
     # sum[s](sum[d](W_v[h,d,a] * part2[s,d]) * (product1[h,t,s] / sqrt(A) - weights1[h,t,s] *
@@ -1627,9 +1656,11 @@ def tracking_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, 
     #   mean[d2](z[t,d2])) * (v_z[t,e] - mean[d2](v_z[t,d2]))) / part1[t]^(3/2), product1[h,t,s] = weights1[h,t,s] *
     #   (sum[a](sum[d](W_k[h,d,a] * part2[s,d]) * sum[d](W_q[h,d,a] * part3[t,d])) + sum[a](sum[d](W_q[h,d,a] *
     #   part2[t,d]) * sum[d](W_k[h,d,a] * part3[s,d])))
-    matrix(product_2, (4 * n, 64, 32), (2048, 32, 1)).baddbmm_(
+    put_product(
+        matrix(product_2, (4 * n, 64, 32), (2048, 32, 1)),
         matrix(v_p, (4 * n, 64, 64), (4096, 64, 1)),
         matrix(v, (4 * n, 64, 32), (2048, 32, 1)),
+        adds=True,
     )
     tracking_group_4[(cdiv(256 * n, 32),)](product_2, total_2, n)
     # sum[h,a](W_o[h,a,d] * (sum[s](weights1[h,t,s] * sum[e](W_v[h,e,a] * part3[s,e])) + sum[s](sum[e](W_v[h,e,a] *
@@ -1641,65 +1672,65 @@ def tracking_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, 
     #   part1[t]^(3/2), product1[h,t,s] = weights1[h,t,s] * (sum[a](sum[d](W_k[h,d,a] * part2[s,d]) *
     #   sum[d](W_q[h,d,a] * part3[t,d])) + sum[a](sum[d](W_q[h,d,a] * part2[t,d]) * sum[d](W_k[h,d,a] *
     #   part3[s,d])))
-    matrix(product_4, (n, 64, 128), (8192, 128, 1)).copy_(
-        torch.einsum(
-            "abde,cde->abc",
-            matrix(total_2, (n, 64, 4, 32), (8192, 32, 2048, 1)),
-            matrix(W_o, (128, 4, 32), (1, 4096, 128)),
-        )
+    put_einsum(
+        matrix(product_4, (n, 64, 128), (8192, 128, 1)),
+        "abde,cde->abc",
+        matrix(total_2, (n, 64, 4, 32), (8192, 32, 2048, 1)),
+        matrix(W_o, (128, 4, 32), (1, 4096, 128)),
     )
     # sum[e](W1[e,f] * (h2[e] + g2[e] * layernorm[e](z[t,e])))
-    matrix(product_5, (64 * n, 512), (512, 1)).addmm_(
+    put_product(
+        matrix(product_5, (64 * n, 512), (512, 1)),
         matrix(n2, (64 * n, 128), (128, 1)),
         matrix(W1, (128, 512), (512, 1)),
-        beta=0,
     )
     tracking_group_5[(cdiv(64 * n, 2),)](b1, product_5, image_3, n)
     # sum[e](W1[e,f] * (g2[e] * (v_z[t,e] - mean[d](v_z[t,d])) / sqrt(mean[d]((z[t,d] - mean[d2](z[t,d2]))^2) +
     #   1e-5) - g2[e] * (z[t,e] - mean[d](z[t,d])) * mean[d]((z[t,d] - mean[d2](z[t,d2])) * (v_z[t,d] -
     #   mean[d2](v_z[t,d2]))) / (mean[d]((z[t,d] - mean[d2](z[t,d2]))^2) + 1e-5)^(3/2)))
-    matrix(product_6, (64 * n, 512), (512, 1)).addmm_(
+    put_product(
+        matrix(product_6, (64 * n, 512), (512, 1)),
         matrix(v_n2, (64 * n, 128), (128, 1)),
         matrix(W1, (128, 512), (512, 1)),
-        beta=0,
     )
     tracking_group_6[(cdiv(64 * n, 2),)](image_3, product_6, total_3, n)
     # sum[f](W2[f,d] * gelu_tanh'(b1[f] + sum[e](W1[e,f] * (h2[e] + g2[e] * layernorm[e](z[t,e])))) * sum[e](W1[e,f]
     #   * (g2[e] * (v_z[t,e] - mean[d2](v_z[t,d2])) / sqrt(mean[d2]((z[t,d2] - mean[d3](z[t,d3]))^2) + 1e-5) - g2[e]
     #   * (z[t,e] - mean[d2](z[t,d2])) * mean[d2]((z[t,d2] - mean[d3](z[t,d3])) * (v_z[t,d2] - mean[d3](v_z[t,d3])))
     #   / (mean[d2]((z[t,d2] - mean[d3](z[t,d3]))^2) + 1e-5)^(3/2))))
-    matrix(product_4, (64 * n, 128), (128, 1)).addmm_(
+    put_product(
+        matrix(product_4, (64 * n, 128), (128, 1)),
         matrix(total_3, (64 * n, 512), (512, 1)),
         matrix(W2, (512, 128), (128, 1)),
+        adds=True,
     )
     # sum[d](W2[f,d] * v_z[t,d])
-    matrix(product_7, (64 * n, 512), (512, 1)).addmm_(
+    put_product(
+        matrix(product_7, (64 * n, 512), (512, 1)),
         matrix(z_half, (64 * n, 128), (128, 1)),
         matrix(W2, (128, 512), (1, 128)),
-        beta=0,
     )
     tracking_group_7[(cdiv(64 * n, 2),)](product_7, image_3, total_4, n)
     # pull_n2[t,d] = sum[f](W1[d,f] * sum[e](W2[f,e] * v_z[t,e]) * gelu_tanh'(b1[f] + sum[e](W1[e,f] * (h2[e] +
     #   g2[e] * layernorm[e](z[t,e])))))
-    matrix(pull_n2, (64 * n, 128), (128, 1)).addmm_(
+    put_product(
+        matrix(pull_n2, (64 * n, 128), (128, 1)),
         matrix(total_4, (64 * n, 512), (512, 1)),
         matrix(W1, (512, 128), (1, 512)),
-        beta=0,
     )
     # sum[d](W_o[h,a,d] * v_z[t,d])
-    matrix(product_8, (64 * n, 128), (128, 1)).addmm_(
+    put_product(
+        matrix(product_8, (64 * n, 128), (128, 1)),
         matrix(z_half, (64 * n, 128), (128, 1)),
         matrix(W_o, (128, 128), (1, 128)),
-        beta=0,
     )
     # pull_p[h,t,s] = sum[a](sum[d](W_v[h,d,a] * (h1[d] + g1[d] * layernorm[d](z[s,d]))) * sum[d](W_o[h,a,d] *
     #   v_z[t,d]))
-    matrix(pull_p, (n, 4, 64, 64), (16384, 4096, 64, 1)).copy_(
-        torch.einsum(
-            "abce,abde->abcd",
-            matrix(product_8, (n, 4, 64, 32), (8192, 32, 128, 1)),
-            matrix(v, (n, 4, 64, 32), (8192, 2048, 32, 1)),
-        )
+    put_einsum(
+        matrix(pull_p, (n, 4, 64, 64), (16384, 4096, 64, 1)),
+        "abce,abde->abcd",
+        matrix(product_8, (n, 4, 64, 32), (8192, 32, 128, 1)),
+        matrix(v, (n, 4, 64, 32), (8192, 2048, 32, 1)),
     )
     tracking_group_8[(cdiv(256 * n, 16),)](p, pull_p, total_5, n)
     # sum[s](sum[d](W_q[h,d,a] * (h1[d] + g1[d] * layernorm[d](z[s,d]))) * (softmax[t | t <=
@@ -1710,10 +1741,10 @@ def tracking_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, 
     #   sqrt(A)) * sum[t2](softmax[t2 | t2 <= s](sum[a2](sum[d](W_q[h,d,a2] * (h1[d] + g1[d] *
     #   layernorm[d](z[s,d]))) * sum[d](W_k[h,d,a2] * (h1[d] + g1[d] * layernorm[d](z[t2,d])))) / sqrt(A)) *
     #   sum[a2](sum[d](W_v[h,d,a2] * (h1[d] + g1[d] * layernorm[d](z[t2,d]))) * sum[d](W_o[h,a2,d] * v_z[s,d])))))
-    matrix(product_9, (4 * n, 64, 32), (2048, 32, 1)).baddbmm_(
+    put_product(
+        matrix(product_9, (4 * n, 64, 32), (2048, 32, 1)),
         matrix(total_5, (4 * n, 64, 64), (4096, 1, 64)),
         matrix(q, (4 * n, 64, 32), (2048, 32, 1)),
-        beta=0,
     )
     # sum[h,a](W_k[h,d,a] * sum[s](sum[e](W_q[h,e,a] * (h1[e] + g1[e] * layernorm[e](z[s,e]))) * (softmax[t | t <=
     #   s](sum[a2](sum[e](W_q[h,e,a2] * (h1[e] + g1[e] * layernorm[e](z[s,e]))) * sum[e](W_k[h,e,a2] * (h1[e] +
@@ -1723,12 +1754,12 @@ def tracking_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, 
     #   sqrt(A)) * sum[t2](softmax[t2 | t2 <= s](sum[a2](sum[e](W_q[h,e,a2] * (h1[e] + g1[e] *
     #   layernorm[e](z[s,e]))) * sum[e](W_k[h,e,a2] * (h1[e] + g1[e] * layernorm[e](z[t2,e])))) / sqrt(A)) *
     #   sum[a2](sum[e](W_v[h,e,a2] * (h1[e] + g1[e] * layernorm[e](z[t2,e]))) * sum[e](W_o[h,a2,e] * v_z[s,e]))))))
-    matrix(product_10, (n, 64, 128), (8192, 128, 1)).copy_(
-        torch.einsum(
-            "abde,cde->abc",
-            matrix(product_9, (n, 64, 4, 32), (8192, 32, 2048, 1)),
-            matrix(W_k, (128, 4, 32), (32, 4096, 1)),
-        ).mul_(0.1767766952966369)
+    put_einsum(
+        matrix(product_10, (n, 64, 128), (8192, 128, 1)),
+        "abde,cde->abc",
+        matrix(product_9, (n, 64, 4, 32), (8192, 32, 2048, 1)),
+        matrix(W_k, (128, 4, 32), (32, 4096, 1)),
+        factor=0.1767766952966369,
     )
     # sum[s](sum[d](W_k[h,d,a] * (h1[d] + g1[d] * layernorm[d](z[s,d]))) * (softmax[s | s <=
     #   t](sum[a2](sum[d](W_q[h,d,a2] * (h1[d] + g1[d] * layernorm[d](z[t,d]))) * sum[d](W_k[h,d,a2] * (h1[d] +
@@ -1738,10 +1769,10 @@ def tracking_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, 
     #   sqrt(A)) * sum[t2](softmax[t2 | t2 <= t](sum[a2](sum[d](W_q[h,d,a2] * (h1[d] + g1[d] *
     #   layernorm[d](z[t,d]))) * sum[d](W_k[h,d,a2] * (h1[d] + g1[d] * layernorm[d](z[t2,d])))) / sqrt(A)) *
     #   sum[a2](sum[d](W_v[h,d,a2] * (h1[d] + g1[d] * layernorm[d](z[t2,d]))) * sum[d](W_o[h,a2,d] * v_z[t,d])))))
-    matrix(product_11, (4 * n, 64, 32), (2048, 32, 1)).baddbmm_(
+    put_product(
+        matrix(product_11, (4 * n, 64, 32), (2048, 32, 1)),
         matrix(total_5, (4 * n, 64, 64), (4096, 64, 1)),
         matrix(k, (4 * n, 64, 32), (2048, 32, 1)),
-        beta=0,
     )
     # sum[h,a](W_q[h,d,a] * sum[s](sum[e](W_k[h,e,a] * (h1[e] + g1[e] * layernorm[e](z[s,e]))) * (softmax[s | s <=
     #   t](sum[a2](sum[e](W_q[h,e,a2] * (h1[e] + g1[e] * layernorm[e](z[t,e]))) * sum[e](W_k[h,e,a2] * (h1[e] +
@@ -1751,41 +1782,40 @@ def tracking_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, 
     #   sqrt(A)) * sum[t2](softmax[t2 | t2 <= t](sum[a2](sum[e](W_q[h,e,a2] * (h1[e] + g1[e] *
     #   layernorm[e](z[t,e]))) * sum[e](W_k[h,e,a2] * (h1[e] + g1[e] * layernorm[e](z[t2,e])))) / sqrt(A)) *
     #   sum[a2](sum[e](W_v[h,e,a2] * (h1[e] + g1[e] * layernorm[e](z[t2,e]))) * sum[e](W_o[h,a2,e] * v_z[t,e]))))))
-    matrix(product_10, (n, 64, 128), (8192, 128, 1)).add_(
-        torch.einsum(
-            "abde,cde->abc",
-            matrix(product_11, (n, 64, 4, 32), (8192, 32, 2048, 1)),
-            matrix(W_q, (128, 4, 32), (32, 4096, 1)),
-        ),
-        alpha=0.1767766952966369,
+    put_einsum(
+        matrix(product_10, (n, 64, 128), (8192, 128, 1)),
+        "abde,cde->abc",
+        matrix(product_11, (n, 64, 4, 32), (8192, 32, 2048, 1)),
+        matrix(W_q, (128, 4, 32), (32, 4096, 1)),
+        adds=True,
+        factor=0.1767766952966369,
     )
     # pull_v[h,t,a] = sum[s](softmax[t | t <= s](sum[a2](sum[d](W_q[h,d,a2] * (h1[d] + g1[d] *
     #   layernorm[d](z[s,d]))) * sum[d](W_k[h,d,a2] * (h1[d] + g1[d] * layernorm[d](z[t,d])))) / sqrt(A)) *
     #   sum[d](W_o[h,a,d] * v_z[s,d]))
-    matrix(pull_v, (n, 4, 64, 32), (8192, 2048, 32, 1)).copy_(
-        torch.einsum(
-            "abce,abde->abcd",
-            matrix(p, (n, 4, 64, 64), (16384, 4096, 1, 64)),
-            matrix(product_8, (n, 4, 32, 64), (8192, 32, 1, 128)),
-        )
+    put_einsum(
+        matrix(pull_v, (n, 4, 64, 32), (8192, 2048, 32, 1)),
+        "abce,abde->abcd",
+        matrix(p, (n, 4, 64, 64), (16384, 4096, 1, 64)),
+        matrix(product_8, (n, 4, 32, 64), (8192, 32, 1, 128)),
     )
     # sum[h,a](W_v[h,d,a] * sum[s](softmax[t | t <= s](sum[a2](sum[e](W_q[h,e,a2] * (h1[e] + g1[e] *
     #   layernorm[e](z[s,e]))) * sum[e](W_k[h,e,a2] * (h1[e] + g1[e] * layernorm[e](z[t,e])))) / sqrt(A)) *
     #   sum[e](W_o[h,a,e] * v_z[s,e])))
-    matrix(product_10, (n, 64, 128), (8192, 128, 1)).add_(
-        torch.einsum(
-            "abde,cde->abc",
-            matrix(pull_v, (n, 64, 4, 32), (8192, 32, 2048, 1)),
-            matrix(W_v, (128, 4, 32), (32, 4096, 1)),
-        )
+    put_einsum(
+        matrix(product_10, (n, 64, 128), (8192, 128, 1)),
+        "abde,cde->abc",
+        matrix(pull_v, (n, 64, 4, 32), (8192, 32, 2048, 1)),
+        matrix(W_v, (128, 4, 32), (32, 4096, 1)),
+        adds=True,
     )
     tracking_group_9[(cdiv(64 * n, 8),)](product_10, total, pull_n2, pull_n1, total_6, total_7, n)
     # sum[d](g2[d] * (z[t,d] - mean[e](z[t,e])) * sum[f](W1[d,f] * sum[e](W2[f,e] * v_z[t,e]) * gelu_tanh'(b1[f] +
     #   sum[e](W1[e,f] * (h2[e] + g2[e] * layernorm[e](z[t,e]))))))
-    matrix(product_12, (1, 64 * n), (1, 1)).addmm_(
+    put_product(
+        matrix(product_12, (1, 64 * n), (1, 1)),
         matrix(g2, (1, 128), (1, 1)),
         matrix(total_6, (128, 64 * n), (1, 128)),
-        beta=0,
     )
     # sum[d](g1[d] * (z[t,d] - mean[e](z[t,e])) * (sum[h,a](W_k[h,d,a] * sum[s](sum[e](W_q[h,e,a] * part1[s,e]) *
     #   (product1[h,s,t] - weights1[h,s,t] * sum[t2](product1[h,s,t2])))) / sqrt(A) + sum[h,a](W_q[h,d,a] *
@@ -1794,9 +1824,11 @@ def tracking_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, 
     #   = h1[d] + g1[d] * layernorm[d](z[t,d]), weights1[h,t,s] = softmax[s | s <= t](sum[a](sum[d](W_q[h,d,a] *
     #   part1[t,d]) * sum[d](W_k[h,d,a] * part1[s,d])) / sqrt(A)), product1[h,t,s] = weights1[h,t,s] *
     #   sum[a](sum[d](W_v[h,d,a] * part1[s,d]) * sum[d](W_o[h,a,d] * v_z[t,d]))
-    matrix(product_12, (1, 64 * n), (1, 1)).addmm_(
+    put_product(
+        matrix(product_12, (1, 64 * n), (1, 1)),
         matrix(g1, (1, 128), (1, 1)),
         matrix(total_7, (128, 64 * n), (1, 128)),
+        adds=True,
     )
     tracking_group_10[(cdiv(64 * n, 8),)](
         g2,
@@ -1812,80 +1844,76 @@ def tracking_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, 
         n,
     )
     # v[h,t,a] = sum[d](W_v[h,d,a] * (h1[d] + g1[d] * layernorm[d](z[t,d])))
-    matrix(v_2, (n, 4, 64, 32), (8192, 2048, 32, 1)).copy_(
-        torch.einsum(
-            "ace,bde->abcd",
-            matrix(n1_2, (n, 64, 128), (8192, 128, 1)),
-            matrix(W_v, (4, 32, 128), (4096, 1, 32)),
-        )
+    put_einsum(
+        matrix(v_2, (n, 4, 64, 32), (8192, 2048, 32, 1)),
+        "ace,bde->abcd",
+        matrix(n1_2, (n, 64, 128), (8192, 128, 1)),
+        matrix(W_v, (4, 32, 128), (4096, 1, 32)),
     )
     # q[h,t,a] = sum[d](W_q[h,d,a] * (h1[d] + g1[d] * layernorm[d](z[t,d])))
-    matrix(q_2, (n, 4, 64, 32), (8192, 2048, 32, 1)).copy_(
-        torch.einsum(
-            "ace,bde->abcd",
-            matrix(n1_2, (n, 64, 128), (8192, 128, 1)),
-            matrix(W_q, (4, 32, 128), (4096, 1, 32)),
-        )
+    put_einsum(
+        matrix(q_2, (n, 4, 64, 32), (8192, 2048, 32, 1)),
+        "ace,bde->abcd",
+        matrix(n1_2, (n, 64, 128), (8192, 128, 1)),
+        matrix(W_q, (4, 32, 128), (4096, 1, 32)),
     )
     # k[h,t,a] = sum[d](W_k[h,d,a] * (h1[d] + g1[d] * layernorm[d](z[t,d])))
-    matrix(k_2, (n, 4, 64, 32), (8192, 2048, 32, 1)).copy_(
-        torch.einsum(
-            "ace,bde->abcd",
-            matrix(n1_2, (n, 64, 128), (8192, 128, 1)),
-            matrix(W_k, (4, 32, 128), (4096, 1, 32)),
-        )
+    put_einsum(
+        matrix(k_2, (n, 4, 64, 32), (8192, 2048, 32, 1)),
+        "ace,bde->abcd",
+        matrix(n1_2, (n, 64, 128), (8192, 128, 1)),
+        matrix(W_k, (4, 32, 128), (4096, 1, 32)),
     )
     # sum[a](sum[d](W_q[h,d,a] * (h1[d] + g1[d] * layernorm[d](z[t,d]))) * sum[d](W_k[h,d,a] * (h1[d] + g1[d] *
     #   layernorm[d](z[s,d]))))
-    matrix(product_13, (4 * n, 64, 64), (4096, 64, 1)).baddbmm_(
+    put_product(
+        matrix(product_13, (4 * n, 64, 64), (4096, 64, 1)),
         matrix(q_2, (4 * n, 64, 32), (2048, 32, 1)),
         matrix(k_2, (4 * n, 32, 64), (2048, 1, 32)),
-        beta=0,
     )
     tracking_group_11[(cdiv(256 * n, 16),)](product_13, p_2, n)
     # sum[s](sum[d](W_v[h,d,a] * (h1[d] + g1[d] * layernorm[d](z[s,d]))) * softmax[s | s <=
     #   t](sum[a2](sum[d](W_q[h,d,a2] * (h1[d] + g1[d] * layernorm[d](z[t,d]))) * sum[d](W_k[h,d,a2] * (h1[d] +
     #   g1[d] * layernorm[d](z[s,d])))) / sqrt(A)))
-    matrix(product_14, (4 * n, 64, 32), (2048, 32, 1)).baddbmm_(
+    put_product(
+        matrix(product_14, (4 * n, 64, 32), (2048, 32, 1)),
         matrix(p_2, (4 * n, 64, 64), (4096, 64, 1)),
         matrix(v_2, (4 * n, 64, 32), (2048, 32, 1)),
-        beta=0,
     )
     # sum[h,a](W_o[h,a,d] * sum[s](sum[e](W_v[h,e,a] * (h1[e] + g1[e] * layernorm[e](z[s,e]))) * softmax[s | s <=
     #   t](sum[a2](sum[e](W_q[h,e,a2] * (h1[e] + g1[e] * layernorm[e](z[t,e]))) * sum[e](W_k[h,e,a2] * (h1[e] +
     #   g1[e] * layernorm[e](z[s,e])))) / sqrt(A))))
-    matrix(product_15, (n, 64, 128), (8192, 128, 1)).copy_(
-        torch.einsum(
-            "abde,cde->abc",
-            matrix(product_14, (n, 64, 4, 32), (8192, 32, 2048, 1)),
-            matrix(W_o, (128, 4, 32), (1, 4096, 128)),
-        )
+    put_einsum(
+        matrix(product_15, (n, 64, 128), (8192, 128, 1)),
+        "abde,cde->abc",
+        matrix(product_14, (n, 64, 4, 32), (8192, 32, 2048, 1)),
+        matrix(W_o, (128, 4, 32), (1, 4096, 128)),
     )
     # sum[e](W1[e,f] * (h2[e] + g2[e] * layernorm[e](z[t,e])))
-    matrix(product_16, (64 * n, 512), (512, 1)).addmm_(
+    put_product(
+        matrix(product_16, (64 * n, 512), (512, 1)),
         matrix(n2_2, (64 * n, 128), (128, 1)),
         matrix(W1, (128, 512), (512, 1)),
-        beta=0,
     )
     tracking_group_12[(cdiv(64 * n, 2),)](b1, product_16, image_4, n)
     # sum[f](W2[f,d] * gelu_tanh(b1[f] + sum[e](W1[e,f] * (h2[e] + g2[e] * layernorm[e](z[t,e])))))
-    matrix(product_17, (64 * n, 128), (128, 1)).addmm_(
+    put_product(
+        matrix(product_17, (64 * n, 128), (128, 1)),
         matrix(image_4, (64 * n, 512), (512, 1)),
         matrix(W2, (512, 128), (128, 1)),
-        beta=0,
     )
     # sum[d](W_head[d,w] * z[t,d])
-    matrix(product_18, (64 * n, 65), (65, 1)).addmm_(
+    put_product(
+        matrix(product_18, (64 * n, 65), (65, 1)),
         matrix(z_plus, (64 * n, 128), (128, 1)),
         matrix(W_head, (128, 65), (65, 1)),
-        beta=0,
     )
     tracking_group_13[(cdiv(64 * n, 8),)](product_18, label, total_8, n)
     # sum[w](W_head[d,w] * (1/T * softmax[w](sum[e](W_head[e,w] * z[t,e])) - 1/T * where(w == label[t], 1, 0)))
-    matrix(product_19, (64 * n, 128), (128, 1)).addmm_(
+    put_product(
+        matrix(product_19, (64 * n, 128), (128, 1)),
         matrix(total_8, (64 * n, 65), (65, 1)),
         matrix(W_head, (65, 128), (1, 65)),
-        beta=0,
     )
     tracking_group_14[(cdiv(64 * n, 8),)](
         z_plus,
@@ -1900,80 +1928,76 @@ def tracking_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, 
         n,
     )
     # v[h,t,a] = sum[d](W_v[h,d,a] * (h1[d] + g1[d] * layernorm[d](z[t,d])))
-    matrix(v_3, (n, 4, 64, 32), (8192, 2048, 32, 1)).copy_(
-        torch.einsum(
-            "ace,bde->abcd",
-            matrix(n1_3, (n, 64, 128), (8192, 128, 1)),
-            matrix(W_v, (4, 32, 128), (4096, 1, 32)),
-        )
+    put_einsum(
+        matrix(v_3, (n, 4, 64, 32), (8192, 2048, 32, 1)),
+        "ace,bde->abcd",
+        matrix(n1_3, (n, 64, 128), (8192, 128, 1)),
+        matrix(W_v, (4, 32, 128), (4096, 1, 32)),
     )
     # q[h,t,a] = sum[d](W_q[h,d,a] * (h1[d] + g1[d] * layernorm[d](z[t,d])))
-    matrix(q_3, (n, 4, 64, 32), (8192, 2048, 32, 1)).copy_(
-        torch.einsum(
-            "ace,bde->abcd",
-            matrix(n1_3, (n, 64, 128), (8192, 128, 1)),
-            matrix(W_q, (4, 32, 128), (4096, 1, 32)),
-        )
+    put_einsum(
+        matrix(q_3, (n, 4, 64, 32), (8192, 2048, 32, 1)),
+        "ace,bde->abcd",
+        matrix(n1_3, (n, 64, 128), (8192, 128, 1)),
+        matrix(W_q, (4, 32, 128), (4096, 1, 32)),
     )
     # k[h,t,a] = sum[d](W_k[h,d,a] * (h1[d] + g1[d] * layernorm[d](z[t,d])))
-    matrix(k_3, (n, 4, 64, 32), (8192, 2048, 32, 1)).copy_(
-        torch.einsum(
-            "ace,bde->abcd",
-            matrix(n1_3, (n, 64, 128), (8192, 128, 1)),
-            matrix(W_k, (4, 32, 128), (4096, 1, 32)),
-        )
+    put_einsum(
+        matrix(k_3, (n, 4, 64, 32), (8192, 2048, 32, 1)),
+        "ace,bde->abcd",
+        matrix(n1_3, (n, 64, 128), (8192, 128, 1)),
+        matrix(W_k, (4, 32, 128), (4096, 1, 32)),
     )
     # sum[a](sum[d](W_q[h,d,a] * (h1[d] + g1[d] * layernorm[d](z[t,d]))) * sum[d](W_k[h,d,a] * (h1[d] + g1[d] *
     #   layernorm[d](z[s,d]))))
-    matrix(product_20, (4 * n, 64, 64), (4096, 64, 1)).baddbmm_(
+    put_product(
+        matrix(product_20, (4 * n, 64, 64), (4096, 64, 1)),
         matrix(q_3, (4 * n, 64, 32), (2048, 32, 1)),
         matrix(k_3, (4 * n, 32, 64), (2048, 1, 32)),
-        beta=0,
     )
     tracking_group_15[(cdiv(256 * n, 16),)](product_20, p_3, n)
     # sum[s](sum[d](W_v[h,d,a] * (h1[d] + g1[d] * layernorm[d](z[s,d]))) * softmax[s | s <=
     #   t](sum[a2](sum[d](W_q[h,d,a2] * (h1[d] + g1[d] * layernorm[d](z[t,d]))) * sum[d](W_k[h,d,a2] * (h1[d] +
     #   g1[d] * layernorm[d](z[s,d])))) / sqrt(A)))
-    matrix(product_21, (4 * n, 64, 32), (2048, 32, 1)).baddbmm_(
+    put_product(
+        matrix(product_21, (4 * n, 64, 32), (2048, 32, 1)),
         matrix(p_3, (4 * n, 64, 64), (4096, 64, 1)),
         matrix(v_3, (4 * n, 64, 32), (2048, 32, 1)),
-        beta=0,
     )
     # sum[h,a](W_o[h,a,d] * sum[s](sum[e](W_v[h,e,a] * (h1[e] + g1[e] * layernorm[e](z[s,e]))) * softmax[s | s <=
     #   t](sum[a2](sum[e](W_q[h,e,a2] * (h1[e] + g1[e] * layernorm[e](z[t,e]))) * sum[e](W_k[h,e,a2] * (h1[e] +
     #   g1[e] * layernorm[e](z[s,e])))) / sqrt(A))))
-    matrix(product_22, (n, 64, 128), (8192, 128, 1)).copy_(
-        torch.einsum(
-            "abde,cde->abc",
-            matrix(product_21, (n, 64, 4, 32), (8192, 32, 2048, 1)),
-            matrix(W_o, (128, 4, 32), (1, 4096, 128)),
-        )
+    put_einsum(
+        matrix(product_22, (n, 64, 128), (8192, 128, 1)),
+        "abde,cde->abc",
+        matrix(product_21, (n, 64, 4, 32), (8192, 32, 2048, 1)),
+        matrix(W_o, (128, 4, 32), (1, 4096, 128)),
     )
     # sum[e](W1[e,f] * (h2[e] + g2[e] * layernorm[e](z[t,e])))
-    matrix(product_23, (64 * n, 512), (512, 1)).addmm_(
+    put_product(
+        matrix(product_23, (64 * n, 512), (512, 1)),
         matrix(n2_3, (64 * n, 128), (128, 1)),
         matrix(W1, (128, 512), (512, 1)),
-        beta=0,
     )
     tracking_group_16[(cdiv(64 * n, 2),)](b1, product_23, image_5, n)
     # sum[f](W2[f,d] * gelu_tanh(b1[f] + sum[e](W1[e,f] * (h2[e] + g2[e] * layernorm[e](z[t,e])))))
-    matrix(product_24, (64 * n, 128), (128, 1)).addmm_(
+    put_product(
+        matrix(product_24, (64 * n, 128), (128, 1)),
         matrix(image_5, (64 * n, 512), (512, 1)),
         matrix(W2, (512, 128), (128, 1)),
-        beta=0,
     )
     # sum[d](W_head[d,w] * z[t,d])
-    matrix(product_25, (64 * n, 65), (65, 1)).addmm_(
+    put_product(
+        matrix(product_25, (64 * n, 65), (65, 1)),
         matrix(z_minus, (64 * n, 128), (128, 1)),
         matrix(W_head, (128, 65), (65, 1)),
-        beta=0,
     )
     tracking_group_17[(cdiv(64 * n, 8),)](product_25, label, total_9, n)
     # sum[w](W_head[d,w] * (1/T * softmax[w](sum[e](W_head[e,w] * z[t,e])) - 1/T * where(w == label[t], 1, 0)))
-    matrix(product_26, (64 * n, 128), (128, 1)).addmm_(
+    put_product(
+        matrix(product_26, (64 * n, 128), (128, 1)),
         matrix(total_9, (64 * n, 65), (65, 1)),
         matrix(W_head, (65, 128), (1, 65)),
-        beta=0,
     )
     tracking_group_18[(cdiv(64 * n, 8),)](
         z_minus,
@@ -1995,8 +2019,8 @@ class Thick(ThickEquations, KernelNetwork):
     learning_rules = (tracking_aep, implicit,)
     kernels = TritonKernels(
         {
-            "free": PhaseStep(free_step, 90112),
-            "nudged": PhaseStep(nudged_step, 90112),
-            "tracking": PhaseStep(tracking_step, 229504),
+            "free": PhaseStep(free_step, 90112, matrices={1, 2, 5, 6, 8, 10}),
+            "nudged": PhaseStep(nudged_step, 90112, matrices={1, 2, 5, 6, 8, 10, 13}),
+            "tracking": PhaseStep(tracking_step, 229504, matrices={0, 1, 4, 5, 6, 8, 13}),
         }
     )
