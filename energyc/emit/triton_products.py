@@ -117,10 +117,11 @@ def scattered(
     own = {k: stride for place, stride in moves if place is not read for k in place.axes()}
     goal = [(str(block.extents[k]), own[k]) for k in range(kept)] + [(str(target.sizes[at]), target.strides[at])]
     walk = walk_of(Load(edges, read.parts), sizes)
-    assert walk is not None
+    entries = walk_of(block.expr, sizes)
+    assert walk is not None and entries is not None
     labels = range(len(block.extents))
     along = [(str(block.extents[k]), walk.of(k)) for k in labels]
-    values = [(str(block.extents[k]), block.expr.buffer.strides[k]) for k in labels]
+    values = [(str(block.extents[k]), entries.of(k)) for k in labels]
     if target.batched:
         goal.insert(0, ("n", target.size))
         along.insert(0, ("n", edges.size if edges.batched else 0))

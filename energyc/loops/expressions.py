@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from energyc.ir import IndexExpr
 from energyc.loops.affine import substituted
@@ -32,25 +32,41 @@ def plain_load(expr: Expr) -> tuple[float, Load | None]:
     return 1.0, None
 
 
+def rewritten(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
+    """The expression with each of its parts changed, those inside first."""
+
+    def inner(part: Expr) -> Expr:
+        return rewritten(part, change)
+
+    match expr:
+        case Total(terms):
+            expr = Total(tuple((factor, inner(term)) for factor, term in terms))
+        case Times(factors):
+            expr = Times(tuple(map(inner, factors)))
+        case Call(function, argument):
+            expr = Call(function, inner(argument))
+        case Choice(condition, yes, no):
+            expr = Choice(condition, inner(yes), inner(no))
+        case Clip(argument, low, high):
+            expr = Clip(inner(argument), low, high)
+        case Quotient(part, whole):
+            expr = Quotient(inner(part), inner(whole))
+        case Unless(test, number, value, instead):
+            expr = Unless(inner(test), number, inner(value), inner(instead))
+    return change(expr)
+
+
 def relocated(expr: Expr, place: Sequence[IndexExpr]) -> Expr:
     """The expression with each label replaced by its place."""
-    match expr:
-        case Load(buffer, at):
-            return Load(buffer, tuple(substituted(k, place) for k in at))
-        case Total(terms):
-            return Total(tuple((factor, relocated(term, place)) for factor, term in terms))
-        case Times(factors):
-            return Times(tuple(relocated(part, place) for part in factors))
-        case Call(function, argument):
-            return Call(function, relocated(argument, place))
-        case Choice(condition, yes, no):
-            return Choice(substituted(condition, place), relocated(yes, place), relocated(no, place))
-        case Count(value):
-            return Count(substituted(value, place))
-        case Clip(argument, low, high):
-            return Clip(relocated(argument, place), low, high)
-        case Quotient(part, whole):
-            return Quotient(relocated(part, place), relocated(whole, place))
-        case Unless(test, number, value, instead):
-            return Unless(relocated(test, place), number, relocated(value, place), relocated(instead, place))
-    return expr
+
+    def moved(part: Expr) -> Expr:
+        match part:
+            case Load(buffer, at):
+                return Load(buffer, tuple(substituted(k, place) for k in at))
+            case Choice(condition, yes, no):
+                return Choice(substituted(condition, place), yes, no)
+            case Count(value):
+                return Count(substituted(value, place))
+        return part
+
+    return rewritten(expr, moved)

@@ -193,7 +193,11 @@ class Lowering:
         return Total(tuple(terms))
 
     def _is_gathered(self, node: Node) -> bool:
-        return isinstance(node, Einsum) and node not in self.buffers and self.uses[node] == 1 and self._folds(node)
+        """Whether a term is added to what others sum up to: nothing else reads it, and it differs along all axes."""
+        if not isinstance(node, Einsum) or node in self.buffers or self.uses[node] != 1 or not self._folds(node):
+            return False
+        places = [place for _, places in self.solution(node).operands for place in places]
+        return {label for place in places for label in place.axes()} >= set(range(len(node.out)))
 
     def _term(self, node: Einsum) -> Expr:
         """A product of entries, times the factor; 0 where its conditions do not hold."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from energyc.ir.indexing import Affine
 from energyc.loops.nest import Buffer, Load, Product, Run
@@ -47,7 +47,8 @@ def product_of(
         return None
     ways = [_arranged(target, a, b, factor, extents) for a, b in ((first, second), (second, first))]
     possible = [way for way in ways if way is not None and way.columns.count >= LEAST_COLUMNS]
-    return max(possible, key=lambda way: (way.packed_once, way.columns.count), default=None)
+    best = max(possible, key=lambda way: (way.packed_once, way.columns.count), default=None)
+    return best and replace(best, loads=loads, extents=tuple(extents))
 
 
 def _arranged(target: Buffer, left: Walk, right: Walk, factor: float, extents: Sequence[int]) -> Product | None:

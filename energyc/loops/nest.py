@@ -241,6 +241,7 @@ class Product:
 
     ``rows`` are labels of the left matrix, ``columns`` of the right one, next to each other in the target; both share
     ``inner``. ``left_at`` and ``right_at`` are where the matrices start. A label of ``outer`` may move either one.
+    It is the sum of the products of the ``loads`` over all labels but the target's; ``extents`` are of all labels.
     """
 
     target: Buffer
@@ -255,6 +256,8 @@ class Product:
     right_at: int = 0
     adds: bool = False
     label: str = ""
+    loads: tuple[Load, ...] = ()
+    extents: tuple[int, ...] = ()
 
     @property
     def reads(self) -> tuple[Buffer, ...]:

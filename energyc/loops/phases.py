@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from energyc.ir import Input, Node
 from energyc.loops.affine import labels_of
+from energyc.loops.arrange import arranged
 from energyc.loops.fuse import Rows, grouped
 from energyc.loops.lower import Lowering, NotLowered
 from energyc.loops.nest import Buffer, Expr, Kernel, Load, Product, Scalar, Scatter, Statement, Times, Total
@@ -98,7 +99,8 @@ class Builder:
         """The kernel that repeats the collected steps."""
         for buffer in after:
             buffer.kind = "state"
-        body = grouped(self.steps, set(after), self.equations.rows)
+        steps = arranged(self.steps, self.network.extents)
+        body = grouped(steps, set(after), self.equations.rows)
         whole, given = self.equations.prefix + name, tuple(self.asked.items())
         return Kernel(whole, doc, tuple(at), tuple(after), given, tuple(scalars), body)
 

@@ -55,11 +55,13 @@ class Maker(Protocol):
 class Across:
     """How entries of an argument of some sizes are brought together: ``fold`` makes a buffer of an expression at them.
 
+    ``spread`` keeps an expression at all of them, and gives the load of its entries.
     The result has the sizes ``outer``; ``back`` is the place in it for each entry, ``order`` numbers the entries that
     come to one place.
     """
 
     fold: Callable[[str, Expr, Fold], Buffer]
+    spread: Callable[[str, Expr], Load]
     outer: tuple[int, ...]
     back: tuple[IndexExpr, ...]
     order: IndexExpr
@@ -75,7 +77,11 @@ def along(maker: Maker, sizes: Sequence[int], batched: bool, axes: Sequence[int]
     def fold(name: str, expr: Expr, how: Fold) -> Buffer:
         return maker.put(name, outer, batched, relocated(expr, place), how, reduced)
 
-    return Across(fold, outer, tuple(axis(k) for k in kept), _order(sizes, axes))
+    def spread(name: str, expr: Expr) -> Load:
+        buffer = maker.put(name, (*outer, *reduced), batched, relocated(expr, place))
+        return Load(buffer, tuple(axis(k) for k in (*kept, *axes)))
+
+    return Across(fold, spread, outer, tuple(axis(k) for k in kept), _order(sizes, axes))
 
 
 def over_edges(maker: Maker, node: Segment, sizes: Sequence[int], places: int) -> Across:
@@ -86,7 +92,10 @@ def over_edges(maker: Maker, node: Segment, sizes: Sequence[int], places: int) -
     def fold(name: str, expr: Expr, how: Fold) -> Buffer:
         return maker.scatter(name, outer, node.batched, expr, how, sizes, back)
 
-    return Across(fold, outer, back, _order(sizes, range(kept, len(sizes))))
+    def spread(name: str, expr: Expr) -> Load:
+        return Load(maker.put(name, sizes, node.batched, expr), labels_of(len(sizes)))
+
+    return Across(fold, spread, outer, back, _order(sizes, range(kept, len(sizes))))
 
 
 def reduction(
@@ -128,7 +137,7 @@ def reduction(
         whole = Load(across.fold("whole", power, "sum"), top.place)
         level = Total(((1.0, top), (1.0, Call(scalar_function("log", None), whole))))
         return maker.put(name, across.outer, batched, Unless(top, -math.inf, level, Number(0.0)), label=label)
-    own = Load(maker.put("power", sizes, batched, power), labels_of(len(sizes)))
+    own = across.spread("power", power)
     total = back(across.fold("whole", own, "sum"))
     share: Expr = Quotient(own, total)
     return maker.put(name, sizes, batched, Unless(total, 0.0, share, Number(0.0)) if empty else share, label=label)
