@@ -185,6 +185,8 @@ class Text:
         """The name of an entry of a buffer."""
         pointer = self.pointers[buffer]
         address = self.address(buffer, place, guard)
+        if buffer.size == 1 and not buffer.batched:
+            guard = None
         at, mask = self._masked(address, guard)
         other = ", other=0" if mask and buffer.integers is not None else ", other=0.0" if mask else ""
         text = f"tl.load({pointer}{at}{mask}{other}){'.to(real)' if buffer.kind == 'scratch' else ''}"

@@ -8,9 +8,13 @@ from energyc.ir import IndexExpr
 from energyc.loops.affine import substituted
 from energyc.loops.nest import Call, Choice, Clip, Count, Expr, Load, Number, Quotient, Times, Total, Unless
 
+ZERO = Number(0.0)
+
 
 def scaled(factor: float, factors: Sequence[Expr]) -> Expr:
     """A product with a factor."""
+    if ZERO in factors:
+        return ZERO
     if not factors:
         return Number(factor)
     value = factors[0] if len(factors) == 1 else Times(tuple(factors))

@@ -12,7 +12,7 @@ from energyc.ir import ONE, Add, Coefficient, Einsum, IndexExpr, Indicator, Inpu
 from energyc.ir.indexing import Affine, axis
 from energyc.ir.nodes import LogSumExp, Reduction, Stop
 from energyc.loops.affine import TRUE, conjunction, labels_of, outside_training, substituted
-from energyc.loops.expressions import plain_load, relocated, scaled
+from energyc.loops.expressions import ZERO, plain_load, relocated, scaled
 from energyc.loops.fuse import Rows
 from energyc.loops.matrices import product_of
 from energyc.loops.nest import Buffer, Call, Choice, Count, Expr, Load, Number, Product, Scatter, Statement, Total
@@ -76,7 +76,7 @@ class Lowering:
     def at(self, node: Node, place: Sequence[IndexExpr]) -> Expr:
         """The entry of a node at a place: read from a buffer, or an expression where that is as good."""
         if isinstance(node, Einsum) and self.solution(node).never:
-            return Number(0.0)
+            return ZERO
         if node in self.buffers or not (self._inlined(node) or self._is_input(node)):
             return Load(self.buffer(node), tuple(place))
         if self._is_input(node):
@@ -190,7 +190,7 @@ class Lowering:
                 gathered = product.target
                 terms.append((1.0, Load(gathered, place)))
             self.steps.append(product)
-        return Total(tuple(terms))
+        return Total(tuple(term for term in terms if term[1] != ZERO))
 
     def _is_gathered(self, node: Node) -> bool:
         """Whether a term is added to what others sum up to: nothing else reads it, and it differs along all axes."""
@@ -204,7 +204,7 @@ class Lowering:
         solved = self.solution(node)
         factors = [self.at(operand, place) for operand, place in solved.operands]
         value = scaled(self.factor(node.coefficient), factors)
-        return Choice(conjunction(solved.conditions), value, Number(0.0)) if solved.conditions else value
+        return Choice(conjunction(solved.conditions), value, ZERO) if solved.conditions and value != ZERO else value
 
     def solution(self, node: Einsum) -> Solved:
         """The einsum with its equalities of indices solved."""

@@ -1,0 +1,893 @@
+"""cem: Causal Energy Minimization: a language model of CEM blocks (algorithm 1, equations 12, 13, appendix B).
+
+Made by energyc 0.1.0 from cem.energy
+SHA-256 of the spec: 66248d293e4e4702a055878b3a565c38fe61eb8afe79c5dba2cbcacd23339d14
+Rules: bptt, implicit
+Passes: hoist, share, separate, segments, inplace
+Kernels: attention_free, mlp_free
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from energyc.runtime.draws import normal
+from energyc.runtime.functions import silu_integral, silu_slope, softplus
+from energyc.runtime.indexing import positions
+from energyc.runtime.kernels import KernelNetwork
+from energyc.runtime.layers import EnergyLayer, LayeredNetwork, Visit
+from energyc.runtime.records import Tensors
+from energyc.runtime.triton_functions import block_silu, jit
+from energyc.runtime.triton_kernels import PhaseStep, TritonKernels, cdiv, matrix, room
+
+try:
+    import triton
+    import triton.language as tl
+except ImportError:
+    triton = tl = None
+
+
+class AttentionFixed(NamedTuple):
+    """The clamps, and what depends on clamps and params alone."""
+
+    n1: Tensor
+    key: Tensor
+    P: Tensor
+    drive: Tensor
+    alibi: Tensor
+    diag_n1_part: Tensor
+
+    def rows(self, rows: Tensor) -> AttentionFixed:
+        """The same for some of the samples."""
+        return self._replace(n1=self.n1[rows], key=self.key[rows], diag_n1_part=self.diag_n1_part[rows])
+
+
+class AttentionEquations:
+    """The layer `attention`: states x[J, D].
+
+    Sizes: J = 256, D = 512, K = 8, R = 64, M = 1408, Ra = 4, Rm = 16, L = 6, Z = 65.
+
+    Consts: tau = 22.6274.
+
+    let u[k in K, i, d] = g_u[d] * rms[d](x[i,d])
+    let q[k,i,r]   = sum[d](W_q[k,r,d] * u[k,i,d])
+    let key[k,j,r] = sum[d](W_k[k,r,d] * n1[j,d])
+    let alibi[k in K, i in J, j in J] = -2^(-k - 1) * abs(i - j) + where(i == j, b_self, b_other)
+    let s[k,i,j] = (sum[r](key[k,j,r] * q[k,i,r]) + sum[d](diag[d] * u[k,i,d] * n1[j,d])) / tau + alibi[k,i,j]
+    let P[k,d,e] = where(d == e, softplus(P_d[k,d]), 0) + sum[r](P_u[k,d,r] * P_v[k,e,r] + P_v[k,d,r] *
+        P_u[k,e,r])
+
+    ``v_NAME`` is the change of the let NAME along a direction, ``pull_NAME`` its adjoint.
+    """
+
+    name = "attention"
+    state_shapes = {"x": (256, 512)}
+    clamp_shapes = {"n1": ((256, 512), None)}
+    term_names = ("att",)
+    readout_names = ("x",)
+    relax_steps = 2
+    relax_step = (1.0,)
+    param_names = ("g_u", "W_q", "W_k", "diag", "b_self", "b_other", "P_d", "P_u", "P_v")
+
+    def __init__(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> None:
+        super().__init__(device, dtype)
+        self._constant("position", (-positions(8, 0, 1, self.device) - 1).to(self.dtype))
+        self._constant(
+            "position_2",
+            (positions(256, 0, 2, self.device) - positions(256, 1, 2, self.device)).to(self.dtype),
+        )
+        self._constant("mask", positions(256, 0, 2, self.device) == positions(256, 1, 2, self.device))
+        self._constant("mask_2", positions(256, 0, 2, self.device) != positions(256, 1, 2, self.device))
+        self._constant("mask_3", positions(512, 0, 2, self.device) == positions(512, 1, 2, self.device))
+        self._constant("mask_4", positions(256, 0, 2, self.device) <= positions(256, 1, 2, self.device))
+
+    def _prepare(self, n1: Tensor) -> AttentionFixed:
+        """What depends on clamps and params alone."""
+        key = torch.einsum("Bid,krd->Bkir", n1, self.W_k)
+        P = torch.einsum("kdr,ker->kde", self.P_u, self.P_v)
+        P += torch.einsum("ker,kdr->kde", self.P_u, self.P_v)
+        P += softplus(self.P_d)[:, :, None] * self.mask_3.to(self.dtype)
+        drive = torch.sigmoid(self.P_d)
+        alibi = -(
+            torch.abs(self.position_2) * torch.exp_(
+                self.position * torch.log(torch.full((), 2, device=self.device, dtype=self.dtype))
+            )[:, None, None]
+        )
+        alibi += self.mask.to(self.dtype) * self.b_self
+        alibi += self.mask_2.to(self.dtype) * self.b_other
+        diag_n1_part = n1 * self.diag
+        return AttentionFixed(n1, key, P, drive, alibi, diag_n1_part)
+
+    def _start(self, fixed: AttentionFixed) -> list[Tensor]:
+        """Where the states start."""
+        return [fixed.n1]
+
+    def _terms(self, states: Tensors, fixed: AttentionFixed) -> list[Tensor]:
+        """Each energy term of each sample.
+
+        energy att = -tau * sum[k,i](logsumexp[j | j <= i](s[k,i,j]))
+        """
+        (x,) = states
+        total = (x * x).mean(2)
+        total += 1e-06
+        product = x * total.rsqrt()[:, :, None] * self.g_u
+        q = torch.einsum("Bid,krd->Bkir", product, self.W_q)
+        s = 0.044194173824159216 * torch.einsum("Bkjr,Bkir->Bkij", fixed.key, q)
+        s += fixed.alibi
+        s.add_(torch.einsum("Bid,Bjd->Bij", product, fixed.diag_n1_part)[:, None], alpha=0.044194173824159216)
+        level = s.masked_fill(~self.mask_4.T, float("-inf")).logsumexp(3)
+        energy_att = -22.627416997969522 * level.sum((1, 2))
+        return [energy_att]
+
+    def _force(self, states: Tensors, fixed: AttentionFixed) -> list[Tensor]:
+        """The force on each state.
+
+        flow x[i,d] = -sum[k,e](P[k,d,e] * grad(att, u[k,i,e]))
+        F_x[i,d] = -sum[k,e](P[k,d,e] * (-sum[r](W_q[k,r,e] * sum[j](key[k,j,r] * softmax[j | j <= i](s[k,i,j]))) -
+            diag[e] * sum[j](n1[j,e] * softmax[j | j <= i](s[k,i,j]))))
+        """
+        (x,) = states
+        total = (x * x).mean(2)
+        total += 1e-06
+        product = x * total.rsqrt()[:, :, None] * self.g_u
+        q = torch.einsum("Bid,krd->Bkir", product, self.W_q)
+        s = 0.044194173824159216 * torch.einsum("Bkjr,Bkir->Bkij", fixed.key, q)
+        s += fixed.alibi
+        s.add_(torch.einsum("Bid,Bjd->Bij", product, fixed.diag_n1_part)[:, None], alpha=0.044194173824159216)
+        weights = s.masked_fill(~self.mask_4.T, float("-inf")).softmax(3)
+        total_2 = -torch.einsum("Bkir,krd->Bkid", torch.einsum("Bkjr,Bkij->Bkir", fixed.key, weights), self.W_q)
+        total_2 -= torch.einsum("Bkij,Bjd->Bkid", weights, fixed.diag_n1_part)
+        force_x = -torch.einsum("Bkie,kde->Bid", total_2, fixed.P)
+        return [force_x]
+
+    def _readouts(self, states: Tensors, fixed: AttentionFixed) -> list[Tensor]:
+        """The answers.
+
+        x
+        """
+        (x,) = states
+        return [x]
+
+    def _force_pullback(
+        self, states: Tensors, fixed: AttentionFixed, seeds: Tensors, params: bool = True
+    ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
+        """J^T seeds, J = dF/dz; and <seeds, dF/dtheta> summed over the batch."""
+        (x,) = states
+        (seed_x_2,) = seeds
+        total = (x * x).mean(2)
+        total += 1e-06
+        power = total.rsqrt()
+        product = x * power[:, :, None]
+        product_2 = product * self.g_u
+        q = torch.einsum("Bid,krd->Bkir", product_2, self.W_q)
+        s = 0.044194173824159216 * torch.einsum("Bkjr,Bkir->Bkij", fixed.key, q)
+        s += fixed.alibi
+        s.add_(torch.einsum("Bid,Bjd->Bij", product_2, fixed.diag_n1_part)[:, None], alpha=0.044194173824159216)
+        weights = s.masked_fill(~self.mask_4.T, float("-inf")).softmax(3)
+        P_seed_x_2 = torch.einsum("Bie,ked->Bikd", seed_x_2, fixed.P)
+        product_3 = torch.einsum("Bikd,krd->Bikr", P_seed_x_2, self.W_q)
+        total_2 = torch.einsum("Bikd,Bjd->Bkij", P_seed_x_2, fixed.diag_n1_part)
+        total_2 += torch.einsum("Bkjr,Bikr->Bkij", fixed.key, product_3)
+        product_4 = weights * total_2
+        pull_s = product_4 - weights * product_4.sum(3)[:, :, :, None]
+        key_pull_s = torch.einsum("Bkjr,Bkij->Bkir", fixed.key, pull_s)
+        pull_u = 0.044194173824159216 * torch.einsum("Bkir,krd->Bkid", key_pull_s, self.W_q)
+        pull_u.add_(torch.einsum("Bkij,Bjd->Bkid", pull_s, fixed.diag_n1_part), alpha=0.044194173824159216)
+        part = pull_u.sum(1).transpose(1, 2)
+        product_5 = total ** (-1.5) * (x * part.transpose(1, 2) @ self.g_u)
+        back_x = part.transpose(1, 2) * power[:, :, None] * self.g_u
+        back_x.add_(x * product_5[:, :, None], alpha=-0.001953125)
+        if not params:
+            return [back_x], {}
+        product_6 = torch.einsum("Bkjr,Bkij->Bkir", fixed.key, weights)
+        pull_key = torch.einsum("Bkji,Bjkr->Bkir", weights, product_3)
+        pull_key.add_(torch.einsum("Bkjr,Bkji->Bkir", q, pull_s), alpha=0.044194173824159216)
+        part_2 = pull_s.sum(1)
+        total_3 = -torch.einsum("Bkir,krd->Bkid", product_6, self.W_q)
+        total_3 -= torch.einsum("Bkij,Bjd->Bkid", weights, fixed.diag_n1_part)
+        product_7 = torch.einsum("Bkie,Bid->Bkde", total_3, seed_x_2)
+        return [back_x], {
+            "g_u": (product * part.transpose(1, 2)).sum((0, 1)),
+            "W_q": (
+                torch.einsum("Bkir,Bikd->krd", product_6, P_seed_x_2)
+                + 0.044194173824159216 * torch.einsum("Bkir,Bid->krd", key_pull_s, product_2)
+            ),
+            "W_k": torch.einsum("Bkir,Bid->krd", pull_key, fixed.n1),
+            "diag": (
+                (fixed.n1 * torch.einsum("Bkji,Bjkd->Bid", weights, P_seed_x_2)).sum((0, 1))
+                + 0.044194173824159216 * torch.einsum(
+                    "Bij,Bidj->d",
+                    pull_s.sum(1),
+                    fixed.n1.transpose(1, 2)[:, None] * product_2[:, :, :, None],
+                )
+            ),
+            "b_self": torch.einsum("Baa->Ba", part_2).sum(1).sum(0),
+            "b_other": (part_2.sum(0) * self.mask_2.to(self.dtype)).sum(),
+            "P_d": -torch.einsum("Bkdd,kd->kd", product_7, fixed.drive),
+            "P_u": (
+                -torch.einsum("ked,ker->kdr", product_7.sum(0), self.P_v)
+                - torch.einsum("kde,ker->kdr", product_7.sum(0), self.P_v)
+            ),
+            "P_v": (
+                -torch.einsum("kde,ker->kdr", product_7.sum(0), self.P_u)
+                - torch.einsum("ked,ker->kdr", product_7.sum(0), self.P_u)
+            ),
+        }
+
+    def _clamp_gradient(self, states: Tensors, fixed: AttentionFixed, seeds: Tensors) -> dict[str, Tensor]:
+        """<seeds, dF/dx> for each real clamp."""
+        (x,) = states
+        (seed_x_2,) = seeds
+        total = (x * x).mean(2)
+        total += 1e-06
+        product = x * total.rsqrt()[:, :, None] * self.g_u
+        q = torch.einsum("Bid,krd->Bkir", product, self.W_q)
+        s = 0.044194173824159216 * torch.einsum("Bkjr,Bkir->Bkij", fixed.key, q)
+        s += fixed.alibi
+        s.add_(torch.einsum("Bid,Bjd->Bij", product, fixed.diag_n1_part)[:, None], alpha=0.044194173824159216)
+        weights = s.masked_fill(~self.mask_4.T, float("-inf")).softmax(3)
+        P_seed_x_2 = torch.einsum("Bie,ked->Bikd", seed_x_2, fixed.P)
+        product_2 = torch.einsum("Bikd,krd->Bikr", P_seed_x_2, self.W_q)
+        total_2 = torch.einsum("Bikd,Bjd->Bkij", P_seed_x_2, fixed.diag_n1_part)
+        total_2 += torch.einsum("Bkjr,Bikr->Bkij", fixed.key, product_2)
+        product_3 = weights * total_2
+        pull_s = product_3 - weights * product_3.sum(3)[:, :, :, None]
+        pull_key = torch.einsum("Bkji,Bjkr->Bkir", weights, product_2)
+        pull_key.add_(torch.einsum("Bkjr,Bkji->Bkir", q, pull_s), alpha=0.044194173824159216)
+        grad_n1 = torch.einsum("Bkji,Bjkd->Bid", weights, P_seed_x_2 * self.diag)
+        grad_n1.add_(torch.einsum("Bji,Bjd->Bid", pull_s.sum(1), product * self.diag), alpha=0.044194173824159216)
+        grad_n1 += torch.einsum("Bkir,krd->Bid", pull_key, self.W_k)
+        return {"n1": grad_n1}
+
+    def _start_pullback(self, fixed: AttentionFixed, seeds: Tensors) -> dict[str, Tensor]:
+        """<seeds, d start> by params and clamps."""
+        (seed_x_2,) = seeds
+        return {"n1": seed_x_2}
+
+    def _readout_pullback(
+        self, states: Tensors, fixed: AttentionFixed, seeds: Tensors
+    ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
+        """<seeds, d readouts> by states, and by params and clamps."""
+        (seed_x_2,) = seeds
+        return [seed_x_2], {}
+
+    def _step_pullback(
+        self, states: Tensors, fixed: AttentionFixed, seeds: Tensors
+    ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
+        """J^T seeds, and what is added up over steps; <seeds, dF/dtheta> of the other params, summed over the batch."""
+        (x,) = states
+        (seed_x_2,) = seeds
+        total = (x * x).mean(2)
+        total += 1e-06
+        power = total.rsqrt()
+        product = x * power[:, :, None]
+        product_2 = product * self.g_u
+        q = torch.einsum("Bid,krd->Bkir", product_2, self.W_q)
+        s = 0.044194173824159216 * torch.einsum("Bkjr,Bkir->Bkij", fixed.key, q)
+        s += fixed.alibi
+        s.add_(torch.einsum("Bid,Bjd->Bij", product_2, fixed.diag_n1_part)[:, None], alpha=0.044194173824159216)
+        weights = s.masked_fill(~self.mask_4.T, float("-inf")).softmax(3)
+        P_seed_x_2 = torch.einsum("Bie,ked->Bikd", seed_x_2, fixed.P)
+        product_3 = torch.einsum("Bikd,krd->Bikr", P_seed_x_2, self.W_q)
+        total_2 = torch.einsum("Bikd,Bjd->Bkij", P_seed_x_2, fixed.diag_n1_part)
+        total_2 += torch.einsum("Bkjr,Bikr->Bkij", fixed.key, product_3)
+        product_4 = weights * total_2
+        pull_s = product_4 - weights * product_4.sum(3)[:, :, :, None]
+        key_pull_s = torch.einsum("Bkjr,Bkij->Bkir", fixed.key, pull_s)
+        pull_u = 0.044194173824159216 * torch.einsum("Bkir,krd->Bkid", key_pull_s, self.W_q)
+        pull_u.add_(torch.einsum("Bkij,Bjd->Bkid", pull_s, fixed.diag_n1_part), alpha=0.044194173824159216)
+        part = pull_u.sum(1).transpose(1, 2)
+        product_5 = total ** (-1.5) * (x * part.transpose(1, 2) @ self.g_u)
+        back_x = part.transpose(1, 2) * power[:, :, None] * self.g_u
+        back_x.add_(x * product_5[:, :, None], alpha=-0.001953125)
+        pull_key = torch.einsum("Bkji,Bjkr->Bkir", weights, product_3)
+        pull_key.add_(torch.einsum("Bkjr,Bkji->Bkir", q, pull_s), alpha=0.044194173824159216)
+        product_6 = torch.einsum("Bkjr,Bkij->Bkir", fixed.key, weights)
+        part_2 = pull_s.sum(1)
+        total_3 = -torch.einsum("Bkir,krd->Bkid", product_6, self.W_q)
+        total_3 -= torch.einsum("Bkij,Bjd->Bkid", weights, fixed.diag_n1_part)
+        product_7 = torch.einsum("Bkie,Bid->Bkde", total_3, seed_x_2)
+        return [back_x, pull_key], {
+            "g_u": (product * part.transpose(1, 2)).sum((0, 1)),
+            "W_q": (
+                torch.einsum("Bkir,Bikd->krd", product_6, P_seed_x_2)
+                + 0.044194173824159216 * torch.einsum("Bkir,Bid->krd", key_pull_s, product_2)
+            ),
+            "diag": (
+                (fixed.n1 * torch.einsum("Bkji,Bjkd->Bid", weights, P_seed_x_2)).sum((0, 1))
+                + 0.044194173824159216 * torch.einsum(
+                    "Bij,Bidj->d",
+                    pull_s.sum(1),
+                    fixed.n1.transpose(1, 2)[:, None] * product_2[:, :, :, None],
+                )
+            ),
+            "b_self": torch.einsum("Baa->Ba", part_2).sum(1).sum(0),
+            "b_other": (part_2.sum(0) * self.mask_2.to(self.dtype)).sum(),
+            "P_d": -torch.einsum("Bkdd,kd->kd", product_7, fixed.drive),
+            "P_u": (
+                -torch.einsum("ked,ker->kdr", product_7.sum(0), self.P_v)
+                - torch.einsum("kde,ker->kdr", product_7.sum(0), self.P_v)
+            ),
+            "P_v": (
+                -torch.einsum("kde,ker->kdr", product_7.sum(0), self.P_u)
+                - torch.einsum("ked,ker->kdr", product_7.sum(0), self.P_u)
+            ),
+        }
+
+    def _sums_gradient(self, fixed: AttentionFixed, sums: Tensors) -> dict[str, Tensor]:
+        """<seeds, dF/dtheta> summed over batch and steps."""
+        (sum_pull_key,) = sums
+        return {"W_k": torch.einsum("Bkir,Bid->krd", sum_pull_key, fixed.n1)}
+
+    def _given(self, name: str, fixed: AttentionFixed, targets: Tensors) -> list[Tensor]:
+        """What a kernel reads, in its order."""
+        if name == "attention_free":
+            return [fixed.P, self.W_q, fixed.key, fixed.alibi, self.g_u, fixed.diag_n1_part]
+        raise KeyError(name)
+
+
+class MlpFixed(NamedTuple):
+    """The clamps, and what depends on clamps and params alone."""
+
+    n2: Tensor
+    gate: Tensor
+    P: Tensor
+    drive: Tensor
+
+    def rows(self, rows: Tensor) -> MlpFixed:
+        """The same for some of the samples."""
+        return self._replace(n2=self.n2[rows], gate=self.gate[rows])
+
+
+class MlpEquations:
+    """The layer `mlp`: states x[J, D].
+
+    Sizes: J = 256, D = 512, K = 8, R = 64, M = 1408, Ra = 4, Rm = 16, L = 6, Z = 65.
+
+    Consts: tau = 22.6274.
+
+    let u[i,d]     = g_u[d] * rms[d](x[i,d])
+    let gate[i,m]  = sum[d](W[m,d] * n2[i,d])
+    let P[d,e] = where(d == e, softplus(P_d[d]), 0) + sum[r](P_u[d,r] * P_v[e,r] + P_v[d,r] * P_u[e,r])
+
+    ``v_NAME`` is the change of the let NAME along a direction, ``pull_NAME`` its adjoint.
+    """
+
+    name = "mlp"
+    state_shapes = {"x": (256, 512)}
+    clamp_shapes = {"n2": ((256, 512), None)}
+    term_names = ("element",)
+    readout_names = ("x",)
+    relax_steps = 2
+    relax_step = (1.0,)
+    param_names = ("g_u", "W", "V", "P_d", "P_u", "P_v")
+
+    def __init__(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> None:
+        super().__init__(device, dtype)
+        self._constant("mask", positions(512, 0, 2, self.device) == positions(512, 1, 2, self.device))
+
+    def _prepare(self, n2: Tensor) -> MlpFixed:
+        """What depends on clamps and params alone."""
+        gate = n2 @ self.W.T
+        P = self.mask.to(self.dtype) * softplus(self.P_d)[:, None]
+        P += self.P_u @ self.P_v.T
+        P += self.P_v @ self.P_u.T
+        drive = torch.sigmoid(self.P_d)
+        return MlpFixed(n2, gate, P, drive)
+
+    def _start(self, fixed: MlpFixed) -> list[Tensor]:
+        """Where the states start."""
+        return [fixed.n2]
+
+    def _terms(self, states: Tensors, fixed: MlpFixed) -> list[Tensor]:
+        """Each energy term of each sample.
+
+        energy element = -sum[i,m](gate[i,m] * phi(sum[d](V[m,d] * u[i,d])))
+        """
+        (x,) = states
+        total = (x * x).mean(2)
+        total += 1e-06
+        u = x * total.rsqrt()[:, :, None] * self.g_u
+        product = (fixed.gate * silu_integral(u @ self.V.T)).sum((1, 2))
+        energy_element = -product
+        return [energy_element]
+
+    def _force(self, states: Tensors, fixed: MlpFixed) -> list[Tensor]:
+        """The force on each state.
+
+        flow x[i,d] = -sum[e](P[d,e] * grad(element, u[i,e]))
+        F_x[i,d] = sum[e](P[d,e] * sum[m](V[m,e] * gate[i,m] * silu(sum[d2](V[m,d2] * u[i,d2]))))
+        """
+        (x,) = states
+        total = (x * x).mean(2)
+        total += 1e-06
+        u = x * total.rsqrt()[:, :, None] * self.g_u
+        product = fixed.gate.transpose(1, 2) * F.silu(u @ self.V.T, inplace=True).transpose(1, 2)
+        force_x = torch.einsum("Bmi,md->Bid", product, self.V) @ fixed.P.T
+        return [force_x]
+
+    def _readouts(self, states: Tensors, fixed: MlpFixed) -> list[Tensor]:
+        """The answers.
+
+        x
+        """
+        (x,) = states
+        return [x]
+
+    def _force_pullback(
+        self, states: Tensors, fixed: MlpFixed, seeds: Tensors, params: bool = True
+    ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
+        """J^T seeds, J = dF/dz; and <seeds, dF/dtheta> summed over the batch."""
+        (x,) = states
+        (seed_x_2,) = seeds
+        total = (x * x).mean(2)
+        total += 1e-06
+        power = total.rsqrt()
+        P_seed_x_2 = seed_x_2 @ fixed.P
+        product = P_seed_x_2 @ self.V.T
+        product_2 = x * power[:, :, None]
+        u = product_2 * self.g_u
+        V_u = u @ self.V.T
+        product_3 = fixed.gate.transpose(1, 2) * product.transpose(1, 2) * silu_slope(V_u).transpose(1, 2)
+        pull_u = torch.einsum("Bmi,md->Bid", product_3, self.V)
+        product_4 = total ** (-1.5) * (x * pull_u @ self.g_u)
+        back_x = pull_u * power[:, :, None] * self.g_u
+        back_x.add_(x * product_4[:, :, None], alpha=-0.001953125)
+        if not params:
+            return [back_x], {}
+        silu = F.silu(V_u)
+        pull_gate = silu * product
+        product_5 = fixed.gate.transpose(1, 2) * silu.transpose(1, 2)
+        pull_P = torch.einsum("Bid,Bie->Bde", seed_x_2, torch.einsum("Bmi,md->Bid", product_5, self.V))
+        return [back_x], {
+            "g_u": (product_2 * pull_u).sum((0, 1)),
+            "W": torch.einsum("Bid,Bim->md", fixed.n2, pull_gate),
+            "V": torch.einsum("Bmi,Bid->md", product_5, P_seed_x_2) + torch.einsum("Bid,Bmi->md", u, product_3),
+            "P_d": torch.einsum("Bdd,d->d", pull_P, fixed.drive),
+            "P_u": pull_P.sum(0).T @ self.P_v + pull_P.sum(0) @ self.P_v,
+            "P_v": pull_P.sum(0) @ self.P_u + pull_P.sum(0).T @ self.P_u,
+        }
+
+    def _clamp_gradient(self, states: Tensors, fixed: MlpFixed, seeds: Tensors) -> dict[str, Tensor]:
+        """<seeds, dF/dx> for each real clamp."""
+        (x,) = states
+        (seed_x_2,) = seeds
+        total = (x * x).mean(2)
+        total += 1e-06
+        u = x * total.rsqrt()[:, :, None] * self.g_u
+        pull_gate = F.silu(u @ self.V.T, inplace=True) * (seed_x_2 @ fixed.P @ self.V.T)
+        grad_n2 = pull_gate @ self.W
+        return {"n2": grad_n2}
+
+    def _start_pullback(self, fixed: MlpFixed, seeds: Tensors) -> dict[str, Tensor]:
+        """<seeds, d start> by params and clamps."""
+        (seed_x_2,) = seeds
+        return {"n2": seed_x_2}
+
+    def _readout_pullback(
+        self, states: Tensors, fixed: MlpFixed, seeds: Tensors
+    ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
+        """<seeds, d readouts> by states, and by params and clamps."""
+        (seed_x_2,) = seeds
+        return [seed_x_2], {}
+
+    def _given(self, name: str, fixed: MlpFixed, targets: Tensors) -> list[Tensor]:
+        """What a kernel reads, in its order."""
+        if name == "mlp_free":
+            return [fixed.P, self.V, fixed.gate, self.g_u]
+        raise KeyError(name)
+
+
+class CemFixed(NamedTuple):
+    """The clamps, and what depends on clamps and params alone."""
+
+    idx: Tensor
+
+    def rows(self, rows: Tensor) -> CemFixed:
+        """The same for some of the samples."""
+        return self._replace(idx=self.idx[rows])
+
+
+class CemEquations:
+    """What is around the layers attention, mlp.
+
+    Sizes: J = 256, D = 512, K = 8, R = 64, M = 1408, Ra = 4, Rm = 16, L = 6, Z = 65.
+
+    Consts: tau = 22.6274.
+
+    let n1[i,d] = g1[d] * rms[d](h[i,d])
+    let n2[i,d] = g2[d] * rms[d](attention.x[i,d])
+    """
+
+    name = "cem"
+    state_shapes = {"attention.x": (6, 256, 512), "mlp.x": (6, 256, 512)}
+    clamp_shapes = {"idx": ((256,), 65)}
+    target_shapes = {"label": ((256,), 65)}
+    param_attributes = {
+        "attention.g_u": "attention_g_u",
+        "attention.W_q": "attention_W_q",
+        "attention.W_k": "attention_W_k",
+        "attention.diag": "attention_diag",
+        "attention.b_self": "attention_b_self",
+        "attention.b_other": "attention_b_other",
+        "attention.P_d": "attention_P_d",
+        "attention.P_u": "attention_P_u",
+        "attention.P_v": "attention_P_v",
+        "mlp.g_u": "mlp_g_u",
+        "mlp.W": "mlp_W",
+        "mlp.V": "mlp_V",
+        "mlp.P_d": "mlp_P_d",
+        "mlp.P_u": "mlp_P_u",
+        "mlp.P_v": "mlp_P_v",
+    }
+    readout_names = ("logits",)
+    copies = {"attention": 6, "mlp": 6}
+    layer_attributes = {"attention": "attention", "mlp": "mlp"}
+
+    def __init__(
+        self, device: torch.device | str | None = None, dtype: torch.dtype | None = None, seed: int = 0
+    ) -> None:
+        super().__init__(device, dtype)
+        random = torch.Generator().manual_seed(seed)
+        self.tok = self._param(normal(random, (65, 512), 0.02))
+        self.W_head = self._param(normal(random, (65, 512), 0.02))
+        self.g_out = self._param(torch.full((512,), 1.0, dtype=torch.float64))
+        self.g1 = self._param(torch.full((6, 512), 1.0, dtype=torch.float64))
+        self.g2 = self._param(torch.full((6, 512), 1.0, dtype=torch.float64))
+        self.attention_g_u = self._param(torch.full((6, 512), 1.0, dtype=torch.float64))
+        self.attention_W_q = self._param(normal(random, (6, 8, 64, 512), 0.02))
+        self.attention_W_k = self._param(normal(random, (6, 8, 64, 512), 0.02))
+        self.attention_diag = self._param(torch.full((6, 512), 0.0, dtype=torch.float64))
+        self.attention_b_self = self._param(torch.full((6,), 0.0, dtype=torch.float64))
+        self.attention_b_other = self._param(torch.full((6,), 0.0, dtype=torch.float64))
+        self.attention_P_d = self._param(torch.full((6, 8, 512), 1.0, dtype=torch.float64))
+        self.attention_P_u = self._param(normal(random, (6, 8, 512, 4), 0.02))
+        self.attention_P_v = self._param(torch.full((6, 8, 512, 4), 0.0, dtype=torch.float64))
+        self.mlp_g_u = self._param(torch.full((6, 512), 1.0, dtype=torch.float64))
+        self.mlp_W = self._param(normal(random, (6, 1408, 512), 0.02))
+        self.mlp_V = self._param(normal(random, (6, 1408, 512), 0.02))
+        self.mlp_P_d = self._param(torch.full((6, 512), 1.0, dtype=torch.float64))
+        self.mlp_P_u = self._param(normal(random, (6, 512, 16), 0.02))
+        self.mlp_P_v = self._param(torch.full((6, 512, 16), 0.0, dtype=torch.float64))
+        self.attention = Attention(device, dtype)
+        self.mlp = Mlp(device, dtype)
+
+    def _prepare(self, idx: Tensor) -> CemFixed:
+        """What depends on clamps and params alone."""
+        return CemFixed(idx)
+
+    def _blocks(self, fixed: CemFixed, visit: Visit) -> list[Tensor]:
+        """The blocks in a row; ``visit`` relaxes a layer. Returns what the answers read of them.
+
+        next h[i,d] = mlp.x[i,d]
+        """
+        h = self.tok[fixed.idx]
+        for number in range(6):
+            total = (h * h).mean(2) + 1e-06
+            n1 = h * total.rsqrt()[:, :, None] * self.g1[number]
+            (attention_x,) = visit(
+                self.attention,
+                number,
+                [n1],
+                [
+                    self.attention_g_u[number],
+                    self.attention_W_q[number],
+                    self.attention_W_k[number],
+                    self.attention_diag[number],
+                    self.attention_b_self[number],
+                    self.attention_b_other[number],
+                    self.attention_P_d[number],
+                    self.attention_P_u[number],
+                    self.attention_P_v[number],
+                ],
+            )
+            total_2 = (attention_x * attention_x).mean(2) + 1e-06
+            n2 = attention_x * total_2.rsqrt()[:, :, None] * self.g2[number]
+            (mlp_x,) = visit(
+                self.mlp,
+                number,
+                [n2],
+                [
+                    self.mlp_g_u[number],
+                    self.mlp_W[number],
+                    self.mlp_V[number],
+                    self.mlp_P_d[number],
+                    self.mlp_P_u[number],
+                    self.mlp_P_v[number],
+                ],
+            )
+            h = mlp_x
+        return [h]
+
+    def _readouts(self, states: Tensors, fixed: CemFixed) -> list[Tensor]:
+        """The answers.
+
+        readout logits[i,z] = sum[d](g_out[d] * rms[d](h[i,d]) * W_head[z,d])
+        """
+        (h,) = states
+        total = (h * h).mean(2) + 1e-06
+        logits = h * total.rsqrt()[:, :, None] @ (self.W_head * self.g_out).T
+        return [logits]
+
+    def _cost(self, states: Tensors, fixed: CemFixed, targets: Tensors) -> list[Tensor]:
+        """The cost of each sample.
+
+        cost ce = mean[i](cross_entropy[z](logits[i,z], label[i]))
+        """
+        (h,) = states
+        (label,) = targets
+        total = (h * h).mean(2) + 1e-06
+        product = h * total.rsqrt()[:, :, None] @ (self.W_head * self.g_out).T
+        level = product.logsumexp(2)
+        total_2 = level.sum(1) - product.take_along_dim(label[:, :, None], 2).squeeze(2).sum(1)
+        cost = 0.00390625 * total_2
+        return [cost]
+
+
+@jit
+def attention_free_group_1(x, g_u, total, samples):
+    """total."""
+    place = tl.program_id(0).to(tl.int64) * 2 + tl.arange(0, 2)[:, None]
+    inside = place < 256 * samples
+    sample = place // 256
+    i = place % 256
+    r = tl.arange(0, 512)[None, :]
+    # sum[d](x[i,d]^2)
+    x_here = tl.load(x + 131072 * sample + 512 * i + r, mask=inside, other=0.0)
+    total_2 = tl.sum(x_here * x_here, 1, keep_dims=True)
+    # g_u[d] * rmsnorm[d](x[i,d], eps = 1e-6)
+    g_u_here = tl.load(g_u + r)
+    total_here = g_u_here * (x_here * (1.0 / (tl.sqrt(0.001953125 * total_2 + 1e-06 * 1.0))))
+    tl.store(total + 131072 * sample + 512 * i + r, total_here, mask=inside)
+
+
+@jit
+def attention_free_group_2(alibi, product, product_2, weights, samples):
+    """weights."""
+    place = tl.program_id(0).to(tl.int64) * 4 + tl.arange(0, 4)[:, None]
+    inside = place < 2048 * samples
+    sample = place // 2048
+    i = place // 256 % 8
+    j = place % 256
+    r = tl.arange(0, 256)[None, :]
+    # s[k,i,j] = where(i == j, b_self, 0) + where(i != j, b_other, 0) - exp((-k - 1) * log(2)) * abs(i - j) +
+    #   (sum[d](g_u[d] * rmsnorm[d](x[i,d], eps = 1e-6) * diag[d] * n1[j,d]) + sum[r](key[k,j,r] * sum[d](W_q[k,r,d]
+    #   * g_u[d] * rmsnorm[d](x[i,d], eps = 1e-6)))) / tau
+    alibi_here = tl.load(alibi + 65536 * i + 256 * j + r, mask=inside, other=0.0)
+    product_here = tl.load(product + 65536 * sample + 256 * j + r, mask=inside, other=0.0)
+    product_2_here = tl.load(product_2 + 524288 * sample + 65536 * i + 256 * j + r, mask=inside, other=0.0)
+    s = alibi_here + 0.044194173824159216 * (product_here + product_2_here)
+    largest_2 = tl.max(tl.where(r <= j, s, float("-inf")), 1, keep_dims=True)
+    power = tl.where(r <= j, tl.exp(s - largest_2), 0.0)
+    whole = tl.sum(power, 1, keep_dims=True)
+    # softmax[j | j <= i](where(i == j, b_self, 0) + where(i != j, b_other, 0) - exp((-k - 1) * log(2)) * abs(i - j)
+    #   + (sum[d](g_u[d] * rmsnorm[d](x[i,d], eps = 1e-6) * diag[d] * n1[j,d]) + sum[r](key[k,j,r] *
+    #   sum[d](W_q[k,r,d] * g_u[d] * rmsnorm[d](x[i,d], eps = 1e-6)))) / tau)
+    weights_here = tl.where(whole == 0.0, 0.0, power / whole)
+    tl.store(weights + 524288 * sample + 65536 * i + 256 * j + r, weights_here, mask=inside)
+
+
+@jit
+def attention_free_group_3(product, total, samples):
+    """total."""
+    place = tl.program_id(0).to(tl.int64) * 2 + tl.arange(0, 2)[:, None]
+    inside = place < 2048 * samples
+    sample = place // 2048
+    i = place // 256 % 8
+    j = place % 256
+    r = tl.arange(0, 512)[None, :]
+    # -sum[r](W_q[k,r,d] * sum[j](key[k,j,r] * softmax[j | j <= i](where(i == j, b_self, 0) + where(i != j, b_other,
+    #   0) - exp((-k - 1) * log(2)) * abs(i - j) + (sum[e](g_u[e] * rmsnorm[e](x[i,e], eps = 1e-6) * diag[e] *
+    #   n1[j,e]) + sum[r2](key[k,j,r2] * sum[e](W_q[k,r2,e] * g_u[e] * rmsnorm[e](x[i,e], eps = 1e-6)))) / tau))) -
+    #   sum[j](diag[d] * n1[j,d] * softmax[j | j <= i](where(i == j, b_self, 0) + where(i != j, b_other, 0) -
+    #   exp((-k - 1) * log(2)) * abs(i - j) + (sum[e](g_u[e] * rmsnorm[e](x[i,e], eps = 1e-6) * diag[e] * n1[j,e]) +
+    #   sum[r](key[k,j,r] * sum[e](W_q[k,r,e] * g_u[e] * rmsnorm[e](x[i,e], eps = 1e-6)))) / tau))
+    product_here = tl.load(product + 1048576 * sample + 131072 * i + 512 * j + r, mask=inside, other=0.0)
+    total_here = product_here
+    tl.store(total + 1048576 * sample + 131072 * i + 512 * j + r, total_here, mask=inside)
+
+
+@jit
+def attention_free_group_4(x, product, next_x, scalars, samples):
+    """next_x."""
+    place = tl.program_id(0).to(tl.int64) * 2 + tl.arange(0, 2)[:, None]
+    inside = place < 256 * samples
+    sample = place // 256
+    i = place % 256
+    step_x = tl.load(scalars)
+    r = tl.arange(0, 512)[None, :]
+    x_here = tl.load(x + 131072 * sample + 512 * i + r, mask=inside, other=0.0)
+    product_here = tl.load(product + 131072 * sample + 512 * i + r, mask=inside, other=0.0)
+    next_x_here = x_here + step_x * (-product_here)
+    tl.store(next_x + 131072 * sample + 512 * i + r, next_x_here, mask=inside)
+
+
+def attention_free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memory: Tensor) -> None:
+    """A step of the free phase."""
+    x, = now
+    next_x, = then
+    P, W_q, key, alibi, g_u, diag_n1_part = given
+    n = len(x)
+    total = room(memory, n, 0, 131072)
+    product = room(memory, n, 131072, 65536)
+    q = room(memory, n, 196608, 131072)
+    product_2 = room(memory, n, 327680, 524288)
+    weights = room(memory, n, 851968, 524288)
+    product_3 = room(memory, n, 0, 131072)
+    product_4 = room(memory, n, 1376256, 1048576)
+    total_2 = room(memory, n, 0, 1048576)
+    product_5 = room(memory, n, 1048576, 131072)
+    attention_free_group_1[(cdiv(256 * n, 2),)](x, g_u, total, n)
+    # sum[d](g_u[d] * rmsnorm[d](x[i,d], eps = 1e-6) * diag[d] * n1[j,d])
+    matrix(product, (n, 256, 256), (65536, 256, 1)).baddbmm_(
+        matrix(total, (n, 256, 512), (131072, 512, 1)),
+        matrix(diag_n1_part, (n, 512, 256), (131072, 1, 512)),
+        beta=0,
+    )
+    # q[k,i,r] = sum[d](W_q[k,r,d] * g_u[d] * rmsnorm[d](x[i,d], eps = 1e-6))
+    matrix(q, (n, 8, 256, 64), (131072, 16384, 64, 1)).copy_(
+        torch.einsum(
+            "ace,bde->abcd",
+            matrix(total, (n, 256, 512), (131072, 512, 1)),
+            matrix(W_q, (8, 64, 512), (32768, 512, 1)),
+        )
+    )
+    # sum[r](key[k,j,r] * sum[d](W_q[k,r,d] * g_u[d] * rmsnorm[d](x[i,d], eps = 1e-6)))
+    matrix(product_2, (8 * n, 256, 256), (65536, 256, 1)).baddbmm_(
+        matrix(q, (8 * n, 256, 64), (16384, 64, 1)),
+        matrix(key, (8 * n, 64, 256), (16384, 1, 64)),
+        beta=0,
+    )
+    attention_free_group_2[(cdiv(2048 * n, 4),)](alibi, product, product_2, weights, n)
+    # sum[j](key[k,j,r] * softmax[j | j <= i](where(i == j, b_self, 0) + where(i != j, b_other, 0) - exp((-k - 1) *
+    #   log(2)) * abs(i - j) + (sum[d](g_u[d] * rmsnorm[d](x[i,d], eps = 1e-6) * diag[d] * n1[j,d]) +
+    #   sum[r2](key[k,j,r2] * sum[d](W_q[k,r2,d] * g_u[d] * rmsnorm[d](x[i,d], eps = 1e-6)))) / tau))
+    matrix(product_3, (8 * n, 256, 64), (16384, 64, 1)).baddbmm_(
+        matrix(weights, (8 * n, 256, 256), (65536, 256, 1)),
+        matrix(key, (8 * n, 256, 64), (16384, 64, 1)),
+        beta=0,
+    )
+    # sum[r](W_q[k,r,d] * sum[j](key[k,j,r] * softmax[j | j <= i](where(i == j, b_self, 0) + where(i != j, b_other,
+    #   0) - exp((-k - 1) * log(2)) * abs(i - j) + (sum[e](g_u[e] * rmsnorm[e](x[i,e], eps = 1e-6) * diag[e] *
+    #   n1[j,e]) + sum[r2](key[k,j,r2] * sum[e](W_q[k,r2,e] * g_u[e] * rmsnorm[e](x[i,e], eps = 1e-6)))) / tau)))
+    matrix(product_4, (n, 8, 256, 512), (1048576, 131072, 512, 1)).copy_(
+        torch.einsum(
+            "abce,bde->abcd",
+            matrix(product_3, (n, 8, 256, 64), (131072, 16384, 64, 1)),
+            matrix(W_q, (8, 512, 64), (32768, 1, 512)),
+        ).mul_(-1.0)
+    )
+    # sum[j](diag[d] * n1[j,d] * softmax[j | j <= i](where(i == j, b_self, 0) + where(i != j, b_other, 0) - exp((-k
+    #   - 1) * log(2)) * abs(i - j) + (sum[e](g_u[e] * rmsnorm[e](x[i,e], eps = 1e-6) * diag[e] * n1[j,e]) +
+    #   sum[r](key[k,j,r] * sum[e](W_q[k,r,e] * g_u[e] * rmsnorm[e](x[i,e], eps = 1e-6)))) / tau))
+    matrix(product_4, (n, 2048, 512), (1048576, 512, 1)).baddbmm_(
+        matrix(weights, (n, 2048, 256), (524288, 256, 1)),
+        matrix(diag_n1_part, (n, 256, 512), (131072, 512, 1)),
+        alpha=-1.0,
+    )
+    attention_free_group_3[(cdiv(2048 * n, 2),)](product_4, total_2, n)
+    # sum[k,e](P[k,d,e] * (-sum[r](W_q[k,r,e] * sum[j](key[k,j,r] * softmax[j | j <= i](where(i == j, b_self, 0) +
+    #   where(i != j, b_other, 0) - exp((-k - 1) * log(2)) * abs(i - j) + (sum[d2](g_u[d2] * rmsnorm[d2](x[i,d2],
+    #   eps = 1e-6) * diag[d2] * n1[j,d2]) + sum[r2](key[k,j,r2] * sum[d2](W_q[k,r2,d2] * g_u[d2] *
+    #   rmsnorm[d2](x[i,d2], eps = 1e-6)))) / tau))) - sum[j](diag[e] * n1[j,e] * softmax[j | j <= i](where(i == j,
+    #   b_self, 0) + where(i != j, b_other, 0) - exp((-k - 1) * log(2)) * abs(i - j) + (sum[d2](g_u[d2] *
+    #   rmsnorm[d2](x[i,d2], eps = 1e-6) * diag[d2] * n1[j,d2]) + sum[r](key[k,j,r] * sum[d2](W_q[k,r,d2] * g_u[d2]
+    #   * rmsnorm[d2](x[i,d2], eps = 1e-6)))) / tau))))
+    matrix(product_5, (n, 256, 512), (131072, 512, 1)).copy_(
+        torch.einsum(
+            "abde,cde->abc",
+            matrix(total_2, (n, 256, 8, 512), (1048576, 512, 131072, 1)),
+            matrix(P, (512, 8, 512), (512, 262144, 1)),
+        )
+    )
+    attention_free_group_4[(cdiv(256 * n, 2),)](x, product_5, next_x, scalars, n)
+
+
+@jit
+def mlp_free_group_1(x, g_u, u, samples):
+    """u."""
+    place = tl.program_id(0).to(tl.int64) * 2 + tl.arange(0, 2)[:, None]
+    inside = place < 256 * samples
+    sample = place // 256
+    i = place % 256
+    r = tl.arange(0, 512)[None, :]
+    # sum[d](x[i,d]^2)
+    x_here = tl.load(x + 131072 * sample + 512 * i + r, mask=inside, other=0.0)
+    total = tl.sum(x_here * x_here, 1, keep_dims=True)
+    # u[i,d] = g_u[d] * rmsnorm[d](x[i,d], eps = 1e-6)
+    g_u_here = tl.load(g_u + r)
+    u_here = g_u_here * (x_here * (1.0 / (tl.sqrt(0.001953125 * total + 1e-06 * 1.0))))
+    tl.store(u + 131072 * sample + 512 * i + r, u_here, mask=inside)
+
+
+@jit
+def mlp_free_group_2(gate, product, total, samples):
+    """total."""
+    place = tl.program_id(0).to(tl.int64) + tl.arange(0, 1)[:, None]
+    inside = place < 256 * samples
+    sample = place // 256
+    i = place % 256
+    r = tl.arange(0, 2048)[None, :]
+    # gate[i,m] * silu(sum[d](V[m,d] * g_u[d] * rmsnorm[d](x[i,d], eps = 1e-6)))
+    gate_here = tl.load(gate + 360448 * sample + 1408 * i + r, mask=inside & (r < 1408), other=0.0)
+    product_here = tl.load(product + 360448 * sample + 1408 * i + r, mask=inside & (r < 1408), other=0.0)
+    total_here = gate_here * block_silu(product_here)
+    tl.store(total + 360448 * sample + 1408 * i + r, total_here, mask=inside & (r < 1408))
+
+
+@jit
+def mlp_free_group_3(x, product, next_x, scalars, samples):
+    """next_x."""
+    place = tl.program_id(0).to(tl.int64) * 2 + tl.arange(0, 2)[:, None]
+    inside = place < 256 * samples
+    sample = place // 256
+    i = place % 256
+    step_x = tl.load(scalars)
+    r = tl.arange(0, 512)[None, :]
+    x_here = tl.load(x + 131072 * sample + 512 * i + r, mask=inside, other=0.0)
+    product_here = tl.load(product + 131072 * sample + 512 * i + r, mask=inside, other=0.0)
+    next_x_here = x_here + step_x * product_here
+    tl.store(next_x + 131072 * sample + 512 * i + r, next_x_here, mask=inside)
+
+
+def mlp_free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memory: Tensor) -> None:
+    """A step of the free phase."""
+    x, = now
+    next_x, = then
+    P, V, gate, g_u = given
+    n = len(x)
+    u = room(memory, n, 0, 131072)
+    product = room(memory, n, 131072, 360448)
+    total = room(memory, n, 491520, 360448)
+    product_2 = room(memory, n, 0, 131072)
+    product_3 = room(memory, n, 131072, 131072)
+    mlp_free_group_1[(cdiv(256 * n, 2),)](x, g_u, u, n)
+    # sum[d](V[m,d] * g_u[d] * rmsnorm[d](x[i,d], eps = 1e-6))
+    matrix(product, (256 * n, 1408), (1408, 1)).addmm_(
+        matrix(u, (256 * n, 512), (512, 1)),
+        matrix(V, (512, 1408), (1, 512)),
+        beta=0,
+    )
+    mlp_free_group_2[(256 * n,)](gate, product, total, n, num_warps=8)
+    # sum[m](V[m,d] * gate[i,m] * silu(sum[e](V[m,e] * g_u[e] * rmsnorm[e](x[i,e], eps = 1e-6))))
+    matrix(product_2, (256 * n, 512), (512, 1)).addmm_(
+        matrix(total, (256 * n, 1408), (1408, 1)),
+        matrix(V, (1408, 512), (512, 1)),
+        beta=0,
+    )
+    # sum[e](P[d,e] * sum[m](V[m,e] * gate[i,m] * silu(sum[d2](V[m,d2] * g_u[d2] * rmsnorm[d2](x[i,d2], eps =
+    #   1e-6)))))
+    matrix(product_3, (256 * n, 512), (512, 1)).addmm_(
+        matrix(product_2, (256 * n, 512), (512, 1)),
+        matrix(P, (512, 512), (1, 512)),
+        beta=0,
+    )
+    mlp_free_group_3[(cdiv(256 * n, 2),)](x, product_3, next_x, scalars, n)
+
+
+#: The kernels of the layers.
+KERNELS = TritonKernels(
+    {"attention_free": PhaseStep(attention_free_step, 2424832), "mlp_free": PhaseStep(mlp_free_step, 851968)}
+)
+
+
+class Attention(AttentionEquations, KernelNetwork, EnergyLayer):
+    """The layer `attention`, relaxed by kernels."""
+
+    kernels = KERNELS
+    _kernel_prefix = "attention_"
+
+
+class Mlp(MlpEquations, KernelNetwork, EnergyLayer):
+    """The layer `mlp`, relaxed by kernels."""
+
+    kernels = KERNELS
+    _kernel_prefix = "mlp_"
+
+
+class Cem(CemEquations, LayeredNetwork):
+    """The network: its layers in a row, relaxed and learned."""

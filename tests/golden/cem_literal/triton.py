@@ -1,0 +1,390 @@
+"""cem_literal: CEM attention exactly as Algorithm 1 prints it: the diagonal enters the logits and not the
+values,
+so the step is not the gradient of the printed energy; the compiler says so.
+
+Made by energyc 0.1.0 from cem_literal.energy
+SHA-256 of the spec: b897e53a20cee38d41b5a4f99e858e89d1dcc5594cc5857e190c42c3ddc8558e
+Rules: bptt, implicit
+Passes: hoist, share, separate, segments, inplace
+Kernels: free
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from energyc.rules.bptt import bptt
+from energyc.rules.implicit import implicit
+from energyc.runtime.draws import normal
+from energyc.runtime.indexing import positions
+from energyc.runtime.kernels import KernelNetwork
+from energyc.runtime.records import Tensors
+from energyc.runtime.triton_functions import jit
+from energyc.runtime.triton_kernels import PhaseStep, TritonKernels, cdiv, matrix, room
+
+try:
+    import triton
+    import triton.language as tl
+except ImportError:
+    triton = tl = None
+
+
+class Fixed(NamedTuple):
+    """The clamps, and what depends on clamps and params alone."""
+
+    h: Tensor
+    c: Tensor
+    v: Tensor
+    diag_h_part: Tensor
+
+    def rows(self, rows: Tensor) -> Fixed:
+        """The same for some of the samples."""
+        return self._replace(h=self.h[rows], c=self.c[rows], v=self.v[rows], diag_h_part=self.diag_h_part[rows])
+
+
+class CemLiteralEquations:
+    """States x[J, D].
+
+    Sizes: J = 16, D = 32, K = 2, R = 8.
+
+    Consts: tau = 5.65685.
+
+    let u[i,d]   = rmsnorm[d](x[i,d])
+    let c[j,d]   = rmsnorm[d](h[j,d])
+    let q[k,i,r] = sum[d](W_q[k,r,d] * u[i,d])
+    let v[k,j,r] = sum[d](W_k[k,r,d] * c[j,d])
+    let p[k,i,j] = softmax[j | j <= i]((sum[r](v[k,j,r] * q[k,i,r]) + sum[d](diag[d] * u[i,d] * c[j,d])) / tau)
+
+    ``v_NAME`` is the change of the let NAME along a direction, ``pull_NAME`` its adjoint.
+    """
+
+    name = "cem_literal"
+    state_shapes = {"x": (16, 32)}
+    clamp_shapes = {"h": ((16, 32), None)}
+    target_shapes = {"t": ((16, 32), None)}
+    readout_names = ("y",)
+    relax_steps = 2
+    relax_step = (1.0,)
+    summed = ("h",)
+    nudge_steps = 10
+
+    def __init__(
+        self, device: torch.device | str | None = None, dtype: torch.dtype | None = None, seed: int = 0
+    ) -> None:
+        super().__init__(device, dtype)
+        random = torch.Generator().manual_seed(seed)
+        self.W_q = self._param(normal(random, (2, 8, 32), 0.02))
+        self.W_k = self._param(normal(random, (2, 8, 32), 0.02))
+        self.diag = self._param(torch.full((32,), 1.0, dtype=torch.float64))
+        self._constant("mask", positions(16, 0, 2, self.device) <= positions(16, 1, 2, self.device))
+
+    def _prepare(self, h: Tensor) -> Fixed:
+        """What depends on clamps and params alone."""
+        c = h * ((h * h).mean(2) + 1e-05).rsqrt()[:, :, None]
+        v = torch.einsum("Bid,krd->Bkir", c, self.W_k)
+        diag_h_part = c * self.diag
+        return Fixed(h, c, v, diag_h_part)
+
+    def _start(self, fixed: Fixed) -> list[Tensor]:
+        """Where the states start."""
+        return [fixed.c]
+
+    def _force(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
+        """The force on each state.
+
+        flow x[i,d] = sum[k,r](W_q[k,r,d] * sum[j | j <= i](p[k,i,j] * v[k,j,r]))
+        F_x[i,d] = sum[k,r](W_q[k,r,d] * sum[j](v[k,j,r] * p[k,i,j]))
+        """
+        (x,) = states
+        total = (x * x).mean(2)
+        total += 1e-05
+        u = x * total.rsqrt()[:, :, None]
+        q = torch.einsum("Bid,krd->Bkir", u, self.W_q)
+        total_2 = torch.einsum("Bkjr,Bkir->Bkij", q, fixed.v)
+        total_2 += torch.einsum("Bid,Bjd->Bij", u, fixed.diag_h_part).transpose(1, 2)[:, None]
+        p = (0.17677669529663687 * total_2.transpose(2, 3)).masked_fill_(~self.mask.T, float("-inf")).softmax(3)
+        force_x = torch.einsum("Bkir,krd->Bid", torch.einsum("Bkjr,Bkij->Bkir", fixed.v, p), self.W_q)
+        return [force_x]
+
+    def _readouts(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
+        """The answers.
+
+        readout y[i,d] = x[i,d]
+        """
+        (x,) = states
+        return [x]
+
+    def _cost(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor]:
+        """The cost of each sample.
+
+        cost mse = mean[i,d]((y[i,d] - t[i,d])^2)
+        """
+        (x,) = states
+        (t,) = targets
+        total = x - t
+        cost = (total * total).mean((1, 2))
+        return [cost]
+
+    def _cost_pullback(
+        self, states: Tensors, fixed: Fixed, targets: Tensors, params: bool = True
+    ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
+        """dC/dz of each sample, None where the cost does not read a state; and the direct dC/dtheta.
+
+        dC/dx[i,d] = 2/(D*J) * (x[i,d] - t[i,d])
+        """
+        (x,) = states
+        (t,) = targets
+        total = x - t
+        slope_x = 0.00390625 * total
+        return [slope_x], {}
+
+    def _force_pullback(
+        self, states: Tensors, fixed: Fixed, seeds: Tensors, params: bool = True
+    ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
+        """J^T seeds, J = dF/dz; and <seeds, dF/dtheta> summed over the batch."""
+        (x,) = states
+        (seed_x,) = seeds
+        total = (x * x).mean(2)
+        total += 1e-05
+        power = total.rsqrt()
+        u = x * power[:, :, None]
+        q = torch.einsum("Bid,krd->Bkir", u, self.W_q)
+        total_2 = torch.einsum("Bkjr,Bkir->Bkij", q, fixed.v)
+        total_2 += torch.einsum("Bid,Bjd->Bij", u, fixed.diag_h_part).transpose(1, 2)[:, None]
+        p = (0.17677669529663687 * total_2.transpose(2, 3)).masked_fill_(~self.mask.T, float("-inf")).softmax(3)
+        W_q_seed_x = torch.einsum("Bid,krd->Bikr", seed_x, self.W_q)
+        pull_p = torch.einsum("Bkjr,Bikr->Bkij", fixed.v, W_q_seed_x)
+        p_pull_p = p * pull_p
+        total_3 = p_pull_p - p * p_pull_p.sum(3)[:, :, :, None]
+        part = total_3.sum(1)
+        product = torch.einsum("Bkjr,Bkij->Bkir", fixed.v, total_3)
+        pull_u = 0.17677669529663687 * torch.einsum("Bjd,Bij->Bid", fixed.diag_h_part, part)
+        pull_u.add_(torch.einsum("Bkir,krd->Bid", product, self.W_q), alpha=0.17677669529663687)
+        back_x = pull_u * power[:, :, None]
+        back_x.add_(x * (total ** (-1.5) * (x * pull_u).sum(2))[:, :, None], alpha=-0.03125)
+        if not params:
+            return [back_x], {}
+        pull_v = torch.einsum("Bkji,Bjkr->Bkir", p, W_q_seed_x)
+        pull_v.add_(torch.einsum("Bkjr,Bkji->Bkir", q, total_3), alpha=0.17677669529663687)
+        return [back_x], {
+            "W_q": (
+                torch.einsum("Bkir,Bid->krd", torch.einsum("Bkjr,Bkij->Bkir", fixed.v, p), seed_x)
+                + 0.17677669529663687 * torch.einsum("Bkir,Bid->krd", product, u)
+            ),
+            "W_k": torch.einsum("Bkir,Bid->krd", pull_v, fixed.c),
+            "diag": 0.17677669529663687 * (
+                fixed.c * torch.einsum("Bjd,Bji->Bdi", u, part).transpose(1, 2)
+            ).sum((0, 1)),
+        }
+
+    def _clamp_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
+        """<seeds, dF/dx> for each real clamp."""
+        (x,) = states
+        (seed_x,) = seeds
+        total = (fixed.h * fixed.h).mean(2)
+        total += 1e-05
+        total_2 = (x * x).mean(2)
+        total_2 += 1e-05
+        u = x * total_2.rsqrt()[:, :, None]
+        q = torch.einsum("Bid,krd->Bkir", u, self.W_q)
+        total_3 = torch.einsum("Bkjr,Bkir->Bkij", q, fixed.v)
+        total_3 += torch.einsum("Bid,Bjd->Bij", u, fixed.diag_h_part).transpose(1, 2)[:, None]
+        p = (0.17677669529663687 * total_3.transpose(2, 3)).masked_fill_(~self.mask.T, float("-inf")).softmax(3)
+        W_q_seed_x = torch.einsum("Bid,krd->Bikr", seed_x, self.W_q)
+        pull_p = torch.einsum("Bkjr,Bikr->Bkij", fixed.v, W_q_seed_x)
+        p_pull_p = p * pull_p
+        total_4 = p_pull_p - p * p_pull_p.sum(3)[:, :, :, None]
+        pull_v = torch.einsum("Bkji,Bjkr->Bkir", p, W_q_seed_x)
+        pull_v.add_(torch.einsum("Bkjr,Bkji->Bkir", q, total_4), alpha=0.17677669529663687)
+        pull_c = 0.17677669529663687 * torch.einsum("Bji,Bjd->Bid", total_4.sum(1), u * self.diag)
+        pull_c += torch.einsum("Bkir,krd->Bid", pull_v, self.W_k)
+        grad_h = pull_c * total.rsqrt()[:, :, None]
+        grad_h.add_(fixed.h * (total ** (-1.5) * (fixed.h * pull_c).sum(2))[:, :, None], alpha=-0.03125)
+        return {"h": grad_h}
+
+    def _start_pullback(self, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
+        """<seeds, d start> by params and clamps."""
+        (seed_x,) = seeds
+        total = (fixed.h * fixed.h).mean(2)
+        total += 1e-05
+        grad_h = seed_x * total.rsqrt()[:, :, None]
+        grad_h.add_(fixed.h * (total ** (-1.5) * (fixed.h * seed_x).sum(2))[:, :, None], alpha=-0.03125)
+        return {"h": grad_h}
+
+    def _readout_pullback(
+        self, states: Tensors, fixed: Fixed, seeds: Tensors
+    ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
+        """<seeds, d readouts> by states, and by params and clamps."""
+        (seed_y,) = seeds
+        return [seed_y], {}
+
+    def _step_pullback(
+        self, states: Tensors, fixed: Fixed, seeds: Tensors
+    ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
+        """J^T seeds, and what is added up over steps; <seeds, dF/dtheta> of the other params, summed over the batch."""
+        (x,) = states
+        (seed_x,) = seeds
+        total = (x * x).mean(2)
+        total += 1e-05
+        power = total.rsqrt()
+        u = x * power[:, :, None]
+        q = torch.einsum("Bid,krd->Bkir", u, self.W_q)
+        total_2 = torch.einsum("Bkjr,Bkir->Bkij", q, fixed.v)
+        total_2 += torch.einsum("Bid,Bjd->Bij", u, fixed.diag_h_part).transpose(1, 2)[:, None]
+        p = (0.17677669529663687 * total_2.transpose(2, 3)).masked_fill_(~self.mask.T, float("-inf")).softmax(3)
+        W_q_seed_x = torch.einsum("Bid,krd->Bikr", seed_x, self.W_q)
+        pull_p = torch.einsum("Bkjr,Bikr->Bkij", fixed.v, W_q_seed_x)
+        p_pull_p = p * pull_p
+        total_3 = p_pull_p - p * p_pull_p.sum(3)[:, :, :, None]
+        part = total_3.sum(1)
+        product = torch.einsum("Bkjr,Bkij->Bkir", fixed.v, total_3)
+        pull_u = 0.17677669529663687 * torch.einsum("Bjd,Bij->Bid", fixed.diag_h_part, part)
+        pull_u.add_(torch.einsum("Bkir,krd->Bid", product, self.W_q), alpha=0.17677669529663687)
+        back_x = pull_u * power[:, :, None]
+        back_x.add_(x * (total ** (-1.5) * (x * pull_u).sum(2))[:, :, None], alpha=-0.03125)
+        pull_v = torch.einsum("Bkji,Bjkr->Bkir", p, W_q_seed_x)
+        pull_v.add_(torch.einsum("Bkjr,Bkji->Bkir", q, total_3), alpha=0.17677669529663687)
+        part_2 = 0.17677669529663687 * torch.einsum("Bji,Bjd->Bid", part, u * self.diag)
+        return [back_x, pull_v, part_2], {
+            "W_q": (
+                torch.einsum("Bkir,Bid->krd", torch.einsum("Bkjr,Bkij->Bkir", fixed.v, p), seed_x)
+                + 0.17677669529663687 * torch.einsum("Bkir,Bid->krd", product, u)
+            ),
+            "diag": 0.17677669529663687 * (
+                fixed.c * torch.einsum("Bjd,Bji->Bdi", u, part).transpose(1, 2)
+            ).sum((0, 1)),
+        }
+
+    def _sums_gradient(self, fixed: Fixed, sums: Tensors) -> dict[str, Tensor]:
+        """<seeds, dF/dtheta> summed over batch and steps."""
+        sum_pull_v, _ = sums
+        return {"W_k": torch.einsum("Bkir,Bid->krd", sum_pull_v, fixed.c)}
+
+    def _sums_clamp_gradient(self, fixed: Fixed, sums: Tensors) -> dict[str, Tensor]:
+        """<seeds, dF/dx> for real clamps, summed over steps."""
+        sum_pull_v, sum_part = sums
+        total = (fixed.h * fixed.h).mean(2)
+        total += 1e-05
+        total_2 = torch.einsum("Bkir,krd->Bid", sum_pull_v, self.W_k)
+        total_2 += sum_part
+        grad_h = total_2 * total.rsqrt()[:, :, None]
+        grad_h.add_(fixed.h * (total ** (-1.5) * (fixed.h * total_2).sum(2))[:, :, None], alpha=-0.03125)
+        return {"h": grad_h}
+
+    def _given(self, name: str, fixed: Fixed, targets: Tensors) -> list[Tensor]:
+        """What a kernel reads, in its order."""
+        if name == "free":
+            return [self.W_q, fixed.v, fixed.diag_h_part]
+        raise KeyError(name)
+
+
+@jit
+def free_group_1(x, u, samples):
+    """u."""
+    place = tl.program_id(0).to(tl.int64) * 32 + tl.arange(0, 32)[:, None]
+    inside = place < 16 * samples
+    sample = place // 16
+    i = place % 16
+    r = tl.arange(0, 32)[None, :]
+    # sum[d](x[i,d]^2)
+    x_here = tl.load(x + 512 * sample + 32 * i + r, mask=inside, other=0.0)
+    total = tl.sum(x_here * x_here, 1, keep_dims=True)
+    # u[i,d] = rmsnorm[d](x[i,d])
+    u_here = x_here * (1.0 / (tl.sqrt(0.03125 * total + 1e-05 * 1.0)))
+    tl.store(u + 512 * sample + 32 * i + r, u_here, mask=inside)
+
+
+@jit
+def free_group_2(product, product_2, p, samples):
+    """p."""
+    place = tl.program_id(0).to(tl.int64) * 64 + tl.arange(0, 64)[:, None]
+    inside = place < 32 * samples
+    sample = place // 32
+    i = place // 16 % 2
+    j = place % 16
+    r = tl.arange(0, 16)[None, :]
+    # (sum[r](q[k,i,r] * v[k,j,r]) + sum[d](u[i,d] * diag[d] * c[j,d])) / tau
+    product_here = tl.load(product + 512 * sample + 256 * i + 16 * j + r, mask=inside, other=0.0)
+    product_2_here = tl.load(product_2 + 256 * sample + 16 * j + r, mask=inside, other=0.0)
+    total = 0.17677669529663687 * (product_here + product_2_here)
+    largest_2 = tl.max(tl.where(r <= j, total, float("-inf")), 1, keep_dims=True)
+    power = tl.where(r <= j, tl.exp(total - largest_2), 0.0)
+    whole = tl.sum(power, 1, keep_dims=True)
+    # p[k,i,j] = softmax[j | j <= i]((sum[r](q[k,i,r] * v[k,j,r]) + sum[d](u[i,d] * diag[d] * c[j,d])) / tau)
+    p_here = tl.where(whole == 0.0, 0.0, power / whole)
+    tl.store(p + 512 * sample + 256 * i + 16 * j + r, p_here, mask=inside)
+
+
+@jit
+def free_group_3(x, product, next_x, scalars, samples):
+    """next_x."""
+    place = tl.program_id(0).to(tl.int64) * 32 + tl.arange(0, 32)[:, None]
+    inside = place < 16 * samples
+    sample = place // 16
+    i = place % 16
+    step_x = tl.load(scalars)
+    r = tl.arange(0, 32)[None, :]
+    x_here = tl.load(x + 512 * sample + 32 * i + r, mask=inside, other=0.0)
+    product_here = tl.load(product + 512 * sample + 32 * i + r, mask=inside, other=0.0)
+    next_x_here = x_here + step_x * product_here
+    tl.store(next_x + 512 * sample + 32 * i + r, next_x_here, mask=inside)
+
+
+def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memory: Tensor) -> None:
+    """A step of the free phase."""
+    x, = now
+    next_x, = then
+    W_q, v, diag_h_part = given
+    n = len(x)
+    u = room(memory, n, 0, 512)
+    q = room(memory, n, 512, 256)
+    product = room(memory, n, 768, 512)
+    product_2 = room(memory, n, 512, 256)
+    p = room(memory, n, 0, 512)
+    product_3 = room(memory, n, 512, 256)
+    product_4 = room(memory, n, 0, 512)
+    free_group_1[(cdiv(16 * n, 32),)](x, u, n)
+    # q[k,i,r] = sum[d](W_q[k,r,d] * u[i,d])
+    matrix(q, (n, 2, 16, 8), (256, 128, 8, 1)).copy_(
+        torch.einsum("ace,bde->abcd", matrix(u, (n, 16, 32), (512, 32, 1)), matrix(W_q, (2, 8, 32), (256, 32, 1)))
+    )
+    # sum[r](q[k,j,r] * v[k,i,r])
+    matrix(product, (2 * n, 16, 16), (256, 16, 1)).baddbmm_(
+        matrix(q, (2 * n, 16, 8), (128, 8, 1)),
+        matrix(v, (2 * n, 8, 16), (128, 1, 8)),
+        beta=0,
+    )
+    # sum[d](u[i,d] * diag[d] * c[j,d])
+    matrix(product_2, (n, 16, 16), (256, 16, 1)).baddbmm_(
+        matrix(u, (n, 16, 32), (512, 32, 1)),
+        matrix(diag_h_part, (n, 32, 16), (512, 1, 32)),
+        beta=0,
+    )
+    free_group_2[(cdiv(32 * n, 64),)](product, product_2, p, n)
+    # sum[j](v[k,j,r] * softmax[j | j <= i]((sum[r2](q[k,i,r2] * v[k,j,r2]) + sum[d](u[i,d] * diag[d] * c[j,d])) /
+    #   tau))
+    matrix(product_3, (2 * n, 16, 8), (128, 8, 1)).baddbmm_(
+        matrix(p, (2 * n, 16, 16), (256, 16, 1)),
+        matrix(v, (2 * n, 16, 8), (128, 8, 1)),
+        beta=0,
+    )
+    # sum[k,r](W_q[k,r,d] * sum[j](v[k,j,r] * softmax[j | j <= i]((sum[r2](q[k,i,r2] * v[k,j,r2]) + sum[d2](u[i,d2]
+    #   * diag[d2] * c[j,d2])) / tau)))
+    matrix(product_4, (n, 16, 32), (512, 32, 1)).copy_(
+        torch.einsum(
+            "abde,cde->abc",
+            matrix(product_3, (n, 16, 2, 8), (256, 8, 128, 1)),
+            matrix(W_q, (32, 2, 8), (1, 256, 32)),
+        )
+    )
+    free_group_3[(cdiv(16 * n, 32),)](x, product_4, next_x, scalars, n)
+
+
+class CemLiteral(CemLiteralEquations, KernelNetwork):
+    """The network: its equations, relaxed by kernels and learned."""
+
+    learning_rules = (bptt, implicit,)
+    kernels = TritonKernels({"free": PhaseStep(free_step, 1280)})

@@ -1,0 +1,346 @@
+"""cem_mlp: CEM element-wise layer on Gaussian-process regression (table 3: 22,657 params).
+
+Made by energyc 0.1.0 from cem_mlp.energy
+SHA-256 of the spec: 6ab5eaef1c0d185eb3531db5dfae6f8d87efff4e6d2860d921c8a1129f2d2410
+Rules: bptt, implicit
+Passes: hoist, share, separate, segments, inplace
+Kernels: free
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from energyc.rules.bptt import bptt
+from energyc.rules.implicit import implicit
+from energyc.runtime.draws import uniform
+from energyc.runtime.functions import silu_integral, silu_slope
+from energyc.runtime.kernels import KernelNetwork
+from energyc.runtime.records import Tensors
+from energyc.runtime.triton_functions import block_silu, jit
+from energyc.runtime.triton_kernels import PhaseStep, TritonKernels, cdiv, matrix, room
+
+try:
+    import triton
+    import triton.language as tl
+except ImportError:
+    triton = tl = None
+
+
+class Fixed(NamedTuple):
+    """The clamps, and what depends on clamps and params alone."""
+
+    input_: Tensor
+    drive: Tensor
+    offset: Tensor
+    offset_2: Tensor
+    part: Tensor
+    h: Tensor
+    part_2: Tensor
+    part_3: Tensor
+
+    def rows(self, rows: Tensor) -> Fixed:
+        """The same for some of the samples."""
+        return self._replace(
+            input_=self.input_[rows],
+            drive=self.drive[rows],
+            offset=self.offset[rows],
+            offset_2=self.offset_2[rows],
+            part=self.part[rows],
+            h=self.h[rows],
+            part_2=self.part_2[rows],
+            part_3=self.part_3[rows],
+        )
+
+
+class CemMlpEquations:
+    """States x[D].
+
+    Sizes: I = 10, D = 64, M = 170.
+
+    let h[d] = g1[d] * rms[d](sum[i](input[i] * W_in[i,d]) + b_in[d])
+    let u[d] = rms[d](x[d])
+
+    ``v_NAME`` is the change of the let NAME along a direction, ``pull_NAME`` its adjoint.
+    """
+
+    name = "cem_mlp"
+    state_shapes = {"x": (64,)}
+    clamp_shapes = {"input": ((10,), None)}
+    target_shapes = {"output": ((), None)}
+    term_names = ("element",)
+    readout_names = ("y",)
+    relax_steps = 2
+    relax_step = (1.0,)
+    nudge_steps = 10
+
+    def __init__(
+        self, device: torch.device | str | None = None, dtype: torch.dtype | None = None, seed: int = 0
+    ) -> None:
+        super().__init__(device, dtype)
+        random = torch.Generator().manual_seed(seed)
+        self.W_in = self._param(uniform(random, (10, 64), -0.31622776601683794, 0.31622776601683794))
+        self.b_in = self._param(uniform(random, (64,), -0.31622776601683794, 0.31622776601683794))
+        self.W_out = self._param(uniform(random, (64,), -0.125, 0.125))
+        self.b_out = self._param(uniform(random, (), -0.125, 0.125))
+        self.W = self._param(uniform(random, (170, 64), -0.125, 0.125))
+        self.V = self._param(uniform(random, (170, 64), -0.125, 0.125))
+        self.g1 = self._param(torch.full((64,), 1.0, dtype=torch.float64))
+        self.g2 = self._param(torch.full((64,), 1.0, dtype=torch.float64))
+
+    def _prepare(self, input_: Tensor) -> Fixed:
+        """What depends on clamps and params alone."""
+        drive = input_ @ self.W_in
+        drive += self.b_in
+        offset = ((drive * drive).mean(1) + 1e-06).rsqrt()
+        offset_2 = ((drive * drive).mean(1) + 1e-06) ** (-1.5)
+        part = drive * self.g1
+        h = part * offset[:, None]
+        part_2 = h @ self.W.T
+        part_3 = drive * offset[:, None]
+        return Fixed(input_, drive, offset, offset_2, part, h, part_2, part_3)
+
+    def _start(self, fixed: Fixed) -> list[Tensor]:
+        """Where the states start."""
+        return [fixed.h]
+
+    def _terms(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
+        """Each energy term of each sample.
+
+        energy element = -sum[m](sum[d](W[m,d] * h[d]) * phi(sum[d](V[m,d] * u[d])))
+        """
+        (x,) = states
+        total = (x * x).mean(1) + 1e-06
+        u = x * total.rsqrt()[:, None]
+        product = (fixed.part_2 * silu_integral(u @ self.V.T)).sum(1)
+        energy_element = -product
+        return [energy_element]
+
+    def _force(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
+        """The force on each state.
+
+        flow x[d] = -grad(element, u[d])
+        F_x[d] = sum[m](V[m,d] * sum[d2](W[m,d2] * h[d2]) * silu(sum[d2](V[m,d2] * u[d2])))
+        """
+        (x,) = states
+        total = (x * x).mean(1) + 1e-06
+        u = x * total.rsqrt()[:, None]
+        product = fixed.part_2 * F.silu(u @ self.V.T, inplace=True)
+        force_x = product @ self.V
+        return [force_x]
+
+    def _readouts(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
+        """The answers.
+
+        readout y = sum[d](W_out[d] * g2[d] * rms[d](x[d])) + b_out
+        """
+        (x,) = states
+        total = (x * x).mean(1) + 1e-06
+        y = total.rsqrt() * (x @ (self.W_out * self.g2)) + self.b_out
+        return [y]
+
+    def _cost(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor]:
+        """The cost of each sample.
+
+        cost mse = (y - output)^2
+        """
+        (x,) = states
+        (output,) = targets
+        total = (x * x).mean(1) + 1e-06
+        total_2 = total.rsqrt() * (x @ (self.W_out * self.g2)) - output + self.b_out
+        cost = total_2 * total_2
+        return [cost]
+
+    def _cost_pullback(
+        self, states: Tensors, fixed: Fixed, targets: Tensors, params: bool = True
+    ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
+        """dC/dz of each sample, None where the cost does not read a state; and the direct dC/dtheta.
+
+        dC/dx[d] = 2 * W_out[d] * g2[d] * (b_out - output + sum[d2](rmsnorm[d2](x[d2], eps = 1e-6) * W_out[d2] *
+            g2[d2])) / sqrt(1e-6 + mean[d2](x[d2]^2)) - 2 * x[d] * (b_out - output + sum[d3](rmsnorm[d3](x[d3], eps =
+            1e-6) * W_out[d3] * g2[d3])) * mean[d2](W_out[d2] * g2[d2] * x[d2]) / (1e-6 + mean[d2](x[d2]^2))^(3/2)
+        dC/dW_out[d] = 2 * rmsnorm[d](x[d], eps = 1e-6) * g2[d] * (b_out - output + sum[d2](rmsnorm[d2](x[d2], eps =
+            1e-6) * W_out[d2] * g2[d2]))
+        dC/db_out = 2 * (b_out - output + sum[d](rmsnorm[d](x[d], eps = 1e-6) * W_out[d] * g2[d]))
+        dC/dg2[d] = 2 * rmsnorm[d](x[d], eps = 1e-6) * W_out[d] * (b_out - output + sum[d2](rmsnorm[d2](x[d2], eps =
+            1e-6) * W_out[d2] * g2[d2]))
+        """
+        (x,) = states
+        (output,) = targets
+        W_out_g2 = self.W_out * self.g2
+        total = (x * x).mean(1) + 1e-06
+        power = total.rsqrt()
+        product = x @ W_out_g2
+        total_2 = power * product - output + self.b_out
+        product_2 = power * total_2
+        slope_x = 2 * (product_2[:, None] * W_out_g2)
+        slope_x.add_(x * (total ** (-1.5) * (product * total_2))[:, None], alpha=-0.03125)
+        if not params:
+            return [slope_x], {}
+        product_3 = x * product_2[:, None]
+        return [slope_x], {
+            "W_out": 2 * (product_3.sum(0) * self.g2),
+            "b_out": 2 * total_2.sum(0),
+            "g2": 2 * (product_3.sum(0) * self.W_out),
+        }
+
+    def _force_pullback(
+        self, states: Tensors, fixed: Fixed, seeds: Tensors, params: bool = True
+    ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
+        """J^T seeds, J = dF/dz; and <seeds, dF/dtheta> summed over the batch."""
+        (x,) = states
+        (seed_x,) = seeds
+        total = (x * x).mean(1) + 1e-06
+        power = total.rsqrt()
+        V_seed_x = seed_x @ self.V.T
+        u = x * power[:, None]
+        V_u = u @ self.V.T
+        product = fixed.part_2 * V_seed_x * silu_slope(V_u)
+        pull_u = product @ self.V
+        back_x = pull_u * power[:, None]
+        back_x.add_(x * (total ** (-1.5) * (x * pull_u).sum(1))[:, None], alpha=-0.015625)
+        if not params:
+            return [back_x], {}
+        silu = F.silu(V_u)
+        product_2 = silu * V_seed_x
+        pull_h = product_2 @ self.W
+        grad_b_in = pull_h * self.g1 * fixed.offset[:, None]
+        grad_b_in.add_(fixed.drive * (fixed.offset_2 * (fixed.part * pull_h).sum(1))[:, None], alpha=-0.015625)
+        return [back_x], {
+            "W_in": fixed.input_.T @ grad_b_in,
+            "b_in": grad_b_in.sum(0),
+            "W": product_2.T @ fixed.h,
+            "V": (fixed.part_2 * silu).T @ seed_x + product.T @ u,
+            "g1": (pull_h * fixed.part_3).sum(0),
+        }
+
+    def _clamp_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
+        """<seeds, dF/dx> for each real clamp."""
+        (x,) = states
+        (seed_x,) = seeds
+        total = (x * x).mean(1) + 1e-06
+        u = x * total.rsqrt()[:, None]
+        product = F.silu(u @ self.V.T, inplace=True) * (seed_x @ self.V.T)
+        pull_h = product @ self.W
+        total_2 = pull_h * self.g1 * fixed.offset[:, None]
+        total_2.add_(fixed.drive * (fixed.offset_2 * (fixed.part * pull_h).sum(1))[:, None], alpha=-0.015625)
+        grad_input = (self.W_in @ total_2.T).T
+        return {"input": grad_input}
+
+    def _start_pullback(self, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
+        """<seeds, d start> by params and clamps."""
+        (seed_x,) = seeds
+        grad_b_in = seed_x * self.g1 * fixed.offset[:, None]
+        grad_b_in.add_(fixed.drive * (fixed.offset_2 * (seed_x * fixed.part).sum(1))[:, None], alpha=-0.015625)
+        grad_input = (self.W_in @ grad_b_in.T).T
+        return {
+            "input": grad_input,
+            "W_in": fixed.input_.T @ grad_b_in,
+            "b_in": grad_b_in.sum(0),
+            "g1": (seed_x * fixed.part_3).sum(0),
+        }
+
+    def _readout_pullback(
+        self, states: Tensors, fixed: Fixed, seeds: Tensors
+    ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
+        """<seeds, d readouts> by states, and by params and clamps."""
+        (x,) = states
+        (seed_y,) = seeds
+        W_out_g2 = self.W_out * self.g2
+        total = (x * x).mean(1) + 1e-06
+        product = total.rsqrt() * seed_y
+        product_2 = total ** (-1.5) * (seed_y * (x @ W_out_g2))
+        back_x = product[:, None] * W_out_g2
+        back_x.add_(x * product_2[:, None], alpha=-0.015625)
+        product_3 = x * product[:, None]
+        return [back_x], {
+            "W_out": product_3.sum(0) * self.g2,
+            "b_out": seed_y.sum(0),
+            "g2": product_3.sum(0) * self.W_out,
+        }
+
+    def _given(self, name: str, fixed: Fixed, targets: Tensors) -> list[Tensor]:
+        """What a kernel reads, in its order."""
+        if name == "free":
+            return [self.V, fixed.part_2]
+        raise KeyError(name)
+
+
+@jit
+def free_group_1(x, u, samples):
+    """u."""
+    place = tl.program_id(0).to(tl.int64) * 16 + tl.arange(0, 16)[:, None]
+    inside = place < samples
+    sample = place
+    r = tl.arange(0, 64)[None, :]
+    # sum[d](x[d]^2)
+    x_here = tl.load(x + 64 * sample + r, mask=inside, other=0.0)
+    total = tl.sum(x_here * x_here, 1, keep_dims=True)
+    # u[d] = rmsnorm[d](x[d], eps = 1e-6)
+    u_here = x_here * (1.0 / (tl.sqrt(1e-06 * 1.0 + 0.015625 * total)))
+    tl.store(u + 64 * sample + r, u_here, mask=inside)
+
+
+@jit
+def free_group_2(part_2, product, total, samples):
+    """total."""
+    place = tl.program_id(0).to(tl.int64) * 4 + tl.arange(0, 4)[:, None]
+    inside = place < samples
+    sample = place
+    r = tl.arange(0, 256)[None, :]
+    # sum[d](W[m,d] * g1[d] * (b_in[d] + sum[i](input[i] * W_in[i,d])) / sqrt(1e-6 + mean[d2]((b_in[d2] +
+    #   sum[i](input[i] * W_in[i,d2]))^2))) * silu(sum[d](V[m,d] * rmsnorm[d](x[d], eps = 1e-6)))
+    part_2_here = tl.load(part_2 + 170 * sample + r, mask=inside & (r < 170), other=0.0)
+    product_here = tl.load(product + 170 * sample + r, mask=inside & (r < 170), other=0.0)
+    total_here = part_2_here * block_silu(product_here)
+    tl.store(total + 170 * sample + r, total_here, mask=inside & (r < 170))
+
+
+@jit
+def free_group_3(x, product, next_x, scalars, samples):
+    """next_x."""
+    place = tl.program_id(0).to(tl.int64) * 16 + tl.arange(0, 16)[:, None]
+    inside = place < samples
+    sample = place
+    step_x = tl.load(scalars)
+    r = tl.arange(0, 64)[None, :]
+    x_here = tl.load(x + 64 * sample + r, mask=inside, other=0.0)
+    product_here = tl.load(product + 64 * sample + r, mask=inside, other=0.0)
+    next_x_here = x_here + step_x * product_here
+    tl.store(next_x + 64 * sample + r, next_x_here, mask=inside)
+
+
+def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memory: Tensor) -> None:
+    """A step of the free phase."""
+    x, = now
+    next_x, = then
+    V, part_2 = given
+    n = len(x)
+    u = room(memory, n, 0, 64)
+    product = room(memory, n, 64, 170)
+    total = room(memory, n, 240, 170)
+    product_2 = room(memory, n, 0, 64)
+    free_group_1[(cdiv(n, 16),)](x, u, n)
+    # sum[d](V[m,d] * rmsnorm[d](x[d], eps = 1e-6))
+    matrix(product, (n, 170), (170, 1)).addmm_(matrix(u, (n, 64), (64, 1)), matrix(V, (64, 170), (1, 64)), beta=0)
+    free_group_2[(cdiv(n, 4),)](part_2, product, total, n)
+    # sum[m](V[m,d] * sum[d2](W[m,d2] * g1[d2] * (b_in[d2] + sum[i](input[i] * W_in[i,d2])) / sqrt(1e-6 +
+    #   mean[d3]((b_in[d3] + sum[i](input[i] * W_in[i,d3]))^2))) * silu(sum[d2](V[m,d2] * rmsnorm[d2](x[d2], eps =
+    #   1e-6))))
+    matrix(product_2, (n, 64), (64, 1)).addmm_(
+        matrix(total, (n, 170), (170, 1)),
+        matrix(V, (170, 64), (64, 1)),
+        beta=0,
+    )
+    free_group_3[(cdiv(n, 16),)](x, product_2, next_x, scalars, n)
+
+
+class CemMlp(CemMlpEquations, KernelNetwork):
+    """The network: its equations, relaxed by kernels and learned."""
+
+    learning_rules = (bptt, implicit,)
+    kernels = TritonKernels({"free": PhaseStep(free_step, 416)})

@@ -1,0 +1,450 @@
+"""deep_hopfield: Deep Hopfield network on digits, two hidden layers (Scellier and Bengio 2017, section 5).
+
+Made by energyc 0.1.0 from deep_hopfield.energy
+SHA-256 of the spec: c833bf93299aeaea54fb337c2ad486c1146c3eea0ca79a51f22b66d6b38287db
+Rules: centered-ep, implicit
+Passes: hoist, share, separate, segments, inplace
+Kernels: free, nudged
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from energyc.rules.centered_ep import centered_ep
+from energyc.rules.implicit import implicit
+from energyc.runtime.draws import normal, uniform
+from energyc.runtime.indexing import positions
+from energyc.runtime.kernels import KernelNetwork
+from energyc.runtime.records import Tensors
+from energyc.runtime.reductions import first_largest
+from energyc.runtime.triton_functions import jit
+from energyc.runtime.triton_kernels import PhaseStep, TritonKernels, cdiv, matrix, room
+
+try:
+    import triton
+    import triton.language as tl
+except ImportError:
+    triton = tl = None
+
+
+class Fixed(NamedTuple):
+    """The clamps, and what depends on clamps and params alone."""
+
+    x: Tensor
+    drive: Tensor
+
+    def rows(self, rows: Tensor) -> Fixed:
+        """The same for some of the samples."""
+        return self._replace(x=self.x[rows], drive=self.drive[rows])
+
+
+class DeepHopfieldEquations:
+    """States s1[J1], s2[J2], y[K].
+
+    Sizes: I = 784, J1 = 512, J2 = 512, K = 10.
+    """
+
+    name = "deep_hopfield"
+    state_shapes = {"s1": (512,), "s2": (512,), "y": (10,)}
+    clamp_shapes = {"x": ((784,), None)}
+    target_shapes = {"label": ((), 10)}
+    term_names = ("leak", "synapses", "biases")
+    readout_names = ("scores",)
+    metric_names = ("accuracy",)
+    constrained = True
+    relax_steps = 30
+    relax_step = (0.5, 0.5, 0.5)
+    relax_tolerance = 0.0001
+    beta = "auto"
+    nudge_steps = 12
+
+    def __init__(
+        self, device: torch.device | str | None = None, dtype: torch.dtype | None = None, seed: int = 0
+    ) -> None:
+        super().__init__(device, dtype)
+        random = torch.Generator().manual_seed(seed)
+        self.W1 = self._param(uniform(random, (784, 512), -0.06804138174397717, 0.06804138174397717))
+        self.b1 = self._param(torch.full((512,), 0.0, dtype=torch.float64))
+        self.W2 = self._param(normal(random, (512, 512), 0.011048543456039804))
+        self.b2 = self._param(torch.full((512,), 0.0, dtype=torch.float64))
+        self.W3 = self._param(normal(random, (512, 10), 0.011048543456039804))
+        self.b3 = self._param(torch.full((10,), 0.5, dtype=torch.float64))
+
+    def _prepare(self, x: Tensor) -> Fixed:
+        """What depends on clamps and params alone."""
+        drive = x @ self.W1
+        drive += self.b1
+        return Fixed(x, drive)
+
+    def _terms(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
+        """Each energy term of each sample.
+
+        energy leak     = 1/2 * sum[i](s1[i]^2) + 1/2 * sum[j](s2[j]^2) + 1/2 * sum[k](y[k]^2)
+        energy synapses = -sum[p,i](x[p] * W1[p,i] * s1[i])
+                        - sum[i,j](s1[i] * W2[i,j] * s2[j])
+                        - sum[j,k](s2[j] * W3[j,k] * y[k])
+        energy biases   = -sum[i](b1[i] * s1[i]) - sum[j](b2[j] * s2[j]) - sum[k](b3[k] * y[k])
+        """
+        s1, s2, y = states
+        energy_leak = 0.5 * (s1 * s1).sum(1) + 0.5 * (s2 * s2).sum(1) + 0.5 * (y * y).sum(1)
+        energy_synapses = (
+            -(s1 * (fixed.x @ self.W1)).sum(1)
+            - (s2 * (s1 @ self.W2)).sum(1)
+            - (y * (self.W3.T @ s2.T).T).sum(1)
+        )
+        energy_biases = -(s1 @ self.b1) - s2 @ self.b2 - y @ self.b3
+        return [energy_leak, energy_synapses, energy_biases]
+
+    def _force(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
+        """The force on each state.
+
+        F_s1[i] = b1[i] - s1[i] + sum[j](W2[i,j] * s2[j]) + sum[p](x[p] * W1[p,i])
+        F_s2[j] = b2[j] - s2[j] + sum[k](W3[j,k] * y[k]) + sum[i](W2[i,j] * s1[i])
+        F_y[k] = b3[k] - y[k] + sum[j](W3[j,k] * s2[j])
+        """
+        s1, s2, y = states
+        force_s1 = s2 @ self.W2.T
+        force_s1 += fixed.drive
+        force_s1 -= s1
+        force_s2 = y @ self.W3.T
+        force_s2 += s1 @ self.W2
+        force_s2 -= s2
+        force_s2 += self.b2
+        force_y = (self.W3.T @ s2.T).T
+        force_y -= y
+        force_y += self.b3
+        return [force_s1, force_s2, force_y]
+
+    def _readouts(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
+        """The answers.
+
+        readout scores[k] = y[k]
+        """
+        _, _, y = states
+        return [y]
+
+    def _cost(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor]:
+        """The cost of each sample.
+
+        cost    mse       = 1/2 * sum[k]((y[k] - where(k == label, 1, 0))^2)
+        """
+        _, _, y = states
+        (label,) = targets
+        hit = (positions(10, 0, 1, self.device) == label[:, None]).to(self.dtype)
+        total = y - hit
+        cost = 0.5 * (total * total).sum(1)
+        return [cost]
+
+    def _metrics(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor]:
+        """What is only reported.
+
+        metric  accuracy  = correct[k](y[k], label)
+        """
+        _, _, y = states
+        (label,) = targets
+        part = first_largest(y, 1)
+        accuracy = part.take_along_dim(label[:, None], 1).squeeze(1)
+        return [accuracy]
+
+    def _cost_pullback(
+        self, states: Tensors, fixed: Fixed, targets: Tensors, params: bool = True
+    ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
+        """dC/dz of each sample, None where the cost does not read a state; and the direct dC/dtheta.
+
+        dC/dy[k] = y[k] - where(k == label, 1, 0)
+        """
+        _, _, y = states
+        (label,) = targets
+        hit = (positions(10, 0, 1, self.device) == label[:, None]).to(self.dtype)
+        slope_y = y - hit
+        return [None, None, slope_y], {}
+
+    def _force_pullback(
+        self, states: Tensors, fixed: Fixed, seeds: Tensors, params: bool = True
+    ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
+        """J^T seeds, J = dF/dz; and <seeds, dF/dtheta> summed over the batch."""
+        s1, s2, y = states
+        seed_s1, seed_s2, seed_y = seeds
+        back_s1 = seed_s2 @ self.W2.T
+        back_s1 -= seed_s1
+        back_s2 = seed_y @ self.W3.T
+        back_s2 += seed_s1 @ self.W2
+        back_s2 -= seed_s2
+        back_y = (self.W3.T @ seed_s2.T).T
+        back_y -= seed_y
+        if not params:
+            return [back_s1, back_s2, back_y], {}
+        return [back_s1, back_s2, back_y], {
+            "W1": fixed.x.T @ seed_s1,
+            "b1": seed_s1.sum(0),
+            "W2": s1.T @ seed_s2 + seed_s1.T @ s2,
+            "b2": seed_s2.sum(0),
+            "W3": (seed_y.T @ s2).T + (y.T @ seed_s2).T,
+            "b3": seed_y.sum(0),
+        }
+
+    def _clamp_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
+        """<seeds, dF/dx> for each real clamp."""
+        seed_s1, _, _ = seeds
+        grad_x = seed_s1 @ self.W1.T
+        return {"x": grad_x}
+
+    def _readout_pullback(
+        self, states: Tensors, fixed: Fixed, seeds: Tensors
+    ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
+        """<seeds, d readouts> by states, and by params and clamps."""
+        (seed_scores,) = seeds
+        return [None, None, seed_scores], {}
+
+    def _energy_contrast(self, plus: Tensors, minus: Tensors, fixed: Fixed) -> dict[str, Tensor]:
+        """dE/dtheta at plus less that at minus, summed over the batch.
+
+        c_W1[p,i] = x[p] * (minus_s1[i] - plus_s1[i])
+        c_b1[i] = minus_s1[i] - plus_s1[i]
+        c_W2[i,j] = minus_s2[j] * (minus_s1[i] - plus_s1[i]) + plus_s1[i] * (minus_s2[j] - plus_s2[j])
+        c_b2[j] = minus_s2[j] - plus_s2[j]
+        c_W3[j,k] = minus_y[k] * (minus_s2[j] - plus_s2[j]) + plus_s2[j] * (minus_y[k] - plus_y[k])
+        c_b3[k] = minus_y[k] - plus_y[k]
+        """
+        plus_s1, plus_s2, plus_y = plus
+        minus_s1, minus_s2, minus_y = minus
+        grad_b1 = minus_s1 - plus_s1
+        return {
+            "W1": fixed.x.T @ grad_b1,
+            "b1": grad_b1.sum(0),
+            "W2": grad_b1.T @ minus_s2 + plus_s1.T @ (minus_s2 - plus_s2),
+            "b2": minus_s2.sum(0) - plus_s2.sum(0),
+            "W3": (minus_y.T @ (minus_s2 - plus_s2)).T + ((minus_y - plus_y).T @ plus_s2).T,
+            "b3": minus_y.sum(0) - plus_y.sum(0),
+        }
+
+    def _given(self, name: str, fixed: Fixed, targets: Tensors) -> list[Tensor]:
+        """What a kernel reads, in its order."""
+        if name == "free":
+            return [self.W2, fixed.drive, self.b2, self.W3, self.b3]
+        if name == "nudged":
+            return [self.W2, fixed.drive, self.b2, self.W3, self.b3, targets[0]]
+        raise KeyError(name)
+
+    def _project_(self, states: list[Tensor]) -> None:
+        """Each state onto its constraint set, in place."""
+        states[0].clamp_(min=0, max=1)
+        states[1].clamp_(min=0, max=1)
+        states[2].clamp_(min=0, max=1)
+
+    def _project_adjoint(self, at: Tensors, seeds: Tensors) -> list[Tensor]:
+        """P^T seeds, P the derivative of the projection at a point."""
+        return [
+            seeds[0] * ((at[0] >= 0) & (at[0] <= 1)),
+            seeds[1] * ((at[1] >= 0) & (at[1] <= 1)),
+            seeds[2] * ((at[2] >= 0) & (at[2] <= 1)),
+        ]
+
+
+@jit
+def free_group_1(
+    s1,
+    product,
+    drive,
+    s2,
+    b2,
+    product_2,
+    y,
+    b3,
+    product_3,
+    next_s1,
+    next_s2,
+    next_y,
+    scalars,
+    samples,
+):
+    """next_s1, next_s2, next_y."""
+    place = tl.program_id(0).to(tl.int64) * 2 + tl.arange(0, 2)[:, None]
+    inside = place < samples
+    sample = place
+    step_s1 = tl.load(scalars)
+    step_s2 = tl.load(scalars + 1)
+    step_y = tl.load(scalars + 2)
+    r = tl.arange(0, 512)[None, :]
+    s1_here = tl.load(s1 + 512 * sample + r, mask=inside, other=0.0)
+    product_here = tl.load(product + 512 * sample + r, mask=inside, other=0.0)
+    drive_here = tl.load(drive + 512 * sample + r, mask=inside, other=0.0)
+    free = s1_here + step_s1 * (-s1_here + product_here + drive_here)
+    next_s1_here = tl.where(free < 0.0, 0.0, tl.where(free > 1.0, 1.0, free))
+    tl.store(next_s1 + 512 * sample + r, next_s1_here, mask=inside)
+    s2_here = tl.load(s2 + 512 * sample + r, mask=inside, other=0.0)
+    b2_here = tl.load(b2 + r)
+    product_2_here = tl.load(product_2 + 512 * sample + r, mask=inside, other=0.0)
+    free_2 = s2_here + step_s2 * (b2_here - s2_here + product_2_here)
+    next_s2_here = tl.where(free_2 < 0.0, 0.0, tl.where(free_2 > 1.0, 1.0, free_2))
+    tl.store(next_s2 + 512 * sample + r, next_s2_here, mask=inside)
+    r_2 = tl.arange(0, 16)[None, :]
+    y_here = tl.load(y + 10 * sample + r_2, mask=inside & (r_2 < 10), other=0.0)
+    b3_here = tl.load(b3 + r_2, mask=r_2 < 10, other=0.0)
+    product_3_here = tl.load(product_3 + 10 * sample + r_2, mask=inside & (r_2 < 10), other=0.0)
+    free_3 = y_here + step_y * (b3_here - y_here + product_3_here)
+    next_y_here = tl.where(free_3 < 0.0, 0.0, tl.where(free_3 > 1.0, 1.0, free_3))
+    tl.store(next_y + 10 * sample + r_2, next_y_here, mask=inside & (r_2 < 10))
+
+
+def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memory: Tensor) -> None:
+    """A step of the free phase."""
+    s1, s2, y = now
+    next_s1, next_s2, next_y = then
+    W2, drive, b2, W3, b3 = given
+    n = len(s1)
+    product = room(memory, n, 0, 512)
+    product_2 = room(memory, n, 512, 512)
+    product_3 = room(memory, n, 1024, 10)
+    # sum[j](W2[i,j] * s2[j])
+    matrix(product, (n, 512), (512, 1)).addmm_(
+        matrix(s2, (n, 512), (512, 1)),
+        matrix(W2, (512, 512), (1, 512)),
+        beta=0,
+    )
+    # sum[k](W3[j,k] * y[k])
+    matrix(product_2, (n, 512), (512, 1)).addmm_(
+        matrix(y, (n, 10), (10, 1)),
+        matrix(W3, (10, 512), (1, 10)),
+        beta=0,
+    )
+    # sum[i](W2[i,j] * s1[i])
+    matrix(product_2, (n, 512), (512, 1)).addmm_(matrix(s1, (n, 512), (512, 1)), matrix(W2, (512, 512), (512, 1)))
+    # sum[j](W3[j,k] * s2[j])
+    matrix(product_3, (n, 10), (10, 1)).addmm_(
+        matrix(s2, (n, 512), (512, 1)),
+        matrix(W3, (512, 10), (10, 1)),
+        beta=0,
+    )
+    free_group_1[(cdiv(n, 2),)](
+        s1,
+        product,
+        drive,
+        s2,
+        b2,
+        product_2,
+        y,
+        b3,
+        product_3,
+        next_s1,
+        next_s2,
+        next_y,
+        scalars,
+        n,
+    )
+
+
+@jit
+def nudged_group_1(
+    s1,
+    product,
+    drive,
+    s2,
+    b2,
+    product_2,
+    y,
+    b3,
+    product_3,
+    label,
+    next_s1,
+    next_s2,
+    next_y,
+    scalars,
+    samples,
+):
+    """next_s1, next_s2, next_y."""
+    real = next_y.dtype.element_ty
+    place = tl.program_id(0).to(tl.int64) * 2 + tl.arange(0, 2)[:, None]
+    inside = place < samples
+    sample = place
+    beta = tl.load(scalars)
+    step_s1 = tl.load(scalars + 1)
+    step_s2 = tl.load(scalars + 2)
+    step_y = tl.load(scalars + 3)
+    r = tl.arange(0, 512)[None, :]
+    s1_here = tl.load(s1 + 512 * sample + r, mask=inside, other=0.0)
+    product_here = tl.load(product + 512 * sample + r, mask=inside, other=0.0)
+    drive_here = tl.load(drive + 512 * sample + r, mask=inside, other=0.0)
+    free = s1_here + step_s1 * (-s1_here + product_here + drive_here)
+    next_s1_here = tl.where(free < 0.0, 0.0, tl.where(free > 1.0, 1.0, free))
+    tl.store(next_s1 + 512 * sample + r, next_s1_here, mask=inside)
+    s2_here = tl.load(s2 + 512 * sample + r, mask=inside, other=0.0)
+    b2_here = tl.load(b2 + r)
+    product_2_here = tl.load(product_2 + 512 * sample + r, mask=inside, other=0.0)
+    free_2 = s2_here + step_s2 * (b2_here - s2_here + product_2_here)
+    next_s2_here = tl.where(free_2 < 0.0, 0.0, tl.where(free_2 > 1.0, 1.0, free_2))
+    tl.store(next_s2 + 512 * sample + r, next_s2_here, mask=inside)
+    r_2 = tl.arange(0, 16)[None, :]
+    y_here = tl.load(y + 10 * sample + r_2, mask=inside & (r_2 < 10), other=0.0)
+    b3_here = tl.load(b3 + r_2, mask=r_2 < 10, other=0.0)
+    product_3_here = tl.load(product_3 + 10 * sample + r_2, mask=inside & (r_2 < 10), other=0.0)
+    label_here = tl.load(label + sample, mask=inside, other=0)
+    free_3 = (
+        y_here
+        + step_y * (
+            (b3_here - y_here + product_3_here) - beta * (
+                y_here - tl.where(r_2 == label_here, tl.full((1, 1), 1.0, real), 0.0)
+            )
+        )
+    )
+    next_y_here = tl.where(free_3 < 0.0, 0.0, tl.where(free_3 > 1.0, 1.0, free_3))
+    tl.store(next_y + 10 * sample + r_2, next_y_here, mask=inside & (r_2 < 10))
+
+
+def nudged_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memory: Tensor) -> None:
+    """A step of a nudged phase."""
+    s1, s2, y = now
+    next_s1, next_s2, next_y = then
+    W2, drive, b2, W3, b3, label = given
+    n = len(s1)
+    product = room(memory, n, 0, 512)
+    product_2 = room(memory, n, 512, 512)
+    product_3 = room(memory, n, 1024, 10)
+    # sum[j](W2[i,j] * s2[j])
+    matrix(product, (n, 512), (512, 1)).addmm_(
+        matrix(s2, (n, 512), (512, 1)),
+        matrix(W2, (512, 512), (1, 512)),
+        beta=0,
+    )
+    # sum[k](W3[j,k] * y[k])
+    matrix(product_2, (n, 512), (512, 1)).addmm_(
+        matrix(y, (n, 10), (10, 1)),
+        matrix(W3, (10, 512), (1, 10)),
+        beta=0,
+    )
+    # sum[i](W2[i,j] * s1[i])
+    matrix(product_2, (n, 512), (512, 1)).addmm_(matrix(s1, (n, 512), (512, 1)), matrix(W2, (512, 512), (512, 1)))
+    # sum[j](W3[j,k] * s2[j])
+    matrix(product_3, (n, 10), (10, 1)).addmm_(
+        matrix(s2, (n, 512), (512, 1)),
+        matrix(W3, (512, 10), (10, 1)),
+        beta=0,
+    )
+    nudged_group_1[(cdiv(n, 2),)](
+        s1,
+        product,
+        drive,
+        s2,
+        b2,
+        product_2,
+        y,
+        b3,
+        product_3,
+        label,
+        next_s1,
+        next_s2,
+        next_y,
+        scalars,
+        n,
+    )
+
+
+class DeepHopfield(DeepHopfieldEquations, KernelNetwork):
+    """The network: its equations, relaxed by kernels and learned."""
+
+    learning_rules = (centered_ep, implicit,)
+    kernels = TritonKernels({"free": PhaseStep(free_step, 1040), "nudged": PhaseStep(nudged_step, 1040)})

@@ -1,0 +1,229 @@
+"""deq: A deep equilibrium layer (Bai, Kolter, Koltun 2019): z = tanh(W z + U x + b).
+
+Made by energyc 0.1.0 from deq.energy
+SHA-256 of the spec: f9fde5a44b4ecebd6ed2de66abac423e06f92243b696dff29e80006611b5a637
+Rules: implicit
+Passes: hoist, share, separate, segments, inplace
+Kernels: free
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from energyc.rules.implicit import implicit
+from energyc.runtime.draws import normal
+from energyc.runtime.indexing import positions
+from energyc.runtime.kernels import KernelNetwork
+from energyc.runtime.records import Tensors
+from energyc.runtime.reductions import first_largest
+from energyc.runtime.triton_functions import block_tanh, jit
+from energyc.runtime.triton_kernels import PhaseStep, TritonKernels, cdiv, matrix, room
+
+try:
+    import triton
+    import triton.language as tl
+except ImportError:
+    triton = tl = None
+
+
+class Fixed(NamedTuple):
+    """The clamps, and what depends on clamps and params alone."""
+
+    x: Tensor
+    drive: Tensor
+
+    def rows(self, rows: Tensor) -> Fixed:
+        """The same for some of the samples."""
+        return self._replace(x=self.x[rows], drive=self.drive[rows])
+
+
+class DeqEquations:
+    """States z[D].
+
+    Sizes: I = 64, D = 128, K = 10.
+    """
+
+    name = "deq"
+    state_shapes = {"z": (128,)}
+    clamp_shapes = {"x": ((64,), None)}
+    target_shapes = {"label": ((), 10)}
+    readout_names = ("logits",)
+    metric_names = ("accuracy",)
+    relax_steps = 50
+    relax_step = (1.0,)
+    relax_tolerance = 1e-05
+    nudge_steps = 10
+
+    def __init__(
+        self, device: torch.device | str | None = None, dtype: torch.dtype | None = None, seed: int = 0
+    ) -> None:
+        super().__init__(device, dtype)
+        random = torch.Generator().manual_seed(seed)
+        self.W = self._param(normal(random, (128, 128), 0.044194173824159216))
+        self.U = self._param(normal(random, (128, 64), 0.1767766952966369))
+        self.b = self._param(torch.full((128,), 0.0, dtype=torch.float64))
+        self.W_out = self._param(normal(random, (10, 128), 0.125))
+        self.b_out = self._param(torch.full((10,), 0.0, dtype=torch.float64))
+
+    def _prepare(self, x: Tensor) -> Fixed:
+        """What depends on clamps and params alone."""
+        drive = x @ self.U.T
+        drive += self.b
+        return Fixed(x, drive)
+
+    def _force(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
+        """The force on each state.
+
+        next z[d] = tanh(sum[e](W[d,e] * z[e]) + sum[i](U[d,i] * x[i]) + b[d])
+        F_z[d] = tanh(b[d] + sum[e](W[d,e] * z[e]) + sum[i](x[i] * U[d,i])) - z[d]
+        """
+        (z,) = states
+        total = z @ self.W.T
+        total += fixed.drive
+        force_z = torch.tanh_(total)
+        force_z -= z
+        return [force_z]
+
+    def _readouts(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
+        """The answers.
+
+        readout logits[k] = sum[d](W_out[k,d] * z[d]) + b_out[k]
+        """
+        (z,) = states
+        logits = (self.W_out @ z.T).T
+        logits += self.b_out
+        return [logits]
+
+    def _cost(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor]:
+        """The cost of each sample.
+
+        cost ce = cross_entropy[k](logits[k], label)
+        """
+        (z,) = states
+        (label,) = targets
+        total = (self.W_out @ z.T).T
+        total += self.b_out
+        level = total.logsumexp(1)
+        cost = level - total.take_along_dim(label[:, None], 1).squeeze(1)
+        return [cost]
+
+    def _metrics(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor]:
+        """What is only reported.
+
+        metric accuracy = correct[k](logits[k], label)
+        """
+        (z,) = states
+        (label,) = targets
+        total = (self.W_out @ z.T).T
+        total += self.b_out
+        part = first_largest(total, 1)
+        accuracy = part.take_along_dim(label[:, None], 1).squeeze(1)
+        return [accuracy]
+
+    def _cost_pullback(
+        self, states: Tensors, fixed: Fixed, targets: Tensors, params: bool = True
+    ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
+        """dC/dz of each sample, None where the cost does not read a state; and the direct dC/dtheta.
+
+        dC/dz[d] = sum[k](W_out[k,d] * (softmax[k](b_out[k] + sum[e](W_out[k,e] * z[e])) - where(k == label, 1, 0)))
+        dC/dW_out[k,d] = z[d] * (softmax[k](b_out[k] + sum[e](W_out[k,e] * z[e])) - where(k == label, 1, 0))
+        dC/db_out[k] = softmax[k](b_out[k] + sum[d](W_out[k,d] * z[d])) - where(k == label, 1, 0)
+        """
+        (z,) = states
+        (label,) = targets
+        hit = (positions(10, 0, 1, self.device) == label[:, None]).to(self.dtype)
+        total = (self.W_out @ z.T).T
+        total += self.b_out
+        weights = total.softmax(1)
+        grad_b_out = weights - hit
+        slope_z = grad_b_out @ self.W_out
+        if not params:
+            return [slope_z], {}
+        return [slope_z], {"W_out": grad_b_out.T @ z, "b_out": grad_b_out.sum(0)}
+
+    def _force_pullback(
+        self, states: Tensors, fixed: Fixed, seeds: Tensors, params: bool = True
+    ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
+        """J^T seeds, J = dF/dz; and <seeds, dF/dtheta> summed over the batch."""
+        (z,) = states
+        (seed_z,) = seeds
+        total = z @ self.W.T
+        total += fixed.drive
+        tanh = torch.tanh_(total)
+        total_2 = -(tanh * tanh)
+        total_2 += 1
+        grad_b = seed_z * total_2
+        back_z = grad_b @ self.W
+        back_z -= seed_z
+        if not params:
+            return [back_z], {}
+        return [back_z], {"W": grad_b.T @ z, "U": grad_b.T @ fixed.x, "b": grad_b.sum(0)}
+
+    def _clamp_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
+        """<seeds, dF/dx> for each real clamp."""
+        (z,) = states
+        (seed_z,) = seeds
+        total = z @ self.W.T
+        total += fixed.drive
+        tanh = torch.tanh_(total)
+        total_2 = -(tanh * tanh)
+        total_2 += 1
+        grad_x = seed_z * total_2 @ self.U
+        return {"x": grad_x}
+
+    def _readout_pullback(
+        self, states: Tensors, fixed: Fixed, seeds: Tensors
+    ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
+        """<seeds, d readouts> by states, and by params and clamps."""
+        (z,) = states
+        (seed_logits,) = seeds
+        back_z = seed_logits @ self.W_out
+        return [back_z], {"W_out": seed_logits.T @ z, "b_out": seed_logits.sum(0)}
+
+    def _given(self, name: str, fixed: Fixed, targets: Tensors) -> list[Tensor]:
+        """What a kernel reads, in its order."""
+        if name == "free":
+            return [self.W, fixed.drive]
+        raise KeyError(name)
+
+
+@jit
+def free_group_1(z, product, drive, next_z, scalars, samples):
+    """next_z."""
+    place = tl.program_id(0).to(tl.int64) * 8 + tl.arange(0, 8)[:, None]
+    inside = place < samples
+    sample = place
+    step_z = tl.load(scalars)
+    r = tl.arange(0, 128)[None, :]
+    z_here = tl.load(z + 128 * sample + r, mask=inside, other=0.0)
+    product_here = tl.load(product + 128 * sample + r, mask=inside, other=0.0)
+    drive_here = tl.load(drive + 128 * sample + r, mask=inside, other=0.0)
+    next_z_here = z_here + step_z * (-z_here + block_tanh(product_here + drive_here))
+    tl.store(next_z + 128 * sample + r, next_z_here, mask=inside)
+
+
+def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memory: Tensor) -> None:
+    """A step of the free phase."""
+    z, = now
+    next_z, = then
+    W, drive = given
+    n = len(z)
+    product = room(memory, n, 0, 128)
+    # sum[e](W[d,e] * z[e])
+    matrix(product, (n, 128), (128, 1)).addmm_(
+        matrix(z, (n, 128), (128, 1)),
+        matrix(W, (128, 128), (1, 128)),
+        beta=0,
+    )
+    free_group_1[(cdiv(n, 8),)](z, product, drive, next_z, scalars, n)
+
+
+class Deq(DeqEquations, KernelNetwork):
+    """The network: its equations, relaxed by kernels and learned."""
+
+    learning_rules = (implicit,)
+    kernels = TritonKernels({"free": PhaseStep(free_step, 128)})

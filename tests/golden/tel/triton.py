@@ -1,0 +1,299 @@
+"""tel: Thermodynamic Equilibrium Layer: a drop-in for Linear + activation (TEL paper, algorithm 1).
+
+Made by energyc 0.1.0 from tel.energy
+SHA-256 of the spec: f025bf7a84711d606a164fc346b8f563f2aa44f58232cb2487d6308cb0b7d550
+Rules: bptt
+Passes: hoist, share, separate, segments, inplace
+Kernels: free
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from energyc.rules.bptt import bptt
+from energyc.runtime.draws import normal
+from energyc.runtime.functions import silu_integral, silu_slope
+from energyc.runtime.indexing import positions
+from energyc.runtime.kernels import KernelNetwork
+from energyc.runtime.records import Tensors
+from energyc.runtime.triton_functions import block_silu, jit
+from energyc.runtime.triton_kernels import PhaseStep, TritonKernels, cdiv
+
+try:
+    import triton
+    import triton.language as tl
+except ImportError:
+    triton = tl = None
+
+
+class Fixed(NamedTuple):
+    """The clamps, training, k, and what depends on clamps and params alone."""
+
+    x: Tensor
+    training: Tensor
+    k: Tensor
+    a: Tensor
+    trained: Tensor
+
+    def rows(self, rows: Tensor) -> Fixed:
+        """The same for some of the samples."""
+        return self._replace(x=self.x[rows], a=self.a[rows])
+
+
+class TelEquations:
+    """States y[C], tau[].
+
+    Sizes: I = 64, C = 64, K = 5.
+
+    Consts: alpha = 0.01, beta1 = 1, beta0 = 0, T_min = 0.05, T_max = 0.909.
+
+    let a[c] = sum[i](W[c,i] * x[i]) + b[c]
+    let spread[c] = mean[batch](S'(y[c])^2) - mean[batch](S'(y[c]))^2
+    let entropy   = mean[c](1/2 * log(spread[c] + 1e-5))
+
+    ``v_NAME`` is the change of the let NAME along a direction, ``pull_NAME`` its adjoint.
+    """
+
+    name = "tel"
+    state_shapes = {"y": (64,), "tau": ()}
+    clamp_shapes = {"x": ((64,), None)}
+    param_bounds = {"log_eta": (-9.210340371976182, 0.0), "tau0": (-2.995732273553991, -0.09541018480465818)}
+    term_names = ("G",)
+    readout_names = ("out",)
+    constrained = True
+    relax_steps = 5
+    relax_step = (1.0, 1.0)
+    relax_tolerance = 0.001
+    relax_measure = "gradient"
+    sloped = ("y",)
+    relax_patience = 2
+    relax_exit = "inference"
+    relax_max_steps = 5
+    numbered = True
+    batch_mates = "training"
+    summed = ("x",)
+    nudge_steps = 10
+
+    def __init__(
+        self, device: torch.device | str | None = None, dtype: torch.dtype | None = None, seed: int = 0
+    ) -> None:
+        super().__init__(device, dtype)
+        random = torch.Generator().manual_seed(seed)
+        self.W = self._param(normal(random, (64, 64), 0.1767766952966369))
+        self.b = self._param(torch.full((64,), 0.0, dtype=torch.float64))
+        self.log_eta = self._param(
+            (
+                torch.log(torch.full((), 0.5, device=self.device, dtype=self.dtype)).expand(5)
+            ).double().expand((5,)).clone().clamp(min=-9.210340371976182, max=0)
+        )
+        self.tau0 = self._param(
+            (
+                torch.log(torch.full((), 0.5, device=self.device, dtype=self.dtype))
+            ).double().expand(()).clone().clamp(min=-2.995732273553991, max=-0.09541018480465818)
+        )
+
+    def _prepare(self, x: Tensor) -> Fixed:
+        """What depends on clamps and params alone."""
+        training = torch.tensor(self.training, device=self.device)
+        k = torch.tensor(4, device=self.device)
+        a = x @ self.W.T
+        a += self.b
+        trained = training.to(self.dtype)
+        return Fixed(x, training, k, a, trained)
+
+    def _start(self, fixed: Fixed) -> list[Tensor]:
+        """Where the states start."""
+        return [fixed.a, self.tau0.expand(len(fixed[0]))]
+
+    def _terms(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
+        """Each energy term of each sample.
+
+        energy G = 1/2 * sum[c]((y[c] - a[c])^2) - exp(tau) * sum[c](S(y[c]))
+        """
+        y, tau = states
+        total = y - fixed.a
+        energy_G = 0.5 * (total * total).sum(1) - torch.exp(tau) * silu_integral(y).sum(1)
+        return [energy_G]
+
+    def _force(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
+        """The force on each state.
+
+        flow y[c] = -exp(log_eta[k]) * grad(G, y[c])
+        flow tau  = where(training, alpha * (beta1 * entropy + beta0), 0)
+        F_y[c] = -(y[c] - a[c] - silu(y[c]) * exp(tau)) * exp(log_eta[k])
+        F_tau = alpha*beta1/2 * where(training, mean[c](log(spread[c] + 1e-5)), 0)
+        """
+        y, tau = states
+        silu = F.silu(y)
+        total = y - silu * torch.exp(tau)[:, None] - fixed.a
+        product = total * torch.exp(self.log_eta[fixed.k])
+        force_y = -product
+        part = (silu * silu).mean(0)
+        part_2 = silu.mean(0)
+        spread = part - part_2 * part_2
+        total_2 = spread + 1e-05
+        force_tau = 7.8125e-05 * (fixed.trained * torch.log(total_2).sum())
+        return [force_y, force_tau.expand(len(states[0]))]
+
+    def _slopes(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
+        """The gradients by which a step is measured.
+
+        grad(G, y)[c] = y[c] - a[c] - silu(y[c]) * exp(tau)
+        """
+        y, tau = states
+        slope_y = y - F.silu(y) * torch.exp(tau)[:, None] - fixed.a
+        return [slope_y]
+
+    def _readouts(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
+        """The answers.
+
+        readout out[c] = y[c]
+        """
+        y, _ = states
+        return [y]
+
+    def _force_pullback(
+        self, states: Tensors, fixed: Fixed, seeds: Tensors, params: bool = True
+    ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
+        """J^T seeds, J = dF/dz; and <seeds, dF/dtheta> summed over the batch."""
+        y, tau = states
+        seed_y, _ = seeds
+        hit = (positions(5, 0, 1, self.device) == fixed.k).to(self.dtype)
+        exp = torch.exp(self.log_eta[fixed.k])
+        pull_a = seed_y * exp
+        exp_2 = torch.exp(tau)
+        back_y = silu_slope(y) * (pull_a * exp_2[:, None])
+        back_y -= pull_a
+        silu = F.silu(y)
+        back_tau = exp_2 * (silu * pull_a).sum(1)
+        if not params:
+            return [back_y, back_tau], {}
+        total = y - silu * exp_2[:, None] - fixed.a
+        return [back_y, back_tau], {
+            "W": pull_a.T @ fixed.x,
+            "b": pull_a.sum(0),
+            "log_eta": -(((seed_y * total).sum(1) * exp)[:, None] * hit).sum(0),
+        }
+
+    def _clamp_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
+        """<seeds, dF/dx> for each real clamp."""
+        seed_y, _ = seeds
+        pull_a = seed_y * torch.exp(self.log_eta[fixed.k])
+        grad_x = pull_a @ self.W
+        return {"x": grad_x}
+
+    def _start_pullback(self, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
+        """<seeds, d start> by params and clamps."""
+        seed_y, seed_tau = seeds
+        grad_x = seed_y @ self.W
+        return {"x": grad_x, "W": seed_y.T @ fixed.x, "b": seed_y.sum(0), "tau0": seed_tau.sum(0)}
+
+    def _readout_pullback(
+        self, states: Tensors, fixed: Fixed, seeds: Tensors
+    ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
+        """<seeds, d readouts> by states, and by params and clamps."""
+        (seed_out,) = seeds
+        return [seed_out, None], {}
+
+    def _step_pullback(
+        self, states: Tensors, fixed: Fixed, seeds: Tensors
+    ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
+        """J^T seeds, and what is added up over steps; <seeds, dF/dtheta> of the other params, summed over the batch."""
+        y, tau = states
+        seed_y, _ = seeds
+        hit = (positions(5, 0, 1, self.device) == fixed.k).to(self.dtype)
+        exp = torch.exp(self.log_eta[fixed.k])
+        pull_a = seed_y * exp
+        exp_2 = torch.exp(tau)
+        back_y = silu_slope(y) * (pull_a * exp_2[:, None])
+        back_y -= pull_a
+        silu = F.silu(y)
+        back_tau = exp_2 * (silu * pull_a).sum(1)
+        part = -pull_a
+        total = y - silu * exp_2[:, None] - fixed.a
+        return [back_y, back_tau, part], {"log_eta": -(((seed_y * total).sum(1) * exp)[:, None] * hit).sum(0)}
+
+    def _sums_gradient(self, fixed: Fixed, sums: Tensors) -> dict[str, Tensor]:
+        """<seeds, dF/dtheta> summed over batch and steps."""
+        (sum_part,) = sums
+        return {"W": -(sum_part.T @ fixed.x), "b": -sum_part.sum(0)}
+
+    def _sums_clamp_gradient(self, fixed: Fixed, sums: Tensors) -> dict[str, Tensor]:
+        """<seeds, dF/dx> for real clamps, summed over steps."""
+        (sum_part,) = sums
+        grad_x = -(sum_part @ self.W)
+        return {"x": grad_x}
+
+    def _given(self, name: str, fixed: Fixed, targets: Tensors) -> list[Tensor]:
+        """What a kernel reads, in its order."""
+        if name == "free":
+            return [fixed.k, self.log_eta, fixed.a]
+        raise KeyError(name)
+
+    def _at(self, fixed: Fixed, number: int) -> Fixed:
+        """What is fixed in one step."""
+        return fixed._replace(k=torch.tensor(number, device=self.device))
+
+    def _project_(self, states: list[Tensor]) -> None:
+        """Each state onto its constraint set, in place."""
+        states[1].clamp_(min=-2.995732273553991, max=-0.09541018480465818)
+
+    def _project_adjoint(self, at: Tensors, seeds: Tensors) -> list[Tensor]:
+        """P^T seeds, P the derivative of the projection at a point."""
+        return [seeds[0], seeds[1] * ((at[1] >= -2.995732273553991) & (at[1] <= -0.09541018480465818))]
+
+
+@jit
+def free_group_1(y, log_eta, a, tau, k, next_y, next_tau, scalars, samples):
+    """next_y, next_tau."""
+    place = tl.program_id(0).to(tl.int64) * 16 + tl.arange(0, 16)[:, None]
+    inside = place < samples
+    sample = place
+    step_y = tl.load(scalars)
+    step_tau = tl.load(scalars + 1)
+    r = tl.arange(0, 64)[None, :]
+    # silu(y[c])
+    y_here = tl.load(y + 64 * sample + r, mask=inside, other=0.0)
+    image = block_silu(y_here)
+    k_here = tl.load(k)
+    log_eta_here = tl.load(log_eta + k_here, mask=(k_here >= 0) & (k_here < 5), other=0.0)
+    a_here = tl.load(a + 64 * sample + r, mask=inside, other=0.0)
+    tau_here = tl.load(tau + sample, mask=inside, other=0.0)
+    next_y_here = (
+        y_here
+        + step_y * (
+            -tl.exp(
+                tl.where((k_here >= 0) & (k_here < 5), log_eta_here, 0.0)
+            ) * ((y_here - a_here) - image * tl.exp(tau_here))
+        )
+    )
+    tl.store(next_y + 64 * sample + r, next_y_here, mask=inside)
+    free = tau_here + step_tau * 0.0
+    next_tau_here = tl.where(
+        free < -2.995732273553991,
+        -2.995732273553991,
+        tl.where(free > -0.09541018480465818, -0.09541018480465818, free),
+    )
+    tl.store(next_tau + sample, next_tau_here, mask=inside)
+
+
+def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memory: Tensor) -> None:
+    """A step of the free phase."""
+    y, tau = now
+    next_y, next_tau = then
+    k, log_eta, a = given
+    n = len(y)
+    free_group_1[(cdiv(n, 16),)](y, log_eta, a, tau, k, next_y, next_tau, scalars, n)
+
+
+class Tel(TelEquations, KernelNetwork):
+    """The network: its equations, relaxed by kernels and learned."""
+
+    learning_rules = (bptt,)
+    kernels = TritonKernels({"free": PhaseStep(free_step, 0, 0)})
+    _kernels_in_training = False
