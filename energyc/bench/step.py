@@ -60,8 +60,9 @@ class BenchReport:
 def bench(network: Network, *, batch: int = 16, seconds: float = 5.0, threads: int = 1) -> BenchReport:
     """Time the step of a network at random clamps: as generated, without passes, in kernels, by autograd of the energy.
 
-    Kernels take part where they can be built, in a phase of several steps. Autograd is left out where a term is a force
-    that is no gradient, and for a solver of its own. Raises UserError for a network of layers.
+    It is the step outside of training. Kernels take part where they can be built, in a phase of several steps. Autograd
+    is left out where a term is a force that is no gradient, and for a solver of its own. Raises UserError for a network
+    of layers.
     """
     if network.layers:
         message = f"{network.name} has no step of the whole: its layers relax one after the other"
@@ -89,7 +90,7 @@ def _timed(network: Network, batch: int, seconds: float) -> BenchReport:
         ways["autograd of the energy"] = _by_autograd(plain, states, clamps)
     best = least(ways, seconds)
     if kernels is not None:
-        best["in kernels"] /= PHASE
+        best["in kernels"] /= _in_a_phase(net)
     own = best["generated"]
     timings = tuple(Timing(way, 1e3 * value, value / own) for way, value in best.items())
     return BenchReport(network.name, batch, torch.get_num_threads(), timings)
@@ -115,7 +116,7 @@ def least(
 def _module(network: Network, passes: Passes) -> Any:
     options = Options(rules=("implicit",), label=network.name, version="bench", passes=passes)
     text = torch_module(network, options)
-    return instantiate(text, class_name(network.name), dtype=torch.float32).requires_grad_(False)
+    return instantiate(text, class_name(network.name), dtype=torch.float32).requires_grad_(False).eval()
 
 
 def _step(net: Any, states: Sequence[Tensor], clamps: dict[str, Tensor]) -> Way:
@@ -134,19 +135,24 @@ def _in_kernels(network: Network, net: Any, states: Sequence[Tensor], clamps: di
     options = Options(rules=("implicit",), label=network.name, version="bench", runtime="import")
     other = instantiate(cpp_module(network, options), class_name(network.name), dtype=torch.float32)
     other.load_state_dict(net.state_dict())
-    other.requires_grad_(False)
+    other.requires_grad_(False).eval()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
-        if not hasattr(other, "kernels") or not other.kernels.serve("free", states):
+        if not hasattr(other, "kernels") or not other._serving("free", states):
             return None
     fixed = prepared(other, clamps)
 
     def phase() -> list[Tensor]:
         moved = [x.clone() for x in states]
-        other._steps_(moved, fixed, 0, PHASE, other.relax_step)
+        other._steps_(moved, fixed, 0, _in_a_phase(other), other.relax_step)
         return moved
 
     return torch.no_grad()(phase)
+
+
+def _in_a_phase(net: Any) -> int:
+    """The steps of a phase in kernels, no more than there are where they are numbered."""
+    return min(PHASE, net.relax_steps) if net.numbered else PHASE
 
 
 def _by_autograd(net: Any, states: Sequence[Tensor], clamps: dict[str, Tensor]) -> Way:

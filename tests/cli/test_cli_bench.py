@@ -37,6 +37,11 @@ def test_what_is_no_gradient_has_no_energy_to_differentiate() -> None:
     assert "thick: one step, batch 2" in report.to_text()
 
 
+def test_steps_that_are_numbered_are_timed_outside_of_training() -> None:
+    report = bench(pipeline.resolve(pipeline.read(ROOT / "specs" / "tel.energy")), batch=2, seconds=0)
+    assert [t.way for t in report.timings] == ["generated", "without passes", *IN_KERNELS]
+
+
 def test_both_ways_take_the_same_step() -> None:
     network = pipeline.resolve(pipeline.read(ROOT / "specs" / "cet.energy"), pipeline.Choices("verify"))
     net = _module(network, Passes.plain())
