@@ -21,36 +21,49 @@ def gmres(
 
     Returns x [batch, entries] and the relative residual of each row [batch], infinite where a product is not finite.
     """
-    x = torch.zeros_like(rhs)
-    scale = rhs.norm(dim=1).clamp_min(torch.finfo(rhs.dtype).tiny)
-    residual = rhs
+    tiny = torch.finfo(rhs.dtype).tiny
+    scale = rhs.norm(dim=1).clamp_min(tiny)
+    x, residual = torch.zeros_like(rhs), rhs
     for _ in range(cycles):
         size = residual.norm(dim=1)
         if bool((size <= tolerance * scale).all()):
             break
-        basis = [residual / size.clamp_min(torch.finfo(rhs.dtype).tiny)[:, None]]
-        columns = []
-        for _ in range(min(restart, rhs.shape[1])):
-            w = operator(basis[-1])
-            heights = []
-            for _ in range(2):  # twice is enough (Kahan, in Parlett 1980)
-                h = torch.stack([(w * v).sum(1) for v in basis], 1)
-                w = w - torch.stack([h[:, k, None] * v for k, v in enumerate(basis)]).sum(0)
-                heights.append(h)
-            height = w.norm(dim=1)
-            columns.append(torch.cat([sum(heights[1:], heights[0]), height[:, None]], 1))
-            basis.append(w / torch.where(height > 1e-14 * size, height, torch.inf)[:, None])
-            if bool((height <= 1e-14 * size).all()):
-                break
-        n = len(columns)
-        hessenberg = torch.stack([F.pad(column, (0, n + 1 - column.shape[1])) for column in columns], 2)
+        basis, hessenberg = arnoldi(operator, residual, size, tolerance * scale, min(restart, rhs.shape[1]))
         if not bool(hessenberg.isfinite().all()):
             return x, torch.full_like(size, torch.inf)
-        target = F.pad(size[:, None], (0, n))
+        target = F.pad(size[:, None], (0, hessenberg.shape[2]))
         weights = torch.linalg.pinv(hessenberg) @ target[:, :, None]
-        x = x + torch.stack([weights[:, k] * v for k, v in enumerate(basis[:n])]).sum(0)
+        x = x + (weights.mT @ basis.transpose(0, 1))[:, 0]
         residual = rhs - operator(x)
     return x, residual.norm(dim=1) / scale
+
+
+def arnoldi(
+    operator: Callable[[Tensor], Tensor], residual: Tensor, size: Tensor, goal: Tensor, most: int
+) -> tuple[Tensor, Tensor]:
+    """Orthonormal vectors [n, batch, entries] and their Hessenberg matrix [batch, n + 1, n], n at most ``most``.
+
+    It ends where the least residual of each row is within its goal. That is |r| / |g|, where g is the left null vector
+    of the matrix whose first entry is 1: of a row whose space is exhausted it is 0.
+    """
+    batch, entries = residual.shape
+    basis = residual.new_empty(most + 1, batch, entries)
+    hessenberg = residual.new_zeros(batch, most + 1, most)
+    null = residual.new_ones(batch, 1)
+    basis[0] = residual / size.clamp_min(torch.finfo(residual.dtype).tiny)[:, None]
+    for k in range(most):
+        w, known = operator(basis[k]), basis[: k + 1].transpose(0, 1)
+        for _ in range(2):  # twice is enough (Kahan, in Parlett 1980)
+            h = (known @ w[:, :, None])[:, :, 0]
+            w = w - (h[:, None] @ known)[:, 0]
+            hessenberg[:, : k + 1, k] += h
+        height = w.norm(dim=1)
+        hessenberg[:, k + 1, k] = height
+        basis[k + 1] = w / torch.where(height > 1e-14 * size, height, torch.inf)[:, None]
+        null = torch.cat([null, -(null * hessenberg[:, : k + 1, k]).sum(1, True) / height[:, None]], 1)
+        if not bool((size / null.norm(dim=1) > goal).any()):
+            break
+    return basis[: k + 1], hessenberg[:, : k + 2, : k + 1]
 
 
 def newton_step(net: Equations, states: list[Tensor], fixed: Fixed, step: Sequence[float]) -> None:

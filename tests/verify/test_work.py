@@ -30,7 +30,7 @@ def test_evaluations_are_counted(net: Any, rule: str) -> None:
     """Of the holomorphic extension too; afterwards the network is as it was."""
     probe, before = random_probe(net, batch=2), set(net.__dict__)
     free = net.gradients(probe.clamps, probe.targets, rule).params
-    with pytest.raises(OutOfWork), budget(10, net):
+    with pytest.raises(OutOfWork), budget(4, net):
         net.gradients(probe.clamps, probe.targets, rule, steps=0, nudge_steps=40)
     with budget(10**6, net):
         spent = net.gradients(probe.clamps, probe.targets, rule).params
