@@ -1,10 +1,11 @@
-"""Where the data folders of the project are: in the package of a wheel, or beside it in a checkout.
+"""Where the data folders of the project are, in the package of a wheel or beside it in a checkout, and the cache.
 
 Imports: nothing.
 """
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Literal
 
@@ -29,3 +30,13 @@ def folder(name: Folder) -> Path:
 def resource(name: Folder, *parts: str) -> Path:
     """The path of a file in one of the data folders."""
     return folder(name).joinpath(*parts)
+
+
+def cache() -> Path | None:
+    """The folder ``$XDG_CACHE_HOME/energyc`` or ``~/.cache/energyc``; None where nothing can be kept there."""
+    try:
+        found = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "energyc"
+        found.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except (OSError, RuntimeError):  # no home, or no place in it
+        return None
+    return found if os.access(found, os.W_OK) else None

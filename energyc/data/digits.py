@@ -74,3 +74,8 @@ def _idx_split(path: str, part: LabelledImages, side: int) -> ArraySplit:
     if int(np.max(part.labels)) >= CLASSES:
         raise malformed(path, f"it has the label {np.max(part.labels)}", f"labels below {CLASSES}", REMEDY)
     return ArraySplit({"image": part.images.reshape(len(part.images), -1), "label": part.labels})
+
+
+def mnist() -> Digits:
+    """Return the adapter of MNIST, whose files are given as a path."""
+    return Digits(name="mnist", default_side=28, needs_path=True)

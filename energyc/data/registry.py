@@ -1,30 +1,22 @@
-"""Data adapters by name."""
+"""Data adapters by name. A shipped one is imported when a spec calls it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import importlib
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
-from energyc.data.anomaly_graph import AnomalyGraph
-from energyc.data.characters import Characters
-from energyc.data.cifar10 import Cifar10
-from energyc.data.digits import Digits
 from energyc.data.errors import unknown_adapter
-from energyc.data.gaussian_process import GaussianProcess
-from energyc.data.graph_bags import GraphBags
-from energyc.data.graph_classes import GraphClasses
-from energyc.data.manifolds import Manifolds
-from energyc.data.masked_images import MaskedImages
-from energyc.data.patterns import Patterns
 from energyc.data.schema import Adapter
-from energyc.data.table import Tables
 from energyc.diagnostics import UserError
 
 
 class Registry:
     """Adapters by name. The process has one registry, ``DATA``; a test creates its own."""
 
-    def __init__(self, adapters: Iterable[Adapter] = ()) -> None:
+    def __init__(self, adapters: Iterable[Adapter] = (), shipped: Iterable[str] = ()) -> None:
         self._adapters: dict[str, Adapter] = {adapter.name: adapter for adapter in adapters}
+        self._shipped = frozenset(shipped)
 
     def register(self, name: str, adapter: Adapter) -> None:
         """Make ``data d = name(...)`` available to specs; a later registration replaces an earlier one.
@@ -45,33 +37,42 @@ class Registry:
     def find(self, name: str) -> Adapter:
         """The adapter of that name; raises ``UserError``, which suggests the nearest one."""
         if name not in self._adapters:
-            raise unknown_adapter(name, self._adapters)
+            if name not in self._shipped:
+                raise unknown_adapter(name, self.names())
+            self._adapters[name] = _shipped(name)
         return self._adapters[name]
 
     def names(self) -> tuple[str, ...]:
         """All names, sorted."""
-        return tuple(sorted(self._adapters))
+        return tuple(sorted({*self._adapters, *self._shipped}))
 
 
-def shipped_adapters() -> tuple[Adapter, ...]:
-    """The adapters that come with the compiler."""
-    return (
-        Digits(),
-        Digits(name="mnist", default_side=28, needs_path=True),
-        MaskedImages(),
-        Characters(),
-        Tables(),
-        Patterns(),
-        Cifar10(),
-        GaussianProcess(),
-        Manifolds(),
-        GraphClasses(),
-        GraphBags(),
-        AnomalyGraph(),
-    )
+#: The adapters that come with the compiler: the module of ``energyc.data`` and what makes one without arguments.
+SHIPPED: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "anomaly_graph": ("anomaly_graph", "AnomalyGraph"),
+        "characters": ("characters", "Characters"),
+        "cifar10": ("cifar10", "Cifar10"),
+        "digits": ("digits", "Digits"),
+        "gaussian_process": ("gaussian_process", "GaussianProcess"),
+        "graph_bags": ("graph_bags", "GraphBags"),
+        "graph_classes": ("graph_classes", "GraphClasses"),
+        "manifolds": ("manifolds", "Manifolds"),
+        "masked_images": ("masked_images", "MaskedImages"),
+        "mnist": ("digits", "mnist"),
+        "patterns": ("patterns", "Patterns"),
+        "table": ("table", "Tables"),
+    }
+)
 
 
-DATA = Registry(shipped_adapters())
+def _shipped(name: str) -> Adapter:
+    module, maker = SHIPPED[name]
+    adapter: Adapter = getattr(importlib.import_module(f"energyc.data.{module}"), maker)()
+    return adapter
+
+
+DATA = Registry(shipped=tuple(SHIPPED))
 """The registry that resolves specs: the only mutable object of this package, changed only by ``register``."""
 
 

@@ -174,3 +174,15 @@ def test_importing_the_adapters_imports_numpy_alone() -> None:
     code = f"import sys, energyc.data; print(sorted({heavy} & set(sys.modules)))"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert out.stdout.strip() == "[]"
+
+
+def test_an_adapter_is_imported_when_a_spec_calls_it() -> None:
+    code = "import sys, energyc.data as d; d.find_adapter('digits'); print('energyc.data.digits' in sys.modules, "
+    code += "'energyc.data.masked_images' in sys.modules)"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert out.stdout.split() == ["True", "False"]
+
+
+@pytest.mark.parametrize("name", DATA.names())
+def test_a_shipped_adapter_has_the_name_it_is_found_by(name: str) -> None:
+    assert find_adapter(name).name == name
