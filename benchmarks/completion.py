@@ -89,7 +89,7 @@ def measured(runs: Sequence[Path]) -> tuple[dict[str, list[Errors]], dict[str, E
     learned: dict[str, list[Errors]] = defaultdict(list)
     for run in runs:
         prepared = reopen(run)
-        test = _test_images(next(iter(prepared.datasets.values())))
+        test = test_images(next(iter(prepared.datasets.values())))
         net = instantiate(prepared.compiled, "cpu", torch.float32, prepared.options.seed)
         load_run(run).load_into(net, "last")
         completed = complete(net, test["masked"])
@@ -99,7 +99,8 @@ def measured(runs: Sequence[Path]) -> tuple[dict[str, list[Errors]], dict[str, E
     return learned, {name: Errors.of(fill(*given), test["clean"], test["mask"]) for name, fill in filled.items()}
 
 
-def _test_images(images: Dataset) -> dict[str, np.ndarray]:
+def test_images(images: Dataset) -> dict[str, np.ndarray]:
+    """The whole test split."""
     split = images.split("test")
     return split.batch(np.arange(len(split)))
 
