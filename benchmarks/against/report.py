@@ -63,7 +63,7 @@ def columns(times: Mapping[str, float]) -> dict[str, float]:
 
 def tables(results: Mapping[str, Any]) -> Iterator[str]:
     """A table of milliseconds, then one of memory."""
-    yield "Milliseconds by the clock, the least of many; the fastest is bold. Made by `python -m benchmarks.against`."
+    yield "Milliseconds, the least of many (`benchmarks/against/measure.py`); the fastest is bold. Made by `python -m benchmarks.against`."
     yield ""
     yield f"| | {' | '.join(COLUMNS)} |"
     yield "|" + "---|" * (len(COLUMNS) + 1)
