@@ -1,6 +1,6 @@
 """The antisymmetric correction (J_nc - J_nc^T) v of ``thick``: generated code against torch.func's jvp and vjp.
 
-    python benchmarks/correction.py --seconds 20
+    python -m benchmarks.correction --seconds 20
 
 One thread, float32. The figure is the minimum over many rounds; every variant runs in each round, so that other load on
 the machine affects all alike. In *tracking* the states change at every step; in *frozen* they are fixed, and the parts
@@ -17,11 +17,11 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from step import least
 from torch import Tensor
 from torch.func import jvp, vjp
 
 import energyc
+from energyc.bench.step import least
 from energyc.runtime.inputs import prepared
 
 SPEC = Path(__file__).parents[1] / "specs" / "thick.energy"

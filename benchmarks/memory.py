@@ -1,6 +1,6 @@
 """Memory of one gradient of ``thick``: tracking-AEP against backpropagation through 150 steps.
 
-    python benchmarks/memory.py
+    python -m benchmarks.memory
 
 Each method runs in its own process. After a small warm-up call the peak resident set is reset (Linux:
 /proc/self/clear_refs), and its growth during the gradient is the figure. The C library is configured to return freed
@@ -11,44 +11,17 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import torch
 import torch.nn.functional as F
-from correction import SPEC, not_conservative
 
 import energyc
-
-MIB = 1024
-GIVE_BACK = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536"}
-STATUS, RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
-
-
-def peak() -> int:
-    """The peak resident set, in KiB."""
-    match = re.search(r"VmHWM:\s+(\d+) kB", STATUS.read_text())
-    assert match is not None
-    return int(match.group(1))
-
-
-def resident() -> int:
-    """The current resident set, in KiB."""
-    match = re.search(r"VmRSS:\s+(\d+) kB", STATUS.read_text())
-    assert match is not None
-    return int(match.group(1))
-
-
-def peak_growth(gradient: Callable[[], object]) -> float:
-    """The growth of the peak resident set during a call, in MiB."""
-    RESET.write_text("5")
-    before = resident()
-    gradient()
-    return (peak() - before) / MIB
+from benchmarks.correction import SPEC, not_conservative
+from benchmarks.resident import GIVE_BACK, peak_growth
 
 
 def gradient(name: str, net: Any, clamps: dict[str, Any], targets: dict[str, Any], steps: int) -> Callable[[], object]:
@@ -99,7 +72,7 @@ def main() -> None:
         return
     environment = {**os.environ, **GIVE_BACK}
     for name in WAYS:
-        command = [sys.executable, *sys.argv, "--way", name]
+        command = [sys.executable, "-m", "benchmarks.memory", *sys.argv[1:], "--way", name]
         done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
         print(f"{name:<26} {float(done.stdout):9.1f} MiB")
 

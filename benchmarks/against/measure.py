@@ -1,8 +1,8 @@
 """Agreement first, then time: the least of each way, all in turns whose order is drawn anew.
 
-The figure is the lesser of two: the least time of a call by the clock, and the least processor time of a run of calls by
-all threads. On a machine with other load the second is near what the first would be without; JAX, which works in
-threads of its own that wait actively, is never charged more than the clock tells.
+The figure is the lesser of two: the least time of a call by the clock, and the least processor time of a run of calls,
+all threads together. On a machine with other load the second is near what the first would be without; JAX, which works
+in threads of its own that wait actively, is never charged more than the clock tells.
 """
 
 from __future__ import annotations

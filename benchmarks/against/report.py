@@ -63,7 +63,8 @@ def columns(times: Mapping[str, float]) -> dict[str, float]:
 
 def tables(results: Mapping[str, Any]) -> Iterator[str]:
     """A table of milliseconds, then one of memory."""
-    yield "Milliseconds, the least of many (`benchmarks/against/measure.py`); the fastest is bold. Made by `python -m benchmarks.against`."
+    yield "Milliseconds, the least of many (`benchmarks/against/measure.py`); the fastest way is bold."
+    yield "Made by `python -m benchmarks.against`."
     yield ""
     yield f"| | {' | '.join(COLUMNS)} |"
     yield "|" + "---|" * (len(COLUMNS) + 1)

@@ -1,4 +1,4 @@
-"""The comparison with what a user would write, at tiny sizes: everything runs, agrees, and what is wrong is not timed."""
+"""The comparison with what a user would write, at tiny sizes: all of it agrees, and what is wrong is not timed."""
 
 from __future__ import annotations
 
