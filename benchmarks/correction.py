@@ -94,9 +94,9 @@ def main() -> None:
     torch.set_num_threads(1)
     with torch.no_grad():
         times = least(variants(options.batch, {name: getattr(options, name) for name in "TDH"}), options.seconds)
-    for name, milliseconds in times.items():
-        ratio = times["torch.func"] / milliseconds
-        print(f"{name:<22} {milliseconds:8.3f} ms   torch.func takes {ratio:.2f} times as long")
+    for name, seconds in times.items():
+        ratio = times["torch.func"] / seconds
+        print(f"{name:<22} {1e3 * seconds:8.3f} ms   torch.func takes {ratio:.2f} times as long")
 
 
 if __name__ == "__main__":
