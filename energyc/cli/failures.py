@@ -61,6 +61,8 @@ def _report_anywhere(error: Exception, console: Console) -> int:
 
 def _report(error: Exception, console: Console) -> int:
     """Write the message of an exception, and return its exit status."""
+    if type(error).__name__ == "EndedElsewhere":  # from energyc.ranks: another rank of the run gives the message
+        return _status(cast(Any, error).error)
     match error:
         case SpecError():
             console.spec_error(error)
@@ -70,12 +72,19 @@ def _report(error: Exception, console: Console) -> int:
             return WRONG
         case OSError() | CompilerBug(error=OSError()):
             return _report_system(error.error if isinstance(error, CompilerBug) else error, console)
-    name, stopped = type(error).__name__, cast(Any, error)
-    if name in ("Interrupted", "Diverged"):  # from energyc.train, whose import would load torch
+    status, stopped = _status(error), cast(Any, error)
+    if status in (INTERRUPTED, DIVERGED):
         console.stopped(stopped.to_json(), stopped.help)
-        return INTERRUPTED if name == "Interrupted" else DIVERGED
-    _report_bug(error, console)
-    return BUG
+    else:
+        _report_bug(error, console)
+    return status
+
+
+def _status(error: BaseException) -> int:
+    """Return the exit status of an exception; those of energyc.train go by name, since their import loads torch."""
+    if isinstance(error, SpecError | UserError | OSError) or type(error).__name__ == "Lost":
+        return WRONG
+    return {"Interrupted": INTERRUPTED, "Diverged": DIVERGED}.get(type(error).__name__, BUG)
 
 
 def _report_system(error: Any, console: Console) -> int:

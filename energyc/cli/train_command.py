@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from energyc.cli.options import SEED, data_option, output_options, spec_options
 
 if TYPE_CHECKING:
     from energyc.pipeline import Choices
+    from energyc.ranks.group import Group
     from energyc.runs.prepare import Prepared
     from energyc.train.outcome import Outcome
 
@@ -33,6 +35,12 @@ if TYPE_CHECKING:
     type=click.Choice(["auto", "torch", "cpp", "triton"]),
     help="What the phases run as: torch operations, kernels in C++ or Triton (CUDA), or C++ where it builds (auto).",
 )
+@click.option(
+    "--time-limit",
+    metavar="S",
+    type=click.FloatRange(min=1),
+    help="Under torchrun: seconds that a rank waits for another (300).",
+)
 @click.option("--seed", metavar="N", type=SEED, help="The seed of weights, order of data and noise.")
 @click.option("--seeds", metavar="K", type=click.IntRange(min=1), help="Train K seeds; report mean and deviation.")
 @spec_options
@@ -41,12 +49,18 @@ def command(spec: str | None, resume: str | None, choices: Choices, console: Con
     """Train the network of SPEC into a run folder, or resume a run (--resume RUN)."""
     if (spec is None) == (resume is None):
         raise click.UsageError("give a SPEC to train, or --resume RUN")
-    seeds = flags.pop("seeds")
-    if resume is not None:
-        _refuse_changes(choices, seeds, **flags)
-        _resume(Path(resume), console, **flags)
-    else:
-        _begin(str(spec), seeds, choices, console, **flags)
+    from energyc.ranks.launch import joined, own_device
+
+    seeds, limit = flags.pop("seeds"), flags.pop("time_limit")
+    device = flags["device"] = flags["device"] and own_device(flags["device"])
+    with joined(device or "cpu", limit, console.user_error) as group:
+        if not group.is_first:
+            console = replace(console, form="text", quiet=True)
+        if resume is not None:
+            _refuse_changes(choices, seeds, **flags)
+            _resume(Path(resume), console, group, **flags)
+        else:
+            _begin(str(spec), seeds, choices, console, group, **flags)
 
 
 def _refuse_changes(choices: Choices, seeds: int | None, **flags: Any) -> None:
@@ -60,19 +74,27 @@ def _refuse_changes(choices: Choices, seeds: int | None, **flags: Any) -> None:
         raise click.UsageError(f"--resume cannot change {', '.join(refused)}: a run resumes as it was started")
 
 
-def _begin(spec: str, seeds: int | None, choices: Choices, console: Console, *, out: str | None, **flags: Any) -> None:
+def _begin(
+    spec: str,
+    seeds: int | None,
+    choices: Choices,
+    console: Console,
+    group: Group,
+    *,
+    out: str | None,
+    **flags: Any,
+) -> None:
     from energyc.pipeline import read
     from energyc.runs.prepare import Request, prepare
     from energyc.runs.target import usual_target
-    from energyc.train.folder import new_run
 
     request = Request(**{**flags, "device": flags["device"] or "cpu", "target": flags["target"] or usual_target()})
-    prepared = prepare(read(spec), choices, request)
+    prepared = prepare(read(spec), choices, request).shared_by(group)
     folds = prepared.options.folds
     if folds is not None and seeds is not None:
         raise click.UsageError(f"--seeds and train.folds = {folds} exclude each other: give --set train.folds=none")
     _note_run(prepared, console)
-    with nullcontext(Path(out)) if out else new_run(prepared.network.name) as folder:
+    with _folder(out, prepared) as folder:
         if folds is not None:
             _train_folds(prepared, folder, console, resume=False)
         elif seeds is None:
@@ -82,8 +104,23 @@ def _begin(spec: str, seeds: int | None, choices: Choices, console: Console, *, 
             _train_seeds(prepared, range(first, first + seeds), folder, console, resume=False)
 
 
+@contextmanager
+def _folder(out: str | None, prepared: Prepared) -> Iterator[Path]:
+    """The folder of a new run, which the first rank makes if it is not given."""
+    from energyc.train.folder import new_run
+
+    group = prepared.group
+    if out is not None:
+        yield Path(out)
+    elif group.is_first:
+        with new_run(prepared.network.name) as folder:
+            yield group.announced(folder)
+    else:
+        yield group.announced(Path())
+
+
 def _resume(
-    run: Path, console: Console, *, steps: int | None, data: tuple[str, ...], device: str | None, **_: Any
+    run: Path, console: Console, group: Group, *, steps: int | None, data: tuple[str, ...], device: str | None, **_: Any
 ) -> None:
     from energyc.runs.prepare import reopen
     from energyc.train.folder import RunFolder
@@ -95,7 +132,7 @@ def _resume(
         kind = "fold" if "folds" in summary else "seed"
         paths = [folder.run(number, kind) for number in summary[f"{kind}s"]]
         first = next((path for path in paths if path.exists()), paths[0])
-        prepared = reopen(first, steps=steps, data=data, device=device)
+        prepared = reopen(first, steps=steps, data=data, device=device).shared_by(group)
         _note_rule(prepared, console)
         _note_warnings(prepared, console)
         if kind == "fold":
@@ -103,7 +140,7 @@ def _resume(
         else:
             _train_seeds(prepared, summary["seeds"], run, console, resume=True)
     else:
-        prepared = reopen(run, steps=steps, data=data, device=device)
+        prepared = reopen(run, steps=steps, data=data, device=device).shared_by(group)
         _note_rule(prepared, console)
         _note_warnings(prepared, console)
         _train_one_seed(prepared, run, console, resume=True)
@@ -156,6 +193,8 @@ def _train_one_seed(prepared: Prepared, folder: Path, console: Console, *, resum
 
     quiet = console.quiet or console.is_json
     outcome = train(prepared.session(folder), resume=resume, reporter=make_reporter(quiet=quiet))
+    if not prepared.group.is_first:
+        return
     _draw_pictures(prepared, folder, console)
     if console.is_json:
         keys = ("steps", "final", "best", "best_step", "seconds")
@@ -191,7 +230,12 @@ def _train_seeds(prepared: Prepared, seeds: Any, folder: Path, console: Console,
 
     reporter = make_reporter(quiet=console.quiet or console.is_json)
     summary = train_seeds(
-        lambda seed, out: prepared.session(out, seed), list(seeds), folder, resume=resume, reporter=reporter
+        lambda seed, out: prepared.session(out, seed),
+        list(seeds),
+        folder,
+        resume=resume,
+        reporter=reporter,
+        group=prepared.group,
     )
     _write_summary(prepared, summary, folder, console)
 
@@ -208,6 +252,7 @@ def _train_folds(prepared: Prepared, folder: Path, console: Console, *, resume: 
         folder,
         resume=resume,
         reporter=reporter,
+        group=prepared.group,
     )
     _write_summary(prepared, summary, folder, console)
 
@@ -215,6 +260,8 @@ def _train_folds(prepared: Prepared, folder: Path, console: Console, *, resume: 
 def _write_summary(prepared: Prepared, summary: dict[str, Any], folder: Path, console: Console) -> None:
     from energyc.report.seeds_text import print_summary
 
+    if not prepared.group.is_first:
+        return
     if console.is_json:
         warnings = [*_warnings_before(prepared), *summary["warnings"]]
         console.write_json({"run": str(folder), **_rule(prepared), **summary, "warnings": warnings})

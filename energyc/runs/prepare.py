@@ -12,10 +12,12 @@ from energyc.analysis.edges import steep_edges
 from energyc.data import Dataset
 from energyc.diagnostics import Source, UserError
 from energyc.pipeline import Choices, Compiled, instantiate, resolve, training_dtype
+from energyc.ranks.group import ALONE, Group
 from energyc.resolve import Network
 from energyc.runs.data import data_paths, feeds_of, open_data
 from energyc.runs.resolved import resolved_text
 from energyc.runs.saved import load_run
+from energyc.runs.sharing import refuse_unshared
 from energyc.runs.target import compiled_for
 from energyc.settings import TrainOptions, extremes
 from energyc.train.division import Division
@@ -53,7 +55,8 @@ class Prepared:
     """A spec ready to train: its network, its module, its options, its opened data.
 
     ``origin`` records the origin of the spec in ``run.json``, also if the run is resumed from its own copy. ``fold`` is
-    that of a run of a cross-validation, ``target_note`` says what the phases run as.
+    that of a run of a cross-validation, ``target_note`` says what the phases run as, ``group`` are the ranks that train
+    it together.
     """
 
     source: Source
@@ -67,6 +70,7 @@ class Prepared:
     origin: Mapping[str, Any]
     fold: int | None = None
     target_note: str | None = None
+    group: Group = ALONE
 
     def feeds(self, fold: int | None = None) -> Feeds:
         """Return the data as they are divided for a run, or for a fold. Raises UserError."""
@@ -81,7 +85,14 @@ class Prepared:
         net = instantiate(self.compiled, self.device, dtype, options.seed)
         files, info, steep = self._files(), self._info(), self._steep()
         extreme = extremes(self.network.relax, self.network.nudge, options)
-        return Session(net, feeds, options, out, files, info, self.device, dtype, self.paths, steep, extreme)
+        return Session(
+            net, feeds, options, out, files, info, self.device, dtype, self.paths, steep, extreme, self.group
+        )
+
+    def shared_by(self, group: Group) -> Prepared:
+        """Return the same for the ranks of a group. Raises UserError if they cannot share its batches."""
+        refuse_unshared(self.network, self.options, group)
+        return replace(self, group=group)
 
     def _steep(self) -> dict[str, str]:
         return {steep.owner: str(steep) for steep in steep_edges(self.network)}

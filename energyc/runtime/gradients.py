@@ -80,7 +80,8 @@ def penalised(
         measured["defence"], slope = residual_defence(net, free, fixed, settings)
         slopes.append(slope)
     if settings.penalty:
-        measured["penalty"], slope = jacobian_penalty(net, free.states, fixed, settings.penalty)
+        along = settings.directions or [torch.randn_like(x) for x in free.states]
+        measured["penalty"], slope = jacobian_penalty(net, free.states, fixed, along, settings.penalty)
         slopes.append(slope)
     return slopes, measured
 
@@ -94,9 +95,10 @@ def residual_defence(net: Equations, free: FreePhase, fixed: Fixed, settings: Ru
     return torch.as_tensor(value), net._force_pullback(free.states, fixed, seeds)[1]
 
 
-def jacobian_penalty(net: Equations, states: Tensors, fixed: Fixed, weight: float) -> tuple[Tensor, Slopes]:
+def jacobian_penalty(
+    net: Equations, states: Tensors, fixed: Fixed, directions: Tensors, weight: float
+) -> tuple[Tensor, Slopes]:
     """|J_nc w|^2 / dim for one random w a sample (Hutchinson 1989), and the slope of ``weight`` times it."""
-    directions = [torch.randn_like(x) for x in states]
     size = sum(x[0].numel() for x in states)
     (square,), slopes = net._penalty(states, fixed, directions)
     return square / size, {name: weight / size * slope for name, slope in slopes.items()}

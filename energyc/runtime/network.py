@@ -186,13 +186,15 @@ class EnergyNetwork(Equations):
         penalty: float = 0.0,
         residual_defence: float = 0.0,
         contrast: bool = True,
+        directions: Mapping[str, Tensor] | None = None,
     ) -> Gradients:
         """The gradient of the cost averaged over the batch, by a rule of this module.
 
         ``nudge_steps`` None runs nudged phases to convergence; ``states`` is a warm start; ``points`` and ``radius``
         are the circle of holomorphic rules. A rule that is biased on this network needs ``allow_biased``.
         ``penalty`` and ``residual_defence`` weigh what keeps training healthy; their slopes are added. Without
-        ``contrast`` they are all there is, as for samples that did not settle.
+        ``contrast`` they are all there is, as for samples that did not settle. The penalty looks along ``directions``,
+        shaped like the states and drawn at random by default.
         """
         learning = self._admitted(rule or self.rules[0], allow_biased)
         with torch.no_grad():
@@ -200,7 +202,8 @@ class EnergyNetwork(Equations):
             nudge = phase._replace(steps=checked_nudge_steps(self, nudge_steps))
             own = self.radius if "radius" in learning.settings and self.radius is not None else self.beta
             strength = checked_strength(next((b for b in (radius, beta) if b is not None), own))
-            settings = RuleSettings(phase, nudge, strength, points or self.points, penalty, residual_defence)
+            along = None if directions is None else [directions[name] for name in self.state_names]
+            settings = RuleSettings(phase, nudge, strength, points or self.points, penalty, residual_defence, along)
             fixed = prepared(self, clamps)
             aims = ordered_targets(self, targets, fixed)
             start = starting_states(self, states, fixed)

@@ -80,6 +80,7 @@ class RuleSettings(NamedTuple):
     """The settings of one gradient: both phases, the nudging strength, the points of a circle, two weights.
 
     ``penalty`` weighs |J_nc w|^2 / dim at z*, ``defence`` weighs |step F|^2 / |z|^2 at the end of the free phase.
+    ``directions`` are the w of each sample; without them they are drawn.
     """
 
     free: Phase
@@ -88,6 +89,7 @@ class RuleSettings(NamedTuple):
     points: int
     penalty: float
     defence: float
+    directions: Tensors | None = None
 
 
 class FreePhase(NamedTuple):

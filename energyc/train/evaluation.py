@@ -5,13 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
 from types import MappingProxyType
+from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from energyc.diagnostics import UserError, arithmetic
+from energyc.ranks.group import ALONE, Group
 from energyc.runtime.unrest import settled_within
 from energyc.settings import TrainOptions
 from energyc.settings.train import ALWAYS_MEASURED
@@ -76,32 +80,69 @@ def evaluate_split(
     samples: int,
     stop: Callable[[], bool] = lambda: False,
     thresholds: Mapping[str, float] = MappingProxyType({}),
+    group: Group = ALONE,
 ) -> Numbers:
     """Return means over the samples: ``cost``, each metric, ``residual``, ``settled`` (the share within the tolerance),
     ``relax_steps``; and ``residual_max``, ``samples``, and the metrics over all of the samples at once.
 
-    ``thresholds`` are those of the validation part, whose numbers these may be. Raises NotFinite, and Stopped once
-    ``stop()`` is true.
+    ``thresholds`` are those of the validation part, whose numbers these may be. The ranks take the batches in turn, and
+    each returns the same numbers. Raises NotFinite, and Stopped once ``stop()`` is true at one of them.
     """
     indices = evenly_spread(len(feed), samples)
     key_noise(options.seed, 0)
     net.train(False)
-    limit = settled_within(net.relax_tolerance)
-    collected: dict[str, list[Tensor]] = {}
-    gathered: Gathered | None = None
-    for start in range(0, len(indices), options.batch):
-        if stop():
+    measuring = _Measuring(net, feed, options, settled_within(net.relax_tolerance))
+    starts = range(0, len(indices), options.batch)
+    for first in range(0, len(starts), group.size):
+        if group.any(stop()):
             raise Stopped
-        batch = feed.batch(indices[start : start + options.batch], seed=options.seed)
-        relaxed, measured = _measure(net, batch, limit)
-        if gathered is None:
-            gathered = Gathered(options.whole_split(measured))
+        if first + group.rank < len(starts):
+            start = starts[first + group.rank]
+            measuring.add(indices[start : start + options.batch])
+    return _merged(group.collected(measuring.parts), options, thresholds)
+
+
+class _Part(NamedTuple):
+    """What was measured of a batch: numbers of each sample, scores and labels; or what was not finite."""
+
+    numbers: dict[str, Tensor]
+    gathered: Gathered
+    bad: str | None = None
+
+
+class _Measuring:
+    """The batches of a split that this rank measures, until one is not finite."""
+
+    def __init__(self, net: Network, feed: Feed, options: TrainOptions, limit: float) -> None:
+        self.parts: list[_Part] = []
+        self._net, self._feed, self._options, self._limit = net, feed, options, limit
+
+    def add(self, indices: np.ndarray) -> None:
+        """Measure a batch."""
+        if self.parts and self.parts[-1].bad is not None:
+            return
+        batch = self._feed.batch(indices, seed=self._options.seed)
+        try:
+            relaxed, measured = _measure(self._net, batch, self._limit)
+        except NotFinite as bad:
+            self.parts.append(_Part({}, Gathered([]), bad.what))
+            return
+        gathered = Gathered(self._options.whole_split(measured))
         if gathered.wanted:
-            gathered.add(net.readout(relaxed.states, batch.clamps), batch.targets)
-        for name, value in measured.items():
-            collected.setdefault(name, []).append(value.detach().double().reshape(-1))
-    means = _means(collected)
-    over_all = {} if gathered is None else gathered.numbers(means, thresholds)
+            gathered.add(self._net.readout(relaxed.states, batch.clamps), batch.targets)
+        numbers = {name: value.detach().double().reshape(-1).cpu() for name, value in measured.items()}
+        self.parts.append(_Part(numbers, gathered))
+
+
+def _merged(by_rank: Sequence[Sequence[_Part]], options: TrainOptions, thresholds: Mapping[str, float]) -> Numbers:
+    """Return the numbers of a split from the parts of all ranks, which took the batches in turn. Raises NotFinite."""
+    parts = [part for turn in zip_longest(*by_rank) for part in turn if part is not None]
+    bad = next((part.bad for part in parts if part.bad is not None), None)
+    if bad is not None:
+        raise NotFinite(bad)
+    means = _means({name: [part.numbers[name] for part in parts] for name in parts[0].numbers})
+    gathered = Gathered.joined([part.gathered for part in parts])
+    over_all = gathered.numbers(means, thresholds)
     return {**_recorded(means, options.metrics), **over_all}
 
 

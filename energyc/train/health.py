@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import torch
 from torch import Tensor
 
 from energyc.train.feeds import Batch
 from energyc.train.network import Gradients, Network, Tensors
+
+
+class Vital(Protocol):
+    """What rows tell of the samples of an update: ``kept`` [samples], and ``health`` of each, [samples]."""
+
+    @property
+    def kept(self) -> Tensor:
+        """The samples that took part."""
+
+    @property
+    def health(self) -> Tensors:
+        """Measurements by name."""
 
 
 class NotFinite(Exception):
@@ -23,6 +37,14 @@ def first_not_finite(net: Network, batch: Batch, gradients: Gradients) -> str | 
     if bool(torch.isfinite(gradients.cost).all()) and _finite(values):
         return None
     return not_finite_state(net, batch, gradients.states, gradients.cost) or _first(gradients.params, "the gradient of")
+
+
+def states_finite(gradients: Gradients) -> Tensor:
+    """Return whether the states of each sample are finite, [batch] bool."""
+    found = torch.ones_like(gradients.cost, dtype=torch.bool)
+    for state in gradients.states.values():
+        found &= torch.isfinite(state).flatten(1).all(1)
+    return found
 
 
 def not_finite_state(net: Network, batch: Batch, states: Tensors, cost: Tensor) -> str | None:
@@ -47,14 +69,15 @@ def within_gate(residual: Tensor, gate: float) -> Tensor:
     return residual <= gate
 
 
-def vitals(seen: Gradients, used: Gradients | None) -> dict[str, float | int | None]:
+def vitals(seen: Vital, used: Vital | None, steadied: Tensors) -> dict[str, float | int | None]:
     """Return the health of a row, from all samples ``seen`` and those whose contrast was ``used`` (None for none).
 
+    ``steadied`` has what penalty and defence measured of each sample.
     Counts: ``frozen`` by rounding, ``dropped`` because their nudged phases diverged. Means over the samples with finite
     values, None without any: ``penalty_value`` |J_nc w|^2 / dim, ``defence_value`` |step F|^2 / |z|^2, ``snapshot`` the
     nudged step taken, ``leakage`` of a circle of nudges.
     """
-    values = {f"{key}_value": seen.health[key] for key in ("penalty", "defence") if key in seen.health}
+    values = {f"{key}_value": steadied[key] for key in ("penalty", "defence") if key in steadied}
     values |= {key: used.health[key] for key in ("snapshot", "leakage") if used is not None and key in used.health}
     counts = {
         "frozen": int(seen.health["frozen"].sum()),

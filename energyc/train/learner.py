@@ -4,38 +4,45 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from energyc.diagnostics import UserError, did_you_mean, listed
+from energyc.rules import RULES
 from energyc.runtime.unrest import settled_within
 from energyc.train.feeds import Batch, Feed
 from energyc.train.health import NotFinite, first_not_finite, vitals, within_gate
 from energyc.train.metrics_log import Row
 from energyc.train.network import Gradients, learnable
 from energyc.train.optimizers import make_optimizer, set_rates, take_step
-from energyc.train.order import Order, key_noise, noise_keys
+from energyc.train.order import Order, directions, key_noise, noise_keys
 from energyc.train.penalty import Controller
 from energyc.train.schedule import rate_factor
 from energyc.train.session import Session
+from energyc.train.shares import Measured, Steadying, merged, sharing, steadied
 
 #: The number of updates between choices of an automatic beta, which costs a nudged phase and changes slowly.
 BETA_EVERY = 50
 
 
-class Move(NamedTuple):
-    """Gradients that move the params, and their samples."""
-
-    batch: Batch
-    gradients: Gradients
+#: The number of samples on which it is chosen, the first of the update, so that all ranks choose the same.
+BETA_SAMPLES = 32
 
 
 class Part(NamedTuple):
-    """The gradients whose contrast is used, the move of the params, and the number of gated samples."""
+    """What moves the params: the contrast that is used, what steadies the network, and the number of gated samples."""
 
-    used: Gradients | None
-    move: Move | None
+    used: Measured | None
+    steadying: Steadying | None
     gated: int
+
+
+class Steady(NamedTuple):
+    """Gradients of penalty and defence, and their samples."""
+
+    batch: Batch
+    gradients: Gradients
 
 
 class Learner:
@@ -48,6 +55,7 @@ class Learner:
         self.params = learnable(session.net)
         self.optimizer = make_optimizer(session.options, self.params)
         self.order = Order(session.options.seed, len(feed), session.options.batch)
+        self.group = session.group
         self.total = session.options.total_steps(self.order.updates)
         self.controller = None if session.options.penalty is None else Controller.start(session.options.penalty)
         self._feed = feed
@@ -57,26 +65,41 @@ class Learner:
         """Make update ``step`` (from 0) and return its row. Raises NotFinite before any param has changed."""
         epoch, _ = self.order.place(step)
         indices = self.order.indices(step)
-        batch = self._feed.batch(indices, seed=self.options.seed, epoch=epoch, augment=True)
-        if self.net.noise_shapes:
-            batch = batch.beside(self.net.draw_noise(noise_keys(self.options.seed, step, indices)))
         key_noise(self.options.seed, step)
         self.net.train(True)
-        seen = self._gradients(batch, step)
-        part = self._participants(batch, seen, step)
+        self._choose_beta(indices, step)
+        seen = self._contrast(indices, step)
+        part = self._participants(seen, indices, step)
         factor = rate_factor(self.options, step, self.total)
-        norm = None if part.move is None else self._apply(part.move, factor)
+        norm = self._apply(part, factor)
         row = self._row(step, epoch, seen, part, norm, factor)
         self._steer(seen)
         return row if self.controller is None else {**row, "residual_ema": self.controller.average}
 
-    def _gradients(self, batch: Batch, step: int, steadied: bool = True) -> Gradients:
-        settings: dict[str, Any] = {"allow_biased": True} if self.options.allow_biased else {}
-        if self.net.beta == "auto" and step % BETA_EVERY and self.net.last_beta is not None:
-            settings["beta"] = self.net.last_beta
-        if steadied:
-            settings.update(self._weights())
-        return self.net.gradients(batch.clamps, batch.targets, rule=self.rule, **settings)
+    def _read(self, indices: np.ndarray, step: int) -> Batch:
+        """Return samples of update ``step`` with their augmentation and noise, which do not depend on the others."""
+        epoch, _ = self.order.place(step)
+        batch = self._feed.batch(indices, seed=self.options.seed, epoch=epoch, augment=True)
+        if self.net.noise_shapes:
+            batch = batch.beside(self.net.draw_noise(noise_keys(self.options.seed, step, indices)))
+        return batch
+
+    def _choose_beta(self, indices: np.ndarray, step: int) -> None:
+        """Choose an automatic beta, from time to time, which the network keeps."""
+        if self.net.beta == "auto" and "beta" in RULES[self.rule].settings and step % BETA_EVERY == 0:
+            self._gradients(self._read(indices[:BETA_SAMPLES], step))
+
+    def _contrast(self, indices: np.ndarray, step: int) -> Measured:
+        """Measure the gradients of samples, each rank those of its share."""
+        group = sharing(self.group, len(indices))
+        shares = group.shares(len(indices))
+        batch = self._read(indices[shares[group.rank]], step)
+        settings = {"beta": self.net.last_beta} if self.net.beta == "auto" and self.net.last_beta is not None else {}
+        return merged(group, batch, self._gradients(batch, **settings), [len(indices[share]) for share in shares])
+
+    def _gradients(self, batch: Batch, **settings: Any) -> Gradients:
+        biased = {"allow_biased": True} if self.options.allow_biased else {}
+        return self.net.gradients(batch.clamps, batch.targets, rule=self.rule, **biased, **settings)
 
     def _weights(self) -> dict[str, float]:
         """Return the weights of the penalty and of the residual defence, if set."""
@@ -87,50 +110,56 @@ class Learner:
             weights["residual_defence"] = self.options.residual_defence
         return weights
 
-    def _participants(self, batch: Batch, seen: Gradients, step: int) -> Part:
-        """Return the gradients of the samples that settled, recomputed only if some samples did not.
+    def _participants(self, seen: Measured, indices: np.ndarray, step: int) -> Part:
+        """Return the contrast of the samples that settled, measured again only if some samples did not.
 
         Penalty and defence include all samples, since they act off equilibrium too, where the contrast is meaningless
         and they are needed most.
         """
         gate = float("inf") if self.options.gate is None else self.options.gate
         settled = within_gate(seen.residual, gate)
+        steadying = self._steadying(seen, indices, step)
         if self.options.gate is None or bool(settled.all()):
-            moves = bool(seen.kept.any()) or bool(self._weights())
-            return Part(seen, Move(batch, seen) if moves else None, gated=0)
+            return Part(seen, steadying, gated=0)
         if not bool(torch.isfinite(seen.cost).any()):
-            raise NotFinite(first_not_finite(self.net, batch, seen) or "the cost")
-        steadying, gated = self._steadying(batch, seen), int((~settled).sum())
-        if not bool(settled.any()):
-            return Part(None, steadying, gated)
-        settled_batch = batch.select(settled)
-        used = self._gradients(settled_batch, step, steadied=False)
-        for name, gradient in steadying.gradients.params.items() if steadying is not None else ():
-            used.params[name] += gradient
-        moves = steadying is not None or bool(used.kept.any())
-        return Part(used, Move(settled_batch, used) if moves else None, gated)
+            raise NotFinite(seen.culprit(self.net) or "the cost")
+        used = self._contrast(indices[settled.cpu().numpy()], step) if bool(settled.any()) else None
+        return Part(used, steadying, int((~settled).sum()))
 
-    def _steadying(self, batch: Batch, seen: Gradients) -> Move | None:
-        """Return the gradients of penalty and defence alone, where the free phase of all samples ended.
+    def _steadying(self, seen: Measured, indices: np.ndarray, step: int) -> Steadying | None:
+        """Return the gradients of penalty and defence, where the free phase of all samples ended.
 
         None if neither is set, or if the slopes of some samples overflow.
         """
-        weights, finite = self._weights(), torch.isfinite(seen.cost) & torch.isfinite(seen.residual)
-        if not weights or not bool(finite.any()):
+        finite = torch.isfinite(seen.cost) & torch.isfinite(seen.residual)
+        if not self._weights() or not bool(finite.any()):
             return None
-        finite_batch, states = batch.select(finite), {name: value[finite] for name, value in seen.states.items()}
-        gradients = self.net.gradients(
-            finite_batch.clamps, finite_batch.targets, rule=self.rule, states=states, steps=0, contrast=False, **weights
-        )
-        return Move(finite_batch, gradients) if first_not_finite(self.net, finite_batch, gradients) is None else None
+        group, shares = seen.group, seen.group.shares(len(indices))
+        mine, counts = shares[group.rank], [int(finite[share].sum()) for share in shares]
+        own = self._steady(seen, indices[mine], finite[mine], step) if counts[group.rank] else None
+        if group.any(own is not None and first_not_finite(self.net, *own) is not None):
+            return None
+        return steadied(group, seen.params, None if own is None else own.gradients, counts)
 
-    def _apply(self, move: Move, factor: float) -> Tensor:
-        """Move the params and return the norm of the whole gradient before clipping."""
-        culprit = first_not_finite(self.net, move.batch, move.gradients)
+    def _steady(self, seen: Measured, indices: np.ndarray, finite: Tensor, step: int) -> Steady:
+        """Return the gradients of penalty and defence at this rank's samples whose values are ``finite``."""
+        batch, states = seen.batch.select(finite), {name: value[finite] for name, value in seen.own.states.items()}
+        keys = noise_keys(self.options.seed, step, indices[finite.cpu().numpy()])
+        given = {"directions": directions(keys, states)} if self.controller is not None else {}
+        return Steady(batch, self._gradients(batch, states=states, steps=0, contrast=False, **given, **self._weights()))
+
+    def _apply(self, part: Part, factor: float) -> Tensor | None:
+        """Move the params and return the norm of the whole gradient before clipping; None if nothing moves them."""
+        used = part.used if part.used is not None and bool(part.used.kept.any()) else None
+        moves = [move.params for move in (used, part.steadying) if move is not None]
+        if not moves:
+            return None
+        culprit = None if used is None else used.culprit(self.net)
         if culprit is not None:
             raise NotFinite(culprit)
         self.optimizer.zero_grad(set_to_none=True)
-        move.gradients.assign()
+        for name, param in self.params.items():
+            param.grad = moves[0][name] if len(moves) == 1 else moves[0][name] + moves[1][name]
         limit = float("inf") if self.options.clip is None else self.options.clip
         norm = torch.nn.utils.clip_grad_norm_(self.params.values(), limit)
         set_rates(self.optimizer, factor)
@@ -138,11 +167,11 @@ class Learner:
         self.net.project_params()
         return norm
 
-    def _steer(self, seen: Gradients) -> None:
+    def _steer(self, seen: Measured) -> None:
         if self.controller is not None and self.options.penalty is not None:
             self.controller = self.controller.after(float(seen.residual.mean()), self.options.penalty)
 
-    def _row(self, step: int, epoch: int, seen: Gradients, part: Part, norm: Tensor | None, factor: float) -> Row:
+    def _row(self, step: int, epoch: int, seen: Measured, part: Part, norm: Tensor | None, factor: float) -> Row:
         shown = seen if part.used is None else part.used
         row: Row = {
             "step": step + 1,
@@ -152,15 +181,15 @@ class Learner:
             "residual": float(seen.residual.max()),
             "settled": float((seen.residual <= self._limit).double().mean()),
             "relax_steps": float(seen.steps.double().mean()),
-            "beta": None if seen.beta is None else float(seen.beta),
+            "beta": None if seen.own.beta is None else float(seen.own.beta),
             "gradient_norm": None if norm is None else float(norm),
             "lr": self.options.base_rate * factor,
-            **vitals(seen, part.used),
+            **vitals(seen, part.used, {} if part.steadying is None else part.steadying.values),
         }
         if self.options.gate is not None:
             row["gated"] = part.gated
         if self.net.relax_auto:
-            row["relax_step"] = max(seen.step)
+            row["relax_step"] = max(seen.own.step)
         if self.controller is not None:
             row["penalty"] = self.controller.weight
         return row

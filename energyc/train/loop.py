@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import MappingProxyType
 from typing import Any
 
@@ -19,17 +19,16 @@ from energyc.diagnostics import UserError, arithmetic, listed
 from energyc.train import checkpoint as checkpoints
 from energyc.train.checkpoint import Checkpoint
 from energyc.train.diagnosis import Diagnosis
-from energyc.train.disk import remove_unfinished, replace_bytes, writing
+from energyc.train.disk import remove_unfinished
 from energyc.train.evaluation import Stopped, check_names, evaluate_split, is_better
 from energyc.train.feeds import Feed
 from energyc.train.folder import RunFolder, claimed, refuse_taken
-from energyc.train.formats import RunInfo
 from energyc.train.health import NotFinite, not_finite_param
 from energyc.train.identity import made_of, refuse_other
 from energyc.train.info import run_info
 from energyc.train.learner import Learner
 from energyc.train.lock import locked
-from energyc.train.metrics_log import MetricsLog, Row, read_rows
+from energyc.train.metrics_log import Row, read_rows
 from energyc.train.outcome import Diverged, Interrupted, Numbers, Outcome
 from energyc.train.penalty import Controller
 from energyc.train.progress import Reporter
@@ -37,6 +36,7 @@ from energyc.train.run_health import Relaxation, RunHealth, run_health
 from energyc.train.session import Session
 from energyc.train.signals import Signals
 from energyc.train.snapshot import restore, take
+from energyc.train.writer import Writer
 
 
 def train(
@@ -44,12 +44,16 @@ def train(
 ) -> Outcome:
     """Train ``session.net`` into ``session.out``; with ``resume`` continue from its newest intact checkpoint.
 
-    ``label`` distinguishes the progress of this run from that of others (``seed 3``).
+    ``label`` distinguishes the progress of this run from that of others (``seed 3``). With ranks, all of them call it.
     The caller's random generators are unchanged. Raises UserError (options, data, folder, disk), Interrupted
     (Ctrl-C, SIGTERM; after saving), Diverged (the last good checkpoint is kept), KeyboardInterrupt (a second Ctrl-C).
     """
     devices = range(torch.cuda.device_count()) if torch.device(session.device).type == "cuda" else ()
-    with torch.random.fork_rng(devices=list(devices)), Signals() as signals, reporter or Reporter() as active_reporter:
+    with (
+        torch.random.fork_rng(devices=list(devices)),
+        Signals(notify=session.group.is_first) as signals,
+        reporter or Reporter() as active_reporter,
+    ):
         training = Training(session, signals, active_reporter, label)
         with training.resumed() if resume else training.begun():
             return training.run()
@@ -62,6 +66,7 @@ class Training:
         _check_parts(session)
         self.session = session
         self.options = session.options
+        self.group = session.group
         self.folder = RunFolder(session.out)
         self._feed = Feed(session.feeds, "train", session.device, session.dtype)
         self.learner = Learner(session, self._feed)
@@ -71,14 +76,12 @@ class Training:
         self.idle = 0  # updates in which no sample took part
         self.partial = 0  # updates without the samples whose nudged phases diverged
         self._first = 0  # the first step of this session
-        self.saved: int | None = None  # the step of the newest checkpoint
         self._held_out = Feed(session.feeds, "test", session.device, session.dtype)
         self._diagnosis = Diagnosis(session, self.learner, (self._held_out, self._feed))
         self._validation: Feed | None = None  # decides which checkpoint is the best, where there is one
         if session.feeds.has_validation:
             self._validation = Feed(session.feeds, "validation", session.device, session.dtype)
-        self._log = MetricsLog(self.folder.metrics)
-        self._timings = MetricsLog(self.folder.timings)
+        self._writer = Writer(session.out, idle=not self.group.is_first)
         self._signals = signals
         self._reporter = reporter
         self._label = "" if label is None else f", {label}"
@@ -92,73 +95,73 @@ class Training:
     @contextmanager
     def begun(self) -> Iterator[None]:
         """Start a new run in its folder, which stays locked within this context."""
-        refuse_taken(self.session.out)
+        if self.group.is_first:
+            refuse_taken(self.session.out)
         with self._finite(), self._arithmetic("the evaluation"):
             check_names(self.session.net, self._held_out, self.options)
-        with claimed(self.session.out):
+        with claimed(self.session.out) if self.group.is_first else nullcontext():
             self._begin(made_of(self.session, self._feed))
             yield
 
     @contextmanager
     def resumed(self) -> Iterator[None]:
         """Continue an existing run, whose folder stays locked within this context."""
-        self.folder.read_info()  # before the lock, which only a run folder may get
-        with locked(self.session.out):
-            info, identity = self.folder.read_info(), made_of(self.session, self._feed)
-            checkpoints.recover(self.folder.checkpoints)
-            remove_unfinished(self.session.out)
-            checkpoint = None if self._killed_at_once() else self._restore()
-            refuse_other(self.session.out, info.get("made_of", {}), identity)
+        if self.group.is_first:
+            self.folder.read_info()  # before the lock, which only a run folder may get
+        with locked(self.session.out) if self.group.is_first else nullcontext():
+            identity = made_of(self.session, self._feed)
+            checkpoint = self.group.announced(self._found(identity) if self.group.is_first else None)
             if checkpoint is None:
                 self._begin(identity)
             else:
-                self._continue(checkpoint, info, identity)
+                restore(self.session.net, checkpoint, self.learner.optimizer)
+                self._continue(checkpoint, identity)
             yield
+
+    def _found(self, identity: Mapping[str, Any]) -> Checkpoint | None:
+        """Return the newest intact checkpoint of the run, or None if it was killed before its first.
+
+        Raises UserError if it is not of this network and these data.
+        """
+        checkpoints.recover(self.folder.checkpoints)
+        remove_unfinished(self.session.out)
+        checkpoint = None if self._killed_at_once() else self._newest()
+        refuse_other(self.session.out, self.folder.read_info().get("made_of", {}), identity)
+        return checkpoint
 
     def _killed_at_once(self) -> bool:
         """Whether the run ended before its first checkpoint; a run that lost its checkpoints has rows of updates."""
         saved_steps = checkpoints.steps(self.folder.checkpoints)
         return not saved_steps and not any(row["step"] > 0 for row in read_rows(self.folder.metrics))
 
-    def _begin(self, identity: Mapping[str, Any]) -> None:
-        """Fill the folder and save step 0, so that there is always a checkpoint.
-
-        ``run.json`` is written after the other files, so that a folder with it can be resumed.
-        """
-        with writing(self.session.out, None):
-            for folder in (self.folder.checkpoints, self.folder.pictures):
-                folder.mkdir(exist_ok=True)
-            for name, text in self.session.files.items():
-                replace_bytes(self.folder.path / name, text.encode())
-            for log in (self._log, self._timings):
-                log.clear()
-            self.folder.write_info(run_info(self.session, self.learner, identity))
-        self._save()
-
-    def _restore(self) -> Checkpoint:
-        """Load the newest intact checkpoint into the network and the optimiser."""
+    def _newest(self) -> Checkpoint:
+        """Return the newest intact checkpoint. Raises UserError if it does not fit."""
         self._refuse_fewer_updates()
         checkpoint = checkpoints.load_last(self.folder.checkpoints, self._reporter.message)
         self._check_samples(checkpoint.state["samples"])
         restore(self.session.net, checkpoint, self.learner.optimizer)
         return checkpoint
 
-    def _continue(self, checkpoint: Checkpoint, info: RunInfo, identity: Mapping[str, Any]) -> None:
+    def _begin(self, identity: Mapping[str, Any]) -> None:
+        """Fill the folder and save step 0, so that there is always a checkpoint."""
+        self._writer.begin(self.session.files, run_info(self.session, self.learner, identity))
+        self._save()
+
+    def _continue(self, checkpoint: Checkpoint, identity: Mapping[str, Any]) -> None:
         """Continue from a restored checkpoint, and cut the log to its step."""
         if checkpoint.state.get("controller"):
             self.learner.controller = Controller(**checkpoint.state["controller"])
-        self.step = self.saved = checkpoint.step
+        self.step = checkpoint.step
         self.idle, self.partial = checkpoint.state.get("idle", 0), checkpoint.state.get("partial", 0)
-        self.evaluated = checkpoint.state["evaluated"]
-        best = checkpoint.state["best"]
-        saved_steps = checkpoints.steps(self.folder.checkpoints)
-        self.best = best if best is not None and best["step"] in saved_steps else None
-        with writing(self.session.out, self.saved):
-            checkpoints.discard_after(self.folder.checkpoints, self.step)
-            for log in (self._log, self._timings):
-                log.truncate(self.step, evaluated=self._is_evaluated)
-            if self.total >= info.get("steps", 0):  # --steps may stop a run earlier, and never shortens it
-                self.folder.write_info(run_info(self.session, self.learner, identity))
+        self.evaluated, self.best = checkpoint.state["evaluated"], checkpoint.state["best"]
+        info = None
+        if self.group.is_first:
+            if self.best is not None and self.best["step"] not in checkpoints.steps(self.folder.checkpoints):
+                self.best = None
+            if self.total >= self.folder.read_info().get("steps", 0):  # --steps may stop a run earlier
+                info = run_info(self.session, self.learner, identity)
+        self.best = self.group.announced(self.best)
+        self._writer.resume(self.step, info, evaluated=self._is_evaluated)
 
     def run(self) -> Outcome:
         """Make the remaining updates."""
@@ -177,18 +180,18 @@ class Training:
 
     def _record(self, row: Row) -> None:
         if self.step % self.options.log_every == 0 or self.step == self.total:
-            with writing(self.session.out, self.saved):
-                self._log.write(row)
+            self._writer.row(row)
         self._reporter.update(row)
 
     def _finish_step(self) -> None:
         """Evaluate and save if due. Raises Interrupted after a signal."""
-        due = self._evaluation_due()
-        if due and not self._signals.raised:
+        due, stopped = self._evaluation_due(), self.group.any(self._signals.raised)
+        if due and not stopped:
             self._evaluate()
-        if due or self._signals.raised or self._save_due():
+            stopped = self.group.any(self._signals.raised)
+        if due or stopped or self._save_due():
             self._save()
-        if self._signals.raised:
+        if stopped:
             raise Interrupted(self.session.out, self.step)
 
     @property
@@ -200,7 +203,9 @@ class Training:
 
     def _save_due(self) -> bool:
         return (
-            self.options.save_every is not None and self.step % self.options.save_every == 0 and self.saved != self.step
+            self.options.save_every is not None
+            and self.step % self.options.save_every == 0
+            and self._writer.saved != self.step
         )
 
     @property
@@ -222,11 +227,8 @@ class Training:
         if is_better(self.options, value, None if self.best is None else self.best["value"]):
             self.best = {"step": self.step, "value": value, "numbers": numbers, **also}
         row = {"step": self.step, "kind": "eval", "split": "test", **numbers}
-        with writing(self.session.out, self.saved):
-            if validation is not None:
-                self._log.write({"step": self.step, "kind": "validation", **validation})
-            self._log.write(row)
-            self._timings.write({"step": self.step, "seconds": round(self._seconds, 3)})
+        rows = [] if validation is None else [{"step": self.step, "kind": "validation", **validation}]
+        self._writer.evaluation([*rows, row], self._seconds)
         self._reporter.evaluation(row)
 
     def _measure(self, feed: Feed, thresholds: Mapping[str, float] = MappingProxyType({})) -> Numbers:
@@ -238,18 +240,23 @@ class Training:
             samples=self.options.eval_samples,
             stop=lambda: self._signals.raised,
             thresholds=thresholds,
+            group=self.group,
         )
 
     def _save(self) -> None:
         bad = not_finite_param(self.learner.params)
         if bad is not None:
             raise self._diverged(bad)
-        with writing(self.session.out, self.saved):
-            checkpoints.save(
-                self.folder.checkpoints, take(self.session.net, self.learner.optimizer, self.step, self._state())
-            )
-        self.saved = self.step
-        checkpoints.prune(self.folder.checkpoints, None if self.best is None else self.best["step"])
+        self._refuse_drift()
+        checkpoint = take(self.session.net, self.learner.optimizer, self.step, self._state())
+        self._writer.save(checkpoint, None if self.best is None else self.best["step"])
+
+    def _refuse_drift(self) -> None:
+        """Raise UserError E0519 if the params are not the same at all ranks, which make the same updates of them."""
+        sums = self.group.collected([float(param.detach().double().sum()) for param in self.learner.params.values()])
+        if any(other != sums[0] for other in sums):
+            message = f"after {self.step} updates the params are not the same at all ranks"
+            raise UserError(message, code="E0519", help="start all ranks on the same kind of processor or GPU")
 
     def _state(self) -> dict[str, Any]:
         epoch, position = self.learner.order.place(self.step)
@@ -278,7 +285,7 @@ class Training:
             raise UserError(message, code="E0520", help="give the data that the run was started with by --data")
 
     def _diverged(self, what: str) -> Diverged:
-        return Diverged(self.session.out, self.step, what, self.saved, self._diagnosis.cause(what))
+        return Diverged(self.session.out, self.step, what, self._writer.saved, self._diagnosis.cause(what))
 
     def _arithmetic(self, doing: str) -> AbstractContextManager[None]:
         return arithmetic(doing, self.session.extremes, self._diagnosis.why_unsettled)
@@ -298,6 +305,8 @@ class Training:
         final = {} if self.evaluated is None else self.evaluated["numbers"]
         best, step = ({}, None) if self.best is None else (self.best["numbers"], self.best["step"])
         validation = {} if self.best is None else self.best.get("validation", {})
+        if not self.group.is_first:
+            return Outcome(self.session.out, self.step, final, best, step, self._seconds, first=self._first)
         health = self._health(step)
         warnings = [*self._warnings(final), *map(str, health.symptoms)]
         if warnings and self.session.extremes:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
+
+from energyc.train.network import Tensors
 
 
 class Order:
@@ -46,6 +50,17 @@ def key_noise(seed: int, step: int) -> None:
 def noise_keys(seed: int, step: int, indices: np.ndarray) -> list[int]:
     """Return a seed for the noise of each sample of an update, whatever its batch mates and its place among them."""
     return [int(np.random.SeedSequence([seed, step, int(k)]).generate_state(1, np.uint64)[0] >> 1) for k in indices]
+
+
+def directions(keys: Sequence[int], states: Tensors) -> Tensors:
+    """Return a random direction in each state for each sample, by its key, like the states."""
+    draws = [torch.Generator().manual_seed(key) for key in keys]
+    return {
+        name: torch.stack([torch.randn(value.shape[1:], generator=draw, dtype=torch.float64) for draw in draws]).to(
+            value
+        )
+        for name, value in states.items()
+    }
 
 
 def evenly_spread(samples: int, limit: int) -> np.ndarray:

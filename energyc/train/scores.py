@@ -35,6 +35,15 @@ class Gathered:
                 mask = None if score.of is None else targets[score.of]
                 self._parts.setdefault(score.name, []).append(_entries(score, scores, labels, mask))
 
+    @staticmethod
+    def joined(batches: Sequence[Gathered]) -> Gathered:
+        """Return the scores and labels of several batches, in their order."""
+        whole = Gathered(batches[0].wanted)
+        for batch in batches:
+            for name, parts in batch._parts.items():
+                whole._parts.setdefault(name, []).extend(parts)
+        return whole
+
     def numbers(self, means: Mapping[str, float], chosen: Mapping[str, float]) -> Numbers:
         """Return each metric by its name; and as ``NAME_threshold`` a threshold that was to be the best.
 

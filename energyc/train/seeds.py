@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from energyc.diagnostics import UserError
+from energyc.ranks.group import ALONE, Group
 from energyc.settings.train import ALWAYS_MEASURED
 from energyc.train.disk import replace_bytes, writing
 from energyc.train.folder import RunFolder, claimed
@@ -26,35 +27,55 @@ Summary = dict[str, Any]
 
 
 def train_seeds(
-    make: MakeSession, seeds: Sequence[int], out: Path, *, resume: bool = False, reporter: Reporter | None = None
+    make: MakeSession,
+    seeds: Sequence[int],
+    out: Path,
+    *,
+    resume: bool = False,
+    reporter: Reporter | None = None,
+    group: Group = ALONE,
 ) -> Summary:
     """Train once for each seed into ``out/seed-N``; ``make(seed, folder)`` builds the session and its network.
 
     Writes and returns the summary, ``{"seeds", "final": {name: {"mean", "deviation", "values"}}, "best": ...}``, with
     sample deviations (n - 1). With ``resume`` finished seeds are skipped quickly and an unfinished one is continued.
-    Raises what ``train`` raises.
+    The ranks of ``group`` train each run together. Raises what ``train`` raises.
     """
-    return _train_all("seed", make, seeds, out, resume, reporter)
+    return _train_all("seed", make, seeds, out, resume, reporter, group)
 
 
 def train_folds(
-    make: MakeSession, count: int, out: Path, *, resume: bool = False, reporter: Reporter | None = None
+    make: MakeSession,
+    count: int,
+    out: Path,
+    *,
+    resume: bool = False,
+    reporter: Reporter | None = None,
+    group: Group = ALONE,
 ) -> Summary:
     """Cross-validate: train once for each of ``count`` folds into ``out/fold-N``, with that fold as the test.
 
     ``make(fold, folder)`` builds the session, whose feeds have the ``Division`` with that fold. The summary is that of
     ``train_seeds`` with ``"folds"`` in place of ``"seeds"``. Raises what ``train`` raises.
     """
-    return _train_all("fold", make, range(count), out, resume, reporter)
+    return _train_all("fold", make, range(count), out, resume, reporter, group)
 
 
 def _train_all(
-    kind: str, make: MakeSession, numbers: Sequence[int], out: Path, resume: bool, reporter: Reporter | None
+    kind: str,
+    make: MakeSession,
+    numbers: Sequence[int],
+    out: Path,
+    resume: bool,
+    reporter: Reporter | None,
+    group: Group,
 ) -> Summary:
+    if not group.is_first:
+        return summarise(numbers, [_train_one(kind, make, number, out, reporter, group) for number in numbers], kind)
     with locked(out) if resume else claimed(out):
         with writing(out, None):
             _write_summary(out, {f"{kind}s": list(numbers)})
-        outcomes = [_train_one(kind, make, number, out, reporter) for number in numbers]
+        outcomes = [_train_one(kind, make, number, out, reporter, group) for number in numbers]
         summary = summarise(numbers, outcomes, kind)
         with writing(out, None):
             _write_summary(out, summary)
@@ -102,10 +123,12 @@ def summarise(numbers: Sequence[int], outcomes: Sequence[Outcome], kind: str = "
     return summary
 
 
-def _train_one(kind: str, make: MakeSession, number: int, out: Path, reporter: Reporter | None) -> Outcome:
+def _train_one(
+    kind: str, make: MakeSession, number: int, out: Path, reporter: Reporter | None, group: Group
+) -> Outcome:
     path = RunFolder(out).run(number, kind)
-    has_run = RunFolder(path).info.exists()
-    if not has_run:  # killed before it could be resumed
+    has_run = group.announced(RunFolder(path).info.exists())
+    if not has_run and group.is_first:  # killed before it could be resumed
         shutil.rmtree(path, ignore_errors=True)
     try:
         return train(make(number, path), resume=has_run, reporter=reporter, label=f"{kind} {number}")

@@ -14,11 +14,12 @@ _NOTICE = b"\nfinishing this step, then saving; once more quits at once\n"
 class Signals:
     """A context in which a first SIGINT or SIGTERM sets ``raised`` and a second raises KeyboardInterrupt.
 
-    It does nothing outside the main thread, where Python delivers no signals.
+    It does nothing outside the main thread, where Python delivers no signals. ``notify`` says so on standard error.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, notify: bool = True) -> None:
         self.raised = False
+        self._notify = notify
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> Signals:
@@ -36,4 +37,5 @@ class Signals:
         if self.raised:
             raise KeyboardInterrupt
         self.raised = True
-        os.write(2, _NOTICE)  # not through the progress bar: its lock may be held right now
+        if self._notify:
+            os.write(2, _NOTICE)  # not through the progress bar: its lock may be held right now
