@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from typing import Any, TypeVar
 
 from torch import Tensor
@@ -16,6 +17,9 @@ class Group:
 
     rank = 0
     size = 1
+
+    def knows(self, run: Path) -> None:
+        """Name the folder of the run, for the message of a rank that ends it."""
 
     @property
     def is_first(self) -> bool:

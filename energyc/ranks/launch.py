@@ -61,6 +61,8 @@ def joined(device: str, limit: float | None, report: Report) -> Iterator[Group]:
     watch = Watch(store, dist.get_rank(), dist.get_world_size(), seconds, report)
     watch.start()
     group = Processes(place if place.type == "cuda" else torch.device("cpu"), watch)
-    with group.ending():
-        yield group
-    dist.destroy_process_group()
+    try:
+        with group.ending():
+            yield group
+    finally:
+        dist.destroy_process_group()

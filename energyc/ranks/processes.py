@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
@@ -27,6 +28,10 @@ class Processes(Group):
         self.size = dist.get_world_size()
         self._device = device
         self._watch = watch
+
+    def knows(self, run: Path) -> None:
+        """Name the folder of the run, for the message of a rank that ends it."""
+        self._watch.run = str(run)
 
     def gathered(self, rows: Tensor, counts: Sequence[int]) -> Tensor:
         """Return the rows of all ranks; shorter shares travel padded, since all send the same number of bytes."""

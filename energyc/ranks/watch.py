@@ -26,7 +26,6 @@ GRACE = 3.0  # seconds that a thread leaves to the main one, which may be in a c
 
 _ENDED = "ended"
 _FINISHED = "finished"
-_HELP = "continue with: energyc train --resume RUN, under as many processes as there are"
 
 
 class Lost(Exception):
@@ -58,6 +57,7 @@ class Watch:
 
     def __init__(self, store: Any, rank: int, size: int, limit: float, report: Report) -> None:
         self.seconds = 0.0
+        self.run = "RUN"
         self._store, self._rank, self._size, self._limit, self._report = store, rank, size, limit, report
         self._reached, self._since = 0, None  # type: int, float | None
         self._names: dict[int, str] = {}
@@ -102,6 +102,7 @@ class Watch:
             self._over.set()
             with suppress(RuntimeError):
                 self._store.set(f"sign/{self._rank}", _FINISHED)
+            self._thread.join(GRACE)
 
     # ------------------------------------------------------------ the end
 
@@ -124,7 +125,11 @@ class Watch:
             if (dead := self._dead()) is not None:
                 return dead
             time.sleep(BEAT / 5)
-        return UserError(f"the connection to another rank broke: {str(lost)[:200]}", code="E0519", help=_HELP)
+        return self._error(f"the connection to another rank broke: {str(lost)[:200]}")
+
+    def _error(self, message: str, advice: str = "") -> UserError:
+        remedy = f"{advice}continue with energyc train --resume {self.run}, by as many processes as you have"
+        return UserError(message, code="E0519", help=remedy)
 
     def _has_ended(self) -> bool:
         try:
@@ -145,7 +150,7 @@ class Watch:
                 self._beat()
                 cause = self._dead() or self._late()
             except RuntimeError:  # the store is gone
-                cause = UserError("the launcher of the first machine has ended", code="E0519", help=_HELP)
+                cause = self._error("the launcher of the first machine has ended")
             known = None if cause is None else (known or time.monotonic())
             if cause is not None and known is not None and time.monotonic() - known > GRACE:
                 self._end_process(cause)
@@ -163,8 +168,10 @@ class Watch:
         now = time.monotonic()
         for other, sign in self._signs.items():
             self._refresh(other, sign, now)
-            if sign.text != _FINISHED and (now - sign.changed > SILENT or self._gone(other)):
-                return UserError(f"rank {other} ({self._names[other]}) has died", code="E0519", help=_HELP)
+            if sign.text != _FINISHED and self._gone(other):
+                return self._error(f"rank {other} ({self._names[other]}) has died")
+            if sign.text != _FINISHED and now - sign.changed > SILENT:
+                return self._error(f"rank {other} ({self._names[other]}) has given no sign of life for {SILENT:g} s")
         return None
 
     def _refresh(self, other: int, sign: Sign, now: float) -> None:
@@ -193,7 +200,7 @@ class Watch:
         late = [other for other, sign in self._signs.items() if sign.reached < reached and other != self._rank]
         names = ", ".join(f"rank {other} ({self._names[other]})" for other in late) or "a collective call"
         message = f"{names} kept the others waiting for more than --time-limit {self._limit:g} s"
-        return UserError(message, code="E0519", help="look at what it does, or allow more time; " + _HELP)
+        return self._error(message, "look at what it does, or allow more time; ")
 
 
 def _is_zombie(pid: int) -> bool:

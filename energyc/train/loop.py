@@ -86,6 +86,7 @@ class Training:
         self._reporter = reporter
         self._label = "" if label is None else f", {label}"
         self._start = time.monotonic()
+        self.group.knows(session.out)
 
     @property
     def total(self) -> int:
