@@ -89,31 +89,30 @@ def _begin(
     from energyc.runs.target import usual_target
 
     request = Request(**{**flags, "device": flags["device"] or "cpu", "target": flags["target"] or usual_target()})
-    prepared = prepare(read(spec), choices, request).shared_by(group)
+    prepared = prepare(read(spec), choices, request)
     folds = prepared.options.folds
     if folds is not None and seeds is not None:
         raise click.UsageError(f"--seeds and train.folds = {folds} exclude each other: give --set train.folds=none")
     _note_run(prepared, console)
-    with _folder(out, prepared) as folder:
+    with _folder(out, prepared.network.name, group) as folder:
         if folds is not None:
-            _train_folds(prepared, folder, console, resume=False)
+            _train_folds(prepared, group, folder, console, resume=False)
         elif seeds is None:
-            _train_one_seed(prepared, folder, console, resume=False)
+            _train_one_seed(prepared.shared_by(group), folder, console, resume=False)
         else:
             first = prepared.options.seed
-            _train_seeds(prepared, range(first, first + seeds), folder, console, resume=False)
+            _train_seeds(prepared, group, range(first, first + seeds), folder, console, resume=False)
 
 
 @contextmanager
-def _folder(out: str | None, prepared: Prepared) -> Iterator[Path]:
+def _folder(out: str | None, name: str, group: Group) -> Iterator[Path]:
     """The folder of a new run, which the first rank makes if it is not given."""
     from energyc.train.folder import new_run
 
-    group = prepared.group
     if out is not None:
         yield Path(out)
     elif group.is_first:
-        with new_run(prepared.network.name) as folder:
+        with new_run(name) as folder:
             yield group.announced(folder)
     else:
         yield group.announced(Path())
@@ -132,18 +131,18 @@ def _resume(
         kind = "fold" if "folds" in summary else "seed"
         paths = [folder.run(number, kind) for number in summary[f"{kind}s"]]
         first = next((path for path in paths if path.exists()), paths[0])
-        prepared = reopen(first, steps=steps, data=data, device=device).shared_by(group)
+        prepared = reopen(first, steps=steps, data=data, device=device)
         _note_rule(prepared, console)
         _note_warnings(prepared, console)
         if kind == "fold":
-            _train_folds(prepared, run, console, resume=True)
+            _train_folds(prepared, group, run, console, resume=True)
         else:
-            _train_seeds(prepared, summary["seeds"], run, console, resume=True)
+            _train_seeds(prepared, group, summary["seeds"], run, console, resume=True)
     else:
-        prepared = reopen(run, steps=steps, data=data, device=device).shared_by(group)
+        prepared = reopen(run, steps=steps, data=data, device=device)
         _note_rule(prepared, console)
         _note_warnings(prepared, console)
-        _train_one_seed(prepared, run, console, resume=True)
+        _train_one_seed(prepared.shared_by(group), run, console, resume=True)
 
 
 def _warnings_before(prepared: Prepared) -> list[str]:
@@ -224,7 +223,7 @@ def _duration(outcome: Outcome) -> str:
     return f"{outcome.steps} steps, the {since} since resuming at step {outcome.first} in {outcome.seconds:.0f} s"
 
 
-def _train_seeds(prepared: Prepared, seeds: Any, folder: Path, console: Console, *, resume: bool) -> None:
+def _train_seeds(prepared: Prepared, group: Group, seeds: Any, folder: Path, console: Console, *, resume: bool) -> None:
     from energyc.train.progress import make_reporter
     from energyc.train.seeds import train_seeds
 
@@ -235,12 +234,13 @@ def _train_seeds(prepared: Prepared, seeds: Any, folder: Path, console: Console,
         folder,
         resume=resume,
         reporter=reporter,
-        group=prepared.group,
+        group=group,
     )
-    _write_summary(prepared, summary, folder, console)
+    if group.is_first:
+        _write_summary(prepared, summary, folder, console)
 
 
-def _train_folds(prepared: Prepared, folder: Path, console: Console, *, resume: bool) -> None:
+def _train_folds(prepared: Prepared, group: Group, folder: Path, console: Console, *, resume: bool) -> None:
     from energyc.train.progress import make_reporter
     from energyc.train.seeds import train_folds
 
@@ -252,16 +252,15 @@ def _train_folds(prepared: Prepared, folder: Path, console: Console, *, resume: 
         folder,
         resume=resume,
         reporter=reporter,
-        group=prepared.group,
+        group=group,
     )
-    _write_summary(prepared, summary, folder, console)
+    if group.is_first:
+        _write_summary(prepared, summary, folder, console)
 
 
 def _write_summary(prepared: Prepared, summary: dict[str, Any], folder: Path, console: Console) -> None:
     from energyc.report.seeds_text import print_summary
 
-    if not prepared.group.is_first:
-        return
     if console.is_json:
         warnings = [*_warnings_before(prepared), *summary["warnings"]]
         console.write_json({"run": str(folder), **_rule(prepared), **summary, "warnings": warnings})

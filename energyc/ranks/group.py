@@ -56,6 +56,9 @@ class Group:
         """Return the value of the first rank that has one."""
         return next((found for found in self.collected(value) if found is not None), None)
 
+    def assembled(self) -> None:
+        """Wait until all ranks are here, however long their work takes."""
+
     def ending(self) -> AbstractContextManager[Any]:
         """Return a context in which the failure of a rank ends the run at all of them."""
         return nullcontext()

@@ -83,6 +83,10 @@ class Processes(Group):
         sent = torch.tensor([[float(flag)]], device=self._device)
         return bool(self.gathered(sent, [1] * self.size).any())
 
+    def assembled(self) -> None:
+        """Wait until all ranks are here, however long their work takes."""
+        self._watch.assemble()
+
     @property
     def seconds(self) -> float:
         """The time spent in collective calls, waiting for other ranks included."""

@@ -50,16 +50,18 @@ class Sign:
 
 
 class Watch:
-    """The signs of life of all ranks through ``store``, a ``torch.distributed.Store``; a call may wait ``limit`` seconds.
+    """The signs of life of all ranks through ``store``, a ``torch.distributed.Store``.
 
-    ``report`` writes the message of an end that the main thread cannot raise.
+    A collective call may wait for ``limit`` seconds. ``report`` writes the message of an end that the main thread cannot
+    raise.
     """
 
     def __init__(self, store: Any, rank: int, size: int, limit: float, report: Report) -> None:
         self.seconds = 0.0
         self.run = "RUN"
         self._store, self._rank, self._size, self._limit, self._report = store, rank, size, limit, report
-        self._reached, self._since = 0, None  # type: int, float | None
+        self._reached, self._assemblies = 0, 0
+        self._since: float | None = None
         self._names: dict[int, str] = {}
         self._signs: dict[int, Sign] = {}
         self._claimed, self._over = threading.Lock(), threading.Event()
@@ -86,6 +88,14 @@ class Watch:
         finally:
             self._since = None
             self.seconds += time.monotonic() - start
+
+    def assemble(self) -> None:
+        """Wait for all ranks without a limit; the thread ends the wait if one dies. All make as many calls."""
+        self._assemblies += 1
+        key = f"assembly/{self._assemblies}"
+        self._store.add(key, 1)
+        while self._store.add(key, 0) < self._size:
+            time.sleep(BEAT)
 
     @contextmanager
     def ending(self) -> Iterator[None]:

@@ -6,6 +6,7 @@ import json
 import shutil
 import statistics
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ def train_seeds(
 
     Writes and returns the summary, ``{"seeds", "final": {name: {"mean", "deviation", "values"}}, "best": ...}``, with
     sample deviations (n - 1). With ``resume`` finished seeds are skipped quickly and an unfinished one is continued.
-    The ranks of ``group`` train each run together. Raises what ``train`` raises.
+    The ranks of ``group`` take the seeds in turn, each run for itself. Raises what ``train`` raises.
     """
     return _train_all("seed", make, seeds, out, resume, reporter, group)
 
@@ -70,15 +71,18 @@ def _train_all(
     reporter: Reporter | None,
     group: Group,
 ) -> Summary:
-    if not group.is_first:
-        return summarise(numbers, [_train_one(kind, make, number, out, reporter, group) for number in numbers], kind)
-    with locked(out) if resume else claimed(out):
-        with writing(out, None):
-            _write_summary(out, {f"{kind}s": list(numbers)})
-        outcomes = [_train_one(kind, make, number, out, reporter, group) for number in numbers]
-        summary = summarise(numbers, outcomes, kind)
-        with writing(out, None):
-            _write_summary(out, summary)
+    with (locked(out) if resume else claimed(out)) if group.is_first else nullcontext():
+        if group.is_first:
+            with writing(out, None):
+                _write_summary(out, {f"{kind}s": list(numbers)})
+        group.announced(None)  # the folder is there
+        own = {number: _train_one(kind, make, number, out, reporter) for number in numbers[group.rank :: group.size]}
+        group.assembled()
+        outcomes = {number: outcome for part in group.collected(own) for number, outcome in part.items()}
+        summary = summarise(numbers, [outcomes[number] for number in numbers], kind)
+        if group.is_first:
+            with writing(out, None):
+                _write_summary(out, summary)
         return summary
 
 
@@ -123,12 +127,10 @@ def summarise(numbers: Sequence[int], outcomes: Sequence[Outcome], kind: str = "
     return summary
 
 
-def _train_one(
-    kind: str, make: MakeSession, number: int, out: Path, reporter: Reporter | None, group: Group
-) -> Outcome:
+def _train_one(kind: str, make: MakeSession, number: int, out: Path, reporter: Reporter | None) -> Outcome:
     path = RunFolder(out).run(number, kind)
-    has_run = group.announced(RunFolder(path).info.exists())
-    if not has_run and group.is_first:  # killed before it could be resumed
+    has_run = RunFolder(path).info.exists()
+    if not has_run:  # killed before it could be resumed
         shutil.rmtree(path, ignore_errors=True)
     try:
         return train(make(number, path), resume=has_run, reporter=reporter, label=f"{kind} {number}")

@@ -20,7 +20,7 @@ class Measured:
     """The gradients of samples that the ranks have shared; all but ``batch`` and ``own`` is the same at all.
 
     ``params`` are averages over the samples ``kept``. ``cost``, ``residual``, ``steps``, ``kept``, ``finite`` (whether
-    the states are) and ``health`` are of each sample, [samples]. ``batch`` and ``own`` are of this rank's share of them.
+    the states are) and ``health`` are of each sample, [samples]. ``batch`` and ``own`` are of this rank's share.
     """
 
     group: Group
