@@ -52,8 +52,8 @@ class Sign:
 class Watch:
     """The signs of life of all ranks through ``store``, a ``torch.distributed.Store``.
 
-    A collective call may wait for ``limit`` seconds. ``report`` writes the message of an end that the main thread cannot
-    raise.
+    A collective call may wait for ``limit`` seconds. ``report`` writes the message of an end that the main thread
+    cannot raise.
     """
 
     def __init__(self, store: Any, rank: int, size: int, limit: float, report: Report) -> None:

@@ -12,8 +12,9 @@ from energyc.runs import target
 from energyc.runtime.triton_functions import has_triton
 
 
-def network(name: str) -> Network:
-    return pipeline.resolve(pipeline.read(str(folder("specs") / f"{name}.energy")))
+def network(name: str, **overrides: str) -> Network:
+    choices = pipeline.Choices(overrides={key.replace("__", "."): value for key, value in overrides.items()})
+    return pipeline.resolve(pipeline.read(str(folder("specs") / f"{name}.energy")), choices)
 
 
 def test_triton_on_a_cpu_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -42,6 +43,6 @@ def test_a_gpu_takes_triton_by_name_alone(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_network_without_kernels_takes_torch() -> None:
-    compiled, note = target.compiled_for("auto", "cpu", network("tel"), "bptt")
+    compiled, note = target.compiled_for("auto", "cpu", network("deq", relax__solver="newton"), "implicit")
     assert compiled.target == "torch" and note is not None and note.startswith("phases run as torch operations: its")
     assert target.compiled_for("auto", "mps", network("hopfield"), "centered-ep")[1] is None
