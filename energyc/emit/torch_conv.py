@@ -54,7 +54,10 @@ class Windowed:
 
 
 class ConvolutionWriter:
-    """Writes einsums that are convolutions; ``names`` holds what has a line of its own, which nothing looks into."""
+    """Writes einsums that are convolutions; ``names`` holds what has a line of its own.
+
+    Nothing looks into that, but for windows of what has a name itself.
+    """
 
     def __init__(
         self, sizes: Mapping[str, int], code: Callable[[Node], Code], names: Callable[[], Container[Node]]
@@ -70,7 +73,7 @@ class ConvolutionWriter:
     # ------------------------------------------------------------ what is inside
 
     def _access(self, node: Node) -> tuple[Access, Affine] | None:
-        if not isinstance(node, Einsum) or node in self.names() or node.coefficient != ONE:
+        if not isinstance(node, Einsum) or node.coefficient != ONE:
             return None
         access = access_of(node)
         affine = Affine.of(access.index, self.sizes) if access and access.index.op != "read" else None
@@ -92,6 +95,8 @@ class ConvolutionWriter:
         access = matched[0]
         inner = self._windowed(access.source.node).renamed(access.source.axes)
         if sum(axis == access.head for axis in inner.axes) != 1:
+            return plain
+        if node in self.names() and inner.node not in self.names():  # windows are a view of what has a name, too
             return plain
         axes = tuple(self._window(*matched) if axis == access.head else axis for axis in inner.axes)
         return Windowed(inner.node, axes)  # labels of ``out`` are the node's own axes
@@ -148,7 +153,12 @@ class ConvolutionWriter:
 
     def _scatter(self, node: Einsum, *, outermost: bool) -> tuple[Access, Window] | None:
         matched = self._access(replace(node, coefficient=ONE) if outermost else node)
-        if matched is None or not matched[0].scatters or set(matched[0].node.contracted) != set(matched[0].rest):
+        if (
+            matched is None
+            or node in self.names()
+            or not matched[0].scatters
+            or set(matched[0].node.contracted) != set(matched[0].rest)
+        ):
             return None
         if not set(matched[0].rest) <= set(matched[0].source.axes):
             return None

@@ -13,7 +13,7 @@ from energyc.emit.torch_nodes import TorchWriter
 from energyc.emit.torch_routines import Codes, RoutineWriter
 from energyc.ir import Node
 from energyc.notation import left_side
-from energyc.plan import PlannedRoutine
+from energyc.plan import PlannedRoutine, statements_for
 
 #: The lines of an early return, from the expressions of what is not summed.
 EarlyReturn = Callable[[Mapping[str, Code]], list[str]]
@@ -39,7 +39,8 @@ class MethodWriter:
         clamps: dict[Node, str] = {item.node: c.local[n] for n, item in c.given.items()}
         arguments = "".join(f", {name}: Tensor" for name in clamps.values())
         wishes = {**c.plan.names, **fixed}
-        body, _ = self._body(PlannedRoutine("_prepare", tuple(c.plan.fixed), ()), {**clamps, **c.set}, wishes, "batch")
+        statements = statements_for(list(fixed), set(c.plan.constants), c.plan.names, c.options.passes)
+        body, _ = self._body(PlannedRoutine("_prepare", statements, ()), {**clamps, **c.set}, wishes, "batch")
         made = [body.named.get(node, name) for node, name in fixed.items()]
         body.prune([Code(name) for name in made])
         lines = [

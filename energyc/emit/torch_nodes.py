@@ -365,7 +365,7 @@ class TorchWriter:
         return Code(f"or_zero({code.text})", 4, True)
 
     def _max(self, node: Max) -> Code:
-        code = self._masked(node).method(f"amax({_axes_text(self._axes(node))})", fresh=True)
+        code = Code(f"largest_entry({self._masked(node).text}, {_axes_text(self._axes(node))})", ATOM, True)
         return code if self._never_empty(node) else self._or_zero(code)
 
     def _segment(self, node: Segment) -> Code:

@@ -46,14 +46,19 @@ def interval(form: Affine, extents: Mapping[int, int]) -> tuple[int, int]:
 
 def within(place: IndexExpr, size: int, sizes: Mapping[str, int], extents: Mapping[int, int]) -> list[IndexExpr]:
     """The conditions for a place to be one of ``size``, those that always hold left out."""
-    form = Affine.of(place, sizes)
-    low, high = _values(place, sizes) if form is None else interval(form, extents)
+    low, high = _values(place, sizes, extents)
     conditions = [] if low >= 0 else [IndexExpr(">=", (place, integer(0)))]
     return conditions if high < size else [*conditions, IndexExpr("<", (place, integer(size)))]
 
 
-def _values(place: IndexExpr, sizes: Mapping[str, int]) -> tuple[float, float]:
+def _values(place: IndexExpr, sizes: Mapping[str, int], extents: Mapping[int, int]) -> tuple[float, float]:
     """The smallest and the largest value of a place: those of an integer input that is checked are known."""
+    form = Affine.of(place, sizes)
+    if form is not None:
+        return interval(form, extents)
+    if place.op in ("floor_div", "mod") and place.parts[1].op == "int":
+        (low, high), base = _values(place.parts[0], sizes, extents), int(str(place.parts[1].args[0]))
+        return (0, base - 1) if place.op == "mod" else (low // base, high // base)
     read = place.args[0] if place.op == "read" else None
     if isinstance(read, Input) and read.over is not None and read.kind != "step":
         return 0, sizes[read.over] - 1
@@ -108,3 +113,27 @@ def solved_for(condition: IndexExpr, unknown: Sequence[int], sizes: Mapping[str,
             rest = difference.plus(Affine(0, ((label, -stride),)))
             return label, written(rest.times(-stride))
     return None
+
+
+def digits_of(
+    condition: IndexExpr, unknown: Sequence[int], sizes: Mapping[str, int], extents: Mapping[int, int]
+) -> dict[int, IndexExpr] | None:
+    """An equality ``u == n i + r`` with r below n, solved for both: i is u // n, r is u mod n; None for any other."""
+    forms = [Affine.of(part, sizes) for part in condition.parts] if condition.op == "==" else []
+    if len(forms) != 2 or forms[0] is None or forms[1] is None:
+        return None
+    difference = forms[0].plus(forms[1].times(-1))
+    strides = {label: stride for label, stride in difference.strides if label in unknown}
+    low = [label for label, stride in strides.items() if abs(stride) == 1]
+    if len(strides) != 2 or len(low) != 1:
+        return None
+    (last,), (first,) = low, [label for label in strides if label not in low]
+    base = extents[last]
+    if strides[first] != base * strides[last]:
+        return None
+    rest = Affine(difference.offset, tuple(pair for pair in difference.strides if pair[0] not in strides))
+    value = written(rest.times(-strides[last]))
+    return {
+        first: IndexExpr("floor_div", (value, integer(base))),
+        last: IndexExpr("mod", (value, integer(base))),
+    }

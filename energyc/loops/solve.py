@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from energyc.ir import Einsum, IndexExpr, Indicator, Node
 from energyc.ir.indexing import axis
-from energyc.loops.affine import FALSE, conjuncts, outside_training, solved_for, substituted, within
+from energyc.loops.affine import FALSE, conjuncts, digits_of, outside_training, solved_for, substituted, within
 from energyc.sparse.selection import selection_of
 
 
@@ -65,6 +65,12 @@ def solved(node: Einsum, sizes: Mapping[str, int]) -> Solved:
 
     while waiting:
         condition = substituted(waiting.pop(0), places)
+        digits = digits_of(condition, summed, sizes, extents)
+        if digits is not None and set(digits) == set(summed):  # else a matrix product may be left
+            summed.clear()
+            for label, value in digits.items():
+                settle(label, value)
+            continue
         found = solved_for(condition, summed, sizes)
         if found is None:
             conditions.append(condition)

@@ -31,6 +31,7 @@ class ForwardStep(NamedTuple):
         return ForwardStep(self.number, rows, take(self.states, chosen), moved)
 
 
+#: The steps of a free phase, in order.
 Trajectory = list[ForwardStep]
 
 

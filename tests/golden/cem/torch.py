@@ -82,11 +82,8 @@ class AttentionEquations:
         P += torch.einsum("ker,kdr->kde", self.P_u, self.P_v)
         P += softplus(self.P_d)[:, :, None] * self.mask_3.to(self.dtype)
         drive = torch.sigmoid(self.P_d)
-        alibi = -(
-            torch.abs(self.position_2) * torch.exp_(
-                self.position * torch.log(torch.full((), 2, device=self.device, dtype=self.dtype))
-            )[:, None, None]
-        )
+        exp = torch.exp_(self.position * torch.log(torch.full((), 2, device=self.device, dtype=self.dtype)))
+        alibi = -(torch.abs(self.position_2) * exp[:, None, None])
         alibi += self.mask.to(self.dtype) * self.b_self
         alibi += self.mask_2.to(self.dtype) * self.b_other
         diag_n1_part = n1 * self.diag

@@ -22,7 +22,7 @@ from energyc.runtime.kernels import KernelNetwork
 from energyc.runtime.layers import EnergyLayer, LayeredNetwork, Visit
 from energyc.runtime.records import Tensors
 from energyc.runtime.triton_functions import block_silu, jit
-from energyc.runtime.triton_kernels import PhaseStep, TritonKernels, cdiv, matrix, room
+from energyc.runtime.triton_kernels import PhaseStep, TritonKernels, cdiv, matrix, put_einsum, put_product, room
 
 try:
     import triton
@@ -92,11 +92,8 @@ class AttentionEquations:
         P += torch.einsum("ker,kdr->kde", self.P_u, self.P_v)
         P += softplus(self.P_d)[:, :, None] * self.mask_3.to(self.dtype)
         drive = torch.sigmoid(self.P_d)
-        alibi = -(
-            torch.abs(self.position_2) * torch.exp_(
-                self.position * torch.log(torch.full((), 2, device=self.device, dtype=self.dtype))
-            )[:, None, None]
-        )
+        exp = torch.exp_(self.position * torch.log(torch.full((), 2, device=self.device, dtype=self.dtype)))
+        alibi = -(torch.abs(self.position_2) * exp[:, None, None])
         alibi += self.mask.to(self.dtype) * self.b_self
         alibi += self.mask_2.to(self.dtype) * self.b_other
         diag_n1_part = n1 * self.diag
@@ -648,6 +645,7 @@ def attention_free_group_1(x, g_u, total, samples):
 @jit
 def attention_free_group_2(alibi, product, product_2, weights, samples):
     """weights."""
+    real = alibi.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 4 + tl.arange(0, 4)[:, None]
     inside = place < 2048 * samples
     sample = place // 2048
@@ -658,8 +656,8 @@ def attention_free_group_2(alibi, product, product_2, weights, samples):
     #   (sum[d](g_u[d] * rmsnorm[d](x[i,d], eps = 1e-6) * diag[d] * n1[j,d]) + sum[r](key[k,j,r] * sum[d](W_q[k,r,d]
     #   * g_u[d] * rmsnorm[d](x[i,d], eps = 1e-6)))) / tau
     alibi_here = tl.load(alibi + 65536 * i + 256 * j + r, mask=inside, other=0.0)
-    product_here = tl.load(product + 65536 * sample + 256 * j + r, mask=inside, other=0.0)
-    product_2_here = tl.load(product_2 + 524288 * sample + 65536 * i + 256 * j + r, mask=inside, other=0.0)
+    product_here = tl.load(product + 65536 * sample + 256 * j + r, mask=inside, other=0.0).to(real)
+    product_2_here = tl.load(product_2 + 524288 * sample + 65536 * i + 256 * j + r, mask=inside, other=0.0).to(real)
     s = alibi_here + 0.044194173824159216 * (product_here + product_2_here)
     largest_2 = tl.max(tl.where(r <= j, s, float("-inf")), 1, keep_dims=True)
     power = tl.where(r <= j, tl.exp(s - largest_2), 0.0)
@@ -674,6 +672,7 @@ def attention_free_group_2(alibi, product, product_2, weights, samples):
 @jit
 def attention_free_group_3(product, total, samples):
     """total."""
+    real = tl.float32 if total.dtype.element_ty == tl.bfloat16 else total.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 2 + tl.arange(0, 2)[:, None]
     inside = place < 2048 * samples
     sample = place // 2048
@@ -686,7 +685,7 @@ def attention_free_group_3(product, total, samples):
     #   sum[j](diag[d] * n1[j,d] * softmax[j | j <= i](where(i == j, b_self, 0) + where(i != j, b_other, 0) -
     #   exp((-k - 1) * log(2)) * abs(i - j) + (sum[e](g_u[e] * rmsnorm[e](x[i,e], eps = 1e-6) * diag[e] * n1[j,e]) +
     #   sum[r](key[k,j,r] * sum[e](W_q[k,r,e] * g_u[e] * rmsnorm[e](x[i,e], eps = 1e-6)))) / tau))
-    product_here = tl.load(product + 1048576 * sample + 131072 * i + 512 * j + r, mask=inside, other=0.0)
+    product_here = tl.load(product + 1048576 * sample + 131072 * i + 512 * j + r, mask=inside, other=0.0).to(real)
     total_here = product_here
     tl.store(total + 1048576 * sample + 131072 * i + 512 * j + r, total_here, mask=inside)
 
@@ -694,6 +693,7 @@ def attention_free_group_3(product, total, samples):
 @jit
 def attention_free_group_4(x, product, next_x, scalars, samples):
     """next_x."""
+    real = next_x.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 2 + tl.arange(0, 2)[:, None]
     inside = place < 256 * samples
     sample = place // 256
@@ -701,7 +701,7 @@ def attention_free_group_4(x, product, next_x, scalars, samples):
     step_x = tl.load(scalars)
     r = tl.arange(0, 512)[None, :]
     x_here = tl.load(x + 131072 * sample + 512 * i + r, mask=inside, other=0.0)
-    product_here = tl.load(product + 131072 * sample + 512 * i + r, mask=inside, other=0.0)
+    product_here = tl.load(product + 131072 * sample + 512 * i + r, mask=inside, other=0.0).to(real)
     next_x_here = x_here + step_x * (-product_here)
     tl.store(next_x + 131072 * sample + 512 * i + r, next_x_here, mask=inside)
 
@@ -723,51 +723,52 @@ def attention_free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Te
     product_5 = room(memory, n, 1048576, 131072)
     attention_free_group_1[(cdiv(256 * n, 2),)](x, g_u, total, n)
     # sum[d](g_u[d] * rmsnorm[d](x[i,d], eps = 1e-6) * diag[d] * n1[j,d])
-    matrix(product, (n, 256, 256), (65536, 256, 1)).baddbmm_(
+    put_product(
+        matrix(product, (n, 256, 256), (65536, 256, 1)),
         matrix(total, (n, 256, 512), (131072, 512, 1)),
         matrix(diag_n1_part, (n, 512, 256), (131072, 1, 512)),
-        beta=0,
     )
     # q[k,i,r] = sum[d](W_q[k,r,d] * g_u[d] * rmsnorm[d](x[i,d], eps = 1e-6))
-    matrix(q, (n, 8, 256, 64), (131072, 16384, 64, 1)).copy_(
-        torch.einsum(
-            "ace,bde->abcd",
-            matrix(total, (n, 256, 512), (131072, 512, 1)),
-            matrix(W_q, (8, 64, 512), (32768, 512, 1)),
-        )
+    put_einsum(
+        matrix(q, (n, 8, 256, 64), (131072, 16384, 64, 1)),
+        "ace,bde->abcd",
+        matrix(total, (n, 256, 512), (131072, 512, 1)),
+        matrix(W_q, (8, 64, 512), (32768, 512, 1)),
     )
     # sum[r](key[k,j,r] * sum[d](W_q[k,r,d] * g_u[d] * rmsnorm[d](x[i,d], eps = 1e-6)))
-    matrix(product_2, (8 * n, 256, 256), (65536, 256, 1)).baddbmm_(
+    put_product(
+        matrix(product_2, (8 * n, 256, 256), (65536, 256, 1)),
         matrix(q, (8 * n, 256, 64), (16384, 64, 1)),
         matrix(key, (8 * n, 64, 256), (16384, 1, 64)),
-        beta=0,
     )
     attention_free_group_2[(cdiv(2048 * n, 4),)](alibi, product, product_2, weights, n)
     # sum[j](key[k,j,r] * softmax[j | j <= i](where(i == j, b_self, 0) + where(i != j, b_other, 0) - exp((-k - 1) *
     #   log(2)) * abs(i - j) + (sum[d](g_u[d] * rmsnorm[d](x[i,d], eps = 1e-6) * diag[d] * n1[j,d]) +
     #   sum[r2](key[k,j,r2] * sum[d](W_q[k,r2,d] * g_u[d] * rmsnorm[d](x[i,d], eps = 1e-6)))) / tau))
-    matrix(product_3, (8 * n, 256, 64), (16384, 64, 1)).baddbmm_(
+    put_product(
+        matrix(product_3, (8 * n, 256, 64), (16384, 64, 1)),
         matrix(weights, (8 * n, 256, 256), (65536, 256, 1)),
         matrix(key, (8 * n, 256, 64), (16384, 64, 1)),
-        beta=0,
     )
     # sum[r](W_q[k,r,d] * sum[j](key[k,j,r] * softmax[j | j <= i](where(i == j, b_self, 0) + where(i != j, b_other,
     #   0) - exp((-k - 1) * log(2)) * abs(i - j) + (sum[e](g_u[e] * rmsnorm[e](x[i,e], eps = 1e-6) * diag[e] *
     #   n1[j,e]) + sum[r2](key[k,j,r2] * sum[e](W_q[k,r2,e] * g_u[e] * rmsnorm[e](x[i,e], eps = 1e-6)))) / tau)))
-    matrix(product_4, (n, 8, 256, 512), (1048576, 131072, 512, 1)).copy_(
-        torch.einsum(
-            "abce,bde->abcd",
-            matrix(product_3, (n, 8, 256, 64), (131072, 16384, 64, 1)),
-            matrix(W_q, (8, 512, 64), (32768, 1, 512)),
-        ).mul_(-1.0)
+    put_einsum(
+        matrix(product_4, (n, 8, 256, 512), (1048576, 131072, 512, 1)),
+        "abce,bde->abcd",
+        matrix(product_3, (n, 8, 256, 64), (131072, 16384, 64, 1)),
+        matrix(W_q, (8, 512, 64), (32768, 1, 512)),
+        factor=-1.0,
     )
     # sum[j](diag[d] * n1[j,d] * softmax[j | j <= i](where(i == j, b_self, 0) + where(i != j, b_other, 0) - exp((-k
     #   - 1) * log(2)) * abs(i - j) + (sum[e](g_u[e] * rmsnorm[e](x[i,e], eps = 1e-6) * diag[e] * n1[j,e]) +
     #   sum[r](key[k,j,r] * sum[e](W_q[k,r,e] * g_u[e] * rmsnorm[e](x[i,e], eps = 1e-6)))) / tau))
-    matrix(product_4, (n, 2048, 512), (1048576, 512, 1)).baddbmm_(
+    put_product(
+        matrix(product_4, (n, 2048, 512), (1048576, 512, 1)),
         matrix(weights, (n, 2048, 256), (524288, 256, 1)),
         matrix(diag_n1_part, (n, 256, 512), (131072, 512, 1)),
-        alpha=-1.0,
+        adds=True,
+        factor=-1.0,
     )
     attention_free_group_3[(cdiv(2048 * n, 2),)](product_4, total_2, n)
     # sum[k,e](P[k,d,e] * (-sum[r](W_q[k,r,e] * sum[j](key[k,j,r] * softmax[j | j <= i](where(i == j, b_self, 0) +
@@ -777,12 +778,11 @@ def attention_free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Te
     #   b_self, 0) + where(i != j, b_other, 0) - exp((-k - 1) * log(2)) * abs(i - j) + (sum[d2](g_u[d2] *
     #   rmsnorm[d2](x[i,d2], eps = 1e-6) * diag[d2] * n1[j,d2]) + sum[r](key[k,j,r] * sum[d2](W_q[k,r,d2] * g_u[d2]
     #   * rmsnorm[d2](x[i,d2], eps = 1e-6)))) / tau))))
-    matrix(product_5, (n, 256, 512), (131072, 512, 1)).copy_(
-        torch.einsum(
-            "abde,cde->abc",
-            matrix(total_2, (n, 256, 8, 512), (1048576, 512, 131072, 1)),
-            matrix(P, (512, 8, 512), (512, 262144, 1)),
-        )
+    put_einsum(
+        matrix(product_5, (n, 256, 512), (131072, 512, 1)),
+        "abde,cde->abc",
+        matrix(total_2, (n, 256, 8, 512), (1048576, 512, 131072, 1)),
+        matrix(P, (512, 8, 512), (512, 262144, 1)),
     )
     attention_free_group_4[(cdiv(256 * n, 2),)](x, product_5, next_x, scalars, n)
 
@@ -807,6 +807,7 @@ def mlp_free_group_1(x, g_u, u, samples):
 @jit
 def mlp_free_group_2(gate, product, total, samples):
     """total."""
+    real = gate.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) + tl.arange(0, 1)[:, None]
     inside = place < 256 * samples
     sample = place // 256
@@ -814,7 +815,7 @@ def mlp_free_group_2(gate, product, total, samples):
     r = tl.arange(0, 2048)[None, :]
     # gate[i,m] * silu(sum[d](V[m,d] * g_u[d] * rmsnorm[d](x[i,d], eps = 1e-6)))
     gate_here = tl.load(gate + 360448 * sample + 1408 * i + r, mask=inside & (r < 1408), other=0.0)
-    product_here = tl.load(product + 360448 * sample + 1408 * i + r, mask=inside & (r < 1408), other=0.0)
+    product_here = tl.load(product + 360448 * sample + 1408 * i + r, mask=inside & (r < 1408), other=0.0).to(real)
     total_here = gate_here * block_silu(product_here)
     tl.store(total + 360448 * sample + 1408 * i + r, total_here, mask=inside & (r < 1408))
 
@@ -822,6 +823,7 @@ def mlp_free_group_2(gate, product, total, samples):
 @jit
 def mlp_free_group_3(x, product, next_x, scalars, samples):
     """next_x."""
+    real = next_x.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 2 + tl.arange(0, 2)[:, None]
     inside = place < 256 * samples
     sample = place // 256
@@ -829,7 +831,7 @@ def mlp_free_group_3(x, product, next_x, scalars, samples):
     step_x = tl.load(scalars)
     r = tl.arange(0, 512)[None, :]
     x_here = tl.load(x + 131072 * sample + 512 * i + r, mask=inside, other=0.0)
-    product_here = tl.load(product + 131072 * sample + 512 * i + r, mask=inside, other=0.0)
+    product_here = tl.load(product + 131072 * sample + 512 * i + r, mask=inside, other=0.0).to(real)
     next_x_here = x_here + step_x * product_here
     tl.store(next_x + 131072 * sample + 512 * i + r, next_x_here, mask=inside)
 
@@ -847,31 +849,34 @@ def mlp_free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, 
     product_3 = room(memory, n, 131072, 131072)
     mlp_free_group_1[(cdiv(256 * n, 2),)](x, g_u, u, n)
     # sum[d](V[m,d] * g_u[d] * rmsnorm[d](x[i,d], eps = 1e-6))
-    matrix(product, (256 * n, 1408), (1408, 1)).addmm_(
+    put_product(
+        matrix(product, (256 * n, 1408), (1408, 1)),
         matrix(u, (256 * n, 512), (512, 1)),
         matrix(V, (512, 1408), (1, 512)),
-        beta=0,
     )
     mlp_free_group_2[(256 * n,)](gate, product, total, n, num_warps=8)
     # sum[m](V[m,d] * gate[i,m] * silu(sum[e](V[m,e] * g_u[e] * rmsnorm[e](x[i,e], eps = 1e-6))))
-    matrix(product_2, (256 * n, 512), (512, 1)).addmm_(
+    put_product(
+        matrix(product_2, (256 * n, 512), (512, 1)),
         matrix(total, (256 * n, 1408), (1408, 1)),
         matrix(V, (1408, 512), (512, 1)),
-        beta=0,
     )
     # sum[e](P[d,e] * sum[m](V[m,e] * gate[i,m] * silu(sum[d2](V[m,d2] * g_u[d2] * rmsnorm[d2](x[i,d2], eps =
     #   1e-6)))))
-    matrix(product_3, (256 * n, 512), (512, 1)).addmm_(
+    put_product(
+        matrix(product_3, (256 * n, 512), (512, 1)),
         matrix(product_2, (256 * n, 512), (512, 1)),
         matrix(P, (512, 512), (1, 512)),
-        beta=0,
     )
     mlp_free_group_3[(cdiv(256 * n, 2),)](x, product_3, next_x, scalars, n)
 
 
 #: The kernels of the layers.
 KERNELS = TritonKernels(
-    {"attention_free": PhaseStep(attention_free_step, 2424832), "mlp_free": PhaseStep(mlp_free_step, 851968)}
+    {
+        "attention_free": PhaseStep(attention_free_step, 2424832, matrices={0, 1, 2, 5}),
+        "mlp_free": PhaseStep(mlp_free_step, 851968, matrices={0, 1}),
+    }
 )
 
 

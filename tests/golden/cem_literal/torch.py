@@ -74,7 +74,9 @@ class CemLiteralEquations:
 
     def _prepare(self, h: Tensor) -> Fixed:
         """What depends on clamps and params alone."""
-        c = h * ((h * h).mean(2) + 1e-05).rsqrt()[:, :, None]
+        total = (h * h).mean(2)
+        total += 1e-05
+        c = h * total.rsqrt()[:, :, None]
         v = torch.einsum("Bid,krd->Bkir", c, self.W_k)
         diag_h_part = c * self.diag
         return Fixed(h, c, v, diag_h_part)

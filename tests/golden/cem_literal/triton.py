@@ -23,7 +23,7 @@ from energyc.runtime.indexing import positions
 from energyc.runtime.kernels import KernelNetwork
 from energyc.runtime.records import Tensors
 from energyc.runtime.triton_functions import jit
-from energyc.runtime.triton_kernels import PhaseStep, TritonKernels, cdiv, matrix, room
+from energyc.runtime.triton_kernels import PhaseStep, TritonKernels, cdiv, matrix, put_einsum, put_product, room
 
 try:
     import triton
@@ -83,7 +83,9 @@ class CemLiteralEquations:
 
     def _prepare(self, h: Tensor) -> Fixed:
         """What depends on clamps and params alone."""
-        c = h * ((h * h).mean(2) + 1e-05).rsqrt()[:, :, None]
+        total = (h * h).mean(2)
+        total += 1e-05
+        c = h * total.rsqrt()[:, :, None]
         v = torch.einsum("Bid,krd->Bkir", c, self.W_k)
         diag_h_part = c * self.diag
         return Fixed(h, c, v, diag_h_part)
@@ -300,6 +302,7 @@ def free_group_1(x, u, samples):
 @jit
 def free_group_2(product, product_2, p, samples):
     """p."""
+    real = tl.float32 if p.dtype.element_ty == tl.bfloat16 else p.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 64 + tl.arange(0, 64)[:, None]
     inside = place < 32 * samples
     sample = place // 32
@@ -307,8 +310,8 @@ def free_group_2(product, product_2, p, samples):
     j = place % 16
     r = tl.arange(0, 16)[None, :]
     # (sum[r](q[k,i,r] * v[k,j,r]) + sum[d](u[i,d] * diag[d] * c[j,d])) / tau
-    product_here = tl.load(product + 512 * sample + 256 * i + 16 * j + r, mask=inside, other=0.0)
-    product_2_here = tl.load(product_2 + 256 * sample + 16 * j + r, mask=inside, other=0.0)
+    product_here = tl.load(product + 512 * sample + 256 * i + 16 * j + r, mask=inside, other=0.0).to(real)
+    product_2_here = tl.load(product_2 + 256 * sample + 16 * j + r, mask=inside, other=0.0).to(real)
     total = 0.17677669529663687 * (product_here + product_2_here)
     largest_2 = tl.max(tl.where(r <= j, total, float("-inf")), 1, keep_dims=True)
     power = tl.where(r <= j, tl.exp(total - largest_2), 0.0)
@@ -321,6 +324,7 @@ def free_group_2(product, product_2, p, samples):
 @jit
 def free_group_3(x, product, next_x, scalars, samples):
     """next_x."""
+    real = next_x.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 32 + tl.arange(0, 32)[:, None]
     inside = place < 16 * samples
     sample = place // 16
@@ -328,7 +332,7 @@ def free_group_3(x, product, next_x, scalars, samples):
     step_x = tl.load(scalars)
     r = tl.arange(0, 32)[None, :]
     x_here = tl.load(x + 512 * sample + 32 * i + r, mask=inside, other=0.0)
-    product_here = tl.load(product + 512 * sample + 32 * i + r, mask=inside, other=0.0)
+    product_here = tl.load(product + 512 * sample + 32 * i + r, mask=inside, other=0.0).to(real)
     next_x_here = x_here + step_x * product_here
     tl.store(next_x + 512 * sample + 32 * i + r, next_x_here, mask=inside)
 
@@ -348,37 +352,39 @@ def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memo
     product_4 = room(memory, n, 0, 512)
     free_group_1[(cdiv(16 * n, 32),)](x, u, n)
     # q[k,i,r] = sum[d](W_q[k,r,d] * u[i,d])
-    matrix(q, (n, 2, 16, 8), (256, 128, 8, 1)).copy_(
-        torch.einsum("ace,bde->abcd", matrix(u, (n, 16, 32), (512, 32, 1)), matrix(W_q, (2, 8, 32), (256, 32, 1)))
+    put_einsum(
+        matrix(q, (n, 2, 16, 8), (256, 128, 8, 1)),
+        "ace,bde->abcd",
+        matrix(u, (n, 16, 32), (512, 32, 1)),
+        matrix(W_q, (2, 8, 32), (256, 32, 1)),
     )
     # sum[r](q[k,j,r] * v[k,i,r])
-    matrix(product, (2 * n, 16, 16), (256, 16, 1)).baddbmm_(
+    put_product(
+        matrix(product, (2 * n, 16, 16), (256, 16, 1)),
         matrix(q, (2 * n, 16, 8), (128, 8, 1)),
         matrix(v, (2 * n, 8, 16), (128, 1, 8)),
-        beta=0,
     )
     # sum[d](u[i,d] * diag[d] * c[j,d])
-    matrix(product_2, (n, 16, 16), (256, 16, 1)).baddbmm_(
+    put_product(
+        matrix(product_2, (n, 16, 16), (256, 16, 1)),
         matrix(u, (n, 16, 32), (512, 32, 1)),
         matrix(diag_h_part, (n, 32, 16), (512, 1, 32)),
-        beta=0,
     )
     free_group_2[(cdiv(32 * n, 64),)](product, product_2, p, n)
     # sum[j](v[k,j,r] * softmax[j | j <= i]((sum[r2](q[k,i,r2] * v[k,j,r2]) + sum[d](u[i,d] * diag[d] * c[j,d])) /
     #   tau))
-    matrix(product_3, (2 * n, 16, 8), (128, 8, 1)).baddbmm_(
+    put_product(
+        matrix(product_3, (2 * n, 16, 8), (128, 8, 1)),
         matrix(p, (2 * n, 16, 16), (256, 16, 1)),
         matrix(v, (2 * n, 16, 8), (128, 8, 1)),
-        beta=0,
     )
     # sum[k,r](W_q[k,r,d] * sum[j](v[k,j,r] * softmax[j | j <= i]((sum[r2](q[k,i,r2] * v[k,j,r2]) + sum[d2](u[i,d2]
     #   * diag[d2] * c[j,d2])) / tau)))
-    matrix(product_4, (n, 16, 32), (512, 32, 1)).copy_(
-        torch.einsum(
-            "abde,cde->abc",
-            matrix(product_3, (n, 16, 2, 8), (256, 8, 128, 1)),
-            matrix(W_q, (32, 2, 8), (1, 256, 32)),
-        )
+    put_einsum(
+        matrix(product_4, (n, 16, 32), (512, 32, 1)),
+        "abde,cde->abc",
+        matrix(product_3, (n, 16, 2, 8), (256, 8, 128, 1)),
+        matrix(W_q, (32, 2, 8), (1, 256, 32)),
     )
     free_group_3[(cdiv(16 * n, 32),)](x, product_4, next_x, scalars, n)
 
@@ -387,4 +393,4 @@ class CemLiteral(CemLiteralEquations, KernelNetwork):
     """The network: its equations, relaxed by kernels and learned."""
 
     learning_rules = (bptt, implicit,)
-    kernels = TritonKernels({"free": PhaseStep(free_step, 1280)})
+    kernels = TritonKernels({"free": PhaseStep(free_step, 1280, matrices={0, 1, 2})})

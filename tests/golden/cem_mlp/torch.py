@@ -87,8 +87,9 @@ class CemMlpEquations:
         """What depends on clamps and params alone."""
         drive = input_ @ self.W_in
         drive += self.b_in
-        offset = ((drive * drive).mean(1) + 1e-06).rsqrt()
-        offset_2 = ((drive * drive).mean(1) + 1e-06) ** (-1.5)
+        total = (drive * drive).mean(1) + 1e-06
+        offset = total.rsqrt()
+        offset_2 = total ** (-1.5)
         part = drive * self.g1
         h = part * offset[:, None]
         part_2 = h @ self.W.T

@@ -22,7 +22,7 @@ from energyc.runtime.functions import silu_integral, silu_slope
 from energyc.runtime.kernels import KernelNetwork
 from energyc.runtime.records import Tensors
 from energyc.runtime.triton_functions import block_silu, jit
-from energyc.runtime.triton_kernels import PhaseStep, TritonKernels, cdiv, matrix, room
+from energyc.runtime.triton_kernels import PhaseStep, TritonKernels, cdiv, matrix, put_product, room
 
 try:
     import triton
@@ -96,8 +96,9 @@ class CemMlpEquations:
         """What depends on clamps and params alone."""
         drive = input_ @ self.W_in
         drive += self.b_in
-        offset = ((drive * drive).mean(1) + 1e-06).rsqrt()
-        offset_2 = ((drive * drive).mean(1) + 1e-06) ** (-1.5)
+        total = (drive * drive).mean(1) + 1e-06
+        offset = total.rsqrt()
+        offset_2 = total ** (-1.5)
         part = drive * self.g1
         h = part * offset[:, None]
         part_2 = h @ self.W.T
@@ -288,6 +289,7 @@ def free_group_1(x, u, samples):
 @jit
 def free_group_2(part_2, product, total, samples):
     """total."""
+    real = part_2.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 4 + tl.arange(0, 4)[:, None]
     inside = place < samples
     sample = place
@@ -295,7 +297,7 @@ def free_group_2(part_2, product, total, samples):
     # sum[d](W[m,d] * g1[d] * (b_in[d] + sum[i](input[i] * W_in[i,d])) / sqrt(1e-6 + mean[d2]((b_in[d2] +
     #   sum[i](input[i] * W_in[i,d2]))^2))) * silu(sum[d](V[m,d] * rmsnorm[d](x[d], eps = 1e-6)))
     part_2_here = tl.load(part_2 + 170 * sample + r, mask=inside & (r < 170), other=0.0)
-    product_here = tl.load(product + 170 * sample + r, mask=inside & (r < 170), other=0.0)
+    product_here = tl.load(product + 170 * sample + r, mask=inside & (r < 170), other=0.0).to(real)
     total_here = part_2_here * block_silu(product_here)
     tl.store(total + 170 * sample + r, total_here, mask=inside & (r < 170))
 
@@ -303,13 +305,14 @@ def free_group_2(part_2, product, total, samples):
 @jit
 def free_group_3(x, product, next_x, scalars, samples):
     """next_x."""
+    real = next_x.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 16 + tl.arange(0, 16)[:, None]
     inside = place < samples
     sample = place
     step_x = tl.load(scalars)
     r = tl.arange(0, 64)[None, :]
     x_here = tl.load(x + 64 * sample + r, mask=inside, other=0.0)
-    product_here = tl.load(product + 64 * sample + r, mask=inside, other=0.0)
+    product_here = tl.load(product + 64 * sample + r, mask=inside, other=0.0).to(real)
     next_x_here = x_here + step_x * product_here
     tl.store(next_x + 64 * sample + r, next_x_here, mask=inside)
 
@@ -326,15 +329,15 @@ def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memo
     product_2 = room(memory, n, 0, 64)
     free_group_1[(cdiv(n, 16),)](x, u, n)
     # sum[d](V[m,d] * rmsnorm[d](x[d], eps = 1e-6))
-    matrix(product, (n, 170), (170, 1)).addmm_(matrix(u, (n, 64), (64, 1)), matrix(V, (64, 170), (1, 64)), beta=0)
+    put_product(matrix(product, (n, 170), (170, 1)), matrix(u, (n, 64), (64, 1)), matrix(V, (64, 170), (1, 64)))
     free_group_2[(cdiv(n, 4),)](part_2, product, total, n)
     # sum[m](V[m,d] * sum[d2](W[m,d2] * g1[d2] * (b_in[d2] + sum[i](input[i] * W_in[i,d2])) / sqrt(1e-6 +
     #   mean[d3]((b_in[d3] + sum[i](input[i] * W_in[i,d3]))^2))) * silu(sum[d2](V[m,d2] * rmsnorm[d2](x[d2], eps =
     #   1e-6))))
-    matrix(product_2, (n, 64), (64, 1)).addmm_(
+    put_product(
+        matrix(product_2, (n, 64), (64, 1)),
         matrix(total, (n, 170), (170, 1)),
         matrix(V, (170, 64), (64, 1)),
-        beta=0,
     )
     free_group_3[(cdiv(n, 16),)](x, product_2, next_x, scalars, n)
 
@@ -343,4 +346,4 @@ class CemMlp(CemMlpEquations, KernelNetwork):
     """The network: its equations, relaxed by kernels and learned."""
 
     learning_rules = (bptt, implicit,)
-    kernels = TritonKernels({"free": PhaseStep(free_step, 416)})
+    kernels = TritonKernels({"free": PhaseStep(free_step, 416, matrices={0})})

@@ -89,9 +89,8 @@ class CetEquations:
     def _prepare(self, x: Tensor) -> Fixed:
         """What depends on clamps and params alone."""
         x_part = windows(windows(x, 2, 0, (11, 20), (10, 1)), 4, 0, (11, 20), (10, 1))
-        drive = torch.einsum("Bcipjq,dcpq->Bijd", x_part, self.W_enc)
-        drive += self.b_pos
-        drive += self.b_enc
+        seen = torch.einsum("Bcipjq,dcpq->Bijd", x_part, self.W_enc)
+        drive = seen + self.b_pos + self.b_enc
         return Fixed(x, x_part, drive)
 
     def _start(self, fixed: Fixed) -> list[Tensor]:

@@ -22,7 +22,7 @@ from energyc.runtime.indexing import positions, scatter_add
 from energyc.runtime.kernels import KernelNetwork
 from energyc.runtime.records import Tensors
 from energyc.runtime.triton_functions import block_relu, jit
-from energyc.runtime.triton_kernels import PhaseStep, TritonKernels, cdiv, matrix, room
+from energyc.runtime.triton_kernels import PhaseStep, TritonKernels, cdiv, matrix, put_einsum, put_product, room
 
 try:
     import triton
@@ -273,13 +273,18 @@ class CetLmEquations:
 @jit
 def free_group_1(product, weights, samples):
     """weights."""
+    real = tl.float32 if weights.dtype.element_ty == tl.bfloat16 else weights.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 16 + tl.arange(0, 16)[:, None]
     inside = place < 256 * samples
     sample = place // 256
     i = place // 64 % 4
     j = place % 64
     r = tl.arange(0, 64)[None, :]
-    product_here = tl.load(product + 16384 * sample + 4096 * i + 64 * j + r, mask=inside & (r <= j), other=0.0)
+    product_here = tl.load(
+        product + 16384 * sample + 4096 * i + 64 * j + r,
+        mask=inside & (r <= j),
+        other=0.0,
+    ).to(real)
     largest_2 = tl.max(tl.where(r <= j, product_here, float("-inf")), 1, keep_dims=True)
     power = tl.where(r <= j, tl.exp(product_here - largest_2), 0.0)
     whole = tl.sum(power, 1, keep_dims=True)
@@ -291,13 +296,14 @@ def free_group_1(product, weights, samples):
 @jit
 def free_group_2(product, image, samples):
     """image."""
+    real = tl.float32 if image.dtype.element_ty == tl.bfloat16 else image.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 2 + tl.arange(0, 2)[:, None]
     inside = place < 64 * samples
     sample = place // 64
     i = place % 64
     r = tl.arange(0, 512)[None, :]
     # relu(sum[d](W_mem[d,m] * z[t,d]))
-    product_here = tl.load(product + 32768 * sample + 512 * i + r, mask=inside, other=0.0)
+    product_here = tl.load(product + 32768 * sample + 512 * i + r, mask=inside, other=0.0).to(real)
     image_here = block_relu(product_here)
     tl.store(image + 32768 * sample + 512 * i + r, image_here, mask=inside)
 
@@ -305,6 +311,7 @@ def free_group_2(product, image, samples):
 @jit
 def free_group_3(z, x, product, next_z, scalars, samples):
     """next_z."""
+    real = next_z.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 8 + tl.arange(0, 8)[:, None]
     inside = place < 64 * samples
     sample = place // 64
@@ -313,7 +320,7 @@ def free_group_3(z, x, product, next_z, scalars, samples):
     r = tl.arange(0, 128)[None, :]
     z_here = tl.load(z + 8192 * sample + 128 * i + r, mask=inside, other=0.0)
     x_here = tl.load(x + 8192 * sample + 128 * i + r, mask=inside, other=0.0)
-    product_here = tl.load(product + 8192 * sample + 128 * i + r, mask=inside, other=0.0)
+    product_here = tl.load(product + 8192 * sample + 128 * i + r, mask=inside, other=0.0).to(real)
     next_z_here = z_here + step_z * (-z_here - (z_here - x_here) + product_here)
     tl.store(next_z + 8192 * sample + 128 * i + r, next_z_here, mask=inside)
 
@@ -334,68 +341,67 @@ def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memo
     product_3 = room(memory, n, 8192, 32768)
     image = room(memory, n, 40960, 32768)
     # q[h,t,a] = sum[d](W_q[h,a,d] * z[t,d])
-    matrix(q, (n, 4, 64, 32), (8192, 2048, 32, 1)).copy_(
-        torch.einsum(
-            "ace,bde->abcd",
-            matrix(z, (n, 64, 128), (8192, 128, 1)),
-            matrix(W_q, (4, 32, 128), (4096, 128, 1)),
-        )
+    put_einsum(
+        matrix(q, (n, 4, 64, 32), (8192, 2048, 32, 1)),
+        "ace,bde->abcd",
+        matrix(z, (n, 64, 128), (8192, 128, 1)),
+        matrix(W_q, (4, 32, 128), (4096, 128, 1)),
     )
     # k[h,t,a] = sum[d](W_k[h,a,d] * z[t,d])
-    matrix(k, (n, 4, 64, 32), (8192, 2048, 32, 1)).copy_(
-        torch.einsum(
-            "ace,bde->abcd",
-            matrix(z, (n, 64, 128), (8192, 128, 1)),
-            matrix(W_k, (4, 32, 128), (4096, 128, 1)),
-        )
+    put_einsum(
+        matrix(k, (n, 4, 64, 32), (8192, 2048, 32, 1)),
+        "ace,bde->abcd",
+        matrix(z, (n, 64, 128), (8192, 128, 1)),
+        matrix(W_k, (4, 32, 128), (4096, 128, 1)),
     )
     # sum[a](q[h,t,a] * k[h,s,a])
-    matrix(product, (4 * n, 64, 64), (4096, 64, 1)).baddbmm_(
+    put_product(
+        matrix(product, (4 * n, 64, 64), (4096, 64, 1)),
         matrix(q, (4 * n, 64, 32), (2048, 32, 1)),
         matrix(k, (4 * n, 32, 64), (2048, 1, 32)),
-        beta=0,
     )
     free_group_1[(cdiv(256 * n, 16),)](product, weights, n)
     # pull_k[h,t,a] = sum[s](q[h,s,a] * softmax[t | t <= s](gamma * sum[a2](q[h,s,a2] * k[h,t,a2])))
-    matrix(pull_k, (4 * n, 64, 32), (2048, 32, 1)).baddbmm_(
+    put_product(
+        matrix(pull_k, (4 * n, 64, 32), (2048, 32, 1)),
         matrix(weights, (4 * n, 64, 64), (4096, 1, 64)),
         matrix(q, (4 * n, 64, 32), (2048, 32, 1)),
-        beta=0,
     )
     # sum[h,a](W_k[h,a,d] * sum[s](q[h,s,a] * softmax[t | t <= s](gamma * sum[a2](q[h,s,a2] * k[h,t,a2]))))
-    matrix(product_2, (n, 64, 128), (8192, 128, 1)).copy_(
-        torch.einsum(
-            "abde,cde->abc",
-            matrix(pull_k, (n, 64, 4, 32), (8192, 32, 2048, 1)),
-            matrix(W_k, (128, 4, 32), (1, 4096, 128)),
-        )
+    put_einsum(
+        matrix(product_2, (n, 64, 128), (8192, 128, 1)),
+        "abde,cde->abc",
+        matrix(pull_k, (n, 64, 4, 32), (8192, 32, 2048, 1)),
+        matrix(W_k, (128, 4, 32), (1, 4096, 128)),
     )
     # pull_q[h,t,a] = sum[s](k[h,s,a] * softmax[s | s <= t](gamma * sum[a2](q[h,t,a2] * k[h,s,a2])))
-    matrix(pull_q, (4 * n, 64, 32), (2048, 32, 1)).baddbmm_(
+    put_product(
+        matrix(pull_q, (4 * n, 64, 32), (2048, 32, 1)),
         matrix(weights, (4 * n, 64, 64), (4096, 64, 1)),
         matrix(k, (4 * n, 64, 32), (2048, 32, 1)),
-        beta=0,
     )
     # sum[h,a](W_q[h,a,d] * sum[s](k[h,s,a] * softmax[s | s <= t](gamma * sum[a2](q[h,t,a2] * k[h,s,a2]))))
-    matrix(product_2, (n, 64, 128), (8192, 128, 1)).add_(
-        torch.einsum(
-            "abde,cde->abc",
-            matrix(pull_q, (n, 64, 4, 32), (8192, 32, 2048, 1)),
-            matrix(W_q, (128, 4, 32), (1, 4096, 128)),
-        )
+    put_einsum(
+        matrix(product_2, (n, 64, 128), (8192, 128, 1)),
+        "abde,cde->abc",
+        matrix(pull_q, (n, 64, 4, 32), (8192, 32, 2048, 1)),
+        matrix(W_q, (128, 4, 32), (1, 4096, 128)),
+        adds=True,
     )
     # sum[d](W_mem[d,m] * z[t,d])
-    matrix(product_3, (64 * n, 512), (512, 1)).addmm_(
+    put_product(
+        matrix(product_3, (64 * n, 512), (512, 1)),
         matrix(z, (64 * n, 128), (128, 1)),
         matrix(W_mem, (128, 512), (512, 1)),
-        beta=0,
     )
     free_group_2[(cdiv(64 * n, 2),)](product_3, image, n)
     # sum[m](W_mem[d,m] * relu(sum[d2](W_mem[d2,m] * z[t,d2])))
-    matrix(product_2, (64 * n, 128), (128, 1)).addmm_(
+    put_product(
+        matrix(product_2, (64 * n, 128), (128, 1)),
         matrix(image, (64 * n, 512), (512, 1)),
         matrix(W_mem, (512, 128), (1, 512)),
-        alpha=2.0,
+        adds=True,
+        factor=2.0,
     )
     free_group_3[(cdiv(64 * n, 8),)](z, x, product_2, next_z, scalars, n)
 
@@ -403,13 +409,18 @@ def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memo
 @jit
 def nudged_group_1(product, weights, samples):
     """weights."""
+    real = tl.float32 if weights.dtype.element_ty == tl.bfloat16 else weights.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 16 + tl.arange(0, 16)[:, None]
     inside = place < 256 * samples
     sample = place // 256
     i = place // 64 % 4
     j = place % 64
     r = tl.arange(0, 64)[None, :]
-    product_here = tl.load(product + 16384 * sample + 4096 * i + 64 * j + r, mask=inside & (r <= j), other=0.0)
+    product_here = tl.load(
+        product + 16384 * sample + 4096 * i + 64 * j + r,
+        mask=inside & (r <= j),
+        other=0.0,
+    ).to(real)
     largest_2 = tl.max(tl.where(r <= j, product_here, float("-inf")), 1, keep_dims=True)
     power = tl.where(r <= j, tl.exp(product_here - largest_2), 0.0)
     whole = tl.sum(power, 1, keep_dims=True)
@@ -421,13 +432,14 @@ def nudged_group_1(product, weights, samples):
 @jit
 def nudged_group_2(product, image, samples):
     """image."""
+    real = tl.float32 if image.dtype.element_ty == tl.bfloat16 else image.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 2 + tl.arange(0, 2)[:, None]
     inside = place < 64 * samples
     sample = place // 64
     i = place % 64
     r = tl.arange(0, 512)[None, :]
     # relu(sum[d](W_mem[d,m] * z[t,d]))
-    product_here = tl.load(product + 32768 * sample + 512 * i + r, mask=inside, other=0.0)
+    product_here = tl.load(product + 32768 * sample + 512 * i + r, mask=inside, other=0.0).to(real)
     image_here = block_relu(product_here)
     tl.store(image + 32768 * sample + 512 * i + r, image_here, mask=inside)
 
@@ -435,13 +447,13 @@ def nudged_group_2(product, image, samples):
 @jit
 def nudged_group_3(product, label, total, samples):
     """total."""
-    real = total.dtype.element_ty
+    real = tl.float32 if total.dtype.element_ty == tl.bfloat16 else total.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 8 + tl.arange(0, 8)[:, None]
     inside = place < 64 * samples
     sample = place // 64
     i = place % 64
     r = tl.arange(0, 128)[None, :]
-    product_here = tl.load(product + 4160 * sample + 65 * i + r, mask=inside & (r < 65), other=0.0)
+    product_here = tl.load(product + 4160 * sample + 65 * i + r, mask=inside & (r < 65), other=0.0).to(real)
     largest_2 = tl.max(tl.where(inside & (r < 65), product_here, float("-inf")), 1, keep_dims=True)
     power = tl.exp(product_here - largest_2)
     whole = tl.sum(tl.where(inside & (r < 65), power, 0.0), 1, keep_dims=True)
@@ -456,17 +468,18 @@ def nudged_group_3(product, label, total, samples):
 @jit
 def nudged_group_4(z, x, product, product_2, next_z, scalars, samples):
     """next_z."""
+    real = next_z.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 8 + tl.arange(0, 8)[:, None]
     inside = place < 64 * samples
     sample = place // 64
     i = place % 64
-    beta = tl.load(scalars)
+    beta = tl.load(scalars) * tl.where(sample < tl.load(scalars + 2), 1.0, -1.0)
     step_z = tl.load(scalars + 1)
     r = tl.arange(0, 128)[None, :]
     z_here = tl.load(z + 8192 * sample + 128 * i + r, mask=inside, other=0.0)
     x_here = tl.load(x + 8192 * sample + 128 * i + r, mask=inside, other=0.0)
-    product_here = tl.load(product + 8192 * sample + 128 * i + r, mask=inside, other=0.0)
-    product_2_here = tl.load(product_2 + 8192 * sample + 128 * i + r, mask=inside, other=0.0)
+    product_here = tl.load(product + 8192 * sample + 128 * i + r, mask=inside, other=0.0).to(real)
+    product_2_here = tl.load(product_2 + 8192 * sample + 128 * i + r, mask=inside, other=0.0).to(real)
     next_z_here = z_here + step_z * ((-z_here - (z_here - x_here) + product_here) - beta * product_2_here)
     tl.store(next_z + 8192 * sample + 128 * i + r, next_z_here, mask=inside)
 
@@ -490,81 +503,80 @@ def nudged_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, me
     total = room(memory, n, 12352, 4160)
     product_5 = room(memory, n, 16512, 8192)
     # q[h,t,a] = sum[d](W_q[h,a,d] * z[t,d])
-    matrix(q, (n, 4, 64, 32), (8192, 2048, 32, 1)).copy_(
-        torch.einsum(
-            "ace,bde->abcd",
-            matrix(z, (n, 64, 128), (8192, 128, 1)),
-            matrix(W_q, (4, 32, 128), (4096, 128, 1)),
-        )
+    put_einsum(
+        matrix(q, (n, 4, 64, 32), (8192, 2048, 32, 1)),
+        "ace,bde->abcd",
+        matrix(z, (n, 64, 128), (8192, 128, 1)),
+        matrix(W_q, (4, 32, 128), (4096, 128, 1)),
     )
     # k[h,t,a] = sum[d](W_k[h,a,d] * z[t,d])
-    matrix(k, (n, 4, 64, 32), (8192, 2048, 32, 1)).copy_(
-        torch.einsum(
-            "ace,bde->abcd",
-            matrix(z, (n, 64, 128), (8192, 128, 1)),
-            matrix(W_k, (4, 32, 128), (4096, 128, 1)),
-        )
+    put_einsum(
+        matrix(k, (n, 4, 64, 32), (8192, 2048, 32, 1)),
+        "ace,bde->abcd",
+        matrix(z, (n, 64, 128), (8192, 128, 1)),
+        matrix(W_k, (4, 32, 128), (4096, 128, 1)),
     )
     # sum[a](q[h,t,a] * k[h,s,a])
-    matrix(product, (4 * n, 64, 64), (4096, 64, 1)).baddbmm_(
+    put_product(
+        matrix(product, (4 * n, 64, 64), (4096, 64, 1)),
         matrix(q, (4 * n, 64, 32), (2048, 32, 1)),
         matrix(k, (4 * n, 32, 64), (2048, 1, 32)),
-        beta=0,
     )
     nudged_group_1[(cdiv(256 * n, 16),)](product, weights, n)
     # pull_k[h,t,a] = sum[s](q[h,s,a] * softmax[t | t <= s](gamma * sum[a2](q[h,s,a2] * k[h,t,a2])))
-    matrix(pull_k, (4 * n, 64, 32), (2048, 32, 1)).baddbmm_(
+    put_product(
+        matrix(pull_k, (4 * n, 64, 32), (2048, 32, 1)),
         matrix(weights, (4 * n, 64, 64), (4096, 1, 64)),
         matrix(q, (4 * n, 64, 32), (2048, 32, 1)),
-        beta=0,
     )
     # sum[h,a](W_k[h,a,d] * sum[s](q[h,s,a] * softmax[t | t <= s](gamma * sum[a2](q[h,s,a2] * k[h,t,a2]))))
-    matrix(product_2, (n, 64, 128), (8192, 128, 1)).copy_(
-        torch.einsum(
-            "abde,cde->abc",
-            matrix(pull_k, (n, 64, 4, 32), (8192, 32, 2048, 1)),
-            matrix(W_k, (128, 4, 32), (1, 4096, 128)),
-        )
+    put_einsum(
+        matrix(product_2, (n, 64, 128), (8192, 128, 1)),
+        "abde,cde->abc",
+        matrix(pull_k, (n, 64, 4, 32), (8192, 32, 2048, 1)),
+        matrix(W_k, (128, 4, 32), (1, 4096, 128)),
     )
     # pull_q[h,t,a] = sum[s](k[h,s,a] * softmax[s | s <= t](gamma * sum[a2](q[h,t,a2] * k[h,s,a2])))
-    matrix(pull_q, (4 * n, 64, 32), (2048, 32, 1)).baddbmm_(
+    put_product(
+        matrix(pull_q, (4 * n, 64, 32), (2048, 32, 1)),
         matrix(weights, (4 * n, 64, 64), (4096, 64, 1)),
         matrix(k, (4 * n, 64, 32), (2048, 32, 1)),
-        beta=0,
     )
     # sum[h,a](W_q[h,a,d] * sum[s](k[h,s,a] * softmax[s | s <= t](gamma * sum[a2](q[h,t,a2] * k[h,s,a2]))))
-    matrix(product_2, (n, 64, 128), (8192, 128, 1)).add_(
-        torch.einsum(
-            "abde,cde->abc",
-            matrix(pull_q, (n, 64, 4, 32), (8192, 32, 2048, 1)),
-            matrix(W_q, (128, 4, 32), (1, 4096, 128)),
-        )
+    put_einsum(
+        matrix(product_2, (n, 64, 128), (8192, 128, 1)),
+        "abde,cde->abc",
+        matrix(pull_q, (n, 64, 4, 32), (8192, 32, 2048, 1)),
+        matrix(W_q, (128, 4, 32), (1, 4096, 128)),
+        adds=True,
     )
     # sum[d](W_mem[d,m] * z[t,d])
-    matrix(product_3, (64 * n, 512), (512, 1)).addmm_(
+    put_product(
+        matrix(product_3, (64 * n, 512), (512, 1)),
         matrix(z, (64 * n, 128), (128, 1)),
         matrix(W_mem, (128, 512), (512, 1)),
-        beta=0,
     )
     nudged_group_2[(cdiv(64 * n, 2),)](product_3, image, n)
     # sum[m](W_mem[d,m] * relu(sum[d2](W_mem[d2,m] * z[t,d2])))
-    matrix(product_2, (64 * n, 128), (128, 1)).addmm_(
+    put_product(
+        matrix(product_2, (64 * n, 128), (128, 1)),
         matrix(image, (64 * n, 512), (512, 1)),
         matrix(W_mem, (512, 128), (1, 512)),
-        alpha=2.0,
+        adds=True,
+        factor=2.0,
     )
     # sum[d](W_head[d,w] * z[t,d])
-    matrix(product_4, (64 * n, 65), (65, 1)).addmm_(
+    put_product(
+        matrix(product_4, (64 * n, 65), (65, 1)),
         matrix(z, (64 * n, 128), (128, 1)),
         matrix(W_head, (128, 65), (65, 1)),
-        beta=0,
     )
     nudged_group_3[(cdiv(64 * n, 8),)](product_4, label, total, n)
     # sum[w](W_head[d,w] * (1/T * softmax[w](sum[d2](W_head[d2,w] * z[t,d2])) - 1/T * where(w == label[t], 1, 0)))
-    matrix(product_5, (64 * n, 128), (128, 1)).addmm_(
+    put_product(
+        matrix(product_5, (64 * n, 128), (128, 1)),
         matrix(total, (64 * n, 65), (65, 1)),
         matrix(W_head, (65, 128), (1, 65)),
-        beta=0,
     )
     nudged_group_4[(cdiv(64 * n, 8),)](z, x, product_2, product_5, next_z, scalars, n)
 
@@ -573,4 +585,9 @@ class CetLm(CetLmEquations, KernelNetwork):
     """The network: its equations, relaxed by kernels and learned."""
 
     learning_rules = (centered_ep, implicit,)
-    kernels = TritonKernels({"free": PhaseStep(free_step, 73728), "nudged": PhaseStep(nudged_step, 73728)})
+    kernels = TritonKernels(
+        {
+            "free": PhaseStep(free_step, 73728, matrices={1, 2, 3}),
+            "nudged": PhaseStep(nudged_step, 73728, matrices={1, 2, 3, 4}),
+        }
+    )

@@ -22,7 +22,7 @@ from energyc.runtime.kernels import KernelNetwork
 from energyc.runtime.records import Tensors
 from energyc.runtime.reductions import first_largest
 from energyc.runtime.triton_functions import jit
-from energyc.runtime.triton_kernels import PhaseStep, TritonKernels, cdiv, matrix, room
+from energyc.runtime.triton_kernels import PhaseStep, TritonKernels, cdiv, matrix, put_product, room
 
 try:
     import triton
@@ -263,6 +263,7 @@ def free_group_1(
     samples,
 ):
     """next_s1, next_s2, next_y."""
+    real = next_y.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 2 + tl.arange(0, 2)[:, None]
     inside = place < samples
     sample = place
@@ -271,21 +272,21 @@ def free_group_1(
     step_y = tl.load(scalars + 2)
     r = tl.arange(0, 512)[None, :]
     s1_here = tl.load(s1 + 512 * sample + r, mask=inside, other=0.0)
-    product_here = tl.load(product + 512 * sample + r, mask=inside, other=0.0)
+    product_here = tl.load(product + 512 * sample + r, mask=inside, other=0.0).to(real)
     drive_here = tl.load(drive + 512 * sample + r, mask=inside, other=0.0)
     free = s1_here + step_s1 * (-s1_here + product_here + drive_here)
     next_s1_here = tl.where(free < 0.0, 0.0, tl.where(free > 1.0, 1.0, free))
     tl.store(next_s1 + 512 * sample + r, next_s1_here, mask=inside)
     s2_here = tl.load(s2 + 512 * sample + r, mask=inside, other=0.0)
     b2_here = tl.load(b2 + r)
-    product_2_here = tl.load(product_2 + 512 * sample + r, mask=inside, other=0.0)
+    product_2_here = tl.load(product_2 + 512 * sample + r, mask=inside, other=0.0).to(real)
     free_2 = s2_here + step_s2 * (b2_here - s2_here + product_2_here)
     next_s2_here = tl.where(free_2 < 0.0, 0.0, tl.where(free_2 > 1.0, 1.0, free_2))
     tl.store(next_s2 + 512 * sample + r, next_s2_here, mask=inside)
     r_2 = tl.arange(0, 16)[None, :]
     y_here = tl.load(y + 10 * sample + r_2, mask=inside & (r_2 < 10), other=0.0)
     b3_here = tl.load(b3 + r_2, mask=r_2 < 10, other=0.0)
-    product_3_here = tl.load(product_3 + 10 * sample + r_2, mask=inside & (r_2 < 10), other=0.0)
+    product_3_here = tl.load(product_3 + 10 * sample + r_2, mask=inside & (r_2 < 10), other=0.0).to(real)
     free_3 = y_here + step_y * (b3_here - y_here + product_3_here)
     next_y_here = tl.where(free_3 < 0.0, 0.0, tl.where(free_3 > 1.0, 1.0, free_3))
     tl.store(next_y + 10 * sample + r_2, next_y_here, mask=inside & (r_2 < 10))
@@ -301,25 +302,22 @@ def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memo
     product_2 = room(memory, n, 512, 512)
     product_3 = room(memory, n, 1024, 10)
     # sum[j](W2[i,j] * s2[j])
-    matrix(product, (n, 512), (512, 1)).addmm_(
+    put_product(
+        matrix(product, (n, 512), (512, 1)),
         matrix(s2, (n, 512), (512, 1)),
         matrix(W2, (512, 512), (1, 512)),
-        beta=0,
     )
     # sum[k](W3[j,k] * y[k])
-    matrix(product_2, (n, 512), (512, 1)).addmm_(
-        matrix(y, (n, 10), (10, 1)),
-        matrix(W3, (10, 512), (1, 10)),
-        beta=0,
-    )
+    put_product(matrix(product_2, (n, 512), (512, 1)), matrix(y, (n, 10), (10, 1)), matrix(W3, (10, 512), (1, 10)))
     # sum[i](W2[i,j] * s1[i])
-    matrix(product_2, (n, 512), (512, 1)).addmm_(matrix(s1, (n, 512), (512, 1)), matrix(W2, (512, 512), (512, 1)))
-    # sum[j](W3[j,k] * s2[j])
-    matrix(product_3, (n, 10), (10, 1)).addmm_(
-        matrix(s2, (n, 512), (512, 1)),
-        matrix(W3, (512, 10), (10, 1)),
-        beta=0,
+    put_product(
+        matrix(product_2, (n, 512), (512, 1)),
+        matrix(s1, (n, 512), (512, 1)),
+        matrix(W2, (512, 512), (512, 1)),
+        adds=True,
     )
+    # sum[j](W3[j,k] * s2[j])
+    put_product(matrix(product_3, (n, 10), (10, 1)), matrix(s2, (n, 512), (512, 1)), matrix(W3, (512, 10), (10, 1)))
     free_group_1[(cdiv(n, 2),)](
         s1,
         product,
@@ -361,27 +359,27 @@ def nudged_group_1(
     place = tl.program_id(0).to(tl.int64) * 2 + tl.arange(0, 2)[:, None]
     inside = place < samples
     sample = place
-    beta = tl.load(scalars)
+    beta = tl.load(scalars) * tl.where(sample < tl.load(scalars + 4), 1.0, -1.0)
     step_s1 = tl.load(scalars + 1)
     step_s2 = tl.load(scalars + 2)
     step_y = tl.load(scalars + 3)
     r = tl.arange(0, 512)[None, :]
     s1_here = tl.load(s1 + 512 * sample + r, mask=inside, other=0.0)
-    product_here = tl.load(product + 512 * sample + r, mask=inside, other=0.0)
+    product_here = tl.load(product + 512 * sample + r, mask=inside, other=0.0).to(real)
     drive_here = tl.load(drive + 512 * sample + r, mask=inside, other=0.0)
     free = s1_here + step_s1 * (-s1_here + product_here + drive_here)
     next_s1_here = tl.where(free < 0.0, 0.0, tl.where(free > 1.0, 1.0, free))
     tl.store(next_s1 + 512 * sample + r, next_s1_here, mask=inside)
     s2_here = tl.load(s2 + 512 * sample + r, mask=inside, other=0.0)
     b2_here = tl.load(b2 + r)
-    product_2_here = tl.load(product_2 + 512 * sample + r, mask=inside, other=0.0)
+    product_2_here = tl.load(product_2 + 512 * sample + r, mask=inside, other=0.0).to(real)
     free_2 = s2_here + step_s2 * (b2_here - s2_here + product_2_here)
     next_s2_here = tl.where(free_2 < 0.0, 0.0, tl.where(free_2 > 1.0, 1.0, free_2))
     tl.store(next_s2 + 512 * sample + r, next_s2_here, mask=inside)
     r_2 = tl.arange(0, 16)[None, :]
     y_here = tl.load(y + 10 * sample + r_2, mask=inside & (r_2 < 10), other=0.0)
     b3_here = tl.load(b3 + r_2, mask=r_2 < 10, other=0.0)
-    product_3_here = tl.load(product_3 + 10 * sample + r_2, mask=inside & (r_2 < 10), other=0.0)
+    product_3_here = tl.load(product_3 + 10 * sample + r_2, mask=inside & (r_2 < 10), other=0.0).to(real)
     label_here = tl.load(label + sample, mask=inside, other=0)
     free_3 = (
         y_here
@@ -405,25 +403,22 @@ def nudged_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, me
     product_2 = room(memory, n, 512, 512)
     product_3 = room(memory, n, 1024, 10)
     # sum[j](W2[i,j] * s2[j])
-    matrix(product, (n, 512), (512, 1)).addmm_(
+    put_product(
+        matrix(product, (n, 512), (512, 1)),
         matrix(s2, (n, 512), (512, 1)),
         matrix(W2, (512, 512), (1, 512)),
-        beta=0,
     )
     # sum[k](W3[j,k] * y[k])
-    matrix(product_2, (n, 512), (512, 1)).addmm_(
-        matrix(y, (n, 10), (10, 1)),
-        matrix(W3, (10, 512), (1, 10)),
-        beta=0,
-    )
+    put_product(matrix(product_2, (n, 512), (512, 1)), matrix(y, (n, 10), (10, 1)), matrix(W3, (10, 512), (1, 10)))
     # sum[i](W2[i,j] * s1[i])
-    matrix(product_2, (n, 512), (512, 1)).addmm_(matrix(s1, (n, 512), (512, 1)), matrix(W2, (512, 512), (512, 1)))
-    # sum[j](W3[j,k] * s2[j])
-    matrix(product_3, (n, 10), (10, 1)).addmm_(
-        matrix(s2, (n, 512), (512, 1)),
-        matrix(W3, (512, 10), (10, 1)),
-        beta=0,
+    put_product(
+        matrix(product_2, (n, 512), (512, 1)),
+        matrix(s1, (n, 512), (512, 1)),
+        matrix(W2, (512, 512), (512, 1)),
+        adds=True,
     )
+    # sum[j](W3[j,k] * s2[j])
+    put_product(matrix(product_3, (n, 10), (10, 1)), matrix(s2, (n, 512), (512, 1)), matrix(W3, (512, 10), (10, 1)))
     nudged_group_1[(cdiv(n, 2),)](
         s1,
         product,
@@ -447,4 +442,9 @@ class DeepHopfield(DeepHopfieldEquations, KernelNetwork):
     """The network: its equations, relaxed by kernels and learned."""
 
     learning_rules = (centered_ep, implicit,)
-    kernels = TritonKernels({"free": PhaseStep(free_step, 1040), "nudged": PhaseStep(nudged_step, 1040)})
+    kernels = TritonKernels(
+        {
+            "free": PhaseStep(free_step, 1040, matrices={0, 3}),
+            "nudged": PhaseStep(nudged_step, 1040, matrices={0, 3}),
+        }
+    )

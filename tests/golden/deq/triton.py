@@ -21,7 +21,7 @@ from energyc.runtime.kernels import KernelNetwork
 from energyc.runtime.records import Tensors
 from energyc.runtime.reductions import first_largest
 from energyc.runtime.triton_functions import block_tanh, jit
-from energyc.runtime.triton_kernels import PhaseStep, TritonKernels, cdiv, matrix, room
+from energyc.runtime.triton_kernels import PhaseStep, TritonKernels, cdiv, matrix, put_product, room
 
 try:
     import triton
@@ -194,13 +194,14 @@ class DeqEquations:
 @jit
 def free_group_1(z, product, drive, next_z, scalars, samples):
     """next_z."""
+    real = next_z.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 8 + tl.arange(0, 8)[:, None]
     inside = place < samples
     sample = place
     step_z = tl.load(scalars)
     r = tl.arange(0, 128)[None, :]
     z_here = tl.load(z + 128 * sample + r, mask=inside, other=0.0)
-    product_here = tl.load(product + 128 * sample + r, mask=inside, other=0.0)
+    product_here = tl.load(product + 128 * sample + r, mask=inside, other=0.0).to(real)
     drive_here = tl.load(drive + 128 * sample + r, mask=inside, other=0.0)
     next_z_here = z_here + step_z * (-z_here + block_tanh(product_here + drive_here))
     tl.store(next_z + 128 * sample + r, next_z_here, mask=inside)
@@ -214,11 +215,7 @@ def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memo
     n = len(z)
     product = room(memory, n, 0, 128)
     # sum[e](W[d,e] * z[e])
-    matrix(product, (n, 128), (128, 1)).addmm_(
-        matrix(z, (n, 128), (128, 1)),
-        matrix(W, (128, 128), (1, 128)),
-        beta=0,
-    )
+    put_product(matrix(product, (n, 128), (128, 1)), matrix(z, (n, 128), (128, 1)), matrix(W, (128, 128), (1, 128)))
     free_group_1[(cdiv(n, 8),)](z, product, drive, next_z, scalars, n)
 
 
@@ -226,4 +223,4 @@ class Deq(DeqEquations, KernelNetwork):
     """The network: its equations, relaxed by kernels and learned."""
 
     learning_rules = (implicit,)
-    kernels = TritonKernels({"free": PhaseStep(free_step, 128)})
+    kernels = TritonKernels({"free": PhaseStep(free_step, 128, matrices={0})})

@@ -23,7 +23,7 @@ from energyc.runtime.layers import EnergyLayer, LayeredNetwork, Visit
 from energyc.runtime.records import Tensors
 from energyc.runtime.reductions import first_largest, or_zero, softmax
 from energyc.runtime.triton_functions import block_relu, jit
-from energyc.runtime.triton_kernels import PhaseStep, TritonKernels, cdiv, matrix, room
+from energyc.runtime.triton_kernels import PhaseStep, TritonKernels, cdiv, matrix, put_einsum, put_product, room
 
 try:
     import triton
@@ -475,6 +475,7 @@ def block_free_group_1(x, delta, gamma, g, samples):
 @jit
 def block_free_group_2(product, image, samples):
     """image."""
+    real = tl.float32 if image.dtype.element_ty == tl.bfloat16 else image.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 2 + tl.arange(0, 2)[:, None]
     inside = place < 29 * samples
     sample = place // 29
@@ -482,7 +483,7 @@ def block_free_group_2(product, image, samples):
     r = tl.arange(0, 512)[None, :]
     # relu(sum[d](xi[j,d] * (delta[d] + (x[n,d] - mean[d2](x[n,d2])) * gamma / sqrt(mean[d2]((x[n,d2] -
     #   mean[d3](x[n,d3]))^2) + 1e-5))))
-    product_here = tl.load(product + 14848 * sample + 512 * i + r, mask=inside, other=0.0)
+    product_here = tl.load(product + 14848 * sample + 512 * i + r, mask=inside, other=0.0).to(real)
     image_here = block_relu(product_here)
     tl.store(image + 14848 * sample + 512 * i + r, image_here, mask=inside)
 
@@ -490,6 +491,7 @@ def block_free_group_2(product, image, samples):
 @jit
 def block_free_group_3(product, beta_weight_part, adj, offset, total, samples):
     """total."""
+    real = offset.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 32 + tl.arange(0, 32)[:, None]
     inside = place < 348 * samples
     sample = place // 348
@@ -499,7 +501,11 @@ def block_free_group_3(product, beta_weight_part, adj, offset, total, samples):
     # sum[y](sum[d](W_q[y,h,d] * (delta[d] + (x[n,d] - mean[d2](x[n,d2])) * gamma / sqrt(mean[d2]((x[n,d2] -
     #   mean[d3](x[n,d3]))^2) + 1e-5))) * sum[d](W_k[y,h,d] * (delta[d] + (x[m,d] - mean[d2](x[m,d2])) * gamma /
     #   sqrt(mean[d2]((x[m,d2] - mean[d3](x[m,d3]))^2) + 1e-5)))) * beta * weight[h,n,m]
-    product_here = tl.load(product + 10092 * sample + 841 * i + 29 * j + r, mask=inside & (r < 29), other=0.0)
+    product_here = tl.load(
+        product + 10092 * sample + 841 * i + 29 * j + r,
+        mask=inside & (r < 29),
+        other=0.0,
+    ).to(real)
     beta_weight_part_here = tl.load(
         beta_weight_part + 10092 * sample + 841 * i + 29 * j + r,
         mask=inside & (r < 29),
@@ -531,6 +537,7 @@ def block_free_group_3(product, beta_weight_part, adj, offset, total, samples):
 @jit
 def block_free_group_4(x, product, eps, t, next_x, scalars, samples):
     """next_x."""
+    real = next_x.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 8 + tl.arange(0, 8)[:, None]
     inside = place < 29 * samples
     sample = place // 29
@@ -538,7 +545,7 @@ def block_free_group_4(x, product, eps, t, next_x, scalars, samples):
     step_x = tl.load(scalars)
     r = tl.arange(0, 128)[None, :]
     x_here = tl.load(x + 3712 * sample + 128 * i + r, mask=inside, other=0.0)
-    product_here = tl.load(product + 3712 * sample + 128 * i + r, mask=inside, other=0.0)
+    product_here = tl.load(product + 3712 * sample + 128 * i + r, mask=inside, other=0.0).to(real)
     t_here = tl.load(t)
     eps_here = tl.load(
         eps + 7424 * sample + 3712 * t_here + 128 * i + r,
@@ -568,45 +575,43 @@ def block_free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor
     block_free_group_1[(cdiv(29 * n, 8),)](x, delta, gamma, g, n)
     # sum[d](xi[j,d] * (delta[d] + (x[n,d] - mean[d2](x[n,d2])) * gamma / sqrt(mean[d2]((x[n,d2] -
     #   mean[d3](x[n,d3]))^2) + 1e-5)))
-    matrix(product, (29 * n, 512), (512, 1)).addmm_(
+    put_product(
+        matrix(product, (29 * n, 512), (512, 1)),
         matrix(g, (29 * n, 128), (128, 1)),
         matrix(xi, (128, 512), (1, 128)),
-        beta=0,
     )
     block_free_group_2[(cdiv(29 * n, 2),)](product, image, n)
     # sum[j](xi[j,d] * relu(sum[d2](xi[j,d2] * (delta[d2] + (x[n,d2] - mean[d3](x[n,d3])) * gamma /
     #   sqrt(mean[d3]((x[n,d3] - mean[d4](x[n,d4]))^2) + 1e-5)))))
-    matrix(product_2, (29 * n, 128), (128, 1)).addmm_(
+    put_product(
+        matrix(product_2, (29 * n, 128), (128, 1)),
         matrix(image, (29 * n, 512), (512, 1)),
         matrix(xi, (512, 128), (128, 1)),
-        beta=0,
-        alpha=-1.0,
+        factor=-1.0,
     )
     # q[h,n,y] = sum[d](W_q[y,h,d] * (delta[d] + (x[n,d] - mean[d2](x[n,d2])) * gamma / sqrt(mean[d2]((x[n,d2] -
     #   mean[d3](x[n,d3]))^2) + 1e-5)))
-    matrix(q, (n, 12, 29, 64), (22272, 1856, 64, 1)).copy_(
-        torch.einsum(
-            "ace,bde->abcd",
-            matrix(g, (n, 29, 128), (3712, 128, 1)),
-            matrix(W_q, (12, 64, 128), (128, 1536, 1)),
-        )
+    put_einsum(
+        matrix(q, (n, 12, 29, 64), (22272, 1856, 64, 1)),
+        "ace,bde->abcd",
+        matrix(g, (n, 29, 128), (3712, 128, 1)),
+        matrix(W_q, (12, 64, 128), (128, 1536, 1)),
     )
     # k[h,n,y] = sum[d](W_k[y,h,d] * (delta[d] + (x[n,d] - mean[d2](x[n,d2])) * gamma / sqrt(mean[d2]((x[n,d2] -
     #   mean[d3](x[n,d3]))^2) + 1e-5)))
-    matrix(k, (n, 12, 29, 64), (22272, 1856, 64, 1)).copy_(
-        torch.einsum(
-            "ace,bde->abcd",
-            matrix(g, (n, 29, 128), (3712, 128, 1)),
-            matrix(W_k, (12, 64, 128), (128, 1536, 1)),
-        )
+    put_einsum(
+        matrix(k, (n, 12, 29, 64), (22272, 1856, 64, 1)),
+        "ace,bde->abcd",
+        matrix(g, (n, 29, 128), (3712, 128, 1)),
+        matrix(W_k, (12, 64, 128), (128, 1536, 1)),
     )
     # sum[y](sum[d](W_q[y,h,d] * (delta[d] + (x[m,d] - mean[d2](x[m,d2])) * gamma / sqrt(mean[d2]((x[m,d2] -
     #   mean[d3](x[m,d3]))^2) + 1e-5))) * sum[d](W_k[y,h,d] * (delta[d] + (x[n,d] - mean[d2](x[n,d2])) * gamma /
     #   sqrt(mean[d2]((x[n,d2] - mean[d3](x[n,d3]))^2) + 1e-5))))
-    matrix(product_3, (12 * n, 29, 29), (841, 29, 1)).baddbmm_(
+    put_product(
+        matrix(product_3, (12 * n, 29, 29), (841, 29, 1)),
         matrix(q, (12 * n, 29, 64), (1856, 64, 1)),
         matrix(k, (12 * n, 64, 29), (1856, 1, 64)),
-        beta=0,
     )
     block_free_group_3[(cdiv(348 * n, 32),)](product_3, beta_weight_part, adj, offset, total, n)
     # sum[m](sum[d](W_q[y,h,d] * (delta[d] + (x[m,d] - mean[d2](x[m,d2])) * gamma / sqrt(mean[d2]((x[m,d2] -
@@ -614,10 +619,10 @@ def block_free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor
     #   1](sum[y2](sum[d](W_q[y2,h,d] * (delta[d] + (x[m,d] - mean[d2](x[m,d2])) * gamma / sqrt(mean[d2]((x[m,d2] -
     #   mean[d3](x[m,d3]))^2) + 1e-5))) * sum[d](W_k[y2,h,d] * (delta[d] + (x[n,d] - mean[d2](x[n,d2])) * gamma /
     #   sqrt(mean[d2]((x[n,d2] - mean[d3](x[n,d3]))^2) + 1e-5)))) * beta * weight[h,m,n]) / beta)
-    matrix(product_4, (12 * n, 29, 64), (1856, 64, 1)).baddbmm_(
+    put_product(
+        matrix(product_4, (12 * n, 29, 64), (1856, 64, 1)),
         matrix(total, (12 * n, 29, 29), (841, 1, 29)),
         matrix(q, (12 * n, 29, 64), (1856, 64, 1)),
-        beta=0,
     )
     # sum[y,h](W_k[y,h,d] * sum[m](sum[d2](W_q[y,h,d2] * (delta[d2] + (x[m,d2] - mean[d3](x[m,d3])) * gamma /
     #   sqrt(mean[d3]((x[m,d3] - mean[d4](x[m,d4]))^2) + 1e-5))) * beta * weight[h,m,n] * softmax[n | n != m and
@@ -625,23 +630,23 @@ def block_free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor
     #   sqrt(mean[d3]((x[m,d3] - mean[d4](x[m,d4]))^2) + 1e-5))) * sum[d2](W_k[y2,h,d2] * (delta[d2] + (x[n,d2] -
     #   mean[d3](x[n,d3])) * gamma / sqrt(mean[d3]((x[n,d3] - mean[d4](x[n,d4]))^2) + 1e-5)))) * beta *
     #   weight[h,m,n]) / beta))
-    matrix(product_2, (n, 29, 128), (3712, 128, 1)).add_(
-        torch.einsum(
-            "abde,cde->abc",
-            matrix(product_4, (n, 29, 12, 64), (22272, 64, 1856, 1)),
-            matrix(W_k, (128, 12, 64), (1, 128, 1536)),
-        ),
-        alpha=-1.0,
+    put_einsum(
+        matrix(product_2, (n, 29, 128), (3712, 128, 1)),
+        "abde,cde->abc",
+        matrix(product_4, (n, 29, 12, 64), (22272, 64, 1856, 1)),
+        matrix(W_k, (128, 12, 64), (1, 128, 1536)),
+        adds=True,
+        factor=-1.0,
     )
     # sum[m](sum[d](W_k[y,h,d] * (delta[d] + (x[m,d] - mean[d2](x[m,d2])) * gamma / sqrt(mean[d2]((x[m,d2] -
     #   mean[d3](x[m,d3]))^2) + 1e-5))) * beta * weight[h,n,m] * softmax[m | m != n and adj[n,m] ==
     #   1](sum[y2](sum[d](W_q[y2,h,d] * (delta[d] + (x[n,d] - mean[d2](x[n,d2])) * gamma / sqrt(mean[d2]((x[n,d2] -
     #   mean[d3](x[n,d3]))^2) + 1e-5))) * sum[d](W_k[y2,h,d] * (delta[d] + (x[m,d] - mean[d2](x[m,d2])) * gamma /
     #   sqrt(mean[d2]((x[m,d2] - mean[d3](x[m,d3]))^2) + 1e-5)))) * beta * weight[h,n,m]) / beta)
-    matrix(product_5, (12 * n, 29, 64), (1856, 64, 1)).baddbmm_(
+    put_product(
+        matrix(product_5, (12 * n, 29, 64), (1856, 64, 1)),
         matrix(total, (12 * n, 29, 29), (841, 29, 1)),
         matrix(k, (12 * n, 29, 64), (1856, 64, 1)),
-        beta=0,
     )
     # sum[y,h](W_q[y,h,d] * sum[m](sum[d2](W_k[y,h,d2] * (delta[d2] + (x[m,d2] - mean[d3](x[m,d3])) * gamma /
     #   sqrt(mean[d3]((x[m,d3] - mean[d4](x[m,d4]))^2) + 1e-5))) * beta * weight[h,n,m] * softmax[m | m != n and
@@ -649,19 +654,19 @@ def block_free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor
     #   sqrt(mean[d3]((x[n,d3] - mean[d4](x[n,d4]))^2) + 1e-5))) * sum[d2](W_k[y2,h,d2] * (delta[d2] + (x[m,d2] -
     #   mean[d3](x[m,d3])) * gamma / sqrt(mean[d3]((x[m,d3] - mean[d4](x[m,d4]))^2) + 1e-5)))) * beta *
     #   weight[h,n,m]) / beta))
-    matrix(product_2, (n, 29, 128), (3712, 128, 1)).add_(
-        torch.einsum(
-            "abde,cde->abc",
-            matrix(product_5, (n, 29, 12, 64), (22272, 64, 1856, 1)),
-            matrix(W_q, (128, 12, 64), (1, 128, 1536)),
-        ),
-        alpha=-1.0,
+    put_einsum(
+        matrix(product_2, (n, 29, 128), (3712, 128, 1)),
+        "abde,cde->abc",
+        matrix(product_5, (n, 29, 12, 64), (22272, 64, 1856, 1)),
+        matrix(W_q, (128, 12, 64), (1, 128, 1536)),
+        adds=True,
+        factor=-1.0,
     )
     block_free_group_4[(cdiv(29 * n, 8),)](x, product_2, eps, t, next_x, scalars, n)
 
 
 #: The kernels of the layers.
-KERNELS = TritonKernels({"block_free": PhaseStep(block_free_step, 94432, 8)})
+KERNELS = TritonKernels({"block_free": PhaseStep(block_free_step, 94432, number=8, matrices={0, 3, 4})})
 
 
 class Block(BlockEquations, KernelNetwork, EnergyLayer):

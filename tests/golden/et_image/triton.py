@@ -22,7 +22,7 @@ from energyc.runtime.indexing import overlap_add, positions, windows
 from energyc.runtime.kernels import KernelNetwork
 from energyc.runtime.records import Tensors
 from energyc.runtime.triton_functions import block_relu, jit
-from energyc.runtime.triton_kernels import PhaseStep, TritonKernels, cdiv, matrix, room
+from energyc.runtime.triton_kernels import PhaseStep, TritonKernels, cdiv, matrix, put_einsum, put_product, room
 
 try:
     import triton
@@ -413,6 +413,7 @@ def free_group_1(x, delta, gamma, g, samples):
 @jit
 def free_group_2(product, image, samples):
     """image."""
+    real = tl.float32 if image.dtype.element_ty == tl.bfloat16 else image.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) + tl.arange(0, 1)[:, None]
     inside = place < 196 * samples
     sample = place // 196
@@ -425,7 +426,7 @@ def free_group_2(product, image, samples):
         product + 602112 * sample + 43008 * i + 3072 * j + r,
         mask=inside & (r < 3072),
         other=0.0,
-    )
+    ).to(real)
     image_here = block_relu(product_here)
     tl.store(image + 602112 * sample + 43008 * i + 3072 * j + r, image_here, mask=inside & (r < 3072))
 
@@ -433,6 +434,7 @@ def free_group_2(product, image, samples):
 @jit
 def free_group_3(product, weights, samples):
     """weights."""
+    real = tl.float32 if weights.dtype.element_ty == tl.bfloat16 else weights.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 4 + tl.arange(0, 4)[:, None]
     inside = place < 2352 * samples
     sample = place // 2352
@@ -446,7 +448,7 @@ def free_group_3(product, weights, samples):
         product + 460992 * sample + 38416 * i + 2744 * j + 196 * k + 14 * m + p,
         mask=inside & (r < 196) & ((m != j) | (p != k)),
         other=0.0,
-    )
+    ).to(real)
     largest_2 = tl.max(
         tl.where(
             inside & (r < 196),
@@ -472,6 +474,7 @@ def free_group_3(product, weights, samples):
 @jit
 def free_group_4(x, product, next_x, scalars, samples):
     """next_x."""
+    real = next_x.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) + tl.arange(0, 1)[:, None]
     inside = place < 196 * samples
     sample = place // 196
@@ -480,7 +483,11 @@ def free_group_4(x, product, next_x, scalars, samples):
     step_x = tl.load(scalars)
     r = tl.arange(0, 1024)[None, :]
     x_here = tl.load(x + 150528 * sample + 10752 * i + 768 * j + r, mask=inside & (r < 768), other=0.0)
-    product_here = tl.load(product + 150528 * sample + 10752 * i + 768 * j + r, mask=inside & (r < 768), other=0.0)
+    product_here = tl.load(
+        product + 150528 * sample + 10752 * i + 768 * j + r,
+        mask=inside & (r < 768),
+        other=0.0,
+    ).to(real)
     next_x_here = x_here + step_x * product_here
     tl.store(next_x + 150528 * sample + 10752 * i + 768 * j + r, next_x_here, mask=inside & (r < 768))
 
@@ -504,44 +511,42 @@ def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memo
     free_group_1[(196 * n,)](x, delta, gamma, g, n)
     # sum[d](xi[s,d] * (delta[d] + (x[i,j,d] - mean[d2](x[i,j,d2])) * gamma / sqrt(mean[d2]((x[i,j,d2] -
     #   mean[d3](x[i,j,d3]))^2) + 1e-5)))
-    matrix(product, (196 * n, 3072), (3072, 1)).addmm_(
+    put_product(
+        matrix(product, (196 * n, 3072), (3072, 1)),
         matrix(g, (196 * n, 768), (768, 1)),
         matrix(xi, (768, 3072), (1, 768)),
-        beta=0,
     )
     free_group_2[(196 * n,)](product, image, n, num_warps=8)
     # sum[s](xi[s,d] * relu(sum[d2](xi[s,d2] * (delta[d2] + (x[i,j,d2] - mean[d3](x[i,j,d3])) * gamma /
     #   sqrt(mean[d3]((x[i,j,d3] - mean[d4](x[i,j,d4]))^2) + 1e-5)))))
-    matrix(product_2, (196 * n, 768), (768, 1)).addmm_(
+    put_product(
+        matrix(product_2, (196 * n, 768), (768, 1)),
         matrix(image, (196 * n, 3072), (3072, 1)),
         matrix(xi, (3072, 768), (768, 1)),
-        beta=0,
     )
     # q[h,i,j,y] = sum[d](W_q[y,h,d] * (delta[d] + (x[i,j,d] - mean[d2](x[i,j,d2])) * gamma /
     #   sqrt(mean[d2]((x[i,j,d2] - mean[d3](x[i,j,d3]))^2) + 1e-5)))
-    matrix(q, (n, 12, 196, 64), (150528, 12544, 64, 1)).copy_(
-        torch.einsum(
-            "ace,bde->abcd",
-            matrix(g, (n, 196, 768), (150528, 768, 1)),
-            matrix(W_q, (12, 64, 768), (768, 9216, 1)),
-        )
+    put_einsum(
+        matrix(q, (n, 12, 196, 64), (150528, 12544, 64, 1)),
+        "ace,bde->abcd",
+        matrix(g, (n, 196, 768), (150528, 768, 1)),
+        matrix(W_q, (12, 64, 768), (768, 9216, 1)),
     )
     # k[h,i,j,y] = sum[d](W_k[y,h,d] * (delta[d] + (x[i,j,d] - mean[d2](x[i,j,d2])) * gamma /
     #   sqrt(mean[d2]((x[i,j,d2] - mean[d3](x[i,j,d3]))^2) + 1e-5)))
-    matrix(k, (n, 12, 196, 64), (150528, 12544, 64, 1)).copy_(
-        torch.einsum(
-            "ace,bde->abcd",
-            matrix(g, (n, 196, 768), (150528, 768, 1)),
-            matrix(W_k, (12, 64, 768), (768, 9216, 1)),
-        )
+    put_einsum(
+        matrix(k, (n, 12, 196, 64), (150528, 12544, 64, 1)),
+        "ace,bde->abcd",
+        matrix(g, (n, 196, 768), (150528, 768, 1)),
+        matrix(W_k, (12, 64, 768), (768, 9216, 1)),
     )
     # sum[y](sum[d](W_q[y,h,d] * (delta[d] + (x[m,n,d] - mean[d2](x[m,n,d2])) * gamma / sqrt(mean[d2]((x[m,n,d2] -
     #   mean[d3](x[m,n,d3]))^2) + 1e-5))) * sum[d](W_k[y,h,d] * (delta[d] + (x[i,j,d] - mean[d2](x[i,j,d2])) * gamma
     #   / sqrt(mean[d2]((x[i,j,d2] - mean[d3](x[i,j,d3]))^2) + 1e-5))))
-    matrix(product_3, (12 * n, 196, 196), (38416, 196, 1)).baddbmm_(
+    put_product(
+        matrix(product_3, (12 * n, 196, 196), (38416, 196, 1)),
         matrix(q, (12 * n, 196, 64), (12544, 64, 1)),
         matrix(k, (12 * n, 64, 196), (12544, 1, 64)),
-        beta=0,
     )
     free_group_3[(cdiv(2352 * n, 4),)](product_3, weights, n)
     # sum[m,n](sum[d](W_q[y,h,d] * (delta[d] + (x[m,n,d] - mean[d2](x[m,n,d2])) * gamma / sqrt(mean[d2]((x[m,n,d2] -
@@ -549,44 +554,44 @@ def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memo
     #   (delta[d] + (x[m,n,d] - mean[d2](x[m,n,d2])) * gamma / sqrt(mean[d2]((x[m,n,d2] - mean[d3](x[m,n,d3]))^2) +
     #   1e-5))) * sum[d](W_k[y2,h,d] * (delta[d] + (x[i,j,d] - mean[d2](x[i,j,d2])) * gamma /
     #   sqrt(mean[d2]((x[i,j,d2] - mean[d3](x[i,j,d3]))^2) + 1e-5))))))
-    matrix(product_4, (12 * n, 196, 64), (12544, 64, 1)).baddbmm_(
+    put_product(
+        matrix(product_4, (12 * n, 196, 64), (12544, 64, 1)),
         matrix(weights, (12 * n, 196, 196), (38416, 1, 196)),
         matrix(q, (12 * n, 196, 64), (12544, 64, 1)),
-        beta=0,
     )
     # sum[y,h](W_k[y,h,d] * sum[m,n](sum[d2](W_q[y,h,d2] * (delta[d2] + (x[m,n,d2] - mean[d3](x[m,n,d3])) * gamma /
     #   sqrt(mean[d3]((x[m,n,d3] - mean[d4](x[m,n,d4]))^2) + 1e-5))) * softmax[i,j | i != m or j != n](beta *
     #   sum[y2](sum[d2](W_q[y2,h,d2] * (delta[d2] + (x[m,n,d2] - mean[d3](x[m,n,d3])) * gamma /
     #   sqrt(mean[d3]((x[m,n,d3] - mean[d4](x[m,n,d4]))^2) + 1e-5))) * sum[d2](W_k[y2,h,d2] * (delta[d2] +
     #   (x[i,j,d2] - mean[d3](x[i,j,d3])) * gamma / sqrt(mean[d3]((x[i,j,d3] - mean[d4](x[i,j,d4]))^2) + 1e-5)))))))
-    matrix(product_2, (n, 196, 768), (150528, 768, 1)).add_(
-        torch.einsum(
-            "abde,cde->abc",
-            matrix(product_4, (n, 196, 12, 64), (150528, 64, 12544, 1)),
-            matrix(W_k, (768, 12, 64), (1, 768, 9216)),
-        )
+    put_einsum(
+        matrix(product_2, (n, 196, 768), (150528, 768, 1)),
+        "abde,cde->abc",
+        matrix(product_4, (n, 196, 12, 64), (150528, 64, 12544, 1)),
+        matrix(W_k, (768, 12, 64), (1, 768, 9216)),
+        adds=True,
     )
     # sum[m,n](sum[d](W_k[y,h,d] * (delta[d] + (x[m,n,d] - mean[d2](x[m,n,d2])) * gamma / sqrt(mean[d2]((x[m,n,d2] -
     #   mean[d3](x[m,n,d3]))^2) + 1e-5))) * softmax[m,n | m != i or n != j](beta * sum[y2](sum[d](W_q[y2,h,d] *
     #   (delta[d] + (x[i,j,d] - mean[d2](x[i,j,d2])) * gamma / sqrt(mean[d2]((x[i,j,d2] - mean[d3](x[i,j,d3]))^2) +
     #   1e-5))) * sum[d](W_k[y2,h,d] * (delta[d] + (x[m,n,d] - mean[d2](x[m,n,d2])) * gamma /
     #   sqrt(mean[d2]((x[m,n,d2] - mean[d3](x[m,n,d3]))^2) + 1e-5))))))
-    matrix(product_5, (12 * n, 196, 64), (12544, 64, 1)).baddbmm_(
+    put_product(
+        matrix(product_5, (12 * n, 196, 64), (12544, 64, 1)),
         matrix(weights, (12 * n, 196, 196), (38416, 196, 1)),
         matrix(k, (12 * n, 196, 64), (12544, 64, 1)),
-        beta=0,
     )
     # sum[y,h](W_q[y,h,d] * sum[m,n](sum[d2](W_k[y,h,d2] * (delta[d2] + (x[m,n,d2] - mean[d3](x[m,n,d3])) * gamma /
     #   sqrt(mean[d3]((x[m,n,d3] - mean[d4](x[m,n,d4]))^2) + 1e-5))) * softmax[m,n | m != i or n != j](beta *
     #   sum[y2](sum[d2](W_q[y2,h,d2] * (delta[d2] + (x[i,j,d2] - mean[d3](x[i,j,d3])) * gamma /
     #   sqrt(mean[d3]((x[i,j,d3] - mean[d4](x[i,j,d4]))^2) + 1e-5))) * sum[d2](W_k[y2,h,d2] * (delta[d2] +
     #   (x[m,n,d2] - mean[d3](x[m,n,d3])) * gamma / sqrt(mean[d3]((x[m,n,d3] - mean[d4](x[m,n,d4]))^2) + 1e-5)))))))
-    matrix(product_2, (n, 196, 768), (150528, 768, 1)).add_(
-        torch.einsum(
-            "abde,cde->abc",
-            matrix(product_5, (n, 196, 12, 64), (150528, 64, 12544, 1)),
-            matrix(W_q, (768, 12, 64), (1, 768, 9216)),
-        )
+    put_einsum(
+        matrix(product_2, (n, 196, 768), (150528, 768, 1)),
+        "abde,cde->abc",
+        matrix(product_5, (n, 196, 12, 64), (150528, 64, 12544, 1)),
+        matrix(W_q, (768, 12, 64), (1, 768, 9216)),
+        adds=True,
     )
     free_group_4[(196 * n,)](x, product_2, next_x, scalars, n)
 
@@ -595,4 +600,4 @@ class EtImage(EtImageEquations, KernelNetwork):
     """The network: its equations, relaxed by kernels and learned."""
 
     learning_rules = (bptt, implicit,)
-    kernels = TritonKernels({"free": PhaseStep(free_step, 1524096)})
+    kernels = TritonKernels({"free": PhaseStep(free_step, 1524096, matrices={0, 3, 4})})

@@ -21,7 +21,7 @@ from energyc.runtime.draws import normal
 from energyc.runtime.indexing import overlap_add, positions, windows
 from energyc.runtime.network import EnergyNetwork
 from energyc.runtime.records import Tensors
-from energyc.runtime.reductions import first_largest
+from energyc.runtime.reductions import first_largest, largest_entry
 
 
 class Fixed(NamedTuple):
@@ -82,35 +82,11 @@ class HopfieldConvEquations:
     def _prepare(self, x: Tensor) -> Fixed:
         """What depends on clamps and params alone."""
         x_part = windows(windows(x, 2, 0, (30, 3), (1, 1)), 4, 0, (30, 3), (1, 1))
-        drive = windows(
-            windows(
-                torch.einsum("Bcupaq,ocpq->Buao", x_part, self.W1).permute(0, 3, 1, 2) + self.b1[:, None, None],
-                2,
-                0,
-                (15, 2),
-                (2, 1),
-            ),
-            4,
-            0,
-            (15, 2),
-            (2, 1),
-        ).amax((3, 5))
-        drive_2 = first_largest(
-            windows(
-                windows(
-                    torch.einsum("Bcupaq,ocpq->Buao", x_part, self.W1).permute(0, 3, 1, 2) + self.b1[:, None, None],
-                    2,
-                    0,
-                    (15, 2),
-                    (2, 1),
-                ),
-                4,
-                0,
-                (15, 2),
-                (2, 1),
-            ),
-            (3, 5),
-        )
+        a1 = F.conv2d(x, self.W1)
+        a1 += self.b1[:, None, None]
+        product = windows(windows(a1, 2, 0, (15, 2), (2, 1)), 4, 0, (15, 2), (2, 1))
+        drive = largest_entry(product, (3, 5))
+        drive_2 = first_largest(product, (3, 5))
         return Fixed(x, x_part, drive, drive_2)
 
     def _terms(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
@@ -126,7 +102,7 @@ class HopfieldConvEquations:
         energy_conv1 = -(s1 * fixed.drive).sum((1, 2, 3))
         part = F.conv2d(s1, self.W2)
         a2 = part + self.b2[:, None, None]
-        part_2 = windows(windows(a2, 2, 0, (6, 2), (2, 1)), 4, 0, (6, 2), (2, 1)).amax((3, 5))
+        part_2 = largest_entry(windows(windows(a2, 2, 0, (6, 2), (2, 1)), 4, 0, (6, 2), (2, 1)), (3, 5))
         energy_conv2 = -(s2 * part_2).sum((1, 2, 3))
         total = torch.einsum("Boij,koij->Bk", s2, self.W3)
         total += self.b3
@@ -161,7 +137,7 @@ class HopfieldConvEquations:
         force_s1 = F.conv_transpose2d(pull_a2, self.W2)
         force_s1 += fixed.drive
         force_s1 -= s1
-        part_3 = product.amax((3, 5))
+        part_3 = largest_entry(product, (3, 5))
         force_s2 = torch.einsum("Bk,koij->Boij", y, self.W3)
         force_s2 += part_3
         force_s2 -= s2
@@ -221,7 +197,8 @@ class HopfieldConvEquations:
         s1, s2, y = states
         seed_s1, seed_s2, seed_y = seeds
         product = windows(windows(s1, 2, 0, (12, 4), (1, 1)), 4, 0, (12, 4), (1, 1))
-        a2 = torch.einsum("Bcvpaq,ocpq->Bvao", product, self.W2).permute(0, 3, 1, 2) + self.b2[:, None, None]
+        a2 = F.conv2d(s1, self.W2)
+        a2 += self.b2[:, None, None]
         part = first_largest(windows(windows(a2, 2, 0, (6, 2), (2, 1)), 4, 0, (6, 2), (2, 1)), (3, 5))
         pull_a2 = overlap_add(
             overlap_add(
@@ -238,7 +215,7 @@ class HopfieldConvEquations:
         back_s1 -= seed_s1
         product_2 = windows(windows(seed_s1, 2, 0, (12, 4), (1, 1)), 4, 0, (12, 4), (1, 1))
         product_3 = windows(
-            windows(torch.einsum("Bcvpaq,ocpq->Bvao", product_2, self.W2), 1, 0, (6, 2), (2, 1)),
+            windows(F.conv2d(seed_s1, self.W2).permute(0, 2, 3, 1), 1, 0, (6, 2), (2, 1)),
             3,
             0,
             (6, 2),
@@ -319,7 +296,8 @@ class HopfieldConvEquations:
         """
         s1, s2, _ = states
         product = windows(windows(s1, 2, 0, (12, 4), (1, 1)), 4, 0, (12, 4), (1, 1))
-        a2 = torch.einsum("Bcvpaq,ocpq->Bvao", product, self.W2).permute(0, 3, 1, 2) + self.b2[:, None, None]
+        a2 = F.conv2d(s1, self.W2)
+        a2 += self.b2[:, None, None]
         part = first_largest(windows(windows(a2, 2, 0, (6, 2), (2, 1)), 4, 0, (6, 2), (2, 1)), (3, 5))
         pull_a2 = overlap_add(
             overlap_add(

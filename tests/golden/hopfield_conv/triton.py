@@ -22,9 +22,9 @@ from energyc.runtime.draws import normal
 from energyc.runtime.indexing import overlap_add, positions, windows
 from energyc.runtime.kernels import KernelNetwork
 from energyc.runtime.records import Tensors
-from energyc.runtime.reductions import first_largest
-from energyc.runtime.triton_functions import jit
-from energyc.runtime.triton_kernels import PhaseStep, TritonKernels, cdiv, matrix, room
+from energyc.runtime.reductions import first_largest, largest_entry
+from energyc.runtime.triton_functions import block_floor_div, block_modulo, jit
+from energyc.runtime.triton_kernels import PhaseStep, TritonKernels, cdiv, matrix, put_einsum, put_product, room
 
 try:
     import triton
@@ -91,35 +91,11 @@ class HopfieldConvEquations:
     def _prepare(self, x: Tensor) -> Fixed:
         """What depends on clamps and params alone."""
         x_part = windows(windows(x, 2, 0, (30, 3), (1, 1)), 4, 0, (30, 3), (1, 1))
-        drive = windows(
-            windows(
-                torch.einsum("Bcupaq,ocpq->Buao", x_part, self.W1).permute(0, 3, 1, 2) + self.b1[:, None, None],
-                2,
-                0,
-                (15, 2),
-                (2, 1),
-            ),
-            4,
-            0,
-            (15, 2),
-            (2, 1),
-        ).amax((3, 5))
-        drive_2 = first_largest(
-            windows(
-                windows(
-                    torch.einsum("Bcupaq,ocpq->Buao", x_part, self.W1).permute(0, 3, 1, 2) + self.b1[:, None, None],
-                    2,
-                    0,
-                    (15, 2),
-                    (2, 1),
-                ),
-                4,
-                0,
-                (15, 2),
-                (2, 1),
-            ),
-            (3, 5),
-        )
+        a1 = F.conv2d(x, self.W1)
+        a1 += self.b1[:, None, None]
+        product = windows(windows(a1, 2, 0, (15, 2), (2, 1)), 4, 0, (15, 2), (2, 1))
+        drive = largest_entry(product, (3, 5))
+        drive_2 = first_largest(product, (3, 5))
         return Fixed(x, x_part, drive, drive_2)
 
     def _terms(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
@@ -135,7 +111,7 @@ class HopfieldConvEquations:
         energy_conv1 = -(s1 * fixed.drive).sum((1, 2, 3))
         part = F.conv2d(s1, self.W2)
         a2 = part + self.b2[:, None, None]
-        part_2 = windows(windows(a2, 2, 0, (6, 2), (2, 1)), 4, 0, (6, 2), (2, 1)).amax((3, 5))
+        part_2 = largest_entry(windows(windows(a2, 2, 0, (6, 2), (2, 1)), 4, 0, (6, 2), (2, 1)), (3, 5))
         energy_conv2 = -(s2 * part_2).sum((1, 2, 3))
         total = torch.einsum("Boij,koij->Bk", s2, self.W3)
         total += self.b3
@@ -170,7 +146,7 @@ class HopfieldConvEquations:
         force_s1 = F.conv_transpose2d(pull_a2, self.W2)
         force_s1 += fixed.drive
         force_s1 -= s1
-        part_3 = product.amax((3, 5))
+        part_3 = largest_entry(product, (3, 5))
         force_s2 = torch.einsum("Bk,koij->Boij", y, self.W3)
         force_s2 += part_3
         force_s2 -= s2
@@ -230,7 +206,8 @@ class HopfieldConvEquations:
         s1, s2, y = states
         seed_s1, seed_s2, seed_y = seeds
         product = windows(windows(s1, 2, 0, (12, 4), (1, 1)), 4, 0, (12, 4), (1, 1))
-        a2 = torch.einsum("Bcvpaq,ocpq->Bvao", product, self.W2).permute(0, 3, 1, 2) + self.b2[:, None, None]
+        a2 = F.conv2d(s1, self.W2)
+        a2 += self.b2[:, None, None]
         part = first_largest(windows(windows(a2, 2, 0, (6, 2), (2, 1)), 4, 0, (6, 2), (2, 1)), (3, 5))
         pull_a2 = overlap_add(
             overlap_add(
@@ -247,7 +224,7 @@ class HopfieldConvEquations:
         back_s1 -= seed_s1
         product_2 = windows(windows(seed_s1, 2, 0, (12, 4), (1, 1)), 4, 0, (12, 4), (1, 1))
         product_3 = windows(
-            windows(torch.einsum("Bcvpaq,ocpq->Bvao", product_2, self.W2), 1, 0, (6, 2), (2, 1)),
+            windows(F.conv2d(seed_s1, self.W2).permute(0, 2, 3, 1), 1, 0, (6, 2), (2, 1)),
             3,
             0,
             (6, 2),
@@ -328,7 +305,8 @@ class HopfieldConvEquations:
         """
         s1, s2, _ = states
         product = windows(windows(s1, 2, 0, (12, 4), (1, 1)), 4, 0, (12, 4), (1, 1))
-        a2 = torch.einsum("Bcvpaq,ocpq->Bvao", product, self.W2).permute(0, 3, 1, 2) + self.b2[:, None, None]
+        a2 = F.conv2d(s1, self.W2)
+        a2 += self.b2[:, None, None]
         part = first_largest(windows(windows(a2, 2, 0, (6, 2), (2, 1)), 4, 0, (6, 2), (2, 1)), (3, 5))
         pull_a2 = overlap_add(
             overlap_add(
@@ -404,6 +382,7 @@ class HopfieldConvEquations:
 @jit
 def free_group_1(b2, product, total, samples):
     """total."""
+    real = b2.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 512 + tl.arange(0, 512)[:, None]
     inside = place < 9216 * samples
     sample = place // 9216
@@ -418,7 +397,7 @@ def free_group_1(b2, product, total, samples):
         product + 18432 * sample + i + 3072 * j + 1536 * k + 256 * m + 128 * r,
         mask=inside,
         other=0.0,
-    )
+    ).to(real)
     total_here = b2_here + product_here
     tl.store(total + 18432 * sample + 144 * i + 24 * j + 12 * k + 2 * m + r, total_here, mask=inside)
 
@@ -426,7 +405,7 @@ def free_group_1(b2, product, total, samples):
 @jit
 def free_group_2(total, first, largest_2, samples):
     """first, largest."""
-    real = largest_2.dtype.element_ty
+    real = tl.float32 if largest_2.dtype.element_ty == tl.bfloat16 else largest_2.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 256 + tl.arange(0, 256)[:, None]
     inside = place < 4608 * samples
     sample = place // 4608
@@ -436,7 +415,11 @@ def free_group_2(total, first, largest_2, samples):
     r = tl.arange(0, 4)[None, :]
     m = r // 2
     p = r % 2
-    total_here = tl.load(total + 18432 * sample + 144 * i + 24 * j + 2 * k + 12 * m + p, mask=inside, other=0.0)
+    total_here = tl.load(
+        total + 18432 * sample + 144 * i + 24 * j + 2 * k + 12 * m + p,
+        mask=inside,
+        other=0.0,
+    ).to(real)
     largest_3 = tl.max(total_here, 1, keep_dims=True)
     first_here = tl.max(
         tl.where((total_here - largest_3) == 0.0, -((2 * m) + p).to(real), float("-inf")),
@@ -451,7 +434,7 @@ def free_group_2(total, first, largest_2, samples):
 @jit
 def free_group_3(first, total, samples):
     """total."""
-    real = total.dtype.element_ty
+    real = tl.float32 if total.dtype.element_ty == tl.bfloat16 else total.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 512 + tl.arange(0, 512)[:, None]
     inside = place < 9216 * samples
     sample = place // 9216
@@ -461,74 +444,43 @@ def free_group_3(first, total, samples):
     m = place % 6
     r = tl.arange(0, 2)[None, :]
     # argmax[r in R, r2 in R](b2[o] + sum[c,p,q](W2[o,c,p,q] * s1[c, R*i + r + p, R*j + r2 + q]))
-    first_here = tl.load(first + 4608 * sample + 36 * i + 6 * j + m, mask=inside, other=0.0)
+    first_here = tl.load(first + 4608 * sample + 36 * i + 6 * j + m, mask=inside, other=0.0).to(real)
     total_here = tl.where((first_here - (-((2 * k) + r).to(real))) == 0.0, tl.full((1, 1), 1.0, real), 0.0)
     tl.store(total + 18432 * sample + 144 * i + 24 * j + 12 * k + 2 * m + r, total_here, mask=inside)
 
 
 @jit
-def free_group_4(s2, total, total_2, samples):
-    """total."""
-    place = tl.program_id(0).to(tl.int64) * 128 + tl.arange(0, 128)[:, None]
-    inside = place < 18432 * samples
-    sample = place // 18432
-    i = place // 144 % 128
-    j = place // 24 % 6
-    k = place // 12 % 2
-    m = place % 12
-    r = tl.arange(0, 8)[None, :]
-    # sum[j, r2 in R | u == R*j + r2](s2[o,j,i] * argmax[r2 in R, r in R](b2[o] + sum[c,p,q](W2[o,c,p,q] * s1[c, R*j
-    #   + r2 + p, R*i + r + q])))
-    s2_here = tl.load(
-        s2 + 4608 * sample + 36 * i + j + 6 * r,
-        mask=inside & (r < 6) & (((m - (2 * r)) >= 0) & ((m - (2 * r)) < 2)),
-        other=0.0,
-    )
-    total_here = tl.load(
-        total + 18432 * sample + 144 * i + 2 * j + k + 12 * m + 0 * r,
-        mask=inside & (r < 6) & (((m - (2 * r)) >= 0) & ((m - (2 * r)) < 2)),
-        other=0.0,
-    )
-    total_here_2 = tl.sum(
-        tl.where(
-            inside & (r < 6),
-            tl.where(((m - (2 * r)) >= 0) & ((m - (2 * r)) < 2), s2_here * total_here, 0.0),
-            0.0,
-        ),
-        1,
-        keep_dims=True,
-    )
-    tl.store(total_2 + 18432 * sample + 144 * i + 24 * j + 12 * k + m, total_here_2, mask=inside)
-
-
-@jit
-def free_group_5(total, pull_a2, samples):
+def free_group_4(s2, total, pull_a2, samples):
     """pull_a2."""
-    place = tl.program_id(0).to(tl.int64) * 128 + tl.arange(0, 128)[:, None]
-    inside = place < 18432 * samples
-    sample = place // 18432
-    i = place // 1536 % 12
-    j = place // 128 % 12
-    k = place % 128
-    r = tl.arange(0, 8)[None, :]
+    real = s2.dtype.element_ty
+    place = tl.program_id(0).to(tl.int64) * 8 + tl.arange(0, 8)[:, None]
+    inside = place < 144 * samples
+    sample = place // 144
+    i = place // 12 % 12
+    j = place % 12
+    r = tl.arange(0, 128)[None, :]
     # pull_a2[o,u,v] = sum[i, r in R | v == R*i + r](sum[j, r2 in R | u == R*j + r2](s2[o,j,i] * argmax[r2 in R, r
     #   in R](b2[o] + sum[c,p,q](W2[o,c,p,q] * s1[c, R*j + r2 + p, R*i + r + q]))))
-    total_here = tl.load(
-        total + 18432 * sample + i + 12 * j + 144 * k + 0 * r,
-        mask=inside & (r < 6) & (((j - (2 * r)) >= 0) & ((j - (2 * r)) < 2)),
+    s2_here = tl.load(
+        s2 + 4608 * sample + 6 * (block_floor_div(i, 2)) + block_floor_div(j, 2) + 36 * r,
+        mask=inside,
         other=0.0,
     )
-    pull_a2_here = tl.sum(
-        tl.where(inside & (r < 6), tl.where(((j - (2 * r)) >= 0) & ((j - (2 * r)) < 2), total_here, 0.0), 0.0),
-        1,
-        keep_dims=True,
-    )
-    tl.store(pull_a2 + 18432 * sample + 1536 * i + 128 * j + k, pull_a2_here, mask=inside)
+    total_here = tl.load(
+        total + 18432 * sample + 24 * (
+            block_floor_div(i, 2)
+        ) + 12 * (block_modulo(i, 2)) + 2 * (block_floor_div(j, 2)) + block_modulo(j, 2) + 144 * r,
+        mask=inside,
+        other=0.0,
+    ).to(real)
+    pull_a2_here = s2_here * total_here
+    tl.store(pull_a2 + 18432 * sample + 1536 * i + 128 * j + r, pull_a2_here, mask=inside)
 
 
 @jit
-def free_group_6(product, total, samples):
+def free_group_5(product, total, samples):
     """total."""
+    real = tl.float32 if total.dtype.element_ty == tl.bfloat16 else total.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 256 + tl.arange(0, 256)[:, None]
     inside = place < 46080 * samples
     sample = place // 46080
@@ -544,14 +496,15 @@ def free_group_6(product, total, samples):
         product + 147456 * sample + 1024 * i + 16 * j + k + 12288 * m - 12284 * r,
         mask=inside & (((m - r) >= 0) & ((m - r) < 12)),
         other=0.0,
-    )
+    ).to(real)
     total_here = tl.sum(tl.where(((m - r) >= 0) & ((m - r) < 12), product_here, 0.0), 1, keep_dims=True)
     tl.store(total + 46080 * sample + 3840 * i + 60 * j + 15 * k + m, total_here, mask=inside)
 
 
 @jit
-def free_group_7(total, s1, drive, next_s1, scalars, samples):
+def free_group_6(total, s1, drive, next_s1, scalars, samples):
     """next_s1."""
+    real = next_s1.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 256 + tl.arange(0, 256)[:, None]
     inside = place < 14400 * samples
     sample = place // 14400
@@ -567,7 +520,7 @@ def free_group_7(total, s1, drive, next_s1, scalars, samples):
         total + 46080 * sample + 60 * i + j + 3840 * k - 3825 * r,
         mask=inside & (((k - r) >= 0) & ((k - r) < 12)),
         other=0.0,
-    )
+    ).to(real)
     total_2 = tl.sum(tl.where(((k - r) >= 0) & ((k - r) < 12), total_here, 0.0), 1, keep_dims=True)
     s1_here = tl.load(s1 + 14400 * sample + 225 * i + 15 * j + k, mask=inside, other=0.0)
     drive_here = tl.load(drive + 14400 * sample + 225 * i + 15 * j + k, mask=inside, other=0.0)
@@ -577,8 +530,9 @@ def free_group_7(total, s1, drive, next_s1, scalars, samples):
 
 
 @jit
-def free_group_8(s2, product, largest_2, next_s2, scalars, samples):
+def free_group_7(s2, product, largest_2, next_s2, scalars, samples):
     """next_s2."""
+    real = next_s2.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 128 + tl.arange(0, 128)[:, None]
     inside = place < 768 * samples
     sample = place // 768
@@ -587,16 +541,21 @@ def free_group_8(s2, product, largest_2, next_s2, scalars, samples):
     step_s2 = tl.load(scalars + 1)
     r = tl.arange(0, 8)[None, :]
     s2_here = tl.load(s2 + 4608 * sample + 36 * i + 6 * j + r, mask=inside & (r < 6), other=0.0)
-    product_here = tl.load(product + 4608 * sample + 36 * i + 6 * j + r, mask=inside & (r < 6), other=0.0)
-    largest_2_here = tl.load(largest_2 + 4608 * sample + 36 * i + 6 * j + r, mask=inside & (r < 6), other=0.0)
+    product_here = tl.load(product + 4608 * sample + 36 * i + 6 * j + r, mask=inside & (r < 6), other=0.0).to(real)
+    largest_2_here = tl.load(
+        largest_2 + 4608 * sample + 36 * i + 6 * j + r,
+        mask=inside & (r < 6),
+        other=0.0,
+    ).to(real)
     free = s2_here + step_s2 * (-s2_here + product_here + largest_2_here)
     next_s2_here = tl.where(free < 0.0, 0.0, tl.where(free > 1.0, 1.0, free))
     tl.store(next_s2 + 4608 * sample + 36 * i + 6 * j + r, next_s2_here, mask=inside & (r < 6))
 
 
 @jit
-def free_group_9(y, b3, product, next_y, scalars, samples):
+def free_group_8(y, b3, product, next_y, scalars, samples):
     """next_y."""
+    real = next_y.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 64 + tl.arange(0, 64)[:, None]
     inside = place < samples
     sample = place
@@ -604,7 +563,7 @@ def free_group_9(y, b3, product, next_y, scalars, samples):
     r = tl.arange(0, 16)[None, :]
     y_here = tl.load(y + 10 * sample + r, mask=inside & (r < 10), other=0.0)
     b3_here = tl.load(b3 + r, mask=r < 10, other=0.0)
-    product_here = tl.load(product + 10 * sample + r, mask=inside & (r < 10), other=0.0)
+    product_here = tl.load(product + 10 * sample + r, mask=inside & (r < 10), other=0.0).to(real)
     free = y_here + step_y * (-y_here + (b3_here + product_here))
     next_y_here = tl.where(free < 0.0, 0.0, tl.where(free > 1.0, 1.0, free))
     tl.store(next_y + 10 * sample + r, next_y_here, mask=inside & (r < 10))
@@ -621,53 +580,51 @@ def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memo
     first = room(memory, n, 0, 4608)
     largest_2 = room(memory, n, 4608, 4608)
     total_2 = room(memory, n, 9216, 18432)
-    total_3 = room(memory, n, 27648, 18432)
-    pull_a2 = room(memory, n, 9216, 18432)
-    product_2 = room(memory, n, 27648, 147456)
-    total_4 = room(memory, n, 175104, 46080)
+    pull_a2 = room(memory, n, 27648, 18432)
+    product_2 = room(memory, n, 46080, 147456)
+    total_3 = room(memory, n, 193536, 46080)
     product_3 = room(memory, n, 0, 4608)
     product_4 = room(memory, n, 9216, 10)
     # sum[c,p,q](W2[o,c,p,q] * s1[c, u + p, v + q])
-    matrix(product, (n, 12, 12, 128), (18432, 1536, 128, 1)).copy_(
-        torch.einsum(
-            "abcefg,defg->abcd",
-            matrix(s1, (n, 12, 12, 64, 4, 4), (14400, 15, 1, 225, 15, 1)),
-            matrix(W2, (128, 64, 4, 4), (1024, 16, 4, 1)),
-        )
+    put_einsum(
+        matrix(product, (n, 12, 12, 128), (18432, 1536, 128, 1)),
+        "abcefg,defg->abcd",
+        matrix(s1, (n, 12, 12, 64, 4, 4), (14400, 15, 1, 225, 15, 1)),
+        matrix(W2, (128, 64, 4, 4), (1024, 16, 4, 1)),
     )
     free_group_1[(cdiv(9216 * n, 512),)](b2, product, total, n)
     free_group_2[(cdiv(4608 * n, 256),)](total, first, largest_2, n)
     free_group_3[(cdiv(9216 * n, 512),)](first, total_2, n)
-    free_group_4[(cdiv(18432 * n, 128),)](s2, total_2, total_3, n)
-    free_group_5[(cdiv(18432 * n, 128),)](total_3, pull_a2, n)
+    free_group_4[(cdiv(144 * n, 8),)](s2, total_2, pull_a2, n)
     # sum[c2](W2[c2,o,p,q] * sum[i, r in R | v == R*i + r](sum[j, r2 in R | u == R*j + r2](s2[c2,j,i] * argmax[r2 in
     #   R, r in R](b2[c2] + sum[c,q2,q3](W2[c2,c,q2,q3] * s1[c, R*j + r2 + q2, R*i + r + q3])))))
-    matrix(product_2, (144 * n, 1024), (1024, 1)).addmm_(
+    put_product(
+        matrix(product_2, (144 * n, 1024), (1024, 1)),
         matrix(pull_a2, (144 * n, 128), (128, 1)),
         matrix(W2, (128, 1024), (1024, 1)),
-        beta=0,
     )
-    free_group_6[(cdiv(46080 * n, 256),)](product_2, total_4, n)
-    free_group_7[(cdiv(14400 * n, 256),)](total_4, s1, drive, next_s1, scalars, n)
+    free_group_5[(cdiv(46080 * n, 256),)](product_2, total_3, n)
+    free_group_6[(cdiv(14400 * n, 256),)](total_3, s1, drive, next_s1, scalars, n)
     # sum[k](W3[k,o,i,j] * y[k])
-    matrix(product_3, (n, 4608), (4608, 1)).addmm_(
+    put_product(
+        matrix(product_3, (n, 4608), (4608, 1)),
         matrix(y, (n, 10), (10, 1)),
         matrix(W3, (10, 4608), (4608, 1)),
-        beta=0,
     )
     # sum[o,i,j](W3[k,o,i,j] * s2[o,i,j])
-    matrix(product_4, (n, 10), (10, 1)).addmm_(
+    put_product(
+        matrix(product_4, (n, 10), (10, 1)),
         matrix(s2, (n, 4608), (4608, 1)),
         matrix(W3, (4608, 10), (1, 4608)),
-        beta=0,
     )
-    free_group_8[(cdiv(768 * n, 128),)](s2, product_3, largest_2, next_s2, scalars, n)
-    free_group_9[(cdiv(n, 64),)](y, b3, product_4, next_y, scalars, n)
+    free_group_7[(cdiv(768 * n, 128),)](s2, product_3, largest_2, next_s2, scalars, n)
+    free_group_8[(cdiv(n, 64),)](y, b3, product_4, next_y, scalars, n)
 
 
 @jit
 def nudged_group_1(b2, product, total, samples):
     """total."""
+    real = b2.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 512 + tl.arange(0, 512)[:, None]
     inside = place < 9216 * samples
     sample = place // 9216
@@ -682,7 +639,7 @@ def nudged_group_1(b2, product, total, samples):
         product + 18432 * sample + i + 3072 * j + 1536 * k + 256 * m + 128 * r,
         mask=inside,
         other=0.0,
-    )
+    ).to(real)
     total_here = b2_here + product_here
     tl.store(total + 18432 * sample + 144 * i + 24 * j + 12 * k + 2 * m + r, total_here, mask=inside)
 
@@ -690,7 +647,7 @@ def nudged_group_1(b2, product, total, samples):
 @jit
 def nudged_group_2(total, first, largest_2, samples):
     """first, largest."""
-    real = largest_2.dtype.element_ty
+    real = tl.float32 if largest_2.dtype.element_ty == tl.bfloat16 else largest_2.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 256 + tl.arange(0, 256)[:, None]
     inside = place < 4608 * samples
     sample = place // 4608
@@ -700,7 +657,11 @@ def nudged_group_2(total, first, largest_2, samples):
     r = tl.arange(0, 4)[None, :]
     m = r // 2
     p = r % 2
-    total_here = tl.load(total + 18432 * sample + 144 * i + 24 * j + 2 * k + 12 * m + p, mask=inside, other=0.0)
+    total_here = tl.load(
+        total + 18432 * sample + 144 * i + 24 * j + 2 * k + 12 * m + p,
+        mask=inside,
+        other=0.0,
+    ).to(real)
     largest_3 = tl.max(total_here, 1, keep_dims=True)
     first_here = tl.max(
         tl.where((total_here - largest_3) == 0.0, -((2 * m) + p).to(real), float("-inf")),
@@ -715,7 +676,7 @@ def nudged_group_2(total, first, largest_2, samples):
 @jit
 def nudged_group_3(first, total, samples):
     """total."""
-    real = total.dtype.element_ty
+    real = tl.float32 if total.dtype.element_ty == tl.bfloat16 else total.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 512 + tl.arange(0, 512)[:, None]
     inside = place < 9216 * samples
     sample = place // 9216
@@ -725,74 +686,43 @@ def nudged_group_3(first, total, samples):
     m = place % 6
     r = tl.arange(0, 2)[None, :]
     # argmax[r in R, r2 in R](b2[o] + sum[c,p,q](W2[o,c,p,q] * s1[c, R*i + r + p, R*j + r2 + q]))
-    first_here = tl.load(first + 4608 * sample + 36 * i + 6 * j + m, mask=inside, other=0.0)
+    first_here = tl.load(first + 4608 * sample + 36 * i + 6 * j + m, mask=inside, other=0.0).to(real)
     total_here = tl.where((first_here - (-((2 * k) + r).to(real))) == 0.0, tl.full((1, 1), 1.0, real), 0.0)
     tl.store(total + 18432 * sample + 144 * i + 24 * j + 12 * k + 2 * m + r, total_here, mask=inside)
 
 
 @jit
-def nudged_group_4(s2, total, total_2, samples):
-    """total."""
-    place = tl.program_id(0).to(tl.int64) * 128 + tl.arange(0, 128)[:, None]
-    inside = place < 18432 * samples
-    sample = place // 18432
-    i = place // 144 % 128
-    j = place // 24 % 6
-    k = place // 12 % 2
-    m = place % 12
-    r = tl.arange(0, 8)[None, :]
-    # sum[j, r2 in R | u == R*j + r2](s2[o,j,i] * argmax[r2 in R, r in R](b2[o] + sum[c,p,q](W2[o,c,p,q] * s1[c, R*j
-    #   + r2 + p, R*i + r + q])))
-    s2_here = tl.load(
-        s2 + 4608 * sample + 36 * i + j + 6 * r,
-        mask=inside & (r < 6) & (((m - (2 * r)) >= 0) & ((m - (2 * r)) < 2)),
-        other=0.0,
-    )
-    total_here = tl.load(
-        total + 18432 * sample + 144 * i + 2 * j + k + 12 * m + 0 * r,
-        mask=inside & (r < 6) & (((m - (2 * r)) >= 0) & ((m - (2 * r)) < 2)),
-        other=0.0,
-    )
-    total_here_2 = tl.sum(
-        tl.where(
-            inside & (r < 6),
-            tl.where(((m - (2 * r)) >= 0) & ((m - (2 * r)) < 2), s2_here * total_here, 0.0),
-            0.0,
-        ),
-        1,
-        keep_dims=True,
-    )
-    tl.store(total_2 + 18432 * sample + 144 * i + 24 * j + 12 * k + m, total_here_2, mask=inside)
-
-
-@jit
-def nudged_group_5(total, pull_a2, samples):
+def nudged_group_4(s2, total, pull_a2, samples):
     """pull_a2."""
-    place = tl.program_id(0).to(tl.int64) * 128 + tl.arange(0, 128)[:, None]
-    inside = place < 18432 * samples
-    sample = place // 18432
-    i = place // 1536 % 12
-    j = place // 128 % 12
-    k = place % 128
-    r = tl.arange(0, 8)[None, :]
+    real = s2.dtype.element_ty
+    place = tl.program_id(0).to(tl.int64) * 8 + tl.arange(0, 8)[:, None]
+    inside = place < 144 * samples
+    sample = place // 144
+    i = place // 12 % 12
+    j = place % 12
+    r = tl.arange(0, 128)[None, :]
     # pull_a2[o,u,v] = sum[i, r in R | v == R*i + r](sum[j, r2 in R | u == R*j + r2](s2[o,j,i] * argmax[r2 in R, r
     #   in R](b2[o] + sum[c,p,q](W2[o,c,p,q] * s1[c, R*j + r2 + p, R*i + r + q]))))
-    total_here = tl.load(
-        total + 18432 * sample + i + 12 * j + 144 * k + 0 * r,
-        mask=inside & (r < 6) & (((j - (2 * r)) >= 0) & ((j - (2 * r)) < 2)),
+    s2_here = tl.load(
+        s2 + 4608 * sample + 6 * (block_floor_div(i, 2)) + block_floor_div(j, 2) + 36 * r,
+        mask=inside,
         other=0.0,
     )
-    pull_a2_here = tl.sum(
-        tl.where(inside & (r < 6), tl.where(((j - (2 * r)) >= 0) & ((j - (2 * r)) < 2), total_here, 0.0), 0.0),
-        1,
-        keep_dims=True,
-    )
-    tl.store(pull_a2 + 18432 * sample + 1536 * i + 128 * j + k, pull_a2_here, mask=inside)
+    total_here = tl.load(
+        total + 18432 * sample + 24 * (
+            block_floor_div(i, 2)
+        ) + 12 * (block_modulo(i, 2)) + 2 * (block_floor_div(j, 2)) + block_modulo(j, 2) + 144 * r,
+        mask=inside,
+        other=0.0,
+    ).to(real)
+    pull_a2_here = s2_here * total_here
+    tl.store(pull_a2 + 18432 * sample + 1536 * i + 128 * j + r, pull_a2_here, mask=inside)
 
 
 @jit
-def nudged_group_6(product, total, samples):
+def nudged_group_5(product, total, samples):
     """total."""
+    real = tl.float32 if total.dtype.element_ty == tl.bfloat16 else total.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 256 + tl.arange(0, 256)[:, None]
     inside = place < 46080 * samples
     sample = place // 46080
@@ -808,14 +738,15 @@ def nudged_group_6(product, total, samples):
         product + 147456 * sample + 1024 * i + 16 * j + k + 12288 * m - 12284 * r,
         mask=inside & (((m - r) >= 0) & ((m - r) < 12)),
         other=0.0,
-    )
+    ).to(real)
     total_here = tl.sum(tl.where(((m - r) >= 0) & ((m - r) < 12), product_here, 0.0), 1, keep_dims=True)
     tl.store(total + 46080 * sample + 3840 * i + 60 * j + 15 * k + m, total_here, mask=inside)
 
 
 @jit
-def nudged_group_7(total, s1, drive, next_s1, scalars, samples):
+def nudged_group_6(total, s1, drive, next_s1, scalars, samples):
     """next_s1."""
+    real = next_s1.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 256 + tl.arange(0, 256)[:, None]
     inside = place < 14400 * samples
     sample = place // 14400
@@ -831,7 +762,7 @@ def nudged_group_7(total, s1, drive, next_s1, scalars, samples):
         total + 46080 * sample + 60 * i + j + 3840 * k - 3825 * r,
         mask=inside & (((k - r) >= 0) & ((k - r) < 12)),
         other=0.0,
-    )
+    ).to(real)
     total_2 = tl.sum(tl.where(((k - r) >= 0) & ((k - r) < 12), total_here, 0.0), 1, keep_dims=True)
     s1_here = tl.load(s1 + 14400 * sample + 225 * i + 15 * j + k, mask=inside, other=0.0)
     drive_here = tl.load(drive + 14400 * sample + 225 * i + 15 * j + k, mask=inside, other=0.0)
@@ -841,8 +772,9 @@ def nudged_group_7(total, s1, drive, next_s1, scalars, samples):
 
 
 @jit
-def nudged_group_8(s2, product, largest_2, next_s2, scalars, samples):
+def nudged_group_7(s2, product, largest_2, next_s2, scalars, samples):
     """next_s2."""
+    real = next_s2.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 128 + tl.arange(0, 128)[:, None]
     inside = place < 768 * samples
     sample = place // 768
@@ -851,26 +783,30 @@ def nudged_group_8(s2, product, largest_2, next_s2, scalars, samples):
     step_s2 = tl.load(scalars + 2)
     r = tl.arange(0, 8)[None, :]
     s2_here = tl.load(s2 + 4608 * sample + 36 * i + 6 * j + r, mask=inside & (r < 6), other=0.0)
-    product_here = tl.load(product + 4608 * sample + 36 * i + 6 * j + r, mask=inside & (r < 6), other=0.0)
-    largest_2_here = tl.load(largest_2 + 4608 * sample + 36 * i + 6 * j + r, mask=inside & (r < 6), other=0.0)
+    product_here = tl.load(product + 4608 * sample + 36 * i + 6 * j + r, mask=inside & (r < 6), other=0.0).to(real)
+    largest_2_here = tl.load(
+        largest_2 + 4608 * sample + 36 * i + 6 * j + r,
+        mask=inside & (r < 6),
+        other=0.0,
+    ).to(real)
     free = s2_here + step_s2 * (-s2_here + product_here + largest_2_here)
     next_s2_here = tl.where(free < 0.0, 0.0, tl.where(free > 1.0, 1.0, free))
     tl.store(next_s2 + 4608 * sample + 36 * i + 6 * j + r, next_s2_here, mask=inside & (r < 6))
 
 
 @jit
-def nudged_group_9(y, b3, product, label, next_y, scalars, samples):
+def nudged_group_8(y, b3, product, label, next_y, scalars, samples):
     """next_y."""
     real = next_y.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 64 + tl.arange(0, 64)[:, None]
     inside = place < samples
     sample = place
-    beta = tl.load(scalars)
+    beta = tl.load(scalars) * tl.where(sample < tl.load(scalars + 4), 1.0, -1.0)
     step_y = tl.load(scalars + 3)
     r = tl.arange(0, 16)[None, :]
     y_here = tl.load(y + 10 * sample + r, mask=inside & (r < 10), other=0.0)
     b3_here = tl.load(b3 + r, mask=r < 10, other=0.0)
-    product_here = tl.load(product + 10 * sample + r, mask=inside & (r < 10), other=0.0)
+    product_here = tl.load(product + 10 * sample + r, mask=inside & (r < 10), other=0.0).to(real)
     label_here = tl.load(label + sample, mask=inside, other=0)
     free = (
         y_here
@@ -895,52 +831,54 @@ def nudged_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, me
     first = room(memory, n, 0, 4608)
     largest_2 = room(memory, n, 4608, 4608)
     total_2 = room(memory, n, 9216, 18432)
-    total_3 = room(memory, n, 27648, 18432)
-    pull_a2 = room(memory, n, 9216, 18432)
-    product_2 = room(memory, n, 27648, 147456)
-    total_4 = room(memory, n, 175104, 46080)
+    pull_a2 = room(memory, n, 27648, 18432)
+    product_2 = room(memory, n, 46080, 147456)
+    total_3 = room(memory, n, 193536, 46080)
     product_3 = room(memory, n, 0, 4608)
     product_4 = room(memory, n, 9216, 10)
     # sum[c,p,q](W2[o,c,p,q] * s1[c, u + p, v + q])
-    matrix(product, (n, 12, 12, 128), (18432, 1536, 128, 1)).copy_(
-        torch.einsum(
-            "abcefg,defg->abcd",
-            matrix(s1, (n, 12, 12, 64, 4, 4), (14400, 15, 1, 225, 15, 1)),
-            matrix(W2, (128, 64, 4, 4), (1024, 16, 4, 1)),
-        )
+    put_einsum(
+        matrix(product, (n, 12, 12, 128), (18432, 1536, 128, 1)),
+        "abcefg,defg->abcd",
+        matrix(s1, (n, 12, 12, 64, 4, 4), (14400, 15, 1, 225, 15, 1)),
+        matrix(W2, (128, 64, 4, 4), (1024, 16, 4, 1)),
     )
     nudged_group_1[(cdiv(9216 * n, 512),)](b2, product, total, n)
     nudged_group_2[(cdiv(4608 * n, 256),)](total, first, largest_2, n)
     nudged_group_3[(cdiv(9216 * n, 512),)](first, total_2, n)
-    nudged_group_4[(cdiv(18432 * n, 128),)](s2, total_2, total_3, n)
-    nudged_group_5[(cdiv(18432 * n, 128),)](total_3, pull_a2, n)
+    nudged_group_4[(cdiv(144 * n, 8),)](s2, total_2, pull_a2, n)
     # sum[c2](W2[c2,o,p,q] * sum[i, r in R | v == R*i + r](sum[j, r2 in R | u == R*j + r2](s2[c2,j,i] * argmax[r2 in
     #   R, r in R](b2[c2] + sum[c,q2,q3](W2[c2,c,q2,q3] * s1[c, R*j + r2 + q2, R*i + r + q3])))))
-    matrix(product_2, (144 * n, 1024), (1024, 1)).addmm_(
+    put_product(
+        matrix(product_2, (144 * n, 1024), (1024, 1)),
         matrix(pull_a2, (144 * n, 128), (128, 1)),
         matrix(W2, (128, 1024), (1024, 1)),
-        beta=0,
     )
-    nudged_group_6[(cdiv(46080 * n, 256),)](product_2, total_4, n)
-    nudged_group_7[(cdiv(14400 * n, 256),)](total_4, s1, drive, next_s1, scalars, n)
+    nudged_group_5[(cdiv(46080 * n, 256),)](product_2, total_3, n)
+    nudged_group_6[(cdiv(14400 * n, 256),)](total_3, s1, drive, next_s1, scalars, n)
     # sum[k](W3[k,o,i,j] * y[k])
-    matrix(product_3, (n, 4608), (4608, 1)).addmm_(
+    put_product(
+        matrix(product_3, (n, 4608), (4608, 1)),
         matrix(y, (n, 10), (10, 1)),
         matrix(W3, (10, 4608), (4608, 1)),
-        beta=0,
     )
     # sum[o,i,j](W3[k,o,i,j] * s2[o,i,j])
-    matrix(product_4, (n, 10), (10, 1)).addmm_(
+    put_product(
+        matrix(product_4, (n, 10), (10, 1)),
         matrix(s2, (n, 4608), (4608, 1)),
         matrix(W3, (4608, 10), (1, 4608)),
-        beta=0,
     )
-    nudged_group_8[(cdiv(768 * n, 128),)](s2, product_3, largest_2, next_s2, scalars, n)
-    nudged_group_9[(cdiv(n, 64),)](y, b3, product_4, label, next_y, scalars, n)
+    nudged_group_7[(cdiv(768 * n, 128),)](s2, product_3, largest_2, next_s2, scalars, n)
+    nudged_group_8[(cdiv(n, 64),)](y, b3, product_4, label, next_y, scalars, n)
 
 
 class HopfieldConv(HopfieldConvEquations, KernelNetwork):
     """The network: its equations, relaxed by kernels and learned."""
 
     learning_rules = (centered_ep, implicit,)
-    kernels = TritonKernels({"free": PhaseStep(free_step, 221184), "nudged": PhaseStep(nudged_step, 221184)})
+    kernels = TritonKernels(
+        {
+            "free": PhaseStep(free_step, 239616, matrices={1, 3}),
+            "nudged": PhaseStep(nudged_step, 239616, matrices={1, 3}),
+        }
+    )

@@ -21,7 +21,7 @@ from energyc.runtime.draws import normal
 from energyc.runtime.kernels import KernelNetwork
 from energyc.runtime.records import Tensors
 from energyc.runtime.triton_functions import jit
-from energyc.runtime.triton_kernels import PhaseStep, TritonKernels, cdiv, matrix, room
+from energyc.runtime.triton_kernels import PhaseStep, TritonKernels, cdiv, matrix, put_product, room
 
 try:
     import triton
@@ -178,11 +178,12 @@ class ModernHopfieldEquations:
 @jit
 def free_group_1(product, weights, samples):
     """weights."""
+    real = tl.float32 if weights.dtype.element_ty == tl.bfloat16 else weights.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 8 + tl.arange(0, 8)[:, None]
     inside = place < samples
     sample = place
     r = tl.arange(0, 128)[None, :]
-    product_here = tl.load(product + 100 * sample + r, mask=inside & (r < 100), other=0.0)
+    product_here = tl.load(product + 100 * sample + r, mask=inside & (r < 100), other=0.0).to(real)
     largest_2 = tl.max(tl.where(inside & (r < 100), 8.0 * product_here, float("-inf")), 1, keep_dims=True)
     power = tl.exp((8.0 * product_here) - largest_2)
     whole = tl.sum(tl.where(inside & (r < 100), power, 0.0), 1, keep_dims=True)
@@ -194,13 +195,14 @@ def free_group_1(product, weights, samples):
 @jit
 def free_group_2(z, product, next_z, scalars, samples):
     """next_z."""
+    real = next_z.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 16 + tl.arange(0, 16)[:, None]
     inside = place < samples
     sample = place
     step_z = tl.load(scalars)
     r = tl.arange(0, 64)[None, :]
     z_here = tl.load(z + 64 * sample + r, mask=inside, other=0.0)
-    product_here = tl.load(product + 64 * sample + r, mask=inside, other=0.0)
+    product_here = tl.load(product + 64 * sample + r, mask=inside, other=0.0).to(real)
     next_z_here = z_here + step_z * (-z_here + product_here)
     tl.store(next_z + 64 * sample + r, next_z_here, mask=inside)
 
@@ -215,13 +217,13 @@ def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memo
     weights = room(memory, n, 112, 100)
     product_2 = room(memory, n, 0, 64)
     # sum[d](X[m,d] * z[d])
-    matrix(product, (n, 100), (100, 1)).addmm_(matrix(z, (n, 64), (64, 1)), matrix(X, (64, 100), (1, 64)), beta=0)
+    put_product(matrix(product, (n, 100), (100, 1)), matrix(z, (n, 64), (64, 1)), matrix(X, (64, 100), (1, 64)))
     free_group_1[(cdiv(n, 8),)](product, weights, n)
     # sum[m](X[m,d] * softmax[m](beta * sum[d2](X[m,d2] * z[d2])))
-    matrix(product_2, (n, 64), (64, 1)).addmm_(
+    put_product(
+        matrix(product_2, (n, 64), (64, 1)),
         matrix(weights, (n, 100), (100, 1)),
         matrix(X, (100, 64), (64, 1)),
-        beta=0,
     )
     free_group_2[(cdiv(n, 16),)](z, product_2, next_z, scalars, n)
 
@@ -229,11 +231,12 @@ def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memo
 @jit
 def nudged_group_1(product, weights, samples):
     """weights."""
+    real = tl.float32 if weights.dtype.element_ty == tl.bfloat16 else weights.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 8 + tl.arange(0, 8)[:, None]
     inside = place < samples
     sample = place
     r = tl.arange(0, 128)[None, :]
-    product_here = tl.load(product + 100 * sample + r, mask=inside & (r < 100), other=0.0)
+    product_here = tl.load(product + 100 * sample + r, mask=inside & (r < 100), other=0.0).to(real)
     largest_2 = tl.max(tl.where(inside & (r < 100), 8.0 * product_here, float("-inf")), 1, keep_dims=True)
     power = tl.exp((8.0 * product_here) - largest_2)
     whole = tl.sum(tl.where(inside & (r < 100), power, 0.0), 1, keep_dims=True)
@@ -245,14 +248,15 @@ def nudged_group_1(product, weights, samples):
 @jit
 def nudged_group_2(z, product, stored, next_z, scalars, samples):
     """next_z."""
+    real = next_z.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 16 + tl.arange(0, 16)[:, None]
     inside = place < samples
     sample = place
-    beta = tl.load(scalars)
+    beta = tl.load(scalars) * tl.where(sample < tl.load(scalars + 2), 1.0, -1.0)
     step_z = tl.load(scalars + 1)
     r = tl.arange(0, 64)[None, :]
     z_here = tl.load(z + 64 * sample + r, mask=inside, other=0.0)
-    product_here = tl.load(product + 64 * sample + r, mask=inside, other=0.0)
+    product_here = tl.load(product + 64 * sample + r, mask=inside, other=0.0).to(real)
     stored_here = tl.load(stored + 64 * sample + r, mask=inside, other=0.0)
     next_z_here = z_here + step_z * ((-z_here + product_here) - beta * (0.03125 * (-stored_here + z_here)))
     tl.store(next_z + 64 * sample + r, next_z_here, mask=inside)
@@ -268,13 +272,13 @@ def nudged_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, me
     weights = room(memory, n, 112, 100)
     product_2 = room(memory, n, 0, 64)
     # sum[d](X[m,d] * z[d])
-    matrix(product, (n, 100), (100, 1)).addmm_(matrix(z, (n, 64), (64, 1)), matrix(X, (64, 100), (1, 64)), beta=0)
+    put_product(matrix(product, (n, 100), (100, 1)), matrix(z, (n, 64), (64, 1)), matrix(X, (64, 100), (1, 64)))
     nudged_group_1[(cdiv(n, 8),)](product, weights, n)
     # sum[m](X[m,d] * softmax[m](beta * sum[d2](X[m,d2] * z[d2])))
-    matrix(product_2, (n, 64), (64, 1)).addmm_(
+    put_product(
+        matrix(product_2, (n, 64), (64, 1)),
         matrix(weights, (n, 100), (100, 1)),
         matrix(X, (100, 64), (64, 1)),
-        beta=0,
     )
     nudged_group_2[(cdiv(n, 16),)](z, product_2, stored, next_z, scalars, n)
 
@@ -283,4 +287,6 @@ class ModernHopfield(ModernHopfieldEquations, KernelNetwork):
     """The network: its equations, relaxed by kernels and learned."""
 
     learning_rules = (centered_ep, implicit,)
-    kernels = TritonKernels({"free": PhaseStep(free_step, 224), "nudged": PhaseStep(nudged_step, 224)})
+    kernels = TritonKernels(
+        {"free": PhaseStep(free_step, 224, matrices={0}), "nudged": PhaseStep(nudged_step, 224, matrices={0})}
+    )

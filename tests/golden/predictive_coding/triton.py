@@ -23,7 +23,7 @@ from energyc.runtime.kernels import KernelNetwork
 from energyc.runtime.records import Tensors
 from energyc.runtime.reductions import first_largest
 from energyc.runtime.triton_functions import block_tanh, jit
-from energyc.runtime.triton_kernels import PhaseStep, TritonKernels, cdiv, matrix, room
+from energyc.runtime.triton_kernels import PhaseStep, TritonKernels, cdiv, matrix, put_product, room
 
 try:
     import triton
@@ -329,6 +329,7 @@ def free_group_1(s1, s2, image, image_2, samples):
 @jit
 def free_group_2(s2, b2, product, total, samples):
     """total."""
+    real = b2.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 8 + tl.arange(0, 8)[:, None]
     inside = place < samples
     sample = place
@@ -336,7 +337,7 @@ def free_group_2(s2, b2, product, total, samples):
     # s2[l] - m2[l]
     s2_here = tl.load(s2 + 128 * sample + r, mask=inside, other=0.0)
     b2_here = tl.load(b2 + r)
-    product_here = tl.load(product + 128 * sample + r, mask=inside, other=0.0)
+    product_here = tl.load(product + 128 * sample + r, mask=inside, other=0.0).to(real)
     total_here = s2_here - (b2_here + product_here)
     tl.store(total + 128 * sample + r, total_here, mask=inside)
 
@@ -344,6 +345,7 @@ def free_group_2(s2, b2, product, total, samples):
 @jit
 def free_group_3(y, b3, product, s1, m1, image, product_2, total, next_s1, next_y, scalars, samples):
     """total, next_s1, next_y."""
+    real = next_y.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 4 + tl.arange(0, 4)[:, None]
     inside = place < samples
     sample = place
@@ -353,14 +355,14 @@ def free_group_3(y, b3, product, s1, m1, image, product_2, total, next_s1, next_
     # y[k] - m3[k]
     y_here = tl.load(y + 10 * sample + r, mask=inside & (r < 10), other=0.0)
     b3_here = tl.load(b3 + r, mask=r < 10, other=0.0)
-    product_here = tl.load(product + 10 * sample + r, mask=inside & (r < 10), other=0.0)
+    product_here = tl.load(product + 10 * sample + r, mask=inside & (r < 10), other=0.0).to(real)
     total_here = y_here - (b3_here + product_here)
     tl.store(total + 10 * sample + r, total_here, mask=inside & (r < 10))
     r_2 = tl.arange(0, 256)[None, :]
     s1_here = tl.load(s1 + 256 * sample + r_2, mask=inside, other=0.0)
     m1_here = tl.load(m1 + 256 * sample + r_2, mask=inside, other=0.0)
-    image_here = tl.load(image + 256 * sample + r_2, mask=inside, other=0.0)
-    product_2_here = tl.load(product_2 + 256 * sample + r_2, mask=inside, other=0.0)
+    image_here = tl.load(image + 256 * sample + r_2, mask=inside, other=0.0).to(real)
+    product_2_here = tl.load(product_2 + 256 * sample + r_2, mask=inside, other=0.0).to(real)
     next_s1_here = s1_here + step_s1 * (-(s1_here - m1_here) + (1.0 - image_here * image_here) * product_2_here)
     tl.store(next_s1 + 256 * sample + r_2, next_s1_here, mask=inside)
     next_y_here = y_here + step_y * (-total_here)
@@ -370,15 +372,16 @@ def free_group_3(y, b3, product, s1, m1, image, product_2, total, next_s1, next_
 @jit
 def free_group_4(s2, total, image, product, next_s2, scalars, samples):
     """next_s2."""
+    real = next_s2.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 8 + tl.arange(0, 8)[:, None]
     inside = place < samples
     sample = place
     step_s2 = tl.load(scalars + 1)
     r = tl.arange(0, 128)[None, :]
     s2_here = tl.load(s2 + 128 * sample + r, mask=inside, other=0.0)
-    total_here = tl.load(total + 128 * sample + r, mask=inside, other=0.0)
-    image_here = tl.load(image + 128 * sample + r, mask=inside, other=0.0)
-    product_here = tl.load(product + 128 * sample + r, mask=inside, other=0.0)
+    total_here = tl.load(total + 128 * sample + r, mask=inside, other=0.0).to(real)
+    image_here = tl.load(image + 128 * sample + r, mask=inside, other=0.0).to(real)
+    product_here = tl.load(product + 128 * sample + r, mask=inside, other=0.0).to(real)
     next_s2_here = s2_here + step_s2 * (-total_here + (1.0 - image_here * image_here) * product_here)
     tl.store(next_s2 + 128 * sample + r, next_s2_here, mask=inside)
 
@@ -399,30 +402,30 @@ def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memo
     product_4 = room(memory, n, 0, 128)
     free_group_1[(cdiv(n, 4),)](s1, s2, image, image_2, n)
     # sum[j](W2[l,j] * tanh(s1[j]))
-    matrix(product, (n, 128), (128, 1)).addmm_(
+    put_product(
+        matrix(product, (n, 128), (128, 1)),
         matrix(image, (n, 256), (256, 1)),
         matrix(W2, (256, 128), (1, 256)),
-        beta=0,
     )
     free_group_2[(cdiv(n, 8),)](s2, b2, product, total, n)
     # sum[l](W2[l,j] * (s2[l] - m2[l]))
-    matrix(product_2, (n, 256), (256, 1)).addmm_(
+    put_product(
+        matrix(product_2, (n, 256), (256, 1)),
         matrix(total, (n, 128), (128, 1)),
         matrix(W2, (128, 256), (256, 1)),
-        beta=0,
     )
     # sum[l](W3[k,l] * tanh(s2[l]))
-    matrix(product_3, (n, 10), (10, 1)).addmm_(
+    put_product(
+        matrix(product_3, (n, 10), (10, 1)),
         matrix(image_2, (n, 128), (128, 1)),
         matrix(W3, (128, 10), (1, 128)),
-        beta=0,
     )
     free_group_3[(cdiv(n, 4),)](y, b3, product_3, s1, m1, image, product_2, total_2, next_s1, next_y, scalars, n)
     # sum[k](W3[k,l] * (y[k] - m3[k]))
-    matrix(product_4, (n, 128), (128, 1)).addmm_(
+    put_product(
+        matrix(product_4, (n, 128), (128, 1)),
         matrix(total_2, (n, 10), (10, 1)),
         matrix(W3, (10, 128), (128, 1)),
-        beta=0,
     )
     free_group_4[(cdiv(n, 8),)](s2, total, image_2, product_4, next_s2, scalars, n)
 
@@ -448,6 +451,7 @@ def nudged_group_1(s1, s2, image, image_2, samples):
 @jit
 def nudged_group_2(s2, b2, product, total, samples):
     """total."""
+    real = b2.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 8 + tl.arange(0, 8)[:, None]
     inside = place < samples
     sample = place
@@ -455,7 +459,7 @@ def nudged_group_2(s2, b2, product, total, samples):
     # s2[l] - m2[l]
     s2_here = tl.load(s2 + 128 * sample + r, mask=inside, other=0.0)
     b2_here = tl.load(b2 + r)
-    product_here = tl.load(product + 128 * sample + r, mask=inside, other=0.0)
+    product_here = tl.load(product + 128 * sample + r, mask=inside, other=0.0).to(real)
     total_here = s2_here - (b2_here + product_here)
     tl.store(total + 128 * sample + r, total_here, mask=inside)
 
@@ -467,21 +471,21 @@ def nudged_group_3(y, b3, product, s1, m1, image, product_2, label, total, next_
     place = tl.program_id(0).to(tl.int64) * 4 + tl.arange(0, 4)[:, None]
     inside = place < samples
     sample = place
-    beta = tl.load(scalars)
+    beta = tl.load(scalars) * tl.where(sample < tl.load(scalars + 4), 1.0, -1.0)
     step_s1 = tl.load(scalars + 1)
     step_y = tl.load(scalars + 3)
     r = tl.arange(0, 16)[None, :]
     # y[k] - m3[k]
     y_here = tl.load(y + 10 * sample + r, mask=inside & (r < 10), other=0.0)
     b3_here = tl.load(b3 + r, mask=r < 10, other=0.0)
-    product_here = tl.load(product + 10 * sample + r, mask=inside & (r < 10), other=0.0)
+    product_here = tl.load(product + 10 * sample + r, mask=inside & (r < 10), other=0.0).to(real)
     total_here = y_here - (b3_here + product_here)
     tl.store(total + 10 * sample + r, total_here, mask=inside & (r < 10))
     r_2 = tl.arange(0, 256)[None, :]
     s1_here = tl.load(s1 + 256 * sample + r_2, mask=inside, other=0.0)
     m1_here = tl.load(m1 + 256 * sample + r_2, mask=inside, other=0.0)
-    image_here = tl.load(image + 256 * sample + r_2, mask=inside, other=0.0)
-    product_2_here = tl.load(product_2 + 256 * sample + r_2, mask=inside, other=0.0)
+    image_here = tl.load(image + 256 * sample + r_2, mask=inside, other=0.0).to(real)
+    product_2_here = tl.load(product_2 + 256 * sample + r_2, mask=inside, other=0.0).to(real)
     next_s1_here = s1_here + step_s1 * (-(s1_here - m1_here) + (1.0 - image_here * image_here) * product_2_here)
     tl.store(next_s1 + 256 * sample + r_2, next_s1_here, mask=inside)
     label_here = tl.load(label + sample, mask=inside, other=0)
@@ -495,15 +499,16 @@ def nudged_group_3(y, b3, product, s1, m1, image, product_2, label, total, next_
 @jit
 def nudged_group_4(s2, total, image, product, next_s2, scalars, samples):
     """next_s2."""
+    real = next_s2.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 8 + tl.arange(0, 8)[:, None]
     inside = place < samples
     sample = place
     step_s2 = tl.load(scalars + 2)
     r = tl.arange(0, 128)[None, :]
     s2_here = tl.load(s2 + 128 * sample + r, mask=inside, other=0.0)
-    total_here = tl.load(total + 128 * sample + r, mask=inside, other=0.0)
-    image_here = tl.load(image + 128 * sample + r, mask=inside, other=0.0)
-    product_here = tl.load(product + 128 * sample + r, mask=inside, other=0.0)
+    total_here = tl.load(total + 128 * sample + r, mask=inside, other=0.0).to(real)
+    image_here = tl.load(image + 128 * sample + r, mask=inside, other=0.0).to(real)
+    product_here = tl.load(product + 128 * sample + r, mask=inside, other=0.0).to(real)
     next_s2_here = s2_here + step_s2 * (-total_here + (1.0 - image_here * image_here) * product_here)
     tl.store(next_s2 + 128 * sample + r, next_s2_here, mask=inside)
 
@@ -524,23 +529,23 @@ def nudged_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, me
     product_4 = room(memory, n, 0, 128)
     nudged_group_1[(cdiv(n, 4),)](s1, s2, image, image_2, n)
     # sum[j](W2[l,j] * tanh(s1[j]))
-    matrix(product, (n, 128), (128, 1)).addmm_(
+    put_product(
+        matrix(product, (n, 128), (128, 1)),
         matrix(image, (n, 256), (256, 1)),
         matrix(W2, (256, 128), (1, 256)),
-        beta=0,
     )
     nudged_group_2[(cdiv(n, 8),)](s2, b2, product, total, n)
     # sum[l](W2[l,j] * (s2[l] - m2[l]))
-    matrix(product_2, (n, 256), (256, 1)).addmm_(
+    put_product(
+        matrix(product_2, (n, 256), (256, 1)),
         matrix(total, (n, 128), (128, 1)),
         matrix(W2, (128, 256), (256, 1)),
-        beta=0,
     )
     # sum[l](W3[k,l] * tanh(s2[l]))
-    matrix(product_3, (n, 10), (10, 1)).addmm_(
+    put_product(
+        matrix(product_3, (n, 10), (10, 1)),
         matrix(image_2, (n, 128), (128, 1)),
         matrix(W3, (128, 10), (1, 128)),
-        beta=0,
     )
     nudged_group_3[(cdiv(n, 4),)](
         y,
@@ -558,10 +563,10 @@ def nudged_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, me
         n,
     )
     # sum[k](W3[k,l] * (y[k] - m3[k]))
-    matrix(product_4, (n, 128), (128, 1)).addmm_(
+    put_product(
+        matrix(product_4, (n, 128), (128, 1)),
         matrix(total_2, (n, 10), (10, 1)),
         matrix(W3, (10, 128), (128, 1)),
-        beta=0,
     )
     nudged_group_4[(cdiv(n, 8),)](s2, total, image_2, product_4, next_s2, scalars, n)
 
@@ -570,4 +575,6 @@ class PredictiveCoding(PredictiveCodingEquations, KernelNetwork):
     """The network: its equations, relaxed by kernels and learned."""
 
     learning_rules = (centered_ep, implicit,)
-    kernels = TritonKernels({"free": PhaseStep(free_step, 896), "nudged": PhaseStep(nudged_step, 896)})
+    kernels = TritonKernels(
+        {"free": PhaseStep(free_step, 896, matrices={1, 3}), "nudged": PhaseStep(nudged_step, 896, matrices={1, 3})}
+    )

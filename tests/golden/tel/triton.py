@@ -295,5 +295,5 @@ class Tel(TelEquations, KernelNetwork):
     """The network: its equations, relaxed by kernels and learned."""
 
     learning_rules = (bptt,)
-    kernels = TritonKernels({"free": PhaseStep(free_step, 0, 0)})
+    kernels = TritonKernels({"free": PhaseStep(free_step, 0, number=0)})
     _kernels_in_training = False
