@@ -129,8 +129,8 @@ class Bench:
         parts = [{name: x.to(self.device) for name, x in part.items()} for part in (probe.clamps, probe.targets)]
         return parts[0], parts[1]
 
-    def seconds(self, ways: Mapping[str, Callable[[], object]]) -> dict[str, float]:
-        """The least seconds of each, the device waited for."""
+    def seconds(self, ways: Mapping[str, Callable[[], object]], share: float = 1.0) -> dict[str, float]:
+        """The least seconds of each, the device waited for, in a share of the time of a table."""
 
         def waited(way: Callable[[], object]) -> Callable[[], object]:
             def call() -> None:
@@ -142,7 +142,7 @@ class Bench:
         for way in ways.values():
             for _ in range(1 if self.smoke else 3):  # compiles, records, replays
                 waited(way)()
-        return least({name: waited(way) for name, way in ways.items()}, self.sizes.seconds)
+        return least({name: waited(way) for name, way in ways.items()}, share * self.sizes.seconds)
 
     def wait(self) -> None:
         """Until all is done that was asked for."""
@@ -269,7 +269,7 @@ def peaks(bench: Bench, formats: set[str]) -> dict[str, float]:
         kind = torch.bfloat16 if products == "bfloat16" else torch.float32
         a, b = (torch.randn(side, side, device=bench.device, dtype=kind) for _ in range(2))
         with products_in(products if kind == torch.float32 else None, bench.device):
-            times = bench.seconds({products: lambda a=a, b=b: a @ b})  # type: ignore[misc]
+            times = bench.seconds({products: lambda a=a, b=b: a @ b}, 0.1)  # type: ignore[misc]
         found[products] = 2.0 * side**3 / times[products]
     return found
 

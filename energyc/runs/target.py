@@ -41,13 +41,21 @@ def compiled_for(
     compiled = emit(network, [rule], choices, target)
     ready, reason = (_built if target == "cpp" else _launched)(compiled, device)
     if reason is None:
-        recorded = f"; those that {rule} records run as torch operations" if "trajectory" in RULES[rule].needs else ""
-        return compiled, f"phases run in {KERNELS[target]}{ready}{recorded}"
+        others = [f"those that {rule} records"] if "trajectory" in RULES[rule].needs else []
+        others += ["steps in bfloat16"] if target == "cpp" and _roughly(network) else []
+        note = "".join(f"; {which} run as torch operations" for which in others)
+        return compiled, f"phases run in {KERNELS[target]}{ready}{note}"
     if wanted == target and not resumes:
         message = f"{network.name} cannot be trained in {KERNELS[target]}: {reason}"
         raise UserError(message, code="E0518", help="use --target torch, or --target auto to take kernels if possible")
     note = f"phases run as torch operations: {reason}"
     return emit(network, [rule], choices), f"{note}; from here on rounding differs" if resumes else note
+
+
+def _roughly(network: Network) -> bool:
+    """Whether a free phase begins with products in bfloat16, that of the network or of one of its layers."""
+    parts = (network, *(layer.network for layer in network.layers.values()))
+    return any(part.relax.products == "bfloat16" for part in parts)
 
 
 def _built(compiled: Compiled, device: str) -> tuple[str, str | None]:

@@ -433,3 +433,23 @@ def test_kernels_compile_for_a_gpu(path: Path, tmp_path: Path) -> None:
 def test_on_a_gpu(path: Path) -> None:
     found = differences(kernel_module(shipped(path), target="triton", device="cuda"))
     assert max(found.values()) < TOLERANCE, found
+
+
+@needs_triton
+@needs_gpu
+@pytest.mark.skipif(interpreted(), reason="triton interprets its kernels here")
+@pytest.mark.parametrize(("products", "limit"), [("float32", 1e-4), ("tf32", 5e-3), ("bfloat16", 0.05)])
+def test_products_on_a_gpu(products: str, limit: float) -> None:
+    """Beside float32 on the CPU."""
+    network = pipeline.resolve(
+        pipeline.read(spec_path("cet")), pipeline.Choices("verify", {"train.products": products})
+    )
+    net = kernel_module(network, target="triton", device="cuda", dtype=torch.float32)
+    random = torch.Generator().manual_seed(0)
+    clamps = drawn(net.clamp_shapes, random, net)
+    found = [net.relax(clamps, steps=3).states["z"].cpu() for _ in range(3)]  # met, recorded, replayed
+    assert net.kernels.graphs.failure is None
+    net.products = "float32"
+    exact = net.cpu().relax({name: x.cpu() for name, x in clamps.items()}, steps=3).states["z"]
+    for states in found:
+        assert float((states - exact).norm() / exact.norm()) < limit

@@ -14,6 +14,7 @@ from torch import Tensor
 import energyc
 from energyc import pipeline
 from energyc.diagnostics import SpecError, UserError
+from energyc.runs.target import compiled_for
 from energyc.runtime.equations import Equations
 from energyc.runtime.products import FORMATS, RoundedEquations, products_in, rounding, with_products
 from tests.cli.run import energyc as command
@@ -290,6 +291,16 @@ def test_kernels_finish_it() -> None:
     one, two = (net.gradients(clamps, targets) for net in pair)
     assert torch.equal(one.steps, two.steps)
     assert cosine(flat(one), flat(two)) > 0.99999
+
+
+@needs_compiler
+def test_training_says_what_runs_as_torch_operations() -> None:
+    for settings, said in (({}, False), ({"relax.products": "bfloat16"}, True), ({"relax.products": "tf32"}, False)):
+        network = pipeline.resolve(pipeline.read(SPEC), pipeline.Choices.of(settings=settings))
+        _, note = compiled_for("auto", "cpu", network, "centered-ep")
+        assert note is not None
+        assert note.startswith("phases run in C++ kernels")
+        assert ("; steps in bfloat16 run as torch operations" in note) == said
 
 
 def test_kernels_in_cpp_have_no_products_in_bfloat16() -> None:
