@@ -7,6 +7,8 @@ from collections.abc import Collection
 
 from energyc.emit.library import library
 
+#: The most characters of a line.
+LONGEST = 120
 #: Where each name comes from: a module, and what it is called there (None: it is the module).
 Names = dict[str, tuple[str, str | None]]
 
@@ -34,7 +36,14 @@ def _paragraph(names: Names) -> list[str]:
             whole.append(f"import {module}" + f" as {name}" * (name != module))
         else:
             items[module].append(item)
-    return [*sorted(whole), *(f"from {m} import {', '.join(sorted(items[m], key=_case))}" for m in sorted(items))]
+    return [*sorted(whole), *(_statement(module, sorted(items[module], key=_case)) for module in sorted(items))]
+
+
+def _statement(module: str, names: list[str]) -> str:
+    """On one line where it fits, else a line for each name."""
+    line = f"from {module} import {', '.join(names)}"
+    each = "".join(f"    {name},\n" for name in names)
+    return line if len(line) <= LONGEST else f"from {module} import (\n{each})"
 
 
 def _case(name: str) -> tuple[int, str]:

@@ -27,7 +27,16 @@ from energyc.runtime.kernels import KernelNetwork
 from energyc.runtime.records import Tensors
 from energyc.runtime.segments import segment_logsumexp, segment_softmax
 from energyc.runtime.triton_functions import block_relu, jit
-from energyc.runtime.triton_kernels import PhaseStep, TritonKernels, cdiv, matrix, put_einsum, put_product, room, scatter
+from energyc.runtime.triton_kernels import (
+    PhaseStep,
+    TritonKernels,
+    cdiv,
+    matrix,
+    put_einsum,
+    put_product,
+    room,
+    scatter,
+)
 
 try:
     import triton
