@@ -122,14 +122,45 @@ class ConvolutionWriter:
         if sorted(node.out) != sorted(result) or len({*result, channel, *offsets}) != 2 + 2 * len(windows):
             return None
         sizes = self._sizes(node)
-        if any((w.size - w.dilation * (sizes[w.offset] - 1) - 1) // w.stride + 1 != sizes[w.place] for w in windows):
+        if not _fitting(windows, sizes):
             return None
-        at = [k for k, a in enumerate(image.axes) if not isinstance(a, Window)]
-        order: list[Label] = [BATCH, *at, *(k for k, a in enumerate(image.axes) if isinstance(a, Window))]
-        x = arranged(self.code(image.node), [BATCH, *range(len(image.axes))], order)
+        x = self._pictures(image)
         weights = arranged(self.code(kernel.node), kernel.axes, [*features, channel, *offsets])
         code = Code(f"F.conv{len(windows)}d({x.text}, {weights.text}{_options(windows)})", fresh=True)
         return arranged(code, [BATCH, *result], [BATCH, *node.out])
+
+    def kernel_gradient(self, node: Einsum) -> Code | None:
+        """Windows times what a convolution gave, the batch summed over: the slope by the kernel; else None."""
+        for image, seeds in (node.operands, node.operands[::-1]):
+            if image.node.batched and seeds.node.batched:
+                code = self._kernel_gradient(node, self._windowed(image.node).renamed(image.axes), seeds)
+                if code is not None:
+                    return code
+        return None
+
+    def _kernel_gradient(self, node: Einsum, image: Windowed, seeds: Operand) -> Code | None:
+        windows = [a if a.place in seeds.axes else a.turned for a in image.axes if isinstance(a, Window)]
+        plain = [a for a in image.axes if not isinstance(a, Window)]
+        sizes, places, offsets = self._sizes(node), [w.place for w in windows], [w.offset for w in windows]
+        features = [a for a in seeds.axes if a not in places]
+        if len(plain) != 1 or len(features) != 1 or not _overlapping(windows, sizes) or not _fitting(windows, sizes):
+            return None
+        kernel = [*features, *plain, *offsets]
+        if sorted(seeds.axes) != sorted([*features, *places]) or sorted(node.out) != sorted(kernel):
+            return None
+        if len({*kernel, *places}) != 2 + 2 * len(windows):
+            return None
+        shape = tuple(sizes[label] for label in kernel)
+        slopes = arranged(self.code(seeds.node), [BATCH, *seeds.axes], [BATCH, *features, *places])
+        given = f"{self._pictures(image).text}, {shape}, {slopes.text}{_options(windows)}"
+        code = Code(f"torch.nn.grad.conv{len(windows)}d_weight({given})", fresh=True)
+        return arranged(code, kernel, list(node.out))
+
+    def _pictures(self, image: Windowed) -> Code:
+        """What is under windows, its one other axis in front of theirs."""
+        at = [k for k, a in enumerate(image.axes) if not isinstance(a, Window)]
+        order: list[Label] = [BATCH, *at, *(k for k, a in enumerate(image.axes) if isinstance(a, Window))]
+        return arranged(self.code(image.node), [BATCH, *range(len(image.axes))], order)
 
     def _sizes(self, node: Einsum) -> dict[int, int]:
         return {label: self.sizes[dim] for label, dim in enumerate(node.labels) if dim in self.sizes}
@@ -209,6 +240,11 @@ class ConvolutionWriter:
 def _facing(window: Window, kernel: Operand) -> Window:
     """The window with the label that the kernel has as its offset."""
     return window.turned if window.place in kernel.axes else window
+
+
+def _fitting(windows: Sequence[Window], sizes: Mapping[int, int]) -> bool:
+    """Whether there are as many windows along each axis as fit in it."""
+    return all((w.size - w.dilation * (sizes[w.offset] - 1) - 1) // w.stride + 1 == sizes[w.place] for w in windows)
 
 
 def _overlapping(windows: Sequence[Window], sizes: Mapping[int, int]) -> bool:

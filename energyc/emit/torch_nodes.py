@@ -214,6 +214,10 @@ class TorchWriter:
         special = self._convolution.write(node) or (access and self._access.write(access))
         return special.plain if special else self._pair(node)
 
+    def kernel_gradient(self, node: Einsum) -> Code | None:
+        """An einsum summed over the batch where it is the slope of a convolution by its kernel."""
+        return self._convolution.kernel_gradient(node)
+
     def _over(self, node: Einsum, code: Code) -> Code:
         """Tells a sum which dims its labels have; one of another product knows them already."""
         return replace(code, over=tuple(node.labels[k] if isinstance(k, int) else k for k in code.over))

@@ -178,6 +178,8 @@ class RoutineWriter:
             return reduction(writer.code(operand.node), [BATCH, *operand.axes], list(node.out))
         if access_of(node) is not None:
             return self._index_added(node)
+        if (code := writer.kernel_gradient(node)) is not None:
+            return code
         a, b = sorted(node.operands, key=lambda o: (not o.node.batched, -len(o.axes)))
         la, lb = writer.labels(a.node, a.axes), writer.labels(b.node, b.axes)
         ca, la = summed_where_unshared(writer.code(a.node), la, [*lb, *node.out])

@@ -54,6 +54,7 @@ def test_convolution(
     j = judged(network, np.random.default_rng(0))
     force = j.module.source.split("def _force(")[1].split("def _readouts(")[0]
     assert ("F.conv2d(" in force, "F.conv_transpose2d(" in force) == (forward, backward)
+    assert ("conv2d_weight(" in j.module.source) == forward
     assert disagreements(j) == {}
 
 

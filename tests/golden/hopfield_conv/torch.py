@@ -28,18 +28,12 @@ class Fixed(NamedTuple):
     """The clamps, and what depends on clamps and params alone."""
 
     x: Tensor
-    x_part: Tensor
     drive: Tensor
     drive_2: Tensor
 
     def rows(self, rows: Tensor) -> Fixed:
         """The same for some of the samples."""
-        return self._replace(
-            x=self.x[rows],
-            x_part=self.x_part[rows],
-            drive=self.drive[rows],
-            drive_2=self.drive_2[rows],
-        )
+        return self._replace(x=self.x[rows], drive=self.drive[rows], drive_2=self.drive_2[rows])
 
 
 class HopfieldConvEquations:
@@ -81,13 +75,12 @@ class HopfieldConvEquations:
 
     def _prepare(self, x: Tensor) -> Fixed:
         """What depends on clamps and params alone."""
-        x_part = windows(windows(x, 2, 0, (30, 3), (1, 1)), 4, 0, (30, 3), (1, 1))
-        a1 = F.conv2d(x, self.W1)
-        a1 += self.b1[:, None, None]
+        part = F.conv2d(x, self.W1)
+        a1 = part + self.b1[:, None, None]
         product = windows(windows(a1, 2, 0, (15, 2), (2, 1)), 4, 0, (15, 2), (2, 1))
         drive = largest_entry(product, (3, 5))
         drive_2 = first_largest(product, (3, 5))
-        return Fixed(x, x_part, drive, drive_2)
+        return Fixed(x, drive, drive_2)
 
     def _terms(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
         """Each energy term of each sample.
@@ -196,7 +189,6 @@ class HopfieldConvEquations:
         """J^T seeds, J = dF/dz; and <seeds, dF/dtheta> summed over the batch."""
         s1, s2, y = states
         seed_s1, seed_s2, seed_y = seeds
-        product = windows(windows(s1, 2, 0, (12, 4), (1, 1)), 4, 0, (12, 4), (1, 1))
         a2 = F.conv2d(s1, self.W2)
         a2 += self.b2[:, None, None]
         part = first_largest(windows(windows(a2, 2, 0, (6, 2), (2, 1)), 4, 0, (6, 2), (2, 1)), (3, 5))
@@ -213,7 +205,6 @@ class HopfieldConvEquations:
         )
         back_s1 = F.conv_transpose2d(pull_a2, self.W2)
         back_s1 -= seed_s1
-        product_2 = windows(windows(seed_s1, 2, 0, (12, 4), (1, 1)), 4, 0, (12, 4), (1, 1))
         product_3 = windows(
             windows(F.conv2d(seed_s1, self.W2).permute(0, 2, 3, 1), 1, 0, (6, 2), (2, 1)),
             3,
@@ -251,11 +242,11 @@ class HopfieldConvEquations:
             (2, 1),
         )
         return [back_s1, back_s2, back_y], {
-            "W1": torch.einsum("Bcupaq,Boua->ocpq", fixed.x_part, pull_a1),
+            "W1": torch.nn.grad.conv2d_weight(fixed.x, (64, 3, 3, 3), pull_a1),
             "b1": pull_a1.sum((0, 2, 3)),
             "W2": (
-                torch.einsum("Bcvpaq,Bova->ocpq", product_2, pull_a2_2)
-                + torch.einsum("Bcvpaq,Bova->ocpq", product, pull_a2)
+                torch.nn.grad.conv2d_weight(seed_s1, (128, 64, 4, 4), pull_a2_2)
+                + torch.nn.grad.conv2d_weight(s1, (128, 64, 4, 4), pull_a2)
             ),
             "b2": pull_a2.sum((0, 2, 3)),
             "W3": torch.einsum("Boij,Bk->koij", s2, seed_y) + torch.einsum("Boij,Bk->koij", seed_s2, y),
@@ -295,7 +286,6 @@ class HopfieldConvEquations:
             argmax[r in R, r2 in R](a2[o, R*i + r, R*j + r2])))
         """
         s1, s2, _ = states
-        product = windows(windows(s1, 2, 0, (12, 4), (1, 1)), 4, 0, (12, 4), (1, 1))
         a2 = F.conv2d(s1, self.W2)
         a2 += self.b2[:, None, None]
         part = first_largest(windows(windows(a2, 2, 0, (6, 2), (2, 1)), 4, 0, (6, 2), (2, 1)), (3, 5))
@@ -310,7 +300,7 @@ class HopfieldConvEquations:
             0,
             (2, 1),
         )
-        return {"W2": -torch.einsum("Bcvpaq,Bova->ocpq", product, pull_a2), "b2": -pull_a2.sum((0, 2, 3))}
+        return {"W2": -torch.nn.grad.conv2d_weight(s1, (128, 64, 4, 4), pull_a2), "b2": -pull_a2.sum((0, 2, 3))}
 
     def _energy_contrast(self, plus: Tensors, minus: Tensors, fixed: Fixed) -> dict[str, Tensor]:
         """dE/dtheta at plus less that at minus, summed over the batch.
@@ -338,7 +328,7 @@ class HopfieldConvEquations:
         )
         total_2 = minus_s2 - plus_s2
         return {
-            "W1": torch.einsum("Bcupaq,Boua->ocpq", fixed.x_part, product),
+            "W1": torch.nn.grad.conv2d_weight(fixed.x, (64, 3, 3, 3), product),
             "b1": product.sum((0, 2, 3)),
             "W3": (
                 torch.einsum("Boij,Bk->koij", total_2, minus_y)
