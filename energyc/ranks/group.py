@@ -18,6 +18,11 @@ class Group:
     rank = 0
     size = 1
 
+    @property
+    def seconds(self) -> float:
+        """The time spent in calls to other ranks, waiting for them included."""
+        return 0.0
+
     def knows(self, run: Path) -> None:
         """Name the folder of the run, for the message of a rank that ends it."""
 

@@ -89,7 +89,7 @@ class Processes(Group):
 
     @property
     def seconds(self) -> float:
-        """The time spent in collective calls, waiting for other ranks included."""
+        """The time spent in calls to other ranks, waiting for them included."""
         return self._watch.seconds
 
     def ending(self) -> AbstractContextManager[Any]:

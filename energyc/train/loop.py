@@ -229,7 +229,8 @@ class Training:
             self.best = {"step": self.step, "value": value, "numbers": numbers, **also}
         row = {"step": self.step, "kind": "eval", "split": "test", **numbers}
         rows = [] if validation is None else [{"step": self.step, "kind": "validation", **validation}]
-        self._writer.evaluation([*rows, row], self._seconds)
+        waited = {"waited": self.group.seconds} if self.group.size > 1 else {}
+        self._writer.evaluation([*rows, row], {"seconds": self._seconds, **waited})
         self._reporter.evaluation(row)
 
     def _measure(self, feed: Feed, thresholds: Mapping[str, float] = MappingProxyType({})) -> Numbers:

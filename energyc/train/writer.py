@@ -56,13 +56,13 @@ class Writer:
             with writing(self._out, self.saved):
                 self._log.write(row)
 
-    def evaluation(self, rows: Sequence[Row], seconds: float) -> None:
-        """Write the rows of an evaluation, and when it ended."""
+    def evaluation(self, rows: Sequence[Row], times: Mapping[str, float]) -> None:
+        """Write the rows of an evaluation, and the ``times`` in seconds at its end."""
         if not self._idle:
             with writing(self._out, self.saved):
                 for row in rows:
                     self._log.write(row)
-                self._timings.write({"step": rows[-1]["step"], "seconds": round(seconds, 3)})
+                self._timings.write({"step": rows[-1]["step"], **{name: round(t, 3) for name, t in times.items()}})
 
     def save(self, checkpoint: Checkpoint, best: int | None) -> None:
         """Write a checkpoint, and remove all but the two newest and that of step ``best``."""
