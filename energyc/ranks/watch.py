@@ -7,12 +7,14 @@ that other ranks never reach fails at once where a connection breaks (gloo), or 
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from types import FrameType
 from typing import Any
 
 from energyc.diagnostics import UserError
@@ -62,6 +64,7 @@ class Watch:
         self._store, self._rank, self._size, self._limit, self._report = store, rank, size, limit, report
         self._reached, self._assemblies = 0, 0
         self._since: float | None = None
+        self._lost = False
         self._names: dict[int, str] = {}
         self._signs: dict[int, Sign] = {}
         self._claimed, self._over = threading.Lock(), threading.Event()
@@ -84,6 +87,7 @@ class Watch:
         try:
             yield
         except RuntimeError as error:
+            self._lost = True
             raise Lost(str(error)) from error
         finally:
             self._since = None
@@ -100,8 +104,10 @@ class Watch:
     @contextmanager
     def ending(self) -> Iterator[None]:
         """A context around the run. The first rank that fails raises the reason, the others EndedElsewhere."""
+        before = signal.signal(signal.SIGTERM, self._terminated)
         try:
             yield
+            signal.signal(signal.SIGTERM, before)
         except Lost as lost:
             raise self._won(self._cause(lost)) from None
         except Exception as error:
@@ -113,6 +119,11 @@ class Watch:
             with suppress(RuntimeError):
                 self._store.set(f"sign/{self._rank}", _FINISHED)
             self._thread.join(GRACE)
+
+    def _terminated(self, number: int, frame: FrameType | None) -> None:
+        """End the process, unless it is about to say why it ends: the launcher, too, has seen that a rank is gone."""
+        if not self._lost:
+            raise SystemExit(128 + number)
 
     # ------------------------------------------------------------ the end
 
