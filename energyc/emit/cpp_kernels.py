@@ -3,25 +3,35 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from energyc.emit.cpp_text import Names, Text, bare, comment, number
 from energyc.ir import IndexExpr
 from energyc.ir.indexing import Affine, axis
 from energyc.loops.affine import labels_of
+from energyc.loops.expressions import changed
 from energyc.loops.fuse import passes
 from energyc.loops.memory import layout
 from energyc.loops.nest import (
     Block,
     Buffer,
+    Call,
     Choice,
+    Clip,
     Count,
+    Expr,
     Group,
     Kernel,
     Product,
+    Quotient,
     Run,
+    Scalar,
     Scatter,
     Statement,
+    Times,
+    Total,
+    indices,
     loads,
     walk,
 )
@@ -41,7 +51,7 @@ class KernelWriter:
     def __init__(self, kernel: Kernel, struct: str, sizes: Mapping[str, int], tables: dict[str, str]) -> None:
         self.kernel, self.struct = kernel, struct
         self.tables = tables
-        names = Names()
+        names = self.free = Names()
         names.new(struct)
         self.names: dict[Buffer, str] = {}
         for scalar in kernel.scalars:
@@ -285,6 +295,8 @@ class KernelWriter:
         """One loop over a row, or what is computed once for a row."""
         depth = len(outer)
         inner = loop[0].extents[depth:]
+        if inner:
+            loop = yield from self._held(loop, outer)
         flat = self._flattens(loop, depth)
         labels = self.labels[depth : depth + len(inner)]
         names = ["0"] * (len(inner) - 1) + [self.row] if flat and inner else list(labels)
@@ -314,6 +326,30 @@ class KernelWriter:
                 place = [*statement.outer]
                 entry = self.text.entry(statement.target, labels_of(len(place)), labels, depth)
                 yield f"{entry} = {self._fold_name(statement)};"
+
+    def _held(self, loop: Sequence[Statement], outer: Sequence[str]) -> Generator[str, None, list[Statement]]:
+        """The statements with what a function gives alike along the row computed before it."""
+        written = {statement.target for statement in loop}
+        depth, held = len(outer), list[tuple[Expr, str]]()
+        lines: list[str] = []
+
+        def without(part: Expr) -> Expr:
+            if isinstance(part, Call) and self._is_alike(part, depth, written):
+                if part not in (known for known, _ in held):
+                    name = self.free.new("held")
+                    lines.append(f"const T {name} = {bare(self.text.expr(part, outer, depth))};")
+                    held.append((part, name))
+                return Scalar(next(name for known, name in held if known == part))
+            return changed(part, without) if isinstance(part, Total | Times | Call | Clip | Quotient) else part
+
+        found = [replace(statement, expr=without(statement.expr)) for statement in loop]
+        yield from lines
+        return found
+
+    def _is_alike(self, part: Call, depth: int, written: Collection[Buffer]) -> bool:
+        """Whether a function's value is the same along the row, and nothing in the loop goes into it."""
+        labels = {label for index in indices(part) for label in index.axes()}
+        return max(labels, default=-1) < depth and not any(load.buffer in written for load in loads(part))
 
     def _fold_name(self, statement: Statement) -> str:
         name = self.names[statement.target]

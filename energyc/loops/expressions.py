@@ -38,26 +38,27 @@ def plain_load(expr: Expr) -> tuple[float, Load | None]:
 
 def rewritten(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
     """The expression with each of its parts changed, those inside first."""
+    return change(changed(expr, lambda part: rewritten(part, change)))
 
-    def inner(part: Expr) -> Expr:
-        return rewritten(part, change)
 
+def changed(expr: Expr, inner: Callable[[Expr], Expr]) -> Expr:
+    """The expression with the parts directly inside changed."""
     match expr:
         case Total(terms):
-            expr = Total(tuple((factor, inner(term)) for factor, term in terms))
+            return Total(tuple((factor, inner(term)) for factor, term in terms))
         case Times(factors):
-            expr = Times(tuple(map(inner, factors)))
+            return Times(tuple(map(inner, factors)))
         case Call(function, argument):
-            expr = Call(function, inner(argument))
+            return Call(function, inner(argument))
         case Choice(condition, yes, no):
-            expr = Choice(condition, inner(yes), inner(no))
+            return Choice(condition, inner(yes), inner(no))
         case Clip(argument, low, high):
-            expr = Clip(inner(argument), low, high)
+            return Clip(inner(argument), low, high)
         case Quotient(part, whole):
-            expr = Quotient(inner(part), inner(whole))
+            return Quotient(inner(part), inner(whole))
         case Unless(test, number, value, instead):
-            expr = Unless(inner(test), number, inner(value), inner(instead))
-    return change(expr)
+            return Unless(inner(test), number, inner(value), inner(instead))
+    return expr
 
 
 def relocated(expr: Expr, place: Sequence[IndexExpr]) -> Expr:
