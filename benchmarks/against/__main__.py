@@ -43,6 +43,7 @@ def main(arguments: list[str] | None = None) -> None:
     )
     parser.add_argument("networks", nargs="*", metavar="NETWORK", help=f"all by default: {', '.join(CASES)}")
     parser.add_argument("--only", nargs="+", choices=COMPARATORS, help="these comparators beside the generated modules")
+    parser.add_argument("--tasks", nargs="+", default=(), metavar="TASK", help="these alone, as step phase bptt")
     parser.add_argument("--seconds", type=float, default=4.0, help="for each task of a network")
     parser.add_argument("--quick", action="store_true", help="tiny sizes, without torch.compile and memory")
     parser.add_argument("--out", type=Path, default=RESULTS, help="the folder of the results")
@@ -64,8 +65,11 @@ def main(arguments: list[str] | None = None) -> None:
         if options.memory:
             results[name] = {**results[name], "memory": used(name, chosen, options.quick)}
         else:
-            found = compare(CASES[name], chosen, 0.0 if options.quick else options.seconds, options.quick)
-            results[name] = {**results.get(name, {}), **found, "machine": report.machine()}
+            seconds = 0.0 if options.quick else options.seconds
+            found = compare(CASES[name], chosen, seconds, options.quick, options.tasks)
+            before = results.get(name, {})
+            found["tasks"] = {**(before.get("tasks", {}) if options.tasks else {}), **found["tasks"]}
+            results[name] = {**before, **found, "machine": report.machine()}
             print(f"{name}: {len(found['tasks'])} tasks, all agree with {REFERENCE}", flush=True)
         written = report.write(options.out, {case: results[case] for case in CASES if case in results})
     print("\n".join(map(str, written)))

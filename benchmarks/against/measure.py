@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from random import Random
 from typing import Any
 
@@ -68,16 +68,18 @@ def computed(found: Ways) -> dict[str, Mapping[str, Tensor]]:
     return {task: call() for task, call in found[REFERENCE].items()}
 
 
-def compare(case: Case, names: tuple[str, ...], seconds: float, quick: bool) -> dict[str, Any]:
-    """Milliseconds of each task in each way, once all agree. Raises Disagreement."""
+def compare(
+    case: Case, names: tuple[str, ...], seconds: float, quick: bool, chosen: Collection[str] = ()
+) -> dict[str, Any]:
+    """Milliseconds of each task (of those that are ``chosen``) in each way, once all agree. Raises Disagreement."""
     plain = tuple(name for name in names if name != "compile")
-    tiny = ways(problem(case, torch.float64, True), plain)
+    tiny = _chosen(ways(problem(case, torch.float64, True), plain), chosen)
     expected = computed(tiny)
     exact = agree(tiny, expected, EXACT)
     timed = problem(case, torch.float32, quick)
-    found = ways(timed, names)
+    found = _chosen(ways(timed, names), chosen)
     if not quick:
-        expected = computed(ways(problem(case, torch.float64, False), ("generated",)))
+        expected = computed(_chosen(ways(problem(case, torch.float64, False), ("generated",)), chosen))
     rounded = agree(found, expected, ROUNDED)
     floor = least({FLOOR: call}, seconds / 4)[FLOOR] / STEPS if (call := products(timed)) else None
     tasks = found[REFERENCE]
@@ -86,6 +88,10 @@ def compare(case: Case, names: tuple[str, ...], seconds: float, quick: bool) -> 
         "tasks": {task: times(case, task, found, floor, seconds) for task in tasks},
         "errors": {"float64, tiny sizes": exact, "float32": rounded},
     }
+
+
+def _chosen(found: Ways, tasks: Collection[str]) -> Ways:
+    return {way: {t: call for t, call in calls.items() if not tasks or t in tasks} for way, calls in found.items()}
 
 
 def times(case: Case, task: str, found: Ways, floor: float | None, seconds: float) -> dict[str, float]:
