@@ -62,7 +62,7 @@ def columns(times: Mapping[str, float]) -> dict[str, float]:
 
 
 def tables(results: Mapping[str, Any]) -> Iterator[str]:
-    """A table of milliseconds, then one of memory."""
+    """A table of milliseconds, and what it was measured on."""
     yield "Milliseconds, the least of many (`benchmarks/against/measure.py`); the fastest way is bold."
     yield "Made by `python -m benchmarks.against`."
     yield ""
@@ -71,19 +71,24 @@ def tables(results: Mapping[str, Any]) -> Iterator[str]:
     for name, result in results.items():
         for task, times in result["tasks"].items():
             yield row(f"{name}, B = {result['batch']}: {task}", columns(times))
+    yield from memory(results)
     yield ""
-    yield "Growth of the resident set in an update, MiB."
-    yield ""
+    machines = {json.dumps(result["machine"], sort_keys=True) for result in results.values()}
+    for line in sorted(machines):
+        yield f"Measured on {line}."
+
+
+def memory(results: Mapping[str, Any]) -> Iterator[str]:
+    """A table of memory, where it was measured."""
+    if not any("memory" in result for result in results.values()):
+        return
+    yield from ("", "Growth of the resident set in an update, MiB.", "")
     yield f"| | {' | '.join(COLUMNS[1:])} |"
     yield "|" + "---|" * len(COLUMNS)
     for name, result in results.items():
         for task, grown in result.get("memory", {}).items():
             cells = columns(grown)
             yield f"| {name}: {task} | {' | '.join(f'{cells[c]:.1f}' if c in cells else '' for c in COLUMNS[1:])} |"
-    yield ""
-    machines = {json.dumps(result["machine"], sort_keys=True) for result in results.values()}
-    for line in sorted(machines):
-        yield f"Measured on {line}."
 
 
 def row(title: str, cells: Mapping[str, float]) -> str:
