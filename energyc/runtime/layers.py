@@ -18,7 +18,7 @@ from energyc.runtime.host import relaxed_inside
 from energyc.runtime.inputs import free_phase, ordered, ordered_targets, prepared, starting_states
 from energyc.runtime.network import EnergyNetwork
 from energyc.runtime.phases import settle
-from energyc.runtime.records import Fixed, FreePhase, Gradients, Relaxed, Tensors
+from energyc.runtime.records import Answers, Fixed, FreePhase, Gradients, Relaxed, Tensors
 from energyc.runtime.unrest import Unrest
 
 
@@ -239,6 +239,18 @@ class LayeredNetwork(Equations):
         fixed = prepared(self, clamps)
         values = self._metrics(self._values(states, fixed), fixed, ordered_targets(self, targets, fixed))
         return dict(zip(self.metric_names, values))
+
+    @torch.no_grad()
+    def answers(
+        self, states: Mapping[str, Tensor], clamps: Mapping[str, Tensor], targets: Mapping[str, Tensor]
+    ) -> Answers:
+        """``cost``, ``metrics`` and ``readout`` at once."""
+        fixed = prepared(self, clamps)
+        aims = ordered_targets(self, targets, fixed)
+        values = self._values(states, fixed)
+        metrics = dict(zip(self.metric_names, self._metrics(values, fixed, aims)))
+        readouts = dict(zip(self.readout_names, self._readouts(values, fixed)))
+        return Answers(self._cost(values, fixed, aims)[0], metrics, readouts)
 
     def _values(self, states: Mapping[str, Tensor], fixed: Fixed) -> list[Tensor]:
         """What the answers read, where the layers are at these states."""

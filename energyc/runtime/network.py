@@ -32,7 +32,7 @@ from energyc.runtime.phases import (
     tracking_steps,
     walk,
 )
-from energyc.runtime.records import Gradients, Relaxed, RuleSettings, Tensors
+from energyc.runtime.records import Answers, Gradients, Relaxed, RuleSettings, Tensors
 from energyc.runtime.rule import LearningRule
 from energyc.runtime.states import filled
 from energyc.runtime.unrest import Unrest, unrest
@@ -117,6 +117,18 @@ class EnergyNetwork(Equations):
         """Whether two nudged phases are one batch; samples that depend on each other are not mixed."""
         together = self.device.type != "cpu" if self.nudge_together is None else self.nudge_together
         return together and not self.coupled
+
+    @torch.no_grad()
+    def answers(
+        self, states: Mapping[str, Tensor], clamps: Mapping[str, Tensor], targets: Mapping[str, Tensor]
+    ) -> Answers:
+        """``cost``, ``metrics`` and ``readout`` at once."""
+        fixed = prepared(self, clamps)
+        aims = ordered_targets(self, targets, fixed)
+        values = ordered_states(self, states, fixed)
+        metrics = dict(zip(self.metric_names, self._metrics(values, fixed, aims)))
+        readouts = dict(zip(self.readout_names, self._readouts(values, fixed)))
+        return Answers(self._cost(values, fixed, aims)[0], metrics, readouts)
 
     def first_bad_term(self, states: Mapping[str, Tensor], clamps: Mapping[str, Tensor]) -> str | None:
         """The first energy term that is not finite, or None."""

@@ -36,6 +36,14 @@ class Relaxed(NamedTuple):
     step: tuple[float, ...] = ()
 
 
+class Answers(NamedTuple):
+    """What a network says at some states: the cost [batch], metrics by name [batch], readouts by name [batch, ...]."""
+
+    cost: Tensor
+    metrics: dict[str, Tensor]
+    readouts: dict[str, Tensor]
+
+
 class Gradients(NamedTuple):
     """Gradients of the cost averaged over the batch, and the free phase they belong to.
 

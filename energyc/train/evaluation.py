@@ -24,7 +24,7 @@ from energyc.train.division import Part
 from energyc.train.feeds import Batch, Feed
 from energyc.train.folder import RunFolder
 from energyc.train.health import NotFinite, not_finite_state
-from energyc.train.network import Network, Relaxed
+from energyc.train.network import Network, Tensors
 from energyc.train.order import evenly_spread, key_noise
 from energyc.train.outcome import Numbers
 from energyc.train.scores import Gathered
@@ -123,13 +123,13 @@ class _Measuring:
             return
         batch = self._feed.batch(indices, seed=self._options.seed)
         try:
-            relaxed, measured = _measure(self._net, batch, self._limit)
+            measured, readouts = _measure(self._net, batch, self._limit)
         except NotFinite as bad:
             self.parts.append(_Part({}, Gathered([]), bad.what))
             return
         gathered = Gathered(self._options.whole_split(measured))
         if gathered.wanted:
-            gathered.add(self._net.readout(relaxed.states, batch.clamps), batch.targets)
+            gathered.add(readouts, batch.targets)
         numbers = {name: value.detach().double().reshape(-1).cpu() for name, value in measured.items()}
         self.parts.append(_Part(numbers, gathered))
 
@@ -146,20 +146,19 @@ def _merged(by_rank: Sequence[Sequence[_Part]], options: TrainOptions, threshold
     return {**_recorded(means, options.metrics), **over_all}
 
 
-def _measure(net: Network, batch: Batch, limit: float) -> tuple[Relaxed, dict[str, Tensor]]:
-    """Return the relaxation, and cost, metrics, residual, steps and whether samples settled, each [batch].
+def _measure(net: Network, batch: Batch, limit: float) -> tuple[dict[str, Tensor], Tensors]:
+    """Return cost, metrics, residual, steps and whether samples settled, each [batch]; and the readouts.
 
     Raises NotFinite.
     """
     relaxed = net.relax(batch.clamps)
-    cost = net.cost(relaxed.states, batch.clamps, batch.targets)
-    bad = not_finite_state(net, batch, relaxed.states, cost)
+    answers = net.answers(relaxed.states, batch.clamps, batch.targets)
+    bad = not_finite_state(net, batch, relaxed.states, answers.cost)
     if bad is not None:
         raise NotFinite(bad)
-    metrics = net.metrics(relaxed.states, batch.clamps, batch.targets)
     settled = relaxed.residual <= limit
     residual = {"residual": relaxed.residual, "relax_steps": relaxed.steps, "settled": settled}
-    return relaxed, {"cost": cost, **metrics, **residual}
+    return {"cost": answers.cost, **answers.metrics, **residual}, answers.readouts
 
 
 def check_names(net: Network, feed: Feed, options: TrainOptions) -> None:

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from torch import Tensor
 
+from energyc.runtime.records import Answers
 from energyc.runtime.unrest import Unrest
 
 Tensors = dict[str, Tensor]
@@ -90,6 +91,9 @@ class Network(Protocol):
 
     def readout(self, states: Tensors, clamps: Tensors) -> Tensors:
         """Return the readouts, each [batch, ...]."""
+
+    def answers(self, states: Tensors, clamps: Tensors, targets: Tensors) -> Answers:
+        """Return the cost, the metrics and the readouts at once."""
 
     def draw_noise(self, seeds: Sequence[int]) -> Tensors:
         """Return noise by name, a sample for each seed, each [batch, ...]."""

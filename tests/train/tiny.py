@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from energyc.data.schema import FieldSchema, Schema
+from energyc.runtime.records import Answers
 from energyc.settings import TrainOptions
 from energyc.train.feeds import Feeds
 from energyc.train.session import Session
@@ -124,6 +125,10 @@ class TinyNet(nn.Module):
     def metrics(self, states: Tensors, clamps: Tensors, targets: Tensors) -> Tensors:
         close = ((states["y"] - targets["t"]).abs() < 0.5).double()
         return {"accuracy": close.flatten(1).mean(1)}
+
+    def answers(self, states: Tensors, clamps: Tensors, targets: Tensors) -> Answers:
+        metrics, readouts = self.metrics(states, clamps, targets), self.readout(states, clamps)
+        return Answers(self.cost(states, clamps, targets), metrics, readouts)
 
     @torch.no_grad()
     def gradients(self, clamps: Tensors, targets: Tensors, rule: str = "centered-ep", **settings: Any) -> Gradients:
