@@ -43,7 +43,7 @@ def states_finite(gradients: Gradients) -> Tensor:
     """Return whether the states of each sample are finite, [batch] bool."""
     found = torch.ones_like(gradients.cost, dtype=torch.bool)
     for state in gradients.states.values():
-        found &= torch.isfinite(state).flatten(1).all(1)
+        found &= torch.isfinite(state).reshape(len(state), -1).all(1)
     return found
 
 
