@@ -43,9 +43,7 @@ ARTEFACTS: MappingProxyType[str, Callable[[Source], str]] = MappingProxyType(
         "triton.py": lambda source: show(source, "triton"),
     }
 )
-#: Their modules in Triton are those of ``thick`` but for a few lines, and as long.
-LIKE_THICK = ("thick_tied", "thin")
-CASES = [(name, made) for name in SPECS for made in ARTEFACTS if made != "triton.py" or name not in LIKE_THICK]
+CASES = [(name, made) for name in SPECS for made in ARTEFACTS]
 
 
 @pytest.mark.parametrize(("name", "artefact"), CASES)
