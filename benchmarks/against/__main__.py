@@ -51,6 +51,9 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--grown", nargs=3, metavar=("COMPARATOR", "WAY", "TASK"), help="memory of a task, here")
     options = parser.parse_args(arguments)
     torch.set_num_threads(1)
+    if not options.quick and hasattr(os, "sched_setaffinity"):
+        # XLA keeps a second thread whatever its flags say, and would be given another core for it.
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     names = options.networks or list(CASES)
     for name in names:
         if name not in CASES:
