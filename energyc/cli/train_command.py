@@ -96,12 +96,12 @@ def _begin(
     _note_run(prepared, console)
     with _folder(out, prepared.network.name, group) as folder:
         if folds is not None:
-            _train_folds(prepared, group, folder, console, resume=False)
+            _train_several(prepared, group, None, folder, console, resume=False)
         elif seeds is None:
             _train_one_seed(prepared.shared_by(group), folder, console, resume=False)
         else:
             first = prepared.options.seed
-            _train_seeds(prepared, group, range(first, first + seeds), folder, console, resume=False)
+            _train_several(prepared, group, range(first, first + seeds), folder, console, resume=False)
 
 
 @contextmanager
@@ -135,9 +135,9 @@ def _resume(
         _note_rule(prepared, console)
         _note_warnings(prepared, console)
         if kind == "fold":
-            _train_folds(prepared, group, run, console, resume=True)
+            _train_several(prepared, group, None, run, console, resume=True)
         else:
-            _train_seeds(prepared, group, summary["seeds"], run, console, resume=True)
+            _train_several(prepared, group, summary["seeds"], run, console, resume=True)
     else:
         prepared = reopen(run, steps=steps, data=data, device=device)
         _note_rule(prepared, console)
@@ -223,37 +223,23 @@ def _duration(outcome: Outcome) -> str:
     return f"{outcome.steps} steps, the {since} since resuming at step {outcome.first} in {outcome.seconds:.0f} s"
 
 
-def _train_seeds(prepared: Prepared, group: Group, seeds: Any, folder: Path, console: Console, *, resume: bool) -> None:
+def _train_several(
+    prepared: Prepared, group: Group, seeds: Sequence[int] | None, folder: Path, console: Console, *, resume: bool
+) -> None:
+    """Train a run for each seed, or for each fold if there are no seeds, and write their summary."""
     from energyc.train.progress import make_reporter
-    from energyc.train.seeds import train_seeds
+    from energyc.train.seeds import train_folds, train_seeds
 
-    reporter = make_reporter(quiet=console.quiet or console.is_json)
-    summary = train_seeds(
-        lambda seed, out: prepared.session(out, seed),
-        list(seeds),
-        folder,
-        resume=resume,
-        reporter=reporter,
-        group=group,
-    )
-    if group.is_first:
-        _write_summary(prepared, summary, folder, console)
-
-
-def _train_folds(prepared: Prepared, group: Group, folder: Path, console: Console, *, resume: bool) -> None:
-    from energyc.train.progress import make_reporter
-    from energyc.train.seeds import train_folds
-
-    assert prepared.options.folds is not None
-    reporter = make_reporter(quiet=console.quiet or console.is_json)
-    summary = train_folds(
-        lambda fold, out: prepared.session(out, fold=fold),
-        prepared.options.folds,
-        folder,
-        resume=resume,
-        reporter=reporter,
-        group=group,
-    )
+    options: dict[str, Any] = {"reporter": make_reporter(quiet=console.quiet or console.is_json), "resume": resume}
+    if seeds is not None:
+        summary = train_seeds(
+            lambda seed, out: prepared.session(out, seed), list(seeds), folder, group=group, **options
+        )
+    else:
+        assert prepared.options.folds is not None
+        summary = train_folds(
+            lambda fold, out: prepared.session(out, fold=fold), prepared.options.folds, folder, group=group, **options
+        )
     if group.is_first:
         _write_summary(prepared, summary, folder, console)
 
