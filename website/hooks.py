@@ -1,0 +1,48 @@
+"""What MkDocs calls while it builds the site (mkdocs.yml): generated pages, and formulas as MathML."""
+
+from __future__ import annotations
+
+import re
+import sys
+from html import unescape
+from pathlib import Path
+
+from latex2mathml.converter import convert
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from website import pages
+
+#: What our tests read behind the name of a fence (``preset=small``, ``D=3``), which Markdown does not know.
+_OPTIONS = re.compile(r"^```energy (?!title=).*$", re.MULTILINE)
+_CODE = re.compile(r"(```.*?```|`[^`\n]*`)", re.DOTALL)
+_FORMULA = re.compile(r"\$\$(.+?)\$\$|(?<![\\$\w])\$(?=\S)([^$\n]+?)(?<=\S)\$(?![\w$])", re.DOTALL)
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages that are generated."""
+    made = {f"specs/{name}.md": pages.spec_page(name) for name in pages.spec_names()}
+    made["specs/index.md"] = pages.spec_index()
+    made |= {target: pages.copied_page(source) for source, target in pages.COPIED.items()}
+    for uri, text in made.items():
+        files.append(File.generated(config, uri, content=text))
+    for picture in pages.PICTURES:
+        files.append(File.generated(config, picture, content=(pages.ROOT / picture).read_bytes()))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Write formulas as MathML, and lead links out of ``docs`` to the pages that stand for them."""
+    markdown = _OPTIONS.sub("```energy", markdown).replace("](../benchmarks/README.md", "](benchmarks/index.md")
+    parts = _CODE.split(markdown)
+    parts[::2] = [_FORMULA.sub(_mathml, part) for part in parts[::2]]
+    return "".join(parts)
+
+
+def _mathml(formula: re.Match[str]) -> str:
+    display = formula[1] is not None
+    written = convert(unescape((formula[1] or formula[2]).strip()), display="block" if display else "inline")
+    return written.replace("\n", " ")
