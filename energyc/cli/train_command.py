@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 @click.option("--rule", metavar="R", help="The learning rule.")
 @click.option("--allow-biased", is_flag=True, help="Allow a rule that is biased on this network.")
 @data_option
+@click.option("--log", "log", metavar="L", multiple=True, help="A logger: tensorboard, or MODULE:FACTORY of your own.")
 @click.option("--steps", metavar="N", type=click.IntRange(min=0), help="Updates; replaces the spec's steps or epochs.")
 @click.option("--out", metavar="RUN", type=click.Path(), help="The run folder; runs/NAME-N by default.")
 @click.option("--device", metavar="D", help="The device: cpu, cuda, cuda:1.")
@@ -82,6 +83,7 @@ def _begin(
     group: Group,
     *,
     out: str | None,
+    log: tuple[str, ...],
     **flags: Any,
 ) -> None:
     from energyc.pipeline import read
@@ -93,6 +95,8 @@ def _begin(
     folds = prepared.options.folds
     if folds is not None and seeds is not None:
         raise click.UsageError(f"--seeds and train.folds = {folds} exclude each other: give --set train.folds=none")
+    if group.is_first or folds is not None or seeds is not None:
+        prepared = _logged(prepared, log)
     _note_run(prepared, console)
     with _folder(out, prepared.network.name, group) as folder:
         if folds is not None:
@@ -118,8 +122,32 @@ def _folder(out: str | None, name: str, group: Group) -> Iterator[Path]:
         yield group.announced(Path())
 
 
+def _logged(prepared: Prepared, names: tuple[str, ...]) -> Prepared:
+    from energyc.loggers.chosen import chosen
+
+    return replace(prepared, loggers=chosen(names))
+
+
+def _logged_as_before(prepared: Prepared, run: Path, names: tuple[str, ...], console: Console) -> Prepared:
+    """With the loggers of ``--log``, or else with those that the run was started with."""
+    from energyc.loggers.chosen import continued
+    from energyc.runs.saved import load_run
+
+    if names:
+        return _logged(prepared, names)
+    return replace(prepared, loggers=continued(load_run(run).info.get("loggers", []), console.note))
+
+
 def _resume(
-    run: Path, console: Console, group: Group, *, steps: int | None, data: tuple[str, ...], device: str | None, **_: Any
+    run: Path,
+    console: Console,
+    group: Group,
+    *,
+    log: tuple[str, ...],
+    steps: int | None,
+    data: tuple[str, ...],
+    device: str | None,
+    **_: Any,
 ) -> None:
     from energyc.runs.prepare import reopen
     from energyc.train.folder import RunFolder
@@ -131,7 +159,7 @@ def _resume(
         kind = "fold" if "folds" in summary else "seed"
         paths = [folder.run(number, kind) for number in summary[f"{kind}s"]]
         first = next((path for path in paths if path.exists()), paths[0])
-        prepared = reopen(first, steps=steps, data=data, device=device)
+        prepared = _logged_as_before(reopen(first, steps=steps, data=data, device=device), first, log, console)
         _note_rule(prepared, console)
         _note_warnings(prepared, console)
         if kind == "fold":
@@ -140,6 +168,8 @@ def _resume(
             _train_several(prepared, group, summary["seeds"], run, console, resume=True)
     else:
         prepared = reopen(run, steps=steps, data=data, device=device)
+        if group.is_first:
+            prepared = _logged_as_before(prepared, run, log, console)
         _note_rule(prepared, console)
         _note_warnings(prepared, console)
         _train_one_seed(prepared.shared_by(group), run, console, resume=True)
@@ -190,11 +220,14 @@ def _train_one_seed(prepared: Prepared, folder: Path, console: Console, *, resum
     from energyc.train.numbers import format_numbers
     from energyc.train.progress import make_reporter
 
-    quiet = console.quiet or console.is_json
-    outcome = train(prepared.session(folder), resume=resume, reporter=make_reporter(quiet=quiet))
+    outcome = train(
+        prepared.session(folder),
+        resume=resume,
+        reporter=make_reporter(quiet=console.quiet or console.is_json),
+        pictures=lambda: _draw_pictures(prepared, folder, console),
+    )
     if not prepared.group.is_first:
         return
-    _draw_pictures(prepared, folder, console)
     if console.is_json:
         keys = ("steps", "final", "best", "best_step", "seconds")
         numbers = {key: getattr(outcome, key) for key in keys} | {"seconds_since_step": outcome.first}
@@ -260,12 +293,13 @@ def _write_warnings(warnings: Sequence[str], console: Console) -> None:
         console.write(f"  warning: {warning}")
 
 
-def _draw_pictures(prepared: Prepared, folder: Path, console: Console) -> None:
-    """Draw the pictures of a finished run, or write a note without matplotlib."""
+def _draw_pictures(prepared: Prepared, folder: Path, console: Console) -> list[Path]:
+    """Draw the pictures of a finished run and return their paths, or write a note without matplotlib."""
     from energyc.diagnostics import UserError
     from energyc.report.plots import plot_run
 
     try:
-        plot_run(folder, prepared.session(folder), prepared.network)
+        return plot_run(folder, prepared.session(folder), prepared.network).paths
     except UserError as error:
         console.note(f"no pictures: {error.message}")
+        return []

@@ -13,6 +13,6 @@
 
 It combines specs, modules, data and training; it measures and reports nothing.
 
-Imports: ``analysis``, ``data``, ``diagnostics``, ``pipeline``, ``ranks``, ``resolve``, ``rules``, ``runtime``,
-``settings``, ``syntax``, ``train``, ``version``; libraries: ``torch``.
+Imports: ``analysis``, ``data``, ``diagnostics``, ``loggers``, ``pipeline``, ``ranks``, ``resolve``, ``rules``,
+``runtime``, ``settings``, ``syntax``, ``train``, ``version``; libraries: ``torch``.
 """

@@ -11,6 +11,8 @@ from energyc.analysis.admission import refuse_biased
 from energyc.analysis.edges import steep_edges
 from energyc.data import Dataset
 from energyc.diagnostics import Source, UserError
+from energyc.loggers.chosen import names_of
+from energyc.loggers.protocol import Logger
 from energyc.pipeline import Choices, Compiled, instantiate, resolve, training_dtype
 from energyc.ranks.group import ALONE, Group
 from energyc.resolve import Network
@@ -56,7 +58,7 @@ class Prepared:
 
     ``origin`` records the origin of the spec in ``run.json``, also if the run is resumed from its own copy. ``fold`` is
     that of a run of a cross-validation, ``target_note`` says what the phases run as, ``group`` are the ranks that train
-    it together.
+    it together, ``loggers`` are told how it goes.
     """
 
     source: Source
@@ -71,6 +73,7 @@ class Prepared:
     fold: int | None = None
     target_note: str | None = None
     group: Group = ALONE
+    loggers: tuple[Logger, ...] = ()
 
     def feeds(self, fold: int | None = None) -> Feeds:
         """Return the data as they are divided for a run, or for a fold. Raises UserError."""
@@ -86,7 +89,19 @@ class Prepared:
         files, info, steep = self._files(), self._info(), self._steep()
         extreme = extremes(self.network.relax, self.network.nudge, options)
         return Session(
-            net, feeds, options, out, files, info, self.device, dtype, self.paths, steep, extreme, self.group
+            net,
+            feeds,
+            options,
+            out,
+            files,
+            info,
+            self.device,
+            dtype,
+            self.paths,
+            steep,
+            extreme,
+            self.group,
+            self.loggers,
         )
 
     def shared_by(self, group: Group) -> Prepared:
@@ -110,6 +125,7 @@ class Prepared:
             "forces": list(self.network.forces),
             **({"layers": list(self.network.layers)} if self.network.layers else {}),
             "data": dict(self.paths),
+            **({"loggers": names} if (names := names_of(self.loggers)) else {}),
         }
 
 

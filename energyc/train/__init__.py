@@ -18,6 +18,6 @@
 
 It depends on these interfaces only, not on specs or the compiler.
 
-Imports: ``data``, ``diagnostics``, ``ranks``, ``rules``, ``runtime``, ``settings``; libraries: ``numpy``, ``pydantic``,
-``rich``, ``safetensors``, ``sklearn``, ``torch``, ``typing_extensions``.
+Imports: ``data``, ``diagnostics``, ``loggers``, ``ranks``, ``rules``, ``runtime``, ``settings``; libraries: ``numpy``,
+``pydantic``, ``rich``, ``safetensors``, ``sklearn``, ``torch``, ``typing_extensions``.
 """

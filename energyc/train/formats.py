@@ -121,6 +121,7 @@ class RunInfo(TypedDict, total=False):
     spec: str
     preset: str | None
     overrides: dict[str, str]
+    loggers: list[str]
 
 
 @with_config(OPEN)

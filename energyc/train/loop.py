@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import torch
 
 from energyc.diagnostics import UserError, arithmetic, listed
+from energyc.loggers.protocol import Run
+from energyc.loggers.telling import Telling
 from energyc.train import checkpoint as checkpoints
 from energyc.train.checkpoint import Checkpoint
 from energyc.train.diagnosis import Diagnosis
@@ -29,7 +33,7 @@ from energyc.train.info import run_info
 from energyc.train.learner import Learner
 from energyc.train.lock import locked
 from energyc.train.metrics_log import Row, read_rows
-from energyc.train.outcome import Diverged, Interrupted, Numbers, Outcome
+from energyc.train.outcome import Diverged, Interrupted, Numbers, Outcome, ending_of
 from energyc.train.penalty import Controller
 from energyc.train.progress import Reporter
 from energyc.train.run_health import Relaxation, RunHealth, run_health
@@ -40,21 +44,41 @@ from energyc.train.writer import Writer
 
 
 def train(
-    session: Session, *, resume: bool = False, reporter: Reporter | None = None, label: str | None = None
+    session: Session,
+    *,
+    resume: bool = False,
+    reporter: Reporter | None = None,
+    label: str | None = None,
+    pictures: Callable[[], Sequence[Path]] | None = None,
 ) -> Outcome:
     """Train ``session.net`` into ``session.out``; with ``resume`` continue from its newest intact checkpoint.
 
-    ``label`` distinguishes the progress of this run from that of others (``seed 3``). With ranks, all of them call it.
+    ``label`` distinguishes the progress of this run from that of others (``seed 3``). ``pictures`` draws those of the
+    finished run, for its loggers. With ranks, all of them call it.
     The caller's random generators are unchanged. Raises UserError (options, data, folder, disk), Interrupted
     (Ctrl-C, SIGTERM; after saving), Diverged (the last good checkpoint is kept), KeyboardInterrupt (a second Ctrl-C).
     """
+    reporter = reporter or Reporter()
+    telling = Telling(session.loggers if session.group.is_first else (), reporter.message)
+    try:
+        outcome = _trained(session, resume, reporter, label, telling)
+        if pictures is not None and session.group.is_first:
+            telling.pictures(pictures())
+    except BaseException as error:
+        telling.finish(ending_of(error, telling.update))
+        raise
+    telling.finish(ending_of(outcome, outcome.steps))
+    return replace(outcome, warnings=(*outcome.warnings, *telling.warnings))
+
+
+def _trained(session: Session, resume: bool, reporter: Reporter, label: str | None, telling: Telling) -> Outcome:
     devices = range(torch.cuda.device_count()) if torch.device(session.device).type == "cuda" else ()
     with (
         torch.random.fork_rng(devices=list(devices)),
         Signals(notify=session.group.is_first) as signals,
-        reporter or Reporter() as active_reporter,
+        reporter as active_reporter,
     ):
-        training = Training(session, signals, active_reporter, label)
+        training = Training(session, signals, active_reporter, label, telling)
         with training.resumed() if resume else training.begun():
             return training.run()
 
@@ -62,7 +86,9 @@ def train(
 class Training:
     """The state of a run: the learner, the step it has reached, and the checkpoints it has saved."""
 
-    def __init__(self, session: Session, signals: Signals, reporter: Reporter, label: str | None) -> None:
+    def __init__(
+        self, session: Session, signals: Signals, reporter: Reporter, label: str | None, telling: Telling
+    ) -> None:
         _check_parts(session)
         self.session = session
         self.options = session.options
@@ -84,7 +110,8 @@ class Training:
         self._writer = Writer(session.out, idle=not self.group.is_first)
         self._signals = signals
         self._reporter = reporter
-        self._label = "" if label is None else f", {label}"
+        self._label = label or ""
+        self._telling = telling
         self._start = time.monotonic()
         self.group.knows(session.out)
 
@@ -166,8 +193,11 @@ class Training:
 
     def run(self) -> Outcome:
         """Make the remaining updates."""
-        self._reporter.begin(f"{self.session.net.name} ({self.learner.rule}){self._label}", self.step, self.total)
+        label = f", {self._label}" if self._label else ""
+        self._reporter.begin(f"{self.session.net.name} ({self.learner.rule}){label}", self.step, self.total)
         self._first = self.step
+        if self.group.is_first:
+            self._tell_start()
         self._finish_step()  # the evaluation of step 0, or one that was interrupted
         while self.step < self.total:
             with self._finite(), self._arithmetic(f"update {self.step + 1}"):
@@ -179,9 +209,20 @@ class Training:
             self._finish_step()
         return self._outcome()
 
+    def _tell_start(self) -> None:
+        """Tell the loggers of the run, and what its log has of the update at which it continues."""
+        name, rule, info = self.session.net.name, self.learner.rule, dict(self.folder.read_info())
+        self._telling.start(Run(self.session.out, name, rule, self.step, self.total, self._label, info))
+        self._tell([row for row in read_rows(self.folder.metrics) if row["step"] == self.step])
+
+    def _tell(self, rows: Sequence[Row]) -> None:
+        for row in rows:
+            self._telling.row(str(row.get("split", row["kind"])), row)
+
     def _record(self, row: Row) -> None:
         if self.step % self.options.log_every == 0 or self.step == self.total:
             self._writer.row(row)
+            self._tell([row])
         self._reporter.update(row)
 
     def _finish_step(self) -> None:
@@ -231,6 +272,7 @@ class Training:
         rows = [] if validation is None else [{"step": self.step, "kind": "validation", **validation}]
         waited = {"waited": self.group.seconds} if self.group.size > 1 else {}
         self._writer.evaluation([*rows, row], {"seconds": self._seconds, **waited})
+        self._tell([*rows, row])
         self._reporter.evaluation(row)
 
     def _measure(self, feed: Feed, thresholds: Mapping[str, float] = MappingProxyType({})) -> Numbers:

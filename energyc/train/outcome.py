@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from energyc.loggers.protocol import Ending
 from energyc.train.run_health import RunHealth
 
 Numbers = dict[str, float]
@@ -70,3 +71,15 @@ class Diverged(Exception):
         """Return the fields as plain values."""
         progress = {"run": str(self.out), "stopped": "diverged", "steps": self.step, "checkpoint": self.kept}
         return {**progress, "not_finite": self.what, "message": str(self), "help": self.help}
+
+
+def ending_of(end: Outcome | BaseException, update: int) -> Ending:
+    """Return what loggers are told of the end of a run: its outcome, or an exception after ``update``."""
+    match end:
+        case Outcome():
+            return Ending("finished", end.steps, "", end.final, end.best, end.best_step)
+        case Interrupted() | KeyboardInterrupt():
+            return Ending("interrupted", update, str(end))
+        case Diverged():
+            return Ending("diverged", update, str(end))
+    return Ending("failed", update, str(end))

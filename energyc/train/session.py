@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from energyc.loggers.protocol import Logger
 from energyc.ranks.group import ALONE, Group
 from energyc.settings import TrainOptions
 from energyc.train.feeds import Feeds
@@ -23,7 +24,8 @@ class Session:
     added to run.json (versions, presets, chosen kernels). ``sources`` are the paths of bindings that were read from
     files. ``steep`` maps terms (``energy term e``, ``the cost``) to descriptions of their infinite slopes, which are
     reported if the run diverges. ``extremes`` are the settings with extreme values, as ``train.lr = 1e+300``. ``net``
-    is already on ``device`` and in ``dtype``. ``group`` are the ranks that share the samples of each update.
+    is already on ``device`` and in ``dtype``. ``group`` are the ranks that share the samples of each update; the first
+    of them tells ``loggers`` how the run goes.
     """
 
     net: Network
@@ -38,3 +40,4 @@ class Session:
     steep: Mapping[str, str] = field(default_factory=dict)
     extremes: tuple[str, ...] = ()
     group: Group = ALONE
+    loggers: tuple[Logger, ...] = ()

@@ -1,0 +1,57 @@
+"""The loggers that ``--log`` names: one of energyc's own, or ``module:factory``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
+
+from energyc.diagnostics import UserError, did_you_mean
+from energyc.loggers.protocol import Logger
+from energyc.loggers.tensorboard_log import TensorBoard
+from energyc.references import called, is_reference
+
+#: The loggers of energyc, which run.json may name, so that a resumed run has them again.
+SHIPPED: Mapping[str, Callable[[], Logger]] = MappingProxyType({"tensorboard": TensorBoard})
+_METHODS = ("start", "scalars", "picture", "finish")
+
+
+def chosen(names: Iterable[str]) -> tuple[Logger, ...]:
+    """Make the loggers of ``--log``, each once.
+
+    Raises UserError: E0950 and E0951 for a reference that gives no logger, E0952 for one that is not installed, E0953
+    for an unknown name.
+    """
+    return tuple(_made(name) for name in dict.fromkeys(names))
+
+
+def continued(names: Iterable[str], notify: Callable[[str], None]) -> tuple[Logger, ...]:
+    """Make the loggers that run.json names, as far as they are installed here; ``notify`` gets what is not.
+
+    Only those of energyc: a run folder may come from anyone, and may not name what is called.
+    """
+    loggers: list[Logger] = []
+    for name in dict.fromkeys(names):
+        try:
+            loggers += [SHIPPED[name]()] if name in SHIPPED else []
+        except UserError as error:
+            notify(f"warning: the run logs to {name} no longer: {error.message} ({error.help})")
+    return tuple(loggers)
+
+
+def names_of(loggers: Sequence[Logger]) -> list[str]:
+    """Return the names of those that energyc ships."""
+    return [name for name, kind in SHIPPED.items() if any(isinstance(logger, kind) for logger in loggers)]  # type: ignore[arg-type]
+
+
+def _made(name: str) -> Logger:
+    if name in SHIPPED:
+        return SHIPPED[name]()
+    if not is_reference(name):
+        message = f"there is no logger {name}"
+        raise UserError(message, code="E0953", help=did_you_mean(name, SHIPPED, "write tensorboard, or module:factory"))
+    logger: Logger = called(name, "--log")
+    missing = [method for method in _METHODS if not callable(getattr(logger, method, None))]
+    if missing:
+        message = f"--log {name} gives a {type(logger).__name__}, which has no method {missing[0]}"
+        raise UserError(message, code="E0951", help="derive it from energyc.loggers.Logger")
+    return logger
