@@ -10,11 +10,12 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from energyc.diagnostics import SpecError, UserError, render_text, render_user_error, summary, to_json
+if TYPE_CHECKING:
+    from energyc.diagnostics import SpecError, UserError
 
 #: An array of numbers over several lines; no JSON string contains a newline.
 _ROW = re.compile(r"\[\n([-+.,\deE\s]+)\]")
@@ -85,12 +86,16 @@ class Console:
 
     def diagnostics(self, error: SpecError) -> None:
         """Write the diagnostics of a spec as text."""
+        from energyc.diagnostics import render_text, summary
+
         click.echo(render_text(error.diagnostics, error.source, self.colors(sys.stderr)), err=True, color=True)
         click.echo("\n" + summary(error.diagnostics), err=True)
 
     def spec_error(self, error: SpecError) -> None:
         """Report a spec with errors."""
         if self.is_json:
+            from energyc.diagnostics import to_json
+
             self.write_json({"diagnostics": [to_json(d, error.source) for d in error.diagnostics]})
         else:
             self.diagnostics(error)
@@ -102,6 +107,8 @@ class Console:
             place = dict.fromkeys(("file", "line", "column", "end_line", "end_column"))
             self.write_json({"diagnostics": [{**entry, **place, "related": []}]})
         else:
+            from energyc.diagnostics import render_user_error
+
             click.echo(render_user_error(error, self.colors(sys.stderr)), err=True, color=True)
 
     def stopped(self, data: Mapping[str, Any], help_text: str | None) -> None:

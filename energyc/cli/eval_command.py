@@ -9,6 +9,7 @@ from typing import Literal
 
 import click
 
+from energyc.cli import candidates
 from energyc.cli.console import Console
 from energyc.cli.options import data_option, output_options, run_argument
 
@@ -16,7 +17,12 @@ from energyc.cli.options import data_option, output_options, run_argument
 @click.command("eval")
 @run_argument
 @data_option
-@click.option("--device", metavar="D", help="The device; that of the training run by default.")
+@click.option(
+    "--device",
+    metavar="D",
+    help="The device; that of the training run by default.",
+    shell_complete=candidates.devices,
+)
 @click.option(
     "--split", type=click.Choice(["test", "validation", "train"]), default="test", help="The split to evaluate."
 )

@@ -6,12 +6,20 @@ from pathlib import Path
 
 import click
 
+from energyc.cli import candidates
 from energyc.cli.console import Console, Exit
 from energyc.cli.options import output_options
 
 
 @click.command("fmt")
-@click.argument("specs", metavar="SPEC...", type=click.Path(allow_dash=True), nargs=-1, required=True)
+@click.argument(
+    "specs",
+    metavar="SPEC...",
+    type=click.Path(allow_dash=True),
+    nargs=-1,
+    required=True,
+    shell_complete=candidates.specs,
+)
 @click.option("--check", is_flag=True, help="Change nothing; exit with status 1 if a file would change.")
 @output_options
 def command(specs: tuple[str, ...], check: bool, console: Console) -> None:

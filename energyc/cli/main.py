@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 import click
 
-from energyc.cli.failures import guarded
-from energyc.diagnostics import near
 from energyc.version import __version__
 
 #: Command -> its description; its module is ``energyc.cli.COMMAND_command``.
@@ -28,6 +27,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "sample": "Draw text from a language model.",
         "bench": "Time a step, and other ways to take it.",
         "lsp": "The language server.",
+        "completion": "Print the completion script of a shell.",
     }
 )
 
@@ -56,6 +56,8 @@ class Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Resolve a command as click does, and suggest the nearest name for an unknown one."""
+        from energyc.diagnostics import near
+
         name = args[0] if args else ""
         suggestions = near(name, COMMANDS)
         if name not in COMMANDS and not name.startswith("-") and suggestions:
@@ -75,4 +77,10 @@ def energyc() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status."""
+    if arguments is None and "_ENERGYC_COMPLETE" in os.environ:  # a TAB, which waits: nothing else is imported
+        from energyc.cli.shells import answer
+
+        return answer(energyc, os.environ)
+    from energyc.cli.failures import guarded
+
     return guarded(energyc, arguments)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from energyc.cli import candidates
 from energyc.cli.console import Console
 
 if TYPE_CHECKING:
@@ -31,8 +32,10 @@ class Finite(click.FloatRange):
 #: The seeds that torch accepts.
 SEED = click.IntRange(min=0, max=2**63 - 1)
 
-spec_argument = click.argument("spec", metavar="SPEC", type=click.Path(allow_dash=True))
-run_argument = click.argument("run", metavar="RUN", type=click.Path())
+spec_argument = click.argument(
+    "spec", metavar="SPEC", type=click.Path(allow_dash=True), shell_complete=candidates.specs
+)
+run_argument = click.argument("run", metavar="RUN", type=click.Path(), shell_complete=candidates.runs)
 
 
 def output_options(function: Command) -> Command:
@@ -52,9 +55,14 @@ def output_options(function: Command) -> Command:
 def spec_options(function: Command) -> Command:
     """Add ``--preset`` and ``--set``, and pass the command ``choices``."""
 
-    @click.option("--preset", metavar="P", help="Use a preset of the spec.")
+    @click.option("--preset", metavar="P", help="Use a preset of the spec.", shell_complete=candidates.presets)
     @click.option(
-        "--set", "settings", metavar="K=V", multiple=True, help="Set a dim, a const, or a setting as in relax.step=0.1."
+        "--set",
+        "settings",
+        metavar="K=V",
+        multiple=True,
+        help="Set a dim, a const, or a setting as in relax.step=0.1.",
+        shell_complete=candidates.settings,
     )
     @wraps(function)
     def command(*args: Any, preset: str | None, settings: tuple[str, ...], **options: Any) -> Any:
@@ -71,8 +79,25 @@ def choices(preset: str | None, settings: tuple[str, ...]) -> Choices:
     return Choices(preset, read_settings(settings))
 
 
-rule_option = click.option("--rule", "rules", metavar="R", multiple=True, help="A learning rule; may be repeated.")
-device_option = click.option("--device", metavar="D", default="cpu", help="The device: cpu, cuda, cuda:1.")
+rule_option = click.option(
+    "--rule",
+    "rules",
+    metavar="R",
+    multiple=True,
+    help="A learning rule; may be repeated.",
+    shell_complete=candidates.rules,
+)
+device_option = click.option(
+    "--device",
+    metavar="D",
+    default="cpu",
+    help="The device: cpu, cuda, cuda:1.",
+    shell_complete=candidates.devices,
+)
 data_option = click.option(
-    "--data", metavar="D", multiple=True, help="A path, or BINDING=PATH if the spec has several bindings."
+    "--data",
+    metavar="D",
+    multiple=True,
+    help="A path, or BINDING=PATH if the spec has several bindings.",
+    shell_complete=candidates.paths,
 )

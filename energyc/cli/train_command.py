@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from energyc.cli import candidates
 from energyc.cli.console import Console
 from energyc.cli.options import SEED, data_option, output_options, spec_options
 
@@ -22,15 +23,28 @@ if TYPE_CHECKING:
 
 
 @click.command("train")
-@click.argument("spec", metavar="SPEC", type=click.Path(allow_dash=True), required=False)
-@click.option("--resume", metavar="RUN", type=click.Path(), help="Resume a run.")
-@click.option("--rule", metavar="R", help="The learning rule.")
+@click.argument(
+    "spec",
+    metavar="SPEC",
+    type=click.Path(allow_dash=True),
+    required=False,
+    shell_complete=candidates.specs,
+)
+@click.option("--resume", metavar="RUN", type=click.Path(), help="Resume a run.", shell_complete=candidates.runs)
+@click.option("--rule", metavar="R", help="The learning rule.", shell_complete=candidates.rules)
 @click.option("--allow-biased", is_flag=True, help="Allow a rule that is biased on this network.")
 @data_option
-@click.option("--log", "log", metavar="L", multiple=True, help="A logger: tensorboard, or MODULE:FACTORY of your own.")
+@click.option(
+    "--log",
+    "log",
+    metavar="L",
+    multiple=True,
+    help="A logger: tensorboard, or MODULE:FACTORY of your own.",
+    shell_complete=candidates.loggers,
+)
 @click.option("--steps", metavar="N", type=click.IntRange(min=0), help="Updates; replaces the spec's steps or epochs.")
 @click.option("--out", metavar="RUN", type=click.Path(), help="The run folder; runs/NAME-N by default.")
-@click.option("--device", metavar="D", help="The device: cpu, cuda, cuda:1.")
+@click.option("--device", metavar="D", help="The device: cpu, cuda, cuda:1.", shell_complete=candidates.devices)
 @click.option(
     "--target",
     type=click.Choice(["auto", "torch", "cpp", "triton"]),
