@@ -32,10 +32,15 @@ def resource(name: Folder, *parts: str) -> Path:
     return folder(name).joinpath(*parts)
 
 
+def cache_place() -> Path:
+    """The path ``$XDG_CACHE_HOME/energyc`` or ``~/.cache/energyc``. Raises RuntimeError where there is no home."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "energyc"
+
+
 def cache() -> Path | None:
-    """The folder ``$XDG_CACHE_HOME/energyc`` or ``~/.cache/energyc``; None where nothing can be kept there."""
+    """The folder at ``cache_place``, made if need be; None where nothing can be kept there."""
     try:
-        found = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "energyc"
+        found = cache_place()
         found.mkdir(mode=0o700, parents=True, exist_ok=True)
     except (OSError, RuntimeError):  # no home, or no place in it
         return None

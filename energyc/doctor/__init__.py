@@ -1,0 +1,16 @@
+"""What works on this machine, for ``energyc doctor``: findings, each with the command that mends what does not work.
+
+| module | content |
+|---|---|
+| ``finding`` | a finding, and a probe that cannot raise |
+| ``requirements`` | what energyc and its extras require, and what is installed |
+| ``trial`` | a process that imports torch, reads the specs, relaxes a network, builds kernels |
+| ``tried`` | what that process found, also where it crashed |
+| ``places`` | the cache and what is kept there |
+| ``installing`` | the commands that install something here |
+| ``examination`` | all findings |
+
+The process of the command itself imports nothing that may be broken.
+
+Imports: ``pipeline``, ``resources``, ``runs``, ``runtime``, ``syntax``, ``version``; libraries: ``torch``.
+"""
