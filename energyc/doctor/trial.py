@@ -130,7 +130,6 @@ def _relaxed(target: str, device: str = "cpu") -> tuple[Any, Any, str | None]:
 
 
 def _difference(target: str, device: str, close: float) -> tuple[float, str | None]:
-
     states, _, failure = _relaxed(target, device)
     difference = float((states - _relaxed("torch")[0].to(states.dtype)).abs().max())
     if not difference < close:
