@@ -3,7 +3,7 @@ PYTHON ?= $(if $(wildcard .venv/bin/python),.venv/bin/python,python3)
 # Each core a worker, up to eight: a worker takes about 1 GB.
 WORKERS ?= -n auto --maxprocesses 8
 
-.PHONY: help test slow golden lint types format wheel
+.PHONY: help test slow golden lint types format wheel editors
 
 help:            ## list the targets
 	@grep -E '^[a-z]+: .*##' Makefile | sed -E 's/:.*## /\t/'
@@ -15,7 +15,7 @@ slow:            ## the tests that take minutes
 	$(PYTHON) -m pytest $(WORKERS) -m slow
 
 golden:          ## rewrite the golden files and the output in the pages, then look at the difference
-	$(PYTHON) -m pytest --update-golden tests/golden tests/pages
+	$(PYTHON) -m pytest --update-golden tests/golden tests/pages tests/editors
 
 lint:            ## style
 	$(PYTHON) -m ruff check .
@@ -28,3 +28,6 @@ format:          ## imports in order, what ruff can mend
 
 wheel:           ## build the wheel through an sdist
 	$(PYTHON) -m build
+
+editors:         ## test and build the extension for VS Code, with npm
+	editors/build

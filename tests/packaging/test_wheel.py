@@ -49,6 +49,17 @@ def test_the_installed_wheel_compiles_a_shipped_spec(wheel: Path, tmp_path: Path
     assert (tmp_path / "out" / "hopfield_torch.py").is_file()
 
 
+def test_the_installed_wheel_gives_pygments_its_lexer(wheel: Path, tmp_path: Path) -> None:
+    zipfile.ZipFile(wheel).extractall(tmp_path)
+    code = (
+        "from pygments.lexers import get_lexer_by_name, get_lexer_for_filename as by_file;"
+        "print(get_lexer_by_name('energy').name, by_file('a.energy').name, __import__('energyc').__file__)"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.stdout.split() == ["Energy", "Energy", str(tmp_path / "energyc" / "__init__.py")], done.stderr
+
+
 def test_no_data_folder_stands_in_the_package() -> None:
     for folder in ("grammar", "codegen", "specs"):
         assert not (ROOT / "energyc" / folder).exists(), "it would shadow the data of the checkout"
