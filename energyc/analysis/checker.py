@@ -24,6 +24,7 @@ from energyc.analysis.multiprecision import DIGITS, Multiprecision, Number, digi
 from energyc.analysis.pairing import check_pairing, require
 from energyc.analysis.problem import ForceField
 from energyc.analysis.sizes import Sizes, small_sizes, work
+from energyc.analysis.structured import holds, on_sets
 from energyc.ir import Input, Map, Node, walk
 
 Array = NDArray[Any]
@@ -61,6 +62,8 @@ def _test_sizes(field: ForceField, pinned: Sizes) -> list[dict[str, int]]:
     assignments: list[dict[str, int]] = []
     for smallest in SIZES:
         sizes = {**small_sizes(field.roots, field.sizes, smallest), **dict(pinned)}
+        if not holds(field.structure, sizes):
+            continue
         if sizes not in assignments and (not assignments or work(field.roots, sizes) <= COST):
             assignments.append(sizes)
     return assignments
@@ -125,9 +128,9 @@ def _draw(field: ForceField, sizes: Mapping[str, int], generator: np.random.Gene
             point[node] = np.vectorize(
                 lambda k, a=low, b=high: a + (b - a) * _fraction_of_interval(int(k)), otypes=[object]
             )(steps)
-    for node, axes in field.symmetric.items():
+    for node, structure in field.structure.items():
         if node in point:
-            point[node] = _mean_over_turns(point[node], axes)
+            point[node] = on_sets(point[node], structure, generator)
     return point
 
 
@@ -141,13 +144,6 @@ def _interval(bounds: tuple[float | None, float | None], scale: Fraction) -> tup
     if low is None:
         return (-scale, scale) if high is None else (high - 2 * scale, high)
     return low, low + 2 * scale if high is None else high
-
-
-def _mean_over_turns(value: Array, axes: tuple[int, ...]) -> Array:
-    turns = [value]
-    while len(turns) == 1 or not np.array_equal(turns[-1], value):
-        turns.append(np.transpose(turns[-1], axes))
-    return np.asarray(sum(turns[:-1]) * Fraction(1, len(turns) - 1))
 
 
 # ---------------------------------------------------------------- the numbers

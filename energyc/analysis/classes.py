@@ -11,8 +11,9 @@ from typing import Any, Literal
 class TermReport:
     """One term: its class and the evidence for it.
 
-    ``potential``, the definitions of the ``functions`` in it, and ``ties`` are in the spec's notation; ``witness`` has
-    the keys of ``check --format json``. ``metric`` names the matrix of a metric descent.
+    ``potential``, the definitions of the ``functions`` in it, and ``ties`` are in the spec's notation; ``remedies`` say
+    how to write each of the ties; ``witness`` has the keys of ``check --format json``. ``metric`` names the matrix of
+    a metric descent.
     """
 
     name: str
@@ -27,6 +28,7 @@ class TermReport:
     on_set: bool = False
     sizes: tuple[tuple[str, int], ...] = ()
     metric: str | None = None
+    remedies: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The entry of ``terms``."""

@@ -14,6 +14,7 @@ from energyc.analysis.descent import Descent, descent_of
 from energyc.analysis.problem import Bounds, ForceField, field_of, fork
 from energyc.analysis.prover import SECONDS
 from energyc.analysis.scales import Scales, scales_of
+from energyc.analysis.structured import is_direction
 from energyc.analysis.surfaces import Surface, SurfaceKind, Surfaces
 from energyc.analysis.ties import suggest
 from energyc.analysis.together import SEED, Sums, Together, judge_together
@@ -133,6 +134,7 @@ def field_from(network: Network) -> ForceField:
         network.extents,
         network.values,
         ranges=ranges_of(network),
+        structure={param.node: param.structure for param in network.params.values() if param.structure},
         fractions=network.fractions,
         formulas=Resizing(network),
     )
@@ -148,10 +150,12 @@ def surfaces_of(network: Network) -> dict[Input, Surface]:
 
 
 def ranges_of(network: Network) -> dict[Input, Bounds]:
-    """The bounds of params and states that have any; for a simplex, the bounds of each entry."""
+    """The bounds of params and states that have any; for a simplex or directions, the bounds of each entry."""
     ranges: dict[Input, Bounds] = {
         p.node: (p.low, p.high) for p in network.params.values() if p.low is not None or p.high is not None
     }
+    directed = (param.node for param in network.params.values() if is_direction(param.structure))
+    ranges |= dict.fromkeys(directed, (-1.0, 1.0))
     for state in network.states.values():
         match state.constraint and state.constraint.kind:
             case "box":

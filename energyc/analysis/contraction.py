@@ -17,6 +17,7 @@ from energyc.analysis.domain import is_elementwise
 from energyc.analysis.enclosure import Enclosures
 from energyc.analysis.problem import Bounds, ForceField
 from energyc.analysis.sampling import Array
+from energyc.analysis.structured import is_direction
 from energyc.calculus import tangent
 from energyc.ir import Input, Node, walk
 from energyc.ir.interpreter import evaluate
@@ -70,6 +71,8 @@ def _worst(
 ) -> tuple[float, dict[str, float]] | None:
     """The largest ``|1 + step dF/dz|`` over a grid of the state and the ends of all bounded inputs, all alike."""
     others = [n for n in walk([slope]) if isinstance(n, Input) and n is not state and n.kind != "argument"]
+    if any(is_direction(base.structure.get(n, ())) for n in others):
+        return None
     if len(others) > 6 or any(n.over is None and _unbounded(ranges.get(n)) for n in others):
         return None
     sizes = dict.fromkeys(base.sizes, 1)

@@ -140,7 +140,7 @@ def _lasting_jumps(field: ForceField, roots: Sequence[Node], impulses: bool) -> 
     written = jumps(roots, field.states, impulses)
     if not written:
         return []
-    normaliser = Normaliser(fork(field.graph), Budget(TERMS, SECONDS), keep_sums=False, symmetric=field.symmetric)
+    normaliser = Normaliser(fork(field.graph), Budget(TERMS, SECONDS), keep_sums=False, structure=field.structure)
     try:
         sums = [normaliser.sum_of(root)[0] for root in roots]
     except (OverBudget, RecursionError):

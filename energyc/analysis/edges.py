@@ -9,8 +9,9 @@ import numpy as np
 
 from energyc.analysis.classify import ranges_of
 from energyc.analysis.problem import Bounds
-from energyc.analysis.sampling import Array, batched, draw_value
+from energyc.analysis.sampling import Array, batched, draw_value, in_floats
 from energyc.analysis.sizes import WORK, small_sizes, work
+from energyc.analysis.structured import holds, on_sets
 from energyc.calculus import depends
 from energyc.functions import ScalarFunction
 from energyc.ir import Input, Map, Node, walk
@@ -72,7 +73,14 @@ def _zeros_on_edges(network: Network, argument: Node, ranges: Mapping[Input, Bou
     """Each state and edge of its set at which an argument that is positive inside the sets is 0."""
     generator, sizes = np.random.default_rng(0), _affordable(argument, network)
     inputs = [node for node in walk([argument]) if isinstance(node, Input)]
-    inside = {node: draw_value(node, ranges.get(node, (0.0, 1.0)), sizes, generator) for node in inputs}
+    structures = {param.node: param.structure for param in network.params.values()}
+    inside = {
+        node: in_floats(on_sets(draw_value(node, ranges.get(node, (0.0, 1.0)), sizes, generator), parts, generator))
+        for node, parts in ((node, structures.get(node, ())) for node in inputs)
+        if holds({node: parts}, sizes)
+    }
+    if len(inside) < len(inputs):
+        return
     if not bool((_value_at(network, argument, inside, sizes) > 0).all()):
         return
     for state in inputs:

@@ -19,7 +19,7 @@ from energyc.analysis.enclosure import Enclosures
 from energyc.analysis.growth import Growth
 from energyc.analysis.problem import Bounds, ForceField
 from energyc.analysis.products import Product, multiplied_out
-from energyc.analysis.sampling import Array, Point, draw, draw_value
+from energyc.analysis.sampling import Point, draw, draw_input, in_floats
 from energyc.analysis.sizes import small_sizes
 from energyc.analysis.surroundings import Surroundings
 from energyc.calculus import derivative, tangent
@@ -202,8 +202,8 @@ def _falling_ray(network: Network, base: ForceField) -> Floor | None:
     for scale in (1, 4):
         for _ in range(DRAWS):
             point = draw(still, sizes, generator)
-            point |= {n: scale * _value(n, base, sizes, generator) for n in inputs if n.kind == "param"}
-            point |= {n: _value(n, base, sizes, generator) for n in inputs if n not in point}
+            point |= {n: draw_input(base, n, sizes, generator, scale) for n in inputs if n.kind == "param"}
+            point |= {n: draw_input(base, n, sizes, generator) for n in inputs if n not in point}
             values = _along(still, sizes, point, total, free)
             if _falls(values):
                 reached = ", ".join(f"{value:.3g}" for value in values)
@@ -215,14 +215,10 @@ def _falling_ray(network: Network, base: ForceField) -> Floor | None:
                         "reach": list(REACH),
                         "energy": [float(v) for v in values],
                         "sizes": dict(sizes),
-                        "point": {n.name: np.asarray(x).tolist() for n, x in point.items()},
+                        "point": {n.name: in_floats(np.asarray(x)).tolist() for n, x in point.items()},
                     },
                 )
     return None
-
-
-def _value(node: Input, base: ForceField, sizes: Mapping[str, int], generator: np.random.Generator) -> Array:
-    return draw_value(node, base.ranges.get(node, (None, None)), sizes, generator)
 
 
 def _along(

@@ -93,7 +93,8 @@ def _term_report(
     if descent is not None and verdict.kind != "conservative":
         return TermReport(term.name, term.kind, "metric-descent", "proof", metric=descent.metric)
     ties = tuple(" and ".join(_tie_text(network, notation, t) for t in suggested.ties) for suggested in verdict.ties)
-    return TermReport(term.name, term.kind, ties=ties, **_report_fields(network, verdict, notation))
+    remedies = tuple(" and ".join(_remedy(network, notation, t) for t in suggested.ties) for suggested in verdict.ties)
+    return TermReport(term.name, term.kind, ties=ties, remedies=remedies, **_report_fields(network, verdict, notation))
 
 
 def _sum_report(network: Network, together: Together | None, notation: Notation) -> SumReport | None:
@@ -127,6 +128,18 @@ def _tie_text(network: Network, notation: Notation, tie: Tie) -> str:
     indices = notation.indices(network.params[tie.target].node)
     turned = [indices[tie.axes.index(k)] for k in range(len(indices))]
     return f"{left_side(tie.target, indices)} = {left_side(tie.source, turned)}"
+
+
+def _remedy(network: Network, notation: Notation, tie: Tie) -> str:
+    """How to write a tie; that of a param with itself is a set, or its symmetric part where no set says which axes."""
+    written = _tie_text(network, notation, tie)
+    if tie.target != tie.source:
+        return f"with the tie {written}"
+    dims = network.params[tie.target].node.dims
+    if tie.symmetry is not None and all(dims.count(dims[axis]) == 2 for axis in tie.symmetry.rows):
+        return f"with `in {tie.symmetry.written(dims)}` of param {tie.target}"
+    left, right = written.split(" = ")
+    return f"with 1/2 * ({left} + {right}) in the place of {left}"
 
 
 def _definitions(potential: Node) -> tuple[str, ...]:

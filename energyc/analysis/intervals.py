@@ -49,9 +49,11 @@ class Interval:
 
     @staticmethod
     def exactly(values: Any) -> Interval:
-        """Degenerate intervals that contain only the given floats."""
+        """Degenerate intervals that contain only the given floats; around fractions, the nearest on both sides."""
         array = np.asarray(values, dtype=np.float64)
-        return Interval(array, array)
+        if np.asarray(values).dtype != object:
+            return Interval(array, array)
+        return Interval(np.nextafter(array, -np.inf), np.nextafter(array, np.inf))
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -15,7 +15,7 @@ from energyc.analysis.confirmation import confirmed_work
 from energyc.analysis.instances import settable, used_dims
 from energyc.analysis.problem import ForceField, fork, transparent
 from energyc.analysis.quadrature import work_round
-from energyc.analysis.sampling import Array, draw
+from energyc.analysis.sampling import Array, draw, in_floats
 from energyc.analysis.singular import singularities, zeros
 from energyc.analysis.sizes import WORK, work
 from energyc.analysis.surroundings import Surroundings
@@ -98,7 +98,11 @@ def _witness(around: Surroundings, polygon: Array, total: float, error: float) -
     field = around.field
     used = used_dims([*field.roots, *field.inputs])
     dims = settable(field.formulas, around.sizes)
-    others = [(node.name, np.asarray(value).tolist()) for node, value in around.point.items() if _is_held(field, node)]
+    others = [
+        (node.name, in_floats(np.asarray(value)).tolist())
+        for node, value in around.point.items()
+        if _is_held(field, node)
+    ]
     return LoopWitness(
         total,
         error,

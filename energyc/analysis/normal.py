@@ -35,6 +35,7 @@ from energyc.ir import (
     Stop,
 )
 from energyc.ir.interpreter import evaluate
+from energyc.resolve.network import Structure
 
 Key = tuple[Any, ...]
 
@@ -65,7 +66,7 @@ class Normaliser:
     budget: Budget
     keep_sums: bool = True
     directions: frozenset[Node] = frozenset()
-    symmetric: Mapping[Input, tuple[int, ...]] = field(default_factory=dict)
+    structure: Mapping[Input, tuple[Structure, ...]] = field(default_factory=dict)
     pinned: Mapping[str, int] = field(default_factory=dict)
     divide: bool = False
     table: AtomTable = field(default_factory=AtomTable)

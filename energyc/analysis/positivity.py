@@ -19,7 +19,7 @@ from energyc.analysis.instances import used_dims
 from energyc.analysis.intervals import NoEnclosure
 from energyc.analysis.problem import ForceField, linearise
 from energyc.analysis.products import Product, multiplied_out
-from energyc.analysis.sampling import draw
+from energyc.analysis.sampling import draw, in_floats
 from energyc.analysis.witness import Sample, sample_at, search_sizes
 from energyc.ir import Add, Coefficient, Einsum, Input, Map, Node, Operand, Softmax, Stop, walk
 from energyc.notation.recognise import normalisers
@@ -232,6 +232,6 @@ def _confirmed(matrix: ForceField, sample: Sample, direction: Any) -> NegativeDi
     low, high = float(value.low), float(value.high)
     if not high < 0:
         return None
-    named = tuple((node.name, np.asarray(x).tolist()) for node, x in point.items())
+    named = tuple((node.name, in_floats(np.asarray(x)).tolist()) for node, x in point.items())
     used = used_dims([form, *matrix.inputs])
     return NegativeDirection((low + high) / 2, high, tuple((d, n) for d, n in sample.sizes.items() if d in used), named)

@@ -74,7 +74,7 @@ def _vanish_symbolically(field: ForceField, residues: Sequence[Node], seconds: f
     for rewrite, keep_sums in ((False, True), (False, False), (True, True), (True, False)):
         roots = [unified(field.graph, r) for r in residues] if rewrite else residues
         normaliser = Normaliser(
-            field.graph, budget, keep_sums=keep_sums, divide=rewrite and not keep_sums, symmetric=field.symmetric
+            field.graph, budget, keep_sums=keep_sums, divide=rewrite and not keep_sums, structure=field.structure
         )
         if all(not normaliser.sum_of(root)[0] for root in roots):
             return True

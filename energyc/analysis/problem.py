@@ -9,6 +9,7 @@ from typing import Protocol
 
 from energyc.calculus import substitute, tangent
 from energyc.ir import Graph, Input, Map, Node, Stop, walk
+from energyc.resolve.network import Structure
 
 Bounds = tuple[float | None, float | None]
 
@@ -31,8 +32,8 @@ class ForceField:
     """A force for each state; a state missing from ``force`` has a zero force.
 
     ``sizes`` are the dims of the spec and ``values`` its consts; ``fractions`` are the values that are known exactly.
-    ``ranges`` bound inputs that cannot take every real value. ``symmetric`` maps params to a permutation of their axes
-    that leaves them invariant. ``formulas`` determine which sizes the spec can have; None allows any. ``positive`` are
+    ``ranges`` bound inputs that cannot take every real value. ``structure`` are the sets of params that
+    are more than a box. ``formulas`` determine which sizes the spec can have; None allows any. ``positive`` are
     nodes that are positive wherever the field is asked about, which is a domain without holes.
     """
 
@@ -42,7 +43,7 @@ class ForceField:
     sizes: Mapping[str, int]
     values: Mapping[str, float]
     ranges: Mapping[Input, Bounds] = field(default_factory=dict)
-    symmetric: Mapping[Input, tuple[int, ...]] = field(default_factory=dict)
+    structure: Mapping[Input, tuple[Structure, ...]] = field(default_factory=dict)
     fractions: Mapping[str, Fraction] = field(default_factory=dict)
     formulas: Formulas | None = None
     positive: frozenset[Node] = frozenset()

@@ -105,7 +105,7 @@ def normaliser_of(bilinear: Bilinear, stage: Stage, seconds: float) -> Normalise
         Budget(TERMS, seconds),
         keep_sums=stage.keep_sums,
         directions=frozenset((*bilinear.u, *bilinear.w)),
-        symmetric=bilinear.field.symmetric,
+        structure=bilinear.field.structure,
         pinned=dict(stage.pinned),
         divide=stage.unified and not stage.keep_sums,
     )

@@ -11,7 +11,9 @@ from energyc.analysis.atoms import AtomTable, Body, Reading
 from energyc.analysis.canonical import Factor, Symmetry
 from energyc.analysis.conditions import linear, negative
 from energyc.analysis.impulses import IMPULSE
+from energyc.analysis.structured import symmetries
 from energyc.ir import Add, BatchStatistic, IndexExpr, Indicator, Input, Map, Node, NoRule, Position, Reduction
+from energyc.resolve.network import Structure
 
 Key = tuple[Any, ...]
 PERMUTATIONS = 24
@@ -21,7 +23,7 @@ class Normalising(Protocol):
     """The part of a normaliser used to read a node: its table of atoms, and the normal forms of arguments."""
 
     table: AtomTable
-    symmetric: Mapping[Input, tuple[int, ...]]
+    structure: Mapping[Input, tuple[Structure, ...]]
 
     def fresh(self, dim: str) -> int:
         """A new label."""
@@ -70,7 +72,7 @@ def read(normaliser: Normalising, node: Node) -> Reading:
 
 def _input(normaliser: Normalising, node: Input) -> Reading:
     order = tuple(range(len(node.dims)))
-    turned = [(normaliser.symmetric[node], 1)] if node in normaliser.symmetric else []
+    turned = [(axes, 1) for axes in symmetries(normaliser.structure.get(node, ()), len(node.dims))]
     key = ("input", node.kind, node.name)
     return Reading(normaliser.table.intern(key, "input", node, order, turned), order)
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from energyc.analysis.problem import Bounds, ForceField, Linearised
+from energyc.analysis.structured import holds, is_direction, on_sets
 from energyc.ir import Input
 from energyc.ir.interpreter import evaluate
 
@@ -24,14 +25,28 @@ def draw(
 
     States without bounds are ``scale`` times as large.
     """
-    point = {node: draw_value(node, field.ranges.get(node, (None, None)), sizes, generator) for node in field.inputs}
+    point = {node: draw_input(field, node, sizes, generator) for node in field.inputs}
     for state in field.states:
         if field.ranges.get(state, (None, None)) == (None, None):
             point[state] = scale * point[state]
-    for node, axes in field.symmetric.items():
-        if node in point:
-            point[node] = _symmetrised(point[node], axes)
     return point
+
+
+def draw_input(
+    field: ForceField, node: Input, sizes: Mapping[str, int], generator: np.random.Generator, scale: int = 1
+) -> Array:
+    """A value for one input, on its sets; ``scale`` times as large where nothing bounds it.
+
+    Directions are fractions. At sizes where a set has no point it is not a number, which no search takes for evidence.
+    """
+    bounds, structure = field.ranges.get(node, (None, None)), field.structure.get(node, ())
+    value = draw_value(node, bounds, sizes, generator)
+    if not structure:
+        return scale * value if bounds == (None, None) and node.over is None else value
+    if not holds({node: structure}, sizes):
+        return np.full(value.shape, np.nan)
+    free = bounds == (None, None) and not is_direction(structure)
+    return on_sets(scale * value if free else value, structure, generator)
 
 
 def draw_value(node: Input, bounds: Bounds, sizes: Mapping[str, int], generator: np.random.Generator) -> Array:
@@ -59,24 +74,19 @@ def _interior(bounds: Bounds) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _symmetrised(value: Array, axes: tuple[int, ...]) -> Array:
-    """The mean over the group that one permutation generates."""
-    total, turned, order = value, np.transpose(value, axes), 1
-    power = list(axes)
-    while power != list(range(len(axes))):
-        total, order = total + turned, order + 1
-        turned = np.transpose(turned, axes)
-        power = [axes[k] for k in power]
-    return total / order
-
-
 def batched(point: Point, count: int = 1) -> dict[str | tuple[str, str], Any]:
     """A point as inputs of the interpreter: batched inputs repeat the value ``count`` times."""
     repeated: dict[str | tuple[str, str], Any] = {}
-    for node, value in point.items():
+    for node, exact in point.items():
+        value = in_floats(exact)
         array = np.broadcast_to(value, (count, *value.shape)) if node.batched else value
         repeated[node.kind, node.name] = array
     return repeated
+
+
+def in_floats(value: Array) -> Array:
+    """A value of a point, fractions rounded."""
+    return np.asarray(value, dtype=np.float64) if value.dtype == object else value
 
 
 def directions(field: ForceField, sizes: Mapping[str, int], generator: np.random.Generator) -> list[Array]:

@@ -11,6 +11,9 @@ identity                                holds because
 ``relu(u) step(u) = relu(u)``           with step(0) = 0 = relu(0)
 ``u impulse(u) = 0``                    likewise for relu(u) and abs(u) in place of u
 ``sum_s softmax_s = 1``                 if the guard holds somewhere, otherwise 0
+``W_nn = 0``, ``W_nm [n != m] = W_nm``  if W has a zero diagonal
+``sum_d P_kd^2 = 1``                    if P is on a sphere along d, or has orthonormal rows
+``sum_d Q_kd Q_ld = [k == l]``          if Q has orthonormal rows; along its columns too if it is square
 ======================================  =====================================================
 
 A summed label that a rewriting removes contributes the size of its dim.
@@ -18,10 +21,10 @@ A summed label that a rewriting removes contributes the size of its dim.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from energyc.analysis.canonical import Factor, arranged_labels
 from energyc.analysis.conditions import FALSE, TRUE, condition_key
@@ -31,7 +34,8 @@ from energyc.ir.indexing import axis
 
 if TYPE_CHECKING:
     from energyc.analysis.atoms import Atom, AtomTable, Reading
-    from energyc.ir import Graph, Node
+    from energyc.ir import Graph, Input, Node
+    from energyc.resolve.network import Structure
 
 ONE = Fraction(1)
 
@@ -60,6 +64,7 @@ class Context(Protocol):
     graph: Graph
     table: AtomTable
     dims: dict[int, str]
+    structure: Mapping[Input, tuple[Structure, ...]]
 
     def reading(self, node: Node) -> Reading:
         """A node as one atom."""
@@ -85,6 +90,8 @@ def simplified(context: Context, monomial: Monomial, free: set[int]) -> Monomial
             _drop_implied,
             _without_impulses_at_zeros,
             _sum_softmax,
+            _use_zero_diagonals,
+            _use_directions,
         ):
             result = step(context, monomial, free)
             if result is None:
@@ -284,3 +291,80 @@ def _guard_holds_somewhere(context: Context, atom: Atom, labels: Sequence[int]) 
     remaining = [labels[a] for a in axes if a not in atom.reduced]
     reading = context.reading(node)
     return Factor(reading.atom.number, tuple(remaining[k] for k in reading.order), ONE)
+
+
+# ---------------------------------------------------------------- params with structure
+
+
+def _structures(context: Context, factor: Factor, *kinds: str) -> Iterator[Structure]:
+    """The sets of these kinds that a factor is on, if it is a param."""
+    parts = context.structure.get(cast("Input", _atom(context, factor).node), ())
+    return (part for part in parts if part.kind in kinds)
+
+
+def _use_zero_diagonals(context: Context, monomial: Monomial, free: set[int]) -> Monomial | None:
+    """None if a factor is on its zero diagonal; without the guards that only keep others off theirs."""
+    kept_off: set[frozenset[int]] = set()
+    for f in monomial.factors:
+        for part in _structures(context, f, "zero_diagonal") if f.exponent > 0 else ():
+            pairs = [{f.labels[row], f.labels[column]} for row, column in zip(part.rows, part.columns, strict=True)]
+            if all(len(pair) == 1 for pair in pairs):
+                return None
+            kept_off |= {frozenset(pairs[0])} if len(pairs) == 1 else set()
+    remaining = [f for f in monomial.factors if frozenset(f.labels) not in kept_off or not _is_unequal(context, f)]
+    return _with_factors(context, monomial, remaining, free)
+
+
+def _is_unequal(context: Context, factor: Factor) -> bool:
+    atom = _atom(context, factor)
+    unequal = condition_key(IndexExpr("!=", (axis(0), axis(1))), (0, 1))
+    return atom.kind == "indicator" and atom.guard is not None and condition_key(atom.guard, (0, 1)) == unequal
+
+
+def _use_directions(context: Context, monomial: Monomial, free: set[int]) -> Monomial:
+    """Replace the scalar product of a direction with itself, or with another of its matrix, by what it is."""
+    for k, f in enumerate(monomial.factors):
+        for part in _structures(context, f, "sphere", "orthogonal"):
+            for along in _directions(context, f, part):
+                result = _one(context, monomial, k, along, free) or _delta(context, monomial, k, part, along, free)
+                if result is not None:
+                    return result
+    return monomial
+
+
+def _directions(context: Context, factor: Factor, part: Structure) -> list[tuple[int, ...]]:
+    """The axes along which there are unit vectors: those of the columns, of a square matrix also those of the rows."""
+    dims = _atom(context, factor).dims
+    square = part.kind == "orthogonal" and [dims[k] for k in part.rows] == [dims[k] for k in part.columns]
+    return [part.columns, part.rows] if square else [part.columns]
+
+
+def _one(context: Context, monomial: Monomial, k: int, along: Sequence[int], free: set[int]) -> Monomial | None:
+    """Without the k-th factor where it is a square summed along a direction, which is 1."""
+    f = monomial.factors[k]
+    summed = [f.labels[a] for a in along]
+    if f.exponent != 2 or not _index_nothing_else(monomial, k, summed, free):
+        return None
+    rest = [g for j, g in enumerate(monomial.factors) if j != k]
+    return _with_factors(context, monomial, rest, free, eliminated=summed)
+
+
+def _delta(
+    context: Context, monomial: Monomial, k: int, part: Structure, along: Sequence[int], free: set[int]
+) -> Monomial | None:
+    """With a delta in the place of two rows, or columns, of one orthogonal matrix summed along them; None without."""
+    f = monomial.factors[k]
+    if part.kind != "orthogonal" or f.exponent != 1:
+        return None
+    (summed,), (across,) = along, part.rows if along == part.columns else part.columns
+    for j, g in enumerate(monomial.factors):
+        same = [a == b for a, b in zip(f.labels, g.labels, strict=True)] if g.atom == f.atom else []
+        if j <= k or g.exponent != 1 or not same or same.count(False) != 1 or same[across]:
+            continue
+        label, rest = f.labels[summed], [h for i, h in enumerate(monomial.factors) if i not in (j, k)]
+        counts = f.labels.count(label) == g.labels.count(label) == 1
+        if label not in free and counts and all(label not in h.labels for h in rest):
+            equal = IndexExpr("==", (axis(0), axis(1)))
+            deltas = indicator_factors(context, equal, (f.labels[across], g.labels[across]))
+            return None if deltas is None else _with_factors(context, monomial, [*rest, *deltas], free, (label,))
+    return None

@@ -15,9 +15,11 @@ from energyc.analysis.problem import ForceField, Linearised, fork, linearise
 from energyc.analysis.prover import prove
 from energyc.analysis.sampling import Array, both_ways, directions, draw
 from energyc.analysis.sizes import WORK, small_sizes, work
+from energyc.analysis.structured import is_direction
 from energyc.analysis.verdict import SuggestedTie, Tie
 from energyc.calculus import substitute
 from energyc.ir import ONE, Input, Node
+from energyc.resolve.network import Structure
 
 SECONDS = 0.25
 MOST = 3
@@ -52,11 +54,18 @@ def _single_ties(field: ForceField) -> Iterator[Tie]:
     params.sort(key=lambda node: node.number)
     for node in params:
         for axes in _matching_orders(node, node):
-            if axes != tuple(range(len(axes))) and tuple(axes[k] for k in axes) == tuple(range(len(axes))):
-                yield Tie(node.name, node.name, axes)
+            tie = Tie(node.name, node.name, axes)
+            if tie.symmetry is not None and _joins(field.structure.get(node, ()), tie.symmetry):
+                yield tie
+    params = [node for node in params if node not in field.structure]
     for a, b in combinations(params, 2):
         for axes in _matching_orders(a, b):
             yield Tie(b.name, a.name, axes)
+
+
+def _joins(structure: Sequence[Structure], symmetry: Structure) -> bool:
+    """Whether a param can be symmetric too."""
+    return symmetry not in structure and not is_direction(structure)
 
 
 def _matching_orders(source: Input, target: Input) -> Iterator[tuple[int, ...]]:
@@ -111,15 +120,15 @@ def with_ties(field: ForceField, ties: Sequence[Tie]) -> ForceField:
     graph = field.graph
     params = {n.name: n for n in field.inputs if n.kind == "param"}
     replacement: dict[Node, Node] = {}
-    symmetric = dict(field.symmetric)
+    structure = dict(field.structure)
     for tie in ties:
         target, source = params[tie.target], params[tie.source]
         if target is source:
-            symmetric[target] = tie.axes
+            structure[target] = (*structure.get(target, ()), *([tie.symmetry] if tie.symmetry else []))
         else:  # axis k of the target is the source's axis axes[k]
             places = [tie.axes.index(k) for k in range(len(tie.axes))]
             replacement[target] = graph.einsum(
                 ONE, [(source, places)], dict(enumerate(target.dims)), range(len(target.dims))
             )
     force = {state: substitute(graph, node, replacement) for state, node in field.force.items()}
-    return replace(field, force=force, symmetric=symmetric)
+    return replace(field, force=force, structure=structure)

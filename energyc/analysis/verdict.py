@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
 from energyc.ir import Node
+from energyc.resolve.network import Structure
 
 if TYPE_CHECKING:
     from energyc.analysis.certificate import Certificate
@@ -88,6 +89,13 @@ class Tie:
     target: str
     source: str
     axes: tuple[int, ...]
+
+    @property
+    def symmetry(self) -> Structure | None:
+        """What it says of a tensor that is tied to itself by an exchange of axes; None of any other tie."""
+        rows = tuple(k for k, axis in enumerate(self.axes) if axis > k)
+        exchange = self.target == self.source and all(self.axes[axis] == k for k, axis in enumerate(self.axes))
+        return Structure("symmetric", rows, tuple(self.axes[k] for k in rows)) if rows and exchange else None
 
     def __str__(self) -> str:
         places = "abcdefgh"[: len(self.axes)]

@@ -16,7 +16,7 @@ from energyc.analysis.exact import Evaluation, Fractions, Intervals
 from energyc.analysis.instances import instance, settable, used_dims
 from energyc.analysis.intervals import Interval, NoEnclosure
 from energyc.analysis.problem import ForceField, Linearised, linearise
-from energyc.analysis.sampling import GRAIN, Point, batched, both_ways, directions, draw
+from energyc.analysis.sampling import GRAIN, Point, batched, both_ways, directions, draw, in_floats
 from energyc.analysis.singular import arguments, signed_points
 from energyc.analysis.sizes import WORK, small_sizes, work
 from energyc.analysis.surroundings import Surroundings
@@ -271,6 +271,6 @@ def _witness(
         arithmetic != "floats",
         arithmetic,
         tuple((d, n) for d, n in sample.sizes.items() if d in used),
-        tuple((node.name, np.asarray(value).tolist()) for node, value in sample.point.items()),
+        tuple((node.name, in_floats(np.asarray(value)).tolist()) for node, value in sample.point.items()),
         None if dims is None else tuple(dims.items()),
     )

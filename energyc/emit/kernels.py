@@ -11,6 +11,7 @@ from energyc.emit.formulas import formulas
 from energyc.emit.layout import broken_lines
 from energyc.emit.torch_layers import Around, layer_contexts, layered_parts
 from energyc.emit.torch_module import Parts, module, torch_module
+from energyc.emit.torch_param_sets import param_sets
 from energyc.emit.torch_part import Carried, final_class, network_part
 from energyc.ir import Node
 from energyc.loops import Equations, Kernel, NotLowered, Rows, free_phase, nudged_phase, tracking_phases
@@ -65,7 +66,7 @@ def _plain(network: Network, options: Options, relaxing: Sequence[Relaxing], exp
     context = own.context
     about = "The network: its equations, relaxed by kernels and learned."
     body = [f"learning_rules = ({', '.join(rule.module for rule in context.features.rules)},)"]
-    body += [*context.features.hooks, f"kernels = {expression}", *own.settings]
+    body += [*context.features.hooks, f"kernels = {expression}", *own.settings, *param_sets(context)]
     return network_part(context, _given(own)), final_class(context, about, body, ("KernelNetwork",))
 
 

@@ -15,7 +15,7 @@ from types import MappingProxyType
 
 PACKAGES = ("runtime", "rules")
 #: Modules whose functions equations may call.
-HELPERS = frozenset({"draws", "functions", "holomorphic", "indexing", "reductions", "segments", "sets"})
+HELPERS = frozenset({"draws", "functions", "holomorphic", "indexing", "param_sets", "reductions", "segments", "sets"})
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from math import prod, sqrt
 
 from energyc.emit.code import number
 from energyc.emit.torch_nodes import TorchWriter
+from energyc.emit.torch_param_sets import on_sets
 from energyc.resolve.network import Network, Param, StartLaw
 
 
@@ -17,7 +18,7 @@ def initial_values(network: Network, writer: TorchWriter, attributes: Mapping[st
     for name, param in network.params.items():
         shape = tuple(sizes[dim] for dim in param.node.dims)
         copies = 0 if param.each is None else len(shape) - len(param.each.dims)
-        value = _value(param, shape, shape[copies:], writer)
+        value = on_sets(_value(param, shape, shape[copies:], writer), param, drawn=param.law is not None)
         if param.low is not None or param.high is not None:
             bounds = [f"{k}={number(v)}" for k, v in (("min", param.low), ("max", param.high)) if v is not None]
             value = f"{value}.clamp({', '.join(bounds)})"

@@ -15,6 +15,7 @@ from energyc.emit.layout import broken_lines, wrapped
 from energyc.emit.names import Identifiers, class_name
 from energyc.emit.torch_methods import MethodWriter, docstring
 from energyc.emit.torch_nodes import TorchWriter
+from energyc.emit.torch_param_sets import param_sets
 from energyc.emit.torch_part import Carried, equations_class, equations_part, final_class, fixed_record, indented
 from energyc.emit.torch_routines import RoutineWriter
 from energyc.ir import Node, walk
@@ -61,7 +62,9 @@ def layered_parts(network: Network, options: Options, around: Around | None = No
     first = [rule for rule in options.rules if rule in rules]
     ordered = tuple(dict.fromkeys([*first, *rules]))
     body = [] if ordered == ("bptt", "implicit") else [f"rules = {torch_class.literal(ordered)}"]
-    final.append(final_class(context, "The network: its layers in a row, relaxed and learned.", body))
+    final.append(
+        final_class(context, "The network: its layers in a row, relaxed and learned.", [*body, *param_sets(context)])
+    )
     return "\n\n\n".join(parts), "\n\n\n".join(final)
 
 

@@ -13,6 +13,7 @@ from energyc.emit.imports import import_lines
 from energyc.emit.layout import escaped, wrapped
 from energyc.emit.library import free_names, library
 from energyc.emit.torch_layers import layered_parts
+from energyc.emit.torch_param_sets import param_sets
 from energyc.emit.torch_part import final_class, network_part
 from energyc.resolve.network import Network
 from energyc.resources import resource
@@ -49,8 +50,8 @@ def _parts(network: Network, options: Options) -> Parts:
     context = Context(network, options)
     rules = [rule.module for rule in context.features.rules]
     learning = [f"learning_rules = ({', '.join(rules)}{',' * (len(rules) == 1)})"]
-    learning += context.features.hooks
-    return network_part(context), final_class(context, "The network: its equations, relaxed and learned.", learning)
+    body = [*learning, *context.features.hooks, *param_sets(context)]
+    return network_part(context), final_class(context, "The network: its equations, relaxed and learned.", body)
 
 
 @cache

@@ -109,8 +109,8 @@ def final_class(context: Context, doc: str, body: Sequence[str], bases: Sequence
     """The class that users call: the equations, and the runtime's classes that carry them out, or others."""
     named = [*context.features.mixins, context.called.equations, *(context.called.bases if bases is None else bases)]
     head = f"class {context.called.own}({', '.join(named)}):"
-    lines = [head, f'    """{doc}"""', *(["", *(f"    {line}" for line in broken_lines(body))] if body else [])]
-    return "\n".join(lines)
+    lines = [f"    {line}".rstrip() for line in broken_lines(body)]
+    return "\n".join([head, f'    """{doc}"""', *(["", *lines] if body else [])])
 
 
 def indented(text: str) -> str:

@@ -73,7 +73,7 @@ def _terms(report: CheckReport, paint: Paint) -> Iterator[str]:
         label = f"  {term.name:<{width}}  {term.kind:<6}  {paint(f'{term.verdict:<{verdicts}}')}"
         yield f"{label}  {evidence(term)}".rstrip()
         yield from (f"    {line}" for line in _details(term, "= " if term.kind == "energy" else "potential "))
-        yield from (f"    would be conservative {_tie_remedy(tie)}" for tie in term.ties)
+        yield from (f"    would be conservative {remedy}" for remedy in term.remedies)
     together = report.classes.together
     for group in (together, *together.parts) if together else ():
         yield f"  {sum_evidence(group, paint)}"
@@ -110,18 +110,6 @@ def _details(term: TermReport | SumReport, potential: str) -> Iterator[str]:
         yield f"{potential}{term.potential}"
     yield from (f"  with {definition}" for definition in term.functions)
     yield from (f"tried: {step}" for step in term.tried if term.verdict == "undecided")
-
-
-def _tie_remedy(ties: str) -> str:
-    """Describe how to write ties; a tie of a param with itself is a symmetry, which replaces the param."""
-    remedies = []
-    for tie in ties.split(" and "):
-        left, right = tie.split(" = ")
-        is_symmetry = left.split("[")[0] == right.split("[")[0]
-        remedies.append(
-            f"with 1/2 * ({left} + {right}) in the place of {left}" if is_symmetry else f"with the tie {tie}"
-        )
-    return " and ".join(remedies)
 
 
 def _claims(report: CheckReport, paint: Paint) -> Iterator[str]:

@@ -114,7 +114,8 @@ def _declared(network: Network) -> Iterator[str]:
     for name, target in network.targets.items():
         yield f"target {_typed(name, target.node)}{f' : {target.node.over}' if target.node.over else ''}"
     for name, param in network.params.items():
-        yield f"param {_typed(name, param.node)}{_law(param.law)}"
+        in_sets = f" in {param.sets}" if param.structure else ""
+        yield f"param {_typed(name, param.node)}{_law(param.law)}{in_sets}"
     for name, state in network.states.items():
         in_set = f" in {written_set(state.constraint, state.node.dims)}" if state.constraint else ""
         yield f"state {_typed(name, state.node)}{in_set}"

@@ -274,7 +274,9 @@ class RepeatPart(Part):
         return {name: self._copied(name, param) for name, param in own.items()}
 
     def _copied(self, name: str, param: Param) -> Param:
-        return replace(param, node=self.graph.input(name, "param", (self.dim, *param.node.dims)), each=param.node)
+        node = self.graph.input(name, "param", (self.dim, *param.node.dims))
+        structure = tuple(part.at(range(1, len(node.dims))) for part in param.structure)
+        return replace(param, node=node, each=param.node, structure=structure)
 
     def ties(self) -> dict[str, Tie]:
         """The ties with the copies as their first dim, those of the layers too."""
@@ -377,7 +379,7 @@ class LayerPart(Part):
             relax = numbered(relax, declared.step, given, sizes, self.file.reporter)
         spans = {name: self.names.entries[name].span for name in self._imports}
         clamps = {name: DataInput(node, None, spans[name]) for name, (node, _) in self._outside("clamp").items()}
-        shared = {name: _shared(node, spans[name]) for name, (node, _) in self._outside("param").items()}
+        shared = {name: self._shared(name, node, spans[name]) for name, (node, _) in self._outside("param").items()}
         sized = (*(s for s in spec.statements if isinstance(s, ast.Definitions)), *self.statements)
         return Network(
             name=self.name,
@@ -406,6 +408,19 @@ class LayerPart(Part):
             noises=declared.noises,
             step=declared.step,
         )
+
+    def _shared(self, name: str, node: Input, span: Span) -> Param:
+        """What it shares with the network around it: a param, or a tie of one, stays on its set here too."""
+        part: Part | None = self.around
+        while part is not None:
+            tie = part.declared.ties.get(name)
+            source = part.declared.params.get(name if tie is None else tie.source)
+            if source is not None:
+                axes = range(len(node.dims)) if tie is None else tie.axes
+                structure = tuple(s.at([list(axes).index(k) for k in range(len(axes))]) for s in source.structure)
+                return Param(node, None, None, source.low, source.high, span, structure=structure)
+            part = part.around if isinstance(part, LayerPart | RepeatPart) else None
+        return Param(node, None, None, None, None, span)
 
     @property
     def layer(self) -> Layer:
@@ -484,8 +499,3 @@ def _kind_inside(outer: Node) -> str:
     if any(isinstance(node, Input) and node.kind == "target" for node in walk([outer])):
         return "target"
     return "clamp" if outer.batched else "param"
-
-
-def _shared(node: Input, span: Span) -> Param:
-    """What a layer shares with the network around it."""
-    return Param(node, None, None, None, None, span)

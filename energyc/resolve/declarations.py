@@ -15,7 +15,7 @@ from energyc.resolve.equations import Equations
 from energyc.resolve.formulas import Unknown
 from energyc.resolve.network import ConstraintSet, DataInput
 from energyc.resolve.reporter import Reporter, did_you_mean, listed
-from energyc.resolve.words import SETS
+from energyc.resolve.words import PARAM_SETS, SETS
 from energyc.syntax import ast
 from energyc.syntax.foreign import counterpart
 
@@ -155,16 +155,25 @@ class Declarations:
         tensor = self.enter(item, "state")
         if tensor is None:
             return None
-        match item.domain:
-            case ast.Box():
-                low, high = self.box(item.domain)
+        if len(item.domains) > 1:
+            message = f"a state stays in one set, and `{tensor.name}` has {len(item.domains)}"
+            self.reporter.error(
+                "E0445", message, item.domains[1].span, help="sets are joined by `and` for params alone"
+            )
+        match item.domains:
+            case (ast.Box() as box, *_):
+                low, high = self.box(box)
                 return tensor, ConstraintSet("box", tuple(range(len(tensor.dims))), low, high)
-            case ast.NamedSet():
-                return tensor, self._named_set(item.domain, tensor)
+            case (ast.NamedSet() as named, *_):
+                return tensor, self._named_set(named, tensor)
         return tensor, None
 
     def _named_set(self, domain: ast.NamedSet, tensor: Tensor) -> ConstraintSet | None:
         kind = domain.name.text
+        if kind in PARAM_SETS and kind not in SETS:
+            sets = f"the sets of states are {listed(SETS)} and a box `[lo, hi]`"
+            self.reporter.error("E0425", f"`{kind}` is a set of params", domain.name.span, help=sets)
+            return None
         if kind not in SETS:
             help = counterpart("sets", kind) or did_you_mean(
                 kind, SETS, f"the sets are {listed(SETS)} and a box `[lo, hi]`"
@@ -172,17 +181,17 @@ class Declarations:
             self.reporter.error("E0425", f"there is no set `{kind}`", domain.name.span, help=help)
             return None
         elementwise = kind == "nonnegative" and not domain.dims
-        axes = tuple(range(len(tensor.dims))) if elementwise else self._axes(domain, tensor)
+        axes = tuple(range(len(tensor.dims))) if elementwise else self.axes(domain, tensor)
         if axes is None:
             return None
         low = 0.0 if kind == "nonnegative" else None
         return ConstraintSet(cast(Literal["standardized"], kind), axes, low, None)
 
-    def _axes(self, domain: ast.NamedSet, tensor: Tensor) -> tuple[int, ...] | None:
-        """The axes of a state that a set names; where two have one dim, the last first."""
+    def axes(self, domain: ast.NamedSet, tensor: Tensor) -> tuple[int, ...] | None:
+        """The axes of a state or param that a set names; where two have one dim, the last first."""
         if not domain.dims:
             example = f"`{domain.name.text}[{tensor.dims[-1] if tensor.dims else 'D'}]`"
-            message = f"`{domain.name.text}` is taken along a dim of the state"
+            message = f"`{domain.name.text}` is taken along a dim of the {tensor.kind}"
             self.reporter.error("E0426", message, domain.span, help=f"write {example}")
             return None
         axes: list[int] = []
@@ -194,9 +203,15 @@ class Declarations:
             axes.append(free[-1])
         return tuple(sorted(axes))
 
+    def has_axis(self, tensor: Tensor, dim: ast.Name) -> bool:
+        """Whether a tensor has a dim; reported where it has not."""
+        if dim.text not in tensor.dims:
+            self._report_axis(tensor, dim.text, dim.span)
+        return dim.text in tensor.dims
+
     def _report_axis(self, tensor: Tensor, dim: str, span: Span) -> None:
         twice = dim in tensor.dims
-        message = f"`{dim}` is named twice" if twice else f"`{dim}` is not a dim of state `{tensor.name}`"
+        message = f"`{dim}` is named twice" if twice else f"`{dim}` is not a dim of {tensor.kind} `{tensor.name}`"
         label = self.context.names.entries[tensor.name].label(f"its dims are {listed(tensor.dims)}")
         self.reporter.error("E0426", message, span, labels=[label])
 

@@ -66,8 +66,9 @@ def _check_repeat(repeat: ast.Repeat, reporter: Reporter) -> None:
 
 def _check_streams(items: Iterable[ast.StateItem], reporter: Reporter) -> None:
     for item in items:
-        if item.domain is not None:
-            reporter.unsupported("a set for what goes from copy to copy is not yet supported", item.domain.span)
+        if item.domains:
+            message = "a set for what goes from copy to copy is not yet supported"
+            reporter.unsupported(message, item.domains[0].span)
 
 
 def _report(reporter: Reporter, word: str, span: Span, block: str) -> None:

@@ -6,8 +6,8 @@ them, so that equal tensors stay one node. Dims are nominal: ``sizes`` gives the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Literal
 
@@ -84,8 +84,37 @@ class StartLaw:
 
 
 @dataclass(frozen=True)
+class Structure:
+    """A set that a param stays on, beside its box; ``rows`` and ``columns`` are axes of the param.
+
+    ``symmetric``: exchanging rows and columns changes nothing; ``zero_diagonal``: 0 where the indices of rows and
+    columns agree; ``orthogonal``: the vectors along the columns, one for each row, are orthonormal; ``sphere``: norm 1
+    along the columns, without rows.
+    """
+
+    kind: Literal["symmetric", "zero_diagonal", "orthogonal", "sphere"]
+    rows: tuple[int, ...]
+    columns: tuple[int, ...]
+
+    def at(self, places: Sequence[int]) -> Structure:
+        """The same where axis k of the param is found at ``places[k]``."""
+        rows, columns = (tuple(places[axis] for axis in axes) for axes in (self.rows, self.columns))
+        return replace(self, rows=rows, columns=columns)
+
+    def written(self, dims: Sequence[str]) -> str:
+        """The set as a spec writes it, with all dims named."""
+        named = {"orthogonal": (*self.rows, *self.columns), "sphere": self.columns}.get(self.kind, self.rows)
+        return f"{self.kind}[{', '.join(dims[axis] for axis in named)}]"
+
+    def exchange(self, rank: int) -> tuple[int, ...]:
+        """The permutation of a param's axes that exchanges rows and columns."""
+        swap = {**dict(zip(self.rows, self.columns, strict=True)), **dict(zip(self.columns, self.rows, strict=True))}
+        return tuple(swap.get(axis, axis) for axis in range(rank))
+
+
+@dataclass(frozen=True)
 class Param:
-    """A learnable tensor: its law, or its starting value as a node over consts, and its bounds.
+    """A learnable tensor: its law, or its starting value as a node over consts, its bounds, and its ``structure``.
 
     One declared in ``repeat L`` has L for its first dim, which ``each``, what one copy reads of it, has not.
     """
@@ -97,6 +126,12 @@ class Param:
     high: float | None
     span: Span
     each: Input | None = None
+    structure: tuple[Structure, ...] = ()
+
+    @property
+    def sets(self) -> str:
+        """Its structure as a spec writes it, with all dims named; empty where it has none."""
+        return " and ".join(part.written(self.node.dims) for part in self.structure)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Params: their starting laws, starting values and bounds; and noise, which has a law too."""
+"""Params: their starting laws and starting values; and noise, which has a law too."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from energyc.resolve.declarations import Declarations
 from energyc.resolve.formulas import Unknown, names_in
 from energyc.resolve.names import TENSORS
 from energyc.resolve.network import Noise, Param, StartLaw
+from energyc.resolve.param_sets import DIRECTIONS, ParamSets
 from energyc.resolve.reporter import Reporter, did_you_mean, listed
 from energyc.resolve.terms import Bad, Frame
-from energyc.resolve.words import LAWS
+from energyc.resolve.words import LAWS, PARAM_SETS
 from energyc.syntax import ast
 from energyc.syntax.foreign import counterpart
 
@@ -54,19 +55,17 @@ class Params:
 
     def _param(self, item: ast.ParamItem, law: ast.Law | None) -> Param | None:
         tensor = self.declarations.enter(item, "param")
-        if law is None and item.value is None:
-            name = item.name.text
-            help = f"write `{name} ~ normal(0.02)` or `{name} = 0`"
-            self._reporter.error(
-                "E0423", f"`{name}` has no starting law and no starting value", item.name.span, help=help
-            )
         start_law = self._law(law) if law is not None else None
+        if law is None and item.value is None:
+            start_law = self._default_law(item)
         start = self._start(item, item.value) if item.value is not None else None
-        low, high = self._bounds(item)
+        sets = ParamSets(self.declarations, item, tensor).read()
         if tensor is None:
             return None
+        sets.check_start(law, start is not None)
         spread = None if start is None else self.declarations.context.graph.spread(start, tensor.dims, ())
-        return Param(cast(Input, tensor.node), start_law, spread, low, high, item.span)
+        node = cast(Input, tensor.node)
+        return Param(node, start_law, spread, sets.low, sets.high, item.span, structure=tuple(sets.structure))
 
     def noise(self, statement: ast.Noise) -> Noise | None:
         """A noise with its law."""
@@ -77,6 +76,17 @@ class Params:
             self._reporter.error("E0421", message, statement.law.span, help="write `~ normal(0.02)`")
             return None
         return None if tensor is None or law is None else Noise(cast(Input, tensor.node), law, statement.span)
+
+    def _default_law(self, item: ast.ParamItem) -> StartLaw | None:
+        """Directions need no law: without one they are uniform on their set. Otherwise the law is missing."""
+        if any(isinstance(domain, ast.NamedSet) and domain.name.text in DIRECTIONS for domain in item.domains):
+            return StartLaw("normal", (1.0,))
+        name = item.name.text
+        help = f"write `{name} ~ normal(0.02)` or `{name} = 0`"
+        if name in PARAM_SETS and not item.dims:
+            help = f"sets are joined by `and`: `in symmetric and {name}`"
+        self._reporter.error("E0423", f"`{name}` has no starting law and no starting value", item.name.span, help=help)
+        return None
 
     # ------------------------------------------------------------ laws
 
@@ -108,7 +118,7 @@ class Params:
             return None
         return StartLaw(name, values)
 
-    # ------------------------------------------------------------ values and bounds
+    # ------------------------------------------------------------ values
 
     def _start(self, item: ast.ParamItem, value: ast.Expr) -> Node | None:
         """A starting value: a number made of consts, the same for every element."""
@@ -125,16 +135,3 @@ class Params:
             return None
         term = Scope(self.declarations.context, Frame(item.name.text, item.span)).real(value)
         return None if isinstance(term, Bad) else self.declarations.equations.lowering.node(term, ())
-
-    def _bounds(self, item: ast.ParamItem) -> tuple[float | None, float | None]:
-        match item.domain:
-            case None:
-                return None, None
-            case ast.Box():
-                return self.declarations.box(item.domain)
-            case ast.NamedSet(name=ast.Name(text="nonnegative"), dims=()):
-                return 0.0, None
-        message = "a param is bounded by `in [lo, hi]` or `in nonnegative`"
-        help = counterpart("sets", item.domain.name.text) or "sets along a dim are for states"
-        self._reporter.error("E0425", message, item.domain.span, help=help)
-        return None, None

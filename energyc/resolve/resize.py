@@ -47,7 +47,19 @@ class Resizing:
         except RecursionError:
             return None
         values = {name: size.value for name, size in sizes.dims.items()}
-        return values if not reporter.failed and len(values) == len(self._network.sizes) else None
+        complete = not reporter.failed and len(values) == len(self._network.sizes)
+        return values if complete and self._holds_orthogonal(values) else None
+
+    def _holds_orthogonal(self, sizes: Mapping[str, int]) -> bool:
+        """Whether each orthogonal param has no more vectors than a space of their length holds."""
+        pairs = (
+            (param.node.dims[row], param.node.dims[column])
+            for param in self._network.params.values()
+            for structure in param.structure
+            if structure.kind == "orthogonal"
+            for row, column in zip(structure.rows, structure.columns, strict=True)
+        )
+        return all(sizes[row] <= sizes[column] for row, column in pairs)
 
     def _data_size(self, field: ast.Field) -> int | None:
         """A size of data is known where it is a dim's whole formula."""

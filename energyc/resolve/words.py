@@ -22,4 +22,6 @@ RESERVED_FUNCTIONS = frozenset((*SCALAR, *REDUCTIONS, *STATISTICS, *NORMALISERS,
 INDEXED = frozenset((*REDUCTIONS, *STATISTICS, *NORMALISERS, *SCORES))
 
 SETS = ("standardized", "sphere", "simplex", "nonnegative")
+#: The sets of params, beside a box.
+PARAM_SETS = ("nonnegative", "symmetric", "zero_diagonal", "orthogonal", "sphere")
 LAWS = {"normal": (0, 1), "uniform": (1, 2), "glorot": (0, 0), "kaiming": (0, 0), "zeros": (0, 0), "ones": (0, 0)}

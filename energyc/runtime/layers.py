@@ -319,9 +319,13 @@ class LayeredNetwork(Equations):
 
     @torch.no_grad()
     def project_params(self) -> None:
-        """Put bounded params back between their bounds."""
+        """Put params back on their sets: bounded ones between their bounds."""
         for name, (low, high) in self.param_bounds.items():
             self.params[name].clamp_(low, high)
+
+    def project_gradients(self, gradients: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """The parts of gradients along the sets of their params; a box has none but the whole."""
+        return dict(gradients)
 
     def first_bad_term(self, states: Mapping[str, Tensor], clamps: Mapping[str, Tensor]) -> str | None:
         """The terms of layers are not looked at: None."""

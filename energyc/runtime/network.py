@@ -137,9 +137,13 @@ class EnergyNetwork(Equations):
 
     @torch.no_grad()
     def project_params(self) -> None:
-        """Put bounded params back between their bounds."""
+        """Put params back on their sets: bounded ones between their bounds."""
         for name, (low, high) in self.param_bounds.items():
             self.params[name].clamp_(low, high)
+
+    def project_gradients(self, gradients: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """The parts of gradients along the sets of their params; a box has none but the whole."""
+        return dict(gradients)
 
     def draw_noise(self, seeds: Sequence[int]) -> dict[str, Tensor]:
         """Noise by name, a sample for each seed, which decides it alone: [batch, ...] each.

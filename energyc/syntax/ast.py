@@ -153,22 +153,22 @@ class InputItem(Tree):
 
 @dataclass(frozen=True)
 class ParamItem(Tree):
-    """``W[D, C] ~ law``, ``b[D] = 0``, ``in domain``; without both, the law of a later item on the line holds."""
+    """``W[D, C] ~ law``, ``b[D] = 0``, ``in A and B``; with neither, the law of a later item on the line holds."""
 
     name: Name
     dims: tuple[Name, ...]
     law: Law | None
     value: Expr | None
-    domain: Box | NamedSet | None
+    domains: tuple[Box | NamedSet, ...]
 
 
 @dataclass(frozen=True)
 class StateItem(Tree):
-    """``z[N, D] in domain per LIFETIME``."""
+    """``z[N, D] in A and B per LIFETIME``."""
 
     name: Name
     dims: tuple[Name, ...]
-    domain: Box | NamedSet | None
+    domains: tuple[Box | NamedSet, ...]
     lifetime: Name | None
 
 

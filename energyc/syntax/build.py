@@ -109,15 +109,18 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
     def params(self, span: Span, *items: ast.ParamItem) -> ast.Params:
         return ast.Params(span, items)
 
-    def param(self, span: Span, name: ast.Name, dims: Any, start: Any, domain: Any) -> ast.ParamItem:
+    def param(self, span: Span, name: ast.Name, dims: Any, start: Any, domains: Any) -> ast.ParamItem:
         law = start if isinstance(start, ast.Law) else None
         value = start if isinstance(start, ast.Expr) else None
-        return ast.ParamItem(span, name, dims or (), law, value, domain)
+        return ast.ParamItem(span, name, dims or (), law, value, domains or ())
 
     law_of = value_of = staticmethod(_only_child)
 
     def law(self, span: Span, name: ast.Name, arguments: Any) -> ast.Law:
         return ast.Law(span, name, arguments or ())
+
+    def domains(self, _span: Span, *children: Any) -> tuple[Any, ...]:
+        return children[::2]
 
     box = ast.Box
 
@@ -132,8 +135,8 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
     def states(self, span: Span, *items: ast.StateItem) -> ast.States:
         return ast.States(span, items)
 
-    def state(self, span: Span, name: ast.Name, dims: Any, domain: Any, lifetime: Any) -> ast.StateItem:
-        return ast.StateItem(span, name, dims or (), domain, lifetime)
+    def state(self, span: Span, name: ast.Name, dims: Any, domains: Any, lifetime: Any) -> ast.StateItem:
+        return ast.StateItem(span, name, dims or (), domains or (), lifetime)
 
     # -------------------------------------------------------------- equations
 

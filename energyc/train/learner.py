@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -149,7 +150,10 @@ class Learner:
         return Steady(batch, self._gradients(batch, states=states, steps=0, contrast=False, **given, **self._weights()))
 
     def _apply(self, part: Part, factor: float) -> Tensor | None:
-        """Move the params and return the norm of the whole gradient before clipping; None if nothing moves them."""
+        """Move the params and return the norm of the whole gradient, along their sets and before clipping.
+
+        None if nothing moves them.
+        """
         used = part.used if part.used is not None and bool(part.used.kept.any()) else None
         moves = [move.params for move in (used, part.steadying) if move is not None]
         if not moves:
@@ -158,14 +162,21 @@ class Learner:
         if culprit is not None:
             raise NotFinite(culprit)
         self.optimizer.zero_grad(set_to_none=True)
+        whole = {n: moves[0][n] if len(moves) == 1 else moves[0][n] + moves[1][n] for n in self.params}
+        along = self._along_sets(whole)
         for name, param in self.params.items():
-            param.grad = moves[0][name] if len(moves) == 1 else moves[0][name] + moves[1][name]
+            param.grad = along[name]
         limit = float("inf") if self.options.clip is None else self.options.clip
         norm = torch.nn.utils.clip_grad_norm_(self.params.values(), limit)
         set_rates(self.optimizer, factor)
         take_step(self.optimizer)
         self.net.project_params()
         return norm
+
+    def _along_sets(self, gradients: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
+        """The parts of gradients along the sets of their params, which a network that has none need not know."""
+        project = getattr(self.net, "project_gradients", None)
+        return gradients if project is None else cast(Mapping[str, Tensor], project(gradients))
 
     def _steer(self, seen: Measured) -> None:
         if self.controller is not None and self.options.penalty is not None:

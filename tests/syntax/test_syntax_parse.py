@@ -57,12 +57,16 @@ def test_the_kinds_of_statements() -> None:
 
 def test_params_keep_their_own_law_value_and_set() -> None:
     params = next(s for s in tree(EVERYTHING.read_text()).statements if isinstance(s, ast.Params))
-    w, u, b, g, h = params.items
+    w, u, b, g, h, s, q = params.items
     assert (w.law, w.value) == (None, None)
     assert u.law is not None and u.law.name.text == "glorot" and u.law.arguments == ()
-    assert isinstance(b.value, ast.Number) and b.domain is None
-    assert isinstance(g.domain, ast.Box)
-    assert isinstance(h.domain, ast.NamedSet) and h.law is not None and h.law.arguments[1].keyword is not None
+    assert isinstance(b.value, ast.Number) and b.domains == ()
+    assert [type(domain) for domain in g.domains] == [ast.Box]
+    assert [type(domain) for domain in h.domains] == [ast.NamedSet]
+    assert h.law is not None and h.law.arguments[1].keyword is not None
+    assert [type(domain) for domain in s.domains] == [ast.NamedSet, ast.NamedSet, ast.Box]
+    (orthogonal,) = q.domains
+    assert isinstance(orthogonal, ast.NamedSet) and [dim.text for dim in orthogonal.dims] == ["M", "D"]
 
 
 def test_settings_are_exact() -> None:
