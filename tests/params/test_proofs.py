@@ -1,0 +1,225 @@
+"""What the prover knows of params on sets: proofs that need a set, no witness off one, suggestions of sets."""
+
+from __future__ import annotations
+
+import random
+import re
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from energyc.analysis.certificate import Certificate
+from energyc.analysis.checker import check
+from energyc.analysis.classify import Classification, classify, field_from, force_of
+from energyc.analysis.in_notation import classes_of
+from energyc.analysis.pairing import CertificateError
+from energyc.diagnostics import Source
+from energyc.pipeline import Choices, resolve
+from energyc.resolve.network import Network
+from tests.drawing import seeds
+
+HEAD = "network n\ndim N = 5, D = 4, K = 3\nclamp x[N]\n"
+#: Params, a force on z[N] (and y[N]), and what else the spec declares; each is conservative on the sets alone.
+CONSERVATIVE = {
+    "linear": ("W[N, N] ~ normal in symmetric", "sum[m](W[n,m] * z[m])"),
+    "in a box": ("W[N, N] ~ uniform(0, 1) in symmetric and [0, 1]", "sum[m](W[n,m] * z[m])"),
+    "through functions": (
+        "W[N, N] ~ normal in symmetric",
+        "(1 - tanh(z[n])^2) * sum[m](W[n,m] * tanh(z[m]))",
+    ),
+    "a matrix for each head": ("W[K, N, N] ~ normal in symmetric", "sum[k,m](W[k,n,m] * tanh(z[n] * z[m]) * z[m])"),
+    "a product of symmetric ones": (
+        "W[N, N] ~ normal in symmetric, V[N, N] ~ normal in symmetric and zero_diagonal",
+        "sum[m,l](W[n,m] * V[m,l] * sum[a](W[l,a] * z[a]))",
+    ),
+    "no entry on the diagonal": (
+        "W[N, N] ~ normal in zero_diagonal",
+        "sum[m](where(n == m, W[n,m] * z[m]^2 * y[n], 0)) + W[n,n] * y[n]",
+    ),
+    "off the diagonal anyway": (
+        "W[N, N] ~ normal in symmetric and zero_diagonal",
+        "sum[m | m != n](W[n,m] * z[m]) + sum[m](W[m,n] * z[m])",
+    ),
+    "orthogonal": ("Q[N, N] in orthogonal", "sum[m,l](Q[n,m] * Q[l,m] * tanh(z[l]))"),
+    "orthogonal, by its columns": ("Q[N, N] in orthogonal", "tanh(sum[m,l](Q[m,n] * Q[m,l] * z[l]))"),
+    "orthogonal matrices": ("Q[K, N, N] in orthogonal", "sum[k](tanh(sum[m,l](Q[k,m,n] * Q[k,m,l] * z[l])))"),
+    "orthonormal rows": (
+        "Q[D, N] in orthogonal, A[D, N] ~ normal, B[D, D] ~ normal in symmetric",
+        "sum[d,m,c,e,l](A[d,n] * Q[d,m] * Q[c,m] * B[c,e] * A[e,l] * z[l])",
+    ),
+    "unit norm": (
+        "P[K, N] in sphere[N], A[K, N] ~ normal, B[K, K] ~ normal in symmetric",
+        "sum[k,j,m](A[k,n] * B[k,j] * sum[a](P[j,a]^2) * A[j,m] * z[m])",
+    ),
+}
+#: The same of sets that do not suffice.
+NOT_CONSERVATIVE = {
+    "a diagonal alone": ("W[N, N] ~ normal in zero_diagonal", "sum[m](W[n,m] * z[m])"),
+    "orthogonal is not symmetric": ("Q[N, N] in orthogonal", "sum[m](Q[n,m] * z[m])"),
+    "unit norm is not symmetric": ("P[N, N] in sphere[N]", "sum[m](P[n,m] * z[m])"),
+    "a product of two": (
+        "W[N, N] ~ normal in symmetric, V[N, N] ~ normal in symmetric",
+        "sum[m,l](W[n,m] * V[m,l] * z[l])",
+    ),
+    "columns that are not orthonormal": (
+        "Q[K, N] in orthogonal, P[N, N] ~ normal",
+        "sum[k,m,l](Q[k,n] * Q[k,m] * P[m,l] * z[l])",
+    ),
+    "between the heads": ("W[N, K, K] ~ normal in symmetric", "sum[k,j](W[n,k,j] * z[n]) * sum[m](z[m])"),
+}
+
+
+def resolved(params: str, force: str) -> Network:
+    text = f"{HEAD}param {params}\nstate z[N], y[N]\n"
+    text += f"energy hold = 1/2 * sum[n](y[n]^2 + z[n]^2 * x[n])\nforce f on z[n] = {force}"
+    return resolve(Source("spec.energy", text), Choices())
+
+
+def verdict(params: str, force: str) -> tuple[Network, Classification]:
+    network = resolved(params, force)
+    return network, classify(network)
+
+
+def without_sets(params: str) -> str:
+    """The same params, free; directions get a law."""
+    bare = re.sub(r" in (symmetric|zero_diagonal)( and [^,]*(, 1])?)?", "", params)
+    return re.sub(r" in (orthogonal|sphere\[N\])", " ~ normal", bare)
+
+
+@pytest.mark.parametrize(("params", "force"), CONSERVATIVE.values(), ids=CONSERVATIVE)
+def test_a_set_proves_what_does_not_hold_without_it(params: str, force: str) -> None:
+    _, found = verdict(params, force)
+    assert found.terms["f"].kind == "conservative", found.terms["f"]
+    _, free = verdict(without_sets(params), force)
+    assert free.terms["f"].kind != "conservative", free.terms["f"]
+
+
+@pytest.mark.parametrize(("params", "force"), NOT_CONSERVATIVE.values(), ids=NOT_CONSERVATIVE)
+def test_a_witness_is_on_the_sets(params: str, force: str) -> None:
+    network, found = verdict(params, force)
+    assert found.terms["f"].kind == "not-conservative", found.terms["f"]
+    witness: Any = classes_of(network).terms[1].witness
+    point = {name: np.array(value) for name, value in witness["point"].items()}
+    sizes = witness["sizes"]
+    for name, param in network.params.items():
+        value = point[name]
+        assert value.shape == tuple(sizes[dim] for dim in param.node.dims)
+        for part in param.structure:
+            match part.kind:
+                case "symmetric":
+                    assert np.array_equal(value, np.transpose(value, part.exchange(value.ndim)))
+                case "zero_diagonal":
+                    assert not np.diagonal(value, axis1=part.rows[0], axis2=part.columns[0]).any()
+                case "orthogonal":
+                    np.testing.assert_allclose(value @ value.T, np.eye(len(value)), atol=1e-14)
+                case "sphere":
+                    np.testing.assert_allclose((value**2).sum(part.columns), 1, atol=1e-14)
+
+
+def test_the_checker_draws_params_on_their_sets() -> None:
+    """The certificate of a symmetric param holds on its set and is refused of the param without it."""
+    network, found = verdict("W[N, N] ~ normal in symmetric", "sum[m](W[n,m] * tanh(z[m])) * (1 - tanh(z[n])^2)")
+    certificate = found.terms["f"].certificate
+    assert isinstance(certificate, Certificate)
+    field = certificate.field
+    assert check(certificate, field, np.random.default_rng(0)) > 0
+    with pytest.raises(CertificateError):
+        check(certificate, replace(field, structure={}), np.random.default_rng(0))
+    base = field_from(network)
+    assert base.structure and force_of(network, network.terms["f"], base)
+
+
+#: What a chain of matrices is made of: the param, and whether it is transposed.
+LETTERS = {
+    "W": "W[N, N] ~ normal in symmetric and zero_diagonal",
+    "Q": "Q[N, N] in orthogonal",
+    "V": "V[N, N] ~ normal",
+}
+
+
+@pytest.mark.parametrize("seed", seeds(25))
+def test_chains_of_matrices_are_gradients_just_where_their_product_is_symmetric(seed: int) -> None:
+    """Judged by NumPy at random params on the sets; of a chain about a middle that is a tanh, by its two halves."""
+    print(f"seed {seed}")
+    draw = random.Random(seed)
+    chain = [(draw.choice("WQQV"), draw.random() < 0.5) for _ in range(draw.randint(1, 4))]
+    if draw.random() < 0.5:  # one that is symmetric by its form
+        chain += [(name, not turned) for name, turned in reversed(chain)]
+    indices = ["n", *(f"i{k}" for k in range(len(chain)))]
+    factors = [
+        f"{name}[{','.join((b, a) if turned else (a, b))}]"
+        for (name, turned), a, b in zip(chain, indices, indices[1:], strict=False)
+    ]
+    force = f"sum[{','.join(indices[1:])}]({' * '.join(factors)} * z[{indices[-1]}])"
+    print(force)
+    _, found = verdict(", ".join(LETTERS[name] for name in dict.fromkeys(name for name, _ in chain)), force)
+    gaps = []
+    for k in range(3):
+        rng = np.random.default_rng(seed + k)
+        given = rng.standard_normal((5, 5))
+        values = {"V": rng.standard_normal((5, 5)), "W": given + given.T - 2 * np.diag(np.diag(given))}
+        values["Q"] = np.linalg.qr(rng.standard_normal((5, 5)))[0]
+        product = np.eye(5)
+        for name, turned in chain:
+            product = product @ (values[name].T if turned else values[name])
+        gaps.append(float(np.abs(product - product.T).max() / np.abs(product).max()))
+    assert found.terms["f"].kind == ("conservative" if max(gaps) < 1e-10 else "not-conservative"), (force, gaps)
+
+
+def test_check_suggests_the_set() -> None:
+    cases = {
+        "V[N, N] ~ normal": ("sum[m](V[n,m] * z[m])", "with `in symmetric[N]` of param V"),
+        "V[K, N, N] ~ normal": (
+            "sum[k,m](V[k,n,m] * tanh(z[m])) * (1 - tanh(z[n])^2)",
+            "with `in symmetric[N]` of param V",
+        ),
+        "V[N, N] ~ normal in zero_diagonal": ("sum[m](V[n,m] * z[m])", "with `in symmetric[N]` of param V"),
+    }
+    for params, (force, remedy) in cases.items():
+        (_, term) = classes_of(resolved(params, force)).terms
+        assert term.remedies == (remedy,), (params, term)
+        written = params.replace(" in zero_diagonal", "") + " in symmetric[N]"
+        assert verdict(written, force)[1].terms["f"].kind == "conservative"
+
+
+def test_no_tie_is_suggested_of_directions() -> None:
+    (_, term) = classes_of(resolved("Q[N, N] in orthogonal", "sum[m](Q[n,m] * z[m])")).terms
+    assert term.verdict == "not-conservative" and term.ties == ()
+
+
+def test_a_param_shared_with_a_layer_stays_on_its_set_there() -> None:
+    text = """network n
+dim N = 5
+clamp x[N]
+param W[N, N] ~ normal(0.1) in symmetric
+tie V[a,b] = W[b,a]
+layer cell {
+  state z[N]
+  force f on z[n] = sum[m](W[n,m] * z[m]) + x[n]
+  force g on z[n] = sum[m](V[n,m] * z[m])
+}
+readout o[n] = cell.z[n]
+"""
+    network = resolve(Source("spec.energy", text), Choices())
+    found = classify(network.layers["cell"].network)
+    assert {name: v.kind for name, v in found.terms.items()} == {"f": "conservative", "g": "conservative"}
+
+
+def test_sizes_at_which_a_set_is_empty_are_no_evidence() -> None:
+    """Small sizes for a witness may have more rows than columns; there is no such param."""
+    text = "network n\ndim N = 2, K = 2\nparam Q[K, N] in orthogonal, V[N, N] ~ normal\nstate z[N], y[K]\n"
+    force = "force f on z[n] = sum[k,m](Q[k,n] * Q[k,m] * z[m]) - z[n] + sum[m](V[n,m] * z[m])\nforce g on y[k] = -y[k]"
+    network = resolve(Source("spec.energy", text + force), Choices())
+    assert classify(network).terms["f"].kind == "not-conservative"
+
+
+def test_an_energy_is_not_refuted_by_params_off_their_sets() -> None:
+    """1/2 |Q z|^2 - b.z falls where Q has no full rank, which an orthogonal Q never does."""
+    text = "network n\ndim N = 3\nparam {}, b[N] ~ normal\nstate z[N]\n"
+    text += "energy e = 1/2 * sum[n](sum[m](Q[n,m] * z[m])^2) - sum[n](b[n] * z[n])"
+    for params, expected in (("Q[N, N] in orthogonal", "undecided"), ("Q[N, N] ~ normal in [1/2, 1]", "undecided")):
+        network = resolve(Source("spec.energy", text.format(params)), Choices())
+        (floor,) = [c for c in classes_of(network).claims if c.claim == "bounded below"]
+        assert floor.verdict == expected, (params, floor)
