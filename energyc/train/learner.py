@@ -16,6 +16,7 @@ from energyc.train.feeds import Batch, Feed
 from energyc.train.health import NotFinite, first_not_finite, vitals, within_gate
 from energyc.train.metrics_log import Row
 from energyc.train.network import Gradients, learnable
+from energyc.train.on_sets import start_on_sets
 from energyc.train.optimizers import make_optimizer, set_rates, take_step
 from energyc.train.order import Order, directions, key_noise, noise_keys
 from energyc.train.penalty import Controller
@@ -54,6 +55,7 @@ class Learner:
         self.options = session.options
         self.rule = _chosen_rule(session)
         self.params = learnable(session.net)
+        start_on_sets(session.net)
         self.optimizer = make_optimizer(session.options, self.params)
         self.order = Order(session.options.seed, len(feed), session.options.batch)
         self.group = session.group

@@ -148,6 +148,7 @@ def _settling_gain(net: Any, probe: Probe) -> float | None:
             with torch.no_grad():
                 for param, value in zip(net.parameters(), weights, strict=True):
                     param.copy_(factor * value)
+                net.project_params()
             endpoint = rest(net, probe, GENTLER_STEPS)
             if endpoint.settled == endpoint.samples and endpoint.factor == 1.0:
                 return factor

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from energyc.settings import TrainOptions
 from energyc.settings.train import OPTIMIZERS
 from energyc.train.feeds import Feeds
 from energyc.train.loop import train
+from energyc.train.on_sets import off_sets
 from energyc.train.session import Session
 from tests.emit.test_text import lint
 from tests.train.tiny import TinyData
@@ -223,3 +225,17 @@ def test_each_copy_of_a_repeat_is_on_its_sets() -> None:
         torch.testing.assert_close(p.norm(dim=1), torch.ones(2, dtype=p.dtype), rtol=0, atol=1e-13)
     along = net.project_gradients({"S": torch.ones(2, 4, 4, dtype=torch.float64)})["S"]
     assert torch.equal(along, 1 - torch.eye(4, dtype=along.dtype).expand(2, 4, 4))
+
+
+def test_training_starts_from_params_on_their_sets_and_says_so(tmp_path: Path) -> None:
+    net = loaded(dtype=torch.float64)
+    assert off_sets(net) == {}
+    with torch.no_grad():
+        net.params["W"][0, 1] += 0.2
+        net.params["P"].mul_(1.5)
+    assert off_sets(net) == {"W": pytest.approx(0.1, abs=0.02), "P": pytest.approx(0.5, abs=0.5)}
+    w = net.params["W"].detach().clone()
+    with pytest.warns(RuntimeWarning, match="these are off: W by 0.1"):
+        made = session(tmp_path / "run", net, {"steps": 1, "optimizer": "sgd", "lr": 0.0})
+        train(replace(made, dtype=torch.float64))
+    assert torch.equal(net.params["W"], (w + w.T) / 2)
