@@ -18,7 +18,7 @@ from energyc.analysis.domain import Signs, jumps, poles
 from energyc.analysis.enclosure import Enclosures
 from energyc.analysis.growth import Growth
 from energyc.analysis.problem import Bounds, ForceField
-from energyc.analysis.products import Product, multiplied_out
+from energyc.analysis.products import Product, Structures, multiplied_out
 from energyc.analysis.sampling import Point, draw, draw_input, in_floats
 from energyc.analysis.sizes import small_sizes
 from energyc.analysis.surroundings import Surroundings
@@ -93,13 +93,14 @@ class Confinement:
     growth: Growth
     signs: Signs
     free: Sequence[Input]
+    structures: Structures
     squared: set[Node] = field(default_factory=set)
     opposed: set[Node] = field(default_factory=set)
 
     def take(self, factor: Coefficient, node: Node) -> bool:
         """Whether a term could be taken into account; one that could not may be on a later turn."""
         harmless = self.signs.positive_number(factor) and self.signs.nonnegative(node)
-        squares, others = _squares(factor, node, self.free, self.signs)
+        squares, others = _squares(factor, node, self)
         if squares and all(self._is_outgrown(other, harmless) for other in others):
             self.squared |= squares
             self.opposed |= {state for other in others for state in self._states(other)}
@@ -127,7 +128,7 @@ class Confinement:
 
     def _is_convex(self, factor: Coefficient, node: Node) -> bool:
         """Whether a term is a sum of convex functions of what grows linearly, which stay above a linear bound."""
-        products = multiplied_out(node) if self.signs.positive_number(factor) else None
+        products = multiplied_out(node, self.structures) if self.signs.positive_number(factor) else None
         return products is not None and all(self._is_convex_product(product) for product in products)
 
     def _is_convex_product(self, product: Product) -> bool:
@@ -151,7 +152,7 @@ def _confined(
 ) -> Floor | None:
     """Squares of the states outgrow every term that may be negative."""
     growth = Growth(base.graph, set(free), Enclosures(network.values, ranges))
-    confinement, pending = Confinement(growth, signs, free), list(terms)
+    confinement, pending = Confinement(growth, signs, free, base.structure), list(terms)
     while pending:
         remaining = [term for term in pending if not confinement.take(*term)]
         if len(remaining) == len(pending):
@@ -167,12 +168,13 @@ def _confined(
     return Floor("proved", because, confinement.squared >= set(free))
 
 
-def _squares(factor: Coefficient, node: Node, free: Sequence[Input], signs: Signs) -> tuple[set[Node], list[Product]]:
+def _squares(factor: Coefficient, node: Node, within: Confinement) -> tuple[set[Node], list[Product]]:
     """The states whose squares a term adds up with positive factors, and its other products."""
     squares: set[Node] = set()
     others: list[Product] = []
-    for product in multiplied_out(node) or ():
-        state = _squared_state(product, free, signs) if signs.positive_number(factor * product.coefficient) else None
+    for product in multiplied_out(node, within.structures) or ():
+        positive = within.signs.positive_number(factor * product.coefficient)
+        state = _squared_state(product, within.free, within.signs) if positive else None
         if state is None:
             others.append(product)
         else:

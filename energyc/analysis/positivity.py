@@ -18,7 +18,7 @@ from energyc.analysis.exact import Evaluation, Intervals
 from energyc.analysis.instances import used_dims
 from energyc.analysis.intervals import NoEnclosure
 from energyc.analysis.problem import ForceField, linearise
-from energyc.analysis.products import Product, multiplied_out
+from energyc.analysis.products import Product, Structures, multiplied_out
 from energyc.analysis.sampling import draw, in_floats
 from energyc.analysis.witness import Sample, sample_at, search_sizes
 from energyc.ir import Add, Coefficient, Einsum, Input, Map, Node, Operand, Softmax, Stop, walk
@@ -67,7 +67,7 @@ def positivity(matrix: ForceField, at: Node | None, state: Node, signs: Signs) -
     (vector,) = matrix.states
     form = matrix.graph.product(vector, matrix.force[vector])
     form = matrix.graph.sum(form, range(len(form.dims)))
-    if _is_sum_of_squares(form, vector, signs):
+    if _is_sum_of_squares(form, vector, signs, matrix.structure):
         return Positivity("proved", "a sum of squares with coefficients that are never negative")
     negative = _negative_direction(matrix)
     if negative is not None:
@@ -139,8 +139,8 @@ def _read(node: Node, state: Node, signs: Signs) -> tuple[str | None, list[Node]
 # -------------------------------------------------------------------- sums of squares
 
 
-def _is_sum_of_squares(form: Node, vector: Node, signs: Signs) -> bool:
-    products = multiplied_out(form)
+def _is_sum_of_squares(form: Node, vector: Node, signs: Signs, structures: Structures) -> bool:
+    products = multiplied_out(form, structures)
     return products is not None and all(_is_square(product, vector, signs) for product in products)
 
 

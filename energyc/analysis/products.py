@@ -1,15 +1,23 @@
-"""Tensors multiplied out: sums of products of factors with labels, Kronecker deltas resolved."""
+"""Tensors multiplied out: sums of products of factors with labels, Kronecker deltas resolved.
+
+So are scalar products of directions: ``sum_d Q_kd Q_ld = [k == l]`` for orthonormal rows, ``sum_d P_kd^2 = 1``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count
+from itertools import combinations, count
+from types import MappingProxyType
+from typing import cast
 
-from energyc.ir import ONE, Add, Coefficient, Einsum, Indicator, Node, Operand, Stop
+from energyc.ir import ONE, Add, Coefficient, Einsum, Indicator, Input, Node, Operand, Stop
 from energyc.ir.indexing import axis, equal
+from energyc.resolve.network import Structure
 
 MOST = 200
+Structures = Mapping[Input, Sequence[Structure]]
+NONE: Structures = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -20,10 +28,12 @@ class Product:
     factors: tuple[Operand, ...]
 
 
-def multiplied_out(node: Node) -> list[Product] | None:
-    """A node without dims as a sum of products; None where that is too long."""
+def multiplied_out(node: Node, structures: Structures = NONE) -> list[Product] | None:
+    """A node without dims as a sum of products; None where that is too long. ``structures`` are the sets of params."""
     products = _products(node, (), count())
-    return None if products is None else [_identified(product) for product in products]
+    if products is None:
+        return None
+    return [_without_directions(_identified(product), structures) for product in products]
 
 
 def _products(node: Node, labels: tuple[int, ...], fresh: Iterator[int]) -> list[Product] | None:
@@ -60,3 +70,56 @@ def _identified(product: Product) -> Product:
 
 def _is_delta(node: Node) -> bool:
     return isinstance(node, Indicator) and len(node.dims) == 2 and node.condition == equal(axis(0), axis(1))
+
+
+def _without_directions(product: Product, structures: Structures) -> Product:
+    """Without the scalar products of the directions of one param."""
+    while (reduced := _reduced(product, structures)) is not None:
+        product = reduced
+    return product
+
+
+def _reduced(product: Product, structures: Structures) -> Product | None:
+    """Without the first scalar product of two directions of a param: 1, or a delta, whose labels are one."""
+    for first, second in combinations(product.factors, 2):
+        for part in structures.get(cast(Input, first.node), ()) if first.node is second.node else ():
+            for along, across in _directions(part, first.node):
+                rest = list(product.factors)
+                rest.remove(first)
+                rest.remove(second)
+                if _is_scalar_product(first, second, along, across, rest):
+                    return _joined(product.coefficient, (first, second), along, rest)
+    return None
+
+
+def _directions(part: Structure, node: Node) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """The axes along which there are unit vectors, and those across which they are orthogonal."""
+    if part.kind in ("sphere", "orthogonal"):
+        yield part.columns, part.rows
+    if part.kind == "orthogonal" and [node.dims[k] for k in part.rows] == [node.dims[k] for k in part.columns]:
+        yield part.rows, part.columns
+
+
+def _is_scalar_product(
+    first: Operand, second: Operand, along: Sequence[int], across: Sequence[int], rest: Sequence[Operand]
+) -> bool:
+    """Whether two directions are multiplied along their axes, which nothing else reads, and differ only across them."""
+    summed = [first.axes[k] for k in along]
+    elsewhere = {label for f in rest for label in f.axes}
+    differ = {k for k, (a, b) in enumerate(zip(first.axes, second.axes, strict=True)) if a != b}
+    once = all(first.axes.count(label) == second.axes.count(label) == 1 for label in summed)
+    return differ <= set(across) and once and not elsewhere & set(summed)
+
+
+def _joined(
+    coefficient: Coefficient, pair: tuple[Operand, Operand], along: Sequence[int], rest: Sequence[Operand]
+) -> Product:
+    """What remains, the labels of both directions the same; another that nothing reads any more counts its dim."""
+    first, second = pair
+    same = dict(zip(second.axes, first.axes, strict=True))
+    factors = tuple(Operand(f.node, tuple(same.get(label, label) for label in f.axes)) for f in rest)
+    used = {label for f in factors for label in f.axes}
+    unread = {label: first.node.dims[k] for k, label in enumerate(first.axes) if k not in along and label not in used}
+    for dim in unread.values():
+        coefficient = coefficient * Coefficient.symbol(dim)
+    return Product(coefficient, factors)

@@ -60,6 +60,8 @@ class CheckReport:
     diagnostics: tuple[Diagnostic, ...] = ()
     layers: Mapping[str, CheckReport] = field(default_factory=dict)
     copies: int = 1
+    #: The sets of the params that stay on any beside a box, in the spec's notation.
+    param_sets: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:
@@ -75,6 +77,7 @@ class CheckReport:
             "class": classes.verdict if classes else None,
             "params": self.params,
             "param_shapes": {name: list(shape) for name, shape in self.param_shapes.items()},
+            "param_sets": dict(self.param_sets),
             "flops_per_step": self.flops_per_step,
             "dims": dict(self.dims),
             "states": {name: state.to_json() for name, state in self.states.items()},
@@ -90,9 +93,9 @@ class CheckReport:
 
     def to_layer_json(self) -> dict[str, Any]:
         """Return the entry of a layer in the JSON object of the whole."""
-        keys = ("class", "params", "param_shapes", "flops_per_step", "states", "terms", "together", "rules", "claims")
+        keys = ("class", "params", "param_shapes", "param_sets", "flops_per_step", "states", "terms", "together")
         whole = self.to_json()
-        return {"copies": self.copies, **{key: whole[key] for key in (*keys, "notes")}}
+        return {"copies": self.copies, **{key: whole[key] for key in (*keys, "rules", "claims", "notes")}}
 
 
 def check(
@@ -151,6 +154,7 @@ def check_report(network: Network, derivation: Derivation, classes: Classes) -> 
         classes=classes,
         params=sum(math.prod(shape) for shape in shapes.values()),
         param_shapes=shapes,
+        param_sets={name: param.sets for name, param in network.params.items() if param.structure},
         flops_per_step=force_flops(derivation),
         dims=sizes,
         states={name: _state(network, name) for name in network.states},

@@ -29,9 +29,15 @@ def render_check(report: CheckReport, color: bool = False) -> str:
 
     parts = [_head(report, paint)]
     if not report.layers:
-        parts += [_states(report), _terms(report, paint), _claims(report, paint)]
+        parts += [_states(report), _params(report), _terms(report, paint), _claims(report, paint)]
     for layer in report.layers.values():
-        parts += [_layer_head(layer, paint), _states(layer), _terms(layer, paint), _claims(layer, paint)]
+        parts += [
+            _layer_head(layer, paint),
+            _states(layer),
+            _params(layer),
+            _terms(layer, paint),
+            _claims(layer, paint),
+        ]
     parts.append(_rules(report, paint))
     return "\n\n".join("\n".join(part) for part in map(list, parts) if part) + "\n"
 
@@ -61,6 +67,13 @@ def _states(report: CheckReport) -> Iterator[str]:
         sizes = ", ".join(f"{dim} = {size}" for dim, size in zip(state.dims, state.sizes, strict=True))
         rows.append((f"{name}[{sizes}]" if sizes else name, f"in {state.constraint}" if state.constraint else ""))
     yield from _columns(rows)
+
+
+def _params(report: CheckReport) -> Iterator[str]:
+    """The params that stay on sets: what is proved, is proved there."""
+    if report.param_sets:
+        yield "params on sets"
+        yield from _columns([(name, f"in {sets}") for name, sets in report.param_sets.items()])
 
 
 def _terms(report: CheckReport, paint: Paint) -> Iterator[str]:

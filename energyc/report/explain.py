@@ -18,7 +18,7 @@ from energyc.report.check import CheckReport, StateReport, check_report, layered
 from energyc.report.check_text import evidence, sum_evidence
 from energyc.report.document import Block, Document, Equation, Heading, Paragraph, Table, to_html, to_latex, to_markdown
 from energyc.report.witness_text import entries, point
-from energyc.resolve.network import Layer, Network, Repeat
+from energyc.resolve.network import Layer, Network, Param, Repeat
 
 #: The length of the longest point of a witness shown in full.
 POINT = 600
@@ -120,7 +120,7 @@ def _model(network: Network, derivation: Derivation, classes: Classes) -> Iterat
 
 def _tensors(network: Network, report: CheckReport) -> tuple[tuple[str, ...], ...]:
     rows = [("state", name, *_shape(state)) for name, state in report.states.items()]
-    rows += [("param", name, *_sized(network, param.node)) for name, param in network.params.items()]
+    rows += [("param", name, *_sized(network, param.node)[:2], _kept(param)) for name, param in network.params.items()]
     rows += [("clamp", name, *_sized(network, clamp.node)) for name, clamp in network.clamps.items()]
     rows += [("noise", name, *_sized(network, noise.node)) for name, noise in network.noises.items()]
     rows += [("target", name, *_sized(network, target.node)) for name, target in network.targets.items()]
@@ -134,6 +134,12 @@ def _dim(network: Network, name: str) -> tuple[str, str, str]:
 
 def _shape(state: StateReport) -> tuple[str, str, str]:
     return ", ".join(state.dims) or "scalar", f"{math.prod(state.sizes):,}", state.constraint or ""
+
+
+def _kept(param: Param) -> str:
+    """The sets of a param."""
+    low, high = ("" if bound is None else f"{bound:g}" for bound in (param.low, param.high))
+    return " and ".join(filter(None, [param.sets, f"[{low or '-inf'}, {high or 'inf'}]" if low or high else ""]))
 
 
 def _sized(network: Network, node: Node) -> tuple[str, str, str]:

@@ -15,7 +15,9 @@ from energyc.analysis.checker import check
 from energyc.analysis.classify import Classification, classify, field_from, force_of
 from energyc.analysis.in_notation import classes_of
 from energyc.analysis.pairing import CertificateError
+from energyc.analysis.products import multiplied_out
 from energyc.diagnostics import Source
+from energyc.ir.interpreter import evaluate
 from energyc.pipeline import Choices, resolve
 from energyc.resolve.network import Network
 from tests.drawing import seeds
@@ -131,41 +133,107 @@ def test_the_checker_draws_params_on_their_sets() -> None:
     assert base.structure and force_of(network, network.terms["f"], base)
 
 
-#: What a chain of matrices is made of: the param, and whether it is transposed.
+#: What a chain of matrices is made of: the dims of a param on its set.
 LETTERS = {
-    "W": "W[N, N] ~ normal in symmetric and zero_diagonal",
-    "Q": "Q[N, N] in orthogonal",
-    "V": "V[N, N] ~ normal",
+    "W": ("NN", "W[N, N] ~ normal in symmetric and zero_diagonal"),
+    "Q": ("NN", "Q[N, N] in orthogonal"),
+    "V": ("NN", "V[N, N] ~ normal"),
+    "R": ("KN", "R[K, N] in orthogonal"),
+    "S": ("KK", "S[K, K] ~ normal in symmetric"),
 }
 
 
-@pytest.mark.parametrize("seed", seeds(25))
-def test_chains_of_matrices_are_gradients_just_where_their_product_is_symmetric(seed: int) -> None:
-    """Judged by NumPy at random params on the sets; of a chain about a middle that is a tanh, by its two halves."""
-    print(f"seed {seed}")
-    draw = random.Random(seed)
-    chain = [(draw.choice("WQQV"), draw.random() < 0.5) for _ in range(draw.randint(1, 4))]
+def chain_of(draw: random.Random) -> list[tuple[str, bool]]:
+    """Matrices, some transposed, that multiply to a square one over N."""
+    chain: list[tuple[str, bool]] = []
+    dim = "N"
+    while not chain or dim != "N" or (len(chain) < 5 and draw.random() < 0.6):
+        steps = [(name, turned) for name in LETTERS for turned in (False, True) if LETTERS[name][0][turned] == dim]
+        chain.append(draw.choice(steps))
+        dim = LETTERS[chain[-1][0]][0][not chain[-1][1]]
     if draw.random() < 0.5:  # one that is symmetric by its form
         chain += [(name, not turned) for name, turned in reversed(chain)]
+    return chain
+
+
+def drawn_on_sets(rng: np.random.Generator) -> dict[str, np.ndarray]:
+    w, s = rng.standard_normal((5, 5)), rng.standard_normal((3, 3))
+    return {
+        "V": rng.standard_normal((5, 5)),
+        "W": w + w.T - 2 * np.diag(np.diag(w)),
+        "S": s + s.T,
+        "Q": np.linalg.qr(rng.standard_normal((5, 5)))[0],
+        "R": np.linalg.qr(rng.standard_normal((5, 3)))[0].T,
+    }
+
+
+@pytest.mark.parametrize("seed", seeds(12))
+def test_chains_of_matrices_are_gradients_just_where_their_product_is_symmetric(seed: int) -> None:
+    """Judged by NumPy at random params on the sets."""
+    print(f"seed {seed}")
+    draw = random.Random(seed)
+    chain = chain_of(draw)
     indices = ["n", *(f"i{k}" for k in range(len(chain)))]
-    factors = [
-        f"{name}[{','.join((b, a) if turned else (a, b))}]"
-        for (name, turned), a, b in zip(chain, indices, indices[1:], strict=False)
-    ]
+    places = list(zip(chain, indices, indices[1:], strict=False))
+    factors = [f"{name}[{','.join((b, a) if turned else (a, b))}]" for (name, turned), a, b in places]
     force = f"sum[{','.join(indices[1:])}]({' * '.join(factors)} * z[{indices[-1]}])"
     print(force)
-    _, found = verdict(", ".join(LETTERS[name] for name in dict.fromkeys(name for name, _ in chain)), force)
+    _, found = verdict(", ".join(LETTERS[name][1] for name in dict.fromkeys(name for name, _ in chain)), force)
     gaps = []
     for k in range(3):
-        rng = np.random.default_rng(seed + k)
-        given = rng.standard_normal((5, 5))
-        values = {"V": rng.standard_normal((5, 5)), "W": given + given.T - 2 * np.diag(np.diag(given))}
-        values["Q"] = np.linalg.qr(rng.standard_normal((5, 5)))[0]
+        values = drawn_on_sets(np.random.default_rng(seed + k))
         product = np.eye(5)
         for name, turned in chain:
             product = product @ (values[name].T if turned else values[name])
         gaps.append(float(np.abs(product - product.T).max() / np.abs(product).max()))
     assert found.terms["f"].kind == ("conservative" if max(gaps) < 1e-10 else "not-conservative"), (force, gaps)
+
+
+def test_products_of_directions_mean_what_the_energy_means() -> None:
+    """An energy multiplied out with the sets has the value of the interpreter at params on them."""
+    text = """network n
+dim N = 5, K = 3
+param Q[N, N] in orthogonal, R[K, N] in orthogonal, P[K, N] in sphere[N], H[K, N, N] in orthogonal
+param b[N], c[K] ~ normal
+state z[N], s[K]
+energy square = 1/2 * sum[n](sum[m](Q[n,m] * z[m])^2) - sum[n](b[n] * z[n])
+energy code = sum[n]((b[n] - sum[k](R[k,n] * s[k]))^2) + sum[k,n](P[k,n]^2)
+energy heads = sum[k,n](c[k] * sum[m](H[k,n,m] * z[m]) * sum[m](H[k,n,m] * b[m]))
+energy sizes = sum[k,n,m](H[k,n,m]^2) * sum[k](c[k] * s[k])
+energy rows = sum[k,j](s[k] * s[j] * sum[n](R[k,n] * R[j,n])) + sum[k,n](P[k,n]^2 * c[k] * z[n])
+"""
+    network = resolve(Source("spec.energy", text), Choices())
+    rng = np.random.default_rng(3)
+    values = {**drawn_on_sets(rng), "H": np.stack([np.linalg.qr(rng.standard_normal((5, 5)))[0] for _ in range(3)])}
+    p = rng.standard_normal((3, 5))
+    values |= {
+        "P": p / np.linalg.norm(p, axis=1, keepdims=True),
+        "b": rng.standard_normal(5),
+        "c": rng.standard_normal(3),
+    }
+    states = {"z": rng.standard_normal((1, 5)), "s": rng.standard_normal((1, 3))}
+    inputs = {("param", n): v for n, v in values.items()} | {("state", n): v for n, v in states.items()}
+    structures = {param.node: param.structure for param in network.params.values()}
+    read: dict[str, set[str]] = {}
+    for name, term in network.energies.items():
+        products = multiplied_out(term.node, structures)
+        assert products is not None
+        total = 0.0
+        for product in products:
+            arguments: list[Any] = []
+            for factor in product.factors:
+                key = (factor.node.kind, factor.node.name)
+                arguments += [np.squeeze(inputs[key], 0) if key[0] == "state" else inputs[key], list(factor.axes)]
+            total += product.coefficient.number(network.values) * (
+                float(np.einsum(*arguments, [])) if arguments else 1.0
+            )
+        (expected,) = evaluate([term.node], inputs, sizes=network.extents, values=network.values)
+        assert total == pytest.approx(float(expected[0]), abs=1e-12), name
+        read[name] = {f.node.name for product in products for f in product.factors}
+    assert read["square"] == {"z", "b"} and "R" not in read["rows"] and "H" not in read["heads"] - {"H"}
+    assert not any(
+        f.node.name == "P" for p in multiplied_out(network.energies["code"].node, structures) for f in p.factors
+    )
 
 
 def test_check_suggests_the_set() -> None:
@@ -215,11 +283,20 @@ def test_sizes_at_which_a_set_is_empty_are_no_evidence() -> None:
     assert classify(network).terms["f"].kind == "not-conservative"
 
 
-def test_an_energy_is_not_refuted_by_params_off_their_sets() -> None:
-    """1/2 |Q z|^2 - b.z falls where Q has no full rank, which an orthogonal Q never does."""
+def test_a_floor_by_the_norms_that_an_orthogonal_matrix_keeps() -> None:
+    """1/2 |Q z|^2 - b.z falls where Q has no full rank, which an orthogonal Q always has."""
     text = "network n\ndim N = 3\nparam {}, b[N] ~ normal\nstate z[N]\n"
     text += "energy e = 1/2 * sum[n](sum[m](Q[n,m] * z[m])^2) - sum[n](b[n] * z[n])"
-    for params, expected in (("Q[N, N] in orthogonal", "undecided"), ("Q[N, N] ~ normal in [1/2, 1]", "undecided")):
+    cases = {"Q[N, N] in orthogonal": "proved", "Q[N, N] ~ normal": "undecided", "Q[N, N] in sphere[N]": "undecided"}
+    for params, expected in cases.items():
         network = resolve(Source("spec.energy", text.format(params)), Choices())
         (floor,) = [c for c in classes_of(network).claims if c.claim == "bounded below"]
         assert floor.verdict == expected, (params, floor)
+
+
+def test_an_energy_is_not_refuted_by_params_outside_of_their_box() -> None:
+    """With 0 <= w <= 1 the energy is at least 0, with w = 4 it falls."""
+    text = "network n\ndim N = 3\nparam w[N] = 1/2 in [0, 1]\nstate z[N]\n"
+    text += "energy e = sum[n]((1 - w[n]) * abs(z[n])^3)"
+    (floor,) = [c for c in classes_of(resolve(Source("spec.energy", text), Choices())).claims if "below" in c.claim]
+    assert floor.verdict != "refuted", floor
