@@ -25,9 +25,9 @@ def reason_for_rest(
 ) -> str | None:
     """Why the network has an equilibrium at all weights, None where nothing shows one.
 
-    ``forces`` is the whole force on each state.
+    ``forces`` is the whole force on each state. The floor is that of the energies alone.
     """
-    if conservative and floor is not None and floor.attained:
+    if conservative and not network.forces and floor is not None and floor.attained:
         return "the energy takes its least value"
     signs = Signs(network.values, ranges)
     if poles(forces.values(), base.states, signs) or jumps(forces.values(), base.states):

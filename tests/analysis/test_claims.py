@@ -261,6 +261,7 @@ def test_memories_without_a_floor() -> None:
         ("state x[D] in [0, 1]\nforce f on x[d] = sum[k](W[d,k] * x[k])", "proved"),
         ("state x[D] in sphere[D]\nforce f on x[d] = sum[k](W[d,k] * x[k])", "undecided"),
         ("state x[D] in [0, 1]\nforce f on x[d] = sum[k](W[d,k] * relu'(x[k] - 1/2))", "undecided"),
+        ("state x[D]\nenergy e = 1/2 * sum[d](x[d]^2)\nforce f on x[d] = x[d] + sum[k](W[d,k])", "undecided"),
     ],
 )
 def test_equilibria(lines: str, verdict: str) -> None:
