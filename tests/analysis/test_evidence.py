@@ -26,6 +26,7 @@ from energyc.analysis.witness import find_witness
 from energyc.functions import FUNCTIONS
 from energyc.ir import ONE, IndexExpr
 from energyc.ir.interpreter import evaluate
+from energyc.resolve.network import Structure
 from tests.analysis.build import A0, A1, A2, Build, integer, op, plus, times
 
 
@@ -117,10 +118,10 @@ def test_a_certificate_with_a_false_symmetry_is_refused() -> None:
     b = Build({"d": "D", "e": "D"}, {"D": 4})
     z, a = b.state("z", "d"), b.param("A", "de")
     field = b.field({z: b.es("e,de->d", z, a)})
-    certificate = prove(replace(field, symmetric={a: (1, 0)}))[-1].certificate
+    certificate = prove(replace(field, structure={a: (Structure("symmetric", (0,), (1,)),)}))[-1].certificate
     assert certificate is not None
     with pytest.raises(CertificateError, match="symmetry"):
-        check(certificate, replace(certificate.field, symmetric={}), np.random.default_rng(0))
+        check(certificate, replace(certificate.field, structure={}), np.random.default_rng(0))
 
 
 def test_a_certificate_for_another_force_is_refused() -> None:
