@@ -56,7 +56,8 @@ class ParamSets:
                 self._error("E0426", "`nonnegative` holds for every entry of a param", domain.span, help=help)
             case ast.NamedSet(name=ast.Name(text=kind)) if kind in PARAM_SETS:
                 structure = None if self.tensor is None else self._structure(kind, domain, self.tensor)
-                self.structure += [] if structure is None else [structure]
+                if structure is not None and not self._repeats(structure, domain):
+                    self.structure.append(structure)
             case ast.NamedSet(name=name):
                 sets = f"the sets of params are {listed(PARAM_SETS)} and a box `[lo, hi]`"
                 near = counterpart("sets", name.text) or did_you_mean(name.text, PARAM_SETS, sets)
@@ -78,7 +79,8 @@ class ParamSets:
 
     def _clashes(self, kind: str, seen: dict[str, Span], span: Span) -> bool:
         """Whether a set does not join with those before it; reported."""
-        others = [other for other in seen if kind == other or kind in DIRECTIONS or other in DIRECTIONS]
+        alone = (*DIRECTIONS, kind) if kind not in _LINEAR else DIRECTIONS
+        others = [other for other in seen if kind in DIRECTIONS or other in alone]
         if not others:
             return False
         (other, *_) = others
@@ -90,6 +92,15 @@ class ParamSets:
         help = None if kind == other else f"only {listed([f'`{k}`' for k in _LINEAR])} and a box can hold together"
         self.declarations.reporter.error("E0445", message, span, labels=[Label(seen[other], "beside this")], help=help)
         return True
+
+    def _repeats(self, structure: Structure, domain: ast.NamedSet) -> bool:
+        """Whether a set is about axes that one of its kind is about before it; reported."""
+        axes = {*structure.rows, *structure.columns}
+        before = [s for s in self.structure if s.kind == structure.kind and axes & {*s.rows, *s.columns}]
+        if before:
+            message = f"two sets `{structure.kind}` are about the same axes"
+            self._error("E0445", message, domain.span, help="leave one of them out")
+        return bool(before)
 
     # ------------------------------------------------------------ axes
 

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from energyc.diagnostics import Source
-from energyc.resolve.words import LAWS, RESERVED_FUNCTIONS, SETS
+from energyc.resolve.words import LAWS, PARAM_SETS, RESERVED_FUNCTIONS, SETS
 from energyc.resources import resource
 from energyc.syntax import ast, parse
 from tests.resolve.helpers import findings, inputs, network, value
@@ -77,7 +77,7 @@ def test_a_recommended_expression_is_made_of_functions_of_the_language(code: str
 def test_no_word_of_the_language_is_called_foreign() -> None:
     assert not (TABLES["functions"].keys() | set(TABLES["absent"]["functions"])) & RESERVED_FUNCTIONS
     assert not TABLES["laws"].keys() & set(LAWS)
-    assert not TABLES["sets"].keys() & set(SETS)
+    assert not TABLES["sets"].keys() & {*SETS, *PARAM_SETS}
 
 
 BASE = """
