@@ -171,18 +171,21 @@ def _call(call: Call) -> str:
 def reference(name: str, slots: tuple[IndexExpr, ...]) -> str:
     """An element: ``W_q[h,a,d]`` is W with q above and the indices below."""
     base, _, rest = name.partition("_")
-    head = identifier(base) if base else rf"\mathrm{{{escape(name)}}}"
+    head = identifier(base, alone=not slots) if base else rf"\mathrm{{{escape(name)}}}"
     above = rf"^{{\mathrm{{{escape(rest)}}}}}" if base and rest else ""
     below = rf"_{{{', '.join(map(index, slots))}}}" if slots else ""
     return f"{head}{below}{above}"
 
 
-def identifier(text: str) -> str:
-    """A name: one letter as it is, Greek ones by their macro, words upright."""
+def identifier(text: str, *, alone: bool = True) -> str:
+    """A name: one letter as it is, Greek ones by their macro, words upright.
+
+    A number at its end is an index below, unless there are others below, since LaTeX takes one group of them.
+    """
     if text in GREEK:
         return "\\" + text
     letters = text.rstrip("0123456789")
-    if len(letters) == 1 and letters != text:
+    if alone and len(letters) == 1 and letters != text:
         return rf"{{{letters}}}_{{{text[1:]}}}"
     return text if len(text) == 1 and text.isalpha() else rf"\mathrm{{{escape(text)}}}"
 

@@ -21,14 +21,32 @@ from energyc.notation.formula import (
 )
 from energyc.notation.greek import GREEK
 
+#: A sum with more elements than this has a line for each term.
+WIDTH = 80
 SUM, TERM, FACTOR, ATOM = range(4)
 _OPERATORS = {"<=": "≤", ">=": "≥", "==": "=", "!=": "≠", "and": "∧", "or": "∨", "-": "−", "*": "\u2062"}
 
 
 def write(*formulas: Formula) -> str:
     """Formulas as one block of MathML, equal signs between them."""
-    inner = _operator("=").join(_at(formula, SUM) for formula in formulas)
-    return f'<math xmlns="http://www.w3.org/1998/Math/MathML" display="block"><mrow>{inner}</mrow></math>'
+    return _block(_row(_operator("=").join(_at(formula, SUM) for formula in formulas)))
+
+
+def equation(left: Formula, right: Formula) -> str:
+    """``left = right`` as one block of MathML; a long sum has a line for each term."""
+    pieces = _signed(right) if isinstance(right, Total) else [_at(right, SUM)]
+    if sum(piece.count("</m") for piece in pieces) <= WIDTH:
+        return write(left, right)
+    # An operator that begins a cell is no prefix here: it keeps its spaces.
+    pieces[1:] = [piece.replace("<mo>", '<mo form="infix">', 1) for piece in pieces[1:]]
+    lines = [f"<mtd>{piece}</mtd>" for piece in pieces]
+    heads = [f"<mtd>{_at(left, SUM)}</mtd><mtd>{_operator('=')}</mtd>", *["<mtd></mtd><mtd></mtd>"] * (len(lines) - 1)]
+    rows = "".join(f"<mtr>{head}{line}</mtr>" for head, line in zip(heads, lines, strict=True))
+    return _block(f'<mtable displaystyle="true" class="lines">{rows}</mtable>')
+
+
+def _block(inner: str) -> str:
+    return f'<math xmlns="http://www.w3.org/1998/Math/MathML" display="block">{inner}</math>'
 
 
 def _at(formula: Formula, least: int) -> str:
@@ -36,8 +54,18 @@ def _at(formula: Formula, least: int) -> str:
     return text if level >= least else _bracketed(text)
 
 
+#: What is taller than a line, so that brackets around it grow.
+_TALL = ("<mfrac", "<munder", "<msqrt", "<mtable")
+
+
 def _bracketed(text: str, left: str = "(", right: str = ")") -> str:
-    return f"<mrow>{_operator(left)}{text}{_operator(right)}</mrow>"
+    grows = any(tall in text for tall in _TALL)
+    around = _operator if grows else _small
+    return f"<mrow>{around(left)}{text}{around(right)}</mrow>"
+
+
+def _small(sign: str) -> str:
+    return f'<mo stretchy="false">{escape(sign)}</mo>'
 
 
 def _piece(formula: Formula) -> tuple[str, int]:
@@ -106,9 +134,14 @@ def _fraction(value: Fraction) -> str:
 
 
 def _total(total: Total) -> str:
+    return "".join(_signed(total))
+
+
+def _signed(total: Total) -> list[str]:
+    """The terms of a sum, each but the first with its sign."""
     pieces = [_at(term, TERM) for term in total.terms]
     minus = _operator("-")
-    return pieces[0] + "".join(piece if piece.startswith(minus) else _operator("+") + piece for piece in pieces[1:])
+    return [pieces[0], *(piece if piece.startswith(minus) else _operator("+") + piece for piece in pieces[1:])]
 
 
 def _bound(bound: Bound) -> tuple[str, int]:
@@ -134,7 +167,7 @@ def _call(call: Call) -> str:
 
 def _reference(name: str, slots: tuple[IndexExpr, ...]) -> str:
     base, _, rest = name.partition("_")
-    head = _name(base if base and rest else name)
+    head = _name(base if base and rest else name, alone=not slots)
     above = f"<mtext>{escape(rest)}</mtext>" if base and rest else ""
     below = _row(_operator(",").join(map(_index, slots))) if slots else ""
     if above and below:
@@ -144,11 +177,12 @@ def _reference(name: str, slots: tuple[IndexExpr, ...]) -> str:
     return head
 
 
-def _name(text: str) -> str:
+def _name(text: str, *, alone: bool = True) -> str:
+    """A name; a number at its end is an index below, unless there are others below: ``x_1``, but ``x1_{i,j}``."""
     if text in GREEK:
         return f"<mi>{GREEK[text]}</mi>"
     letter = text.rstrip("0123456789")
-    if len(letter) == 1 and letter != text:
+    if alone and len(letter) == 1 and letter != text:
         return f"<msub><mi>{escape(letter)}</mi><mn>{text[1:]}</mn></msub>"
     return f"<mi>{escape(text)}</mi>"
 

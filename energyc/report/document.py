@@ -1,12 +1,13 @@
-"""Documents of headings, paragraphs, tables and equations, and their three layouts."""
+"""Documents of headings, paragraphs, tables and equations, and their layouts as Markdown and LaTeX."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from html import escape
 
-from energyc.notation import Formula, latex, mathml, text
+from markupsafe import Markup
+
+from energyc.notation import Formula, latex, text
 
 
 @dataclass(frozen=True)
@@ -24,11 +25,32 @@ class Paragraph:
 
 
 @dataclass(frozen=True)
+class Verdict:
+    """A cell with a class or a verdict, which a layout may colour."""
+
+    word: str
+
+    def __str__(self) -> str:
+        return self.word
+
+
+Cell = str | Verdict
+
+
+@dataclass(frozen=True)
 class Table:
     """A table of plain cells."""
 
     header: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture for layouts that can show SVG; the others leave it out, so what it says is also said in words."""
+
+    svg: Markup
+    caption: str
 
 
 @dataclass(frozen=True)
@@ -40,15 +62,16 @@ class Equation:
     remark: str = ""
 
 
-Block = Heading | Paragraph | Table | Equation
+Block = Heading | Paragraph | Table | Equation | Picture
 
 
 @dataclass(frozen=True)
 class Document:
-    """A title and blocks."""
+    """A title, what it is about in a sentence or two, and blocks."""
 
     title: str
     blocks: tuple[Block, ...]
+    about: str = ""
 
 
 # ------------------------------------------------------------------ Markdown
@@ -56,7 +79,13 @@ class Document:
 
 def to_markdown(document: Document) -> str:
     """Return Markdown with equations as code in the spec's notation, readable as plain text."""
-    return "\n\n".join([f"# {_escaped(document.title)}", *_join_equations(map(_markdown, document.blocks))]) + "\n"
+    head = [f"# {_escaped(document.title)}", *([_escaped(document.about)] if document.about else [])]
+    return "\n\n".join([*head, *_join_equations(map(_markdown, _written(document)))]) + "\n"
+
+
+def _written(document: Document) -> list[Block]:
+    """Return the blocks without pictures."""
+    return [block for block in document.blocks if not isinstance(block, Picture)]
 
 
 def _join_equations(pieces: Iterable[str]) -> list[str]:
@@ -78,11 +107,12 @@ def _markdown(block: Block) -> str:
             return _escaped(block.text)
         case Table():
             rows = [block.header, tuple("---" for _ in block.header), *block.rows]
-            cells = [[_escaped(cell).replace("|", "\\|") for cell in row] for row in rows]
+            cells = [[_escaped(str(cell)).replace("|", "\\|") for cell in row] for row in rows]
             return "\n".join("| " + " | ".join(row) + " |" for row in cells)
         case Equation():
             remark = f"    # {block.remark}" if block.remark else ""
             return f"```text\n{text.equation(block.left, block.right)}{remark}\n```"
+    raise TypeError(f"no Markdown for {block!r}")
 
 
 def _escaped(content: str) -> str:
@@ -103,7 +133,8 @@ _LATEX_HEAD = r"""\documentclass{article}
 def to_latex(document: Document) -> str:
     """Return a complete LaTeX document."""
     title = rf"\title{{{latex.escape(document.title)}}}" + "\n\\date{}\n\\maketitle\n"
-    return _LATEX_HEAD + title + "\n".join(map(_latex, document.blocks)) + "\n\\end{document}\n"
+    about = latex.escape(document.about) + "\n\n" if document.about else ""
+    return _LATEX_HEAD + title + about + "\n".join(map(_latex, _written(document))) + "\n\\end{document}\n"
 
 
 def _latex(block: Block) -> str:
@@ -118,51 +149,11 @@ def _latex(block: Block) -> str:
             remark = rf" \tag*{{\small {latex.escape(block.remark)}}}" if block.remark else ""
             both = latex.equation(block.left, block.right)
             return f"\\begin{{equation*}}\n{both}{remark}\n\\end{{equation*}}"
+    raise TypeError(f"no LaTeX for {block!r}")
 
 
 def _latex_table(table: Table) -> str:
-    rows = [" & ".join(map(latex.escape, row)) + r" \\" for row in (table.header, *table.rows)]
+    rows = [" & ".join(latex.escape(str(cell)) for cell in row) + r" \\" for row in (table.header, *table.rows)]
     rows.insert(1, r"\midrule")
     columns = "l" * len(table.header)
     return "\n".join([rf"\begin{{longtable}}{{{columns}}}", r"\toprule", *rows, r"\bottomrule", r"\end{longtable}"])
-
-
-# ------------------------------------------------------------------ HTML
-
-_HTML_HEAD = """<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<style>
-body {{ font: 16px/1.5 Georgia, serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color: #222; }}
-h1, h2 {{ font-weight: normal; }}
-table {{ border-collapse: collapse; margin: 1rem 0; }}
-td, th {{ text-align: left; padding: 0.2rem 0.8rem; border-bottom: 1px solid #ddd; }}
-figure {{ margin: 0.8rem 0; overflow-x: auto; }}
-figcaption, code {{ color: #666; font-size: 0.85rem; white-space: pre-wrap; }}
-</style>
-<h1>{title}</h1>
-"""
-
-
-def to_html(document: Document) -> str:
-    """Return a self-contained page, with formulas as MathML above the spec's notation."""
-    return _HTML_HEAD.format(title=escape(document.title)) + "\n".join(map(_html, document.blocks)) + "\n</html>\n"
-
-
-def _html(block: Block) -> str:
-    match block:
-        case Heading():
-            return f"<h2>{escape(block.title)}</h2>"
-        case Paragraph():
-            return f"<p>{escape(block.text)}</p>"
-        case Table():
-            head = "".join(f"<th>{escape(cell)}</th>" for cell in block.header)
-            rows = "\n".join("<tr>" + "".join(f"<td>{escape(c)}</td>" for c in row) + "</tr>" for row in block.rows)
-            return f"<table>\n<tr>{head}</tr>\n{rows}\n</table>"
-        case Equation():
-            remark = f" &nbsp; {escape(block.remark)}" if block.remark else ""
-            written = escape(text.equation(block.left, block.right))
-            caption = f"<figcaption><code>{written}</code>{remark}</figcaption>"
-            return f"<figure>{mathml.write(block.left, block.right)}{caption}</figure>"

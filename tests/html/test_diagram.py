@@ -1,0 +1,111 @@
+"""Which state acts on which: what is said of it is what numbers say."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from energyc import pipeline
+from energyc.derive.influence import SOURCES, influences
+from energyc.html.diagram import diagram
+from energyc.ir import Input, walk
+from energyc.ir.interpreter import evaluate, key
+from energyc.pipeline import Choices
+from energyc.resolve import Network
+from energyc.resources import resource
+from tests.html.hostile import SPEC
+
+SIZES = {
+    "hopfield": {"I": 4, "J": 3},
+    "thick": {"T": 3, "D": 4, "H": 2},
+    "deep_hopfield": {},
+    "tel": {},
+    "predictive_coding": {},
+    "deq": {},
+}
+
+
+def resolved(name: str) -> Network:
+    return pipeline.resolve(pipeline.read(resource("specs", f"{name}.energy")), Choices(None, SIZES[name]))
+
+
+@pytest.mark.parametrize("name", ["hopfield", "thick", "deep_hopfield", "predictive_coding"])
+def test_a_force_changes_with_what_acts_on_it_and_with_nothing_else(name: str) -> None:
+    network = resolved(name)
+    derivation = pipeline.derive(network)
+    random = np.random.default_rng(7)
+    for each in influences(derivation):
+        for state, sources in each.moves.items():
+            force = derivation.term_forces[each.term][state]
+            inputs = {node for node in walk([force]) if isinstance(node, Input)}
+            arrays = {key(node): _drawn(node, network, random) for node in inputs}
+            found = {node.name for node in inputs if node.kind in SOURCES and _moves(force, node, arrays, network)}
+            assert found == set(sources), (each.term, state)
+
+
+def _drawn(node: Input, network: Network, random: np.random.Generator) -> np.ndarray:
+    shape = [network.extents[dim] for dim in node.dims]
+    shape = [1, *shape] if node.batched else shape
+    if node.over is not None:
+        return random.integers(0, network.extents[str(node.over)], shape)
+    return random.uniform(0.2, 0.9, shape)
+
+
+def _moves(force: object, node: Input, arrays: dict, network: Network) -> bool:
+    """Whether the force takes another value for another value of an input."""
+    random = np.random.default_rng(8)
+
+    def value(given: dict) -> np.ndarray:
+        return evaluate([force], given, sizes=network.extents, values=network.values)[0]
+
+    base = value(arrays)
+    others = (value({**arrays, key(node): _drawn(node, network, random)}) for _ in range(5))
+    return any(not np.allclose(base, other, rtol=1e-12, atol=1e-12) for other in others)
+
+
+def drawn(text: str) -> ElementTree.Element:
+    network = pipeline.resolve(pipeline.read(text))
+    classes = pipeline.classify(network)
+    svg = diagram(network, pipeline.derive(network, classes), classes)
+    return ElementTree.fromstring(svg)
+
+
+def test_every_name_is_drawn_once_with_its_class() -> None:
+    svg = drawn(SPEC.replace("energy pull", "force twist on s[j] = s[j]^2 * sum[k](s[k])\nenergy pull"))
+    boxes = {box.findtext("title"): box.get("class") for box in svg.findall("g") if "box" in box.get("class", "")}
+    assert boxes == {
+        "clamp x": "box clamp",
+        "energy leak: conservative": "box term good",
+        "energy pull: conservative; params W": "box term good",
+        "force twist: not-conservative": "box term bad",
+        "state s": "box state",
+        "readout y": "box readout",
+        "cost mse": "box cost",
+    }
+
+
+def test_lines_say_who_acts_on_whom() -> None:
+    svg = drawn(SPEC)
+    lines = {}
+    for line in svg.findall("g"):
+        if "line" in line.get("class", ""):
+            arrows = [path for path in line.findall("path") if path.get("class") == "arrow"]
+            names = re.findall(r"(?:clamp|energy|state|readout|cost) (\w+)", line.findtext("title") or "")
+            lines[tuple(names)] = len(arrows)
+    assert lines == {("x", "pull"): 1, ("leak", "s"): 2, ("pull", "s"): 2, ("s", "y"): 1, ("s", "mse"): 1}
+
+
+def test_boxes_do_not_overlap() -> None:
+    for name in SIZES:
+        network = resolved(name)
+        classes = pipeline.classify(network)
+        svg = ElementTree.fromstring(diagram(network, pipeline.derive(network, classes), classes))
+        places = [[float(rect.get(a, "0")) for a in ("x", "y", "width", "height")] for rect in svg.iter("rect")]
+        width, height = float(svg.get("width", 0)), float(svg.get("height", 0))
+        for k, (x, y, w, h) in enumerate(places):
+            assert x >= 0 and y >= 0 and x + w <= width and y + h <= height
+            for x2, y2, w2, h2 in places[:k]:
+                assert x + w <= x2 or x2 + w2 <= x or y + h <= y2 or y2 + h2 <= y, name
