@@ -1,8 +1,8 @@
 """The folder of a run: its name, its files, its ``run.json``.
 
 ``spec.energy`` and the generated module come from the session; ``run.json`` holds options, versions and seed;
-``metrics.jsonl``, ``timings.jsonl``, ``checkpoints/`` and ``pictures/`` are filled during training. Times have a file
-of their own, since the same run writes all else again byte for byte.
+``metrics.jsonl``, ``relaxations.jsonl``, ``timings.jsonl``, ``checkpoints/`` and ``pictures/`` are filled during
+training. Times have a file of their own, since the same run writes all else again byte for byte.
 """
 
 from __future__ import annotations
@@ -41,6 +41,11 @@ class RunFolder:
     def timings(self) -> Path:
         """``timings.jsonl``, which is not reproducible."""
         return self.path / "timings.jsonl"
+
+    @property
+    def relaxations(self) -> Path:
+        """``relaxations.jsonl``, which is reproducible."""
+        return self.path / "relaxations.jsonl"
 
     @property
     def checkpoints(self) -> Path:

@@ -136,6 +136,16 @@ class Row(TypedDict):
     residual_max: NotRequired[float | None]
 
 
+@with_config(OPEN)
+class RelaxationRow(TypedDict):
+    """A line of ``relaxations.jsonl``: the steps ``at`` which samples were looked at, and a list for each sample."""
+
+    step: Step
+    at: list[Step]
+    energies: NotRequired[list[list[float | None]]]
+    residuals: list[list[float | None]]
+
+
 class StoredSymptom(TypedDict):
     """A symptom of a seed."""
 

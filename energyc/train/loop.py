@@ -36,6 +36,7 @@ from energyc.train.metrics_log import Row, read_rows
 from energyc.train.outcome import Diverged, Interrupted, Numbers, Outcome, ending_of
 from energyc.train.penalty import Controller
 from energyc.train.progress import Reporter
+from energyc.train.relaxations import relaxation_row
 from energyc.train.run_health import Relaxation, RunHealth, run_health
 from energyc.train.session import Session
 from energyc.train.signals import Signals
@@ -271,9 +272,19 @@ class Training:
         row = {"step": self.step, "kind": "eval", "split": "test", **numbers}
         rows = [] if validation is None else [{"step": self.step, "kind": "validation", **validation}]
         waited = {"waited": self.group.seconds} if self.group.size > 1 else {}
-        self._writer.evaluation([*rows, row], {"seconds": self._seconds, **waited})
+        self._writer.evaluation([*rows, row], {"seconds": self._seconds, **waited}, self._followed())
         self._tell([*rows, row])
         self._reporter.evaluation(row)
+
+    def _followed(self) -> Row | None:
+        """Return how a few test samples relax; None of layers, each of which has an energy of its own."""
+        if not self.group.is_first or self.session.info.get("layers"):
+            return None
+        energies = self.session.info.get("energies") != []
+        with self._arithmetic("the evaluation"):
+            return relaxation_row(
+                self.session.net, self._held_out, self.step, energies=energies, seed=self.options.seed
+            )
 
     def _measure(self, feed: Feed, thresholds: Mapping[str, float] = MappingProxyType({})) -> Numbers:
         """Evaluate a part. Raises NotFinite, Stopped."""

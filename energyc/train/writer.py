@@ -24,6 +24,11 @@ class Writer:
         self.saved: int | None = None
         self._out, self._folder, self._idle = out, RunFolder(out), idle
         self._log, self._timings = MetricsLog(self._folder.metrics), MetricsLog(self._folder.timings)
+        self._relaxations = MetricsLog(self._folder.relaxations)
+
+    @property
+    def _logs(self) -> tuple[MetricsLog, ...]:
+        return self._log, self._timings, self._relaxations
 
     def begin(self, files: Mapping[str, str], info: Mapping[str, Any]) -> None:
         """Fill the folder; ``run.json`` comes last, so that a folder with it can be resumed."""
@@ -34,7 +39,7 @@ class Writer:
                 folder.mkdir(exist_ok=True)
             for name, text in files.items():
                 replace_bytes(self._folder.path / name, text.encode())
-            for log in (self._log, self._timings):
+            for log in self._logs:
                 log.clear()
             self._folder.write_info(info)
 
@@ -45,7 +50,7 @@ class Writer:
             return
         with writing(self._out, step):
             checkpoints.discard_after(self._folder.checkpoints, step)
-            for log in (self._log, self._timings):
+            for log in self._logs:
                 log.truncate(step, evaluated=evaluated)
             if info is not None:
                 self._folder.write_info(info)
@@ -56,12 +61,14 @@ class Writer:
             with writing(self._out, self.saved):
                 self._log.write(row)
 
-    def evaluation(self, rows: Sequence[Row], times: Mapping[str, float]) -> None:
-        """Write the rows of an evaluation, and the ``times`` in seconds at its end."""
+    def evaluation(self, rows: Sequence[Row], times: Mapping[str, float], relaxation: Row | None) -> None:
+        """Write the rows of an evaluation, the ``times`` in seconds at its end, and how some samples relaxed there."""
         if not self._idle:
             with writing(self._out, self.saved):
                 for row in rows:
                     self._log.write(row)
+                if relaxation is not None:
+                    self._relaxations.write(relaxation)
                 self._timings.write({"step": rows[-1]["step"], **{name: round(t, 3) for name, t in times.items()}})
 
     def save(self, checkpoint: Checkpoint, best: int | None) -> None:

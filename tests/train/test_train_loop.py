@@ -36,6 +36,7 @@ def test_learns_and_fills_the_folder(tmp_path: Path) -> None:
         "tiny_torch.py",
         "run.json",
         "metrics.jsonl",
+        "relaxations.jsonl",
         "timings.jsonl",
         "checkpoints",
         "pictures",
