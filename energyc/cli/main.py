@@ -21,6 +21,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "verify": "Measure each rule's gradient against the exact one.",
         "show": "Print any stage of the pipeline.",
         "explain": "Write the derivations and the model table as a document.",
+        "view": "Write a page of a run, or of two side by side.",
         "plot": "Draw the pictures of a run.",
         "fmt": "Format a spec; comments are kept.",
         "new": "Write a starting spec.",

@@ -52,13 +52,15 @@ def chart(
     y_label: str,
     y_scale: Scale = "linear",
     x_scale: Scale = "linear",
+    y_range: tuple[float, float] | None = None,
     mark: Mark | None = None,
     shown: int | None = None,
 ) -> Markup:
     """Return curves in one panel, as SVG that fills its place; without a point it says so.
 
     ``x_scale`` ``steps`` is logarithmic from 1 on, with room for 0. A logarithmic y leaves out what is not positive,
-    and is linear where nothing is. Of series with a group only that of ``shown`` is visible.
+    and is linear where nothing is. The axis of y has ``y_range`` in it. Of series with a group only that of ``shown``
+    is visible.
     """
     curves = [_thinned(each) for each in series]
     values = [y for each in curves for y in each.y if _is_number(y)]
@@ -67,7 +69,7 @@ def chart(
     if y_scale == "log" and not any(y > 0 for y in values):
         y_scale = "linear"
     horizontal = _Axis.over([x for each in curves for x in each.x], x_scale, LEFT, WIDTH - RIGHT, margin=0)
-    vertical = _Axis.over(values, y_scale, HEIGHT - BOTTOM, TOP, margin=0.06)
+    vertical = _Axis.over([*values, *(y_range or ())], y_scale, HEIGHT - BOTTOM, TOP, margin=0.06)
     drawn = [_drawn(each, horizontal, vertical, shown) for each in curves]
     return tag(
         "svg",
@@ -153,12 +155,13 @@ class _Axis:
         last = math.ceil(math.log10(max(self.high, 1e-300)))
         every = max(1, (last - first) // 5)
         powers = [10.0**k for k in range(first, last + 1, every)]
-        found = [x for x in powers if self.low <= x <= self.high]
+        low = self.low * (1 - 1e-9)
+        found = [x for x in powers if low <= x <= self.high]
         if len(found) < 2:
-            found = [x * m for x in powers for m in (1, 2, 5) if self.low <= x * m <= self.high]
+            found = [x * m for x in powers for m in (1, 2, 5) if low <= x * m <= self.high]
         if len(found) < 2 and self.scale == "log":
             return list(_round_numbers(self.low, self.high))
-        return [0.0, *found] if self.scale == "steps" else found
+        return [0.0, *found] if self.scale == "steps" and self.low <= 0 else found
 
 
 def _step_scale(value: float) -> float:

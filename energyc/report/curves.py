@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, Any]
 
-# The health in a row of training: key -> (the label of the axis, whether the axis is logarithmic).
-_HEALTH: Mapping[str, tuple[str, bool]] = MappingProxyType(
+#: The health in a row of training: key -> (the label of the axis, whether the axis is logarithmic).
+HEALTH: Mapping[str, tuple[str, bool]] = MappingProxyType(
     {
         "residual": ("residual, worst sample", True),
         "beta": ("beta", True),
@@ -43,7 +43,7 @@ _NO_METRIC = ("step", "kind", "split", "cost", "residual", "residual_max", "sett
 def learning_curves(rows: Sequence[Row], path: Path, *, title: str = "", best: int | None = None) -> None:
     """Draw training and test cost against updates, a panel for each metric, and a line at the best checkpoint."""
     train, test, validation = (_kind(rows, kind) for kind in ("train", "eval", "validation"))
-    metrics = _metrics(test[0] if test else {})
+    metrics = metric_names(test[0] if test else {})
     columns = min(2, 1 + len(metrics))
     with picture(path, -(-(1 + len(metrics)) // columns), columns, (4.6, 3.2)) as canvas:
         _cost(canvas.panels[0], train, test, validation)
@@ -62,11 +62,11 @@ def learning_curves(rows: Sequence[Row], path: Path, *, title: str = "", best: i
 def health_curves(rows: Sequence[Row], path: Path, *, title: str = "") -> None:
     """Draw the health of a run: residual, beta, gradient norm, free steps, rate, excluded samples and more."""
     train = _kind(rows, "train")
-    keys = [key for key in _HEALTH if any(_shows(key, row) for row in train)]
+    keys = [key for key in HEALTH if any(shows(key, row) for row in train)]
     columns = min(3, max(1, len(keys)))
     with picture(path, max(1, -(-len(keys) // columns)), columns, (3.8, 2.5)) as canvas:
         for panel, key in zip(canvas.panels, keys, strict=False):
-            label, logarithmic = _HEALTH[key]
+            label, logarithmic = HEALTH[key]
             steps, values = _series(train, key)
             panel.plot(steps, values, color=COLOURS[0], linewidth=1)
             panel.set(xlabel="update", ylabel=label)
@@ -82,7 +82,7 @@ def seed_curves(runs: Mapping[str, Sequence[Row]], path: Path, *, title: str = "
     """Draw the test cost and metrics of each seed as a thin line, and their mean as a thick one."""
     tests = {name: _kind(rows, "eval") for name, rows in runs.items()}
     first = next((rows[0] for rows in tests.values() if rows), {})
-    names = ["cost", *_metrics(first)]
+    names = ["cost", *metric_names(first)]
     with picture(path, 1, len(names), (4.6, 3.2)) as canvas:
         for panel, name in zip(canvas.panels, names, strict=True):
             series = [_series(rows, name) for rows in tests.values() if rows]
@@ -94,7 +94,7 @@ def seed_curves(runs: Mapping[str, Sequence[Row]], path: Path, *, title: str = "
         canvas.figure.suptitle(title)
 
 
-def _metrics(row: Row) -> list[str]:
+def metric_names(row: Row) -> list[str]:
     """The names of the metrics in a row of an evaluation."""
     return [name for name in row if name not in _NO_METRIC and not name.endswith("_threshold")]
 
@@ -105,7 +105,7 @@ def _held_out(panel: Axes, validation: Sequence[Row], name: str) -> None:
         panel.plot(*_series(validation, name), color=COLOURS[2], marker="o", markersize=3, label="validation")
 
 
-def _shows(key: str, row: Row) -> bool:
+def shows(key: str, row: Row) -> bool:
     """Whether a row gives a key a panel; rare events have one only if they happened."""
     return bool(row.get(key)) if key in ("dropped", "frozen") else row.get(key) is not None
 

@@ -199,6 +199,11 @@ def parse_row(line: str) -> dict[str, Any]:
     return {key: value if key in Row.__annotations__ or _is_number(value) else None for key, value in row.items()}
 
 
+def parse_relaxation(row: object) -> RelaxationRow:
+    """Check a row of ``relaxations.jsonl``. Raises Malformed."""
+    return parse(RelaxationRow, json.dumps(row))
+
+
 def _is_number(value: object) -> bool:
     try:
         return isinstance(value, int | float) and float(value) == value

@@ -10,7 +10,7 @@ import pytest
 from energyc.calculus import gradient
 from energyc.ir import ONE, Coefficient, Function, Graph, Guard, IndexExpr, Node
 from energyc.ir.indexing import axis, equal, integer
-from energyc.notation import Notation, Product, Reference, Total, mathml
+from energyc.notation import Notation, Product, Reference, Total, latex, mathml
 
 SIZES = {"T": 5, "D": 4, "S": 8, "G": 3, "P": 4, "stride": 2, "V": 9, "H": 2, "A": 3}
 
@@ -157,6 +157,14 @@ def test_a_huge_formula_is_written_with_where() -> None:
     text = Notation({}).text(node)
     assert ", where " in text
     assert len(text) < 10_000
+
+
+def test_a_name_with_a_number_and_indices_has_one_group_of_them() -> None:
+    """LaTeX refuses a second one: ``{W}_{1}_{i}`` is a double subscript."""
+    element = Reference("W1", (IndexExpr("name", ("i",)),))
+    assert latex.write(element) == r"\mathrm{W1}_{i}"
+    assert latex.write(Reference("W1")) == "{W}_{1}"
+    assert "<mi>W1</mi>" in mathml.write(element) and "<mn>1</mn>" in mathml.write(Reference("W1"))
 
 
 def test_mathml_is_well_formed_whatever_a_name_is() -> None:

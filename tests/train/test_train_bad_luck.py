@@ -205,9 +205,7 @@ def test_several_processes_resume_a_run_at_once(tmp_path: Path) -> None:
     others = [start(out, pause=0.02, resume=True) for _ in range(3)]
     errors = [other.communicate(timeout=240)[1] for other in others]
     assert [other.returncode for other in others].count(0) >= 1
-    assert all(
-        other.returncode == 0 or "is being trained by" in e for other, e in zip(others, errors, strict=True)
-    )
+    assert all(other.returncode == 0 or "is being trained by" in e for other, e in zip(others, errors, strict=True))
     rows = [row for row in read_rows(out / "metrics.jsonl") if row["kind"] == "train"]
     assert [row["step"] for row in rows] == list(range(1, 81))
 
