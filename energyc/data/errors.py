@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from energyc.diagnostics import UserError, near
+from energyc.diagnostics import UnknownName, UserError, near
 
 
 def unknown_adapter(name: str, known: Iterable[str]) -> UserError:
@@ -16,7 +16,7 @@ def unknown_adapter(name: str, known: Iterable[str]) -> UserError:
     known = sorted(known)
     suggestion = "".join(f"did you mean {nearest}? " for nearest in near(name, known)[:1])
     help_text = f"{suggestion}Known: {', '.join(known)}"
-    return UserError(f"there is no data adapter named {name}", code="E0911", help=help_text)
+    return UnknownName(f"there is no data adapter named {name}", name, known, code="E0911", help=help_text)
 
 
 def bad_option(adapter: str, option: str, message: str, allowed: str) -> UserError:

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from energyc.data.errors import bad_option
 from energyc.data.schema import Options
-from energyc.diagnostics import UserError, near
+from energyc.diagnostics import UnknownName, UserError, near
 
 LARGEST = 1 << 20  # of a size, unless its adapter sets another bound
 
@@ -80,4 +80,5 @@ class OptionReader:
     def _unknown(self, option: str, names: tuple[str, ...]) -> UserError:
         suggestion = "".join(f"did you mean {nearest}? " for nearest in near(option, names)[:1])
         takes = f"{self.adapter} takes {', '.join(names) or 'no options'}"
-        return UserError(f"{self.adapter}: there is no option {option}", code="E0912", help=suggestion + takes)
+        message = f"{self.adapter}: there is no option {option}"
+        return UnknownName(message, option, names, code="E0912", help=suggestion + takes)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from energyc.diagnostics.remedy import Fix, Remedy
 from energyc.diagnostics.source import Source, Span
 
 Severity = Literal["error", "warning", "note"]
@@ -24,7 +25,8 @@ class Diagnostic:
     """One error, warning or note about a spec.
 
     ``code`` is stable (``E0301``; the pages under docs/errors list all), ``message`` one sentence on what is
-    wrong, ``text`` what the caret itself is labelled with, ``help`` what to write instead where that is known.
+    wrong, ``text`` what the caret itself is labelled with, ``help`` what to write instead where that is known; a
+    :class:`Remedy` where that is an exact text.
     """
 
     code: str
@@ -36,6 +38,11 @@ class Diagnostic:
     notes: tuple[str, ...] = ()
     help: str | None = None
 
+    @property
+    def fixes(self) -> tuple[Fix, ...]:
+        """The changes of the source that carry the help out."""
+        return self.help.fixes if isinstance(self.help, Remedy) else ()
+
 
 class UserError(Exception):
     """A mistake of the user outside a spec: in data, an option, a file (exit status 1)."""
@@ -45,6 +52,15 @@ class UserError(Exception):
         self.message = message
         self.code = code
         self.help = help
+
+
+class UnknownName(UserError):
+    """A name that is not among the ``known`` ones."""
+
+    def __init__(self, message: str, name: str, known: Sequence[str], *, code: str = "E0900", help: str | None) -> None:
+        super().__init__(message, code=code, help=help)
+        self.name = name
+        self.known = tuple(known)
 
 
 class SpecError(Exception):

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from functools import lru_cache
 
+from energyc.diagnostics.remedy import Remedy, writing
+from energyc.diagnostics.source import Span
 from energyc.resources import resource
 
 #: The least similarity of two words: twice the letters they share in order, over the letters of both.
@@ -24,10 +26,16 @@ def near(word: str, known: Iterable[str], most: int = 1) -> list[str]:
     return [synonym] if synonym in names else same[:most] or get_close_matches(word, names, n=most, cutoff=SIMILARITY)
 
 
-def did_you_mean(name: str, known: Iterable[str], otherwise: str | None = None) -> str | None:
-    """The help for an unknown name: the known one that is spelt like it, or ``otherwise``."""
+def did_you_mean(name: str, known: Iterable[str], otherwise: str | None = None, at: Span | None = None) -> str | None:
+    """The help for an unknown name: the known one that is spelt like it, or ``otherwise``.
+
+    ``at`` is where the name stands; the help then has the fix that writes the known one.
+    """
     similar = near(name, known)
-    return f"did you mean `{similar[0]}`?" if similar else otherwise
+    if not similar:
+        return otherwise
+    help = f"did you mean `{similar[0]}`?"
+    return help if at is None else Remedy(help, writing(similar[0], at))
 
 
 def listed(names: Iterable[str], conjunction: str = "and") -> str:

@@ -7,6 +7,6 @@ Imports: ``calculus``, ``diagnostics``, ``functions``, ``ir``, ``settings``, ``s
 """
 
 from energyc.resolve.network import Network
-from energyc.resolve.resolution import resolve
+from energyc.resolve.resolution import Resolved, resolve, resolve_partly
 
-__all__ = ["Network", "resolve"]
+__all__ = ["Network", "Resolved", "resolve", "resolve_partly"]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
-from energyc.diagnostics import UserError
+from energyc.diagnostics import Remedy, UnknownName, UserError, near, writing
 from energyc.resolve.names import Names
 from energyc.resolve.network import Binding
 from energyc.resolve.reporter import Reporter, did_you_mean, quoted
@@ -87,7 +87,7 @@ class Bindings:
         try:
             return self.schemas(tree.adapter.text, options)
         except UserError as error:
-            self.reporter.error("E0601", error.message, tree.span, help=error.help)
+            self.reporter.error("E0601", error.message, tree.span, help=_remedy(tree, error))
             return None
 
     def option(self, value: ast.Value) -> Any:
@@ -134,6 +134,15 @@ class Bindings:
             f"`{entry.name}` has no {what} `{name}`",
             expr.field.span,
             labels=[entry.label("bound here")],
-            help=did_you_mean(name, items, f"it has {quoted(items)}" if items else None),
+            help=did_you_mean(name, items, f"it has {quoted(items)}" if items else None, expr.field.span),
         )
         return None
+
+
+def _remedy(tree: ast.Data, error: UserError) -> str | None:
+    """The help of an adapter, with the fix that writes the adapter or option that was probably meant."""
+    if not isinstance(error, UnknownName) or error.help is None:
+        return error.help
+    places = {tree.adapter.text: tree.adapter.span, **{pair.path: pair.key[-1].span for pair in tree.pairs}}
+    meant = near(error.name, error.known)
+    return Remedy(error.help, writing(meant[0], places[error.name])) if meant and error.name in places else error.help

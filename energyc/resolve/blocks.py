@@ -335,7 +335,7 @@ class LayerPart(Part):
         if entry is None or entry.name not in known:
             said = f"has no `{name.text}`" if entry is None else f"shows no {entry.noun} such as `{entry.name}` outside"
             there = [f"`{self.name}.{each}`" for each in known]
-            help = did_you_mean(name.text, known, f"read {listed(there, 'or')}" if there else None)
+            help = did_you_mean(name.text, known, f"read {listed(there, 'or')}" if there else None, name.span)
             label = self.around.names.entries[self.name].label()
             self.file.reporter.error("E0451", f"layer `{self.name}` {said}", name.span, labels=[label], help=help)
             return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from energyc.diagnostics import Label, Span
+from energyc.diagnostics import Label, Remedy, Span, writing
 from energyc.resolve.reporter import Reporter
 from energyc.resolve.sizes import Sizes
 from energyc.resolve.terms import Index
@@ -123,9 +123,11 @@ def _report_swap(first: Use, second: Use, reporter: Reporter) -> None:
     element = first.element
     assert element is not None
     slots, dims = (_exchanged(items, first.axis, second.axis) for items in (element.slots, element.dims))
-    help = f"write `{element.tensor}[{','.join(slots)}]`"
+    text = f"{element.tensor}[{','.join(slots)}]"
+    help = f"write `{text}`"
     if element.kind in DECLARED:
         help += f", or declare `{element.tensor}[{', '.join(dims)}]`"
+    help = Remedy(help, *([writing(text, element.span)] if "..." not in slots else []))
     places = [use.place for use in (first, second) if use.place is not None]
     names = f"`{first.index.name}` and `{second.index.name}`"
     reporter.error(

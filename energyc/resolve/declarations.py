@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, cast
 
-from energyc.diagnostics import Span
+from energyc.diagnostics import Edit, Fix, Remedy, Span, writing
 from energyc.ir import Input
 from energyc.resolve.bindings import Bindings, Field
 from energyc.resolve.context import Context, Tensor
@@ -117,8 +117,14 @@ class Declarations:
             "E0603",
             f"`{self._text(source)}` has {field.classes} classes and {over} is {self.context.sizes.size(over)}",
             item.kind.span if item.kind else item.span,
-            help=f"declare `dim {over} = {field.classes}`",
+            help=Remedy(f"declare `dim {over} = {field.classes}`", *self._sized(over, field.classes)),
         )
+
+    def _sized(self, dim: str, size: int | None) -> Iterator[Fix]:
+        """The fix that gives a dim another size, where it is a number."""
+        tree = self.context.names.entries[dim].tree
+        if isinstance(tree, ast.Definition) and isinstance(tree.value, ast.Number):
+            yield Fix(f"declare `dim {dim} = {size}`", (Edit(tree.value.span, str(size)),))
 
     def _report_kind(self, item: ast.InputItem, source: ast.Field, field: Field) -> None:
         data, name = self._text(source), item.name.text
@@ -176,7 +182,7 @@ class Declarations:
             return None
         if kind not in SETS:
             help = counterpart("sets", kind) or did_you_mean(
-                kind, SETS, f"the sets are {listed(SETS)} and a box `[lo, hi]`"
+                kind, SETS, f"the sets are {listed(SETS)} and a box `[lo, hi]`", domain.name.span
             )
             self.reporter.error("E0425", f"there is no set `{kind}`", domain.name.span, help=help)
             return None
@@ -192,7 +198,8 @@ class Declarations:
         if not domain.dims:
             example = f"`{domain.name.text}[{tensor.dims[-1] if tensor.dims else 'D'}]`"
             message = f"`{domain.name.text}` is taken along a dim of the {tensor.kind}"
-            self.reporter.error("E0426", message, domain.span, help=f"write {example}")
+            help = Remedy(f"write {example}", writing(example.strip("`"), domain.span))
+            self.reporter.error("E0426", message, domain.span, help=help)
             return None
         axes: list[int] = []
         for dim in domain.dims:

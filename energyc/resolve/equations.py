@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from energyc.diagnostics import Label, Span
+from energyc.diagnostics import Edit, Fix, Label, Remedy, Span, remedied, writing
 from energyc.ir import Function, Input, Node, walk
 from energyc.resolve.context import Context, Scope, Tensor, introduce, run_over
 from energyc.resolve.leaks import check_leaks
@@ -155,7 +155,7 @@ class Equations:
             f"state `{state.name}` has {_count(len(state.dims))}, the left side {_count(len(tree.left.indices or ()))}",
             tree.left.span,
             labels=[self.context.names.entries[state.name].label()],
-            help=f"write `{state.with_indices()}`",
+            help=remedied(f"write `{state.with_indices()}`", tree.left.span),
         )
 
     def _node(self, scope: Scope, tree: ast.Equation, indices: Sequence[Index]) -> Node | None:
@@ -204,13 +204,21 @@ class Equations:
             return "the body of a function reads its own indices: pass what holds others as an argument"
         summed = edited(self.reporter.source, right.span, insertions)
         choices = [f"`{summed}`" if summed != "..." else f"a sum, `sum[{','.join(uses)}](...)`"]
+        fixes = [Fix(f"sum over {listed(uses)}", tuple(Edit(Span(at, at), text) for at, text in insertions))]
         if isinstance(tree, ast.Equation) and tree.word in ("let", "readout"):
             left = [*(binder.name.text for binder in tree.left.indices or ()), *uses]
-            choices.insert(0, f"`{tree.left.name.text}[{','.join(left)}]` on the left side")
+            element = f"{tree.left.name.text}[{','.join(left)}]"
+            choices.insert(0, f"`{element}` on the left side")
+            fixes.insert(0, writing(element, tree.left.span))
         replacements = [
             f"`{u.probable.name}` for `{name}`" for name, u in frame.unbound.items() if u.probable is not None
         ]
-        return f"write {listed(replacements + choices, 'or')}"
+        meant = [
+            Fix(f"write `{u.probable.name}` for `{name}`", tuple(Edit(use, u.probable.name) for use in u.uses))
+            for name, u in frame.unbound.items()
+            if u.probable is not None
+        ]
+        return Remedy(f"write {listed(replacements + choices, 'or')}", *meant, *fixes)
 
     def _report_without_dim(self, indices: Sequence[Index]) -> None:
         """Report the indices of an equation whose dims nothing determines, as one mistake."""

@@ -90,7 +90,7 @@ class Formulas:
 
     def _call(self, name: ast.Name, argument: Real, span: Span) -> Real:
         if name.text not in _FUNCTIONS:
-            help = did_you_mean(name.text, _FUNCTIONS, f"consts have {listed(_FUNCTIONS)}")
+            help = did_you_mean(name.text, _FUNCTIONS, f"consts have {listed(_FUNCTIONS)}", name.span)
             self._fail("E0206", f"there is no function `{name.text}` of consts", name.span, help=help)
         if name.text == "abs":
             return argument if argument >= 0 else -argument

@@ -114,7 +114,7 @@ class Names:
         )
         known = [known.name for known in self.of_kind(*kinds)]
         labels = [entry.label()] if entry else []
-        help = otherwise if entry else did_you_mean(name.text, known, otherwise)
+        help = otherwise if entry else did_you_mean(name.text, known, otherwise, name.span)
         reporter.error(code, message, name.span, labels=labels, help=help)
         return None
 
@@ -127,7 +127,7 @@ def collect(statements: Iterable[ast.Statement], reporter: Reporter, around: Nam
     names = Names() if around is None else around.inside()
     bound: dict[str, Span] = {}
     for statement in statements:
-        for name, kind, tree in _declared(statement):
+        for name, kind, tree in declared(statement):
             _declare(names, Entry(name.text, kind, name.span, tree), reporter)
         for index in _bound_indices(statement):
             bound.setdefault(index.text, index.span)
@@ -169,7 +169,7 @@ def _report_double_use(entry: Entry, index: Span, reporter: Reporter) -> None:
     )
 
 
-def _declared(statement: ast.Statement) -> Iterator[tuple[ast.Name, str, ast.Tree]]:
+def declared(statement: ast.Statement) -> Iterator[tuple[ast.Name, str, ast.Tree]]:
     """The names that a statement declares, each with its kind and tree."""
     match statement:
         case ast.Definitions(word=word, items=items) | ast.Inputs(word=word, items=items):
@@ -206,7 +206,7 @@ def _hidden(statement: ast.Statement) -> dict[str, str]:
         case _:
             return {}
     inner = {name: place for part in body for name, place in _hidden(part).items()}
-    return {**inner, **{name.text: block for part in body for name, _, _ in _declared(part)}}
+    return {**inner, **{name.text: block for part in body for name, _, _ in declared(part)}}
 
 
 def _bound_indices(statement: ast.Statement) -> Iterator[ast.Name]:

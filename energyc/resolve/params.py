@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import cast
 
-from energyc.diagnostics import Span
+from energyc.diagnostics import Remedy, Span, inserting, writing
 from energyc.ir import Input, Node
 from energyc.resolve.context import Scope
 from energyc.resolve.declarations import Declarations
@@ -73,7 +73,8 @@ class Params:
         law = self._law(statement.law)
         if law is not None and law.name not in _NOISES:
             message = f"noise follows {listed(_NOISES, 'or')}, and `{law.name}` is a starting law of params"
-            self._reporter.error("E0421", message, statement.law.span, help="write `~ normal(0.02)`")
+            help = Remedy("write `~ normal(0.02)`", writing("normal(0.02)", statement.law.span))
+            self._reporter.error("E0421", message, statement.law.span, help=help)
             return None
         return None if tensor is None or law is None else Noise(cast(Input, tensor.node), law, statement.span)
 
@@ -82,7 +83,8 @@ class Params:
         if any(isinstance(domain, ast.NamedSet) and domain.name.text in DIRECTIONS for domain in item.domains):
             return StartLaw("normal", (1.0,))
         name = item.name.text
-        help = f"write `{name} ~ normal(0.02)` or `{name} = 0`"
+        fixes = (inserting(text, _end_of_shape(item)) for text in (" ~ normal(0.02)", " = 0"))
+        help: str | Remedy = Remedy(f"write `{name} ~ normal(0.02)` or `{name} = 0`", *fixes)
         if name in PARAM_SETS and not item.dims:
             help = f"sets are joined by `and`: `in symmetric and {name}`"
         self._reporter.error("E0423", f"`{name}` has no starting law and no starting value", item.name.span, help=help)
@@ -93,7 +95,7 @@ class Params:
     def _law(self, law: ast.Law) -> StartLaw | None:
         name = law.name.text
         if name not in LAWS:
-            help = counterpart("laws", name) or did_you_mean(name, LAWS, f"the laws are {listed(LAWS)}")
+            help = counterpart("laws", name) or did_you_mean(name, LAWS, f"the laws are {listed(LAWS)}", law.name.span)
             self._reporter.error("E0421", f"there is no starting law `{name}`", law.name.span, help=help)
             return None
         fewest, most = LAWS[name]
@@ -126,7 +128,9 @@ class Params:
         law = ast.plain_name(value)
         if law is not None and law.text in LAWS and names.get(law.text) is None:
             message = f"`{law.text}` is a starting law, not a value"
-            self._reporter.error("E0424", message, value.span, help=f"write `{item.name.text} ~ {law.text}`")
+            gap = Span(_end_of_shape(item), value.span.end)
+            help = Remedy(f"write `{item.name.text} ~ {law.text}`", writing(f" ~ {law.text}", gap))
+            self._reporter.error("E0424", message, value.span, help=help)
             return None
         tensors = [name for name in names_in(value) if (entry := names.get(name)) and entry.kind in TENSORS]
         if tensors:
@@ -135,3 +139,8 @@ class Params:
             return None
         term = Scope(self.declarations.context, Frame(item.name.text, item.span)).real(value)
         return None if isinstance(term, Bad) else self.declarations.equations.lowering.node(term, ())
+
+
+def _end_of_shape(item: ast.ParamItem) -> int:
+    """Where the name of a param ends, with its dims."""
+    return max(item.name.span.end, *(dim.span.end + 1 for dim in item.dims)) if item.dims else item.name.span.end

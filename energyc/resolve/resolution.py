@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import replace
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
-from energyc.diagnostics import Diagnostic, Source, SpecError
+from energyc.diagnostics import Diagnostic, Source, Span, SpecError
 from energyc.ir import BatchStatistic, Graph, walk
 from energyc.resolve.bindings import Bindings, Schemas
 from energyc.resolve.blocks import File, LayerPart, Part
@@ -34,6 +34,26 @@ from energyc.settings import TrainOptions
 from energyc.syntax import ast
 
 
+@dataclass(frozen=True)
+class Resolved:
+    """What is known of a spec, with or without errors in it.
+
+    ``network`` has what could be typed; where there are errors it may lack anything, and its ``blocks``. ``shapes`` are
+    the dims of each tensor by the place of its declared name, ``ranges`` the dim of each index by the place where it is
+    bound.
+    """
+
+    network: Network | None
+    diagnostics: tuple[Diagnostic, ...]
+    shapes: Mapping[Span, tuple[str, ...]] = field(default_factory=dict)
+    ranges: Mapping[Span, str] = field(default_factory=dict)
+
+    @property
+    def ok(self) -> bool:
+        """Whether there are only warnings."""
+        return all(diagnostic.severity != "error" for diagnostic in self.diagnostics)
+
+
 def resolve(
     spec: ast.Spec,
     source: Source,
@@ -53,11 +73,52 @@ def resolve(
 
     Raises SpecError with every error of the file. Warnings are in the network.
     """
+    resolved = resolve_partly(
+        spec, source, preset=preset, overrides=overrides, schemas=schemas, rules=rules, memory=memory
+    )
+    if resolved.network is None or not resolved.ok:
+        raise SpecError(source, resolved.diagnostics)
+    return resolved.network
+
+
+def resolve_partly(
+    spec: ast.Spec,
+    source: Source,
+    *,
+    preset: str | None = None,
+    overrides: Mapping[str, object] | None = None,
+    schemas: Schemas | None = None,
+    rules: Collection[str] = (),
+    memory: int = BUDGET,
+) -> Resolved:
+    """What is known of a spec and all that is wrong with it; the arguments are those of ``resolve``."""
     reporter, set_outside = Reporter(source), dict(overrides or {})
     try:
-        return _Resolution(spec, reporter, preset, set_outside, schemas, rules, memory).resolved()
+        resolution = _Resolution(spec, reporter, preset, set_outside, schemas, rules, memory)
+        resolution.read()
     except RecursionError:
-        raise SpecError(source, [CHAIN_TOO_LONG]) from None
+        return Resolved(None, (CHAIN_TOO_LONG,))
+    return Resolved(resolution.network, reporter.in_order(), dict(_shapes(resolution)), dict(_ranges(resolution)))
+
+
+def _parts(part: Part) -> Iterator[Part]:
+    """A part of a file and those inside it."""
+    yield part
+    for block in part.blocks:
+        yield from _parts(block)
+
+
+def _shapes(whole: Part) -> Iterator[tuple[Span, tuple[str, ...]]]:
+    for part in _parts(whole):
+        for name, tensor in part.equations.tensors.items():
+            if tensor is not None and name in part.names.own:
+                yield part.names.entries[name].span, tensor.dims
+
+
+def _ranges(whole: Part) -> Iterator[tuple[Span, str]]:
+    for part in _parts(whole):
+        for frame in part.equations.frames.values():
+            yield from ((index.span, index.dim) for index in frame.introduced if index.dim is not None)
 
 
 CHAIN_TOO_LONG = Diagnostic(
@@ -89,8 +150,8 @@ class _Resolution(Part):
         super().__init__(File(spec, reporter, sizes, self.bindings, memory), spec.statements, names, Graph())
         self.network: Network | None = None
 
-    def resolved(self) -> Network:
-        """The network, or SpecError."""
+    def read(self) -> None:
+        """Read the file: the network is there, whole where nothing was reported."""
         check_repeats(self.spec, self.reporter)
         check_blocks(self.spec, self.reporter)
         check_presets(self.spec, self.names, self.reporter)
@@ -107,10 +168,10 @@ class _Resolution(Part):
             check_memory(self.context, network, self.memory)
         self.report_clashes()
         if self.reporter.failed:
-            raise SpecError(self.reporter.source, self.reporter.in_order())
+            return
         network = replace(network, blocks=self._blocks())
         check_trained(network, self.reporter)
-        return replace(network, warnings=self.reporter.in_order("warning"))
+        self.network = replace(network, warnings=self.reporter.in_order("warning"))
 
     def _typed(self) -> Network:
         """The network of what could be read."""

@@ -6,14 +6,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from energyc.diagnostics import Span
+from energyc.diagnostics import Remedy, Span, writing
 from energyc.ir import Input
 from energyc.resolve.bindings import Bindings
 from energyc.resolve.formulas import Real
 from energyc.resolve.names import Names
 from energyc.resolve.reporter import Reporter, did_you_mean, listed
 from energyc.resolve.sizes import Sizes, settable
-from energyc.settings import Nudge, Relax, TrainOptions, read, written
+from energyc.settings import Fault, Nudge, Relax, TrainOptions, read, written
 from energyc.settings.table import CONTRADICTION
 from energyc.settings.train import read_train
 from energyc.syntax import ast
@@ -25,10 +25,15 @@ Layers = dict[str, dict[str, "Placed"]]
 
 @dataclass(frozen=True)
 class Placed:
-    """A value and where it was written, None where it came from outside the file."""
+    """A value and where it was written, None where it came from outside the file.
+
+    ``names`` is its key from the setting on, ``of`` the place of the value.
+    """
 
     value: object
     span: Span | None
+    names: tuple[ast.Name, ...] = ()
+    of: Span | None = None
 
 
 def layer_symbols(
@@ -53,6 +58,7 @@ def _set_symbol(
     key: str,
     value: object,
     span: Span | None,
+    place: Span | None = None,
 ) -> None:
     entry = names.get(key)
     known = settable(names)
@@ -62,9 +68,8 @@ def _set_symbol(
             if entry
             else f"there is no dim or const `{key}` to set"
         )
-        reporter.error(
-            "E0215", said, span, help=did_you_mean(key, known, f"these can be set: {listed(known)}" if known else None)
-        )
+        help = did_you_mean(key, known, f"these can be set: {listed(known)}" if known else None, place)
+        reporter.error("E0215", said, span, help=help)
     elif isinstance(value, Fraction | float):
         symbols[key] = (value, span)
     else:
@@ -93,23 +98,26 @@ def check_presets(spec: ast.Spec, names: Names, reporter: Reporter) -> None:
         for pair in preset.pairs:
             if len(pair.key) == 1:
                 value = pair.value.number if isinstance(pair.value, ast.NumberValue) else None
-                _set_symbol({}, names, reporter, pair.path, value, pair.span)
+                _set_symbol({}, names, reporter, pair.path, value, pair.span, pair.key[0].span)
             else:
-                check_path(spec, reporter, pair.path, pair.span)
+                check_path(spec, reporter, pair.path, pair.span, pair.key)
 
 
-def check_path(spec: ast.Spec, reporter: Reporter, path: str, span: Span | None) -> None:
-    """Report the path of a setting that no block of the file has."""
+def check_path(
+    spec: ast.Spec, reporter: Reporter, path: str, span: Span | None, names: Sequence[ast.Name] = ()
+) -> None:
+    """Report the path of a setting that no block of the file has; ``names`` are its parts where they stand in it."""
+    first, second = (*(name.span for name in names[:2]), None, None)[:2]
     layers = [layer.name.text for layer in layers_of(spec.statements)]
     block, _, key = path.partition(".")
     if block in layers:
         inner = key.partition(".")[0]
         if inner not in BLOCKS[:2]:
-            help = did_you_mean(inner, BLOCKS[:2], f"a layer has the settings {listed(BLOCKS[:2])}")
+            help = did_you_mean(inner, BLOCKS[:2], f"a layer has the settings {listed(BLOCKS[:2])}", second)
             reporter.error("E0541", f"layer `{block}` has no settings `{inner}`", span, help=help)
     elif block not in BLOCKS:
         known = (*BLOCKS, *layers)
-        help = did_you_mean(block, known, f"the settings are {listed(known)}")
+        help = did_you_mean(block, known, f"the settings are {listed(known)}", first)
         reporter.error("E0541", f"there are no settings `{block}`", span, help=help)
     elif layers and block != "train":
         report_whole(reporter, block, key, layers, span)
@@ -155,7 +163,7 @@ def outer_settings(
     outer: dict[str, Placed] = {}
     for pair in preset_pairs(spec, quiet, preset):
         if len(pair.key) > 1:
-            outer[pair.path] = Placed(bindings.option(pair.value), pair.span)
+            outer[pair.path] = Placed(bindings.option(pair.value), pair.span, pair.key, pair.value.span)
     for key, given in overrides.items():
         if "." in key:
             outer[key] = Placed(plain(given), None)
@@ -175,11 +183,12 @@ def gathered(
     for statement in statements:
         if isinstance(statement, ast.Settings):
             for pair in statement.pairs:
-                layers[statement.word][pair.path] = Placed(bindings.option(pair.value), pair.span)
+                value = bindings.option(pair.value)
+                layers[statement.word][pair.path] = Placed(value, pair.span, pair.key, pair.value.span)
     for path, setting in outer.items():
         block, _, key = path.removeprefix(owner).partition(".")
         if path.startswith(owner) and block in BLOCKS:
-            layers[block][key] = setting
+            layers[block][key] = replace(setting, names=setting.names[2 if owner else 1 :])
     return layers
 
 
@@ -200,8 +209,18 @@ def check_settings(
     train, train_faults = read_train(given["train"], names, rules)
     for block, faults in (("relax", relax_faults), ("nudge", nudge_faults), ("train", train_faults)):
         for fault in faults:
-            reporter.error(fault.code, fault.message, layers[block][fault.key].span, help=fault.help)
+            placed = layers[block][fault.key]
+            reporter.error(fault.code, fault.message, placed.span, help=_remedy(fault, placed))
     return relax, nudge, train
+
+
+def _remedy(fault: Fault, placed: Placed) -> str | None:
+    """The help of a fault, with the fix that writes what it says in place of the part that is wrong."""
+    names = placed.names
+    place = placed.of if fault.part == "value" or not names else names[0 if fault.part == "setting" else -1].span
+    if not fault.instead or fault.help is None or place is None:
+        return fault.help
+    return Remedy(fault.help, writing(fault.instead, place))
 
 
 def numbered(relax: Relax, step: Input, layers: Layers, sizes: Sizes, reporter: Reporter) -> Relax:

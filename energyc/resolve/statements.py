@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import cast
 
 from energyc.calculus import substitute
-from energyc.diagnostics import Label
+from energyc.diagnostics import Edit, Fix, Label, Remedy, Span
 from energyc.ir import Add, Einsum, Graph, Input, Node, Operand, walk
 from energyc.resolve.context import Context, Tensor
 from energyc.resolve.equations import Equations, first_read
@@ -258,9 +258,17 @@ class Statements:
 
     def _report_indices(self, quantity: Quantity) -> None:
         word, name = quantity.tree.word, quantity.name
+        mean = f"mean[{','.join(quantity.indices)}]"
         self.reporter.error(
             "E0431",
             f"{word} `{name}` is one number for each sample, and has the indices {', '.join(quantity.indices)}",
             quantity.tree.left.span,
-            help=f"write `{word} {name} = mean[{','.join(quantity.indices)}](...)`",
+            help=Remedy(f"write `{word} {name} = {mean}(...)`", _averaged(quantity, mean)),
         )
+
+
+def _averaged(quantity: Quantity, mean: str) -> Fix:
+    """The fix that makes one number of a family: its mean."""
+    left, right = quantity.tree.left, quantity.tree.right
+    ends = (Edit(Span(right.span.start, right.span.start), f"{mean}("), Edit(Span(right.span.end, right.span.end), ")"))
+    return Fix(f"write `{mean}(...)`", (Edit(left.span, left.name.text), *ends))

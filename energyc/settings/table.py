@@ -6,9 +6,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import Field, dataclass, fields
 from dataclasses import field as dataclass_field
 from types import MappingProxyType
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
-from energyc.diagnostics import UserError, did_you_mean, listed
+from energyc.diagnostics import UserError, did_you_mean, listed, near
 from energyc.settings.kinds import Kind, Misfit, NotYet
 from energyc.settings.values import written
 
@@ -74,12 +74,17 @@ def table(block: type[Block]) -> dict[str, Setting]:
 
 @dataclass(frozen=True)
 class Fault:
-    """What is wrong with the setting ``key``: the code and the message of its diagnostic, and a remedy."""
+    """What is wrong with the setting ``key``: the code and the message of its diagnostic, and a remedy.
+
+    ``instead`` is what to write in place of the ``part`` of ``key = value`` that is wrong; empty where that is unknown.
+    """
 
     key: str
     code: str
     message: str
     help: str | None = None
+    part: Literal["setting", "owner", "value"] = "value"
+    instead: str = ""
 
     def error(self) -> UserError:
         """As an error outside a spec."""
@@ -129,12 +134,15 @@ def _setting_of(
         raise _Faulty(key, PLANNED, f"`{block.word}.{key}` is not yet supported")
     if name not in rows or (dot and not rows[name].owner):
         help_text = did_you_mean(key, rows, f"it has {listed(rows)}")
-        raise _Faulty(key, UNKNOWN_SETTING, f"`{block.word}` has no setting `{key}`", help_text)
+        raise _Faulty(
+            key, UNKNOWN_SETTING, f"`{block.word}` has no setting `{key}`", help_text, "setting", meant(name, rows)
+        )
     kind = rows[name].owner
     if dot and owner not in owners.get(kind, (owner,)):
         names = owners[kind]
         help_text = did_you_mean(owner, names, f"the {kind}s are {listed(names)}" if names else f"there are no {kind}s")
-        raise _Faulty(key, UNKNOWN_OWNER, f"there is no {kind} `{owner}`", help_text)
+        message = f"there is no {kind} `{owner}`"
+        raise _Faulty(key, UNKNOWN_OWNER, message, help_text, "owner", meant(owner, names))
     return name, owner
 
 
@@ -151,4 +159,10 @@ def _typed(block: type[Block], key: str, kind: Kind, value: object) -> dict[str,
         message = f"{subject} is {error.wanted}, not `{shown}`"
         instead = kind.instead(error.value) if error.part is None else None
         help_text = did_you_mean(text, kind.words) if instead is None else f"write `{key} = {written(instead)}`"
-        raise _Faulty(key, block.misfit, message, help_text) from None
+        fitting = "" if error.part is not None else written(instead) if instead is not None else meant(text, kind.words)
+        raise _Faulty(key, block.misfit, message, help_text, "value", fitting) from None
+
+
+def meant(word: str, known: Collection[str]) -> str:
+    """The known name that was probably meant; empty where none is spelt alike."""
+    return next(iter(near(word, known)), "")

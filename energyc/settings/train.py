@@ -13,7 +13,7 @@ from energyc.settings import scores as scores_kind
 from energyc.settings.kinds import Called, Flag, Integer, Number, Pair, Word
 from energyc.settings.rates import Geometric, Rate, Rates
 from energyc.settings.scores import BEST, SCORES, Metrics, Score, unclear
-from energyc.settings.table import CONTRADICTION, UNKNOWN_NAME, Fault, read, setting, table
+from energyc.settings.table import CONTRADICTION, UNKNOWN_NAME, Fault, meant, read, setting, table
 from energyc.settings.values import Call
 
 #: For each optimiser of torch.optim: its default learning rate and the settings it takes beside lr.
@@ -306,4 +306,5 @@ def _unclear(options: TrainOptions, names: Mapping[str, Collection[str]]) -> Ite
 
 def _misnamed(key: str, kind: str, name: str, known: Collection[str]) -> Fault:
     help_text = did_you_mean(name, known, f"the {kind}s are {listed(known)}")
-    return Fault(key, UNKNOWN_NAME, f"train.{key} names no {kind} `{name}`", help_text)
+    instead = "" if key == "metrics" else meant(name, known)
+    return Fault(key, UNKNOWN_NAME, f"train.{key} names no {kind} `{name}`", help_text, "value", instead)

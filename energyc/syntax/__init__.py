@@ -6,9 +6,19 @@ Imports: ``diagnostics``, ``resources``; libraries: ``lark``.
 """
 
 from energyc.syntax.layout import format_spec
-from energyc.syntax.parser import parse
+from energyc.syntax.parser import Parsed, parse, parse_partly
 from energyc.syntax.read import decode, read_source
 from energyc.syntax.same import same_tree
 from energyc.syntax.unparse import unparse, unparse_slots
 
-__all__ = ["decode", "format_spec", "parse", "read_source", "same_tree", "unparse", "unparse_slots"]
+__all__ = [
+    "Parsed",
+    "decode",
+    "format_spec",
+    "parse",
+    "parse_partly",
+    "read_source",
+    "same_tree",
+    "unparse",
+    "unparse_slots",
+]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from energyc.diagnostics import Diagnostic
+from energyc.diagnostics import Diagnostic, Remedy, inserting, writing
 from energyc.syntax.failure import Failure
 from energyc.syntax.foreign import function_counterpart, is_module
 from energyc.syntax.scan import OPENERS, Scanned
@@ -105,7 +105,9 @@ def chained_brackets(failure: Failure) -> Diagnostic | None:
         return None
     opener = failure.pieces[_opener_of(failure, failure.at - 1)]
     first = failure.source.text[opener.span.end : failure.pieces[failure.at - 1].span.start]
-    return _idiom(failure, "the indices of an element share one bracket", f"write `[{first},{_text(failure, 1)}]`")
+    seam = failure.pieces[failure.at - 1].span.to(failure.span)
+    help = Remedy(f"write `[{first},{_text(failure, 1)}]`", writing(",", seam))
+    return _idiom(failure, "the indices of an element share one bracket", help)
 
 
 def sum_without_parentheses(failure: Failure) -> Diagnostic | None:
@@ -179,7 +181,8 @@ def floor_division(failure: Failure) -> Diagnostic | None:
     """``I // 2``."""
     if _text(failure, 0) != "/" or _text(failure, -1) != "/" or failure.pieces[failure.at - 1].first:
         return None
-    help = "write `/`, which must be exact in a dim; a comment starts with `#`"
+    help: str = "write `/`, which must be exact in a dim; a comment starts with `#`"
+    help = Remedy(help, writing("/", failure.pieces[failure.at - 1].span.to(failure.span)))
     return _idiom(failure, "there is no operator `//`", help, failure.before)
 
 
@@ -189,7 +192,9 @@ def augmented_assignment(failure: Failure) -> Diagnostic | None:
     touching = unexpected is not None and failure.after is not None and unexpected.span.end == failure.after.span.start
     if not touching or _text(failure, 0) not in ("+", "-", "*", "/") or _text(failure, 1) != "=":
         return None
+    assert unexpected is not None and failure.after is not None
     help = "all energies and forces are added: give this one its own name and write `=`"
+    help = Remedy(help, writing("=", unexpected.span.to(failure.after.span)))
     return _idiom(failure, f"there is no `{_text(failure, 0)}=`", help)
 
 
@@ -226,6 +231,7 @@ def network_name(failure: Failure) -> Diagnostic | None:
     name = _text(failure, -1)
     if _text(failure, 0) in ("-", "."):
         help = f"a name contains letters, digits and `_`: `{name}_{_text(failure, 1)}`"
+        help = Remedy(help, writing("_", failure.span))
         return _idiom(failure, f"`{_text(failure, 0)}` cannot be part of a name", help)
     help = f"the file is the network: write `network {name}` alone"
     return _idiom(failure, "a network has no braces and no colon", help)
@@ -239,6 +245,7 @@ def box_without_comma(failure: Failure) -> Diagnostic | None:
     if opener.text != "[" or _text(failure, failure.pieces.index(opener) - failure.at - 1) != "in":
         return None
     help = f"write `in [{_behind(failure, opener)}, {_text(failure, 0)}]`"
+    help = Remedy(help, inserting(",", failure.before.span.end if failure.before else failure.span.start))
     return Diagnostic("E0119", "the bounds of a box are separated by a comma", failure.span, help=help)
 
 

@@ -16,19 +16,21 @@ from energyc.syntax.failure import Failure
 from energyc.syntax.grammar import grammar
 from energyc.syntax.idioms import IDIOMS
 from energyc.syntax.recognise import RECOGNISERS
+from energyc.syntax.remedies import mended
 
 _MOST_EXPECTED = 6
 
 
 @dataclass(frozen=True)
 class Mistake:
-    """An entry of grammar/mistakes.toml."""
+    """An entry of grammar/mistakes.toml; ``fix`` names its fix among those of ``remedies``."""
 
     code: str
     message: str
     text: str
     help: str
     examples: tuple[str, ...]
+    fix: str = ""
 
     def of(self, failure: Failure) -> Diagnostic:
         """The entry's diagnostic, filled in with the words of the text."""
@@ -38,6 +40,7 @@ class Mistake:
             "{word}": failure.pieces[failure.start].text if failure.pieces else "",
         }
         message, text, help = (_filled(sentence, words) for sentence in (self.message, self.text, self.help))
+        help = mended(help, self.fix, failure) if self.fix else help
         return Diagnostic(self.code, message, failure.span, text=text, help=help)
 
 
@@ -53,7 +56,14 @@ def explain(failure: Failure) -> Diagnostic:
 def mistakes() -> tuple[Mistake, ...]:
     """The entries of grammar/mistakes.toml, in its order."""
     return tuple(
-        Mistake(entry["code"], entry["message"], entry["text"], entry["help"], tuple(entry["examples"]))
+        Mistake(
+            entry["code"],
+            entry["message"],
+            entry["text"],
+            entry["help"],
+            tuple(entry["examples"]),
+            entry.get("fix", ""),
+        )
         for entry in _data()["mistake"]
     )
 

@@ -6,10 +6,11 @@ import re
 import unicodedata
 from collections.abc import Callable
 
-from energyc.diagnostics import Diagnostic, Label, Span, near
+from energyc.diagnostics import Diagnostic, Edit, Fix, Label, Remedy, Span, inserting, near, removing, writing
 from energyc.syntax.failure import Failure
 from energyc.syntax.foreign import counterpart, function_counterpart, sign_counterpart
 from energyc.syntax.idioms import ALONG_AN_INDEX
+from energyc.syntax.remedies import instead
 from energyc.syntax.scan import BRACKETS, CLOSERS, STATEMENT_WORDS, Scanned
 
 _NUMBER = re.compile(r"(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
@@ -27,7 +28,7 @@ def foreign_sign(failure: Failure) -> Diagnostic | None:
         end += 1
     span = Span(unexpected.span.start, end)
     message = f"unexpected character `{text[span.start : span.end]}`"
-    return Diagnostic("E0101", message, span, help=sign_counterpart(unexpected.text))
+    return Diagnostic("E0101", message, span, help=instead(sign_counterpart(unexpected.text), span))
 
 
 def malformed_number(failure: Failure) -> Diagnostic | None:
@@ -39,7 +40,9 @@ def malformed_number(failure: Failure) -> Diagnostic | None:
     rest = unexpected.text[match.end() :] if match else unexpected.text
     help = "a number is written `2`, `0.5`, `.5` or `1e-3`"
     if match and rest.isidentifier():
-        help = f"write `{match.group()} * {rest}` for a product; a name cannot start with a digit"
+        product = f"{match.group()} * {rest}"
+        help = f"write `{product}` for a product; a name cannot start with a digit"
+        help = Remedy(help, writing(product, unexpected.span))
     return Diagnostic("E0114", f"`{unexpected.text}` is not a number", unexpected.span, help=help)
 
 
@@ -65,7 +68,8 @@ def unpaired_bracket(failure: Failure) -> Diagnostic | None:
     if unexpected is not None and unexpected.text in CLOSERS and failure.kind != "end":
         if not stack:
             message = f"unmatched `{unexpected.text}`"
-            return Diagnostic("E0108", message, unexpected.span, help="remove it or open a bracket")
+            help = Remedy("remove it or open a bracket", removing(unexpected.text, unexpected.span))
+            return Diagnostic("E0108", message, unexpected.span, help=help)
         if BRACKETS[stack[-1].text] == unexpected.text:
             return None
         label = Label(stack[-1].span, "opened here")
@@ -79,7 +83,8 @@ def unpaired_bracket(failure: Failure) -> Diagnostic | None:
 def _never_closed(failure: Failure, opener: Scanned) -> Diagnostic:
     place = "the file ends here" if failure.unexpected is None else "the statement ends here"
     labels = () if failure.before is opener else (Label(failure.span, place),)
-    help = f"write `{BRACKETS[opener.text]}` where it ends"
+    closer = BRACKETS[opener.text]
+    help = Remedy(f"write `{closer}` where it ends", inserting(closer, failure.span.start))
     return Diagnostic("E0108", "this bracket is never closed", opener.span, labels=labels, help=help)
 
 
@@ -134,12 +139,14 @@ def no_statement(failure: Failure) -> Diagnostic | None:
     if not unexpected.first or not (meant or begins or (translated and names_something)):
         return None
     if translated and names_something:
-        help = translated
+        help = instead(translated, unexpected.span)
     elif meant and names_something:
-        help = f"did you mean `{meant[0]}`?"
+        help = Remedy(f"did you mean `{meant[0]}`?", writing(meant[0], unexpected.span))
     elif equation:
-        help = (
-            f"write `let {unexpected.text}` for a quantity, or `energy`, `force`, `readout`, `cost`, ... for what it is"
+        let = f"let {unexpected.text}"
+        help = Remedy(
+            f"write `{let}` for a quantity, or `energy`, `force`, `readout`, `cost`, ... for what it is",
+            writing(let, unexpected.span),
         )
     else:
         help = "a statement starts with `dim`, `const`, `param`, `state`, `let`, `energy`, `cost`, ..."
@@ -166,6 +173,9 @@ def sum_without_brackets(failure: Failure) -> Diagnostic | None:
     ):
         return None
     help = f"write `{before.text}[{unexpected.text if unexpected.kind == 'word' else 'd'}](...)`"
+    if unexpected.kind == "word" and failure.after is not None and failure.after.text == "(":
+        index = Edit(Span(before.span.end, failure.after.span.start), f"[{unexpected.text}]")
+        help = Remedy(help, Fix(f"write `{before.text}[{unexpected.text}](...)`", (index,)))
     message = f"`{before.text}` names the indices it runs over in square brackets"
     return Diagnostic("E0105", message, unexpected.span, text="expected `[` before this", help=help)
 
@@ -184,7 +194,13 @@ def missing_comma(failure: Failure) -> Diagnostic | None:
     if not in_index and not (next_item and after is not None and after.text in ("=", "[", ":", "~")):
         return None
     what = "the indices in a bracket" if in_index else f"the items of a `{word}` statement"
-    return Diagnostic("E0119", f"{what} are separated by commas", unexpected.span, text="expected `,` before this")
+    return Diagnostic(
+        "E0119",
+        f"{what} are separated by commas",
+        unexpected.span,
+        text="expected `,` before this",
+        help=Remedy("write `,` between them", inserting(",", before.span.end)),
+    )
 
 
 RECOGNISERS: tuple[Callable[[Failure], Diagnostic | None], ...] = (

@@ -22,6 +22,14 @@ def without_statement_at(failure: Failure) -> str | None:
     return _blanked(failure.source.text, [span for span in spans if span not in keep] + drop)
 
 
+def ended(failure: Failure) -> str:
+    """The text without the statement that its end cuts off, and with the blocks around that closed behind it."""
+    before = failure.pieces[: failure.start]
+    open_blocks = sum((piece.text == "{") - (piece.text == "}") for piece in before)
+    kept = _blanked(failure.source.text, [piece.span for piece in failure.pieces[failure.start :]])
+    return kept + "\n" + "}" * open_blocks
+
+
 def _ends_damage(failure: Failure, place: int) -> bool:
     """Whether parsing can resume there: at a statement, or at the line below one whose first word is misspelled."""
     if opens_statement(failure.pieces, place):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from energyc.diagnostics import Remedy, Span, writing
 from energyc.resolve.context import Scope, Tensor, unbound
 from energyc.resolve.names import TENSORS, Entry
 from energyc.resolve.read.places import read_places
@@ -61,7 +62,10 @@ def _tensor(scope: Scope, expr: ast.Apply) -> Tensor | None:
 
 def _report_transpose(scope: Scope, name: ast.Name, slots: tuple[ast.Slot, ...] | None) -> None:
     reversed_slots = ",".join(scope.reporter.source.slice(slot.span) for slot in reversed(slots or ()))
-    help = f"write the indices in the other order: `{name.text}[{reversed_slots}]`"
+    element = f"{name.text}[{reversed_slots}]"
+    help = f"write the indices in the other order: `{element}`"
+    if slots and len(slots) > 1:
+        help = Remedy(help, writing(element, name.span.to(Span(name.span.end, slots[-1].span.end + 1))))
     scope.reporter.error(
         "E0127",
         f"`{name.text}'` is not a transpose: a prime is the slope of a function",
@@ -97,8 +101,9 @@ def report_unknown(scope: Scope, name: ast.Name) -> None:
     declared = [entry.name for entry in scope.names.of_kind(*TENSORS, "dim", "const")]
     head, underscore, indices = name.text.rpartition("_")
     if underscore and head in declared and set(indices) <= scope.names.indices.keys():
-        help: str | None = f"indices are in square brackets: `{head}[{','.join(indices)}]`"
+        element = f"{head}[{','.join(indices)}]"
+        help: str | None = Remedy(f"indices are in square brackets: `{element}`", writing(element, name.span))
     else:
-        similar = did_you_mean(name.text, [*declared, *scope.indices, *scope.arguments])
+        similar = did_you_mean(name.text, [*declared, *scope.indices, *scope.arguments], at=name.span)
         help = similar or counterpart("names", name.text)
     scope.reporter.error("E0201", f"`{name.text}` is not declared", name.span, help=help)

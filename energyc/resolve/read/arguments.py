@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from energyc.diagnostics import Remedy, Span, removing
 from energyc.resolve.context import Scope
 from energyc.resolve.reporter import listed
 from energyc.resolve.terms import Term
@@ -30,8 +31,9 @@ def match_arguments(
     keywords = {argument.keyword.text: argument for argument in expr.arguments or () if argument.keyword is not None}
     unknown = next((keyword for keyword in keywords if keyword not in options), None)
     span = expr.span
+    help: str | None
     if expr.slots and not indexed:
-        message, help = f"`{name}` works element by element and takes no index", f"write `{name}(...)`"
+        message, help = f"`{name}` works element by element and takes no index", _without_indices(expr)
     elif len(positional) != len(parameters):
         message, help = f"`{name}` takes {_count(len(parameters))}, not {len(positional)}", None
         if len(positional) > len(parameters) and name in ("sum", "max", "mean"):
@@ -50,3 +52,11 @@ def match_arguments(
 
 def _count(count: int) -> str:
     return "one argument" if count == 1 else f"{count} arguments"
+
+
+def _without_indices(expr: ast.Apply) -> str:
+    slots, arguments = expr.slots or (), expr.arguments or ()
+    bracket = Span(
+        expr.name.span.end + expr.prime, arguments[0].span.start - 1 if arguments else slots[-1].span.end + 1
+    )
+    return Remedy(f"write `{expr.name.text}(...)`", removing("[...]", bracket))

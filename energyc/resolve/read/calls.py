@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from types import MappingProxyType
 
+from energyc.diagnostics import remedied
 from energyc.functions import FUNCTIONS, Domain
 from energyc.ir import Function
 from energyc.resolve.algebra import add, is_zero, multiply
@@ -55,7 +56,9 @@ def _report_unknown(scope: Scope, name: ast.Name) -> None:
     if help is None and has_no_counterpart(name.text):
         help = f"the functions of one number are {listed(SCALAR)}"
     elif help is None:
-        help = did_you_mean(name.text, [*RESERVED_FUNCTIONS, *(fn.name for fn in scope.names.of_kind("fn"))])
+        help = did_you_mean(
+            name.text, [*RESERVED_FUNCTIONS, *(fn.name for fn in scope.names.of_kind("fn"))], at=name.span
+        )
     scope.reporter.error("E0206", f"there is no function `{name.text}`", name.span, help=help)
 
 
@@ -66,7 +69,7 @@ def _call_help(scope: Scope, expr: ast.Apply) -> str:
     if (counterpart := function_counterpart(expr.name.text)) is not None:
         return counterpart
     if names and len(indices) == len(names):
-        return f"indices are in square brackets: `{expr.name.text}[{','.join(indices)}]`"
+        return remedied(f"indices are in square brackets: `{expr.name.text}[{','.join(indices)}]`", expr.span)
     return "write a product with `*`"
 
 
@@ -97,7 +100,8 @@ def _with_index(scope: Scope, expr: ast.Apply) -> str:
     free = [index for index in free_indices(scope, values[0]) if name in NORMALISERS or index not in scope.indices]
     along = free if name in REDUCTIONS else free[-1:]
     texts = [edited(source, value.span, with_indices(scope, value)) for value in values]
-    return f"write `{name}[{','.join(along) or 'k'}]({', '.join(texts)})`"
+    help = f"write `{name}[{','.join(along) or 'k'}]({', '.join(texts)})`"
+    return help if "..." in texts else remedied(help, expr.span)
 
 
 def _of_two(name: str, a: str, b: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from energyc.diagnostics import Span
+from energyc.diagnostics import Remedy, Span, remedied, writing
 from energyc.ir import Coefficient, Function
 from energyc.ir.indexing import IndexExpr
 from energyc.resolve.algebra import add, divide, is_zero, multiply, negate, number, power
@@ -52,7 +52,10 @@ def _read(scope: Scope, expr: ast.Expr) -> Term:
         case ast.Field():
             return _read_field(scope, expr)
     condition = scope.reporter.source.slice(expr.span).removeprefix("(").removesuffix(")")
-    help = f"write `where({condition}, 1, 0)` for a number, or a guard, `[... | {condition}]`, to leave terms out"
+    help = Remedy(
+        f"write `where({condition}, 1, 0)` for a number, or a guard, `[... | {condition}]`, to leave terms out",
+        writing(f"where({condition}, 1, 0)", expr.span),
+    )
     return _bad(scope, "E0401", "expected a number, found a condition", expr.span, help=help)
 
 
@@ -168,5 +171,5 @@ def _read_output(scope: Scope, expr: ast.Field, layer: Entry) -> Term:
 def _attribute_help(scope: Scope, expr: ast.Field) -> str | None:
     if expr.field.text in ("T", "mT", "H") and expr.slots:
         slots = ",".join(scope.reporter.source.slice(slot.span) for slot in reversed(expr.slots))
-        return f"a transpose is another order of the indices: `{expr.owner.text}[{slots}]`"
+        return remedied(f"a transpose is another order of the indices: `{expr.owner.text}[{slots}]`", expr.span)
     return counterpart("attributes", expr.field.text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from energyc.diagnostics import Span
+from energyc.diagnostics import Remedy, Span, writing
 from energyc.ir import IndexExpr, Input
 from energyc.ir.indexing import integer
 from energyc.resolve.clashes import Element
@@ -79,7 +79,7 @@ def _read_named(scope: Scope, expr: ast.Apply) -> IndexExpr | None:
         return _read_input(scope, expr, entry)
     if entry is None and expr.slots is None:
         inputs = [declared.name for declared in scope.names.of_kind(*INTEGERS, "dim")]
-        help = None if name in scope.names.indices else did_you_mean(name, [*scope.indices, *inputs])
+        help = None if name in scope.names.indices else did_you_mean(name, [*scope.indices, *inputs], at=expr.name.span)
         if help is None:
             return position_of(unbound(scope, expr.name))
         scope.reporter.error("E0201", f"there is no index `{name}`", expr.name.span, help=help)
@@ -135,12 +135,15 @@ def _report_count(scope: Scope, expr: ast.Apply, tensor: Tensor) -> None:
     declared = f"{tensor.name}[{', '.join(tensor.dims)}]" if expected else tensor.name
     indices = {0: "no index", 1: "one index"}.get(expected, f"{expected} indices")
     example = tensor.with_indices()
+    fix = writing(example, expr.span)
     scope.reporter.error(
         "E0304",
         f"`{tensor.name}` has {indices} and is " + (f"given {found}" if found else "written without any"),
         expr.span,
         labels=[scope.names.entries[tensor.name].label(f"`{declared}` is declared here")],
-        help=f"write each element with its indices, `{example}`" if expected else f"write `{example}` alone",
+        help=Remedy(
+            f"write each element with its indices, `{example}`" if expected else f"write `{example}` alone", fix
+        ),
     )
 
 
@@ -186,11 +189,13 @@ def _read_index(scope: Scope, name: ast.Name, tensor: Tensor, axis: int, element
 
 
 def _report_not_index(scope: Scope, name: ast.Name, entry: Entry, tensor: Tensor) -> None:
-    message, help = f"`{name.text}` is {entry.with_article}, not an index", None
+    message = f"`{name.text}` is {entry.with_article}, not an index"
+    help: str | None = None
     if entry.kind == "dim":
         bound = [index for index in scope.indices if index.lower() == name.text.lower()]
         message = f"`{name.text}` is a dim, and the bracket of an element holds indices"
-        help = f"did you mean `{bound[0]}`?" if bound else f"write `{name.text.lower()}`"
+        index = bound[0] if bound else name.text.lower()
+        help = Remedy(f"did you mean `{index}`?" if bound else f"write `{index}`", writing(index, name.span))
     elif entry.kind in ("clamp", "target"):
         help = f"read its element: `{tensor.name}[{entry.name}[t]]`"
     scope.reporter.error("E0305", message, name.span, labels=[entry.label()], help=help)

@@ -91,7 +91,7 @@ def _report_no_energy(scope: Scope, operand: ast.Expr, name: ast.Name | None) ->
     if energies:
         help = f"the energies are {listed(energies)}"
     if name is not None:
-        help = did_you_mean(name.text, energies, help) or help
+        help = did_you_mean(name.text, energies, help, name.span) or help
     _report(scope, message, operand, help, labels)
 
 
