@@ -37,6 +37,13 @@ def cache_place() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "energyc"
 
 
+def page(code: str) -> Path | None:
+    """The page of a diagnostic in the error reference; None where there is none."""
+    package = Path(__file__).resolve().parent
+    pages = (package / "errors" / f"{code}.md", package.parent / "docs" / "errors" / f"{code}.md")
+    return next((page for page in pages if page.is_file()), None)
+
+
 def cache() -> Path | None:
     """The folder at ``cache_place``, made if need be; None where nothing can be kept there."""
     try:

@@ -2,7 +2,7 @@
 
 It reads arguments, writes to streams and chooses the exit status; other packages do the work of a command.
 
-Imports: ``bench``, ``data``, ``diagnostics``, ``doctor``, ``loggers``, ``pipeline``, ``ranks``, ``report``,
+Imports: ``bench``, ``data``, ``diagnostics``, ``doctor``, ``loggers``, ``lsp``, ``pipeline``, ``ranks``, ``report``,
 ``resolve``, ``resources``, ``runs``, ``syntax``, ``train``, ``verify``, ``version``; libraries: ``click``, ``rich``.
 """
 

@@ -1,17 +1,27 @@
-"""``energyc lsp``, which is not implemented yet."""
+"""``energyc lsp``."""
 
 from __future__ import annotations
 
 import click
 
-from energyc.cli.options import output_options
 
+@click.command("lsp")
+@click.option("--stdio", is_flag=True, help="Accepted and ignored: the server speaks over standard input and output.")
+def command(stdio: bool) -> None:
+    """Serve an editor by the Language Server Protocol, over standard input and output.
 
-@click.command("lsp", context_settings={"ignore_unknown_options": True})
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-@output_options
-def command(arguments: tuple[str, ...], console: object) -> None:
-    """Not there yet."""
-    from energyc.diagnostics import UserError
+    An editor starts it; see docs/editors.md. It needs the extra lsp: pip install "energyc[lsp]".
+    """
+    try:
+        from energyc.lsp.server import main
+    except ImportError as error:
+        from energyc.diagnostics import UserError
 
-    raise UserError("energyc lsp is not there yet", code="E0990")
+        if (error.name or "").partition(".")[0] not in ("pygls", "lsprotocol", "cattrs", "attrs"):
+            raise
+        raise UserError(
+            f"the language server needs {error.name}, which is not installed",
+            code="E0931",
+            help='install it: pip install "energyc[lsp]"',
+        ) from None
+    main()

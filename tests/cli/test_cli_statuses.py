@@ -110,10 +110,13 @@ def test_sizes_that_do_not_fit_the_data_are_refused_by_train(tmp_path: Path, cap
     assert not run.exists()
 
 
-def test_what_is_not_there_yet_says_so(capfd: Capture) -> None:
+def test_a_missing_extra_says_what_to_install(capfd: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith(("pygls", "energyc.lsp.server"))]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "pygls", None)
     done = energyc(capfd, "lsp")
     assert done.status == 1
-    assert "error[E0990]" in done.err
+    assert "error[E0931]" in done.err and 'pip install "energyc[lsp]"' in done.err
 
 
 def test_rules_are_held_against_the_network(tmp_path: Path, capfd: Capture) -> None:

@@ -1,0 +1,123 @@
+"""Where a name is declared and where it is used; and its change everywhere at once."""
+
+from __future__ import annotations
+
+import re
+
+from lsprotocol import types
+
+from energyc.lsp.symbols import LOCAL, Occurrence, Symbol
+from energyc.lsp.view import View
+from energyc.resolve.names import noun
+from energyc.resolve.words import RESERVED_FUNCTIONS
+from energyc.syntax.limits import LONGEST_NAME
+from energyc.syntax.scan import RESERVED
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
+_KINDS = {
+    "declaration": types.DocumentHighlightKind.Write,
+    "write": types.DocumentHighlightKind.Write,
+    "read": types.DocumentHighlightKind.Read,
+}
+
+
+class Refused(Exception):
+    """A change of a name that would change what the spec means; the argument says why."""
+
+
+def occurrence_at(view: View, position: types.Position) -> Occurrence | None:
+    """The name at a position."""
+    return view.reading.symbols.at(view.offset(position))
+
+
+def definition(view: View, position: types.Position) -> types.Location | None:
+    """Where the name at a position is declared."""
+    found = occurrence_at(view, position)
+    return None if found is None else types.Location(view.uri, view.text.range(found.symbol.span))
+
+
+def references(view: View, position: types.Position, *, declaration: bool) -> list[types.Location]:
+    """All places of the name at a position."""
+    found = occurrence_at(view, position)
+    return [
+        types.Location(view.uri, view.text.range(occurrence.span))
+        for occurrence in (view.reading.symbols.of(found.symbol) if found else ())
+        if declaration or occurrence.role != "declaration"
+    ]
+
+
+def highlights(view: View, position: types.Position) -> list[types.DocumentHighlight]:
+    """All places of the name at a position, apart by whether they read it."""
+    found = occurrence_at(view, position)
+    return [
+        types.DocumentHighlight(view.text.range(occurrence.span), _KINDS[occurrence.role])
+        for occurrence in (view.reading.symbols.of(found.symbol) if found else ())
+    ]
+
+
+def renamable(view: View, position: types.Position) -> types.PrepareRenamePlaceholder:
+    """What is renamed at a position. Raises Refused."""
+    found = occurrence_at(view, position)
+    if found is None:
+        word = view.reading.symbols.word_at(view.offset(position))
+        what = f"`{word.text}` is a {word.kind} and belongs to no spec" if word else "there is no name here"
+        raise Refused(f"{what}: it cannot be renamed")
+    return types.PrepareRenamePlaceholder(view.text.range(found.span), found.symbol.name)
+
+
+def rename(view: View, position: types.Position, name: str) -> types.WorkspaceEdit:
+    """The edits that call the name at a position otherwise. Raises Refused."""
+    renamable(view, position)
+    found = occurrence_at(view, position)
+    assert found is not None
+    if view.reading.parsed.diagnostics:
+        raise Refused("the spec does not parse, so that a place of the name may be missed: mend that first")
+    _check_name(name)
+    if name != found.symbol.name:
+        _check_clash(view, found.symbol, name)
+    edits = [types.TextEdit(view.text.range(o.span), name) for o in view.reading.symbols.of(found.symbol)]
+    return types.WorkspaceEdit(changes={view.uri: edits})
+
+
+def _check_name(name: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise Refused(f"`{name}` is no name: a name starts with a letter or `_` and contains letters, digits and `_`")
+    if name in RESERVED:
+        raise Refused(f"`{name}` is a reserved word")
+    if name in RESERVED_FUNCTIONS or name in ("training", "batch"):
+        raise Refused(f"`{name}` is a word of the language")
+    if len(name) > LONGEST_NAME:
+        raise Refused(f"a name has at most {LONGEST_NAME} characters")
+
+
+def _check_clash(view: View, symbol: Symbol, name: str) -> None:
+    """Refuse a name that another symbol has where both can be read."""
+    for other in view.reading.symbols.declarations:
+        if other is symbol or other.name != name or "network" in (symbol.kind, other.kind):
+            continue
+        apart = (symbol.kind == "preset") != (other.kind == "preset") or not _meet(symbol, other)
+        if not apart and not _told_apart(view, symbol, other):
+            line = view.text.position(other.span.start).line + 1
+            raise Refused(f"`{name}` is {_article(other)} already, in line {line}")
+
+
+def _meet(symbol: Symbol, other: Symbol) -> bool:
+    """Whether there is a place where both can be read."""
+    if symbol.kind == other.kind == "preset":
+        return True
+    return symbol.region.start < other.region.end and other.region.start < symbol.region.end
+
+
+def _told_apart(view: View, symbol: Symbol, other: Symbol) -> bool:
+    """Whether one is an index and the other has brackets: ``m[m]``."""
+    if (symbol.kind == "index") == (other.kind == "index"):
+        return False
+    named = other if symbol.kind == "index" else symbol
+    if named.kind in LOCAL:
+        return False
+    return named.kind in ("fn", "energy", "force") or bool(view.reading.dims(named))
+
+
+def _article(symbol: Symbol) -> str:
+    word = noun(symbol.kind)
+    return f"{'an' if word[0] in 'aeiou' else 'a'} {word}"

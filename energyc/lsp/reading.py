@@ -1,0 +1,124 @@
+"""One version of a text, as far as it can be understood: the front end's passes, each with what it found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from energyc.data import find_adapter, read_schema
+from energyc.data.schema import Schema
+from energyc.diagnostics import Diagnostic, Source, Span, UserError
+from energyc.lsp.symbols import Symbol, Symbols, symbols_of
+from energyc.resolve import Network, Resolved, resolve_partly
+from energyc.rules import RULES
+from energyc.settings.values import Value
+from energyc.syntax import Parsed, ast, decode, parse_partly
+from energyc.syntax.scan import Scanned, scan
+
+#: Of a text that is longer nothing is said but that it is: a spec of the literature has some thousand characters.
+LONGEST = 200_000
+TOO_LONG = "E0901"
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """What is known of a text, with its errors or without.
+
+    Positions are those of ``source``, whose text is the document's, character by character.
+    """
+
+    source: Source
+    parsed: Parsed
+    resolved: Resolved
+
+    @property
+    def spec(self) -> ast.Spec | None:
+        """The tree of what parses."""
+        return self.parsed.spec
+
+    @property
+    def network(self) -> Network | None:
+        """What could be typed, without what is wrong."""
+        return self.resolved.network
+
+    @property
+    def ok(self) -> bool:
+        """Whether the spec has no error, so that the passes behind the front end take it."""
+        return self.network is not None and not self.parsed.diagnostics and self.resolved.ok
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """What ``energyc check`` says of the text; where it does not parse, that alone."""
+        return self.parsed.diagnostics or self.resolved.diagnostics
+
+    @cached_property
+    def pieces(self) -> tuple[Scanned, ...]:
+        """The text as words, signs and comments."""
+        return scan(self.source, comments=True)
+
+    @cached_property
+    def symbols(self) -> Symbols:
+        """Who is who in it."""
+        pieces = tuple(piece for piece in self.pieces if piece.kind != "comment")
+        return symbols_of(self.spec, pieces, len(self.source.text))
+
+    # ------------------------------------------------------------ facts
+
+    def size(self, dim: str) -> int | None:
+        """The size of a dim."""
+        return self.network.sizes[dim].value if self.network and dim in self.network.sizes else None
+
+    def dims(self, symbol: Symbol) -> tuple[str, ...] | None:
+        """The dims of a tensor; None for what has none, or where they are not known."""
+        return self.resolved.shapes.get(symbol.span)
+
+    def range(self, symbol: Symbol) -> str | None:
+        """The dim of an index."""
+        return self.resolved.ranges.get(symbol.span)
+
+    def shape(self, dims: tuple[str, ...]) -> str:
+        """``[T, D]``, with sizes where they are known: ``[T, D] = 64 x 128``."""
+        sizes = [self.size(dim) for dim in dims]
+        if not dims:
+            return "one number"
+        known = " x ".join(str(size) for size in sizes) if None not in sizes else ""
+        return f"[{', '.join(dims)}]" + (f" = {known}" if known else "")
+
+    def schema(self, binding: str) -> Schema | None:
+        """What a data binding offers; None where its options are wrong."""
+        bindings = self.network.bindings if self.network else {}
+        if binding not in bindings:
+            return None
+        try:
+            return read_schema(find_adapter(bindings[binding].adapter), bindings[binding].options)
+        except UserError:
+            return None
+
+
+def read(name: str, text: str) -> Reading:
+    """Read a text by the front end alone, which imports neither torch nor sympy."""
+    source = Source(name, " " + text[1:] if text.startswith("\ufeff") else text)
+    if (refused := _refused(name, text)) is not None:
+        return Reading(Source(name, ""), Parsed(None, (refused,)), Resolved(None, ()))
+    parsed = parse_partly(source)
+    if parsed.spec is None:
+        return Reading(source, parsed, Resolved(None, ()))
+    resolved = resolve_partly(parsed.spec, source, schemas=_schema, rules=RULES)
+    return Reading(source, parsed, resolved)
+
+
+def _schema(adapter: str, options: Mapping[str, Value]) -> Schema:
+    return read_schema(find_adapter(adapter), options)
+
+
+def _refused(name: str, text: str) -> Diagnostic | None:
+    """Why a text is not read at all."""
+    if len(text) > LONGEST:
+        message = f"a text of more than {LONGEST:,} characters is not checked while it is edited"
+        return Diagnostic(TOO_LONG, message, Span(0, 0), help="run `energyc check` on the file")
+    try:
+        decode(text.encode("utf-8", "surrogatepass"), name)
+    except UserError as error:
+        return Diagnostic(error.code, error.message, Span(0, 0), help=error.help)
+    return None
