@@ -90,7 +90,7 @@ def _item(choice: Choice, target: types.Range, snippets: bool) -> types.Completi
 def _choices(reading: Reading, place: Place, offset: int) -> Iterator[Choice]:
     if place.starts_statement:
         yield from _entries(words.statements(), Kind.Keyword)
-    if not place.word:
+    if place.starts_statement or not place.word:
         return
     names = _Names(reading, offset)
     match place.word:

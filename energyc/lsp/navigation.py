@@ -95,16 +95,23 @@ def _check_clash(view: View, symbol: Symbol, name: str) -> None:
     for other in view.reading.symbols.declarations:
         if other is symbol or other.name != name or "network" in (symbol.kind, other.kind):
             continue
-        apart = (symbol.kind == "preset") != (other.kind == "preset") or not _meet(symbol, other)
+        apart = (symbol.kind == "preset") != (other.kind == "preset") or not _meet(view, symbol, other)
         if not apart and not _told_apart(view, symbol, other):
             line = view.text.position(other.span.start).line + 1
             raise Refused(f"`{name}` is {_article(other)} already, in line {line}")
 
 
-def _meet(symbol: Symbol, other: Symbol) -> bool:
-    """Whether there is a place where both can be read."""
+def _meet(view: View, symbol: Symbol, other: Symbol) -> bool:
+    """Whether there is a place where both can be read.
+
+    The argument of a function hides what is declared around it, which the function must not read then.
+    """
     if symbol.kind == other.kind == "preset":
         return True
+    for argument, declared in ((symbol, other), (other, symbol)):
+        if argument.kind == "argument" and declared.kind not in LOCAL:
+            places = (occurrence.span.start for occurrence in view.reading.symbols.of(declared))
+            return any(argument.region.start <= place < argument.region.end for place in places)
     return symbol.region.start < other.region.end and other.region.start < symbol.region.end
 
 

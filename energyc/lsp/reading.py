@@ -8,7 +8,7 @@ from functools import cached_property
 
 from energyc.data import find_adapter, read_schema
 from energyc.data.schema import Schema
-from energyc.diagnostics import Diagnostic, Source, Span, UserError
+from energyc.diagnostics import CompilerBug, Diagnostic, Source, Span, UserError, stage
 from energyc.lsp.symbols import Symbol, Symbols, symbols_of
 from energyc.resolve import Network, Resolved, resolve_partly
 from energyc.rules import RULES
@@ -19,6 +19,8 @@ from energyc.syntax.scan import Scanned, scan
 #: Of a text that is longer nothing is said but that it is: a spec of the literature has some thousand characters.
 LONGEST = 200_000
 TOO_LONG = "E0901"
+#: What stands in place of a code where the compiler itself has failed.
+INTERNAL = "internal"
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,8 +106,16 @@ def read(name: str, text: str) -> Reading:
     parsed = parse_partly(source)
     if parsed.spec is None:
         return Reading(source, parsed, Resolved(None, ()))
-    resolved = resolve_partly(parsed.spec, source, schemas=_schema, rules=RULES)
-    return Reading(source, parsed, resolved)
+    return Reading(source, parsed, _resolved(parsed.spec, source))
+
+
+def _resolved(spec: ast.Spec, source: Source) -> Resolved:
+    try:
+        with stage("resolve", source.name):
+            return resolve_partly(spec, source, schemas=_schema, rules=RULES)
+    except CompilerBug as bug:
+        report = "please report it with the spec"
+        return Resolved(None, (Diagnostic(INTERNAL, f"internal error: {bug}", Span(0, 0), help=report),))
 
 
 def _schema(adapter: str, options: Mapping[str, Value]) -> Schema:

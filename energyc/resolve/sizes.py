@@ -69,7 +69,8 @@ class Sizes:
     # ------------------------------------------------------------ evaluation
 
     def _evaluate(self, name: str) -> None:
-        if name in self.dims or name in self.consts or name in self._failed:
+        known = name in self.dims or name in self.consts or name in self._failed
+        if known or name not in self.names.entries:  # what a block declares is reported as misplaced
             return
         entry = self.names.entries[name]
         if name in self._pending:

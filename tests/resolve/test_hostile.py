@@ -35,6 +35,7 @@ DIMS = ", ".join(f"d{k} = d{k - 1} + 1" for k in range(2999, 0, -1))
         ("dim K = 3\nparam K[K] = 0\nstate z[K]\nenergy e = sum[k](z[k]^2)", "E0202"),
         ("dim K = 3\nparam a[K] = 0, a[K] = 1\nstate z[K]\nenergy e = sum[k](a[k]*z[k]^2)", "E0202"),
         ("const a = -4\n" + STATE + "energy e = z * sqrt(a)", "E0702"),
+        ("layer a {\ndim D = 2\nparam W[D] = 1\nstate z[D]\nenergy e = sum[d](W[d] * z[d]^2)\n}", "E0450"),
     ],
 )
 def test_it_is_refused(text: str, code: str) -> None:

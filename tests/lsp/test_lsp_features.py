@@ -1,0 +1,441 @@
+"""Each feature of the language server on texts of its own, without the protocol."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lsprotocol import types
+
+from energyc.diagnostics import Source, Span
+from energyc.lsp import navigation, signatures, tokens, words
+from energyc.lsp.actions import actions, tie_fix
+from energyc.lsp.diagnostics import published
+from energyc.lsp.formatting import formatted
+from energyc.lsp.hints import hints
+from energyc.lsp.hover import hover
+from energyc.lsp.outline import folds, symbols
+from energyc.lsp.text import Text
+from energyc.lsp.view import View
+from energyc.resolve.words import LAWS, RESERVED_FUNCTIONS, SETS
+from energyc.syntax import format_spec, parse_partly
+from energyc.syntax.scan import RESERVED, STATEMENT_WORDS
+from tests.lsp.texts import SMALL, SPECS, URI, applied, completions, place_of, view_at, view_of
+
+# ---------------------------------------------------------------- texts and positions
+
+
+@pytest.mark.parametrize(("encoding", "width"), [("utf-8", 4), ("utf-16", 2), ("utf-32", 1)])
+def test_positions_go_there_and_back(encoding: str, width: int) -> None:
+    text = Text("a𝛼b\r\n\rß\u2028c\n", encoding)
+    assert [text.position(k).line for k in range(len(text.content) + 1)] == [0, 0, 0, 0, 0, 1, 2, 2, 2, 2, 3]
+    assert text.position(2) == types.Position(0, 1 + width)
+    for offset in range(len(text.content) + 1):
+        if text.content[offset - 1 : offset + 1] != "\r\n":  # no editor asks about the middle of a line end
+            assert text.offset(text.position(offset)) == offset
+    assert text.offset(types.Position(0, 99)) == 3 and text.offset(types.Position(99, 0)) == len(text.content)
+
+
+def test_changes_count_one_after_the_other() -> None:
+    def partial(start: tuple[int, int], end: tuple[int, int], text: str) -> types.TextDocumentContentChangePartial:
+        return types.TextDocumentContentChangePartial(types.Range(types.Position(*start), types.Position(*end)), text)
+
+    text = Text("one\r\ntwo\r\n").changed(
+        [partial((0, 0), (0, 0), "zero\r\n"), partial((2, 0), (2, 3), "2"), partial((1, 3), (1, 3), "!")]
+    )
+    assert text.content == "zero\r\none!\r\n2\r\n"
+    assert text.changed([types.TextDocumentContentChangeWholeDocument("x")]).content == "x"
+
+
+# ---------------------------------------------------------------- completion
+
+
+@pytest.mark.parametrize(
+    ("text", "there", "missing"),
+    [
+        ("@", {"energy", "state", "preset"}, {"W"}),
+        ("energy e = @", {"W", "s", "sum", "squash", "c", "I"}, {"leak", "label", "energy"}),
+        ("cost e = @", {"label"}, {"leak"}),
+        ("param Q[@", {"I", "J", "K"}, {"W", "i"}),
+        ("param Q[J] ~ @", set(LAWS), {"J"}),
+        ("noise q[J] ~ @", {"normal", "uniform"}, {"glorot"}),
+        ("param Q[J] ~ normal(@", {"c", "J"}, {"W"}),
+        ("state q[J] in @", set(SETS), {"normal"}),
+        ("state q[J] in simplex[@", {"J"}, {"s"}),
+        ("clamp q[I] = @", {"digits"}, {"W"}),
+        ("clamp q[I] = digits.@", {"image", "label"}, {"energy"}),
+        ("target q : @", {"K"}, {"W"}),
+        ("dim Q = @", {"I", "digits"}, {"W", "sum"}),
+        ("data more = @", {"digits", "characters"}, {"W"}),
+        ("data more = digits(@", {"side"}, {"context"}),
+        ("data more = digits(side = @", {"I"}, {"side"}),
+        ("let q[@", {"i", "j", "k"}, {"W"}),
+        ("let q[a in @", {"I", "J"}, {"W"}),
+        ("let q[j] = V[@", {"j"}, {"W"}),
+        ("let q[j] = sum[k](V[j,@", {"j", "k"}, {"W"}),
+        ("let q[j] = sum[@", {"i", "k"}, {"j"}),
+        ("let q[j] = mean[@", {"batch"}, set()),
+        ("let q[j] = sum[k | @", {"k", "j", "label", "and"}, {"W"}),
+        ("flow s[j] = grad(@", {"leak", "syn"}, {"W"}),
+        ("flow s[j] = grad(leak + syn, @", {"h", "s"}, {"leak", "W"}),
+        ("force f on @", {"s", "y"}, {"h"}),
+        ("start @", {"s", "y"}, {"h"}),
+        ("tie Q[i,j] = @", {"W", "V"}, {"s"}),
+        ("relax { @", {"step", "tolerance"}, {"rule"}),
+        ("relax { measure = @", {"residual", "gradient"}, {"step"}),
+        ("relax { step.@", {"s", "y"}, {"W"}),
+        ("relax { solver = anderson(@", {"memory", "damping"}, {"step"}),
+        ("train { rule = cent@", {"centered-ep", "ep"}, {"adam"}),
+        ("train { rule = centered-@", {"centered-ep"}, {"step"}),
+        ("train { schedule = cosine(@", {"warmup"}, set()),
+        ("train { lr.@", {"W", "V", "b"}, {"s"}),
+        ("train { metrics = [@", {"accuracy", "auc"}, {"W"}),
+        ("preset q { @", {"I", "J", "c", "relax", "train"}, {"W"}),
+        ("preset q { relax.@", {"steps"}, {"rule"}),
+        ("preset q { train.rule = @", {"ep"}, {"steps"}),
+        ("preset q { train.lr.@", {"W"}, {"steps"}),
+        ("fn g(u, v) = @", {"u", "v", "tanh"}, set()),
+        ("# about W @", set(), {"W"}),
+        ("let q = 2@", set(), {"W"}),
+    ],
+)
+def test_completion_by_place(text: str, there: set[str], missing: set[str]) -> None:
+    """Each text stands at the end of a spec and is broken off; in its middle the same is offered."""
+    for whole in (f"{SMALL}{text}", SMALL.replace("readout", f"{text}\nreadout")):
+        offered = set(completions(whole))
+        assert there <= offered and not missing & offered, sorted(offered)
+
+
+def test_an_index_of_the_axis_comes_first() -> None:
+    assert completions(SMALL + "let q[i,j] = V[@")[0] == "j"
+    assert completions(SMALL + "let q[i,j,k] = W[i,j] * V[j,@")[0] == "k"
+
+
+def test_what_a_layer_shows_is_offered_outside_of_it() -> None:
+    text = (SPECS / "et_graph.energy").read_text().replace("block.x[n,d]", "block.@")
+    assert {"x", "g", "q"} <= set(completions(text)) and "W_q" not in completions(text)
+
+
+def test_names_of_a_broken_statement_are_offered() -> None:
+    assert {"Q", "R"} <= set(completions(SMALL.replace("cost ce", "param Q[J], R[K\ncost ce") + "energy e = @"))
+
+
+# ---------------------------------------------------------------- hover, signatures
+
+
+def shown(text: str) -> str:
+    view, position = view_at(text)
+    found = hover(view, position)
+    return "" if found is None else str(found.contents.value)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("marked", "parts"),
+    [
+        ("sum[i](x[i] * @W[i,j])", ["param W[I, J]", "64 x 32 = 2,048 numbers", "glorot", "dE/dW[i,j] = "]),
+        ("state @s[J]", ["state s[J]", "in `[0, 1]`", "F_s[j] = "]),
+        ("let h[j@] =", ["index j in J", "from 0 to 31"]),
+        ("let @h[j]", ["let h[J]", "sum[i](x[i] * W[i,j])"]),
+        ("K = @I / 8", ["dim I = 64"]),
+        ("const @c", ["const c = 0.5"]),
+        ("fn @squash(u)", ["fn squash(u)", "u / (1 + abs(u))"]),
+        ("@energy syn", ["A term of the energy"]),
+        ("-@sum[j](h", ["The sum over indices"]),
+        ("W[I, J] ~ @glorot", ["Glorot"]),
+        ("data digits = @digits(", ["digits(side)", "image"]),
+        ("= digits.@image", ["digits.image[64]", "real"]),
+        ("relax { @step =", ["how far a step goes".capitalize(), "the default is `1.0`"]),
+        ("rule = @centered-ep", ["Laborieux", "gradient"]),
+        ("metrics = [@accuracy]", ["metric accuracy"]),
+        ("network @small", ["A small network."]),
+        ("train.@lr.b", ["peak learning rate"]),
+        ("where s[j] @in [0, 1]".removeprefix("where "), []),
+    ],
+)
+def test_hover(marked: str, parts: list[str]) -> None:
+    plain = marked.replace("@", "")
+    text = SMALL.replace(plain, marked) if plain in SMALL else SMALL + f"# {marked}"
+    if parts:
+        assert "@" in text.replace("# @", "") and plain in SMALL
+    for part in parts:
+        assert part in shown(text), shown(text)
+
+
+def test_hover_in_a_broken_text() -> None:
+    text = SMALL.replace("readout out[k] = y[k]", "readout out[k] = @y[k] +")
+    assert "state y[K]" in shown(text.replace("@", "").replace("state y", "state @y"))
+
+
+@pytest.mark.parametrize(
+    ("text", "label", "active"),
+    [
+        ("energy e = sum[@", "sum[i, j | guard](e)", 0),
+        ("energy e = where(i == 0, @", "where(condition, a, b)", 1),
+        ("energy e = squash(@", "squash(u)", 0),
+        ("energy e = cross_entropy[k](out[k], @", "cross_entropy[k](logits[k], label)", 1),
+        ("energy e = layernorm[j](s[j], @", "layernorm[d](e, eps = 1e-5)", 1),
+        ("param Q[J] ~ uniform(@", "uniform(bound)", 0),
+        ("data q = characters(@", "characters(context, alphabet)", 0),
+    ],
+)
+def test_signatures(text: str, label: str, active: int) -> None:
+    view, position = view_at(SMALL + text)
+    help = signatures.signature(view, position)
+    assert help is not None
+    assert (help.signatures[0].label, help.active_parameter) == (label, active)
+
+
+def test_no_signature_outside_of_calls() -> None:
+    view, position = view_at(SMALL + "energy e = @")
+    assert signatures.signature(view, position) is None
+
+
+# ---------------------------------------------------------------- names
+
+
+def test_indices_are_told_apart_by_their_equation() -> None:
+    view = view_of(SMALL)
+    of = navigation.references(view, place_of(view, "h[j] ="), declaration=True)
+    assert len(of) == 2  # declared, and read in syn
+    j = view.text.position(view.text.offset(place_of(view, "h[j] =")) + 2)
+    assert len(navigation.references(view, j, declaration=True)) == 2  # on both sides of its own equation
+    assert len(navigation.references(view, j, declaration=False)) == 1
+
+
+def test_the_names_of_layers_are_their_own() -> None:
+    view = view_of((SPECS / "et_graph.energy").read_text())
+    found = navigation.references(view, place_of(view, "x[N, D]"), declaration=True)
+    text = view.text.content
+    places = [text[view.text.offset(place.range.start) - 6 :][:7] for place in found]
+    assert "block.x" in places and len(found) > 4
+    outer = navigation.references(view, place_of(view, "stream[N, D]"), declaration=True)
+    assert len(outer) == 5
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "reason"),
+    [
+        ("W[I, J]", "V", "`V` is a param already"),
+        ("W[I, J]", "sum", "word of the language"),
+        ("W[I, J]", "state", "reserved word"),
+        ("W[I, J]", "2W", "is no name"),
+        ("W[I, J]", "x" * 101, "at most 100"),
+        ("I = 64", "c", "`c` is a const already"),
+        ("c = 1/2", "j", "`j` is an index already"),
+        ("image", "picture", "cannot be renamed"),
+        ("glorot", "normal", "cannot be renamed"),
+        ("u) = u", "u2 ", "is no name"),
+        ("= cross_entropy", "ce2", "there is no name here"),
+    ],
+)
+def test_a_rename_that_would_change_the_meaning_is_refused(place: str, name: str, reason: str) -> None:
+    view = view_of(SMALL)
+    with pytest.raises(navigation.Refused, match=reason):
+        navigation.rename(view, place_of(view, place), name)
+
+
+@pytest.mark.parametrize(("place", "name"), [("m[i] = ", "s"), ("u) = u", "b"), ("tiny", "W"), ("s[J] in", "i")])
+def test_a_rename_that_keeps_the_meaning_is_done(place: str, name: str) -> None:
+    """An index may be called as a tensor, an argument as anything the function does not read, a preset as anything."""
+    text = SMALL.replace("let h", "let m[i] = x[i]^2\nlet h").replace("s[j]) - sum", "s[j] * m[0]) - sum")
+    view = view_of(text)
+    assert view.reading.ok
+    offset = 2 if place.startswith("m[") else 0
+    position = view.text.position(view.text.offset(place_of(view, place)) + offset)
+    edit = navigation.rename(view, position, name)
+    assert edit.changes is not None
+    assert view_of(applied(view, list(edit.changes[URI]))).reading.ok
+
+
+def test_a_broken_text_is_not_renamed_in() -> None:
+    view = view_of(SMALL + "let = 3")
+    with pytest.raises(navigation.Refused, match="does not parse"):
+        navigation.rename(view, place_of(view, "W[I, J]"), "U")
+
+
+def test_definitions_and_highlights() -> None:
+    view = view_of(SMALL)
+    use = place_of(view, "s[j]", 3)
+    found = navigation.definition(view, use)
+    assert found is not None and found.range.start == place_of(view, "s[J]")
+    kinds = [highlight.kind for highlight in navigation.highlights(view, use)]
+    assert kinds[0] == types.DocumentHighlightKind.Write and set(kinds[1:]) == {types.DocumentHighlightKind.Read}
+    assert navigation.definition(view, types.Position(0, 0)) is None
+
+
+# ---------------------------------------------------------------- the shape of a file
+
+
+def test_the_outline_is_a_tree() -> None:
+    view = view_of((SPECS / "et_graph.energy").read_text())
+    tree = {symbol.name: symbol for symbol in symbols(view)}
+    (repeat,) = [symbol for name, symbol in tree.items() if name.startswith("repeat")]
+    inside = {symbol.name: symbol for symbol in repeat.children or ()}
+    assert {"stream", "block", "start stream", "next stream"} <= set(inside)
+    assert {"W_q", "x", "att", "relax"} <= {symbol.name for symbol in inside["block"].children or ()}
+
+    def check(symbol: types.DocumentSymbol) -> None:
+        whole, selected = view.text.span(symbol.range), view.text.span(symbol.selection_range)
+        assert whole.start <= selected.start and selected.end <= whole.end
+        for child in symbol.children or ():
+            check(child)
+
+    for symbol in tree.values():
+        check(symbol)
+
+
+def test_blocks_settings_and_comments_are_folded() -> None:
+    view = view_of("# one\n# two\nnetwork n\nrepeat L {\n  layer a {\n    state z\n  }\n}\ntrain {\n  lr = 1\n}\n")
+    assert {(fold.start_line, fold.end_line) for fold in folds(view)} == {(0, 1), (3, 7), (4, 6), (8, 10)}
+
+
+def kinds_of(view: View) -> dict[str, list[str]]:
+    """The type of each token, by its text."""
+    data, found = tokens.tokens(view).data, {}
+    line = character = 0
+    for moved, across, length, kind, flags in zip(*(data[k::5] for k in range(5)), strict=True):
+        line, character = line + moved, across if moved else character + across
+        start = view.text.offset(types.Position(line, character))
+        end = view.text.offset(types.Position(line, character + length))
+        modifiers = [name for k, name in enumerate(tokens.MODIFIERS) if flags >> k & 1]
+        found.setdefault(view.text.content[start:end], []).append(" ".join([tokens.TYPES[kind], *modifiers]))
+    return found
+
+
+def test_colours() -> None:
+    found = kinds_of(view_of(SMALL))
+    assert found["W"][0] == "property declaration" and found["I"][0] == "type declaration"
+    assert found["centered-ep"] == ["enumMember"] and found["glorot"] == ["class defaultLibrary"] * 2
+    assert found["sum"][0] == "function defaultLibrary" and found["energy"][0] == "keyword"
+    assert found["# A small network."] == ["comment"] and found["x"][-1] == "variable readonly"
+    assert found["j"][1] == "parameter" and found["digits"] == [
+        "namespace declaration",
+        "class",
+        "namespace",
+        "namespace",
+    ]
+    broken = kinds_of(view_of("network n\nlet a[ = 'what\nstate z"))
+    assert broken["let"] == ["keyword"] and broken["z"] == ["variable declaration"]
+
+
+def test_hints_are_what_one_could_write() -> None:
+    """Taking the hints of dims leaves a spec that means the same."""
+    view = view_of(SMALL)
+    everywhere = view.text.range(Span(0, len(SMALL)))
+    found = hints(view, everywhere)
+    assert [hint.label for hint in found if hint.text_edits is None] == [" = 10"]
+    written = applied(view, [edit for hint in found for edit in hint.text_edits or ()])
+    assert "let h[j in J]" in written and "readout out[k in K]" in written
+    again = view_of(written)
+    assert again.reading.ok and not [hint for hint in hints(again, everywhere) if hint.text_edits]
+    top = types.Range(types.Position(0, 0), types.Position(3, 0))
+    assert [hint.label for hint in hints(view, top)] == [" = 10"]
+
+
+# ---------------------------------------------------------------- layout, fixes
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_layout_keeps_comments_and_line_ends(end: str) -> None:
+    text = SMALL.replace("const c = 1/2", "const   c=1/2   # half").replace("\n", end)
+    view = view_of(text)
+    edits = formatted(view)
+    laid_out = applied(view, edits)
+    assert laid_out == format_spec(Source("x", text)).replace("\r\n", "\n").replace("\n", end)
+    assert "# half" in laid_out and (end == "\n" or "\n" not in laid_out.replace("\r\n", ""))
+    assert formatted(view_of(laid_out)) == []
+    assert formatted(view_of("network n\nlet a = (")) == []
+
+
+def test_a_fix_is_offered_where_its_mistake_is() -> None:
+    text = SMALL.replace("* squash(s[j])", "* sqush(s[j])")
+    view = view_of(text)
+    place = place_of(view, "sqush")
+    (fix,) = actions(view, types.Range(place, place))
+    assert fix.title == "Write `squash`" and fix.is_preferred and fix.edit is not None and fix.edit.changes is not None
+    assert applied(view, list(fix.edit.changes[URI])) == SMALL
+    elsewhere = place_of(view, "network")
+    assert actions(view, types.Range(elsewhere, elsewhere)) == []
+    assert actions(view, types.Range(place, place), ["refactor"]) == []
+
+
+@pytest.mark.parametrize(
+    ("params", "tie", "after"),
+    [
+        ("param A[D, F], B[F, D] ~ glorot", "B[f,d] = A[d,f]", "param A[D, F] ~ glorot\ntie B[f,d] = A[d,f]"),
+        ("param B[F, D], A[D, F] ~ glorot", "B[f,d] = A[d,f]", "param A[D, F] ~ glorot\ntie B[f,d] = A[d,f]"),
+        (
+            "param A[D, F] ~ glorot\nparam B[F, D] ~ glorot",
+            "B[f,d] = A[d,f]",
+            "param A[D, F] ~ glorot\ntie B[f,d] = A[d,f]",
+        ),
+        (
+            "param A[D, F] ~ glorot, B[F, D] ~ normal(1), c[D] = 0",
+            "B[f,d] = A[d,f]",
+            "param A[D, F] ~ glorot, c[D] = 0\ntie B[f,d] = A[d,f]",
+        ),
+        (
+            "param A[D, F] in [0, 1], B[F, D] ~ normal(1), c[D] ~ ones",
+            "B[f,d] = A[d,f]",
+            "param A[D, F] ~ normal(1) in [0, 1], c[D] ~ ones\ntie B[f,d] = A[d,f]",
+        ),
+        ("param A[D, D] ~ glorot", "A[d,e] = A[e,d]", None),
+        ("param A[D, F], # why\n  B[F, D] ~ glorot", "B[f,d] = A[d,f]", None),
+    ],
+)
+def test_a_tie_takes_the_place_of_a_param(params: str, tie: str, after: str | None) -> None:
+    """The laws of the others stay what they were."""
+    text = f"network n\ndim D = 2, F = 3\n{params}\nstate z[D]\n"
+    source = Source("x", text)
+    fix = tie_fix(source, parse_partly(source).spec, [tie])
+    assert (None if fix is None else fix.applied(text)) == (
+        after and f"network n\ndim D = 2, F = 3\n{after}\nstate z[D]\n"
+    )
+
+
+def test_diagnostics_are_complete() -> None:
+    view = view_of("network n\ndim D = 2\nstate z[D]\nlet a = z[0]\nenergy e = sum[d](z[d]^2)\n")
+    (unused,) = published(view)
+    assert (unused.code, unused.severity) == ("W0201", types.DiagnosticSeverity.Warning)
+    assert unused.tags == [types.DiagnosticTag.Unnecessary]
+    assert unused.code_description is not None and Path(unused.code_description.href.removeprefix("file://")).is_file()
+    report = {"terms": [], "rules": {"centered-ep": {"verdict": "biased", "why": "f", "use_instead": "aep"}}}
+    (biased,) = published(View(URI, Text(SMALL), view_of(SMALL).reading, report=report))
+    assert biased.message == "`centered-ep` is biased on this network, because of f\nhelp: use `aep`"
+    assert biased.range.start == place_of(view_of(SMALL), "centered-ep")
+
+
+# ---------------------------------------------------------------- words
+
+
+def test_every_word_has_its_sentence() -> None:
+    assert set(words.statements()) == STATEMENT_WORDS
+    assert set(words.statements()) | set(words.inside()) >= RESERVED
+    assert set(words.laws()) == set(LAWS) and set(words.sets()) == set(SETS)
+    assert set(words.functions()) == RESERVED_FUNCTIONS
+    tables: tuple[Any, ...] = (words.statements(), words.inside(), words.laws(), words.sets(), words.functions())
+    for entry in (entry for table in tables for entry in table.values()):
+        assert entry.form and entry.says.endswith(".")
+    for block in words.BLOCKS:
+        for name in words.settings(block):
+            entry = words.setting(block, name)
+            assert entry is not None and "Takes" in entry.says
+    for name, entry in words.adapters().items():
+        assert entry.says and (words.options_of(name) or name == "cifar10")
+
+
+def test_neither_torch_nor_sympy_is_imported() -> None:
+    """What runs while someone types: the server's module, a reading, and every feature."""
+    code = (
+        "import sys; from tests.lsp.texts import SMALL, view_of, place_of, completions; import energyc.lsp.server\n"
+        "from energyc.lsp.hover import hover; from energyc.lsp.diagnostics import published\n"
+        "view = view_of(SMALL); published(view); hover(view, place_of(view, 'W[I')); completions(SMALL + 'let q = @')\n"
+        "heavy = {'torch', 'sympy', 'matplotlib', 'sklearn', 'PIL'}\n"
+        "print(sorted(heavy & {name.partition('.')[0] for name in sys.modules}))"
+    )
+    root = Path(__file__).parents[2]
+    done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
