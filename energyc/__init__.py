@@ -1,38 +1,45 @@
 """energyc: a compiler for energy-based networks.
 
-``load`` makes a torch module of a spec or of a trained run, ``check`` reports what is known of a spec, and
-``register_data`` lets specs bind data of your own. Importing this package imports neither torch nor sympy.
+``load`` makes a torch module of a spec or of a trained run, ``train`` and ``resume`` train one on data of your own,
+``check`` reports what is known of a spec, and ``register_data`` lets specs bind data of your own. ``SpecError`` and
+``UserError`` are what they raise. Importing this package imports neither torch nor sympy.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from energyc.version import __version__
 
 if TYPE_CHECKING:
     from energyc.data import register_data
+    from energyc.diagnostics import SpecError, UserError
     from energyc.report.check import check
     from energyc.runs.load import load
+    from energyc.runtime.settled import NotSettledWarning
 
-__all__ = ["__version__", "check", "load", "register_data"]
+#: Where each public name is defined; it is imported when first asked for.
+_PLACES = MappingProxyType(
+    {
+        "NotSettledWarning": "energyc.runtime.settled",
+        "SpecError": "energyc.diagnostics",
+        "UserError": "energyc.diagnostics",
+        "check": "energyc.report.check",
+        "load": "energyc.runs.load",
+        "register_data": "energyc.data",
+    }
+)
+
+__all__ = ["NotSettledWarning", "SpecError", "UserError", "__version__", "check", "load", "register_data"]
 
 
 def __getattr__(name: str) -> Any:
-    """The public functions, imported when first asked for."""
-    if name == "check":
-        from energyc.report.check import check
-
-        return check
-    if name == "load":
-        from energyc.runs.load import load
-
-        return load
-    if name == "register_data":
-        from energyc.data import register_data
-
-        return register_data
-    raise AttributeError(f"module 'energyc' has no attribute {name!r}")
+    """The public names, imported when first asked for."""
+    if name not in _PLACES:
+        raise AttributeError(f"module 'energyc' has no attribute {name!r}")
+    return getattr(import_module(_PLACES[name]), name)
 
 
 def __dir__() -> list[str]:

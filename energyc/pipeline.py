@@ -25,6 +25,7 @@ Imports: ``analysis``, ``data``, ``derive``, ``diagnostics``, ``emit``, ``loops`
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -63,8 +64,16 @@ class Choices:
         consts: Mapping[str, object] | None = None,
         settings: Mapping[str, object] | None = None,
     ) -> Choices:
-        """From the arguments of ``load``."""
-        return Choices(preset, {**(dims or {}), **(consts or {}), **(settings or {})})
+        """From the arguments of ``load``. Raises UserError for what is no name or no dict by name."""
+        if preset is not None and not isinstance(preset, str):
+            raise wrong_argument("preset", preset, 'the name of a preset of the spec, as preset="small"')
+        overrides: dict[str, object] = {}
+        examples = (("dims", dims, '{"J": 64}'), ("consts", consts, '{"gamma": 1}'))
+        for name, values, example in (*examples, ("settings", settings, '{"relax.step": 0.1}')):
+            if values is not None and not (isinstance(values, Mapping) and all(isinstance(key, str) for key in values)):
+                raise wrong_argument(name, values, f"a dict by name, as {name}={example}")
+            overrides |= values or {}
+        return Choices(preset, overrides)
 
     def __str__(self) -> str:
         parts = [f"preset {self.preset}"] if self.preset else []
@@ -99,6 +108,8 @@ def read(spec: str | Path) -> Source:
     """
     from energyc.syntax import decode, read_source
 
+    if not isinstance(spec, str | os.PathLike):
+        raise wrong_argument("the spec", spec, "the path of a .energy file, or the text of a spec")
     if isinstance(spec, str) and "\n" in spec:
         return decode(spec.encode(errors="surrogatepass"), "<text>")
     with stage("read", str(spec)):
@@ -166,7 +177,7 @@ def emit(
     """
     from energyc.emit import PRINTERS, class_name
 
-    if target not in PRINTERS:
+    if not isinstance(target, str) or target not in PRINTERS:
         raise UserError(f"there is no target {target}", help=f"the targets are {', '.join(PRINTERS)}")
     classes = classify(network)
     options = _options(network, classes, rules, choices, runtime)
@@ -218,6 +229,10 @@ def rules_of(network: Network, classes: Classes, rules: Sequence[str] | None) ->
     """The rules that a module is to hold. Raises UserError as ``emit``."""
     from energyc.analysis.admission import available, check_rules
 
+    if isinstance(rules, str):
+        rules = [rules]
+    if rules is not None and not (isinstance(rules, Sequence) and all(isinstance(rule, str) for rule in rules)):
+        raise wrong_argument("rules", rules, 'a list of names, as rules=["centered-ep"]')
     if rules is not None and tuple(rules) == ALL:
         return available(classes)
     names = list(rules) if rules is not None else [network.train.trained_by]
@@ -243,10 +258,13 @@ def instantiate(compiled: Compiled, device: Any, dtype: Any, seed: int) -> Any:
     from energyc.emit import instantiate as instantiate_text
 
     check_device(str(device))
-    check_dtype(dtype)
     check_seed(seed)
+    kind = torch_dtype(dtype)
     with stage("load", compiled.network.source.name), arithmetic("drawing the first weights"):
-        return instantiate_text(compiled.text, compiled.class_name, device=device, dtype=dtype, seed=seed)
+        net = instantiate_text(compiled.text, compiled.class_name, device=device, dtype=kind, seed=seed)
+    net.force_class = compiled.classes.verdict
+    net.target = "torch" if compiled.fallback is not None else compiled.target
+    return net
 
 
 def training_dtype(network: Network) -> torch.dtype:
@@ -254,6 +272,12 @@ def training_dtype(network: Network) -> torch.dtype:
     import torch
 
     return torch.float64 if network.train.dtype == "float64" else torch.float32
+
+
+def wrong_argument(name: str, value: object, expected: str) -> UserError:
+    """The error for an argument of a Python function that is not what it takes."""
+    shown = repr(value) if isinstance(value, str | int | float | bytes | None) else type(value).__name__
+    return UserError(f"{name} is {shown}", code="E0930", help=f"give {expected}")
 
 
 def check_device(device: str) -> None:
@@ -269,13 +293,27 @@ def check_device(device: str) -> None:
         ) from None
 
 
-def check_dtype(dtype: Any) -> None:
-    """Raise UserError for what is no floating-point dtype of torch; None is torch's default one."""
+def torch_dtype(dtype: Any) -> torch.dtype | None:
+    """A floating-point dtype of torch: itself, its name, or NumPy's dtype of that name; None is torch's default one.
+
+    Raises UserError for anything else.
+    """
     import torch
 
-    if dtype is not None and not (isinstance(dtype, torch.dtype) and dtype.is_floating_point):
-        message = f"the dtype {dtype!r} cannot be used: states and params are real floating-point tensors"
-        raise UserError(message, code="E0902", help="give a dtype of torch, as dtype=torch.float64")
+    if dtype is None:
+        return None
+    names = (
+        [dtype] if isinstance(dtype, str) else [getattr(dtype, attribute, None) for attribute in ("name", "__name__")]
+    )
+    named = {"float": torch.float64, "double": torch.float64}
+    for name in names:
+        if isinstance(name, str):
+            short = name.removeprefix("torch.")
+            dtype = named.get(short, getattr(torch, short, dtype))
+    if isinstance(dtype, torch.dtype) and dtype.is_floating_point:
+        return dtype
+    message = f"the dtype {dtype!r} cannot be used: states and params are real floating-point tensors"
+    raise UserError(message, code="E0902", help='give dtype="float32", "float64" or "bfloat16", or torch.float64')
 
 
 def check_seed(seed: Any) -> None:

@@ -6,7 +6,7 @@ Imports: ``resources``.
 """
 
 from energyc.diagnostics.bug import CompilerBug, stage
-from energyc.diagnostics.model import Diagnostic, Label, SpecError, UnknownName, UserError
+from energyc.diagnostics.model import Diagnostic, Label, UnknownName, UserError
 from energyc.diagnostics.near import did_you_mean, listed, near, quoted
 from energyc.diagnostics.numbers import arithmetic
 from energyc.diagnostics.remedy import Edit, Fix, Remedy, inserting, remedied, removing, writing
@@ -14,6 +14,7 @@ from energyc.diagnostics.render import render_text, render_user_error, summary
 from energyc.diagnostics.render_json import to_json
 from energyc.diagnostics.render_line import escaped
 from energyc.diagnostics.source import Position, Source, Span
+from energyc.diagnostics.spec_error import SpecError
 
 __all__ = [
     "CompilerBug",

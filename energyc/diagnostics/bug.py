@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from energyc.diagnostics.model import SpecError, UserError
+from energyc.diagnostics.model import UserError
+from energyc.diagnostics.spec_error import SpecError
 
 
 class CompilerBug(Exception):

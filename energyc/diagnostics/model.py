@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from energyc.diagnostics.remedy import Fix, Remedy
-from energyc.diagnostics.source import Source, Span
+from energyc.diagnostics.source import Span
 
 Severity = Literal["error", "warning", "note"]
 
@@ -45,13 +45,22 @@ class Diagnostic:
 
 
 class UserError(Exception):
-    """A mistake of the user outside a spec: in data, an option, a file (exit status 1)."""
+    """A mistake of the user outside a spec: in data, an option, a file (exit status 1).
+
+    Its text is the message and the help; both are attributes too, and so is the ``code`` of its page under docs/errors.
+    """
 
     def __init__(self, message: str, *, code: str = "E0900", help: str | None = None) -> None:
         super().__init__(message)
         self.message = message
         self.code = code
         self.help = help
+
+    def __str__(self) -> str:
+        return self.message if self.help is None else f"{self.message}\n  = help: {self.help}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (type(self), self.message, vars(self))
 
 
 class UnknownName(UserError):
@@ -63,10 +72,8 @@ class UnknownName(UserError):
         self.known = tuple(known)
 
 
-class SpecError(Exception):
-    """A spec with errors, with the diagnostics of all of them (exit status 1)."""
-
-    def __init__(self, source: Source, diagnostics: Sequence[Diagnostic]) -> None:
-        super().__init__("; ".join(d.message for d in diagnostics))
-        self.source = source
-        self.diagnostics = tuple(diagnostics)
+def _restored(kind: type[UserError], message: str, attributes: dict[str, Any]) -> UserError:
+    """An error as it was pickled, whatever the arguments of its class."""
+    error = kind.__new__(kind, message)
+    vars(error).update(attributes)
+    return error

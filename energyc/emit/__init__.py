@@ -3,7 +3,7 @@
 It prints code for torch and imports no torch: others run what it prints.
 
 Imports: ``calculus``, ``derive``, ``ir``, ``loops``, ``notation``, ``plan``, ``resolve``, ``resources``, ``rules``,
-``settings``, ``sparse``; libraries: ``jinja2``, ``numpy``.
+``runtime``, ``settings``, ``sparse``; libraries: ``jinja2``, ``numpy``.
 """
 
 from collections.abc import Callable, Mapping

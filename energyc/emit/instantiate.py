@@ -1,7 +1,12 @@
-"""A generated module's text as a living network."""
+"""A generated module's text as a living network, which can be copied, pickled and loaded in another process.
+
+A pickle of a network carries the text of its module; unpickling runs that text, as pickles run what they hold.
+"""
 
 from __future__ import annotations
 
+import copyreg
+import hashlib
 import linecache
 import sys
 import types
@@ -9,16 +14,69 @@ from typing import Any
 
 
 def instantiate(source: str, class_name: str, *, device: Any = None, dtype: Any = None, seed: int = 0) -> Any:
-    """Run a generated module and make its network; ``source`` is kept on it.
-
-    The module gets a name of its own in ``sys.modules`` so that its records pickle and its lines show in tracebacks.
-    """
-    name = f"energyc_generated_{class_name}_{abs(hash(source)):x}"
-    module = types.ModuleType(name)
-    module.__file__ = f"<{name}>"
-    sys.modules[name] = module
-    linecache.cache[module.__file__] = (len(source), None, source.splitlines(True), module.__file__)
-    exec(compile(source, module.__file__, "exec"), module.__dict__)
-    network = getattr(module, class_name)(device=device, dtype=dtype, seed=seed)
+    """Run a generated module and make its network; ``source`` is kept on it."""
+    network = getattr(loaded(source), class_name)(device=device, dtype=dtype, seed=seed)
     network.source = source
     return network
+
+
+def loaded(source: str) -> types.ModuleType:
+    """The module of a text, the same one for the same text.
+
+    It gets a name of its own in ``sys.modules``, by its text, so that its lines show in tracebacks.
+    """
+    name = f"energyc_generated_{hashlib.sha256(source.encode()).hexdigest()[:16]}"
+    if name in sys.modules:
+        return sys.modules[name]
+    module = types.ModuleType(name)
+    module.__file__ = f"<{name}>"
+    linecache.cache[module.__file__] = (len(source), None, source.splitlines(True), module.__file__)
+    sys.modules[name] = module
+    try:
+        exec(compile(source, module.__file__, "exec"), module.__dict__)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    _share_warnings(module)
+    for value in list(vars(module).values()):
+        if isinstance(value, type) and value.__module__ == name and _is_plain(value):
+            copyreg.pickle(value, _Reduced(source))
+    return module
+
+
+def _share_warnings(module: types.ModuleType) -> None:
+    """Let a module warn by the class that ``energyc`` exports, so that one filter does for all networks."""
+    from energyc.runtime.settled import NotSettledWarning
+
+    if hasattr(module, NotSettledWarning.__name__):
+        setattr(module, NotSettledWarning.__name__, NotSettledWarning)
+
+
+def _is_plain(kind: type) -> bool:
+    """Whether the objects of a class are their attributes or fields, so that it has no way to pickle of its own."""
+    return "__reduce__" not in vars(kind) and not issubclass(kind, BaseException)
+
+
+class _Reduced:
+    """Takes objects of a generated module's classes apart, for ``pickle`` and ``copy``."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+
+    def __call__(self, thing: Any) -> tuple[Any, ...]:
+        """What puts it together again: a function, its arguments and, but for a record, its attributes."""
+        name = type(thing).__name__
+        if isinstance(thing, tuple):
+            return _record, (self.source, name, *thing)
+        return _empty, (self.source, name), thing.__dict__
+
+
+def _record(source: str, name: str, *fields: Any) -> Any:
+    """A record of a generated module."""
+    return getattr(loaded(source), name)(*fields)
+
+
+def _empty(source: str, name: str) -> Any:
+    """An object of a generated module without its attributes."""
+    kind = getattr(loaded(source), name)
+    return kind.__new__(kind)

@@ -11,7 +11,7 @@ from energyc.pipeline import read
 
 def is_run(path: str | Path) -> bool:
     """Whether a path is a run folder."""
-    return "\n" not in str(path) and os.path.isdir(path)
+    return isinstance(path, str | os.PathLike) and "\n" not in str(path) and os.path.isdir(path)
 
 
 def read_spec(spec: str | Path) -> Source:
@@ -19,7 +19,7 @@ def read_spec(spec: str | Path) -> Source:
     try:
         return read(spec)
     except UserError as error:
-        if error.code == "E0901" and "\n" not in str(spec) and not os.path.exists(spec):
+        if error.code == "E0901" and "\n" not in str(spec) and not os.path.exists(str(spec)):
             help_text = "give the path of a .energy file, `-` for standard input, or the folder of a run"
             raise UserError(f"there is no file or folder {spec}", code=error.code, help=help_text) from None
         raise

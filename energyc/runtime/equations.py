@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from energyc.runtime.records import Fixed, Phase, Tensors
+from energyc.runtime.shown import described
 
 
 class Equations(nn.Module):
@@ -83,12 +84,21 @@ class Equations(nn.Module):
     _pace: Any
     #: What records steps on a GPU; None: nothing does.
     graphs: Any = None
+    #: What its energies and forces are together, and what its phases run as, where that is known.
+    force_class: str | None = None
+    target: str | None = None
 
     def __init__(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> None:
         super().__init__()
         anchor = torch.zeros((), device=device, dtype=dtype or torch.get_default_dtype())
         self.register_buffer("_anchor", anchor, persistent=False)
         self._anchor: Tensor
+        #: The names of what was warned of as not settled.
+        self.warned: set[str] = set()
+
+    def __repr__(self) -> str:
+        """Sizes, shapes and rules."""
+        return described(self)
 
     @property
     def device(self) -> torch.device:

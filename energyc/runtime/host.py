@@ -2,91 +2,134 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.autograd import Function
-from torch.autograd.function import once_differentiable
 
 from energyc.runtime.adjoint import solve_adjoint
 from energyc.runtime.equations import Equations
-from energyc.runtime.inputs import prepared, starting_states
+from energyc.runtime.inputs import fixed_by, starting_states
 from energyc.runtime.phases import settle
 from energyc.runtime.records import FreePhase, Phase, Tensors
+from energyc.runtime.settled import warn_unsettled
 from energyc.runtime.states import filled
 from energyc.runtime.trajectory import StepSums, settle_recorded, steps_back
-from energyc.runtime.unrest import settled_within
 
 
 class EquilibriumFunction(Function):
-    """Readouts at equilibrium, differentiable in params and real clamps (no double backward).
+    """Readouts at equilibrium, differentiable once in params and real clamps.
 
     After them the free phase that led there, which is not differentiable: residual, steps, frozen, states.
     """
 
     @staticmethod
     def forward(
-        ctx: Any, net: Equations, clamps: dict[str, Tensor], rule: str, phase: Phase, names: list[str], *_: Tensor
+        ctx: Any,
+        net: Equations,
+        clamps: Mapping[str, Tensor],
+        start: Mapping[str, Tensor] | None,
+        rule: str,
+        phase: Phase,
+        names: list[str],
+        *inputs: Tensor,
     ) -> Any:
         """Relax and read out, in the network's own dtype."""
         with torch.autocast(net.device.type, enabled=False):
-            return EquilibriumFunction.relaxed(ctx, net, clamps, rule, phase, names)
+            given = EquilibriumFunction.relaxed(ctx, net, clamps, start, rule, phase)
+        ctx.names = names
+        ctx.save_for_backward(*inputs)
+        return given
 
     @staticmethod
-    def relaxed(ctx: Any, net: Equations, clamps: dict[str, Tensor], rule: str, phase: Phase, names: list[str]) -> Any:
+    def relaxed(
+        ctx: Any,
+        net: Equations,
+        clamps: Mapping[str, Tensor],
+        start: Mapping[str, Tensor] | None,
+        rule: str,
+        phase: Phase,
+    ) -> Any:
         """The answers and the free phase, and what the adjoint reads."""
-        fixed = prepared(net, clamps)
-        states = starting_states(net, None, fixed)
-        ctx.trajectory = None
+        fixed = fixed_by(net, clamps)
+        states = starting_states(net, start, fixed)
+        ctx.trajectory, ctx.starts_by_itself = None, start is None
         if rule == "bptt":
             free, ctx.trajectory = settle_recorded(net, states, fixed, phase)
         else:
             free = settle(net, states, fixed, phase)
-            warn_unsettled(net, free.residual)
         ctx.phase = phase._replace(step=free.step)
-        ctx.net, ctx.names, ctx.fixed, ctx.states = net, names, fixed, free.states
+        ctx.net, ctx.fixed, ctx.states = net, fixed, free.states
         readouts = [x.detach() for x in net._readouts(free.states, fixed)]  # a state itself would keep ctx alive
         about = [free.residual, free.steps, free.frozen, free.step, *(x.detach() for x in free.states)]
         ctx.mark_non_differentiable(*(x for x in about if isinstance(x, Tensor)))
         return *readouts, *about
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, *seeds: Tensor) -> Any:
         """The adjoint: the readouts' own slopes, then the equilibrium's or the steps'."""
-        net = ctx.net
-        with torch.autocast(net.device.type, enabled=False):
+        net, inputs = ctx.net, ctx.saved_tensors
+        with torch.no_grad(), torch.autocast(net.device.type, enabled=False):
             back, direct = net._readout_pullback(ctx.states, ctx.fixed, seeds[: len(net.readout_names)])
             through = through_equilibrium if ctx.trajectory is None else through_steps
             slopes = [direct, *through(ctx, filled(back, ctx.states))]
-        return (None, None, None, None, None, *totals(slopes, ctx.names), *totals(slopes, net._owners()))
+            found = [*totals(slopes, ctx.names), *totals(slopes, net._owners())]
+        if torch.is_grad_enabled():  # create_graph
+            found = differentiable_no_further(net.name, [*inputs, *seeds], found)
+        return (None, None, None, None, None, None, *found)
+
+
+class GradientFunction(Function):
+    """Gradients as they are, with what they depend on: another derivative of them is an error, not a wrong number."""
+
+    @staticmethod
+    def forward(ctx: Any, name: str, count: int, *tensors: Tensor) -> Any:
+        """The tensors from the number ``count`` on; those before are what they depend on."""
+        ctx.name = name
+        return tuple(x.view_as(x) for x in tensors[count:])
+
+    @staticmethod
+    def backward(ctx: Any, *seeds: Tensor) -> Any:
+        """Raises RuntimeError."""
+        raise RuntimeError(
+            f"{ctx.name} is differentiated once: its gradient has no derivative (no double backward). Keep it out of "
+            "the loss, or detach it; for a penalty on a Jacobian, gradients(..., penalty=...) has one of its own"
+        )
+
+
+def differentiable_no_further(name: str, causes: Iterable[Tensor], slopes: list[Tensor | None]) -> list[Tensor | None]:
+    """Slopes that refuse to be differentiated by what they depend on; without that, autograd would take them for 0."""
+    causes = [x for x in causes if isinstance(x, Tensor) and x.requires_grad]
+    known = [x for x in slopes if x is not None]
+    if not causes or not known:
+        return slopes
+    marked = iter(GradientFunction.apply(name, len(causes), *causes, *known))
+    return [None if x is None else next(marked) for x in slopes]
 
 
 def relaxed_inside(
-    net: Equations, clamps: dict[str, Tensor], rule: str, phase: Phase
+    net: Equations,
+    clamps: Mapping[str, Tensor],
+    rule: str,
+    phase: Phase,
+    states: Mapping[str, Tensor] | None = None,
 ) -> tuple[FreePhase, list[Tensor]]:
-    """A free phase and the readouts at its end, through which autograd goes by ``implicit`` or ``bptt``."""
-    names = [name for name, (_, classes) in net.clamp_shapes.items() if classes is None]
-    inputs = [clamps[name] for name in names if name in clamps]
-    values = EquilibriumFunction.apply(net, clamps, rule, phase, names, *inputs, *net._owners().values())
+    """A free phase and the readouts at its end, through which autograd goes by ``implicit`` or ``bptt``.
+
+    It starts from ``states``, which are constants to autograd, or from the spec's own. By ``implicit``, samples that
+    do not settle are warned of.
+    """
+    names = [name for name, (_, classes) in net.clamp_shapes.items() if classes is None and name in clamps]
+    inputs = [clamps[name] for name in names]
+    values = EquilibriumFunction.apply(net, clamps, states, rule, phase, names, *inputs, *net._owners().values())
     count = len(net.readout_names)
-    residual, steps, frozen, step, *states = values[count:]
-    return FreePhase(states, residual, steps, frozen, step), list(values[:count])
-
-
-def warn_unsettled(net: Equations, residual: Tensor) -> None:
-    """Warn, once for each wording, where samples did not settle: the gradient is then not that of an equilibrium."""
-    if bool((residual <= settled_within(net.relax_tolerance)).all()):
-        return
-    if net.relax_tolerance is None:
-        why = f"relax has no tolerance, so exactly {net.relax_steps} steps are made"
-    else:
-        why = f"relax.tolerance = {net.relax_tolerance:g} is not reached"
-    message = f"{net.name} did not settle, and its gradient assumes that it did: {why}; its `unrest(clamps)` tries"
-    warnings.warn(f"{message} what helps", RuntimeWarning, stacklevel=2)
+    residual, steps, frozen, step, *ends = values[count:]
+    free = FreePhase(ends, residual, steps, frozen, step)
+    if rule == "implicit":
+        warn_unsettled(net, free, phase.tolerance)
+    return free, list(values[:count])
 
 
 def through_equilibrium(ctx: Any, seeds: Tensors) -> list[dict[str, Tensor]]:
@@ -106,9 +149,10 @@ def through_steps(ctx: Any, seeds: list[Tensor]) -> list[dict[str, Tensor]]:
         part = net._clamp_gradient(step.states, step.fixed, step.pushed) if apart else {}
         part = {name: slope for name, slope in part.items() if name in apart}
         slopes.append(spread(part, step.rows, len(seeds[0])))
-    seeds = net._project_adjoint(net._start(fixed), seeds)
     slopes += [totals.gradient(net, fixed), net._sums_clamp_gradient(fixed, totals.sums) if net.summed else {}]
-    return [*slopes, net._start_pullback(fixed, seeds)]
+    if not ctx.starts_by_itself:
+        return slopes
+    return [*slopes, net._start_pullback(fixed, net._project_adjoint(net._start(fixed), seeds))]
 
 
 def spread(parts: dict[str, Tensor], rows: Tensor | None, batch: int) -> dict[str, Tensor]:

@@ -15,7 +15,15 @@ from torch import Tensor, nn
 from energyc.runtime.equations import Equations
 from energyc.runtime.gradients import ended
 from energyc.runtime.host import relaxed_inside
-from energyc.runtime.inputs import free_phase, ordered, ordered_targets, prepared, starting_states
+from energyc.runtime.inputs import (
+    fixed_by,
+    free_phase,
+    named_inputs,
+    ordered_states,
+    ordered_targets,
+    prepared,
+    starting_states,
+)
 from energyc.runtime.network import EnergyNetwork
 from energyc.runtime.phases import settle
 from energyc.runtime.records import Answers, Fixed, FreePhase, Gradients, Relaxed, Tensors
@@ -68,7 +76,7 @@ class Relaxation:
         layer = layer.holding(params)
         named, phase = dict(zip(layer.clamp_shapes, clamps)), free_phase(layer, *self.settings)
         if self.rule is None:
-            fixed = prepared(layer, named)
+            fixed = fixed_by(layer, named)
             free = settle(layer, starting_states(layer, None, fixed), fixed, phase)
             values = layer._readouts(free.states, fixed)
         else:
@@ -86,6 +94,12 @@ class Relaxation:
             for k, state in enumerate(net.layers[name].state_names)
         }
 
+    def relaxed(self, net: LayeredNetwork) -> Relaxed:
+        """Where the layers ended; the residual of a sample is the largest of its layers', its steps are the most."""
+        phases = self.all_phases()
+        residual, count = worst([p.residual for p in phases]), worst([p.steps for p in phases])
+        return Relaxed(self.states(net), residual, count, {})
+
     def all_phases(self) -> list[FreePhase]:
         """The phases of all copies of all layers."""
         return [free for phases in self.phases.values() for free in phases]
@@ -102,7 +116,7 @@ class AtStates:
         layer = layer.holding(params)
         states = [self.states[f"{layer.name}.{name}"] for name in layer.state_names]
         own = [x[:, number] for x in states] if layer.name in self.net.copies else states
-        return layer._readouts(own, prepared(layer, dict(zip(layer.clamp_shapes, clamps))))
+        return layer._readouts(own, fixed_by(layer, dict(zip(layer.clamp_shapes, clamps))))
 
 
 class Capture(Relaxation):
@@ -195,9 +209,7 @@ class LayeredNetwork(Equations):
             raise ValueError(f"{self.name} relaxes layer by layer: it takes no states to start from and records none")
         relaxation = Relaxation(None, steps, step, tolerance)
         self._blocks(prepared(self, clamps), relaxation)
-        phases = relaxation.all_phases()
-        residual, count = worst([p.residual for p in phases]), worst([p.steps for p in phases])
-        return Relaxed(relaxation.states(self), residual, count, {})
+        return relaxation.relaxed(self)
 
     @torch.no_grad()
     def layer(self, name: str, clamps: Mapping[str, Tensor], number: int = 0) -> tuple[EnergyLayer, dict[str, Tensor]]:
@@ -254,9 +266,8 @@ class LayeredNetwork(Equations):
 
     def _values(self, states: Mapping[str, Tensor], fixed: Fixed) -> list[Tensor]:
         """What the answers read, where the layers are at these states."""
-        shapes = {name: (shape, None) for name, shape in self.state_shapes.items()}
-        given = ordered(self, "state", states, shapes, dict(zip(self.clamp_shapes, fixed[: len(self.clamp_shapes)])))
-        return self._blocks(fixed, AtStates(self, dict(zip(shapes, given))))
+        given = ordered_states(self, states, fixed)
+        return self._blocks(fixed, AtStates(self, dict(zip(self.state_names, given))))
 
     def gradients(
         self,
@@ -306,16 +317,29 @@ class LayeredNetwork(Equations):
         named = {name: slope for name, slope in zip(owners, slopes) if slope is not None}
         return relaxation, cost.detach(), named
 
-    def forward(self, clamps: dict[str, Tensor], rule: str = "implicit") -> dict[str, Tensor]:
+    def forward(
+        self,
+        clamps: Mapping[str, Tensor] | Tensor | None = None,
+        rule: str | None = None,
+        *,
+        steps: int | None = None,
+        step: float | None = None,
+        tolerance: float | None = None,
+        relaxed: bool = False,
+        **named: Tensor,
+    ) -> Any:
         """Readouts with the layers at rest, differentiable in params and real clamps (no double backward).
 
         ``rule`` is how the layers are differentiated: ``implicit``, or ``bptt`` for the gradient through all steps.
+        Clamps and settings are given as to a network without layers; it takes no states to start from.
         """
+        rule = rule or "implicit"
         if rule not in self.rules:
             raise ValueError(f"the layers of {self.name} are differentiated by {' or '.join(self.rules)}, not {rule}")
-        fixed = prepared(self, clamps)
-        values = self._readouts(self._blocks(fixed, Relaxation(rule, None, None, None)), fixed)
-        return dict(zip(self.readout_names, values))
+        fixed = prepared(self, named_inputs(self, clamps, named))
+        relaxation = Relaxation(rule, steps, step, tolerance)
+        readouts = dict(zip(self.readout_names, self._readouts(self._blocks(fixed, relaxation), fixed)))
+        return (readouts, relaxation.relaxed(self)) if relaxed else readouts
 
     @torch.no_grad()
     def project_params(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -15,10 +16,14 @@ from energyc.runtime.inputs import (
     checked_nudge_steps,
     checked_strength,
     free_phase,
+    named_inputs,
     ordered_states,
     ordered_targets,
     prepared,
+    real_number,
+    refuse_not_finite,
     starting_states,
+    whole_number,
 )
 from energyc.runtime.phases import (
     Pace,
@@ -166,7 +171,7 @@ class EnergyNetwork(Equations):
         step: float | None = None,
         tolerance: float | None = None,
         states: Mapping[str, Tensor] | None = None,
-        record: tuple[str, ...] = (),
+        record: str | Sequence[str] = (),
     ) -> Relaxed:
         """Let the states relax. Steps without a tolerance are exactly that many.
 
@@ -174,7 +179,8 @@ class EnergyNetwork(Equations):
         """
         fixed = prepared(self, clamps)
         phase = free_phase(self, steps, step, tolerance)
-        trace = PhaseTrace(self, record) if record else None
+        record = (record,) if isinstance(record, str) else record
+        trace = PhaseTrace(self, tuple(record)) if record else None
         free = settle(self, starting_states(self, states, fixed), fixed, phase, trace)
         recorded = {} if trace is None else trace.stacked()
         return Relaxed(self._named(free.states), free.residual, free.steps, recorded, free.step)
@@ -218,32 +224,53 @@ class EnergyNetwork(Equations):
             nudge = phase._replace(steps=checked_nudge_steps(self, nudge_steps))
             own = self.radius if "radius" in learning.settings and self.radius is not None else self.beta
             strength = checked_strength(next((b for b in (radius, beta) if b is not None), own))
-            along = None if directions is None else [directions[name] for name in self.state_names]
-            settings = RuleSettings(phase, nudge, strength, points or self.points, penalty, residual_defence, along)
+            weights = real_number("penalty", penalty), real_number("residual_defence", residual_defence)
+            count = self.points if points is None else whole_number("points", points, 1)
             fixed = prepared(self, clamps)
+            along = None if directions is None else ordered_states(self, directions, fixed)
+            settings = RuleSettings(phase, nudge, strength, count, *weights, along)
             aims = ordered_targets(self, targets, fixed)
             start = starting_states(self, states, fixed)
             if contrast:
                 return learning.gradients(self, start, fixed, aims, settings)
             return averaged(self, [], settle(self, start, fixed, phase), fixed, aims, settings)
 
-    def forward(self, clamps: dict[str, Tensor], rule: str | None = None) -> dict[str, Tensor]:
-        """Readouts at equilibrium, differentiable in params and real clamps (no double backward).
+    def forward(
+        self,
+        clamps: Mapping[str, Tensor] | Tensor | None = None,
+        rule: str | None = None,
+        *,
+        steps: int | None = None,
+        step: float | None = None,
+        tolerance: float | None = None,
+        states: Mapping[str, Tensor] | None = None,
+        relaxed: bool = False,
+        **named: Tensor,
+    ) -> Any:
+        """Readouts at equilibrium by name, differentiable once in params and real clamps (no double backward).
 
-        ``rule`` is ``implicit``, or ``bptt`` for the gradient through all steps; by default it is ``implicit`` unless
-        the force reads the number of the step, so that there is no equilibrium.
+        ``clamps`` are a dict, keywords, or the tensor of the only clamp. ``rule`` is ``implicit``, or ``bptt`` for the
+        gradient through all steps; by default it is ``implicit`` unless the force reads the number of the step, so that
+        there is no equilibrium. ``steps``, ``step``, ``tolerance`` and ``states`` are those of ``relax``; states are
+        constants to autograd. With ``relaxed`` the relaxation is given too: (readouts, Relaxed), whose tensors are not
+        differentiable. By ``implicit``, a network whose samples do not settle warns once, by NotSettledWarning.
         """
         rule = rule or ("bptt" if self.numbered else "implicit")
         if rule not in ("implicit", "bptt"):
             raise ValueError(f"a network inside another is differentiated by implicit or bptt, not {rule}")
         if rule == "implicit" and self.numbered:
             raise ValueError(f"nothing is at rest in {self.name}, whose force changes from step to step: use bptt")
-        if rule == "bptt" and (self.relax_solver != "gradient" or self.relax_auto or self.relax_products):
-            how = "with step = auto" if self.relax_auto else f"with products in {self.relax_products} first"
+        phase = free_phase(self, steps, step, tolerance)
+        if rule == "bptt" and (self.relax_solver != "gradient" or phase.auto or self.relax_products):
+            how = "with step = auto" if phase.auto else f"with products in {self.relax_products} first"
             how = how if self.relax_solver == "gradient" else f"by the solver {self.relax_solver}"
             raise ValueError(f"a network that relaxes {how} is differentiated by implicit, not {rule}")
-        _, values = relaxed_inside(self, clamps, rule, free_phase(self, None, None, None))
-        return dict(zip(self.readout_names, values))
+        given = refuse_not_finite(self, named_inputs(self, clamps, named))
+        free, values = relaxed_inside(self, given, rule, phase, states)
+        readouts = dict(zip(self.readout_names, values))
+        if not relaxed:
+            return readouts
+        return readouts, Relaxed(self._named(free.states), free.residual, free.steps, {}, free.step)
 
     def _admitted(self, name: str, allow_biased: bool) -> LearningRule:
         if name not in self.rules:

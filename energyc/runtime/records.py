@@ -7,6 +7,8 @@ from typing import NamedTuple, Protocol, Self
 
 from torch import Tensor, nn
 
+from energyc.runtime.shown import ranged, shaped
+
 Tensors = Sequence[Tensor]
 
 
@@ -35,6 +37,13 @@ class Relaxed(NamedTuple):
     trace: dict[str, Tensor]
     step: tuple[float, ...] = ()
 
+    def __repr__(self) -> str:
+        """Shapes and ranges, not the numbers."""
+        states = ", ".join(shaped(name, x.shape[1:]) for name, x in self.states.items())
+        end = f"residual {ranged(self.residual)}, steps {ranged(self.steps)}"
+        trace = f"; recorded: {', '.join(self.trace)}" if self.trace else ""
+        return f"Relaxed({len(self.residual)} samples: {end}; states: {states}{trace})"
+
 
 class Answers(NamedTuple):
     """What a network says at some states: the cost [batch], metrics by name [batch], readouts by name [batch, ...]."""
@@ -42,6 +51,12 @@ class Answers(NamedTuple):
     cost: Tensor
     metrics: dict[str, Tensor]
     readouts: dict[str, Tensor]
+
+    def __repr__(self) -> str:
+        """Shapes and ranges, not the numbers."""
+        metrics = "".join(f", {name} {ranged(x)}" for name, x in self.metrics.items())
+        readouts = ", ".join(shaped(name, x.shape[1:]) for name, x in self.readouts.items())
+        return f"Answers({len(self.cost)} samples: cost {ranged(self.cost)}{metrics}; readouts: {readouts})"
 
 
 class Gradients(NamedTuple):
@@ -63,6 +78,13 @@ class Gradients(NamedTuple):
     owners: dict[str, nn.Parameter]
     health: dict[str, Tensor]
     step: tuple[float, ...] = ()
+
+    def __repr__(self) -> str:
+        """Shapes, sizes and ranges, not the numbers."""
+        took = "" if bool(self.kept.all()) else f", {int(self.kept.sum())} of them kept"
+        end = f"cost {ranged(self.cost)}, residual {ranged(self.residual)}, steps {ranged(self.steps)}"
+        norms = ", ".join(f"{shaped(name, x.shape)} {float(x.norm()):.3g}" for name, x in self.params.items())
+        return f"Gradients({len(self.cost)} samples{took}: {end}; norms: {norms})"
 
     def assign(self) -> None:
         """Write the gradients into the params' ``grad``."""

@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -217,7 +218,7 @@ def test_numbers_that_nothing_can_be_done_with(arguments: tuple[str, ...], capfd
 
 def test_dtypes_and_seeds_of_a_loaded_network(tmp_path: Path) -> None:
     path = written(tmp_path)
-    for dtype in ("float16", torch.int32, torch.complex64):
+    for dtype in ("float17", "nn", "int32", torch.int32, torch.complex64, 64, np.int32):
         with pytest.raises(UserError, match="cannot be used: states and params are real") as caught:
             package.load(path, dtype=dtype)
         assert caught.value.code == "E0902"

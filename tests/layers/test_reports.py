@@ -97,6 +97,8 @@ def test_a_wrong_adjoint_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*arguments: object) -> object:
         net = instantiate(*arguments)  # type: ignore[arg-type]
         original = type(net.settle)._force_pullback
+        if original.__name__ == "wrong":  # networks of the same text share their classes
+            return net
 
         def wrong(self: Any, *given: Any, **more: Any) -> Any:
             back, slopes = original(self, *given, **more)
