@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from importlib import import_module
-from types import MappingProxyType
+from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from energyc.version import __version__
@@ -18,21 +18,38 @@ if TYPE_CHECKING:
     from energyc.diagnostics import SpecError, UserError
     from energyc.report.check import check
     from energyc.runs.load import load
+    from energyc.runs.run import Run, resume, train
     from energyc.runtime.settled import NotSettledWarning
+    from energyc.train.outcome import Diverged
 
 #: Where each public name is defined; it is imported when first asked for.
 _PLACES = MappingProxyType(
     {
+        "Diverged": "energyc.train.outcome",
         "NotSettledWarning": "energyc.runtime.settled",
+        "Run": "energyc.runs.run",
         "SpecError": "energyc.diagnostics",
         "UserError": "energyc.diagnostics",
         "check": "energyc.report.check",
         "load": "energyc.runs.load",
         "register_data": "energyc.data",
+        "resume": "energyc.runs.run",
     }
 )
 
-__all__ = ["NotSettledWarning", "SpecError", "UserError", "__version__", "check", "load", "register_data"]
+__all__ = [
+    "Diverged",
+    "NotSettledWarning",
+    "Run",
+    "SpecError",
+    "UserError",
+    "__version__",
+    "check",
+    "load",
+    "register_data",
+    "resume",
+    "train",
+]
 
 
 def __getattr__(name: str) -> Any:
@@ -44,3 +61,23 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return __all__
+
+
+class _Training(ModuleType):
+    """The package ``energyc.train``, which can be called: ``energyc.train(spec, data=...)`` trains."""
+
+    @property
+    def __signature__(self) -> Any:
+        """That of the function."""
+        import inspect
+
+        return inspect.signature(import_module("energyc.runs.run").train)
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        """``energyc.runs.run.train``."""
+        return import_module("energyc.runs.run").train(*arguments, **options)
+
+
+if not TYPE_CHECKING:
+    train = import_module("energyc.train")
+    train.__class__ = _Training

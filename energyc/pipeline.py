@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from energyc.derive import Derivation
     from energyc.emit import Options, Runtime
     from energyc.resolve import Network
+    from energyc.resolve.bindings import Schemas
     from energyc.syntax import ast
 
 #: What a module may be written for.
@@ -124,8 +125,11 @@ def parse(source: Source) -> ast.Spec:
         return parse_source(source)
 
 
-def resolve(source: Source, choices: Choices = Choices()) -> Network:
-    """The typed network. Raises SpecError with every error of the file."""
+def resolve(source: Source, choices: Choices = Choices(), schemas: Schemas | None = None) -> Network:
+    """The typed network. Raises SpecError with every error of the file.
+
+    ``schemas`` gives the schema of an adapter for some options; by default it is that of the registry.
+    """
     from energyc.data import find_adapter, read_schema
     from energyc.resolve import resolve as resolve_tree
     from energyc.rules import RULES
@@ -137,7 +141,7 @@ def resolve(source: Source, choices: Choices = Choices()) -> Network:
             source,
             preset=choices.preset,
             overrides=choices.overrides,
-            schemas=lambda adapter, options: read_schema(find_adapter(adapter), options),
+            schemas=schemas or (lambda adapter, options: read_schema(find_adapter(adapter), options)),
             rules=RULES,
         )
 

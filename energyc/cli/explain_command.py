@@ -13,6 +13,7 @@ from energyc.cli.options import output_options, spec_options
 
 if TYPE_CHECKING:
     from energyc.pipeline import Choices
+    from energyc.resolve import Network
 
 FORMS = {".md": "markdown", ".txt": "markdown", ".tex": "latex", ".html": "html", ".htm": "html"}
 
@@ -24,18 +25,27 @@ FORMS = {".md": "markdown", ".txt": "markdown", ".tex": "latex", ".html": "html"
 @output_options
 def command(spec: str, out: str | None, choices: Choices, console: Console) -> None:
     """Write the derivations and the model table of SPEC or RUN, as Markdown or as the ending of FILE says."""
-    from energyc import pipeline
     from energyc.cli.files import write_text
     from energyc.diagnostics import UserError
     from energyc.report.explain import explain
-    from energyc.runs.locate import is_run, read_spec
 
     form = "markdown" if out is None else FORMS.get(Path(out).suffix)
     if form is None:
         raise UserError(f"{out} has no known ending", code="E0907", help=f"use one of {', '.join(FORMS)}")
-    source = pipeline.read(Path(spec) / "spec.energy") if is_run(spec) else read_spec(spec)
-    text = explain(pipeline.resolve(source, choices), form)
+    text = explain(_network(spec, choices), form)
     if out is not None:
         console.write(str(write_text(Path(out), text)))
     else:
         console.result({"text": text}, text)
+
+
+def _network(spec: str, choices: Choices) -> Network:
+    """The network of a spec, or of a run with the data that it was made with."""
+    from energyc import pipeline
+    from energyc.runs.locate import is_run, read_spec
+
+    if not is_run(spec):
+        return pipeline.resolve(read_spec(spec), choices)
+    from energyc.runs.saved import load_run
+
+    return load_run(spec).resolved(choices)

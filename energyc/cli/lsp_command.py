@@ -21,7 +21,7 @@ def command(stdio: bool) -> None:
             raise
         raise UserError(
             f"the language server needs {error.name}, which is not installed",
-            code="E0931",
+            code="E0925",
             help='install it: pip install "energyc[lsp]"',
         ) from None
     main()

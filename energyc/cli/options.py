@@ -98,6 +98,6 @@ data_option = click.option(
     "--data",
     metavar="D",
     multiple=True,
-    help="A path, or BINDING=PATH if the spec has several bindings.",
+    help="A path, or module:factory (file.py:factory); BINDING=... if the spec has several bindings.",
     shell_complete=candidates.paths,
 )

@@ -45,10 +45,20 @@ def open_dataset(adapter: Adapter, options: Options, path: str | None, *, seed: 
             raise _contract(adapter, f"open() returned {type(dataset).__name__}, which has no {absent[0]}")
         if dataset.schema != read_schema(adapter, options):
             raise _contract(adapter, "the dataset that it opened has another schema than schema() gives")
+        return check_dataset(dataset, adapter)
+
+
+def check_dataset(dataset: Dataset, owner: object = None) -> Dataset:
+    """The same dataset; raises ``UserError`` where it, or its ``owner`` by it, breaks the protocol of a dataset."""
+    owner = dataset if owner is None else owner
+    absent = [name for name in ("schema", "origin", "notes", "split") if not hasattr(dataset, name)]
+    if absent:
+        raise _contract(owner, f"it has no {absent[0]}")
+    with _running(owner, "split"):
         for part in ("train", "test"):
             split = dataset.split(part)
             if not (hasattr(split, "batch") and hasattr(split, "__len__")):
-                raise _contract(adapter, f"the {part} split is {type(split).__name__}, which has no batch() or length")
+                raise _contract(owner, f"the {part} split is {type(split).__name__}, which has no batch() or length")
     return dataset
 
 

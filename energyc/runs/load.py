@@ -22,7 +22,7 @@ def load(
     settings: Mapping[str, object] | None = None,
     target: str = "torch",
     device: str | torch.device = "cpu",
-    dtype: torch.dtype | None = None,
+    dtype: torch.dtype | str | None = None,
     seed: int = 0,
     rules: Sequence[str] | None = None,
 ) -> Any:
@@ -30,7 +30,7 @@ def load(
 
     ``dims``, ``consts`` and ``settings`` override ``preset``, which overrides the spec; explicit dims never open data.
     ``rules`` are the rules of the module, by default all that this network admits. ``dtype`` is torch's default unless
-    it is set. Raises SpecError, UserError.
+    it is set, as ``"float64"`` or ``torch.float64``. Raises SpecError, UserError.
     """
     choices = Choices.of(preset, dims, consts, settings)
     if is_run(spec_or_run):
@@ -39,10 +39,10 @@ def load(
     return instantiate(compiled, device, dtype, seed)
 
 
-def load_trained(run: Path, choices: Choices, *, device: Any = "cpu", dtype: torch.dtype | None = None) -> Any:
+def load_trained(run: Path, choices: Choices, *, device: Any = "cpu", dtype: torch.dtype | str | None = None) -> Any:
     """Return the network of a run with the weights of its best checkpoint. Raises UserError, SpecError."""
     saved = load_run(run)
-    network = resolve(saved.source, choices)
+    network = saved.resolved(choices)
     compiled = emit(network, ALL, choices)
     net = instantiate(compiled, device, dtype or training_dtype(network), saved.options.seed)
     saved.load_into(net)

@@ -9,9 +9,9 @@ from energyc.diagnostics import Source, UserError
 from energyc.pipeline import read
 
 
-def is_run(path: str | Path) -> bool:
+def is_run(path: object) -> bool:
     """Whether a path is a run folder."""
-    return isinstance(path, str | os.PathLike) and "\n" not in str(path) and os.path.isdir(path)
+    return isinstance(path, str | os.PathLike) and "\n" not in str(os.fspath(path)) and os.path.isdir(path)
 
 
 def read_spec(spec: str | Path) -> Source:

@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from energyc.analysis.admission import refuse_biased
 from energyc.analysis.edges import steep_edges
 from energyc.data import Dataset
+from energyc.data.registry import SHIPPED
 from energyc.diagnostics import Source, UserError
 from energyc.loggers.chosen import names_of
 from energyc.loggers.protocol import Logger
 from energyc.pipeline import Choices, Compiled, instantiate, resolve, training_dtype
 from energyc.ranks.group import ALONE, Group
 from energyc.resolve import Network
-from energyc.runs.data import data_paths, feeds_of, open_data
+from energyc.runs.data import feeds_of
+from energyc.runs.given import Given, of_arguments, opened
 from energyc.runs.resolved import resolved_text
 from energyc.runs.saved import load_run
 from energyc.runs.sharing import refuse_unshared
 from energyc.runs.target import compiled_for
 from energyc.settings import TrainOptions, extremes
 from energyc.train.division import Division
-from energyc.train.feeds import Feeds
+from energyc.train.feeds import Feeds, Field
 from energyc.train.session import Session
 from energyc.version import __version__
 
@@ -58,7 +60,8 @@ class Prepared:
 
     ``origin`` records the origin of the spec in ``run.json``, also if the run is resumed from its own copy. ``fold`` is
     that of a run of a cross-validation, ``target_note`` says what the phases run as, ``group`` are the ranks that train
-    it together, ``loggers`` are told how it goes.
+    it together, ``loggers`` are told how it goes. ``given`` is what was given as data, and ``direct`` the fields of what
+    feeds inputs by their names.
     """
 
     source: Source
@@ -67,7 +70,8 @@ class Prepared:
     compiled: Compiled
     options: TrainOptions
     datasets: Mapping[str, Dataset]
-    paths: Mapping[str, str]
+    given: Given
+    direct: Mapping[str, Field]
     device: str
     origin: Mapping[str, Any]
     fold: int | None = None
@@ -78,7 +82,7 @@ class Prepared:
     def feeds(self, fold: int | None = None) -> Feeds:
         """Return the data as they are divided for a run, or for a fold. Raises UserError."""
         division = Division(self.options.validation, self.options.folds, self.fold if fold is None else fold)
-        return feeds_of(self.network, self.datasets, division)
+        return feeds_of(self.network, self.datasets, division, self.direct)
 
     def session(self, out: Path, seed: int | None = None, fold: int | None = None) -> Session:
         """Return the session of a seed or a fold in a folder. Raises UserError for an unknown device."""
@@ -97,7 +101,7 @@ class Prepared:
             info,
             self.device,
             dtype,
-            self.paths,
+            self.given.paths,
             steep,
             extreme,
             self.group,
@@ -124,18 +128,31 @@ class Prepared:
             "energies": list(self.network.energies),
             "forces": list(self.network.forces),
             **({"layers": list(self.network.layers)} if self.network.layers else {}),
-            "data": dict(self.paths),
+            "data": dict(self.given.paths),
+            **({"given": self.given.origins} if self.given.origins else {}),
+            **({"schemas": schemas} if (schemas := self._schemas()) else {}),
             **({"loggers": names} if (names := names_of(self.loggers)) else {}),
         }
 
+    def _schemas(self) -> dict[str, Any]:
+        """The schemas of the data whose adapters do not ship with energyc, by the adapters' names."""
+        own = {name: b.adapter for name, b in self.network.bindings.items() if name in self.datasets}
+        given = {*self.given.adapters, *self.given.datasets}
+        return {
+            adapter: asdict(self.datasets[name].schema)
+            for name, adapter in own.items()
+            if name in given or adapter not in SHIPPED
+        }
 
-def prepare(source: Source, choices: Choices, request: Request) -> Prepared:
-    """Compile a spec for the rule that trains it, and open its data.
+
+def prepare(source: Source, choices: Choices, request: Request, given: Given | None = None) -> Prepared:
+    """Compile a spec for the rule that trains it, and open its data: those ``given``, or of the request.
 
     Raises SpecError; UserError for a missing cost, for a wrong setting, rule, path or data, and for a rule that is
     biased on this network unless that is allowed.
     """
-    network = resolve(source, choices)
+    given = of_arguments(source, request.data) if given is None else given
+    network = resolve(source, choices, given.schemas())
     options = request.options(network)
     rule = options.trained_by
     if network.cost is None:
@@ -144,11 +161,10 @@ def prepare(source: Source, choices: Choices, request: Request) -> Prepared:
     compiled, note = compiled_for(request.target, request.device, network, rule, choices)
     if not options.allow_biased:
         refuse_biased(network.name, compiled.classes, rule)
-    paths = data_paths(network, request.data)
-    datasets = open_data(network, paths, options.seed)
+    datasets, direct = opened(network, given, options.seed)
     origin = _origin(source, choices)
     return Prepared(
-        source, choices, network, compiled, options, datasets, paths, request.device, origin, target_note=note
+        source, choices, network, compiled, options, datasets, given, direct, request.device, origin, target_note=note
     )
 
 
@@ -158,20 +174,30 @@ def _origin(source: Source, choices: Choices) -> dict[str, Any]:
     return {"spec": source.name, "preset": choices.preset, "overrides": overrides}
 
 
-def reopen(run: Path, *, steps: int | None = None, data: Sequence[str] = (), device: str | None = None) -> Prepared:
-    """Prepare a run from its own spec, options and data, to resume or inspect it. Raises UserError, SpecError."""
+def reopen(
+    run: Path,
+    *,
+    steps: int | None = None,
+    data: Sequence[str] = (),
+    device: str | None = None,
+    given: Given | None = None,
+) -> Prepared:
+    """Prepare a run from its own spec, options and data, to resume or inspect it.
+
+    Data that came from a program are ``given`` again, or by ``data`` of the command line. Raises UserError, SpecError.
+    """
     saved = load_run(run)
-    network = resolve(saved.source)
+    given = saved.data(of_arguments(saved.source, data) if given is None else given)
+    network = saved.resolved(given=given)
     options = saved.options if steps is None else saved.options.with_steps(steps)
     run_device = device or saved.info.get("device", "cpu")
     target = saved.info.get("target", "torch")
     if target != "torch" and run_device != saved.info.get("device", "cpu"):
         target = "auto"
     compiled, note = compiled_for(target, run_device, network, saved.rule, resumes=True)
-    paths = saved.data_paths(data_paths(network, data))
-    datasets = open_data(network, paths, options.seed)
+    datasets, direct = opened(network, given, options.seed)
     origin = {key: value for key, value in saved.info.items() if key in ("spec", "preset", "overrides")}
     fold = saved.info.get("fold")
     return Prepared(
-        saved.source, Choices(), network, compiled, options, datasets, paths, run_device, origin, fold, note
+        saved.source, Choices(), network, compiled, options, datasets, given, direct, run_device, origin, fold, note
     )

@@ -11,7 +11,7 @@ import torch
 
 from energyc.data.characters import Characters
 from energyc.diagnostics import UserError, arithmetic
-from energyc.pipeline import emit, instantiate, resolve, training_dtype
+from energyc.pipeline import emit, instantiate, training_dtype
 from energyc.resolve import Network
 from energyc.runs.saved import load_run
 
@@ -76,7 +76,7 @@ def sample(
 def _load(run: Path, device: str, notify: Callable[[str], None]) -> tuple[Network, Any, int]:
     """Return the network of a run, compiled only to relax, with its best weights, and their step."""
     saved = load_run(run)
-    network = resolve(saved.source)
+    network = saved.resolved()
     LanguageModel.of(network)
     net = instantiate(emit(network, []), device, training_dtype(network), saved.options.seed)
     step = saved.load_into(net, "best", notify).step

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from types import MappingProxyType
 from typing import Literal
 
-from energyc.diagnostics import Source, UserError
+from energyc.data import FieldSchema, Schema
+from energyc.diagnostics import Source, UserError, listed
+from energyc.pipeline import Choices, resolve
+from energyc.resolve import Network as Resolved
+from energyc.runs.given import DIRECT, Given
 from energyc.settings import TrainOptions
 from energyc.train.checkpoint import Checkpoint, load_best, load_last
 from energyc.train.folder import RunFolder
@@ -52,14 +55,49 @@ class SavedRun:
             message = f"the run {self.folder.path} has no readable {name}"
             raise UserError(message, code="E0511", help="give a folder that energyc train made") from None
 
-    def data_paths(self, moved: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
-        """Return the paths of the data, with new paths for ``moved``. Raises UserError E0913 for a missing path."""
-        recorded = self.info.get("data", {})
+    def resolved(self, choices: Choices = Choices(), given: Given | None = None) -> Resolved:
+        """Return the network; the schemas of data are those that the run was made with. Raises SpecError."""
+        return resolve(self.source, choices, (given or Given()).schemas(self._schemas))
+
+    @cached_property
+    def _schemas(self) -> dict[str, Schema]:
+        """The schemas of adapters that may be unknown here, by their names."""
+        return {
+            name: Schema(
+                {
+                    field: FieldSchema(
+                        tuple(about["shape"]),
+                        about["kind"],
+                        about["classes"],
+                        tuple(about["image"]) if about["image"] else None,  # type: ignore[arg-type]
+                    )
+                    for field, about in stored["fields"].items()
+                },
+                stored["sizes"],
+            )
+            for name, stored in self.info.get("schemas", {}).items()
+        }
+
+    def data(self, given: Given) -> Given:
+        """Return the data of the run: what is given now, and the paths that it was made with.
+
+        Raises UserError: E0913 for a missing path, E0934 for data that came from a program and are not given again.
+        """
+        now = {*given.paths, *given.origins}
+        recorded = {name: path for name, path in self.info.get("data", {}).items() if name not in now}
         for name, path in recorded.items():
-            if name not in moved and not Path(path).exists():
+            if not Path(path).exists():
                 message = f"{self.folder.path} was made with the data {name} from {path}, and nothing is there now"
                 raise UserError(message, code="E0913", help=f"give the new path: --data {name}=PATH")
-        return {**recorded, **moved}
+        missing = {name: kind for name, kind in self.info.get("given", {}).items() if name not in now}
+        if missing and given.direct is None:
+            shown = listed(f"{name} ({kind})" for name, kind in missing.items())
+            message = f"{self.folder.path} was made with data that a program gave, and they are not in the run: {shown}"
+            first = next(iter(missing))
+            name = "" if first == DIRECT else f"{first}="
+            help_text = f"give them again: --data {name}module:factory, or data=... of energyc.resume"
+            raise UserError(message, code="E0934", help=help_text)
+        return replace(given, paths={**recorded, **given.paths})
 
     def rows(self) -> list[Row]:
         """Read all rows of metrics.jsonl."""

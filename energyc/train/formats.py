@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Hashable
 from functools import cache
-from typing import Annotated, Any, NotRequired, TypeVar, cast
+from typing import Annotated, Any, Literal, NotRequired, TypeVar, cast
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
 from typing_extensions import TypedDict
@@ -106,6 +106,24 @@ class MadeOf(TypedDict, total=False):
 
 
 @with_config(OPEN)
+class StoredField(TypedDict):
+    """A field of data: the shape of a sample, its kind, its classes, and the size of its picture."""
+
+    shape: list[Step]
+    kind: Literal["real", "integer"]
+    classes: Step | None
+    image: Annotated[list[Step], Field(min_length=3, max_length=3)] | None
+
+
+@with_config(OPEN)
+class StoredSchema(TypedDict):
+    """The fields and sizes of data whose adapter may not be known where the run is read."""
+
+    fields: dict[str, StoredField]
+    sizes: dict[str, Step]
+
+
+@with_config(OPEN)
 class RunInfo(TypedDict, total=False):
     """``run.json``: the spec and the data of a run, and its options."""
 
@@ -116,6 +134,8 @@ class RunInfo(TypedDict, total=False):
     device: str
     target: str
     data: dict[str, str]
+    given: dict[str, str]
+    schemas: dict[str, StoredSchema]
     made_of: MadeOf
     fold: Step | None
     spec: str

@@ -43,6 +43,9 @@ from energyc.train.signals import Signals
 from energyc.train.snapshot import restore, take
 from energyc.train.writer import Writer
 
+#: Is given the row of each update; where it returns False, the run ends there as it would at its last update.
+Watch = Callable[[Row], object]
+
 
 def train(
     session: Session,
@@ -51,18 +54,20 @@ def train(
     reporter: Reporter | None = None,
     label: str | None = None,
     pictures: Callable[[], Sequence[Path]] | None = None,
+    watch: Watch | None = None,
 ) -> Outcome:
     """Train ``session.net`` into ``session.out``; with ``resume`` continue from its newest intact checkpoint.
 
     ``label`` distinguishes the progress of this run from that of others (``seed 3``). ``pictures`` draws those of the
     finished run, for its loggers. With ranks, all of them call it.
+    What ``watch`` raises is raised, after saving.
     The caller's random generators are unchanged. Raises UserError (options, data, folder, disk), Interrupted
     (Ctrl-C, SIGTERM; after saving), Diverged (the last good checkpoint is kept), KeyboardInterrupt (a second Ctrl-C).
     """
     reporter = reporter or Reporter()
     telling = Telling(session.loggers if session.group.is_first else (), reporter.message)
     try:
-        outcome = _trained(session, resume, reporter, label, telling)
+        outcome = _trained(session, resume, reporter, label, telling, watch)
         if pictures is not None and session.group.is_first:
             telling.pictures(pictures())
     except BaseException as error:
@@ -72,14 +77,16 @@ def train(
     return replace(outcome, warnings=(*outcome.warnings, *telling.warnings))
 
 
-def _trained(session: Session, resume: bool, reporter: Reporter, label: str | None, telling: Telling) -> Outcome:
+def _trained(
+    session: Session, resume: bool, reporter: Reporter, label: str | None, telling: Telling, watch: Watch | None
+) -> Outcome:
     devices = range(torch.cuda.device_count()) if torch.device(session.device).type == "cuda" else ()
     with (
         torch.random.fork_rng(devices=list(devices)),
         Signals(notify=session.group.is_first) as signals,
         reporter as active_reporter,
     ):
-        training = Training(session, signals, active_reporter, label, telling)
+        training = Training(session, signals, active_reporter, label, telling, watch)
         with training.resumed() if resume else training.begun():
             return training.run()
 
@@ -88,7 +95,13 @@ class Training:
     """The state of a run: the learner, the step it has reached, and the checkpoints it has saved."""
 
     def __init__(
-        self, session: Session, signals: Signals, reporter: Reporter, label: str | None, telling: Telling
+        self,
+        session: Session,
+        signals: Signals,
+        reporter: Reporter,
+        label: str | None,
+        telling: Telling,
+        watch: Watch | None = None,
     ) -> None:
         _check_parts(session)
         self.session = session
@@ -113,6 +126,7 @@ class Training:
         self._reporter = reporter
         self._label = label or ""
         self._telling = telling
+        self._watch = watch
         self._start = time.monotonic()
         self.group.knows(session.out)
 
@@ -207,7 +221,10 @@ class Training:
             self.partial += row["dropped"] > 0
             self.step += 1
             self._record(row)
-            self._finish_step()
+            ended = self._is_ended_by(row)
+            self._finish_step(ended)
+            if ended:
+                break
         return self._outcome()
 
     def _tell_start(self) -> None:
@@ -226,9 +243,19 @@ class Training:
             self._tell([row])
         self._reporter.update(row)
 
-    def _finish_step(self) -> None:
-        """Evaluate and save if due. Raises Interrupted after a signal."""
-        due, stopped = self._evaluation_due(), self.group.any(self._signals.raised)
+    def _is_ended_by(self, row: Row) -> bool:
+        """Whether the watch ends the run; what it raises is raised after saving."""
+        if self._watch is None:
+            return False
+        try:
+            return self._watch(dict(row)) is False
+        except BaseException:
+            self._save()
+            raise
+
+    def _finish_step(self, ended: bool = False) -> None:
+        """Evaluate and save if due, as they are where the run ended. Raises Interrupted after a signal."""
+        due, stopped = ended or self._evaluation_due(), self.group.any(self._signals.raised)
         if due and not stopped:
             self._evaluate()
             stopped = self.group.any(self._signals.raised)

@@ -11,7 +11,8 @@ from torch import Tensor
 
 from energyc.diagnostics import UserError
 from energyc.resolve import Network
-from energyc.runs.data import feeds_of, open_data
+from energyc.runs.data import feeds_of
+from energyc.runs.given import Given, opened
 from energyc.runs.saved import SavedRun
 from energyc.train.division import Division
 from energyc.train.feeds import Feed
@@ -42,7 +43,7 @@ class RunSamples(NamedTuple):
 def samples_of(saved: SavedRun, network: Network, configured: Any, log: Record) -> RunSamples:
     """Return test samples of a run."""
     try:
-        datasets = open_data(network, saved.data_paths(), saved.options.seed)
+        datasets, _ = opened(network, saved.data(Given()), saved.options.seed)
         division = Division(saved.options.validation, saved.options.folds, saved.info.get("fold"))
         feed = Feed(feeds_of(network, datasets, division), "test", "cpu", torch.float64)
     except UserError:

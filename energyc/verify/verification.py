@@ -112,7 +112,7 @@ def verify(
     saved = load_run(spec_or_run) if is_run(spec_or_run) else None
     source = read_spec(spec_or_run) if saved is None else saved.source
     choices = _with_verify_preset(source, choices) if saved is None else choices
-    network = resolve(source, choices)
+    network = resolve(source, choices) if saved is None else saved.resolved(choices)
     _refuse_without_rest(network)
     trained_by = network.train.trained_by if saved is None else saved.rule
     compiled = emit(network, rules or (ALL if saved is None else [trained_by]), choices)

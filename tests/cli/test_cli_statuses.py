@@ -117,7 +117,7 @@ def test_a_missing_extra_says_what_to_install(capfd: Capture, monkeypatch: pytes
     monkeypatch.setitem(sys.modules, "pygls", None)
     done = energyc(capfd, "lsp")
     assert done.status == 1
-    assert "error[E0931]" in done.err and 'pip install "energyc[lsp]"' in done.err
+    assert "error[E0925]" in done.err and 'pip install "energyc[lsp]"' in done.err
 
 
 def test_rules_are_held_against_the_network(tmp_path: Path, capfd: Capture) -> None:
