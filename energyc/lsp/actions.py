@@ -101,7 +101,7 @@ def _without(source: Source, statement: ast.Params, name: str) -> str:
         needs_law = item.law is None and item.value is None and not covered and law is not None
         text = source.slice(item.span)
         if needs_law and law is not None:
-            behind = item.domain.span.start - item.span.start if item.domain is not None else None
+            behind = item.domains[0].span.start - item.span.start if item.domains else None
             end = text.rindex(" in ", 0, behind) if behind is not None else len(text)
             text = f"{text[:end]} ~ {source.slice(law.span)}{text[end:]}"
             covered = True

@@ -73,8 +73,8 @@ def facts(reading: Reading, symbol: Symbol) -> list[str]:
             said += [f"from `{source.owner.text}.{source.field.text}`"] if source is not None else []
         case ast.ParamItem():
             said += _start(reading, symbol)
-        case ast.StateItem(domain=domain) if domain is not None:
-            said.append(f"in `{reading.source.slice(domain.span)}`")
+        case ast.StateItem(domains=domains):
+            said += [f"in `{reading.source.slice(domain.span)}`" for domain in domains]
         case ast.Definition(value=value) if not isinstance(value, ast.Number):
             said.append(f"`{symbol.name} = {unparse(value)}`")
         case ast.Data(adapter=adapter):

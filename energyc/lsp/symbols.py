@@ -246,7 +246,8 @@ class _Walker:
             case ast.States(items=states):
                 for state in states:
                     self._dims(part, state.dims)
-                    self._domain(part, state.domain)
+                    for domain in state.domains:
+                        self._domain(part, domain)
             case ast.Equation():
                 self._equation(part, statement)
             case ast.Function():
@@ -280,7 +281,8 @@ class _Walker:
         self._law(part, item.law)
         if item.value is not None:
             self._expr(part, item.value, {})
-        self._domain(part, item.domain)
+        for domain in item.domains:
+            self._domain(part, domain)
 
     def _law(self, part: _Part, law: ast.Law | None) -> None:
         if law is not None:
@@ -288,7 +290,7 @@ class _Walker:
             for argument in law.arguments:
                 self._expr(part, argument.value, {})
 
-    def _domain(self, part: _Part, domain: ast.Box | ast.NamedSet | None) -> None:
+    def _domain(self, part: _Part, domain: ast.Box | ast.NamedSet) -> None:
         match domain:
             case ast.Box(low=low, high=high):
                 self._expr(part, low, {})

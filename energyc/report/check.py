@@ -12,7 +12,7 @@ from energyc import pipeline
 from energyc.analysis.classes import Classes
 from energyc.calculus import depends
 from energyc.derive import Derivation, Output, Routine
-from energyc.diagnostics import Diagnostic, Source, SpecError, stage, to_json
+from energyc.diagnostics import Diagnostic, Source, SpecError, stage, summary, to_json
 from energyc.ir import walk
 from energyc.ir.flops import step_flops
 from energyc.pipeline import Choices
@@ -36,7 +36,7 @@ class StateReport:
         return {"shape": list(self.dims), "sizes": list(self.sizes), "set": self.constraint}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CheckReport:
     """The report of ``check``. A spec with errors has ``diagnostics`` and little else.
 
@@ -62,6 +62,18 @@ class CheckReport:
     copies: int = 1
     #: The sets of the params that stay on any beside a box, in the spec's notation.
     param_sets: Mapping[str, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        """The verdicts in a few lines."""
+        if self.network is None or self.classes is None:
+            return f"CheckReport({self.source.name}: {summary(self.diagnostics)})"
+        states = ", ".join(f"{name} {list(state.sizes)}" for name, state in self.states.items())
+        terms = ", ".join(f"{term.name} {term.verdict}" for term in self.classes.terms)
+        exact = ", ".join(name for name, rule in self.classes.rules.items() if rule.verdict == "exact")
+        lines = [f"CheckReport({self.network}: {self.classes.verdict}, {self.params:,} params"]
+        lines += [f"  states: {states}", f"  terms: {terms}", f"  exact rules: {exact or 'none'}"]
+        lines += [f"  {summary(self.diagnostics)}"] if self.diagnostics else []
+        return "\n".join(lines) + ")"
 
     @property
     def ok(self) -> bool:

@@ -355,10 +355,17 @@ def test_what_results_show_of_themselves() -> None:
     gradients = net.gradients({"x": x}, {"t": x[:, :2]})
     assert repr(gradients).startswith("Gradients(5 samples: cost ") and "W [4, 3] 0." in repr(gradients)
     assert "readouts: out [2]" in repr(net.answers(rest.states, {"x": x}, {"t": x[:, :2]}))
-    assert repr(net.layer).startswith("<bound method") if hasattr(net, "layer") else True
     layer, _ = loaded(LAYERS).layer("settle", {"x": x})
     assert "states: z [3]" in repr(layer) and "V [3, 3]" in repr(layer)
     assert "states: z [3]" in repr(loaded(LAYERS).layers["settle"])
+
+
+def test_what_a_report_shows_of_itself() -> None:
+    text = repr(energyc.check(SPEC))
+    assert text.startswith("CheckReport(cell: conservative, 21 params\n  states: z [3], y [2]\n  terms: e conservative")
+    assert "exact rules: " in text and "centered-ep" in text
+    assert repr(energyc.check(LAYERS)).startswith("CheckReport(layered: conservative")
+    assert repr(energyc.check(SPEC.replace("tanh", "tahn"))) == "CheckReport(<text>: 1 error)"
 
 
 # -------------------------------------------------------------------- copies and pickles

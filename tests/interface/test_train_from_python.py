@@ -496,3 +496,16 @@ def test_two_packages_with_one_name(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         installed(tmp_path / package, package, "odd", "wave_data:Waves", monkeypatch)
     with pytest.raises(energyc.UserError, match="offered by several packages: one-data, two-data"):
         Registry(group="energyc.data").find("odd")
+
+
+def test_the_page_on_training_from_python_runs() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "interface.md").read_text()
+    section = page.split("## Training from Python")[1].split("\n## ")[0]
+    scope: dict[str, Any] = {}
+    exec(section.split("```python\n")[1].split("```")[0], scope)
+    assert scope["run"].steps == 120 and len(scope["costs"]) == 100 and scope["scores"].shape == (3, 2)
+    assert scope["run"].best["accuracy"] > 0.7
+    options = set(inspect.signature(energyc.train).parameters) - {"spec", "data"}
+    assert {name for name in options if f"`{name}`" not in section and f"`{name}=`" not in section} == set()
+    members = {name for name in dir(energyc.Run) if not name.startswith("_")} | set(energyc.Run.__dataclass_fields__)
+    assert {name for name in members if f"`{name}" not in section and name != "folder"} == set()
