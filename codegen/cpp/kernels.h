@@ -216,6 +216,7 @@ __attribute__((always_inline)) inline T whole_power(T u) {
 }
 FUNCTION relu(T u) { return u < 0 ? T(0) : u; }
 FUNCTION step(T u) { return u > 0 ? T(1) : T(0); }
+FUNCTION reached(T u) { return u < 0 ? T(0) : T(1); }
 FUNCTION sign(T u) { return u > 0 ? T(1) : u < 0 ? T(-1) : T(0); }
 FUNCTION sigmoid(T u) { return T(1) / (T(1) + exp(-u)); }
 FUNCTION softplus(T u) { return relu(u) + log1p(exp(-abs(u))); }

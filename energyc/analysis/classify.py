@@ -11,6 +11,7 @@ import numpy as np
 
 from energyc.analysis.decide import decide, decide_on_set, is_gradient_by_construction
 from energyc.analysis.descent import Descent, descent_of
+from energyc.analysis.meeting import continuous_masks
 from energyc.analysis.problem import Bounds, ForceField, field_of, fork
 from energyc.analysis.prover import SECONDS
 from energyc.analysis.scales import Scales, scales_of
@@ -193,10 +194,11 @@ def _decide_term(network: Network, term: Term, part: ForceField, surfaces: Surfa
         part = part.with_force(_descent(part, term, part.states))
     whole = term.kind == "energy" and (term.name not in network.acting or network.acts_fully(term))
     energy = term.node if whole and not _stops_a_state(term.node, part) else None
-    if energy is not None and is_gradient_by_construction(energy, part):
-        return Verdict("conservative", "gradient", potential=energy)
     if energy is not None:
-        return decide(part, np.random.default_rng(SEED), clock.share(), energy)
+        continuous, doubts = continuous_masks(network.meetings, energy, part)
+        if is_gradient_by_construction(energy, part, continuous):
+            return Verdict("conservative", "gradient", potential=energy)
+        return decide(part, np.random.default_rng(SEED), clock.share(), energy, doubts)
     verdict = decide_on_set(part, surfaces, np.random.default_rng(SEED), clock.share())
     if verdict.kind == "not-conservative":
         return replace(verdict, ties=suggest(part, np.random.default_rng(SEED)))

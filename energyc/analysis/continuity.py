@@ -6,11 +6,11 @@ import numpy as np
 
 from energyc.analysis.domain import jumps
 from energyc.analysis.problem import ForceField
-from energyc.analysis.sampling import Array, draw
+from energyc.analysis.sampling import Array, draw, draw_value
 from energyc.analysis.singular import Singularity, crossings, singularities
 from energyc.analysis.sizes import WORK, small_sizes, work
 from energyc.analysis.surroundings import Surroundings
-from energyc.ir import Node
+from energyc.ir import Input, Node, walk
 
 #: Distances from a zero at which the two sides are compared, relative to the norm of the zero.
 NEAR, NEARER = 2.0**-12, 2.0**-20
@@ -27,7 +27,11 @@ def discontinuities(field: ForceField, energy: Node, generator: np.random.Genera
         return jumps([energy], field.states, besides_steps=True)
     if work([energy], sizes) * LINES * 40 > 10 * WORK:
         return ["the energy is too large to be looked at for jumps"]
-    around = Surroundings(field, sizes, draw(field, sizes, generator))
+    point = draw(field, sizes, generator)
+    for node in walk([energy]):  # the force need not read all that the energy reads
+        if isinstance(node, Input) and node not in point:
+            point[node] = draw_value(node, field.ranges.get(node, (None, None)), sizes, generator)
+    around = Surroundings(field, sizes, point)
     observed = [f"the energy jumps at a {s.kind}" for s in singular if _jumps_at(around, energy, s, generator)]
     return [*dict.fromkeys(observed), *jumps([energy], field.states, besides_steps=True)]
 

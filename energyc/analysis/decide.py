@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +13,7 @@ from energyc.analysis.checker import check
 from energyc.analysis.continuity import discontinuities
 from energyc.analysis.domain import Pole, Signs, is_elementwise, jumps, poles
 from energyc.analysis.loops import Circulation, find_circulation
+from energyc.analysis.meeting import with_steps
 from energyc.analysis.normal import Normaliser
 from energyc.analysis.potential import recover
 from energyc.analysis.problem import ForceField, fork, linearise, transparent
@@ -54,18 +55,23 @@ def decide_on_set(
 
 
 def decide(
-    field: ForceField, generator: np.random.Generator, seconds: float = SECONDS, energy: Node | None = None
+    field: ForceField,
+    generator: np.random.Generator,
+    seconds: float = SECONDS,
+    energy: Node | None = None,
+    doubts: Sequence[str] = (),
 ) -> Verdict:
     """Whether a field is minus a gradient. Raises CertificateError if a proof fails its check, a compiler bug.
 
-    ``energy``, if known, is an energy whose negative gradient is the field wherever it is smooth.
+    ``energy``, if known, is an energy whose negative gradient is the field wherever it is smooth, ``doubts`` what is
+    not known of its jumps.
     """
-    field = on_one_side(field)
+    field = on_one_side(with_steps(field))
     search = find_witness(field, generator)
     if search.witness:
         return Verdict("not-conservative", "witness", witness=search.witness, tried=(search.outcome,))
     if energy is not None:
-        return _decide_energy(field, energy, generator)
+        return _decide_energy(field, energy, generator, doubts)
     attempts = prove(field, seconds)
     certificate = attempts[-1].certificate
     tried = (search.outcome, *(a.outcome for a in attempts))
@@ -84,7 +90,7 @@ def _circulation(field: ForceField, generator: np.random.Generator) -> Circulati
     return find_circulation(field, sizes, generator)
 
 
-def _decide_energy(field: ForceField, energy: Node, generator: np.random.Generator) -> Verdict:
+def _decide_energy(field: ForceField, energy: Node, generator: np.random.Generator, unknown: Sequence[str]) -> Verdict:
     """The verdict on minus the gradient of an energy that may jump.
 
     One that does is neither: off its jumps the force is minus its gradient, but it does work round loops across them.
@@ -93,7 +99,7 @@ def _decide_energy(field: ForceField, energy: Node, generator: np.random.Generat
     if circulation.witness:
         work = f"{circulation.witness.work:.6g} round a closed loop"
         return Verdict("undecided", "none", circulation.witness, potential=energy, tried=(ACROSS + work,))
-    doubts = discontinuities(field, energy, generator)
+    doubts = [*discontinuities(field, energy, generator), *unknown]
     if doubts:
         return Verdict("undecided", "none", potential=energy, tried=(str(circulation), *doubts))
     return Verdict("conservative", "gradient", potential=energy, tried=(str(circulation),))
@@ -149,6 +155,9 @@ def _lasting_jumps(field: ForceField, roots: Sequence[Node], impulses: bool) -> 
     return jumps([normaliser.table.atoms[k].node for k in sorted(used)], field.states, impulses)
 
 
-def is_gradient_by_construction(energy: Node, field: ForceField) -> bool:
-    """Whether an energy has no jump and no pole, so that its derived force is its gradient (frozen parts aside)."""
-    return not jumps([energy], field.states) and not poles([energy], field.states, Signs.of(field))
+def is_gradient_by_construction(energy: Node, field: ForceField, continuous: Collection[Node] = ()) -> bool:
+    """Whether an energy has no jump and no pole, so that its derived force is its gradient (frozen parts aside).
+
+    ``continuous`` are the nodes at whose jumps it is known not to jump.
+    """
+    return not jumps([energy], field.states, harmless=continuous) and not poles([energy], field.states, Signs.of(field))

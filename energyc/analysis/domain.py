@@ -17,15 +17,20 @@ from energyc.calculus import depends
 from energyc.ir import Add, ArgMax, Coefficient, Einsum, Function, Input, Map, Node, Stop, walk
 
 
-def jumps(roots: Iterable[Node], states: Collection[Node], besides_steps: bool = False) -> list[str]:
-    """The discontinuities of ``roots`` in the states; ``besides_steps`` omits functions of the table."""
+def jumps(
+    roots: Iterable[Node], states: Collection[Node], besides_steps: bool = False, harmless: Collection[Node] = ()
+) -> list[str]:
+    """The discontinuities of ``roots`` in the states; ``besides_steps`` omits functions of the table.
+
+    At the ``harmless`` nodes what they are part of is continuous.
+    """
     roots = list(roots)
     moving = depends(roots, set(states))
     texts = []
     for node in walk(roots):
         if node in moving and not node.facts.continuous:
             texts.append(_jump_text(node))
-        skipped = besides_steps and isinstance(node, Map) and node.function.slope is None
+        skipped = node in harmless or (besides_steps and isinstance(node, Map) and node.function.slope is None)
         if node in moving and isinstance(node, Map) and _has_jump(node.function) and not skipped:
             texts.append(f"{node.function.name} jumps")
     return list(dict.fromkeys(texts))

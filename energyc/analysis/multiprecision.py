@@ -168,6 +168,8 @@ _FUNCTIONS: Mapping[str, Callable[[Number], Number]] = MappingProxyType(
         "logsigmoid": lambda x: -_mp.log(1 + _mp.exp(-x)),
         "relu": lambda x: x if x > 0 else number(0),
         "step": lambda x: number(1 if _clear_of_zero(x) > 0 else 0),
+        "above": lambda x: number(1 if _clear_of_zero(x) > 0 else 0),
+        "reached": lambda x: number(1 if _clear_of_zero(x) >= 0 else 0),
         "softplus": lambda x: _mp.log(1 + _mp.exp(x)),
         "silu": lambda x: x * _sigmoid(x),
         "silu_slope": lambda x: _sigmoid(x) * (1 + x * _sigmoid(-x)),

@@ -11,7 +11,7 @@ from types import MappingProxyType
 import numpy as np
 
 from energyc.emit import torch_functions as functions
-from energyc.emit.code import ATOM, UNARY, Code, number, scaled
+from energyc.emit.code import ATOM, UNARY, Code, number, product, scaled
 from energyc.emit.torch_access import AccessWriter, access_of
 from energyc.emit.torch_conv import ConvolutionWriter
 from energyc.emit.torch_einsum import BATCH, Label, arranged, diagonal, pairwise, reduction, summed_where_unshared
@@ -33,6 +33,7 @@ from energyc.ir import (
     Max,
     Node,
     NoRule,
+    Operand,
     Position,
     Softmax,
     Stop,
@@ -192,9 +193,8 @@ class TorchWriter:
     # ------------------------------------------------------------ sums and products
 
     def _einsum(self, node: Einsum) -> Code:
-        factor = self.factor(node.coefficient)
-        if not node.operands:
-            return Code(number(factor), UNARY if factor < 0 else ATOM)
+        if (known := self.constant_value(node)) is not None:
+            return Code(number(known), UNARY if known < 0 else ATOM)
         return self._expanded(node, scaled(*self.product(ONE, node)))
 
     def product(self, coefficient: Coefficient, node: Einsum) -> tuple[float, Code]:
@@ -224,6 +224,8 @@ class TorchWriter:
 
     def _pair(self, node: Einsum) -> Code:
         a, b = sorted(node.operands, key=lambda o: (not o.node.batched, -len(o.axes)))
+        if not b.node.batched and not b.axes and (known := self.constant_value(b.node)) is not None:
+            return self._scaled_by(node, a, known)
         la, lb = self.labels(a.node, a.axes), self.labels(b.node, b.axes)
         out = self.labels(node, node.out)
         ca, la = summed_where_unshared(self.code(a.node), la, [*lb, *out] if set(la) & set(lb) else [*la])
@@ -233,12 +235,22 @@ class TorchWriter:
             node, arranged(pairwise(ca, la, cb, lb, have, self.wishes(node), self.extents(node)), have, out)
         )
 
+    def _scaled_by(self, node: Einsum, operand: Operand, factor: float) -> Code:
+        """A product with a number that is no coefficient: it is a sum of consts, as ``1 - gamma``."""
+        alone = self._summed(node, operand).plain
+        return product(Code(number(factor), UNARY if factor < 0 else ATOM), alone)
+
     def _unary(self, node: Einsum) -> Code:
         (operand,) = node.operands
         labels, out = self.labels(operand.node, operand.axes), self.labels(node, node.out)
         if (counts := self._access.segment_count(node)) is not None:
             have = [x for x in out if x in labels]
             return self._over(node, arranged(counts, have, out))
+        return self._summed(node, operand)
+
+    def _summed(self, node: Einsum, operand: Operand) -> Code:
+        """One operand of an einsum alone: its diagonal, summed and arranged."""
+        labels, out = self.labels(operand.node, operand.axes), self.labels(node, node.out)
         inner = self.code(operand.node)
         if len(set(labels)) != len(labels):
             inner, labels = diagonal(inner, labels)
@@ -289,6 +301,10 @@ class TorchWriter:
         """The value of a node that is one number everywhere."""
         if isinstance(node, Einsum) and not node.operands:
             return self.factor(node.coefficient)
+        if isinstance(node, Einsum) and node not in self.names and not node.contracted:
+            values = [self.constant_value(operand.node) for operand in node.operands]
+            known = [value for value in values if value is not None]
+            return self.factor(node.coefficient) * math.prod(known) if len(known) == len(values) else None
         if isinstance(node, Add) and node not in self.names:
             parts = [(self.factor(c), self.constant_value(term)) for c, term in node.terms]
             return sum(c * v for c, v in parts if v is not None) if all(v is not None for _, v in parts) else None

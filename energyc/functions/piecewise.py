@@ -1,4 +1,8 @@
-"""Functions made of two straight lines, or two constants, that meet at 0."""
+"""Functions made of two straight lines, or two constants, that meet at 0.
+
+``above`` and ``reached`` are what ``where(u > 0, ...)`` and ``where(u >= 0, ...)`` are made of. They are no ``step``:
+what a selection selects may meet where it changes sides, so that only its parts jump.
+"""
 
 from __future__ import annotations
 
@@ -40,6 +44,40 @@ FUNCTIONS = (
         latex=r"\operatorname{{step}}({0})",
         forms=(Form("torch", "step({u})"), Form("cpp", "of::step({u})"), Form("triton", "block_step({u})")),
         derivative_of="relu",
+        low=0.0,
+        high=1.0,
+        monotone=1,
+        positive="right",
+        kinks=(0.0,),
+        homogeneous=Homogeneous(left=0, right=1, degree=0),
+        continuous=False,
+    ),
+    ScalarFunction(
+        name="above",
+        value=lambda u: np.where(u.real > 0, 1.0, 0.0),
+        derivative=ZERO,
+        antiderivative=call("relu"),
+        formula=call("step"),
+        latex=r"\left[{0} > 0\right]",
+        forms=(Form("torch", "step({u})"), Form("cpp", "of::step({u})"), Form("triton", "block_step({u})")),
+        description="a condition on real values",
+        low=0.0,
+        high=1.0,
+        monotone=1,
+        positive="right",
+        kinks=(0.0,),
+        homogeneous=Homogeneous(left=0, right=1, degree=0),
+        continuous=False,
+    ),
+    ScalarFunction(
+        name="reached",
+        value=lambda u: np.where(u.real < 0, 0.0, 1.0),
+        derivative=ZERO,
+        antiderivative=call("relu"),
+        formula=1 - call("step", -U),
+        latex=r"\left[{0} \ge 0\right]",
+        forms=(Form("torch", "reached({u})"), Form("cpp", "of::reached({u})"), Form("triton", "block_reached({u})")),
+        description="a condition on real values",
         low=0.0,
         high=1.0,
         monotone=1,

@@ -25,6 +25,7 @@ from energyc.ir import (
     Reduction,
     Stop,
 )
+from energyc.notation.cases import condition_of, is_condition, with_cases
 from energyc.notation.contraction import Contraction, at
 from energyc.notation.formula import (
     Bound,
@@ -161,6 +162,9 @@ class Builder:
         for coefficient, child in node.terms:
             term = scaled(coefficient, self.formula(child, slots, scope))
             terms.extend(term.terms if isinstance(term, Total) else [term])
+        terms = with_cases(terms)
+        if len(terms) == 1:
+            return terms[0]
         first = next((k for k, term in enumerate(terms) if not negative(term)), 0)
         return Total((terms[first], *terms[:first], *terms[first + 1 :]))
 
@@ -172,6 +176,8 @@ class Builder:
             return root if function.exponent > 0 else Product(ONE, (), (root,))
         if function.slope is not None:
             return Call(function.name, (argument,), declared=True)
+        if is_condition(function):
+            return condition_of(function, argument)
         spelling, primes = function.entry.spelling
         return Call(spelling, (argument,), primes)
 

@@ -127,6 +127,32 @@ class Choice(Formula):
 
 
 @dataclass(frozen=True)
+class Condition(Formula):
+    """1 where a relation of two real values holds, else 0."""
+
+    relation: str
+    left: Formula
+    right: Formula
+
+    @property
+    def parts(self) -> tuple[Formula, ...]:
+        return (self.left, self.right)
+
+
+@dataclass(frozen=True)
+class Cases(Formula):
+    """``where(condition, if_true, if_false)`` of a condition on real values."""
+
+    condition: Condition
+    if_true: Formula
+    if_false: Formula
+
+    @property
+    def parts(self) -> tuple[Formula, ...]:
+        return (self.condition, self.if_true, self.if_false)
+
+
+@dataclass(frozen=True)
 class Derivative(Formula):
     """``dE/dW[i,j]``: the left side of a gradient."""
 
@@ -187,6 +213,7 @@ def multiplied(coefficient: Coefficient, formulas: Iterable[Formula]) -> Formula
         else:
             factors.append(formula)
     coefficient, factors = _averaged(coefficient, factors)
+    coefficient, factors = _least(coefficient, factors)
     if coefficient == ONE and len(factors) == 1 and not divisors:
         return factors[0]
     return Product(coefficient, tuple(factors), tuple(divisors))
@@ -197,6 +224,17 @@ def split(formula: Formula) -> tuple[Coefficient, Formula]:
     if not isinstance(formula, Product) or formula.coefficient == ONE:
         return ONE, formula
     return formula.coefficient, multiplied(ONE, (Product(ONE, formula.factors, formula.divisors),))
+
+
+def _least(coefficient: Coefficient, factors: list[Formula]) -> tuple[Coefficient, list[Formula]]:
+    """Minus the largest of what has a minus in front is the smallest."""
+    for k, factor in enumerate(factors):
+        if coefficient.value < 0 and isinstance(factor, Bound) and factor.operator == "max":
+            inner, body = split(factor.bodies[0])
+            if inner.value < 0:
+                least = replace(factor, operator="min", bodies=(scaled(-inner, body),))
+                return -coefficient, [*factors[:k], least, *factors[k + 1 :]]
+    return coefficient, factors
 
 
 def _averaged(coefficient: Coefficient, factors: list[Formula]) -> tuple[Coefficient, list[Formula]]:

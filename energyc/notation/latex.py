@@ -11,7 +11,9 @@ from energyc.ir import ONE, Coefficient, IndexExpr, Input
 from energyc.notation.formula import (
     Bound,
     Call,
+    Cases,
     Choice,
+    Condition,
     Derivative,
     Formula,
     IndexValue,
@@ -68,11 +70,20 @@ def _piece(formula: Formula) -> tuple[str, int]:
             return rf"{{{_base(formula.base)}}}^{{{formula.exponent}}}", FACTOR
         case Choice():
             return rf"\left[{index(formula.condition)}\right]{_choice_body(formula.body)}", TERM
+        case Condition():
+            return rf"\left[{_relation(formula)}\right]", ATOM
+        case Cases():
+            holds = rf"{write(formula.if_true)} & \text{{if }} {_relation(formula.condition)}"
+            return rf"\begin{{cases}} {holds} \\ {write(formula.if_false)} & \text{{else}} \end{{cases}}", ATOM
         case Derivative():
             return rf"\frac{{\partial {identifier(formula.of)}}}{{\partial {write(formula.by)}}}", TERM
         case IndexValue():
             return index(formula.value), SUM if formula.value.op in ("+", "-", "neg") else TERM
     raise TypeError(f"no LaTeX for {formula!r}")
+
+
+def _relation(condition: Condition) -> str:
+    return f"{write(condition.left)} {_RELATIONS[condition.relation]} {write(condition.right)}"
 
 
 def _base(formula: Formula) -> str:

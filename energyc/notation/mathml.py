@@ -9,7 +9,9 @@ from energyc.ir import ONE, Coefficient, IndexExpr, Input
 from energyc.notation.formula import (
     Bound,
     Call,
+    Cases,
     Choice,
+    Condition,
     Derivative,
     Formula,
     IndexValue,
@@ -87,12 +89,26 @@ def _piece(formula: Formula) -> tuple[str, int]:
         case Choice():
             body = "" if formula.body == Product() else _at(formula.body, FACTOR)
             return _bracketed(_index(formula.condition), "[", "]") + body, TERM
+        case Condition():
+            return _bracketed(_relation(formula), "[", "]"), ATOM
+        case Cases():
+            holds = _case(_at(formula.if_true, SUM), "<mtext>if </mtext>" + _relation(formula.condition))
+            other = _case(_at(formula.if_false, SUM), "<mtext>else</mtext>")
+            return f"<mrow>{_operator('{')}<mtable columnalign='left'>{holds}{other}</mtable></mrow>", ATOM
         case Derivative():
             over, under = f"<mi>∂</mi>{_name(formula.of)}", f"<mi>∂</mi>{_at(formula.by, ATOM)}"
             return f"<mfrac>{_row(over)}{_row(under)}</mfrac>", TERM
         case IndexValue():
             return _index(formula.value), SUM if formula.value.op in ("+", "-", "neg") else TERM
     raise TypeError(f"no MathML for {formula!r}")
+
+
+def _relation(condition: Condition) -> str:
+    return _at(condition.left, SUM) + _operator(condition.relation) + _at(condition.right, SUM)
+
+
+def _case(value: str, when: str) -> str:
+    return f"<mtr><mtd>{value}</mtd><mtd>{when}</mtd></mtr>"
 
 
 def _product(product: Product) -> tuple[str, int]:

@@ -8,7 +8,9 @@ from energyc.ir import ONE, Coefficient, IndexExpr, Input
 from energyc.notation.formula import (
     Bound,
     Call,
+    Cases,
     Choice,
+    Condition,
     Derivative,
     Formula,
     IndexValue,
@@ -17,6 +19,7 @@ from energyc.notation.formula import (
     Product,
     Reference,
     Total,
+    multiplied,
 )
 
 #: A sum that is longer has a line for each term.
@@ -54,6 +57,11 @@ def _piece(formula: Formula) -> tuple[str, int]:
             return f"{_at(formula.base, ATOM)}^{_exponent(formula.exponent)}", FACTOR
         case Choice():
             return f"where({index(formula.condition)}, {write(formula.body)}, 0)", ATOM
+        case Condition():
+            return f"where({_relation(formula)}, 1, 0)", ATOM
+        case Cases():
+            sides = f"{write(formula.if_true)}, {write(formula.if_false)}"
+            return f"where({_relation(formula.condition)}, {sides})", ATOM
         case Derivative():
             return f"d{formula.of}/d{write(formula.by)}", TERM
         case IndexValue():
@@ -61,8 +69,17 @@ def _piece(formula: Formula) -> tuple[str, int]:
     raise TypeError(f"no text for {formula!r}")
 
 
+def _relation(condition: Condition) -> str:
+    return f"{write(condition.left)} {condition.relation} {write(condition.right)}"
+
+
 def _product(product: Product) -> tuple[str, int]:
     sign = "-" if product.coefficient.value < 0 else ""
+    if conditions := [_relation(factor) for factor in product.factors if isinstance(factor, Condition)]:
+        others = tuple(factor for factor in product.factors if not isinstance(factor, Condition))
+        coefficient = -product.coefficient if sign else product.coefficient
+        rest = multiplied(coefficient, (Product(ONE, others, product.divisors),))
+        return f"{sign}where({' and '.join(conditions)}, {write(rest)}, 0)", TERM if sign else ATOM
     coefficient, below = _split(product, -product.coefficient if sign else product.coefficient)
     divisors = [*below, *(_at(divisor, FACTOR) for divisor in product.divisors)]
     bare = coefficient == ONE and bool(product.factors)

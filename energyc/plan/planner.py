@@ -115,10 +115,10 @@ def is_trivial(node: Node) -> bool:
 
 
 def _is_number(node: Node) -> bool:
-    """Whether a node is one number everywhere, also as a sum of numbers."""
-    if isinstance(node, Add):
-        return all(_is_number(term) for term in node.children)
-    return isinstance(node, Einsum) and not node.operands
+    """Whether a node is one number everywhere, also as a sum or product of numbers."""
+    if isinstance(node, Add) or (isinstance(node, Einsum) and not node.contracted):
+        return all(_is_number(part) for part in node.children)
+    return False
 
 
 def _scheduled(routine: Routine, computed: set[Node], names: Mapping[Node, str], passes: Passes) -> PlannedRoutine:

@@ -12,6 +12,7 @@ from energyc.resolve.network import Binding
 from energyc.resolve.reporter import Reporter, did_you_mean, quoted
 from energyc.resolve.sizes import Sizes
 from energyc.resolve.values import plain_value
+from energyc.resolve.words import CONSTANTS
 from energyc.syntax import ast
 from energyc.syntax.foreign import counterpart, is_module
 
@@ -117,7 +118,9 @@ class Bindings:
         return None if schema is None else self._item(expr, "field", schema.fields)
 
     def _schema_of(self, expr: ast.Field) -> Schema | None:
-        number = counterpart("names", expr.field.text) if is_module(expr.owner.text) else None
+        field = expr.field.text
+        number = f"write `{field}`" if field in CONSTANTS else counterpart("names", field)
+        number = number if is_module(expr.owner.text) else None
         entry = self.names.find(expr.owner, ("data",), self.reporter, "E0602", number)
         if entry is None:
             return None

@@ -19,12 +19,14 @@ from energyc.resolve.context import Context, Tensor
 from energyc.resolve.declarations import Declarations
 from energyc.resolve.equations import Equations, Pending
 from energyc.resolve.lower import Lowering
+from energyc.resolve.meetings import meetings
 from energyc.resolve.memory import check_memory
 from energyc.resolve.names import Names, collect
 from energyc.resolve.network import (
     ConstraintSet,
     DataInput,
     Layer,
+    Meeting,
     Network,
     Noise,
     Param,
@@ -137,6 +139,10 @@ class Part:
         """Every block, those too that nothing reads; in the order of the file, so that long chains are not nested."""
         for block in self.blocks:
             block.resolve()
+
+    def meetings(self) -> tuple[Meeting, ...]:
+        """Where the selections by real values may jump, once every dim is known."""
+        return meetings(self.context, self.equations.lowering, self.file.reporter.source)
 
     # ------------------------------------------------------------ what no equation of the part defines
 
@@ -429,7 +435,8 @@ class LayerPart(Part):
         clamps = {name: outer for name, (_, outer) in self._outside("clamp").items()}
         params = {name: outer for name, (_, outer) in self._outside("param").items()}
         params |= {name: self._own(param).node for name, param in self.declared.params.items()}
-        network = replace(self.network, readouts={name: self._readout(name) for name in self.outputs})
+        readouts = {name: self._readout(name) for name in self.outputs}
+        network = replace(self.network, readouts=readouts, meetings=self.meetings())
         params = {name: params[name] for name in network.params}
         return Layer(self.name, network, clamps, params, dict(self.outputs))
 

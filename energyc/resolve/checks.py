@@ -14,7 +14,7 @@ from energyc.resolve.equations import Equations
 from energyc.resolve.names import Entry
 from energyc.resolve.network import Network
 from energyc.resolve.reporter import listed
-from energyc.resolve.words import RESERVED_FUNCTIONS
+from energyc.resolve.words import LANGUAGE_FUNCTIONS
 
 _ROOTS = ("energy", "force", "readout", "cost", "metric", "state")
 _MAY_BE_UNUSED = ("dim", "const", "data", "clamp", "noise", "target", "let", "fn", "tie")
@@ -28,7 +28,7 @@ _UNUSED_HELP = MappingProxyType(
 
 def check_part(context: Context, used: set[str], bindings: Bindings) -> None:
     """Report what a part of a file declares and never uses, where its equations are all well formed."""
-    used = used | context.sizes.used | bindings.used | RESERVED_FUNCTIONS
+    used = used | context.sizes.used | bindings.used | LANGUAGE_FUNCTIONS
     for entry in context.names.entries.values():
         if entry.name in used or entry.name not in context.names.own:
             continue

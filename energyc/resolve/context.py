@@ -12,7 +12,7 @@ from energyc.resolve.clashes import Element, Use, Uses
 from energyc.resolve.names import Names
 from energyc.resolve.reporter import Reporter
 from energyc.resolve.sizes import Sizes
-from energyc.resolve.terms import Frame, Index, Term, Unbound
+from energyc.resolve.terms import Frame, Index, Selection, Term, Unbound
 from energyc.syntax import ast
 from energyc.syntax.foreign import counterpart
 
@@ -78,7 +78,8 @@ Reader = Callable[["Scope", ast.Expr], Term]
 class Context:
     """One file while it is resolved; ``reader`` reads an expression as a real number.
 
-    ``differentiated`` are the names that a ``grad(...)`` of a flow is taken by.
+    ``differentiated`` are the names that a ``grad(...)`` of a flow is taken by. The ``selections`` are collected while
+    equations are read.
     """
 
     names: Names
@@ -89,6 +90,7 @@ class Context:
     differentiated: frozenset[str] = frozenset()
     definitions: Definitions = field(init=False)
     uses: Uses = field(default_factory=Uses)
+    selections: list[Selection] = field(default_factory=list)
     _inlined_calls: int = 0
 
     def inlined_calls_left(self) -> int:
@@ -116,7 +118,8 @@ class Scope:
     """What names mean at one place of an equation.
 
     ``calls`` are the functions being inlined around the place. ``along`` are the indices that such a function works
-    along: a reduction in its body that names one is over the argument's own index.
+    along: a reduction in its body that names one is over the argument's own index. ``selected`` are the selections
+    around the place: 1 where this side is selected, and 1 where it is not.
     """
 
     context: Context
@@ -126,6 +129,7 @@ class Scope:
     conditions: tuple[IndexExpr, ...] = ()
     calls: tuple[str, ...] = ()
     along: frozenset[str] = frozenset()
+    selected: tuple[tuple[Term, Term], ...] = ()
 
     @property
     def reporter(self) -> Reporter:
@@ -153,6 +157,10 @@ class Scope:
     def under(self, condition: IndexExpr | None) -> Scope:
         """The scope where a condition holds."""
         return self if condition is None else replace(self, conditions=(*self.conditions, condition))
+
+    def where(self, here: Term, elsewhere: Term) -> Scope:
+        """The scope of a side of a selection on real values."""
+        return replace(self, selected=(*self.selected, (here, elsewhere)))
 
 
 def introduce(scope: Scope, name: ast.Name, dim: ast.Name | None) -> Index:

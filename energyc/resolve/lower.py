@@ -12,6 +12,7 @@ from energyc.resolve.products import Factors
 from energyc.resolve.terms import (
     Apply,
     BodySlope,
+    Chosen,
     Element,
     Index,
     Integer,
@@ -25,6 +26,7 @@ from energyc.resolve.terms import (
     Sum,
     Term,
     Truth,
+    Whole,
     indices_of,
     position_of,
 )
@@ -74,6 +76,8 @@ class Lowering:
                 return self._apply(term)
             case BodySlope():
                 return self._slope(term)
+            case Chosen() | Whole():
+                return self.value(term.value)
             case Stopped():
                 body = self.value(term.body)
                 return Value(self.graph.stop(body.node, term.mode), body.axes)

@@ -217,6 +217,29 @@ class Quantity:
 
 
 @dataclass(frozen=True)
+class Way:
+    """A way to show that the sides of a selection are equal at an edge.
+
+    They are if all ``gaps`` are 0, and all that must be ``positive`` is: then the sides have a value there.
+    """
+
+    gaps: tuple[Node, ...]
+    positive: tuple[Node, ...]
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """``where(condition, a, b)`` of a ``condition`` on real values, which is computed by the ``masks``.
+
+    It is continuous, where its sides are, if for each of its ``edges`` one of the ways leads to the end.
+    """
+
+    masks: frozenset[Node]
+    condition: str
+    edges: tuple[tuple[Way, ...], ...]
+
+
+@dataclass(frozen=True)
 class Layer:
     """``layer NAME``: a network of its own, whose graph is its own.
 
@@ -288,6 +311,7 @@ class Network:
     #: ``t`` of ``relax t in T``.
     step: Input | None = None
     blocks: tuple[Layer | Repeat, ...] = ()
+    meetings: tuple[Meeting, ...] = ()
 
     @property
     def layers(self) -> dict[str, Layer]:

@@ -12,6 +12,7 @@ from energyc.resolve.formulas import Formulas, Real, Unknown, decimal, names_in
 from energyc.resolve.names import Entry, Names
 from energyc.resolve.network import Const, Size
 from energyc.resolve.reporter import Reporter, listed
+from energyc.resolve.words import CONSTANTS
 from energyc.syntax import ast
 
 LARGEST_DIM = 2**62
@@ -48,6 +49,12 @@ class Sizes:
         """A const, None where it is wrong."""
         self._evaluate(name)
         return self.consts.get(name)
+
+    def constant(self, name: str) -> Const | None:
+        """A const of the language that the file reads; None for another name, or for one that the file declares."""
+        if name not in CONSTANTS or self.names.get(name) is not None:
+            return None
+        return self.consts.setdefault(name, Const(name, CONSTANTS[name], None, ()))
 
     def value(self, expr: ast.Expr, *, integral: bool = False) -> Real:
         """A formula's value, as ``Formulas.value``."""
@@ -107,6 +114,8 @@ class Sizes:
             )
 
     def _symbol(self, name: ast.Name) -> Real:
+        if (constant := self.constant(name.text)) is not None:
+            return constant.value
         if self.names.find(name, ("dim", "const"), self.reporter, "E0201") is None:
             raise Unknown
         self.used.add(name.text)

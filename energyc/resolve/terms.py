@@ -166,6 +166,36 @@ class OverBatch(Term):
     body: Term
 
 
+@dataclass(frozen=True, eq=False)
+class Chosen(Term):
+    """``argument`` where a side of a selection is selected, computed as ``value``, which is harmless elsewhere too."""
+
+    argument: Term
+    value: Term
+
+
+@dataclass(frozen=True, eq=False)
+class Whole(Term):
+    """A sum that is not multiplied out: a selection, so that formulas and code show it as one."""
+
+    value: Term
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """``where(condition, a, b)`` of a condition on real values, which changes at the zeros of its edges.
+
+    ``masks`` are 1 where it holds and where it fails. ``place`` is its condition in the text; None where the two sides
+    are equal at the edges by construction.
+    """
+
+    edges: tuple[Term, ...]
+    masks: tuple[Term, Term]
+    if_true: Term
+    if_false: Term
+    place: Span | None
+
+
 @dataclass(frozen=True)
 class Window:
     """A place that must lie in its dim wherever the conditions hold; checked when all sizes are known."""

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 from energyc.functions import FUNCTIONS
 
 #: Scalar functions of one argument.
 SCALAR = tuple(name for name, function in FUNCTIONS.items() if function.nameable)
 #: Reductions whose indices go.
-REDUCTIONS = ("sum", "mean", "max", "variance", "logsumexp")
+REDUCTIONS = ("sum", "mean", "max", "min", "variance", "logsumexp")
+#: Reductions that without a bracket take the values themselves: ``max(a, b)``.
+OF_VALUES = ("max", "min")
 #: What is taken over the batch, of which some along an index as well.
 OVER_BATCH = ("mean", "median")
 STATISTICS = tuple(name for name in OVER_BATCH if name not in REDUCTIONS)
@@ -15,9 +19,17 @@ STATISTICS = tuple(name for name in OVER_BATCH if name not in REDUCTIONS)
 NORMALISERS = ("softmax", "layernorm", "rmsnorm", "standardize")
 #: Answers compared with integer targets.
 SCORES = ("cross_entropy", "correct")
+#: Functions made of straight lines between bounds.
+BOUNDED = ("clip", "leaky_relu")
 OTHERS = ("where", "frozen", "detach", "grad")
-#: Every name that a spec cannot declare.
-RESERVED_FUNCTIONS = frozenset((*SCALAR, *REDUCTIONS, *STATISTICS, *NORMALISERS, *SCORES, *OTHERS))
+#: Every function of the language.
+LANGUAGE_FUNCTIONS = frozenset((*SCALAR, *REDUCTIONS, *STATISTICS, *NORMALISERS, *SCORES, *BOUNDED, *OTHERS))
+#: Those that a spec may declare itself, as many did before the language had them; its declaration takes their place.
+YIELDING = frozenset({"min", "erf", *BOUNDED})
+#: Those that a spec cannot declare.
+RESERVED_FUNCTIONS = LANGUAGE_FUNCTIONS - YIELDING
+#: Consts of the language, unless a spec declares the name.
+CONSTANTS = {"pi": math.pi}
 #: What works along an index.
 INDEXED = frozenset((*REDUCTIONS, *STATISTICS, *NORMALISERS, *SCORES))
 

@@ -13,6 +13,11 @@ def step(u: Tensor) -> Tensor:
     return (u > 0).to(u.dtype)
 
 
+def reached(u: Tensor) -> Tensor:
+    """1 where u >= 0 or is no number, else 0: whatever ``step(-u)`` does not select."""
+    return 1 - (u < 0).to(u.dtype)
+
+
 def softplus(u: Tensor) -> Tensor:
     """``log(1 + exp(u))`` without overflow."""
     return torch.relu(u) + torch.log1p(torch.exp(-torch.abs(u)))

@@ -35,6 +35,12 @@ def block_step(u: tl.tensor) -> tl.tensor:
 
 
 @jit
+def block_reached(u: tl.tensor) -> tl.tensor:
+    """1 where u >= 0 or is no number, else 0."""
+    return 1 - (u < 0).to(u.dtype)
+
+
+@jit
 def block_sign(u: tl.tensor) -> tl.tensor:
     """-1, 0 or 1."""
     return (u > 0).to(u.dtype) - (u < 0).to(u.dtype)

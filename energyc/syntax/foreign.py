@@ -13,7 +13,7 @@ from energyc.resources import resource
 
 #: The tables of grammar/foreign.toml that map a word to its counterpart here.
 Table = Literal["functions", "names", "dims", "laws", "sets", "statements", "attributes"]
-_INDEXED_BY_UNDERSCORE = re.compile(r"(sum|mean|max|prod|logsumexp|softmax)_([a-z]+)")
+_INDEXED_BY_UNDERSCORE = re.compile(r"(sum|mean|max|min|prod|logsumexp|softmax)_([a-z]+)")
 
 
 def counterpart(table: Table, word: str) -> str | None:

@@ -11,7 +11,7 @@ from energyc.syntax.foreign import function_counterpart, is_module
 from energyc.syntax.scan import OPENERS, Scanned
 
 CODE = "E0127"
-ALONG_AN_INDEX = frozenset({"sum", "mean", "max", "variance", "logsumexp", "softmax", "layernorm", "rmsnorm"})
+ALONG_AN_INDEX = frozenset({"sum", "mean", "max", "min", "variance", "logsumexp", "softmax", "layernorm", "rmsnorm"})
 
 
 def _idiom(failure: Failure, message: str, help: str, start: Scanned | None = None) -> Diagnostic:

@@ -29,6 +29,8 @@ _UNARY = tuple(
     slope user phi negate
     """.split()
 )
+#: What a spec of ``real`` draws has besides.
+_LATER = ("erf", "leaky_relu", "leak")
 
 
 _KINKED = frozenset({"relu", "gelu", "abs", "max"})
@@ -75,6 +77,7 @@ class SpecMaker:
     timed: bool = (
         False  # also what the runtime sets: noise, the number of the step, training; and statistics of the batch
     )
+    real: bool = False  # also conditions on real values and what is made of them
     _count: int = 0
 
     # ------------------------------------------------------------ names and choices
@@ -132,6 +135,7 @@ class SpecMaker:
             self.normalised,
             self.number_of,
         ]
+        forms += [self.compared, self.compared] if self.real else []
         return self.random.choice(forms)(env, depth)
 
     def atom_of(self, env: Env, depth: int) -> str:
@@ -158,7 +162,7 @@ class SpecMaker:
 
     def unary(self, env: Env, depth: int) -> str:
         u = self.expr(env, depth - 1)
-        form = self.smooth(_UNARY, "tanh")
+        form = self.smooth((*_UNARY, *(_LATER if self.real else ())), "tanh")
         match form:
             case "exp_":
                 return f"exp(tanh({u}))"
@@ -174,6 +178,8 @@ class SpecMaker:
                 return f"(3/2 + sigmoid({u}))^(-{self.random.choice((1, 2))})"
             case "half_power":
                 return f"(1 + ({u})^2)^({self.random.choice(('1/2', '-1/2', '3/2', '-3/2', '1/3'))})"
+            case "leak":
+                return f"leaky_relu{self.random.choice(('', chr(39)))}({u}, {self.random.choice(('1/5', 'gamma_'))})"
             case "slope":
                 return f"{self.smooth(('tanh', 'silu', 'gelu', 'gelu_tanh', 'softplus', 'sigmoid'), 'tanh')}'({u})"
             case "user" if self.functions:
@@ -194,9 +200,10 @@ class SpecMaker:
         inner, binders = self.bound(self.random.choice((1, 1, 2, 2, 3)), len(env))
         if not binders:
             return self.atom(env)
-        op = self.smooth(("sum", "sum", "mean", "max", "variance", "logsumexp", "logsumexp"), "sum")
+        ops = ("sum", "sum", "mean", "max", "variance", "logsumexp", "logsumexp", *(("min",) if self.real else ()))
+        op = self.smooth(ops, "sum")
         u = self.expr({**env, **inner}, depth - 1)
-        if op == "max":  # ties of things that are equal only up to rounding are no test
+        if op in ("max", "min"):  # ties of things that are equal only up to rounding are no test
             u = f"{self.atom({**env, **inner})} + 0.1 * {self.distinct(inner)}"
         guard = "" if op in ("variance",) else self.guarded({**env, **inner}, inner, 0.35)
         text = f"{op}[{', '.join(binders)}{guard}]({u})"
@@ -240,6 +247,36 @@ class SpecMaker:
 
     def selected(self, env: Env, depth: int) -> str:
         return f"where({self.condition(env, 2)}, {self.expr(env, depth - 1)}, {self.expr(env, depth - 2)})"
+
+    def compared(self, env: Env, depth: int) -> str:
+        """A selection by real values; the odd numbers keep what is compared apart."""
+        a, b = self.expr(env, depth - 1), self.expr(env, depth - 2)
+        match self.random.choice(("max", "min", "clip", "where", "where")):
+            case "clip":
+                return f"clip({a}, -0.7137, 0.3719 * {self.random.choice(('1', f'sqrt(1 + ({b})^2)'))})"
+            case "where":
+                other = self.sheltered(env) if self.maybe(0.3) else b
+                return f"where({self.test(env, depth - 1)}, {a}, {other})"
+            case extreme:
+                third = f", 0.2713 + tanh({self.atom(env)})" if self.maybe(0.3) else ""
+                return f"{extreme}({a}, 0.0371 + {b}{third})"
+
+    def test(self, env: Env, depth: int) -> str:
+        """A condition on real values, maybe joined with another, or with one on indices."""
+        if depth > 0 and self.maybe(0.3):
+            other = self.condition(env, 1) if self.maybe(0.4) else self.test(env, depth - 1)
+            return f"({self.test(env, depth - 1)} {self.random.choice(('and', 'or'))} {other})"
+        if self.maybe(0.1):
+            return f"(not {self.test(env, 0)})"
+        u = self.expr(env, min(depth, 1))
+        if self.maybe(0.2):
+            return f"-0.3517 < {u} <= 0.4171"
+        return f"{u} {self.random.choice(('<', '<=', '>', '>='))} 0.0371"
+
+    def sheltered(self, env: Env) -> str:
+        """A selection of which the other side has no value everywhere."""
+        u = self.atom(env)
+        return self.random.choice((f"where({u} > 0.1317, log({u}), 0.4 * {u})", f"where({u} < 0.2171, {u}, 1 / {u}^2)"))
 
     def stopped(self, env: Env, depth: int) -> str:
         if self.maybe(0.4):
@@ -595,6 +632,6 @@ def _affine(names: list[str], strides: list[int], offset: int) -> str:
     return text
 
 
-def random_spec(seed: int, *, holomorphic: bool = False, timed: bool = False) -> str:
-    """The spec of a seed."""
-    return SpecMaker(Random(seed), holomorphic=holomorphic, timed=timed).text()
+def random_spec(seed: int, *, holomorphic: bool = False, timed: bool = False, real: bool = False) -> str:
+    """The spec of a seed; a ``real`` one selects by real values too."""
+    return SpecMaker(Random(seed), holomorphic=holomorphic, timed=timed, real=real).text()

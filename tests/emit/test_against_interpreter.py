@@ -16,10 +16,10 @@ from tests.emit.random_specs import random_spec
 QUICK = (*range(40), 1095, 1150)
 
 
-def case(seed: int, passes: Passes = Passes(), timed: bool = False) -> Judged:
+def case(seed: int, passes: Passes = Passes(), timed: bool = False, real: bool = False) -> Judged:
     """The network of a seed; a spec that does not type (an energy that cancels out) is skipped."""
     print(f"seed {seed}")
-    text = random_spec(seed, timed=timed)
+    text = random_spec(seed, timed=timed, real=real)
     try:
         network = resolved(text)
     except SpecError as error:
@@ -39,9 +39,39 @@ def test_a_sum_of_numbers_is_a_number() -> None:
     assert disagreements(case(911791113)) == {}
 
 
+def test_a_number_that_is_no_coefficient() -> None:
+    """``1 - gamma`` was a number where a product wanted a tensor."""
+    network = resolved(
+        """
+network numbers
+dim D = 3, F = 4
+const gamma = 1/4, tau = 1/3
+clamp q
+target t
+param w ~ normal(1), W[D, F] ~ normal(1)
+state z[D], y[F]
+energy a = q * sum[d,f](w * tanh(1 - gamma) * tanh(z[d] + y[f]) * relu(z[d] + y[f]) * W[d,f] * (1 - gamma))
+energy b = q * sum[d](where(gamma < tau, z[d], 0) * max(1 - gamma, tau)) * relu'(gamma - tau / 2)
+cost c = (z[0] - t)^2
+"""
+    )
+    assert disagreements(judged(network, np.random.default_rng(0))) == {}
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_every_routine_of_what_the_runtime_sets(seed: int) -> None:
     assert disagreements(case(seed, timed=True)) == {}
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_every_routine_of_selections_by_real_values(seed: int) -> None:
+    assert disagreements(case(seed, real=True)) == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", seeds(160))
+def test_every_routine_of_selections_by_real_values_at_length(seed: int) -> None:
+    assert disagreements(case(seed, real=True)) == {}
 
 
 @pytest.mark.slow
@@ -79,10 +109,10 @@ def test_nearly_all_random_specs_type() -> None:
     assert refused <= 6
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_force_is_minus_the_slope_of_the_energy(seed: int) -> None:
+@pytest.mark.parametrize(("seed", "real"), [(k, False) for k in range(40)] + [(k, True) for k in range(20)])
+def test_force_is_minus_the_slope_of_the_energy(seed: int, real: bool) -> None:
     """Central differences of the interpreter's energy along a random direction, against the module's force."""
-    j = case(seed)
+    j = case(seed, real=real)
     if j.network.forces or any(isinstance(node, Stop) for node in walk([j.derivation.energy])):
         pytest.skip("a force that is no gradient of the energy as it stands")
     states = dict(zip(j.network.states, j.states, strict=True))

@@ -51,6 +51,8 @@ DEFINITIONS: Mapping[str, Callable[[mp.mpc], mp.mpc]] = {
     "logsigmoid": lambda u: mp.log(_sigmoid(u)),
     "relu": lambda u: u if mp.re(u) > 0 else mp.mpf(0),
     "step": lambda u: mp.mpf(mp.re(u) > 0),
+    "above": lambda u: mp.mpf(mp.re(u) > 0),
+    "reached": lambda u: mp.mpf(mp.re(u) >= 0),
     "softplus": lambda u: mp.log(1 + mp.exp(u)),
     "silu": _silu,
     "silu_slope": _silu_slope,

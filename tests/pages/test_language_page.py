@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from energyc.diagnostics import Source
-from energyc.resolve.words import LAWS, RESERVED_FUNCTIONS, SETS
+from energyc.resolve.words import LANGUAGE_FUNCTIONS, LAWS, SETS
 from energyc.syntax import format_spec, parse
 from energyc.syntax.scan import RESERVED
 from tests.pages.page import examples, said_of
@@ -30,6 +30,6 @@ def test_the_fragments_of_the_page_parse(fragment: str) -> None:
     assert parse(Source("t", "network n\n" + fragment)).statements
 
 
-@pytest.mark.parametrize("word", sorted(RESERVED | RESERVED_FUNCTIONS | set(LAWS) | set(SETS)))
+@pytest.mark.parametrize("word", sorted(RESERVED | LANGUAGE_FUNCTIONS | set(LAWS) | set(SETS)))
 def test_every_word_of_the_language_is_on_the_page(word: str) -> None:
     assert re.search(rf"`[^`\n]*\b{word}\b[^`\n]*`", PAGE)

@@ -16,12 +16,30 @@ from energyc.resolve.read.conditions import negated, read_condition
 from energyc.resolve.read.exact import is_positive, known_value
 from energyc.resolve.read.reductions import read_normaliser, read_reduction
 from energyc.resolve.read.scores import read_score
+from energyc.resolve.read.selections import (
+    chosen,
+    is_real_condition,
+    read_clip,
+    read_extreme,
+    read_leaky_relu,
+    read_selection,
+)
 from energyc.resolve.read.slopes import read_grad
 from energyc.resolve.read.userfns import read_user_call
 from energyc.resolve.reporter import did_you_mean, listed
 from energyc.resolve.rewrite import edited, free_indices, with_indices
 from energyc.resolve.terms import Apply, Bad, Scalar, Stopped, Term, Truth
-from energyc.resolve.words import INDEXED, NORMALISERS, REDUCTIONS, RESERVED_FUNCTIONS, SCALAR, SCORES, STATISTICS
+from energyc.resolve.words import (
+    INDEXED,
+    LANGUAGE_FUNCTIONS,
+    NORMALISERS,
+    OF_VALUES,
+    REDUCTIONS,
+    SCALAR,
+    SCORES,
+    STATISTICS,
+    YIELDING,
+)
 from energyc.syntax import ast
 from energyc.syntax.foreign import function_counterpart, has_no_counterpart
 
@@ -34,7 +52,7 @@ def read_call(scope: Scope, expr: ast.Apply) -> Term:
     """A function of the language, or one of the file."""
     name = expr.name.text
     entry = scope.names.get(name)
-    if name in _READERS:
+    if name in _READERS and (entry is None or name not in YIELDING):
         return _READERS[name](scope, expr)
     if entry is not None and entry.kind == "fn":
         return read_user_call(scope, expr, entry)
@@ -57,7 +75,7 @@ def _report_unknown(scope: Scope, name: ast.Name) -> None:
         help = f"the functions of one number are {listed(SCALAR)}"
     elif help is None:
         help = did_you_mean(
-            name.text, [*RESERVED_FUNCTIONS, *(fn.name for fn in scope.names.of_kind("fn"))], at=name.span
+            name.text, [*LANGUAGE_FUNCTIONS, *(fn.name for fn in scope.names.of_kind("fn"))], at=name.span
         )
     scope.reporter.error("E0206", f"there is no function `{name.text}`", name.span, help=help)
 
@@ -75,6 +93,8 @@ def _call_help(scope: Scope, expr: ast.Apply) -> str:
 
 def _read_indexed(scope: Scope, expr: ast.Apply) -> Term:
     name = expr.name.text
+    if name in OF_VALUES and not expr.slots and len(expr.arguments or ()) > 1:
+        return read_extreme(scope, expr)
     if expr.prime:
         scope.reporter.error("E0408", f"`{name}` works along an index and has no slope", expr.name.span)
         return Bad(expr.span)
@@ -94,7 +114,7 @@ def _with_index(scope: Scope, expr: ast.Apply) -> str:
     name, source = expr.name.text, scope.reporter.source
     values = [argument.value for argument in expr.arguments or () if argument.keyword is None]
     if len(values) == 2 and name not in SCORES:
-        return _of_two(name, *(source.slice(value.span) for value in values))
+        return _of_two(name)
     if not values:
         return f"write `{name}[k](...)`"
     free = [index for index in free_indices(scope, values[0]) if name in NORMALISERS or index not in scope.indices]
@@ -104,11 +124,9 @@ def _with_index(scope: Scope, expr: ast.Apply) -> str:
     return help if "..." in texts else remedied(help, expr.span)
 
 
-def _of_two(name: str, a: str, b: str) -> str:
-    """The maximum, sum or mean of two numbers, written out."""
-    if name == "max" and "0" in (a, b):
-        return f"write `relu({b if a == '0' else a})`; `max[k](...)` is the largest along an index"
-    form = {"max": "`a + relu(b - a)`", "sum": "`a + b`", "mean": "`(a + b) / 2`"}.get(name, f"`{name}[k](...)`")
+def _of_two(name: str) -> str:
+    """The sum or mean of two numbers, written out."""
+    form = {"sum": "`a + b`", "mean": "`(a + b) / 2`"}.get(name, f"`{name}[k](...)`")
     return f"of two numbers a and b write {form}; `{name}[k](...)` works along an index"
 
 
@@ -124,6 +142,8 @@ def _read_scalar(scope: Scope, expr: ast.Apply) -> Term:
         scope.reporter.error("E0702", f"`{name}` of this number is undefined", expr.span, help=domain.rule)
         return Bad(expr.span)
     value = known_value(scope.context, argument)
+    if domain is not None or name == "exp":
+        argument = chosen(scope, argument, 0 if name == "exp" else 1)
     if name == "exp" and value is not None and value > LARGEST_LOG:
         scope.reporter.error("E0704", "this number is outside the range of floating point", expr.span)
         return Bad(expr.span)
@@ -146,6 +166,8 @@ def _read_where(scope: Scope, expr: ast.Apply) -> Term:
         scope.reporter.error("E0405", "`where` takes a condition and two values", expr.span, help=help)
         return Bad(expr.span)
     test, if_true, if_false = (argument.value for argument in expr.arguments)
+    if is_real_condition(scope, test):
+        return read_selection(scope, expr, test, if_true, if_false)
     condition = read_condition(scope, test)
     opposite = negated(condition)
     branches = [
@@ -173,6 +195,8 @@ _READERS: Mapping[str, Callable[[Scope, ast.Apply], Term]] = MappingProxyType(
         **dict.fromkeys(SCALAR, _read_scalar),
         **dict.fromkeys(("frozen", "detach"), _read_stopped),
         "where": _read_where,
+        "clip": read_clip,
+        "leaky_relu": read_leaky_relu,
         "grad": read_grad,
     }
 )

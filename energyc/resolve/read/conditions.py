@@ -11,6 +11,7 @@ from energyc.resolve.context import Scope, run_over
 from energyc.resolve.names import TENSORS
 from energyc.resolve.read.places import combined, read_integer
 from energyc.resolve.terms import plain_index
+from energyc.resolve.words import CONSTANTS
 from energyc.syntax import ast
 
 _OPPOSITES = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
@@ -39,7 +40,7 @@ def read_condition(scope: Scope, expr: ast.Expr) -> IndexExpr | None:
         case ast.Apply(name=name) if (entry := scope.names.get(name.text)) is not None and entry.kind in TENSORS:
             if scope.context.definitions.tensor(name.text) is None:
                 return None
-    help = "compare it: `s <= t`, `n != m`, `k == label`"
+    help = "compare it: `s <= t`, `n != m`, `k == label`, `where(z[d] > 0, ...)`"
     scope.reporter.error("E0402", "expected a condition, found a number", expr.span, help=help)
     return None
 
@@ -69,22 +70,44 @@ def _read_comparison(scope: Scope, expr: ast.Compare) -> IndexExpr | None:
     return reduce(lambda a, b: IndexExpr("and", (a, b)), comparisons)
 
 
+def real_quantity(scope: Scope, expr: ast.Expr) -> ast.Expr | None:
+    """The first part of an expression that makes it real: a tensor, a const, an argument, a function, or None."""
+    return next((tree for tree in ast.walk(expr) if isinstance(tree, ast.Expr) and _is_real(scope, tree)), None)
+
+
+def _is_real(scope: Scope, tree: ast.Expr) -> bool:
+    if isinstance(tree, ast.Field):
+        return True
+    if not isinstance(tree, ast.Apply) or tree.name.text in scope.indices:
+        return False
+    name, entry = tree.name.text, scope.names.get(tree.name.text)
+    if tree.arguments is not None:
+        return name != "abs"
+    if name in scope.arguments:
+        return True
+    if entry is None:
+        return name in CONSTANTS and name not in scope.names.indices
+    if entry.kind in TENSORS:
+        tensor = scope.context.definitions.tensor(name)
+        return tensor is not None and tensor.over is None
+    return entry.kind == "const"
+
+
 def _report_real(scope: Scope, expr: ast.Compare) -> bool:
-    """Whether a comparison reads a real quantity, which is reported."""
-    for tree in ast.walk(expr):
-        if isinstance(tree, ast.Apply) and tree.arguments is None and (name := tree.name.text) not in scope.indices:
-            entry = scope.names.get(name)
-            tensor = None if entry is None or entry.kind not in TENSORS else scope.context.definitions.tensor(name)
-            if name in scope.arguments or (tensor is not None and tensor.over is None):
-                scope.reporter.error(
-                    "E0404",
-                    f"`{name}` is real, and conditions read only indices and integer inputs",
-                    tree.span,
-                    labels=[entry.label()] if entry is not None and name not in scope.arguments else [],
-                    help="`relu(u)` is u where u > 0 and 0 elsewhere, `relu'(u)` is 1 there and 0 elsewhere",
-                )
-                return True
-    return False
+    """Whether a guard reads a real quantity, which is reported."""
+    tree = real_quantity(scope, expr)
+    if tree is None:
+        return False
+    name = tree.name.text if isinstance(tree, ast.Apply) else scope.reporter.source.slice(tree.span)
+    entry = scope.names.get(name) if name not in scope.arguments else None
+    scope.reporter.error(
+        "E0404",
+        f"`{name}` is real, and guards read only indices and integer inputs",
+        tree.span,
+        labels=[entry.label()] if entry is not None else [],
+        help=f"select by it: `sum[k](where({scope.reporter.source.slice(expr.span)}, ..., 0))`",
+    )
+    return True
 
 
 def _run_over_values(scope: Scope, side: IndexExpr, other: IndexExpr, span: Span) -> None:

@@ -31,8 +31,7 @@ def exact_value(context: Context, term: Term) -> Fraction | None:
 
 
 def _symbol(context: Context, name: str) -> Fraction | None:
-    entry = context.names.entries[name]
-    if entry.kind == "dim":
+    if name in context.sizes.dims:
         return Fraction(context.sizes.size(name) or 1)
     const = context.sizes.const(name)
     return const.exact if const else None
@@ -46,7 +45,7 @@ def is_positive(context: Context, term: Term) -> bool:
 
 
 def _positive_symbol(context: Context, name: str) -> bool:
-    if context.names.entries[name].kind == "dim":
+    if name in context.sizes.dims:
         return True
     const = context.sizes.const(name)
     return const is not None and const.value > 0

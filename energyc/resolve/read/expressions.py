@@ -12,6 +12,7 @@ from energyc.resolve.read.access import read_element, report_unknown
 from energyc.resolve.read.calls import read_call
 from energyc.resolve.read.exact import exact_value, is_positive, is_representable, known_value
 from energyc.resolve.read.places import read_integer, read_places
+from energyc.resolve.read.selections import chosen
 from energyc.resolve.terms import Apply, Bad, Element, Integer, Scalar, Term, position_of
 from energyc.syntax import ast
 from energyc.syntax.foreign import counterpart, function_counterpart, is_module
@@ -85,7 +86,7 @@ def _read_reciprocal(scope: Scope, expr: ast.Expr) -> Term:
     divisor = read_real(scope, expr)
     if is_zero(divisor):
         return _bad(scope, "E0701", "division by 0", expr.span)
-    return divide(number(1, expr.span), divisor, expr.span)
+    return divide(number(1, expr.span), chosen(scope, divisor, 1), expr.span)
 
 
 def _read_power(scope: Scope, expr: ast.Binary) -> Term:
@@ -99,10 +100,11 @@ def _read_power(scope: Scope, expr: ast.Binary) -> Term:
             return _bad(scope, "E0701", "division by 0", expr.span)
         if exact.denominator != 1 and (known_value(scope.context, base) or 0) < 0:
             return _bad(scope, "E0702", "this root of a negative number is undefined", expr.span)
-        return power(base, exact, expr.span, positive=positive)
+        total = exact.denominator == 1 and exact >= 0
+        return power(base if total else chosen(scope, base, 1), exact, expr.span, positive=positive)
     if positive:
         log = Apply(expr.span, Function("log"), base)
-        return Apply(expr.span, Function("exp"), multiply([exponent, log], expr.span))
+        return Apply(expr.span, Function("exp"), chosen(scope, multiply([exponent, log], expr.span), 0))
     message = "a variable exponent needs a base that is a positive number"
     help = "write `exp(b * log(a))` where `a` is known to be positive"
     return _bad(scope, "E0702", message, expr.right.span, help=help)
@@ -117,6 +119,8 @@ def _read_named(scope: Scope, expr: ast.Apply) -> Term:
         if name in scope.indices:
             return Integer(expr.span, position_of(scope.indices[name]))
         entry = scope.names.get(name)
+        if entry is None and name not in scope.names.indices and scope.context.sizes.constant(name) is not None:
+            return Scalar(expr.span, Coefficient.symbol(name))
         if entry is not None and entry.kind in ("dim", "const"):
             return _read_symbol(scope, name, entry.kind, expr.span)
         if entry is not None and entry.kind == "step":

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from energyc.diagnostics import Span, listed
 from energyc.ir import Function, IndexExpr
-from energyc.resolve.algebra import add, multiply, number, power
+from energyc.resolve.algebra import add, multiply, negate, number, power
 from energyc.resolve.context import Scope, introduce
 from energyc.resolve.read.arguments import match_arguments
 from energyc.resolve.read.conditions import read_condition
@@ -85,6 +85,10 @@ def _reduce(kind: str, span: Span, indices: Indices, guard: IndexExpr | None, bo
     return Reduce(span, kind, indices, guard, body)
 
 
+def _least(span: Span, indices: Indices, guard: IndexExpr | None, body: Term) -> Term:
+    return negate(Reduce(span, "max", indices, guard, negate(body)))
+
+
 def _mean(span: Span, indices: Indices, guard: IndexExpr | None, body: Term) -> Term:
     """The sum divided by the number of entries; 0 where a guard leaves none."""
     total = Reduce(span, "sum", indices, guard, body)
@@ -154,6 +158,7 @@ def _rmsnorm(span: Span, indices: Indices, body: Term, eps: Term) -> Term:
 _REDUCTIONS: Mapping[str, Reduction] = MappingProxyType(
     {
         **{kind: partial(_reduce, kind) for kind in ("sum", "logsumexp", "max")},
+        "min": _least,
         "mean": _mean,
         "variance": _variance,
     }
