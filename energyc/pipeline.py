@@ -12,9 +12,10 @@
 | emit     | `emit`, codegen/      | plan, loop nests -> the text of a module |
 | run      | `train`, `runs`       | module -> trained network; run folder -> its network, its text samples |
 | measure  | `verify`, `bench`, `inspection` | module -> gradients' fidelity; time of a step; what goes on inside |
+| export   | `hardware`            | network, weights -> circuit, Ising problem; answers with few bits |
 | report   | `report`              | any of these -> what people and programs read |
 
-The passes from read to emit are functions of this module; the packages of the last three rows build on them.
+The passes from read to emit are functions of this module; the packages of the last four rows build on them.
 Beside the rows: `functions` holds what is known of each scalar function, `calculus` differentiates nodes, `sparse`
 keeps tables over edges by their entries, `notation` writes nodes as the spec does.
 Nothing here prints: every function returns an object or text. Torch is imported only by what runs a network.

@@ -15,7 +15,20 @@ from tests.architecture.imports import FACES, ROOT, Import, cycle, imports, modu
 
 PARTS = tuple(part_graph())
 #: The rows of the map in pipeline.py, in the order of the pipeline.
-PASSES = ("read", "parse", "resolve", "derive", "classify", "plan", "fuse", "emit", "run", "measure", "report")
+PASSES = (
+    "read",
+    "parse",
+    "resolve",
+    "derive",
+    "classify",
+    "plan",
+    "fuse",
+    "emit",
+    "run",
+    "measure",
+    "export",
+    "report",
+)
 
 
 def _docstring(part: str) -> str:

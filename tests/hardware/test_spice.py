@@ -1,0 +1,162 @@
+"""A netlist is the network: its currents are the forces, and ngspice finds the states at rest."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from energyc.diagnostics import SpecError, UserError
+from energyc.hardware import ngspice
+from energyc.hardware.problem import Problem, Sample, problem
+from energyc.pipeline import Choices
+from tests.hardware.networks import BOXES, ELEMENTS, ROOT, batched, drawn, random_states
+from tests.hardware.nodal import leaving
+
+needs_ngspice = pytest.mark.skipif(ngspice.find_ngspice() is None, reason="ngspice is not installed")
+#: Agreement in volts that is asked of ngspice.
+AGREEMENT = 1e-6
+
+RESISTIVE = ROOT / "specs" / "resistive.energy"
+HOPFIELD = ROOT / "specs" / "hopfield.energy"
+DIODES = ROOT / "tests" / "models" / "diodes.energy"
+NETWORKS = {
+    "resistive": lambda: drawn(RESISTIVE, I=9, J=7, K=4),
+    "hopfield": lambda: drawn(HOPFIELD, I=9, J=12, K=4),
+    "diodes": lambda: drawn(DIODES, J=6),
+    "boxes": lambda: drawn(BOXES),
+    "elements": lambda: drawn(ELEMENTS),
+}
+
+
+@pytest.fixture(params=NETWORKS)
+def network(request: pytest.FixtureRequest) -> Problem:
+    return NETWORKS[request.param]()
+
+
+def test_the_current_that_leaves_a_node_is_minus_its_force(network: Problem) -> None:
+    states = random_states(network, 5)
+    nodes = network.circuit().nodes
+    found = leaving(network.spice(), {node: states[name][place] for (name, place), node in nodes.items()})
+    force = network.net.force(batched(states), batched(network.clamps))
+    for (name, place), node in nodes.items():
+        expected = -float(force[name][0][place])
+        assert found[node] == pytest.approx(expected, rel=1e-9, abs=1e-10), node
+
+
+@needs_ngspice
+def test_ngspice_finds_the_states_at_rest(network: Problem) -> None:
+    judged = network.check(network.spice())
+    assert judged.residual <= 1e-10
+    assert judged.difference <= AGREEMENT, judged
+
+
+@needs_ngspice
+def test_ngspice_sees_a_wrong_conductance() -> None:
+    given = NETWORKS["resistive"]()
+    text = given.spice()
+    resistor = re.search(r"^R1 \S+ \S+ (\S+)$", text, re.MULTILINE)
+    assert resistor
+    wrong = text.replace(resistor[0], resistor[0].replace(resistor[1], repr(float(resistor[1]) * 1.01)))
+    assert given.check(wrong).difference > AGREEMENT
+
+
+@needs_ngspice
+@pytest.mark.slow
+def test_ngspice_agrees_on_a_trained_network_of_more_than_100_nodes(tmp_path: Path) -> None:
+    from energyc.cli import main
+
+    run = tmp_path / "run"
+    train = ["train", str(RESISTIVE), "--steps", "60", "--set", "train.batch=16", "--out", str(run), "--quiet"]
+    assert main(train) == 0
+    for number in (0, 17):
+        given = problem(run, sample=Sample(number))
+        judged = given.check(given.spice())
+        assert judged.nodes == 110
+        assert judged.residual <= 1e-10
+        assert judged.difference <= AGREEMENT, judged
+
+
+def test_a_resistor_is_a_conductance_of_the_spec() -> None:
+    given = NETWORKS["resistive"]()
+    found = re.findall(r"^R\d+ source_2 v_3 (\S+)$", given.spice(), re.MULTILINE)
+    assert [1 / float(value) for value in found] == pytest.approx([given.params["g1"][2, 3]], rel=1e-14)
+
+
+def test_nodes_that_spice_cannot_tell_apart_have_names_of_their_own() -> None:
+    nodes = [node.lower() for node in NETWORKS["elements"]().circuit().nodes.values()]
+    assert len(set(nodes)) == len(nodes)
+    ground = problem("network g\nstate gnd\nenergy e = (gnd - 1)^2\n").spice()
+    assert re.search(r"^R\d+ gnd_ 0 ", ground, re.MULTILINE)
+
+
+def test_a_circuit_that_may_have_several_rests_begins_at_the_network_s() -> None:
+    given = problem(
+        "network b\ndim N = 2\nstate s[N] in [-1, 1]\nstart s[i] = 1/10\n"
+        "energy e = sum[i](s[i]) / 100 - 3 * s[0] * s[1]\n"
+    )
+    assert not given.circuit().convex
+    text = given.spice()
+    assert ".nodeset v(s_0)=1.0" in text and ".nodeset v(s_1)=1.0" in text
+    assert ".nodeset" not in NETWORKS["resistive"]().spice()
+
+
+def test_text_of_a_spec_is_comment_on_one_line() -> None:
+    from energyc.hardware.spice import netlist
+
+    given = NETWORKS["boxes"]()
+    lines = netlist(given.circuit(), ["a\n.control\nshell rm\r.endc"]).splitlines()
+    assert lines[0] == "* a .control shell rm .endc"
+
+
+HEAD = "network n\ndim N = 3\nclamp x[N]\nparam W[N, N] ~ normal(1)\nstate z[N]\ncost c = sum[n,m](W[n,m] * z[n])\n"
+REFUSED = {
+    "energy e = sum[n](z[n]^4)": "the energy e is of degree 4 in the states",
+    "energy e = logsumexp[n](z[n])": "the energy e takes logsumexp of states",
+    "energy e = sum[n](z[n] * tanh(z[n]))": "the energy e multiplies tanh of a state by a function of states",
+    "energy e = sum[n](exp(z[n] * z[n]))": "the energy e takes exp of a product of states",
+    "energy e = sum[n](exp(sum[m](W[n,m] * z[m])))": "the energy e takes exp of 3 voltages",
+    "energy e = sum[n](gelu(z[n]))": "the energy e takes gelu, whose slope is no function of SPICE",
+    "energy e = sum[n](frozen(z[n]) * z[n])": "the energy e holds a state fixed",
+    "force f on z[n] = x[n] - z[n]": "the force f is not written as the gradient of an energy",
+    "flow z[n] = x[n] - z[n]": "the flow z is not written as the gradient of an energy",
+}
+
+
+@pytest.mark.parametrize("line", REFUSED)
+def test_what_no_circuit_carries_is_named(line: str) -> None:
+    given = problem(HEAD + line + "\n", clamps={"x": np.zeros(3)})
+    with pytest.raises(SpecError) as caught:
+        given.circuit()
+    (diagnostic,) = caught.value.diagnostics
+    assert diagnostic.code == "E0960"
+    assert diagnostic.message.startswith(REFUSED[line])
+    assert diagnostic.span is not None and diagnostic.help
+
+
+def test_every_refusal_is_reported_at_once() -> None:
+    text = (
+        HEAD.replace("state z[N]", "state z[N] in sphere[N]") + "energy a = sum[n](z[n]^3)\nenergy b = max[n](z[n])\n"
+    )
+    with pytest.raises(SpecError) as caught:
+        problem(text, clamps={"x": np.zeros(3)}).circuit()
+    assert [d.code for d in caught.value.diagnostics] == ["E0961", "E0960", "E0960"]
+
+
+def test_what_a_spec_s_data_do_not_have_is_named() -> None:
+    with pytest.raises(UserError) as caught:
+        problem(HOPFIELD, Choices(), sample=Sample(100_000))
+    assert caught.value.code == "E0964"
+    with pytest.raises(UserError) as caught:
+        problem(BOXES, clamps={"x": np.zeros(2), "pick": np.zeros(2, int)})
+    assert caught.value.message == "the clamps of one sample are x [3], pick [2]"
+
+
+def test_without_ngspice_the_check_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ngspice.shutil, "which", lambda name: None)
+    given = NETWORKS["boxes"]()
+    with pytest.raises(UserError) as caught:
+        given.check(given.spice())
+    assert caught.value.code == "E0966"
