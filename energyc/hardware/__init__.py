@@ -8,6 +8,8 @@
 | ``ngspice`` | the operating point of a netlist |
 | ``ising`` | the corners of boxes as spins |
 | ``problem`` | a spec or a run with one sample, which the exporters take |
+| ``precision`` | params rounded to few bits, and with mismatch |
+| ``study`` | a run's metrics at several precisions |
 
 Imports: ``calculus``, ``derive``, ``diagnostics``, ``ir``, ``pipeline``, ``resolve``, ``runs``, ``train``, ``version``;
 libraries: ``numpy``, ``scipy``, ``torch``.

@@ -24,7 +24,7 @@ from energyc.runs.saved import load_run
 from energyc.runs.sharing import refuse_unshared
 from energyc.runs.target import compiled_for
 from energyc.settings import TrainOptions, extremes
-from energyc.train.division import Division
+from energyc.train.division import Division, Part
 from energyc.train.feeds import Feeds, Field
 from energyc.train.session import Session
 from energyc.version import __version__
@@ -172,6 +172,15 @@ def _origin(source: Source, choices: Choices) -> dict[str, Any]:
     """Return the path of the spec, its preset and its overrides, for ``run.json``."""
     overrides = {key: str(value) for key, value in choices.overrides.items()}
     return {"spec": source.name, "preset": choices.preset, "overrides": overrides}
+
+
+def to_evaluate(run: Path, split: Part, *, data: Sequence[str] = (), device: str | None = None) -> Session:
+    """Return the session of a run whose ``split`` is to be evaluated. Raises UserError, SpecError."""
+    prepared = reopen(run, data=data, device=device)
+    if split == "validation" and not prepared.feeds().has_validation:
+        message = f"{run} has no validation part"
+        raise UserError(message, code="E0520", help="train with train.validation, or give --split test")
+    return prepared.session(run)
 
 
 def reopen(

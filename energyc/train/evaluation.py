@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
@@ -45,11 +46,13 @@ def evaluate(
     split: Part = "test",
     samples: int | None = None,
     notify: Notify = lambda text: None,
+    as_held: Callable[[Network], AbstractContextManager[object]] = nullcontext,
 ) -> Numbers:
     """Evaluate the best checkpoint in ``session.out``, whose weights the network keeps.
 
     ``samples`` limits the number of samples (all of the split by default), which are spread evenly over the split.
-    A threshold that is the best on the validation part is found there first. Raises UserError if the run has no usable
+    A threshold that is the best on the validation part is found there first. ``as_held`` changes the params for the
+    evaluation, as a device would hold them. Raises UserError if the run has no usable
     checkpoint, and E0515 if something is not finite.
     """
     checkpoint = load_best(RunFolder(Path(session.out)).checkpoints, notify)
@@ -57,7 +60,7 @@ def evaluate(
     feed = Feed(session.feeds, split, session.device, session.dtype)
     try:
         thresholds: Numbers = {}
-        with arithmetic("the evaluation", session.extremes):
+        with as_held(session.net), arithmetic("the evaluation", session.extremes):
             if session.options.needs_validation:
                 validation = Feed(session.feeds, "validation", session.device, session.dtype)
                 thresholds = evaluate_split(session.net, validation, session.options, samples=len(validation))
