@@ -16,6 +16,7 @@ from energyc.emit import Options, class_name, instantiate, torch_module
 from energyc.plan import Passes
 from energyc.resolve import Network
 from energyc.resolve.network import ConstraintSet
+from energyc.runtime.inputs import noises
 from energyc.verify.compare import measure_all, measure_each
 from energyc.verify.fidelity import FAITHFUL, Fidelity, RuleFidelity
 from energyc.verify.probe import Probe
@@ -39,7 +40,7 @@ class Unrolled:
     def __call__(self, layer: Any, number: int, clamps: Sequence[Tensor], params: Sequence[Tensor]) -> list[Tensor]:
         """The layer's readouts."""
         layer, sets = layer.holding(params), self.sets[layer.name]
-        fixed = layer._prepare(*clamps)
+        fixed = layer._prepare(*clamps, *noises(layer, {}, clamps))
         states = [nearest(z, kept) for z, kept in zip(layer._start(fixed), sets, strict=True)]
         for _ in range(layer.relax_steps):
             moves = zip(states, layer._force(states, fixed), layer.relax_step, sets, strict=True)
@@ -79,7 +80,7 @@ def on_simplex(z: Tensor, axes: Sequence[int]) -> Tensor:
 def by_autograd(network: Network, exact: Any, probe: Probe) -> dict[str, Tensor]:
     """The gradient of the mean cost by each param, through the steps that each layer of ``exact`` makes."""
     options = Options(rules=("bptt",), label=network.name, version="verify", passes=Passes.plain())
-    plain = instantiate(torch_module(network, options), class_name(network.name), dtype=torch.float64)
+    plain = instantiate(torch_module(network, options), class_name(network.name), dtype=torch.float64).eval()
     plain.load_state_dict(exact.state_dict())
     fixed = plain._prepare(*(probe.clamps[name] for name in plain.clamp_shapes))
     cost = plain._cost(plain._blocks(fixed, Unrolled(network)), fixed, [probe.targets[n] for n in plain.target_shapes])[
@@ -111,8 +112,10 @@ def measure_layers(
     phase = configured.relax(probe.clamps)
     samples = len(phase.residual)
     found: dict[str, RuleFidelity] = {}
-    rest = exact.relax(probe.clamps, steps=REST_STEPS // 10, tolerance=AT_REST)
-    settled = int((rest.residual <= AT_REST).sum())
+    numbered = [name for name, part in network.layers.items() if part.network.numbered]
+    long = {} if numbered else {"steps": REST_STEPS // 10, "tolerance": AT_REST}
+    rest = exact.relax(probe.clamps, **long)
+    settled = 0 if numbered else int((rest.residual <= AT_REST).sum())
     for rule in rules:
         progress(rule)
         if rule == "bptt":
@@ -120,12 +123,12 @@ def measure_layers(
             measured = configured.gradients(probe.clamps, probe.targets, rule).params
             found[rule] = _rule(rule, gradient, nonzero, measured)
         elif settled == samples:
-            settings = {"steps": REST_STEPS // 10, "tolerance": AT_REST}
-            at_rest = exact.gradients(probe.clamps, probe.targets, "bptt", **settings).params
-            gradient = exact.gradients(probe.clamps, probe.targets, rule, **settings).params
+            at_rest = exact.gradients(probe.clamps, probe.targets, "bptt", **long).params
+            gradient = exact.gradients(probe.clamps, probe.targets, rule, **long).params
             found[rule] = _rule(rule, gradient, {name: at_rest[name] for name in nonzero})
         else:
-            note = f"not all layers rest within {REST_STEPS} steps, so there is no equilibrium to differentiate"
+            why = f"{', '.join(numbered)} numbers its steps" if numbered else f"not all rest within {REST_STEPS} steps"
+            note = f"the layers have no equilibrium to differentiate: {why}"
             found[rule] = RuleFidelity(rule, None, None, "", note=note)
     residual, steps = float(phase.residual.max()), int(phase.steps.max())
     settling = Settling(residual, steps, configured.relax_tolerance, ())

@@ -91,6 +91,13 @@ def test_verify_compares_implicit_where_the_layers_rest() -> None:
     assert implicit.limit is not None and implicit.limit.relative_error < 1e-6
 
 
+def test_verify_compares_layers_that_number_their_steps_and_have_noise() -> None:
+    sizes = {"M": 4, "F": 3, "D": 4, "H": 2, "Y": 3, "K": 5, "E": 2}
+    found = verify("specs/et_graph.energy", Choices(None, sizes), rules=["bptt"]).fidelity
+    bptt = found.rules["bptt"]
+    assert found.passed and bptt.limit is not None and bptt.limit.relative_error < 1e-12
+
+
 def test_a_wrong_adjoint_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     import energyc.verify.verification as verification
 
