@@ -9,11 +9,11 @@ import os
 from pathlib import Path
 from typing import Literal
 
-Folder = Literal["grammar", "codegen", "specs"]
+Folder = Literal["grammar", "codegen", "specs", "reference"]
 
 
 def folder(name: Folder) -> Path:
-    """The folder ``grammar``, ``codegen`` or ``specs``.
+    """The folder ``grammar``, ``codegen``, ``specs`` or ``reference``.
 
     A wheel carries it inside the package; in a checkout (an editable install) it stands at the root.
 

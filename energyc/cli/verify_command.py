@@ -36,6 +36,11 @@ GAIN = Finite(min=0, min_open=True, max=LARGEST_GAIN)
     type=click.IntRange(min=1),
     help="Evaluations of the force that each measurement may take; 250,000 by default.",
 )
+@click.option(
+    "--reference",
+    metavar="FOLDER",
+    help="Compare SPEC with the reference results in FOLDER instead; `shipped` are those of energyc.",
+)
 @spec_options
 @output_options
 def command(
@@ -45,17 +50,23 @@ def command(
     sweep: str | None,
     checkpoint: Which | None,
     budget: int | None,
+    reference: str | None,
     choices: Choices,
     console: Console,
 ) -> None:
     """Measure each rule's gradient on SPEC or RUN against the exact one, in the limit and as configured.
 
-    Of a folder of seeds or folds every run is measured.
+    Of a folder of seeds or folds every run is measured. With --reference SPEC is compared with results on file.
     """
     from energyc.runs.locate import is_run
 
     if checkpoint is not None and not is_run(spec):
         raise click.UsageError("--checkpoint needs a RUN: a SPEC has no checkpoints")
+    if reference is not None:
+        if is_run(spec):
+            raise click.UsageError("--reference needs a SPEC: references have weights of their own")
+        _hold(spec, reference, choices, console)
+        return
 
     def measured(place: str, title: str = "verify") -> Verification:
         from energyc.cli.progress import progress
@@ -88,6 +99,20 @@ def command(
             _print(verification, picture, sweep, console)
         passed = verification.fidelity.passed
     if not passed:
+        raise Exit(UNFAITHFUL)
+
+
+def _hold(spec: str, place: str, choices: Choices, console: Console) -> None:
+    """Compare a spec with its reference. Raises Exit if something differs."""
+    from energyc.report.reference_text import print_reference
+    from energyc.verify.reference import hold
+
+    held = hold(spec, place, choices)
+    if console.is_json:
+        console.write_json(held.to_json())
+    else:
+        print_reference(held, color=console.colors(sys.stdout))
+    if not held.passed:
         raise Exit(UNFAITHFUL)
 
 

@@ -19,7 +19,8 @@ from energyc.hardware.spice import netlist
 from energyc.ir.interpreter import evaluate
 from energyc.pipeline import Choices, emit, instantiate, resolve
 from energyc.resolve import Network
-from energyc.runs.data import data_paths, feeds_of, open_data
+from energyc.runs.data import feeds_of
+from energyc.runs.given import of_arguments, opened
 from energyc.runs.locate import is_run, read_spec
 from energyc.runs.saved import load_run
 from energyc.train.division import WHOLE, Division, Part
@@ -138,25 +139,26 @@ def problem(
     """
     saved = load_run(spec_or_run) if is_run(spec_or_run) else None
     source = read_spec(spec_or_run) if saved is None else saved.source
-    network = resolve(source, choices)
+    given = of_arguments(source, data)
+    network = resolve(source, choices, given.schemas()) if saved is None else saved.resolved(choices, given)
     net = instantiate(emit(network, [], choices), "cpu", torch.float64, seed).eval()
     label = f"{Path(source.name).name} at its first weights, seed {seed}"
-    division, paths = WHOLE, data_paths(network, data)
+    division = WHOLE
     if saved is not None:
         step = saved.load_into(net, "best", notify).step
         label = f"the run {saved.folder.path.name} after {step} updates"
         division = Division(saved.options.validation, saved.options.folds, saved.info.get("fold"))
-        paths = saved.data_paths(paths)
         seed = saved.options.seed
     if clamps is not None or not network.clamps:
         return Problem(network, net, _checked(network, clamps or {}), label)
-    feed = Feed(feeds_of(network, open_data(network, paths, seed), division), sample.split, "cpu", torch.float64)
+    datasets, direct = opened(network, given if saved is None else saved.data(given), seed)
+    feed = Feed(feeds_of(network, datasets, division, direct), sample.split, "cpu", torch.float64)
     if not 0 <= sample.number < len(feed):
         message = f"there is no sample {sample.number}: the {sample.split} split has {len(feed)}"
         raise UserError(message, code="E0964", help=f"give --sample 0 to {len(feed) - 1}")
     batch = feed.batch(np.array([sample.number]), seed=seed)
-    given = {name: value[0].numpy() for name, value in batch.clamps.items()}
-    return Problem(network, net, given, f"{label}, sample {sample.number} of the {sample.split} split")
+    values = {name: value[0].numpy() for name, value in batch.clamps.items()}
+    return Problem(network, net, values, f"{label}, sample {sample.number} of the {sample.split} split")
 
 
 def _checked(network: Network, clamps: Mapping[str, Any]) -> Arrays:

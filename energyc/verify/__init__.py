@@ -2,8 +2,9 @@
 
 It returns numbers only; ``report`` presents them.
 
-Imports: ``calculus``, ``diagnostics``, ``emit``, ``ir``, ``pipeline``, ``plan``, ``resolve``, ``rules``, ``runs``,
-``runtime``, ``settings``, ``syntax``, ``train``; libraries: ``numpy``, ``scipy``, ``torch``.
+Imports: ``calculus``, ``diagnostics``, ``emit``, ``ir``, ``pipeline``, ``plan``, ``resolve``, ``resources``,
+``rules``, ``runs``, ``runtime``, ``settings``, ``syntax``, ``train``; libraries: ``numpy``, ``safetensors``, ``scipy``,
+``torch``.
 """
 
 from energyc.verify.compare import Measure

@@ -27,7 +27,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_data_folders_are_in_the_wheel(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
-    for folder in ("grammar", "codegen", "specs"):
+    for folder in ("grammar", "codegen", "specs", "reference"):
         shipped = {p.relative_to(ROOT).as_posix() for p in (ROOT / folder).rglob("*") if p.is_file()}
         assert shipped
         assert {f"energyc/{name}" for name in shipped} <= names
@@ -61,5 +61,5 @@ def test_the_installed_wheel_gives_pygments_its_lexer(wheel: Path, tmp_path: Pat
 
 
 def test_no_data_folder_stands_in_the_package() -> None:
-    for folder in ("grammar", "codegen", "specs"):
+    for folder in ("grammar", "codegen", "specs", "reference"):
         assert not (ROOT / "energyc" / folder).exists(), "it would shadow the data of the checkout"
