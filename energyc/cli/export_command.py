@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from energyc.cli.console import Console
+from energyc.cli.console import Console, Exit
+from energyc.cli.failures import UNFAITHFUL
 from energyc.cli.options import SEED, data_option, output_options, spec_options
 
 if TYPE_CHECKING:
@@ -70,18 +71,14 @@ def _write_netlist(given: Problem, out: str | None, check: bool, console: Consol
         result["file"] = str(write_text(Path(out), text))
     else:
         result["netlist"] = text
-    said = "" if out is None else out
-    if check:
-        judged = given.check(text)
+    judged = given.check(text) if check else None
+    if judged is not None:
         result["check"] = judged.to_json()
-        said += f"{': ' if said else ''}ngspice and energyc differ by {judged.difference:.1e} V at most over "
-        said += f"{judged.nodes} nodes; residual {judged.residual:.1e}"
-    if out is None and not console.is_json:
-        console.write(text)
-        if check:
-            console.note(said)
-        return
-    console.result(result, said)
+    console.result(result, text if out is None else out)
+    if judged is not None and not console.is_json:
+        console.note(str(judged))
+    if judged is not None and not judged.passed:
+        raise Exit(UNFAITHFUL)
 
 
 def _write_ising(given: Problem, out: str | None, console: Console) -> None:

@@ -75,20 +75,28 @@ class Circuit:
     behaviours: list[Behaviour] = field(default_factory=list)
     largest: float = 1.0
     convex: bool = True
+    biases: dict[float, str] = field(default_factory=lambda: {0.0: GROUND})
+    used: set[str] = field(default_factory=lambda: {GROUND, "gnd"})
+
+    def name(self, wish: str) -> str:
+        """A new node: SPICE knows no case, and ``gnd`` is the ground."""
+        while wish.lower() in self.used:
+            wish += "_"
+        self.used.add(wish.lower())
+        return wish
 
     def inverse(self, node: str) -> str:
         """The node at minus the voltage of another."""
-        return self.inverted.setdefault(node, f"{node}_neg")
+        if node not in self.inverted:
+            self.inverted[node] = self.name(f"{node}_neg")
+        return self.inverted[node]
 
     def bias(self, voltage: float) -> str:
         """The node of a constant voltage."""
-        if voltage == 0:
-            return GROUND
-        known = [node for node, value in self.voltages.items() if node.startswith("bias_") and value == voltage]
-        if not known:
-            known = [f"bias_{sum(node.startswith('bias_') for node in self.voltages) + 1}"]
-            self.voltages[known[0]] = voltage
-        return known[0]
+        if voltage not in self.biases:
+            self.biases[voltage] = self.name(f"bias_{len(self.biases)}")
+            self.voltages[self.biases[voltage]] = voltage
+        return self.biases[voltage]
 
 
 def circuit(network: Network, params: Mapping[str, Any], clamps: Mapping[str, Any]) -> Circuit:
@@ -98,9 +106,9 @@ def circuit(network: Network, params: Mapping[str, Any], clamps: Mapping[str, An
     """
     refused = _refused_sets(network)
     form = read_form(network, params, clamps, code="E0960", refused=refused, functions=True, sources=True)
-    states = list(_named(form.states, {GROUND, "gnd"}))
-    sources = list(_named(form.sources, {GROUND, "gnd", *states}))
-    built = Circuit(dict(zip(form.states.places(), states, strict=True)))
+    built = Circuit({})
+    states, sources = (_named(built, layout) for layout in (form.states, form.sources))
+    built.nodes.update(zip(form.states.places(), states, strict=True))
     for node, (name, place) in zip(sources, form.sources.places(), strict=True):
         built.voltages[node] = float(np.asarray(clamps[name])[place])
     _add_conductances(built, form, states, sources)
@@ -124,15 +132,9 @@ def _refused_sets(network: Network) -> list[Diagnostic]:
     ]
 
 
-def _named(layout: Layout, taken: set[str]) -> Iterator[str]:
-    """Yield a node for each element: ``v_3``, for SPICE reads no brackets and knows no case."""
-    used = {name.lower() for name in taken}
-    for name, place in layout.places():
-        node = "_".join([name, *map(str, place)])
-        while node.lower() in used:
-            node += "_"
-        used.add(node.lower())
-        yield node
+def _named(built: Circuit, layout: Layout) -> list[str]:
+    """A node for each element: ``v_3``, for SPICE reads no brackets."""
+    return [built.name("_".join([name, *map(str, place)])) for name, place in layout.places()]
 
 
 def _add_conductances(built: Circuit, form: Form, states: Sequence[str], sources: Sequence[str]) -> None:

@@ -79,10 +79,18 @@ class Ising:
         }
 
     def to_coo(self) -> str:
-        """The problem as coefficient list: ``i i h`` and ``i j J`` lines, as dimod reads them."""
+        """The problem as coefficient list: ``i i h`` and ``i j J`` lines, as dimod reads them.
+
+        It has a line for each spin, and numbers without exponents, since dimod passes over lines with others.
+        """
         lines = ["# vartype=SPIN", f"# scale={self.scale!r}", f"# offset={self.offset!r}"]
-        entries = [(i, i, float(value)) for i, value in enumerate(self.h) if value] + self.pairs()
-        return "\n".join([*lines, *(f"{i} {j} {value!r}" for i, j, value in sorted(entries))]) + "\n"
+        entries = [(i, i, value) for i, value in enumerate(self.h.tolist())] + self.pairs()
+        return "\n".join([*lines, *(f"{i} {j} {_decimal(value)}" for i, j, value in sorted(entries))]) + "\n"
+
+
+def _decimal(value: float) -> str:
+    """The shortest decimal that reads back as the number."""
+    return np.format_float_positional(value, trim="0")
 
 
 def ising(network: Network, params: Mapping[str, Any], clamps: Mapping[str, Any]) -> Ising:

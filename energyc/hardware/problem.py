@@ -30,6 +30,8 @@ from energyc.version import __version__
 Arrays = dict[str, np.ndarray]
 #: The largest residual at which states count as a rest, and the steps that may be taken to it.
 AT_REST, MOST_STEPS = 1e-12, 100_000
+#: The largest difference, in volts, at which ngspice and energyc agree.
+AGREEMENT = 1e-6
 
 
 @dataclass(frozen=True)
@@ -118,9 +120,21 @@ class Judgement:
     difference: float
     residual: float
 
-    def to_json(self) -> dict[str, float]:
+    @property
+    def passed(self) -> bool:
+        """Whether they agree."""
+        return self.difference <= AGREEMENT
+
+    def __str__(self) -> str:
+        return (
+            f"ngspice and energyc differ by {self.difference:.1e} V at most over {self.nodes} nodes; "
+            f"energyc's residual is {self.residual:.1e}"
+        )
+
+    def to_json(self) -> dict[str, Any]:
         """Return the fields as plain values."""
-        return {"nodes": self.nodes, "difference": self.difference, "residual": self.residual}
+        numbers = {"nodes": self.nodes, "difference": self.difference, "residual": self.residual}
+        return {**numbers, "limit": AGREEMENT, "passed": self.passed}
 
 
 def problem(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from collections.abc import Callable
 
 import numpy as np
@@ -50,11 +51,13 @@ def test_the_energy_of_every_corner_is_scale_times_that_of_its_spins_plus_offset
     pairs = set()
     for line in text.splitlines():
         if line[0] != "#":
+            assert re.fullmatch(r"\d+ \d+ -?\d+\.\d+", line), line  # dimod passes over a line with an exponent
             i, j, value = int(line.split()[0]), int(line.split()[1]), float(line.split()[2])
             assert i <= j and (i, j) not in pairs
             pairs.add((i, j))
             total += made.scale * value * (spins[:, i] if i == j else spins[:, i] * spins[:, j])
     assert np.abs(total - expected).max() <= 1e-12 * size
+    assert {(i, i) for i in range(len(made.h))} <= pairs
 
 
 def test_json_holds_the_same_problem() -> None:
@@ -94,3 +97,12 @@ def test_what_spins_do_not_carry_is_named(body: str) -> None:
         problem(HEAD + body, clamps={"x": np.zeros(3)}).ising()
     (diagnostic,) = caught.value.diagnostics
     assert (diagnostic.code, diagnostic.message.startswith(REFUSED[body][1])) == (REFUSED[body][0], True), diagnostic
+
+
+def test_small_coefficients_are_written_out() -> None:
+    text = "network n\nstate s in [-1, 1], t in [-1, 1]\nenergy e = 3 * s * t + 1e-9 * s\n"
+    assert problem(text).ising().to_coo().splitlines()[3:] == [
+        "0 0 0.00000000033333333333333337",
+        "0 1 1.0",
+        "1 1 0.0",
+    ]

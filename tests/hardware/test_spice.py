@@ -88,6 +88,11 @@ def test_a_resistor_is_a_conductance_of_the_spec() -> None:
 def test_nodes_that_spice_cannot_tell_apart_have_names_of_their_own() -> None:
     nodes = [node.lower() for node in NETWORKS["elements"]().circuit().nodes.values()]
     assert len(set(nodes)) == len(nodes)
+    taken = "network t\ndim N = 2\nstate bias[N] in [1/10, 1]\nstate bias_0_neg\n"
+    text = taken + "energy e = 1/2 * (bias_0_neg + bias[0])^2 + sum[n]((bias[n] - 1/2)^2)\n"
+    given = problem(text)
+    wired = [line.split()[1] for line in given.spice().splitlines() if line and line[0] in "VE"]
+    assert len({node.lower() for node in [*wired, *given.circuit().nodes.values()]}) == len(wired) + 3
     ground = problem("network g\nstate gnd\nenergy e = (gnd - 1)^2\n").spice()
     assert re.search(r"^R\d+ gnd_ 0 ", ground, re.MULTILINE)
 
