@@ -58,6 +58,7 @@ def _shares(ctx: click.Context, param: click.Parameter, text: str | None) -> tup
     type=click.Choice(["tensor", "box"]),
     help="What the levels of --bits span: the entries of each tensor (the default), or a param's bounds.",
 )
+@click.option("--picture", metavar="FILE", type=click.Path(dir_okay=False), help="Draw --bits or --mismatch into FILE.")
 @output_options
 def command(
     run: str,
@@ -70,6 +71,7 @@ def command(
     draws: int | None,
     seed: int | None,
     levels: Literal["tensor", "box"] | None,
+    picture: str | None,
     console: Console,
 ) -> None:
     """Metrics of the best checkpoint of RUN, or of each run of a folder of seeds or folds.
@@ -81,14 +83,14 @@ def command(
     from energyc.train.folder import RunFolder
     from energyc.train.numbers import format_numbers
 
-    _refuse_idle(bits, mismatch, draws, seed, levels)
+    _refuse_idle(bits, mismatch, draws, seed, levels, picture)
     if bits or mismatch:
         from energyc.hardware.study import DRAWS, Devices, precisions, study
 
         devices = Devices(draws or DRAWS, seed or 0, levels or "tensor")
         found = precisions(bits, mismatch)
         rows = study(run, found, devices, split=split, samples=samples, data=data, device=device, notify=console.note)
-        _report_study(run, split, devices, rows, console)
+        _report_study(run, split, devices, rows, picture, console)
         return
 
     def evaluated(folder: Path) -> dict[str, float]:
@@ -102,24 +104,37 @@ def command(
     console.result({"run": run, "split": split, **numbers}, format_numbers(numbers))
 
 
-def _report_study(run: str, split: str, devices: Devices, rows: Sequence[Row], console: Console) -> None:
-    """Write the numbers at each precision."""
+def _report_study(
+    run: str, split: str, devices: Devices, rows: Sequence[Row], picture: str | None, console: Console
+) -> None:
+    """Write the numbers at each precision, and draw them."""
+    from energyc.report.devices_plot import draw_study
     from energyc.report.devices_text import print_study
 
+    drawn = {} if picture is None else {"picture": str(draw_study(Path(run).name, rows, Path(picture)))}
     if console.is_json:
-        head = {"run": run, "split": split, "levels": devices.over, "seed": devices.seed}
+        head = {"run": run, "split": split, "levels": devices.over, "seed": devices.seed, **drawn}
         console.write_json({**head, "precisions": [row.to_json() for row in rows]})
     else:
         over = "the entries of each tensor" if devices.over == "tensor" else "the bounds of each param"
         print_study(f"{split} split, levels over {over}", rows, color=console.colors(sys.stdout))
+        for path in drawn.values():
+            console.write(path)
 
 
 def _refuse_idle(
-    bits: tuple[int, ...], mismatch: tuple[float, ...], draws: int | None, seed: int | None, levels: str | None
+    bits: tuple[int, ...],
+    mismatch: tuple[float, ...],
+    draws: int | None,
+    seed: int | None,
+    levels: str | None,
+    picture: str | None,
 ) -> None:
     """Raise click.UsageError for an option that would change nothing."""
     if not mismatch and (draws is not None or seed is not None):
         raise click.UsageError("--draws and --seed draw devices for --mismatch, which is not given")
+    if not (bits or mismatch) and picture is not None:
+        raise click.UsageError("--picture draws what --bits or --mismatch measure, which are not given")
     if not bits and levels is not None:
         raise click.UsageError("--levels says what the levels of --bits span, which is not given")
 

@@ -61,7 +61,12 @@ class Precision:
 
     def __str__(self) -> str:
         bits = [f"{self.bits} bits"] if self.bits is not None else []
-        return ", ".join([*bits, *([f"{self.mismatch:.3g} mismatch"] if self.mismatch else [])]) or "as trained"
+        return ", ".join([*bits, *([f"{self.share} mismatch"] if self.mismatch else [])]) or "as trained"
+
+    @property
+    def share(self) -> str:
+        """The mismatch in percent."""
+        return f"{100 * self.mismatch:.3g}%"
 
 
 @dataclass(frozen=True)

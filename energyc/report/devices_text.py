@@ -24,7 +24,6 @@ def study_table(title: str, rows: Sequence[Row]) -> Table:
         table.add_column(heading, justify="right")
     for row in rows:
         bits = "as trained" if row.precision.bits is None else str(row.precision.bits)
-        mismatch = f"{row.precision.mismatch:.3g}" if row.precision.mismatch else "0"
         found = [format_spread(name, row.numbers[name]["mean"], row.numbers[name]["deviation"]) for name in names]
-        table.add_row(bits, mismatch, str(len(row.results)), *found)
+        table.add_row(bits, row.precision.share, str(len(row.results)), *found)
     return table

@@ -167,6 +167,16 @@ def test_eval_with_bits_and_mismatch(run: Path, capfd: Capture) -> None:
     assert text.status == 0 and "as trained" in text.out and "±" in text.out
 
 
+def test_a_picture_of_a_study(run: Path, tmp_path: Path, capfd: Capture) -> None:
+    pytest.importorskip("matplotlib")
+    for name, wanted in (("bits", ("--bits", "2,4")), ("mismatch", ("--mismatch", "1%,5%"))):
+        out = tmp_path / f"{name}.png"
+        done = energyc(capfd, "eval", run, "--samples", 20, "--draws", 2, "--mismatch", "5%", *wanted, "--picture", out)
+        assert done.status == 0 and str(out) in done.out.replace("\n", "")
+        assert out.read_bytes().startswith(b"\x89PNG")
+    assert energyc(capfd, "eval", run, "--picture", tmp_path / "no.png").status == 2
+
+
 def test_eval_says_what_is_no_precision(run: Path, capfd: Capture) -> None:
     assert "E0970" in energyc(capfd, "eval", run, "--bits", "0").err
     assert "E0970" in energyc(capfd, "eval", run, "--mismatch", "150%").err
@@ -179,7 +189,7 @@ def test_an_explosion_names_the_precision(run: Path, capfd: Capture, monkeypatch
 
     monkeypatch.setattr(precision, "LARGEST", 1e300)
     done = energyc(capfd, "eval", run, "--mismatch", "1e200", "--draws", "1")
-    assert done.status == 1 and "params 1e+200 mismatch: " in done.err
+    assert done.status == 1 and "params 1e+202% mismatch: " in done.err
 
 
 def test_a_folder_of_seeds_is_evaluated_as_one(tmp_path: Path, capfd: Capture) -> None:
