@@ -132,6 +132,8 @@ def _defined(network: Network, notation: Notation) -> Iterator[str]:
         yield f"let {_equation(notation, quantity.name, quantity.node, quantity.indices)}"
     for term in network.terms.values():
         yield _term(notation, term)
+    for name, node in network.clamped.items():
+        yield f"clamped {_equation(notation, name, node, notation.indices(node))}"
     for block in network.blocks:
         yield from _block(block, notation)
     costs = [network.cost] if network.cost else []

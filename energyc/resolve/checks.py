@@ -53,7 +53,7 @@ def used_names(context: Context, equations: Equations, read: Iterable[str] = ())
 
     ``read`` are those that are read from outside of the part.
     """
-    starts = [name for name in equations.frames if name.startswith(("start ", "flow "))]
+    starts = [name for name in equations.frames if name.startswith(("start ", "clamped ", "flow "))]
     pending = [*starts, *read, *(entry.name for entry in context.names.own_of_kind(*_ROOTS))]
     used: set[str] = set()
     while pending:

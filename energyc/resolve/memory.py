@@ -49,6 +49,7 @@ def _roots(network: Network) -> list[tuple[Node, Span]]:
     asked = [*network.readouts.values(), *network.metrics.values(), *([network.cost] if network.cost else [])]
     starts = [(state.start, state.span) for state in network.states.values() if state.start is not None]
     terms = [(term.node, term.tree.left.span) for term in network.terms.values()]
+    starts += [(state.clamped, state.span) for state in network.states.values() if state.clamped is not None]
     return [*starts, *((quantity.node, quantity.tree.left.span) for quantity in asked), *terms]
 
 

@@ -14,7 +14,7 @@ _IN_A_LAYER = frozenset({"energy", "force", "flow", "noise", "relax", "nudge"})
 _IN_A_REPEAT = frozenset({"layer"})
 _IN_ANY_BLOCK = frozenset({"param", "state", "tie", "let", "fn", "start", "next"})
 #: What moves a state.
-_MOTION = frozenset({"state", "noise", "start", "energy", "force", "flow", "next"})
+_MOTION = frozenset({"state", "noise", "start", "clamped", "energy", "force", "flow", "next"})
 
 
 def check_blocks(spec: ast.Spec, reporter: Reporter) -> None:

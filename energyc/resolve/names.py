@@ -25,7 +25,7 @@ _NOUNS = MappingProxyType(
 #: The kinds whose names stand for tensors.
 TENSORS = frozenset({"clamp", "noise", "step", "target", "param", "tie", "state", "let", "readout", "postponed"})
 #: The equations of a state, which declare no name.
-_OF_STATES = ("start", "flow", "next")
+_OF_STATES = ("start", "clamped", "flow", "next")
 
 
 def noun(kind: str) -> str:

@@ -161,12 +161,13 @@ class ConstraintSet:
 
 @dataclass(frozen=True)
 class State:
-    """A tensor that relaxes; ``start`` is a node (None: zero)."""
+    """A tensor that relaxes: where it starts (None: at zero), and where a clamped phase holds it (None: nowhere)."""
 
     node: Input
     constraint: ConstraintSet | None
     start: Node | None
     span: Span
+    clamped: Node | None = None
 
 
 @dataclass(frozen=True)
@@ -373,11 +374,17 @@ class Network:
         return {name: term for name, term in self.energies.items() if name not in named}
 
     @property
+    def clamped(self) -> dict[str, Node]:
+        """Where states are held in a clamped phase, by their names."""
+        return {name: state.clamped for name, state in self.states.items() if state.clamped is not None}
+
+    @property
     def roots(self) -> tuple[Node, ...]:
-        """What the network computes: terms, starts, answers."""
+        """What the network computes: terms, starts, what states are clamped to, answers."""
         quantities = [*self.readouts.values(), *([self.cost] if self.cost else []), *self.metrics.values()]
         starts = [state.start for state in self.states.values() if state.start is not None]
-        return (*(term.node for term in self.terms.values()), *starts, *(q.node for q in quantities))
+        terms = (term.node for term in self.terms.values())
+        return (*terms, *starts, *self.clamped.values(), *(q.node for q in quantities))
 
     @property
     def numbered(self) -> tuple[str, ...]:
@@ -395,6 +402,7 @@ class Network:
         quantities = [*self.readouts.values(), *([self.cost] if self.cost else []), *self.metrics.values()]
         named = {term.name: term.node for term in self.terms.values()}
         named |= {f"start {name}": state.start for name, state in self.states.items() if state.start is not None}
+        named |= {f"clamped {name}": node for name, node in self.clamped.items()}
         named |= {quantity.name: quantity.node for quantity in quantities}
         coupled = {name: node for name, node in named.items() if _reads_batch(node)}
         return {name: not _reads_batch(node, training=False) for name, node in coupled.items()}

@@ -10,6 +10,7 @@ from energyc.ir import BatchStatistic, Graph, walk
 from energyc.resolve.bindings import Bindings, Schemas
 from energyc.resolve.blocks import File, LayerPart, Part
 from energyc.resolve.checks import check_terms
+from energyc.resolve.clamped import check_clamped
 from energyc.resolve.memory import BUDGET, check_memory
 from energyc.resolve.misplaced import check_blocks
 from energyc.resolve.names import collect
@@ -166,6 +167,7 @@ class _Resolution(Part):
                 check_terms(self.context, network)
             self.check()
             check_memory(self.context, network, self.memory)
+            check_clamped(network, self.reporter)
         self.report_clashes()
         if self.reporter.failed:
             return

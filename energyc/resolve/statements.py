@@ -21,8 +21,42 @@ from energyc.syntax import ast
 _WHERE_ELSE: Mapping[str, str] = MappingProxyType(
     {
         "target": "only clamps may be read while the network relaxes",
+        "param": "a clamped value comes with the sample: it may read targets, clamps and consts",
         "step": "only a `flow`, a `next` or a `force` may read it: `flow z[d] = -rate[t] * grad(E, z[d])`",
     }
+)
+
+
+@dataclass(frozen=True)
+class Values:
+    """Equations that give each state one value: what they may not read, and what is said of mistakes in them."""
+
+    word: str
+    reader: str
+    barred: tuple[str, ...]
+    code: str
+    repeated: str
+    twice: str
+    already: str
+
+
+STARTS = Values(
+    "start",
+    "the start of `{}`",
+    ("state", "target", "step"),
+    "E0434",
+    "E0433",
+    "starts twice",
+    "it starts here already",
+)
+CLAMPED = Values(
+    "clamped",
+    "what `{}` is clamped to",
+    ("state", "param", "step"),
+    "E0453",
+    "E0452",
+    "is clamped twice",
+    "it is clamped here already",
 )
 
 
@@ -186,34 +220,39 @@ class Statements:
 
     def states(self) -> dict[str, State]:
         """The states with their starts."""
-        starts = self._starts()
+        starts, clamped = self._values(STARTS), self._values(CLAMPED)
         return {
-            name: State(cast(Input, tensor.node), constraint, starts.get(name), self.context.names.entries[name].span)
+            name: State(
+                cast(Input, tensor.node),
+                constraint,
+                starts.get(name),
+                self.context.names.entries[name].span,
+                clamped.get(name),
+            )
             for name, (tensor, constraint) in self.declared.items()
         }
 
-    def _starts(self) -> dict[str, Node]:
-        starts: dict[str, Node] = {}
+    def _values(self, values: Values) -> dict[str, Node]:
+        """The values that a kind of equations gives to states."""
+        found: dict[str, Node] = {}
         first: dict[str, ast.Equation] = {}
-        for tree in self._equations("start"):
+        for tree in self._equations(values.word):
             state = self._state(tree)
             if state is None:
                 continue
             if first.setdefault(state.name, tree) is not tree:
-                self._report_second_start(tree, first[state.name])
+                label = Label(first[state.name].left.span, values.already)
+                message = f"state `{state.name}` {values.twice}"
+                self.reporter.error(values.repeated, message, tree.left.span, labels=[label])
                 continue
-            name, reader = f"start {state.name}", f"the start of `{state.name}`"
+            name, reader = f"{values.word} {state.name}", values.reader.format(state.name)
             right = self.equations.of_state(tree, state, name)
             if right is None:
                 continue
-            allowed = [self._reads_no(name, right[0], kind, reader, "E0434") for kind in ("state", "target", "step")]
+            allowed = [self._reads_no(name, right[0], kind, reader, values.code) for kind in values.barred]
             if all(allowed):
-                starts[state.name] = right[0]
-        return starts
-
-    def _report_second_start(self, tree: ast.Equation, first: ast.Equation) -> None:
-        label = Label(first.left.span, "it starts here already")
-        self.reporter.error("E0433", f"state `{tree.left.name.text}` starts twice", tree.left.span, labels=[label])
+                found[state.name] = right[0]
+        return found
 
     # ------------------------------------------------------------ lets and answers
 

@@ -296,7 +296,7 @@ class States(Statement):
 
 @dataclass(frozen=True)
 class Equation(Statement):
-    """``tie let start energy force flow next readout cost metric``: ``word`` says which.
+    """``tie let start clamped energy force flow next readout cost metric``: ``word`` says which.
 
     ``term`` is the name of a force (``force TERM on LEFT = RIGHT``), else None.
     """

@@ -9,7 +9,7 @@ from energyc.diagnostics import Source, Span
 
 DECLARATION_WORDS = frozenset({"dim", "const", "data", "clamp", "target", "param", "noise", "state"})
 EQUATION_WORDS = frozenset(
-    {"tie", "let", "start", "energy", "force", "flow", "next", "readout", "cost", "metric", "fn"}
+    {"tie", "let", "start", "clamped", "energy", "force", "flow", "next", "readout", "cost", "metric", "fn"}
 )
 SETTINGS_WORDS = frozenset({"relax", "nudge", "train"})
 BLOCK_WORDS = frozenset({"layer", "repeat"})
