@@ -2,6 +2,6 @@
 
 It works on graphs, with exact fractions, intervals and NumPy; it neither generates nor runs a module.
 
-Imports: ``calculus``, ``diagnostics``, ``functions``, ``ir``, ``notation``, ``resolve``, ``rules``; libraries:
-``mpmath``, ``numpy``.
+Imports: ``calculus``, ``derive``, ``diagnostics``, ``functions``, ``ir``, ``notation``, ``resolve``, ``rules``;
+libraries: ``mpmath``, ``numpy``.
 """

@@ -8,17 +8,21 @@ from typing import Literal
 from energyc.analysis.classify import Classification
 from energyc.analysis.descent import only_through
 from energyc.analysis.holomorphy import obstacles
+from energyc.calculus import is_cut
+from energyc.derive import NoPredictions, predictions
+from energyc.ir import walk
 from energyc.resolve.network import Network
 from energyc.rules import RULES, Declaration
 
-Worth = Literal["exact", "biased", "unproved", "inadmissible"]
+Worth = Literal["exact", "surrogate", "biased", "unproved", "inadmissible"]
 
 
 @dataclass(frozen=True)
 class RuleVerdict:
-    """``exact``, ``biased``, ``unproved`` or ``inadmissible``, the reason, and a rule to use instead.
+    """``exact``, ``surrogate``, ``biased``, ``unproved`` or ``inadmissible``, the reason, and a rule to use instead.
 
-    ``terms`` are the terms that decide the verdict.
+    A ``surrogate`` gives the exact gradient of something else than the cost. ``terms`` are the terms that decide the
+    verdict.
     """
 
     verdict: Worth
@@ -38,8 +42,55 @@ def admissible(network: Network, classification: Classification) -> dict[str, Ru
         numbered,
         bool(network.batch_mates),
         descent,
+        clamped_facts(network),
     )
     return {name: facts.verdict(rule) for name, rule in RULES.items()}
+
+
+@dataclass(frozen=True)
+class ClampedFacts:
+    """Why no phase can be clamped and contrasted (empty where one can), and why nothing is predicted.
+
+    ``costs`` is what the cost is called, ``untrained`` are the params that no energy reads.
+    """
+
+    unclamped: str
+    energies: str
+    unpredicted: str
+    cost: str
+    untrained: tuple[str, ...]
+
+
+def clamped_facts(network: Network) -> ClampedFacts:
+    """The facts of a clamped phase: what is clamped, and whether the energy of all that moves is known."""
+    read = set(walk([term.node for term in network.energies.values()]))
+    return ClampedFacts(
+        "" if network.clamped else "no state is clamped, as by `clamped y[k] = where(k == label, 1, 0)`",
+        _no_energy(network),
+        _unpredicted(network),
+        network.cost.name if network.cost else "a cost",
+        tuple(name for name, param in network.params.items() if param.node not in read),
+    )
+
+
+def _no_energy(network: Network) -> str:
+    """Why energies at two distant states do not tell how params act on what moves."""
+    if network.forces:
+        return f"{next(iter(network.forces))} is not written as an energy"
+    states = {state.node for state in network.states.values()}
+    for name, term in network.energies.items():
+        cuts = [node for node in walk([term.node]) if is_cut(node)]
+        if any(node in states for node in walk(cuts)):
+            return f"{name} holds a state fixed"
+    return ""
+
+
+def _unpredicted(network: Network) -> str:
+    try:
+        predictions(network)
+    except NoPredictions as reason:
+        return str(reason)
+    return ""
 
 
 @dataclass(frozen=True)
@@ -87,7 +138,8 @@ class Facts:
     irreversible: str
     numbered: list[str]
     coupled: bool
-    descent: DescentFacts | None = None
+    descent: DescentFacts | None
+    clamping: ClampedFacts
 
     def verdict(self, rule: Declaration) -> RuleVerdict:
         """The verdict on a rule."""
@@ -97,6 +149,10 @@ class Facts:
         if "trajectory" not in rule.needs and self.numbered:
             why = f"the force changes from step to step, so that nothing is at rest: {', '.join(self.numbered)}"
             return RuleVerdict("inadmissible", why, "bptt")
+        if barred := self._unclamped(rule):
+            return RuleVerdict("inadmissible", barred, self._unpredicting_rule())
+        if rule.objective is not None:
+            return RuleVerdict("surrogate", self._surrogate(rule))
         if "holomorphic" in rule.needs and self.not_holomorphic:
             why = "not holomorphic: " + ", ".join(self.not_holomorphic)
             return RuleVerdict("inadmissible", why, self._real_rule())
@@ -111,6 +167,21 @@ class Facts:
         terms = classification.together.deciding if classification.together else ()
         worth: Worth = "unproved" if classification.kind == "undecided" else "biased"
         return RuleVerdict(worth, ", ".join(terms) + self._off_the_jumps() + self._in_scales(), rule.instead, terms)
+
+    def _unclamped(self, rule: Declaration) -> str:
+        """Why a phase that a rule compares is not there."""
+        facts = self.clamping
+        if "clamped" in rule.needs and (facts.unclamped or facts.energies):
+            return facts.unclamped or facts.energies
+        if "predictions" in rule.needs and facts.unpredicted:
+            return f"the energy is no sum of squared prediction errors: {facts.unpredicted}"
+        return ""
+
+    def _surrogate(self, rule: Declaration) -> str:
+        """What a rule gives the gradient of, in the place of the cost."""
+        facts = self.clamping
+        beside = f", and {', '.join(facts.untrained)} stay as they are" if facts.untrained else ""
+        return f"the gradient of {rule.objective}, not of {facts.cost}{beside}"
 
     def _of_descent(self, rule: Declaration, descent: DescentFacts) -> RuleVerdict:
         terms = tuple(self.classification.descents)
@@ -135,6 +206,10 @@ class Facts:
         if scales is None:
             return ""
         return f" (exact for {', '.join(scales.exact)} alone: time scales)" if scales.exact else " (time scales)"
+
+    def _unpredicting_rule(self) -> str:
+        clamping = self.clamping
+        return self._real_rule() if clamping.unclamped or clamping.energies else "chl"
 
     def _real_rule(self) -> str:
         return "centered-ep" if self.classification.kind == "conservative" else "tracking-aep"

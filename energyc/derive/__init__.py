@@ -6,5 +6,6 @@ Imports: ``calculus``, ``ir``, ``resolve``.
 """
 
 from energyc.derive.derivation import Derivation, Output, Routine, derive
+from energyc.derive.predictions import NoPredictions, Prediction, predictions
 
-__all__ = ["Derivation", "Output", "Routine", "derive"]
+__all__ = ["Derivation", "NoPredictions", "Output", "Prediction", "Routine", "derive", "predictions"]

@@ -11,6 +11,7 @@ from functools import cached_property
 from math import prod
 
 from energyc.calculus import adjoint, depends, difference, is_cut, substitute, tangent
+from energyc.derive.predictions import Prediction, predictions
 from energyc.derive.sums import Sums, summed_over_steps
 from energyc.ir import ONE, Coefficient, Graph, Input, Node, walk
 from energyc.resolve.network import Network, Slope
@@ -217,6 +218,21 @@ class Derivation:
     def start(self) -> dict[str, Node]:
         """The initial value of each state."""
         return {n: s.start or self.graph.zero(s.node.dims) for n, s in self.network.states.items()}
+
+    @cached_property
+    def predictions(self) -> dict[str, Prediction]:
+        """What each state is predicted to be. Raises NoPredictions where the energies are no prediction errors."""
+        return {prediction.state: prediction for prediction in predictions(self.network)}
+
+    @cached_property
+    def predicted(self) -> dict[str, Node]:
+        """The prediction of each state, from those before it."""
+        return {name: self.predictions[name].node for name in self.states}
+
+    @cached_property
+    def clamped(self) -> dict[str, Node]:
+        """Where states are held in a clamped phase."""
+        return self.network.clamped
 
     @cached_property
     def cost_force(self) -> dict[str, Node]:

@@ -60,6 +60,16 @@ def prepare(d: Derivation, features: Features) -> list[Prepared]:
         routines += _trajectories(d)
     if features.needs("contrast"):
         routines += _contrasts(d, features.needs("holomorphic"))
+    elif features.needs("clamped"):
+        routines += _energy_slopes(d, d.energy_contrast)
+    if features.needs("clamped"):
+        doc = "Where states are held in a clamped phase; None where they are free."
+        routines.append(_by_state(d, "_clamped", ("fixed", "targets"), doc, _named("clamped", d.clamped)))
+    if features.needs("lifted"):
+        routines += _predictions(d)
+    if (d.descends and features.needs("contrast")) or features.needs("slopes"):
+        doc = "dE/dtheta of all energies, summed over the batch."
+        routines.append(_by_input(d, "_descent_gradient", _AT, doc, d.descent_gradient))
     if features.newton:
         pushed = _named("push", d.pushforward(d.force))
         doc = "J directions, J = dF/dz."
@@ -165,12 +175,7 @@ def _trajectories(d: Derivation) -> list[Prepared]:
 
 def _contrasts(d: Derivation, holomorphic: bool) -> list[Prepared]:
     """What contrasts of two phases read; on complex states each phase is differentiated by itself."""
-    linear = {} if holomorphic else d.energy_contrast
-    others = {name: node for name, node in d.energy_gradient.items() if name not in linear}
-    doc = "dE/dtheta, summed over the batch" + (", of what no single product contrasts." if linear else ".")
-    routines = [_by_input(d, "_energy_gradient", _AT, doc, others)]
-    doc = "dE/dtheta at plus less that at minus, summed over the batch."
-    routines.append(_by_input(d, "_energy_contrast", ("plus", "minus", "fixed"), doc, linear))
+    routines = _energy_slopes(d, {} if holomorphic else d.energy_contrast)
     if force_params(d) is None:
         kind = "no energy, or hold a state fixed in it" if d.stopped else "no energy"
         doc = f"<seeds, dF/dtheta> of the terms that are {kind}, summed over the batch."
@@ -179,9 +184,27 @@ def _contrasts(d: Derivation, holomorphic: bool) -> list[Prepared]:
     if d.descends:
         doc = "What a nudge subtracts from the force: in a flow dC/dg takes the place of dE/dg."
         routines.append(_by_state(d, "_nudge", _AIMED, doc, _named("nudge", d.nudge)))
-        doc = "dE/dtheta of all energies, summed over the batch."
-        routines.append(_by_input(d, "_descent_gradient", _AT, doc, d.descent_gradient))
     return [routine for routine in routines if routine.routine.outputs]
+
+
+def _predictions(d: Derivation) -> list[Prepared]:
+    """The predictions of an energy of squared prediction errors, and what they send back."""
+    doc = "What each state is predicted to be, from states before it."
+    forward = _by_state(d, "_predictions", _AT, doc, _named("predicted", d.predicted), gives="list")
+    back = _named("back", d.pullback(d.predicted, d.states))
+    doc = "<seeds, d predictions/dz>; and <seeds, d predictions/dtheta> summed over the batch."
+    slopes = d.pullback(d.predicted, d.params)
+    return [forward, _by_both(d.states, "_prediction_pullback", _SEEDED, doc, back, slopes, split=True)]
+
+
+def _energy_slopes(d: Derivation, linear: Mapping[str, Node]) -> list[Prepared]:
+    """The slopes of the energies by params, of the ``linear`` ones as a difference of two phases."""
+    others = {name: node for name, node in d.energy_gradient.items() if name not in linear}
+    doc = "dE/dtheta, summed over the batch" + (", of what no single product contrasts." if linear else ".")
+    slopes = _by_input(d, "_energy_gradient", _AT, doc, others)
+    doc = "dE/dtheta at plus less that at minus, summed over the batch."
+    contrast = _by_input(d, "_energy_contrast", ("plus", "minus", "fixed"), doc, linear)
+    return [routine for routine in (slopes, contrast) if routine.routine.outputs]
 
 
 def force_params(d: Derivation) -> tuple[str, ...] | None:

@@ -17,7 +17,7 @@ from energyc.resolve.network import DataInput, Network
 from energyc.settings import Nudge
 
 #: Settings of the nudged phase beside its strength and its steps.
-OPTIONS = ("points", "radius", "snapshots")
+OPTIONS = ("points", "radius", "snapshots", "alpha")
 
 
 def settings(context: Context) -> str:
@@ -84,11 +84,17 @@ def _phases(context: Context) -> dict[str, Any]:
     values: dict[str, Any] = {
         **_free_phase(context),
         "products": network.train.products,
-        "beta": ("auto" if nudge.beta is None else nudge.beta) if features.needs("contrast") else None,
+        "beta": ("auto" if nudge.beta is None else nudge.beta)
+        if "beta" in features.settings or "radius" in features.settings
+        else None,
         "nudge_steps": nudge.steps,
         "nudge_together": nudge.together,
         **_nudge_options(nudge, features.settings),
     }
+    if features.needs("dyads"):
+        values["turned"] = bool(context.derivation.unproved)
+    if features.needs("lifted"):
+        values["precisions"] = tuple(context.derivation.predictions[name].precision for name in network.states)
     if features.needs("contrast"):
         values["descends"] = context.options.descends
         values["force_params"] = force_params(context.derivation) or ()

@@ -152,7 +152,9 @@ class MethodWriter:
             "_energy_gradient": ("dE/d{}", {n: x for n, x in d.energy_gradient.items() if n in signature.keys}),
             "_energy_contrast": ("c_{}", d.energy_contrast),
             "_nudge": ("n_{}", d.nudge if d.descends else {}),
-            "_descent_gradient": ("dE/d{}", d.descent_gradient if d.descends else {}),
+            "_descent_gradient": ("dE/d{}", {n: x for n, x in d.descent_gradient.items() if n in signature.keys}),
+            "_clamped": ("{}", d.clamped),
+            "_predictions": ("{}", d.predicted if name == "_predictions" else {}),
         }
         label, nodes = derived.get(name, ("", {}))
         flows = c.network.flows.values() if name == "_force" else ()

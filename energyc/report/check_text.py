@@ -14,6 +14,7 @@ _STYLES = {
     "conservative": "32",
     "exact": "32",
     "metric-descent": "36",
+    "surrogate": "36",
     "undecided": "33",
     "unproved": "33",
 }

@@ -17,6 +17,8 @@ def rule_warnings(network: Network, classes: Classes, rule: str) -> Iterator[str
         yield f"{rule} is unproved on {network.name}: it is exact only if {verdict.why} is conservative"
     elif verdict.verdict == "biased":
         yield f"{rule} is biased on {network.name}: {verdict.why}"
+    elif verdict.verdict == "surrogate":
+        yield f"{rule} follows {verdict.why}"
 
 
 def spec_warnings(network: Network) -> Iterator[str]:
@@ -42,6 +44,8 @@ def chosen_rule(network: Network, classes: Classes) -> Iterator[str]:
         case "biased":
             outcome = "train.allow_biased insists on it" if allowed else "train refuses it unless --allow-biased"
             yield f"{setting} is biased on {network.name}, because of {rule.why}: {outcome}{instead}"
+        case "surrogate":
+            yield f"{setting} follows {rule.why}"
         case "unproved":
             yield f"{setting} is unproved on {network.name}: exact only if {rule.why} is conservative{instead}"
 

@@ -28,6 +28,10 @@ ORDER = (
     "tbptt",
     "bptt",
     "implicit",
+    "chl",
+    "predictive_coding",
+    "dyadic_ep",
+    "dual_propagation",
 )
 
 
@@ -42,12 +46,13 @@ class Declaration:
     settings: tuple[str, ...]
     order: int | None
     instead: str | None
+    objective: str | None
     mathematics: str
 
     @property
     def contrasts(self) -> bool:
         """Whether it reads the difference of nudged phases."""
-        return "contrast" in self.needs
+        return not self.needs.isdisjoint(("contrast", "dyads"))
 
 
 def _declaration(module: str) -> Declaration:
@@ -70,6 +75,7 @@ def _read(module: str, call: ast.Call, mathematics: str) -> Declaration:
         stated.get("settings", ()),
         stated.get("order"),
         stated.get("instead"),
+        stated.get("objective"),
         mathematics,
     )
 

@@ -78,6 +78,12 @@ class Equations(nn.Module):
     points = 4
     radius: float | str | None = None
     snapshots: int | None = None
+    #: The share of the nudge that goes to the first half of a dyad.
+    alpha = 0.5
+    #: Whether a correction acts on dyads: there are terms that are not proved conservative.
+    turned = False
+    #: How precisely each state is predicted, in an energy of squared prediction errors.
+    precisions: tuple[float, ...] = ()
     #: Whether two nudged phases are one batch; None: on a GPU.
     nudge_together: bool | None = None
     #: What chooses the step sizes of a free phase.
@@ -329,9 +335,31 @@ class Equations(nn.Module):
         slopes = self._force_pullback(states, fixed, seeds)[1]
         return {name: slopes[name] for name in self.force_params}
 
+    def _clamped(self, fixed: Fixed, targets: Tensors) -> list[Tensor | None]:
+        """Where states are held in a clamped phase, None where they are free."""
+        raise ValueError(f"{self.name} was compiled without a rule that clamps states")
+
     def _correction(self, states: Tensors, fixed: Fixed, directions: Tensors) -> list[Tensor | None]:
         """(J_nc - J_nc^T) directions."""
         raise ValueError(f"{self.name} was compiled without a rule that corrects for a force that is no gradient")
+
+    def _predictions(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
+        """What each state is predicted to be, from states before it."""
+        raise ValueError(f"{self.name} was compiled without a rule of predictions")
+
+    def _prediction_pullback(
+        self, states: Tensors, fixed: Fixed, seeds: Tensors, params: bool = True
+    ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
+        """<seeds, d predictions/dz>, and with ``params`` the same by theta."""
+        raise ValueError(f"{self.name} was compiled without a rule of predictions")
+
+    def _prediction_errors(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> list[Tensor | None]:
+        """<seeds, d predictions/dz>."""
+        return self._prediction_pullback(states, fixed, seeds, params=False)[0]
+
+    def _prediction_gradient(self, states: Tensors, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
+        """<seeds, d predictions/dtheta>."""
+        return self._prediction_pullback(states, fixed, seeds)[1]
 
     def _hold(self, states: Tensors, fixed: Fixed) -> Any:
         """What the correction at these states needs, whatever the direction."""

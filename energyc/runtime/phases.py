@@ -79,7 +79,8 @@ def measured(net: Equations, before: Tensors, after: Tensors, fixed: Fixed, step
     if net.relax_measure == "energy":
         value = (energy(net, after, fixed) - energy(net, before, fixed)).abs()
     else:
-        moves = [(a - b) / h for n, a, b, h in zip(net.state_names, after, before, step) if n not in net.sloped]
+        rest = [n not in net.sloped and h > 0 for n, h in zip(net.state_names, step)]  # a step of 0 holds a state
+        moves = [(a - b) / h for own, a, b, h in zip(rest, after, before, step) if own]
         value = torch.stack([norm(x) for x in (*net._slopes(before, fixed), *moves)]).norm(dim=0)
     return value.nan_to_num(float("inf"), float("inf"))
 

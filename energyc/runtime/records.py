@@ -64,8 +64,9 @@ class Gradients(NamedTuple):
 
     ``kept`` [batch] marks the samples that took part: those whose phases neither exploded nor diverged. ``health``
     [batch] holds ``frozen`` (exploded until rounding stopped it) and, where they apply, ``penalty`` (|J_nc w|^2 / dim),
-    ``defence`` (|step F|^2 / |z|^2), ``snapshot`` (the nudged step whose contrast was taken) and ``leakage`` (of a
-    circle of nudges). ``step`` is that of each state at the end of the free phase.
+    ``defence`` (|step F|^2 / |z|^2), ``snapshot`` (the nudged step whose contrast was taken), ``leakage`` (of a circle
+    of nudges) and ``clamped`` (the residual of a clamped phase; ``residual`` is then the larger one of both phases).
+    ``step`` is that of each state at the end of the free phase.
     """
 
     params: dict[str, Tensor]

@@ -19,10 +19,13 @@ class LearningRule(NamedTuple):
 
     ``exact`` is the force it is exact for: ``gradient`` (conservative) or ``any``; on others it is biased, and
     ``instead`` is not. ``needs`` lists what the module must hold beside the force and its adjoint: ``contrast`` (slopes
-    of the energy), ``correction`` (J - J^T at moving states), ``held-correction`` (at states that stay),
-    ``holomorphic`` (the equations on complex states), ``trajectory`` (steps that can be reversed). ``settings`` names
-    those of the nudged phase that it reads; ``order`` is the power of the nudge that its bias falls with, None without
-    a nudge, 0 for as many as there are points on the circle.
+    of the energy), ``clamped`` (what states are clamped to, and slopes of the energy), ``correction`` (J - J^T at
+    moving states), ``held-correction`` (at states that stay), ``dyads`` (whether a correction acts on them),
+    ``predictions`` (an energy of squared prediction errors), ``lifted`` (the predictions and what they send back),
+    ``slopes`` (slopes of all energies), ``holomorphic`` (the equations on complex states), ``trajectory`` (steps that
+    can be reversed). ``settings`` names those of the phases after the free one that it reads; ``order`` is the power of
+    the nudge that its bias falls with, None without a nudge, 0 for as many as there are points on the circle. A rule
+    with an ``objective`` gives the gradient of that function of the params, which is not the cost.
     """
 
     name: str
@@ -32,6 +35,7 @@ class LearningRule(NamedTuple):
     settings: tuple[str, ...] = ()
     order: int | None = None
     instead: str | None = None
+    objective: str | None = None
 
 
 def rule(
@@ -42,10 +46,11 @@ def rule(
     settings: tuple[str, ...] = (),
     order: int | None = None,
     instead: str | None = None,
+    objective: str | None = None,
 ) -> Callable[[Estimator], LearningRule]:
     """Declare a function to be a learning rule; the arguments are literals, which the compiler reads without torch."""
 
     def declare(estimator: Estimator) -> LearningRule:
-        return LearningRule(name, estimator, exact, needs, settings, order, instead)
+        return LearningRule(name, estimator, exact, needs, settings, order, instead, objective)
 
     return declare

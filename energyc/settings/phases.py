@@ -138,3 +138,4 @@ class Nudge:
     )
     points: int = setting(4, Integer(1), "points on the circle of a holomorphic rule")
     radius: float | None = setting(None, POSITIVE, "radius of the circle of a holomorphic rule", otherwise="`beta`")
+    alpha: float = setting(0.5, Number(0, 1), "the share of the nudge on the first half of a dyad")

@@ -75,10 +75,12 @@ def vitals(seen: Vital, used: Vital | None, steadied: Tensors) -> dict[str, floa
     ``steadied`` has what penalty and defence measured of each sample.
     Counts: ``frozen`` by rounding, ``dropped`` because their nudged phases diverged. Means over the samples with finite
     values, None without any: ``penalty_value`` |J_nc w|^2 / dim, ``defence_value`` |step F|^2 / |z|^2, ``snapshot`` the
-    nudged step taken, ``leakage`` of a circle of nudges.
+    nudged step taken, ``leakage`` of a circle of nudges, ``clamped`` the residual of a clamped phase.
     """
     values = {f"{key}_value": steadied[key] for key in ("penalty", "defence") if key in steadied}
-    values |= {key: used.health[key] for key in ("snapshot", "leakage") if used is not None and key in used.health}
+    values |= {
+        key: used.health[key] for key in ("snapshot", "leakage", "clamped") if used is not None and key in used.health
+    }
     counts = {
         "frozen": int(seen.health["frozen"].sum()),
         "dropped": 0 if used is None else int((~used.kept).sum()),

@@ -33,13 +33,16 @@ ZERO = "the exact gradient is zero beside rounding: nothing was measured"
 FREE_PHASE, REFERENCE = "the free phase", "the implicit gradient"
 #: The verdict on a rule that must be faithful.
 EXACT = "exact"
+#: The verdict on a rule that must be faithful to another objective than the cost.
+SURROGATE = "surrogate"
 
 
 @dataclass(frozen=True)
 class RuleFidelity:
     """The fidelity of one rule: both columns, overall and for each param, and the law that its error follows.
 
-    ``verdict`` is that of the analysis: ``exact``, ``biased`` or ``unproved``. ``fault`` explains why a rule that
+    ``verdict`` is that of the analysis: ``exact``, ``surrogate``, ``biased`` or ``unproved``. Both columns compare with
+    the gradient of the cost; the ``law`` of a surrogate is about what it follows. ``fault`` explains why a rule that
     should be faithful is not, and ``note`` why a column is empty or doubtful.
     """
 
@@ -209,7 +212,10 @@ def _without_measurement(rule: str, verdict: str, reason: str) -> RuleFidelity:
 
 def _measure_rule(lab: Laboratory, configured: Any, rule: str, verdict: str, work: Work) -> RuleFidelity:
     """Measure both columns of a rule."""
-    limit = work.measure(rule, lambda: lab.limit(rule))
+    try:
+        limit = work.measure(rule, lambda: lab.limit(rule))
+    except ValueError as error:  # targets that no state can be clamped to
+        return _without_measurement(rule, verdict, str(error))
     if limit is None:
         return _without_measurement(rule, verdict, f"its limit {_over(work)}")
     overall = measure_all(limit.gradient, lab.reference)
@@ -227,7 +233,7 @@ def _measure_rule(lab: Laboratory, configured: Any, rule: str, verdict: str, wor
         overall,
         None if gradients is None else measure_all(gradients.params, lab.reference),
         limit.law,
-        _fault(overall, limit) if verdict == EXACT else "",
+        _fault(overall, limit) if verdict == EXACT else limit.breach if verdict == SURROGATE else "",
         lab.each(limit.gradient),
         {} if gradients is None else lab.each(gradients.params),
         limit.sweep,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from statistics import median
 from typing import Any
 
@@ -13,6 +14,7 @@ import torch
 from torch import Tensor
 
 from energyc.rules import RULES
+from energyc.verify import surrogate
 from energyc.verify.compare import Measure, measure_all, measure_each
 from energyc.verify.probe import Probe
 from energyc.verify.rest import Rest, copied
@@ -21,6 +23,8 @@ from energyc.verify.sweep import Sweep
 from energyc.verify.work import Progress, silent
 
 Gradient = Mapping[str, Tensor]
+#: A number that the params decide, and its uncertainty.
+Value = Callable[[], tuple[float, float]]
 #: The rule whose gradient the others are compared with.
 REFERENCE = "implicit"
 #: The largest number of states times steps of a stored path.
@@ -29,6 +33,8 @@ LONGEST = 4e7
 NEAR, FAR = 1e-9, 1e-4
 #: The factor by which nudged phases reduce their error.
 SETTLED = 1e12
+#: Steps of a phase that follow from no spectrum.
+LONG = 5000
 #: Nudged steps with which ``beta = auto`` is chosen.
 TRIAL = 20
 #: An error must fall to LEVEL to obey a law, and to ROUNDING if no order can be measured.
@@ -125,10 +131,13 @@ class Laboratory:
         return measure_each(gradient, {name: self.reference[name] for name in self.nonzero})
 
     def limit(self, rule: str) -> Limit:
-        """Measure the limit of a rule: over beta, over steps, by its own iteration, or by differences of the cost."""
+        """Measure the limit of a rule: over beta, over steps, by its own iteration, or by differences of its value."""
         declared = RULES[rule]
+        if declared.objective is not None:
+            return of_objective(self, rule, declared.objective)
         if declared.order is not None:
-            return contrast(self, rule, declared.order or self.net.points)
+            lopsided = "alpha" in declared.settings and self.net.alpha != 0.5
+            return contrast(self, rule, 1 if lopsided else declared.order or self.net.points)
         if "trajectory" in declared.needs:
             return unrolled(self, rule, last_steps="steps" in declared.settings)
         return differences(self) if rule == REFERENCE else converged(self, rule)
@@ -257,24 +266,38 @@ def differences(lab: Laboratory) -> Limit:
     """
     if lab.detaches:
         return Limit(lab.reference, Sweep("direction", ()), "detaches: differences see through")
+    return _against_differences(lab, lab.reference, partial(_converged_cost, lab), "the cost")
+
+
+def of_objective(lab: Laboratory, rule: str, name: str) -> Limit:
+    """Compare the gradient of a rule that follows another objective with differences of that objective."""
+    steps = lab.nudge_steps or LONG
+    gradients = surrogate.converged(lab.net, rule, lab.probe, lab.states, steps, lab.step)
+    value = partial(surrogate.objective, lab.net, rule, lab.probe, lab.states, lab.tenth, lab.step)
+    found = _against_differences(lab, gradients.params, value, name)
+    return replace(found, law=f"of {name}: {found.law}")
+
+
+def _against_differences(lab: Laboratory, gradient: Gradient, value: Value, name: str) -> Limit:
+    """Compare a gradient with central differences of its ``value`` along random directions."""
     points, excess = [], 0.0
     for direction in range(DIRECTIONS):
-        lab.progress(f"finite differences, direction {direction + 1} of {DIRECTIONS}")
-        slope, difference, uncertainty = _slopes_along(lab, direction)
+        lab.progress(f"finite differences of {name}, direction {direction + 1} of {DIRECTIONS}")
+        slope, difference, uncertainty = _slopes_along(lab, gradient, value, direction)
         size = max(abs(slope), abs(difference))
         if size > CLEAR * uncertainty:
             points.append((float(direction), abs(difference - slope) / size))
             excess = max(excess, (abs(difference - slope) - uncertainty) / size)
     if not points:
-        return Limit(lab.reference, Sweep("direction", ()), "no slope above the rounding of differences")
+        return Limit(gradient, Sweep("direction", ()), "no slope above the rounding of differences")
     worst = max(error for _, error in points)
-    fault = "" if excess < 1e-4 else f"finite differences of the cost give another slope (off by {worst:.0e})"
-    return Limit(lab.reference, Sweep("direction", tuple(points)), f"finite differences to {worst:.0e}", fault)
+    fault = "" if excess < 1e-4 else f"finite differences of {name} give another slope (off by {worst:.0e})"
+    return Limit(gradient, Sweep("direction", tuple(points)), f"finite differences to {worst:.0e}", fault)
 
 
-def _slopes_along(lab: Laboratory, direction: int) -> tuple[float, float, float]:
-    """Return the slope of the mean cost along a random direction from the gradient, from differences, and the
-    uncertainty of the latter.
+def _slopes_along(lab: Laboratory, gradient: Gradient, value: Value, direction: int) -> tuple[float, float, float]:
+    """Return the slope of a value along a random direction from its gradient, from differences, and the uncertainty of
+    the latter.
 
     The generator of the directions draws no weights, since a cost may have no slope along the weights themselves.
     """
@@ -285,23 +308,23 @@ def _slopes_along(lab: Laboratory, direction: int) -> tuple[float, float, float]
         * (param.detach().abs().mean() + 1e-3)
         for name, param in params.items()
     }
-    slope = sum(float((lab.reference[name] * change).sum()) for name, change in changes.items())
+    slope = sum(float((gradient[name] * change).sum()) for name, change in changes.items())
     h = 1e-6
-    above, uncertainty_above = _cost_after(lab, params, changes, h)
-    below, uncertainty_below = _cost_after(lab, params, changes, -h)
+    above, uncertainty_above = _value_after(value, params, changes, h)
+    below, uncertainty_below = _value_after(value, params, changes, -h)
     return slope, (above - below) / (2 * h), (uncertainty_above + uncertainty_below) / (2 * h)
 
 
-def _cost_after(
-    lab: Laboratory, params: Mapping[str, Tensor], changes: Mapping[str, Tensor], h: float
+def _value_after(
+    value: Value, params: Mapping[str, Tensor], changes: Mapping[str, Tensor], h: float
 ) -> tuple[float, float]:
-    """Return the mean cost at the equilibrium of changed params, and its uncertainty; the params are restored."""
+    """Return a value at changed params, and its uncertainty; the params are restored."""
     originals = {name: param.detach().clone() for name, param in params.items()}
     with torch.no_grad():
         for name, param in params.items():
             param.add_(h * changes[name])
     try:
-        return _converged_cost(lab)
+        return value()
     finally:
         with torch.no_grad():
             for name, param in params.items():

@@ -86,15 +86,16 @@ class Looseness:
 def looseness(
     lab: Laboratory, rules: Sequence[str], work: Work, residuals: Sequence[float] = RESIDUALS
 ) -> Looseness | None:
-    """Sweep the residual for rules, without those that the budget ends; None if it ends them all.
+    """Sweep the residual for rules that follow the cost, without those that the budget ends; None if it ends them all.
 
     The implicit rule and those that unroll stop at the same states.
     """
     cuts = work.measure("the residuals of the sweep", lambda: _cuts(lab, residuals))
     if cuts is None:
         return None
-    points = {rule: work.measure(f"{rule} by residual", partial(_swept, lab, rule, cuts)) for rule in rules}
-    measured = {rule: swept for rule, swept in points.items() if swept is not None}
+    swept = [rule for rule in rules if RULES[rule].objective is None]
+    points = {rule: work.measure(f"{rule} by residual", partial(_swept, lab, rule, cuts)) for rule in swept}
+    measured = {rule: found for rule, found in points.items() if found is not None}
     return Looseness(measured) if measured else None
 
 

@@ -1,0 +1,33 @@
+"""Contrastive Hebbian learning."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from energyc.runtime.clamped import both_phases, kept_of
+from energyc.runtime.contrast import energy_contrast
+from energyc.runtime.equations import Equations
+from energyc.runtime.gradients import averaged
+from energyc.runtime.records import Fixed, Gradients, RuleSettings, Tensors
+from energyc.runtime.rule import rule
+
+
+@rule(
+    "chl",
+    exact="gradient",
+    needs=("clamped",),
+    objective="E(clamped) - E(free)",
+    instead="centered-ep",
+)
+def chl(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, settings: RuleSettings) -> Gradients:
+    """Contrastive Hebbian learning (Movellan 1991), with z^c the equilibrium whose outputs are held at the targets.
+
+        d/dtheta (E(z^c) - E(z*)) = dE/dtheta(z^c) - dE/dtheta(z*)
+
+    Both phases rest where the energy is critical in what moves, so that their displacements have no share in it. It is
+    not the gradient of the cost, but that of the error in the metric of the energy where the error is small.
+    """
+    free, clamped = both_phases(net, start, fixed, targets, settings.free)
+    kept, at, states, held = kept_of(free, clamped, fixed)
+    slopes = [energy_contrast(net, held, states, at)]
+    return averaged(net, slopes, free, fixed, targets, settings, None, kept, {"clamped": clamped.residual})

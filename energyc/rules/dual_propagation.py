@@ -1,0 +1,42 @@
+"""Dual propagation: dyads in a network of predictions."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from energyc.runtime.dyads import errors_of, outset, predicting_forces, settle_dyads
+from energyc.runtime.equations import Equations
+from energyc.runtime.gradients import averaged, ended, narrowed
+from energyc.runtime.records import Fixed, Gradients, RuleSettings, Tensors
+from energyc.runtime.rule import rule
+from energyc.runtime.states import finite
+
+
+@rule(
+    "dual-propagation",
+    exact="gradient",
+    needs=("dyads", "predictions", "lifted"),
+    settings=("beta", "steps", "alpha"),
+    order=2,
+    instead="dyadic-ep",
+)
+def dual_propagation(
+    net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, settings: RuleSettings
+) -> Gradients:
+    """Dual propagation (Hoier, Staudt and Zach 2023), its mean by the transposed weights (Hoier and Zach 2024).
+
+    In a sum of squared prediction errors each state s_k, as a dyad, is predicted from the mean of those before it:
+
+        L = alpha C(s+) + (1 - alpha) C(s-) + (1 / beta) sum_k (E_k(s_k+, m) - E_k(s_k-, m)).
+
+    The mean m is the free equilibrium, up to a curvature of the cost; the differences s+ - s- are what backpropagation
+    sends back, times beta. dL/dtheta is the gradient up to O(beta^2) for alpha = 1/2, and O(beta) otherwise.
+    """
+    at = outset(net, start, fixed, targets, settings, net._cost_force)
+    dyads = settle_dyads(net, at, settings, predicting_forces(net, fixed, targets, at.beta))
+    kept = ended(dyads.mean) & finite([*dyads.plus, *dyads.minus])
+    mean = dyads.mean
+    here, (states, plus, minus, aims) = narrowed(kept, fixed, mean.states, dyads.plus, dyads.minus, targets)
+    back = net._prediction_gradient(states, here, errors_of(net, plus, minus))
+    slopes = [{name: slope.div_(-at.beta) for name, slope in back.items()}, net._cost_gradient(states, here, aims)]
+    return averaged(net, slopes, mean, fixed, targets, settings, at.beta, kept)

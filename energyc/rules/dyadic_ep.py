@@ -1,0 +1,35 @@
+"""Equilibrium propagation with dyads: both nudged phases at once, and no free phase before them."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from energyc.runtime.contrast import contrast
+from energyc.runtime.dyads import outset, settle_dyads, symmetric_steps, turned_forces
+from energyc.runtime.equations import Equations
+from energyc.runtime.records import Fixed, Gradients, RuleSettings, Tensors
+from energyc.runtime.rule import rule
+
+
+@rule(
+    "dyadic-ep",
+    exact="any",
+    needs=("contrast", "correction", "dyads"),
+    settings=("beta", "steps", "alpha"),
+    order=2,
+)
+def dyadic_ep(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, settings: RuleSettings) -> Gradients:
+    """Dyadic learning in a network of any connections (Hoier, Kalinin, Ernoult and Zach 2024).
+
+    Each state is a dyad of s+ and s- with mean m and difference v = s+ - s-, which settle in one phase from the start:
+
+        ds+/dt = F(s+) - alpha (beta dC/dz + (J_nc - J_nc^T)(m) v),
+        ds-/dt = F(s-) + (1 - alpha) (beta dC/dz + (J_nc - J_nc^T)(m) v).
+
+    v / beta tends to J^-T dC/dz. The bias is of O(beta^2) for alpha = 1/2, and of O(beta) otherwise. Where F is a
+    gradient both halves are on their own: they are the phases of ``centered-ep`` at beta / 2.
+    """
+    at = outset(net, start, fixed, targets, settings, net._cost_force)
+    forces = turned_forces(net, fixed, targets, at.beta)
+    dyads = settle_dyads(net, at, settings, forces, symmetric_steps(net, fixed, targets, at.beta, at.step))
+    return contrast(net, dyads.mean, dyads.plus, dyads.minus, fixed, targets, settings, at.beta, at.beta)

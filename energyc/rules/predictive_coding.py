@@ -1,0 +1,34 @@
+"""Predictive coding with clamped outputs."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from energyc.runtime.clamped import both_phases, kept_of
+from energyc.runtime.equations import Equations
+from energyc.runtime.gradients import averaged
+from energyc.runtime.records import Fixed, Gradients, RuleSettings, Tensors
+from energyc.runtime.rule import rule
+
+
+@rule(
+    "predictive-coding",
+    exact="gradient",
+    needs=("clamped", "slopes", "predictions"),
+    objective="E(clamped)",
+    instead="chl",
+)
+def predictive_coding(
+    net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, settings: RuleSettings
+) -> Gradients:
+    """Predictive coding (Whittington and Bogacz 2017), z^c the equilibrium whose outputs are held at the targets.
+
+        d/dtheta E(z^c) = dE/dtheta(z^c)
+
+    E is the sum of squared prediction errors, all of which vanish in a free phase. It is not the gradient of the cost,
+    and tends to it where the outputs are predicted with little precision beside the other states.
+    """
+    free, clamped = both_phases(net, start, fixed, targets, settings.free)
+    kept, at, _, held = kept_of(free, clamped, fixed)
+    slopes = [net._descent_gradient(held, at)]
+    return averaged(net, slopes, free, fixed, targets, settings, None, kept, {"clamped": clamped.residual})
