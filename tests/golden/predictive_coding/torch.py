@@ -2,7 +2,7 @@
 squared prediction error.
 
 Made by energyc 0.1.0 from predictive_coding.energy
-SHA-256 of the spec: 003c96c5eb98727c71ee49736c2fa8064a8e0bac9ee4444bcd25110999664cd9
+SHA-256 of the spec: 4bd8f23387b8445233beec864fbe9b5356fa4cac35010559e42cf6b29850edca
 Rules: centered-ep, implicit
 Passes: hoist, share, separate, segments, inplace
 """
