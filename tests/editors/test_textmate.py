@@ -7,39 +7,42 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from energyc.diagnostics import Source
-from energyc.highlight import LOGIC, SPECIAL
 from energyc.pipeline import resolve
-from energyc.resolve.words import LAWS, RESERVED_FUNCTIONS, SETS
 from energyc.syntax import parse
-from energyc.syntax.scan import DECLARATION_WORDS, EQUATION_WORDS, RESERVED, SETTINGS_WORDS
 from energyc.version import __version__
+from tests.editors.words import (
+    DECLARATION_WORDS,
+    EQUATION_WORDS,
+    INSIDE,
+    LAWS,
+    LOGIC,
+    OTHERS,
+    RESERVED_FUNCTIONS,
+    SETS,
+    SETTINGS_WORDS,
+    SPECIAL,
+    one_of,
+)
 
 VSCODE = Path(__file__).resolve().parents[2] / "editors" / "vscode"
 GRAMMAR = VSCODE / "syntaxes" / "energy.tmLanguage.json"
 NAME = "[A-Za-z_][A-Za-z_0-9]*"
 
 
-def one_of(words: Iterable[str]) -> str:
-    return "|".join(sorted(words))
-
-
-_INSIDE = {"in", "on", "per"}
-_OTHERS = RESERVED - DECLARATION_WORDS - EQUATION_WORDS - _INSIDE - set(LOGIC)
 #: The patterns with words of the language, by their place in the grammar.
 PATTERNS = {
     ("settings", "begin"): rf"\b({one_of(SETTINGS_WORDS)})\b\s*(?:({NAME})\s+(in)\s+({NAME})\s*)?(\{{)",
     ("equations", "match"): rf"\b({one_of(EQUATION_WORDS)})\b(?:\s+({NAME}))?",
     ("declarations", "match"): rf"\b(?:{one_of(DECLARATION_WORDS)})\b",
-    ("inside", "match"): rf"\b(?:{one_of(_INSIDE)})\b",
+    ("inside", "match"): rf"\b(?:{one_of(INSIDE)})\b",
     ("logic", "match"): rf"\b(?:{one_of(LOGIC)})\b",
-    ("others", "match"): rf"\b(?:{one_of(_OTHERS)})\b",
+    ("others", "match"): rf"\b(?:{one_of(OTHERS)})\b",
     ("functions", "match"): rf"\b(?:{one_of(RESERVED_FUNCTIONS)})\b(?='?\s*[\[(])",
     ("laws", "match"): rf"(~)\s*({one_of(LAWS)})\b",
     ("sets", "match"): rf"\b(?:{one_of(SETS)})\b",
