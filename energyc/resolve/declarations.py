@@ -15,7 +15,7 @@ from energyc.resolve.equations import Equations
 from energyc.resolve.formulas import Unknown
 from energyc.resolve.network import ConstraintSet, DataInput
 from energyc.resolve.reporter import Reporter, did_you_mean, listed
-from energyc.resolve.words import PARAM_SETS, SETS
+from energyc.resolve.words import PARAM_SETS, STATE_SETS
 from energyc.syntax import ast
 from energyc.syntax.foreign import counterpart
 
@@ -176,13 +176,13 @@ class Declarations:
 
     def _named_set(self, domain: ast.NamedSet, tensor: Tensor) -> ConstraintSet | None:
         kind = domain.name.text
-        if kind in PARAM_SETS and kind not in SETS:
-            sets = f"the sets of states are {listed(SETS)} and a box `[lo, hi]`"
+        if kind in PARAM_SETS and kind not in STATE_SETS:
+            sets = f"the sets of states are {listed(STATE_SETS)} and a box `[lo, hi]`"
             self.reporter.error("E0425", f"`{kind}` is a set of params", domain.name.span, help=sets)
             return None
-        if kind not in SETS:
+        if kind not in STATE_SETS:
             help = counterpart("sets", kind) or did_you_mean(
-                kind, SETS, f"the sets are {listed(SETS)} and a box `[lo, hi]`", domain.name.span
+                kind, STATE_SETS, f"the sets are {listed(STATE_SETS)} and a box `[lo, hi]`", domain.name.span
             )
             self.reporter.error("E0425", f"there is no set `{kind}`", domain.name.span, help=help)
             return None
