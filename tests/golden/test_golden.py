@@ -1,4 +1,4 @@
-"""What the compiler says and writes for each shipped spec, kept beside it; ``--update-golden`` rewrites it.
+"""What the compiler says and writes for each shipped spec, and those beside it, kept here; ``--update-golden`` rewrites it.
 
 A golden counts only if it also works: it imports, lints clean, and its force is the slope of its energy.
 """
@@ -25,11 +25,13 @@ from energyc.resources import folder
 from energyc.verify import random_probe
 
 HERE = Path(__file__).resolve().parent
-SPECS = sorted(path.stem for path in folder("specs").glob("*.energy"))
+#: The shipped specs, and small ones for what none of them uses.
+PATHS = {path.stem: path for place in (folder("specs"), HERE) for path in place.glob("*.energy")}
+SPECS = sorted(PATHS)
 
 
 def _source(name: str) -> Source:
-    return Source(f"specs/{name}.energy", (folder("specs") / f"{name}.energy").read_text())
+    return Source(f"specs/{name}.energy", PATHS[name].read_text())
 
 
 ARTEFACTS: MappingProxyType[str, Callable[[Source], str]] = MappingProxyType(
