@@ -32,6 +32,8 @@ _PLACES = MappingProxyType(
         "UserError": "energyc.diagnostics",
         "check": "energyc.report.check",
         "load": "energyc.runs.load",
+        "load_ipython_extension": "energyc.notebook",
+        "load_ipython_extension": "energyc.notebook",
         "register_data": "energyc.data",
         "resume": "energyc.runs.run",
     }

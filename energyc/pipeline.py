@@ -17,11 +17,11 @@
 
 The passes from read to emit are functions of this module; the packages of the last four rows build on them.
 Beside the rows: `functions` holds what is known of each scalar function, `calculus` differentiates nodes, `sparse`
-keeps tables over edges by their entries, `notation` writes nodes as the spec does.
+keeps tables over edges by their entries, `notation` writes nodes as the spec does, `html` makes pages and cards.
 Nothing here prints: every function returns an object or text. Torch is imported only by what runs a network.
 
-Imports: ``analysis``, ``data``, ``derive``, ``diagnostics``, ``emit``, ``loops``, ``resolve``, ``rules``, ``syntax``,
-``version``; libraries: ``torch``.
+Imports: ``analysis``, ``data``, ``derive``, ``diagnostics``, ``emit``, ``html``, ``loops``, ``resolve``, ``rules``,
+``syntax``, ``version``; libraries: ``torch``.
 """
 
 from __future__ import annotations
@@ -261,6 +261,7 @@ def compile_spec(
 def instantiate(compiled: Compiled, device: Any, dtype: Any, seed: int) -> Any:
     """A generated module as a living network. Raises UserError for a device, dtype or seed that cannot be used."""
     from energyc.emit import instantiate as instantiate_text
+    from energyc.html.attach import attach
 
     check_device(str(device))
     check_seed(seed)
@@ -269,6 +270,7 @@ def instantiate(compiled: Compiled, device: Any, dtype: Any, seed: int) -> Any:
         net = instantiate_text(compiled.text, compiled.class_name, device=device, dtype=kind, seed=seed)
     net.force_class = compiled.classes.verdict
     net.target = "torch" if compiled.fallback is not None else compiled.target
+    attach(net, compiled.network, compiled.classes)
     return net
 
 

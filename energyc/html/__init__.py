@@ -2,15 +2,14 @@
 
 | module | content |
 |---|---|
-| ``markup`` | elements with escaped text, whole pages; ``page.css`` and ``card.css`` are their style |
-| ``numbers`` | numbers as they are read |
+| ``markup`` | elements with escaped text, whole pages, styles and scripts of this package |
+| ``verdicts`` | verdicts as coloured words |
 | ``chart`` | curves as SVG |
 | ``diagram`` | which state acts on which, through which terms, as SVG |
-| ``tables`` | tables, verdicts, formulas |
-| ``network_card``, ``relaxed_card``, ``gradients_card``, ``run_card`` | what a notebook shows of an object |
-| ``attach`` | gives those cards to the classes of a generated module |
+| ``card`` | what a notebook shows of an object; ``network_card``, ``result_cards``, ``run_card`` of which |
+| ``attach`` | gives those cards to what a generated module makes |
 
-Text from specs and run folders is untrusted: it enters a page through ``tag``, which escapes it.
+Text from specs and run folders is untrusted: it enters through ``tag``, which escapes it.
 
-Imports: ``analysis``, ``derive``, ``ir``, ``resolve``; libraries: ``markupsafe``.
+Imports: ``analysis``, ``derive``, ``ir``, ``notation``, ``resolve``; libraries: ``markupsafe``.
 """

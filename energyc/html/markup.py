@@ -15,6 +15,9 @@ from markupsafe import Markup, escape
 #: The elements that have no end tag.
 _VOID = frozenset({"br", "hr", "img", "input", "link", "meta", "path", "rect", "circle", "line", "polyline"})
 
+#: The styles of a page of text.
+PAGE = ("page.css", "verdict.css", "diagram.css")
+
 Content = str | Markup | Iterable["Content"] | None
 
 
@@ -64,12 +67,13 @@ def asset(name: str) -> str:
     return Path(__file__).with_name(name).read_text(encoding="utf-8")
 
 
-def style(*names: str) -> Markup:
-    """Return styles of this package as an element."""
-    return tag("style", Markup("\n".join(map(asset, names))))
+def style(*names: str, within: str = "") -> Markup:
+    """Return styles of this package as an element, for all of a page or ``within`` what a selector finds."""
+    text = "\n".join(map(asset, names))
+    return tag("style", Markup(f"{within} {{\n{text}}}" if within else text))
 
 
-def page(title: str, *body: Content, styles: Iterable[str] = ("page.css",), scripts: Iterable[str] = ()) -> str:
+def page(title: str, *body: Content, styles: Iterable[str] = PAGE, scripts: Iterable[str] = ()) -> str:
     """Return a whole page. A policy in its head forbids every request and every script that is not its own."""
     texts = [asset(name) for name in scripts]
     head = [

@@ -12,11 +12,12 @@ from energyc import pipeline
 from energyc.analysis.classes import Classes
 from energyc.calculus import depends
 from energyc.derive import Derivation, Output, Routine
-from energyc.diagnostics import Diagnostic, Source, SpecError, stage, summary, to_json
+from energyc.diagnostics import Diagnostic, Source, SpecError, render_text, stage, summary, to_json
 from energyc.ir import walk
 from energyc.ir.flops import step_flops
 from energyc.pipeline import Choices
 from energyc.plan import separated
+from energyc.report.check_card import check_html, check_latex, errors_html
 from energyc.report.notes import batch_mates, chosen_rule, idle_settings, missing_cost, steep_notes
 from energyc.resolve.network import ConstraintSet, Network
 from energyc.settings import SOLVERS, Nudge
@@ -102,6 +103,24 @@ class CheckReport:
             "diagnostics": [to_json(diagnostic, self.source) for diagnostic in self.diagnostics],
             **({"layers": {name: layer.to_layer_json() for name, layer in self.layers.items()}} if self.layers else {}),
         }
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows."""
+        messages = render_text(self.diagnostics, self.source)
+        if self.classes is None:
+            return errors_html(summary(self.diagnostics), messages)
+        flops = f"{self.params:,} learnable numbers; {self.flops_per_step:,} operations a step for one sample"
+        title, facts = self.network or "", [flops, *self.notes]
+        return check_html(title, self.description, self._parts, self.classes, facts, messages)
+
+    def _repr_latex_(self) -> str | None:
+        """Return what a notebook puts into a document."""
+        return None if self.classes is None else check_latex(self._parts)
+
+    @property
+    def _parts(self) -> dict[str, Classes]:
+        layers = {name: layer.classes for name, layer in self.layers.items()} or {"": self.classes}
+        return {name: classes for name, classes in layers.items() if classes is not None}
 
     def to_layer_json(self) -> dict[str, Any]:
         """Return the entry of a layer in the JSON object of the whole."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 
 from energyc.analysis.classes import SumReport, TermReport
 from energyc.report.check import CheckReport
+from energyc.report.evidence import evidence, sum_evidence
 from energyc.report.witness_text import entries, point
 
 Paint = Callable[[str], str]
@@ -92,24 +92,6 @@ def _terms(report: CheckReport, paint: Paint) -> Iterator[str]:
     for group in (together, *together.parts) if together else ():
         yield f"  {sum_evidence(group, paint)}"
         yield from (f"    {line}" for line in (*_witness_entries(group), *_details(group, "potential ")))
-
-
-def evidence(term: TermReport | SumReport) -> str:
-    """Describe the evidence for the class of a term."""
-    if isinstance(term, TermReport) and term.metric is not None:
-        return f"down its energy in the metric {term.metric}, which is proved symmetric"
-    phrases = {"gradient": "written as an energy", "proof": "proved", "witness": "refuted by a witness"}
-    phrases["none"] = "an energy that jumps" if term.witness is not None else ""
-    description = phrases.get(term.evidence, term.evidence)
-    description += f" at {', '.join(f'{dim} = {size}' for dim, size in term.sizes)}" if term.sizes else ""
-    description += " on the set of its states" if term.on_set else ""
-    return f"{description}: {entries(term.witness)}" if term.witness is not None else description
-
-
-def sum_evidence(group: SumReport, paint: Paint = str) -> str:
-    """Describe the class of a sum of terms and its evidence, without the entries of a witness."""
-    description = evidence(replace(group, witness=None))
-    return f"{', '.join(group.terms)} together: {paint(group.verdict)}" + (f" ({description})" if description else "")
 
 
 def _witness_entries(group: SumReport) -> Iterator[str]:

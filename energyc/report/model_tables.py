@@ -12,8 +12,8 @@ from energyc.derive.influence import Influence, influences
 from energyc.html.diagram import diagram
 from energyc.ir import Node
 from energyc.report.check import CheckReport, StateReport
-from energyc.report.check_text import evidence, sum_evidence
 from energyc.report.document import Block, Cell, Heading, Paragraph, Picture, Table, Verdict
+from energyc.report.evidence import evidence, sum_evidence
 from energyc.report.witness_text import entries, point
 from energyc.resolve.network import Network, Param
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from markupsafe import Markup
 
 from energyc.html.chart import Mark, Scale, Series, chart, legend, number, smoothed
-from energyc.html.markup import Content, page, tag
+from energyc.html.markup import PAGE, Content, page, tag
 from energyc.html.verdicts import verdict
-from energyc.report.check_text import evidence
 from energyc.report.curves import HEALTH, metric_names, shows
+from energyc.report.evidence import evidence
 from energyc.report.run_facts import RunFacts, run_facts
 from energyc.runs.saved import load_run
 from energyc.train.formats import RelaxationRow
@@ -33,7 +33,7 @@ def view(runs: Sequence[Path | str], notify: Notify = lambda text: None) -> str:
     found = [_with_relaxations(run_facts(load_run(run)), notify) for run in runs]
     title = " and ".join(facts.name for facts in found)
     main = tag("main", _head(title, found), *_sections(found))
-    return page(title, tag("div", main, class_="page view"), styles=("page.css", "chart.css", "view.css"),
+    return page(title, tag("div", main, class_="page view"), styles=(*PAGE, "chart.css", "view.css"),
                 scripts=("view.js",))  # fmt: skip
 
 
