@@ -28,7 +28,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "new": "Write a starting spec.",
         "sample": "Draw text from a language model.",
         "bench": "Time a step, and other ways to take it.",
-        "lsp": "The language server.",
+        "lsp": "Serve an editor (the language server).",
         "doctor": "Say what works here, and what mends the rest.",
         "completion": "Print the completion script of a shell.",
     }

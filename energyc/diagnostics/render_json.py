@@ -12,7 +12,7 @@ def to_json(diagnostic: Diagnostic, source: Source) -> dict[str, Any]:
     """A diagnostic as JSON: lines and columns from 1, the end exclusive, None where it has no place.
 
     Keys: code, severity, message, file, line, column, end_line, end_column, text, help, notes, related (a list of
-    message, file and place).
+    message, file and place), fixes (a list of title and edits, each a text and the place that it is to take).
     """
     return {
         "code": diagnostic.code,
@@ -23,6 +23,10 @@ def to_json(diagnostic: Diagnostic, source: Source) -> dict[str, Any]:
         "help": diagnostic.help,
         "notes": list(diagnostic.notes),
         "related": [{"message": label.text, **_place(label.span, source)} for label in diagnostic.labels],
+        "fixes": [
+            {"title": fix.title, "edits": [{"text": edit.text, **_place(edit.span, source)} for edit in fix.edits]}
+            for fix in diagnostic.fixes
+        ],
     }
 
 

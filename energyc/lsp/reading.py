@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,6 +23,10 @@ LONGEST = 200_000
 TOO_LONG = "E0901"
 #: What stands in place of a code where the compiler itself has failed.
 INTERNAL = "internal"
+#: What can be said of a whole spec only: what is unused, what nothing moves, what is missing.
+OF_THE_WHOLE = frozenset({"E0441", "E0442", "E0443", "E0444", "W0201", "W0401", INTERNAL})
+
+_QUOTED, _NAME = re.compile(r"`([^`]*)`"), re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,10 +55,37 @@ class Reading:
         """Whether the spec has no error, so that the passes behind the front end take it."""
         return self.network is not None and not self.parsed.diagnostics and self.resolved.ok
 
-    @property
+    @cached_property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """What ``energyc check`` says of the text; where it does not parse, that alone."""
-        return self.parsed.diagnostics or self.resolved.diagnostics
+        """What ``energyc check`` says of the text.
+
+        Where it does not parse ``check`` says that alone. Here the errors of the statements that do parse stay, so that
+        they do not come and go while someone types; but for those that a broken statement may be the reason of.
+        """
+        if not self.parsed.diagnostics:
+            return self.resolved.diagnostics
+        unread = {piece.text for piece in self._unread if piece.kind == "word"}
+        sure = (d for d in self.resolved.diagnostics if d.code not in OF_THE_WHOLE and not unread & self._named(d))
+        return (*self.parsed.diagnostics, *sure)
+
+    def _named(self, diagnostic: Diagnostic) -> set[str]:
+        """The names that a diagnostic is about: those in its message, and those where it points to."""
+        quoted = " ".join(_QUOTED.findall(diagnostic.message))
+        place = self.source.slice(diagnostic.span) if diagnostic.span is not None else ""
+        return set(_NAME.findall(f"{quoted} {place}"))
+
+    @property
+    def _unread(self) -> list[Scanned]:
+        """The words and signs that are in no statement that parses."""
+        trees = ast.walk(self.spec) if self.spec is not None else iter(())
+        ends = [t.span for t in trees if isinstance(t, ast.Statement) and not isinstance(t, ast.Layer | ast.Repeat)]
+        starts = [span.start for span in ends]
+        unread: list[Scanned] = []
+        for piece in self.pieces:
+            around = bisect_right(starts, piece.span.start) - 1
+            if around < 0 or piece.span.start >= ends[around].end:
+                unread.append(piece)
+        return unread
 
     @cached_property
     def pieces(self) -> tuple[Scanned, ...]:

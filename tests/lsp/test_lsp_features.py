@@ -439,3 +439,19 @@ def test_neither_torch_nor_sympy_is_imported() -> None:
     root = Path(__file__).parents[2]
     done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_other_errors_stay_while_a_statement_is_broken() -> None:
+    """But for those that the broken statement may be the reason of."""
+    text = SMALL.replace("* squash(s[j])", "* sqush(s[j])")
+    assert [d.code for d in view_of(text).reading.diagnostics] == ["E0206"]
+    typing = text.replace("metric accuracy = correct[k](out[k], label)", "metric accuracy = correct[k](out[k],")
+    assert {d.code for d in view_of(typing).reading.diagnostics} == {"E0108", "E0206"}
+    for whole, cut in (
+        ("sum[i](x[i] * W[i,j])", "sum[i]("),
+        ("y[K]", "y[K"),
+        ("dim I = 64", "dim I ="),
+        ("= y[k]", "= y["),
+    ):
+        codes = [d.code for d in view_of(text.replace(whole, cut, 1)).reading.diagnostics]
+        assert "E0206" in codes and len(codes) == 2, (cut, codes)

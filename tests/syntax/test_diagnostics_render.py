@@ -5,6 +5,7 @@ from __future__ import annotations
 from energyc.diagnostics import (
     Diagnostic,
     Label,
+    Remedy,
     Source,
     Span,
     UserError,
@@ -13,6 +14,7 @@ from energyc.diagnostics import (
     render_user_error,
     summary,
     to_json,
+    writing,
 )
 
 
@@ -122,7 +124,8 @@ def test_summary_counts() -> None:
 
 def test_json_has_the_keys_of_the_contract() -> None:
     labels = (Label(span_of(SOURCE, "D"), "D here"),)
-    json = to_json(Diagnostic("E0301", "m", span_of(SOURCE, "e]"), labels=labels, help="h"), SOURCE)
+    help = Remedy("h", writing("d", span_of(SOURCE, "D")))
+    json = to_json(Diagnostic("E0301", "m", span_of(SOURCE, "e]"), labels=labels, help=help), SOURCE)
     assert json == {
         "code": "E0301",
         "severity": "error",
@@ -137,6 +140,14 @@ def test_json_has_the_keys_of_the_contract() -> None:
         "notes": [],
         "related": [
             {"message": "D here", "file": "net.energy", "line": 2, "column": 12, "end_line": 2, "end_column": 13}
+        ],
+        "fixes": [
+            {
+                "title": "write `d`",
+                "edits": [
+                    {"text": "d", "file": "net.energy", "line": 2, "column": 12, "end_line": 2, "end_column": 13}
+                ],
+            }
         ],
     }
 
