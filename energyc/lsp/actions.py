@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from lsprotocol import types
 
-from energyc.diagnostics import Edit, Fix, Source, Span
+from energyc.diagnostics import Fix, Span
 from energyc.lsp.diagnostics import published
 from energyc.lsp.hover import term_of
+from energyc.lsp.ties import tie_fix, ties_of
 from energyc.lsp.view import View
 from energyc.syntax import ast
 
@@ -55,55 +56,6 @@ def _ties(view: View, wanted: Span) -> Iterator[types.CodeAction]:
         if term is None or not isinstance(tree, ast.Equation) or not _meets(tree.span, wanted):
             continue
         for suggestion in term.get("ties", ()):
-            fix = tie_fix(view.reading.source, view.reading.spec, suggestion.split(" and "))
+            fix = tie_fix(view.reading.source, view.reading.spec, ties_of(suggestion))
             if fix is not None:
                 yield _action(view, fix, None, preferred=False)
-
-
-def tie_fix(source: Source, spec: ast.Spec | None, ties: Sequence[str]) -> Fix | None:
-    """The fix that declares params as second names of others: ``W2[f,d] = W1[d,f]``.
-
-    None where a param would be tied to itself, which the language has no statement for, or is declared among comments.
-    """
-    edits: list[Edit] = []
-    for tie in ties:
-        target, tied = tie.partition("[")[0], tie.partition(" = ")[2].partition("[")[0]
-        statement = next((s for s in _params(spec) if any(item.name.text == target for item in s.items)), None)
-        if statement is None or target == tied or "#" in source.slice(statement.span):
-            return None
-        rest = _without(source, statement, target)
-        edits.append(Edit(statement.span, f"{rest}\n{_indent(source, statement)}tie {tie}" if rest else f"tie {tie}"))
-    if len({edit.span for edit in edits}) < len(edits):
-        return None
-    return Fix(f"tie {' and '.join(ties)}", tuple(edits))
-
-
-def _params(spec: ast.Spec | None) -> Iterator[ast.Params]:
-    trees: Iterable[ast.Tree] = ast.walk(spec) if spec is not None else ()
-    yield from (tree for tree in trees if isinstance(tree, ast.Params))
-
-
-def _indent(source: Source, statement: ast.Params) -> str:
-    place = source.position(statement.span.start)
-    return source.line(place.line)[: place.column - 1] if place.column > 1 else ""
-
-
-def _without(source: Source, statement: ast.Params, name: str) -> str:
-    """The statement without one of its params, whose law stays with those that it covered too; empty without params."""
-    items: list[str] = []
-    covered = False
-    law: ast.Law | None = None
-    for item in reversed(statement.items):
-        if item.law is not None:
-            law, covered = item.law, item.name.text != name
-        if item.name.text == name:
-            continue
-        needs_law = item.law is None and item.value is None and not covered and law is not None
-        text = source.slice(item.span)
-        if needs_law and law is not None:
-            behind = item.domains[0].span.start - item.span.start if item.domains else None
-            end = text.rindex(" in ", 0, behind) if behind is not None else len(text)
-            text = f"{text[:end]} ~ {source.slice(law.span)}{text[end:]}"
-            covered = True
-        items.append(text)
-    return f"param {', '.join(reversed(items))}" if items else ""

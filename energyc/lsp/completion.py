@@ -17,7 +17,7 @@ from energyc.lsp.reading import Reading
 from energyc.lsp.symbols import Symbol
 from energyc.lsp.view import View
 from energyc.resolve.names import TENSORS
-from energyc.resolve.words import INDEXED, REDUCTIONS
+from energyc.resolve.words import INDEXED, PARAM_SETS, REDUCTIONS, STATE_SETS
 from energyc.syntax import ast
 
 Kind = types.CompletionItemKind
@@ -280,8 +280,11 @@ def _in_declaration(reading: Reading, place: Place, names: _Names) -> Iterator[C
     elif place.before == "~":
         laws = words.laws()
         yield from _entries({n: laws[n] for n in ("normal", "uniform")} if place.word == "noise" else laws, Kind.Class)
-    elif place.before == "in":
-        yield from _entries(words.sets(), Kind.Class)
+    elif place.before in ("in", "and"):
+        sets = PARAM_SETS if place.word == "param" else STATE_SETS
+        yield from _entries({name: words.sets()[name] for name in sets if name in words.sets()}, Kind.Class)
+    elif "in" in item:
+        yield Choice("and", Kind.Keyword, "in A and B")
     elif "=" in item or "~" in item:
         yield from names.of("const", "dim")
         yield Choice("in", Kind.Keyword)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from energyc.diagnostics import listed
 from energyc.lsp.reading import Reading
 from energyc.lsp.symbols import Symbol
 from energyc.resolve.names import noun
@@ -74,7 +77,7 @@ def facts(reading: Reading, symbol: Symbol) -> list[str]:
         case ast.ParamItem():
             said += _start(reading, symbol)
         case ast.StateItem(domains=domains):
-            said += [f"in `{reading.source.slice(domain.span)}`" for domain in domains]
+            said += _sets(reading, domains)
         case ast.Definition(value=value) if not isinstance(value, ast.Number):
             said.append(f"`{symbol.name} = {unparse(value)}`")
         case ast.Data(adapter=adapter):
@@ -118,9 +121,12 @@ def _start(reading: Reading, symbol: Symbol) -> list[str]:
         said.append(f"starts as `{param.law.name}({arguments})`" if arguments else f"starts as `{param.law.name}`")
     elif isinstance(symbol.tree, ast.ParamItem) and symbol.tree.value is not None:
         said.append(f"starts at `{unparse(symbol.tree.value)}`")
-    if param.low is not None or param.high is not None:
-        said.append(f"kept in [{param.low:g}, {param.high:g}]" if param.high is not None else "kept nonnegative")
-    return said
+    return said + (_sets(reading, symbol.tree.domains) if isinstance(symbol.tree, ast.ParamItem) else [])
+
+
+def _sets(reading: Reading, domains: Sequence[ast.Box | ast.NamedSet]) -> list[str]:
+    written = [f"`{reading.source.slice(domain.span)}`" for domain in domains]
+    return [f"kept in {listed(written)}"] if written else []
 
 
 def _short(text: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from lsprotocol import types
 
 from energyc.diagnostics import Diagnostic, Span
-from energyc.lsp.hover import term_of
+from energyc.lsp.hover import mended_by, term_of
 from energyc.lsp.view import View
 from energyc.resources import page
 
@@ -67,7 +67,7 @@ def _analysed(view: View) -> Iterator[types.Diagnostic]:
         term = term_of(view, symbol)
         if term is not None and term["class"] in ("not-conservative", "undecided"):
             what = "not conservative" if term["class"] == "not-conservative" else "not decided to be conservative"
-            ties = [f"help: with `tie {tie}` it would be a gradient" for tie in term.get("ties", ())]
+            ties = [f"help: {remedy}" for remedy in mended_by(term)]
             message = "\n".join([f"{symbol.kind} `{symbol.name}` is {what}", *ties])
             yield _said(view, symbol.span, message, TERM, types.DiagnosticSeverity.Information)
     yield from _rule(view)

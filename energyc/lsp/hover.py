@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from lsprotocol import types
@@ -11,6 +12,7 @@ from energyc.lsp import words
 from energyc.lsp.describe import facts, title
 from energyc.lsp.formulas import formulas
 from energyc.lsp.symbols import Symbol, Word
+from energyc.lsp.ties import ties_of
 from energyc.lsp.view import View
 from energyc.syntax.scan import RESERVED
 
@@ -57,8 +59,15 @@ def class_of(view: View, symbol: Symbol) -> list[str]:
     said = [_CLASSES.get(term["class"], term["class"])]
     if term.get("potential") and symbol.kind != "energy":
         said.append(f"potential: `{term['potential']}`")
-    said += [f"with `tie {tie}` it would be a gradient" for tie in term.get("ties", ())]
-    return said
+    return said + mended_by(term)
+
+
+def mended_by(term: Mapping[str, Any]) -> list[str]:
+    """What would make a term a gradient."""
+    return [
+        f"with {' and '.join(tie.words for tie in ties_of(suggestion))} it would be a gradient"
+        for suggestion in term.get("ties", ())
+    ]
 
 
 def term_of(view: View, symbol: Symbol) -> dict[str, Any] | None:

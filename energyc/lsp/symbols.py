@@ -246,8 +246,7 @@ class _Walker:
             case ast.States(items=states):
                 for state in states:
                     self._dims(part, state.dims)
-                    for domain in state.domains:
-                        self._domain(part, domain)
+                    self._domains(part, state.domains)
             case ast.Equation():
                 self._equation(part, statement)
             case ast.Function():
@@ -281,8 +280,7 @@ class _Walker:
         self._law(part, item.law)
         if item.value is not None:
             self._expr(part, item.value, {})
-        for domain in item.domains:
-            self._domain(part, domain)
+        self._domains(part, item.domains)
 
     def _law(self, part: _Part, law: ast.Law | None) -> None:
         if law is not None:
@@ -290,14 +288,15 @@ class _Walker:
             for argument in law.arguments:
                 self._expr(part, argument.value, {})
 
-    def _domain(self, part: _Part, domain: ast.Box | ast.NamedSet) -> None:
-        match domain:
-            case ast.Box(low=low, high=high):
-                self._expr(part, low, {})
-                self._expr(part, high, {})
-            case ast.NamedSet(name=name, dims=dims):
-                self.words.append(Word(name.span, "set", name.text))
-                self._dims(part, dims)
+    def _domains(self, part: _Part, domains: Iterable[ast.Box | ast.NamedSet]) -> None:
+        for domain in domains:
+            match domain:
+                case ast.Box(low=low, high=high):
+                    self._expr(part, low, {})
+                    self._expr(part, high, {})
+                case ast.NamedSet(name=name, dims=dims):
+                    self.words.append(Word(name.span, "set", name.text))
+                    self._dims(part, dims)
 
     def _data(self, part: _Part, data: ast.Data) -> None:
         self.words.append(Word(data.adapter.span, "adapter", data.adapter.text))

@@ -12,15 +12,16 @@ from lsprotocol import types
 
 from energyc.diagnostics import Source, Span
 from energyc.lsp import navigation, signatures, tokens, words
-from energyc.lsp.actions import actions, tie_fix
+from energyc.lsp.actions import actions
 from energyc.lsp.diagnostics import published
 from energyc.lsp.formatting import formatted
 from energyc.lsp.hints import hints
 from energyc.lsp.hover import hover
 from energyc.lsp.outline import folds, symbols
 from energyc.lsp.text import Text
+from energyc.lsp.ties import tie_fix, ties_of
 from energyc.lsp.view import View
-from energyc.resolve.words import LAWS, RESERVED_FUNCTIONS, SETS
+from energyc.resolve.words import LAWS, PARAM_SETS, RESERVED_FUNCTIONS, SETS
 from energyc.syntax import format_spec, parse_partly
 from energyc.syntax.scan import RESERVED, STATEMENT_WORDS
 from tests.lsp.texts import SMALL, SPECS, URI, applied, completions, place_of, view_at, view_of
@@ -65,6 +66,9 @@ def test_changes_count_one_after_the_other() -> None:
         ("param Q[J] ~ normal(@", {"c", "J"}, {"W"}),
         ("state q[J] in @", set(SETS), {"normal"}),
         ("state q[J] in simplex[@", {"J"}, {"s"}),
+        ("param Q[J, J] ~ glorot in @", set(PARAM_SETS), {"simplex"}),
+        ("param Q[J, J] ~ glorot in symmetric @", {"and"}, {"simplex"}),
+        ("param Q[J, J] ~ glorot in symmetric and @", {"zero_diagonal"}, {"simplex"}),
         ("clamp q[I] = @", {"digits"}, {"W"}),
         ("clamp q[I] = digits.@", {"image", "label"}, {"energy"}),
         ("target q : @", {"K"}, {"W"}),
@@ -382,7 +386,16 @@ def test_a_fix_is_offered_where_its_mistake_is() -> None:
             "B[f,d] = A[d,f]",
             "param A[D, F] ~ normal(1) in [0, 1], c[D] ~ ones\ntie B[f,d] = A[d,f]",
         ),
-        ("param A[D, D] ~ glorot", "A[d,e] = A[e,d]", None),
+        (
+            "param A[D, F], B[F, D], E[D] ~ normal(1)",
+            "B[f,d] = A[d,f]",
+            "param A[D, F], E[D] ~ normal(1)\ntie B[f,d] = A[d,f]",
+        ),
+        ("param B[F, D] = 1, A[D, F] ~ ones", "B[f,d] = A[d,f]", "param A[D, F] ~ ones\ntie B[f,d] = A[d,f]"),
+        ("param A[D, D] ~ glorot", "A[d,e] = A[e,d]", "param A[D, D] ~ glorot in symmetric"),
+        ("param A[D, D] ~ ones in [0, 1]", "A[d,e] = A[e,d]", "param A[D, D] ~ ones in [0, 1] and symmetric"),
+        ("param A[D, F, D, F] ~ ones", "A[d,f,e,g] = A[e,f,d,g]", "param A[D, F, D, F] ~ ones in symmetric[D]"),
+        ("param A[D, D, D] ~ ones", "A[d,e,f] = A[e,d,f]", None),
         ("param A[D, F], # why\n  B[F, D] ~ glorot", "B[f,d] = A[d,f]", None),
     ],
 )
@@ -390,7 +403,7 @@ def test_a_tie_takes_the_place_of_a_param(params: str, tie: str, after: str | No
     """The laws of the others stay what they were."""
     text = f"network n\ndim D = 2, F = 3\n{params}\nstate z[D]\n"
     source = Source("x", text)
-    fix = tie_fix(source, parse_partly(source).spec, [tie])
+    fix = tie_fix(source, parse_partly(source).spec, ties_of(tie))
     assert (None if fix is None else fix.applied(text)) == (
         after and f"network n\ndim D = 2, F = 3\n{after}\nstate z[D]\n"
     )
@@ -414,7 +427,7 @@ def test_diagnostics_are_complete() -> None:
 def test_every_word_has_its_sentence() -> None:
     assert set(words.statements()) == STATEMENT_WORDS
     assert set(words.statements()) | set(words.inside()) >= RESERVED
-    assert set(words.laws()) == set(LAWS) and set(words.sets()) == set(SETS)
+    assert set(words.laws()) == set(LAWS) and set(words.sets()) == {*SETS, *PARAM_SETS}
     assert set(words.functions()) == RESERVED_FUNCTIONS
     tables: tuple[Any, ...] = (words.statements(), words.inside(), words.laws(), words.sets(), words.functions())
     for entry in (entry for table in tables for entry in table.values()):
