@@ -16,7 +16,7 @@ from energyc.lsp.place import SETTINGS, Place, place_at
 from energyc.lsp.reading import Reading
 from energyc.lsp.symbols import Symbol
 from energyc.lsp.view import View
-from energyc.resolve.names import TENSORS
+from energyc.resolve.names import OF_STATES, TENSORS
 from energyc.resolve.words import INDEXED, PARAM_SETS, REDUCTIONS, STATE_SETS
 from energyc.syntax import ast
 
@@ -317,7 +317,7 @@ def _left_side(reading: Reading, place: Place, names: _Names) -> Iterator[Choice
         yield from names.of("dim")
     elif place.innermost is not None:
         yield from _new_indices(reading, place, names)
-    elif place.before in ("start", "flow", "next", "on"):
+    elif place.before in (*OF_STATES, "on"):
         yield from names.of("state")
     elif place.word == "force" and len(place.statement) == 2:
         yield Choice("on", Kind.Keyword, words.inside()["on"].form)
@@ -328,11 +328,12 @@ def _expression(reading: Reading, place: Place, names: _Names) -> Iterator[Choic
         yield Choice(name, Kind.Variable, "argument", rank=0)
     yield from _indices(reading, place, rank=6)
     for symbol in names.symbols.values():
-        answers = symbol.kind != "target" or place.word in ("cost", "metric")
+        answers = symbol.kind != "target" or place.word in ("cost", "metric", "clamped")
         if symbol.kind in READABLE and answers and symbol.span.start != _declared_here(place):
             yield names.choice(symbol, 2)
     for name, entry in words.functions().items():
         yield Choice(name, Kind.Function, entry.form, entry.says, 4, _snippet(name))
+    yield from _entries(words.constants(), Kind.Constant, 7)
     yield Choice("training", Kind.Keyword, says=words.inside()["training"].says, rank=8)
 
 

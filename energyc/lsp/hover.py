@@ -82,6 +82,8 @@ def _of_word(view: View, word: Word) -> words.Entry | None:
     match word.kind:
         case "function":
             return words.functions().get(word.text) or words.inside().get(word.text)
+        case "constant":
+            return words.constants().get(word.text)
         case "law":
             return words.laws().get(word.text)
         case "set":

@@ -9,7 +9,7 @@ from lsprotocol import types
 from energyc.lsp.symbols import LOCAL, Occurrence, Symbol
 from energyc.lsp.view import View
 from energyc.resolve.names import noun
-from energyc.resolve.words import RESERVED_FUNCTIONS
+from energyc.resolve.words import CONSTANTS, LANGUAGE_FUNCTIONS
 from energyc.syntax.limits import LONGEST_NAME
 from energyc.syntax.scan import RESERVED
 
@@ -84,7 +84,7 @@ def _check_name(name: str) -> None:
         raise Refused(f"`{name}` is no name: a name starts with a letter or `_` and contains letters, digits and `_`")
     if name in RESERVED:
         raise Refused(f"`{name}` is a reserved word")
-    if name in RESERVED_FUNCTIONS or name in ("training", "batch"):
+    if name in LANGUAGE_FUNCTIONS or name in ("training", "batch", *CONSTANTS):
         raise Refused(f"`{name}` is a word of the language")
     if len(name) > LONGEST_NAME:
         raise Refused(f"a name has at most {LONGEST_NAME} characters")

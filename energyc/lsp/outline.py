@@ -10,6 +10,7 @@ from energyc.diagnostics import Span
 from energyc.lsp.describe import detail
 from energyc.lsp.symbols import LOCAL, Symbol
 from energyc.lsp.view import View
+from energyc.resolve.names import OF_STATES
 from energyc.syntax import ast
 
 Kind = types.SymbolKind
@@ -55,7 +56,7 @@ def _listed(
             case ast.Settings(word=word):
                 head = Span(statement.span.start, statement.span.start + len(word))
                 yield _symbol(view, word, Kind.Object, "settings", statement.span, head, [])
-            case ast.Equation(word="start" | "flow" | "next" as word, left=left):
+            case ast.Equation(word=word, left=left) if word in OF_STATES:
                 text = f"{word} {left.name.text}"
                 yield _symbol(view, text, Kind.Operator, "", statement.span, left.name.span, [])
             case _:

@@ -12,8 +12,8 @@ from functools import cached_property
 from typing import Literal, TypeVar
 
 from energyc.diagnostics import Span
-from energyc.resolve.names import declared
-from energyc.resolve.words import INDEXED, NORMALISERS, RESERVED_FUNCTIONS
+from energyc.resolve.names import OF_STATES, declared
+from energyc.resolve.words import CONSTANTS, INDEXED, LANGUAGE_FUNCTIONS, NORMALISERS, RESERVED_FUNCTIONS
 from energyc.settings.scores import SCORES
 from energyc.syntax import ast
 from energyc.syntax.scan import CLOSERS, DECLARATION_WORDS, OPENERS, STATEMENT_WORDS, Scanned
@@ -21,8 +21,6 @@ from energyc.syntax.scan import CLOSERS, DECLARATION_WORDS, OPENERS, STATEMENT_W
 Role = Literal["declaration", "read", "write"]
 #: The kinds that are bound in one equation.
 LOCAL = ("index", "argument")
-#: The equations that say something of a state, which is declared elsewhere.
-_OF_STATES = ("start", "flow", "next")
 #: What a word in settings may name, beside a dim or const.
 _ANSWERS = ("metric", "readout", "target")
 
@@ -56,8 +54,8 @@ class Occurrence:
 class Word:
     """A word of the language, or of a library of it, where it stands.
 
-    ``kind`` is function, law, set, adapter, option, field, setting or value; ``owner`` the block of a setting, the
-    setting of a value, the binding of an option or field.
+    ``kind`` is function, constant, law, set, adapter, option, field, setting or value; ``owner`` the block of a
+    setting, the setting of a value, the binding of an option or field.
     """
 
     span: Span
@@ -308,7 +306,7 @@ class _Walker:
 
     def _equation(self, part: _Part, equation: ast.Equation) -> None:
         left = equation.left
-        if equation.word in (*_OF_STATES, "force"):
+        if equation.word in (*OF_STATES, "force"):
             self._read(part.find(left.name.text), left.name.span, "write")
         local = self._bound(part, ((b.name, b.dim) for b in left.indices or ()), {}, equation.span)
         self._expr(part, equation.right, local)
@@ -356,7 +354,9 @@ class _Walker:
         symbol = local.get(name.text) if bare else None
         symbol = symbol or part.find(name.text)
         if symbol is None or (expr.arguments is not None and name.text in RESERVED_FUNCTIONS):
-            if name.text in RESERVED_FUNCTIONS or name.text in ("training", "batch"):
+            if name.text in CONSTANTS:
+                self.words.append(Word(name.span, "constant", name.text))
+            elif name.text in LANGUAGE_FUNCTIONS or name.text in ("training", "batch"):
                 self.words.append(Word(name.span, "function", name.text))
         else:
             self._read(symbol, name.span)
@@ -446,7 +446,7 @@ def _names(owner: str) -> bool:
 def _names_of_head(pieces: tuple[Scanned, ...], place: int) -> Iterator[Scanned]:
     """The names that a statement declares, by its head: all of a declaration, the first one of an equation."""
     word, depth, expected = pieces[place].text, 0, True
-    if word in (*_OF_STATES, "relax", "nudge", "train", "network", "preset"):
+    if word in (*OF_STATES, "relax", "nudge", "train", "network", "preset"):
         return
     for piece in pieces[place + 1 :]:
         if piece.first and piece.text in STATEMENT_WORDS:

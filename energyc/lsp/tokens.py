@@ -49,6 +49,7 @@ _OF_SYMBOL: Mapping[str, tuple[str, str]] = {
 }
 _OF_WORD: Mapping[str, str] = {
     "function": "function",
+    "constant": "variable",
     "law": "class",
     "set": "class",
     "adapter": "class",
@@ -92,7 +93,7 @@ def _tokens(view: View) -> Iterator[Token]:
 
 def _known(view: View) -> Iterator[tuple[int, Token]]:
     for word in view.reading.symbols.words:
-        library = ("defaultLibrary",) if word.kind in ("function", "law", "set") else ()
+        library = ("defaultLibrary",) if word.kind in ("function", "constant", "law", "set") else ()
         yield word.span.start, (word.span, _OF_WORD[word.kind], library)
     for occurrence in view.reading.symbols.occurrences:
         kind, modifier = _OF_SYMBOL.get(occurrence.symbol.kind, ("variable", ""))

@@ -12,7 +12,7 @@ from energyc.data import find_adapter
 from energyc.data.registry import DATA
 from energyc.diagnostics import UnknownName, UserError
 from energyc.functions import FUNCTIONS
-from energyc.resolve.words import INDEXED, RESERVED_FUNCTIONS
+from energyc.resolve.words import CONSTANTS, INDEXED, LANGUAGE_FUNCTIONS
 from energyc.resources import resource
 from energyc.rules import RULES
 from energyc.settings import Nudge, Relax, TrainOptions, table, written
@@ -67,7 +67,12 @@ def sets() -> Mapping[str, Entry]:
 def functions() -> dict[str, Entry]:
     """The functions of the language, those too of which the file says nothing."""
     said = _words()["functions"]
-    return {name: said.get(name) or _function(name) for name in sorted(RESERVED_FUNCTIONS)}
+    return {name: said.get(name) or _function(name) for name in sorted(LANGUAGE_FUNCTIONS)}
+
+
+def constants() -> dict[str, Entry]:
+    """The consts of the language."""
+    return {name: Entry(f"{name} = {value:.6f}...", "A const of the language.") for name, value in CONSTANTS.items()}
 
 
 def _function(name: str) -> Entry:

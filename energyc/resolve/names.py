@@ -25,7 +25,7 @@ _NOUNS = MappingProxyType(
 #: The kinds whose names stand for tensors.
 TENSORS = frozenset({"clamp", "noise", "step", "target", "param", "tie", "state", "let", "readout", "postponed"})
 #: The equations of a state, which declare no name.
-_OF_STATES = ("start", "clamped", "flow", "next")
+OF_STATES = ("start", "clamped", "flow", "next")
 
 
 def noun(kind: str) -> str:
@@ -184,7 +184,7 @@ def declared(statement: ast.Statement) -> Iterator[tuple[ast.Name, str, ast.Tree
             yield name, "fn", statement
         case ast.Equation(word="force", term=ast.Name() as term):
             yield term, "force", statement
-        case ast.Equation(word=word, left=left) if word not in _OF_STATES:
+        case ast.Equation(word=word, left=left) if word not in OF_STATES:
             yield left.name, word, statement
         case ast.Noise(name=name):
             yield name, "noise", statement

@@ -21,7 +21,7 @@ from energyc.lsp.outline import folds, symbols
 from energyc.lsp.text import Text
 from energyc.lsp.ties import tie_fix, ties_of
 from energyc.lsp.view import View
-from energyc.resolve.words import LAWS, PARAM_SETS, RESERVED_FUNCTIONS, SETS
+from energyc.resolve.words import LANGUAGE_FUNCTIONS, LAWS, PARAM_SETS, SETS, STATE_SETS
 from energyc.syntax import format_spec, parse_partly
 from energyc.syntax.scan import RESERVED, STATEMENT_WORDS
 from tests.lsp.texts import SMALL, SPECS, URI, applied, completions, place_of, view_at, view_of
@@ -64,7 +64,7 @@ def test_changes_count_one_after_the_other() -> None:
         ("param Q[J] ~ @", set(LAWS), {"J"}),
         ("noise q[J] ~ @", {"normal", "uniform"}, {"glorot"}),
         ("param Q[J] ~ normal(@", {"c", "J"}, {"W"}),
-        ("state q[J] in @", set(SETS), {"normal"}),
+        ("state q[J] in @", set(STATE_SETS), {"normal", "symmetric"}),
         ("state q[J] in simplex[@", {"J"}, {"s"}),
         ("param Q[J, J] ~ glorot in @", set(PARAM_SETS), {"simplex"}),
         ("param Q[J, J] ~ glorot in symmetric @", {"and"}, {"simplex"}),
@@ -87,6 +87,8 @@ def test_changes_count_one_after_the_other() -> None:
         ("flow s[j] = grad(leak + syn, @", {"h", "s"}, {"leak", "W"}),
         ("force f on @", {"s", "y"}, {"h"}),
         ("start @", {"s", "y"}, {"h"}),
+        ("clamped @", {"s", "y"}, {"h"}),
+        ("clamped y[k] = @", {"label", "pi", "where"}, {"leak"}),
         ("tie Q[i,j] = @", {"W", "V"}, {"s"}),
         ("relax { @", {"step", "tolerance"}, {"rule"}),
         ("relax { measure = @", {"residual", "gradient"}, {"step"}),
@@ -427,8 +429,8 @@ def test_diagnostics_are_complete() -> None:
 def test_every_word_has_its_sentence() -> None:
     assert set(words.statements()) == STATEMENT_WORDS
     assert set(words.statements()) | set(words.inside()) >= RESERVED
-    assert set(words.laws()) == set(LAWS) and set(words.sets()) == {*SETS, *PARAM_SETS}
-    assert set(words.functions()) == RESERVED_FUNCTIONS
+    assert set(words.laws()) == set(LAWS) and set(words.sets()) == set(SETS)
+    assert set(words.functions()) == LANGUAGE_FUNCTIONS
     tables: tuple[Any, ...] = (words.statements(), words.inside(), words.laws(), words.sets(), words.functions())
     for entry in (entry for table in tables for entry in table.values()):
         assert entry.form and entry.says.endswith(".")
