@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import inspect
 import warnings
 
 from energyc.runtime.equations import Equations
@@ -39,7 +39,7 @@ def warn_unsettled(net: Equations, free: FreePhase, tolerance: float | None) -> 
 def levels_to_caller() -> int:
     """How many levels up the stack the code is that called a network, past torch and this library."""
     inside = {"torch", __name__.partition(".")[0]}
-    frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in inside:
+    frame, level = inspect.currentframe(), 0
+    while frame is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in inside:
         frame, level = frame.f_back, level + 1
     return level

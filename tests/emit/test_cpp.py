@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -305,8 +306,16 @@ def test_layers_and_params_that_are_called_as_kernels_are(monkeypatch: pytest.Mo
     assert len(found) == 4 and max(found.values()) < TOLERANCE, found
 
 
-def test_without_a_compiler_a_module_warns_once_and_runs_as_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+def unbuilt(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A network whose kernels, which those of the same text share, are not built yet."""
     net = kernel_module(shipped(SPEC_OF["hopfield"]))
+    monkeypatch.setattr(net.kernels, "libraries", {})
+    monkeypatch.setattr(net.kernels, "failure", None)
+    return net
+
+
+def test_without_a_compiler_a_module_warns_once_and_runs_as_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    net = unbuilt(monkeypatch)
     monkeypatch.setenv("CXX", "no-such-compiler")
     images = torch.rand(3, 12, dtype=torch.float64)
     with pytest.warns(RuntimeWarning, match="the kernels run as torch operations: no-such-compiler") as warned:
@@ -336,7 +345,7 @@ def test_a_full_disk_leaves_torch_operations(monkeypatch: pytest.MonkeyPatch) ->
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    net = kernel_module(shipped(SPEC_OF["hopfield"]))
+    net = unbuilt(monkeypatch)
     monkeypatch.setenv("CXXFLAGS", "-DNEVER_BUILT_BEFORE")
     monkeypatch.setattr("energyc.runtime.kernels.build", full)
     with pytest.warns(RuntimeWarning, match="they cannot be built: .*No space left on device"):

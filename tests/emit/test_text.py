@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 SPECS = sorted((ROOT / "specs").glob("*.energy"))
 ALLOWED = {
     "__future__",
-    "sys",
+    "inspect",
     "textwrap",
     "contextlib",
     "itertools",

@@ -65,7 +65,7 @@ def test_the_source_is_the_text_of_a_module_that_imports_torch_alone(net: Any) -
         "contextlib",
         "itertools",
         "math",
-        "sys",
+        "inspect",
         "textwrap",
         "typing",
         "warnings",
