@@ -13,7 +13,7 @@ class TermReport:
 
     ``potential``, the definitions of the ``functions`` in it, and ``ties`` are in the spec's notation; ``remedies`` say
     how to write each of the ties; ``witness`` has the keys of ``check --format json``. ``metric`` names the matrix of
-    a metric descent.
+    a metric descent. ``members`` are those of a family of energies, with the class of each.
     """
 
     name: str
@@ -29,12 +29,21 @@ class TermReport:
     sizes: tuple[tuple[str, int], ...] = ()
     metric: str | None = None
     remedies: tuple[str, ...] = ()
+    members: Mapping[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """The entry of ``terms``."""
+        members = {"members": [{"name": name, "class": kind} for name, kind in self.members.items()]}
         ties = {} if self.verdict == "conservative" else {"ties": list(self.ties)}
         metric = {} if self.metric is None else {"metric": self.metric}
-        return {"name": self.name, "kind": self.kind, **_verdict_json(self), **metric, **ties}
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            **_verdict_json(self),
+            **metric,
+            **ties,
+            **(members if self.members else {}),
+        }
 
 
 @dataclass(frozen=True)

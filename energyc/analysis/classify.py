@@ -11,6 +11,7 @@ import numpy as np
 
 from energyc.analysis.decide import decide, decide_on_set, is_gradient_by_construction
 from energyc.analysis.descent import Descent, descent_of
+from energyc.analysis.families import members_of
 from energyc.analysis.meeting import continuous_masks
 from energyc.analysis.problem import Bounds, ForceField, field_of, fork
 from energyc.analysis.prover import SECONDS
@@ -39,6 +40,8 @@ class Classification:
     state out of training. ``descents`` are the flows of a network that goes down its energies in a metric: all of
     them, or none. ``scales`` are the time scales of a network that is not conservative, where it has any.
 
+    ``members`` has the kind of each member of a family of energies, such as ``att[0]``, where they are few.
+
     The nodes in ``forces``, potentials and certificates belong to a fork of the network's graph, so never build nodes
     of that graph from them; the text format of :mod:`energyc.ir.text` moves them to another graph.
     """
@@ -51,6 +54,7 @@ class Classification:
     detached: tuple[str, ...] = ()
     descents: Mapping[str, Descent] = field(default_factory=dict)
     scales: Scales | None = None
+    members: Mapping[str, Mapping[str, Kind]] = field(default_factory=dict)
 
     @property
     def class_name(self) -> Class:
@@ -79,18 +83,33 @@ def classify(network: Network) -> Classification:
     base = field_from(network)
     clock, surfaces = _Clock(TOTAL_SECONDS), surfaces_of(network)
     terms: dict[str, Verdict] = {}
+    members: dict[str, Mapping[str, Kind]] = {}
     forces: dict[str, Mapping[Input, Node]] = {}
     for name, term in network.terms.items():
         forces[name] = force_of(network, term, base)
         terms[name] = _decide_term(network, term, base.with_force(forces[name]), surfaces, clock)
+        if term.is_family:
+            members[name] = _members(network, term, base, surfaces, clock, terms[name].kind)
     unproved = tuple(name for name, verdict in terms.items() if verdict.kind != "conservative")
     detached = tuple(name for name, term in network.terms.items() if _stops_a_state(term.node, base, "detach"))
     together = judge_together(Sums(base, surfaces, forces, terms, clock.share), unproved)
     if together is None or together.verdict.kind == "conservative":
-        return Classification("conservative", terms, (), together, forces, detached)
+        return Classification("conservative", terms, (), together, forces, detached, members=members)
     descents = descents_of(network, base, clock.share())
     scales = _scales(network, base, forces, surfaces, clock.share()) if not detached else None
-    return Classification(together.verdict.kind, terms, unproved, together, forces, detached, descents, scales)
+    return Classification(together.verdict.kind, terms, unproved, together, forces, detached, descents, scales, members)
+
+
+def _members(
+    network: Network, family: Term, base: ForceField, surfaces: Surfaces, clock: _Clock, whole: Kind
+) -> dict[str, Kind]:
+    """The kind of each member of a family. If their sum is no known gradient, some of them may still be."""
+    found: dict[str, Kind] = {}
+    for name, node in members_of(base.graph, family, network.extents).items():
+        term = replace(family, name=family.name, node=node)
+        part = base.with_force(force_of(network, term, base))
+        found[name] = whole if whole == "conservative" else _decide_term(network, term, part, surfaces, clock).kind
+    return found
 
 
 def _scales(

@@ -66,7 +66,10 @@ def _of_network(network: Network, called: str = "the network") -> Classes:
     classification = classify(network)
     notation = of_network(network)
     terms = tuple(
-        _term_report(network, name, verdict, notation, classification.descents.get(name))
+        replace(
+            _term_report(network, name, verdict, notation, classification.descents.get(name)),
+            members=classification.members.get(name, {}),
+        )
         for name, verdict in classification.terms.items()
     )
     claims = tuple(claims_of(network, classification, called))

@@ -88,10 +88,12 @@ def _equations(d: Derivation) -> list[Prepared]:
     """What the spec says, and the force."""
     network = d.network
     energies = _named("energy", {name: term.node for name, term in network.energies.items()})
+    families = _named("family", {name: term.family for name, term in network.energies.items() if term.is_family})
     starts = d.start if any(state.start is not None for state in network.states.values()) else {}
     routines = [
         _by_state(d, "_start", ("fixed",), "Where the states start.", _named("start", starts), gives="list"),
         _listed("_terms", _AT, "Each energy term of each sample.", energies),
+        _listed("_families", _AT, "The members of each family of energies.", families),
         _by_state(d, "_force", _AT, "The force on each state.", _named("force", d.force), gives="list"),
         _listed("_slopes", _AT, "The gradients by which a step is measured.", _slopes(d)),
     ]
@@ -106,7 +108,7 @@ def answers(d: Derivation) -> list[Prepared]:
     """What is computed of the states: readouts, cost, metrics."""
     network = d.network
     readouts = _plain({name: quantity.node for name, quantity in network.readouts.items()})
-    metrics = _plain({name: quantity.node for name, quantity in network.metrics.items()})
+    metrics = _plain({name: quantity.node for name, quantity in network.reported.items()})
     cost = _plain({"cost": network.cost.node} if network.cost else {})
     routines = [
         _listed("_readouts", _AT, "The answers.", readouts),

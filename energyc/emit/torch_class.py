@@ -47,8 +47,10 @@ def _names(context: Context) -> dict[str, Any]:
         "param_attributes": {name: attribute for name, attribute in context.params.items() if name != attribute},
         "param_bounds": {n: (p.low, p.high) for n, p in network.params.items() if (p.low, p.high) != (None, None)},
         "term_names": tuple(network.energies),
+        "family_names": tuple(name for name, term in network.energies.items() if term.is_family),
         "readout_names": tuple(network.readouts),
-        "metric_names": tuple(network.metrics),
+        "metric_names": tuple(network.reported),
+        "cost_names": tuple(network.costs) if len(network.costs) > 1 else (),
     }
 
 

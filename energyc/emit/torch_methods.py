@@ -137,9 +137,10 @@ class MethodWriter:
         c, d, name = self.context, self.context.derivation, signature.name
         written = {
             "_terms": [q.tree for q in c.network.energies.values()],
+            "_families": [q.tree for q in c.network.energies.values() if q.is_family],
             "_readouts": [q.tree for q in c.network.readouts.values()],
-            "_cost": [c.network.cost.tree] if c.network.cost else [],
-            "_metrics": [q.tree for q in c.network.metrics.values()],
+            "_cost": [q.tree for q in c.network.costs.values()],
+            "_metrics": [q.tree for q in c.network.reported.values()],
         }
         if name in written:
             texts = (c.network.source.slice(tree.span) for tree in written[name])

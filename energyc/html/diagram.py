@@ -140,8 +140,7 @@ def _term(network: Network, influence: Influence, looks: str, verdict: str) -> _
 
 def _answers(network: Network, states: Mapping[str, _Box], sources: Mapping[str, _Box]) -> list[_Box]:
     boxes = []
-    costs = [network.cost] if network.cost else []
-    for word, quantities in (("readout", network.readouts.values()), ("cost", costs)):
+    for word, quantities in (("readout", network.readouts.values()), ("cost", network.costs.values())):
         for quantity in quantities:
             read = _inputs(quantity.node, (*SOURCES, "target"))
             targets = ", ".join(name for name in read if name in network.targets)

@@ -36,7 +36,7 @@ def energies_over_time(part: Part) -> Trace:
     for step, states in part.trajectory(part.last_step):
         steps.append(step)
         rows.append({name: value.cpu().double().numpy() for name, value in part.net.terms(states, part.clamps).items()})
-    values = {name: np.stack([row[name] for row in rows]) for name in part.network.energies}
+    values = {name: np.stack([row[name] for row in rows]) for name in rows[0]}
     total = {TOTAL: np.sum(list(values.values()), axis=0)} if len(values) > 1 else {}
     return Trace(np.array(steps), {**values, **total}, part.free_steps)
 

@@ -6,11 +6,12 @@ Imports: ``functions``, ``ir``, ``resolve``, ``syntax``.
 """
 
 from energyc.notation.contraction import at
-from energyc.notation.formula import Derivative, Formula, Product, Reference, Total, name
+from energyc.notation.formula import Bound, Derivative, Formula, Product, Reference, Total, name
 from energyc.notation.notation import Definition, Notation, left_side
 from energyc.notation.of_network import of_network
 
 __all__ = [
+    "Bound",
     "Definition",
     "Derivative",
     "Formula",

@@ -87,11 +87,19 @@ def _terms(report: CheckReport, paint: Paint) -> Iterator[str]:
         label = f"  {term.name:<{width}}  {term.kind:<6}  {paint(f'{term.verdict:<{verdicts}}')}"
         yield f"{label}  {evidence(term)}".rstrip()
         yield from (f"    {line}" for line in _details(term, "= " if term.kind == "energy" else "potential "))
+        yield from (f"    {line}" for line in _members(term))
         yield from (f"    would be conservative {remedy}" for remedy in term.remedies)
     together = report.classes.together
     for group in (together, *together.parts) if together else ():
         yield f"  {sum_evidence(group, paint)}"
         yield from (f"    {line}" for line in (*_witness_entries(group), *_details(group, "potential ")))
+
+
+def _members(term: TermReport) -> Iterator[str]:
+    """The members of a family by their class, in a line for each class."""
+    for kind in dict.fromkeys(term.members.values()):
+        names = [name for name, found in term.members.items() if found == kind]
+        yield f"{'each of its members' if len(set(term.members.values())) == 1 else kind}: {', '.join(names)}"
 
 
 def _witness_entries(group: SumReport) -> Iterator[str]:

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from energyc.derive import Derivation
 from energyc.ir import Node
-from energyc.notation import Derivative, Formula, Notation, Reference, Total
+from energyc.notation import Bound, Derivative, Formula, Notation, Reference, Total
 from energyc.notation import name as index
 from energyc.report.document import Block, Equation, Heading, Paragraph
-from energyc.resolve.network import Network, Repeat
+from energyc.resolve.network import Network, Repeat, Term
 
 
 def quantities(network: Network, notation: Notation) -> Iterator[Block]:
@@ -25,9 +25,10 @@ def terms(network: Network, notation: Notation) -> Iterator[Block]:
     """Yield the energies, and the forces and flows that are written as such."""
     yield Heading("Energy")
     if network.energies:
-        yield Equation(Reference("E"), Total(tuple(Reference(name) for name in network.energies)))
+        yield Equation(Reference("E"), Total(tuple(map(_added, network.energies.values()))))
     for term in network.energies.values():
-        yield Equation(Reference(term.name), notation.formula(term.node))
+        formula = notation.formula(term.family, term.indices) if term.is_family else notation.formula(term.node)
+        yield Equation(element(term.name, term.indices if term.is_family else ()), formula)
     forces = [term for term in network.forces.values() if term.kind == "force"]
     if forces:
         yield Heading("Forces that are written as such")
@@ -39,6 +40,13 @@ def terms(network: Network, notation: Notation) -> Iterator[Block]:
     for term in network.flows.values():
         moves = element(f"flow {term.name}", term.indices)
         yield Equation(moves, notation.formula(term.family, term.indices))
+
+
+def _added(term: Term) -> Formula:
+    """A term of the energy: a family is summed over its indices."""
+    if not term.is_family:
+        return Reference(term.name)
+    return Bound("sum", term.indices, term.family.dims, None, (element(term.name, term.indices),))
 
 
 def forces(network: Network, derivation: Derivation, notation: Notation) -> Iterator[Block]:
@@ -80,8 +88,7 @@ def answers(network: Network, derivation: Derivation, notation: Notation) -> Ite
 
 def answered(network: Network, notation: Notation) -> Iterator[Block]:
     """Yield readouts, cost and metrics."""
-    costs = [network.cost] if network.cost else []
-    for quantity in (*network.readouts.values(), *costs, *network.metrics.values()):
+    for quantity in (*network.readouts.values(), *network.costs.values(), *network.metrics.values()):
         yield Equation(element(quantity.name, quantity.indices), notation.formula(quantity.node, quantity.indices))
 
 

@@ -136,10 +136,9 @@ def _defined(network: Network, notation: Notation) -> Iterator[str]:
         yield f"clamped {_equation(notation, name, node, notation.indices(node))}"
     for block in network.blocks:
         yield from _block(block, notation)
-    costs = [network.cost] if network.cost else []
     quantities_by_keyword = (
         ("readout", network.readouts.values()),
-        ("cost", costs),
+        ("cost", network.costs.values()),
         ("metric", network.metrics.values()),
     )
     for keyword, quantities in quantities_by_keyword:
@@ -161,6 +160,8 @@ def _block(block: Layer | Repeat, notation: Notation) -> Iterator[str]:
 def _term(notation: Notation, term: Term) -> str:
     if term.kind == "flow":
         return f"flow {_equation(notation, term.name, term.family, term.indices)}"
+    if term.is_family:
+        return f"energy {_equation(notation, term.name, term.family, term.indices)}"
     on = f" on {term.state}" if term.state else ""
     return f"{term.kind} {term.name}{on} = {notation.text(term.node, term.indices if term.state else ())}"
 
@@ -180,8 +181,7 @@ def ir(network: Network, derivation: Derivation) -> str:
     """Return the graph of terms, readouts and cost, as text that can be parsed again."""
     roots: dict[str, Node] = {name: term.node for name, term in network.terms.items()}
     roots |= {name: quantity.node for name, quantity in network.readouts.items()}
-    if network.cost:
-        roots[network.cost.name] = network.cost.node
+    roots |= {name: quantity.node for name, quantity in network.costs.items()}
     names = {quantity.node: name for name, quantity in network.lets.items()}
     return format_graph(roots, names)
 

@@ -206,6 +206,11 @@ class Term:
         """Its statement; a flow may be written as the ``next`` value."""
         return self.tree.word
 
+    @property
+    def is_family(self) -> bool:
+        """Whether it is an energy for each of its indices, of which ``node`` is the sum."""
+        return self.kind == "energy" and bool(self.family.dims)
+
 
 @dataclass(frozen=True)
 class Quantity:
@@ -313,6 +318,13 @@ class Network:
     step: Input | None = None
     blocks: tuple[Layer | Repeat, ...] = ()
     meetings: tuple[Meeting, ...] = ()
+    #: Every cost by its name; ``cost`` is their sum.
+    costs: Mapping[str, Quantity] = field(default_factory=dict)
+
+    @property
+    def reported(self) -> dict[str, Quantity]:
+        """What is reported of a sample beside the cost: each of several costs, and the metrics."""
+        return {**(self.costs if len(self.costs) > 1 else {}), **self.metrics}
 
     @property
     def layers(self) -> dict[str, Layer]:

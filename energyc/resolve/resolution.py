@@ -181,7 +181,7 @@ class _Resolution(Part):
         self.resolve_blocks()
         statements = Statements(self.context, self.equations, self.statements, declared.states)
         lets, terms = statements.quantities("let"), statements.terms()
-        readouts, cost, metrics = statements.readouts(), statements.cost(), statements.scalars("metric")
+        readouts, costs, metrics = statements.readouts(), statements.scalars("cost"), statements.scalars("metric")
         states = statements.states()
         params, ties = dict(declared.params), dict(declared.ties)
         for block in self.blocks:
@@ -191,6 +191,7 @@ class _Resolution(Part):
         kinds = ("state", "metric", "readout", "target")
         names = {kind: [entry.name for entry in self.names.of_kind(kind)] for kind in kinds}
         names["param"] = self.param_names()
+        names["metric"] += costs if len(costs) > 1 else ()
         relax, nudge, train = check_settings(settings, names, self.rules, self.reporter)
         unit = {term.name: 1.0 for term in terms.values() if term.word == "next"}
         relax = replace(relax, step_of={**unit, **relax.step_of})
@@ -198,6 +199,8 @@ class _Resolution(Part):
         check_solver(relax, declared.step is not None, settings, self.reporter)
         if declared.step is not None:
             relax = numbered(relax, declared.step, settings, sizes, self.reporter)
+        if train.best in costs and train.best_mode == "auto":
+            train = replace(train, best_mode="min")
         if self.blocks:
             train = self._through_layers(train, settings["train"])
         lets = {**{name: let for repeat in self.repeats for name, let in repeat.lets.items()}, **lets}
@@ -218,7 +221,8 @@ class _Resolution(Part):
             lets=lets,
             terms=terms,
             readouts=readouts,
-            cost=cost,
+            cost=statements.cost(costs),
+            costs=costs,
             metrics=metrics,
             relax=relax,
             nudge=nudge,
@@ -266,10 +270,11 @@ class _Resolution(Part):
             network.lets,
             network.readouts,
             network.metrics,
+            network.costs,
             network.params,
             network.ties,
             network.states,
             network.noises,
             *(repeat.declared.states for repeat in self.repeats),
         )
-        return {name for group in groups for name in group} | ({network.cost.name} if network.cost else set())
+        return {name for group in groups for name in group}

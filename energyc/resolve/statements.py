@@ -282,18 +282,13 @@ class Statements:
                 self._report_indices(quantity)
         return quantities
 
-    def cost(self) -> Quantity | None:
-        """The one cost."""
-        costs = self._equations("cost")
-        for tree in costs[1:]:
-            self.reporter.error(
-                "E0436",
-                "a network has one cost",
-                tree.left.span,
-                labels=[Label(costs[0].left.span, "the first is here")],
-                help="add them up in one, or report the other as a `metric`",
-            )
-        return next(iter(self.scalars("cost").values()), None)
+    def cost(self, costs: Mapping[str, Quantity]) -> Quantity | None:
+        """What training lowers: the sum of the costs."""
+        numbers = [cost for cost in costs.values() if not cost.indices]
+        if len(numbers) < 2:
+            return next(iter(costs.values()), None)
+        total = self.context.graph.plus(*(cost.node for cost in numbers))
+        return Quantity(" + ".join(cost.name for cost in numbers), total, (), numbers[0].tree)
 
     def _report_indices(self, quantity: Quantity) -> None:
         word, name = quantity.tree.word, quantity.name

@@ -37,6 +37,10 @@ class Equations(nn.Module):
     term_names: tuple[str, ...] = ()
     readout_names: tuple[str, ...] = ()
     metric_names: tuple[str, ...] = ()
+    #: The costs, where they are several: they are among the metrics.
+    cost_names: tuple[str, ...] = ()
+    #: The energies that are families, whose members ``_families`` gives.
+    family_names: tuple[str, ...] = ()
     #: Whether a state is kept in a set.
     constrained = False
     #: Whether all flows go down the energies in a metric, so that rules for gradients use ``_nudge``.
@@ -183,6 +187,10 @@ class Equations(nn.Module):
         """The gradients of energies that the flows of the ``sloped`` states name."""
         return []
 
+    def _families(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
+        """The members of each family of energies: [batch, ...]."""
+        return []
+
     def _readouts(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
         """The answers."""
         return []
@@ -192,7 +200,7 @@ class Equations(nn.Module):
         raise ValueError(f"{self.name} has no cost")
 
     def _metrics(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor]:
-        """What is reported and not trained on: [batch] each."""
+        """What is reported: each of several costs, and what is not trained on; [batch] each."""
         return []
 
     def _project_(self, states: list[Tensor]) -> None:

@@ -243,11 +243,20 @@ class LayeredNetwork(Equations):
         fixed = prepared(self, clamps)
         return self._cost(self._values(states, fixed), fixed, ordered_targets(self, targets, fixed))[0]
 
+    def costs(
+        self, states: Mapping[str, Tensor], clamps: Mapping[str, Tensor], targets: Mapping[str, Tensor]
+    ) -> dict[str, Tensor]:
+        """Each cost of each sample by its name, [batch]; ``cost`` where there is one alone."""
+        if not self.cost_names:
+            return {"cost": self.cost(states, clamps, targets)}
+        measured = self.metrics(states, clamps, targets)
+        return {name: measured[name] for name in self.cost_names}
+
     @torch.no_grad()
     def metrics(
         self, states: Mapping[str, Tensor], clamps: Mapping[str, Tensor], targets: Mapping[str, Tensor]
     ) -> dict[str, Tensor]:
-        """What is reported and not trained on: [batch] each."""
+        """What is reported: each of several costs, and what is not trained on; [batch] each."""
         fixed = prepared(self, clamps)
         values = self._metrics(self._values(states, fixed), fixed, ordered_targets(self, targets, fixed))
         return dict(zip(self.metric_names, values))

@@ -37,7 +37,7 @@ from energyc.runtime.phases import (
     tracking_steps,
     walk,
 )
-from energyc.runtime.records import Answers, Gradients, Relaxed, RuleSettings, Tensors
+from energyc.runtime.records import Answers, Gradients, Relaxed, RuleSettings, Tensors, Terms
 from energyc.runtime.rule import LearningRule
 from energyc.runtime.states import filled
 from energyc.runtime.unrest import Unrest, unrest
@@ -71,9 +71,21 @@ class EnergyNetwork(Equations):
 
     @torch.no_grad()
     def terms(self, states: Mapping[str, Tensor], clamps: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Each energy term of each sample: [batch]."""
+        """Each energy term of each sample: [batch].
+
+        The members of a family of at most ``MOST_MEMBERS`` are there one by one, as ``att[0]``, in the place of their
+        sum, which can still be read by the name of the family.
+        """
         fixed = prepared(self, clamps)
-        return dict(zip(self.term_names, self._terms(ordered_states(self, states, fixed), fixed)))
+        at = ordered_states(self, states, fixed)
+        found = dict(zip(self.term_names, self._terms(at, fixed)))
+        return Terms.of(found, dict(zip(self.family_names, self._families(at, fixed))))
+
+    @torch.no_grad()
+    def families(self, states: Mapping[str, Tensor], clamps: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """The members of each family of energies, by the name of the family: [batch, ...]."""
+        fixed = prepared(self, clamps)
+        return dict(zip(self.family_names, self._families(ordered_states(self, states, fixed), fixed)))
 
     @torch.no_grad()
     def energy(self, states: Mapping[str, Tensor], clamps: Mapping[str, Tensor]) -> Tensor:
@@ -108,11 +120,20 @@ class EnergyNetwork(Equations):
         fixed = prepared(self, clamps)
         return self._cost(ordered_states(self, states, fixed), fixed, ordered_targets(self, targets, fixed))[0]
 
+    def costs(
+        self, states: Mapping[str, Tensor], clamps: Mapping[str, Tensor], targets: Mapping[str, Tensor]
+    ) -> dict[str, Tensor]:
+        """Each cost of each sample by its name, [batch]; ``cost`` where there is one alone."""
+        if not self.cost_names:
+            return {"cost": self.cost(states, clamps, targets)}
+        measured = self.metrics(states, clamps, targets)
+        return {name: measured[name] for name in self.cost_names}
+
     @torch.no_grad()
     def metrics(
         self, states: Mapping[str, Tensor], clamps: Mapping[str, Tensor], targets: Mapping[str, Tensor]
     ) -> dict[str, Tensor]:
-        """What is reported and not trained on: [batch] each."""
+        """What is reported: each of several costs, and what is not trained on; [batch] each."""
         fixed = prepared(self, clamps)
         values = self._metrics(ordered_states(self, states, fixed), fixed, ordered_targets(self, targets, fixed))
         return dict(zip(self.metric_names, values))

@@ -138,6 +138,7 @@ class RoundedEquations(Equations):
     _prepare = in_full("_prepare")
     _start = in_full("_start")
     _terms = in_full("_terms")
+    _families = in_full("_families")
     _readouts = in_full("_readouts")
     _cost = in_full("_cost")
     _metrics = in_full("_metrics")
