@@ -34,6 +34,7 @@ HEALTH: Mapping[str, tuple[str, bool]] = MappingProxyType(
         "defence_value": ("|step F|^2 / |z|^2", True),
         "snapshot": ("nudged step taken, mean", False),
         "leakage": ("leakage of the circle", True),
+        "clamped": ("residual of the clamped phase, mean", True),
     }
 )
 _COUNTED = ("gated", "dropped", "frozen")

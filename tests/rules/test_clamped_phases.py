@@ -13,6 +13,8 @@ from torch import Tensor
 
 from energyc import pipeline
 from energyc.diagnostics import Source, UserError
+from energyc.runtime.triton_functions import has_triton
+from energyc.runtime.triton_kernels import interpreted
 from tests.cli.run import SMALL, energyc
 from tests.emit.kernels import needs_compiler
 from tests.rules.networks import HOPFIELD, PREDICTIONS, TURNED, distance, drawn, gradient, loaded, scaled
@@ -181,17 +183,30 @@ def test_a_real_target_off_the_set_is_an_error() -> None:
         net.gradients(clamps, {"t": torch.full_like(targets["t"], 3.0)}, "chl")
 
 
+def by_target(spec: str, rule: str, target: str, dtype: torch.dtype) -> Any:
+    compiled = pipeline.emit(pipeline.resolve(pipeline.read(spec)), [rule], target=target)
+    assert target == "torch" or "Kernels: free" in compiled.text
+    return pipeline.instantiate(compiled, "cpu", dtype, 3)
+
+
 @needs_compiler
-def test_kernels_run_the_clamped_phase() -> None:
-    network = pipeline.resolve(pipeline.read(HOPFIELD))
-    nets = [
-        pipeline.instantiate(pipeline.emit(network, ["chl"], target=target), "cpu", torch.float64, 3)
-        for target in ("torch", "cpp")
-    ]
-    data = drawn(nets[0])
-    plain, compiled = (gradient(net, "chl", data) for net in nets)
-    assert distance(compiled, plain) < 1e-12
-    assert "Kernels: free" in pipeline.emit(network, ["chl"], target="cpp").text
+@pytest.mark.parametrize(
+    ("spec", "rule"),
+    [(HOPFIELD, "chl"), (PREDICTIONS, "predictive-coding"), (HOPFIELD, "dyadic-ep"), (TURNED, "dyadic-ep")],
+)
+def test_kernels_run_the_second_phase_too(spec: str, rule: str) -> None:
+    nets = [by_target(spec, rule, target, torch.float64) for target in ("torch", "cpp")]
+    data = drawn(nets[0], 0.5)
+    plain, compiled = (gradient(net, rule, data, beta=0.1, nudge_steps=20, steps=300) for net in nets)
+    assert distance(compiled, plain) < 1e-10
+
+
+@pytest.mark.skipif(not (has_triton() and interpreted()), reason="triton does not interpret its kernels here")
+def test_triton_runs_a_clamped_phase_too() -> None:
+    nets = [by_target(HOPFIELD, "chl", target, torch.float32) for target in ("torch", "triton")]
+    data = drawn(loaded(HOPFIELD), 0.5)
+    plain, compiled = (gradient(net, "chl", data, steps=40) for net in nets)
+    assert distance(compiled, plain) < 1e-5
 
 
 # ---------------------------------------------------------------- verdicts
