@@ -2,7 +2,7 @@
 
 It knows arrays and their fields; networks are unknown to it.
 
-Imports: ``diagnostics``, ``settings``; libraries: ``PIL``, ``numpy``, ``sklearn``.
+Imports: ``diagnostics``, ``references``, ``settings``; libraries: ``PIL``, ``numpy``, ``sklearn``.
 """
 
 from energyc.data.describe import describe

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from energyc.diagnostics import UserError, did_you_mean
 from energyc.loggers.protocol import Logger
 from energyc.loggers.tensorboard_log import TensorBoard
-from energyc.references import called, is_reference
+from energyc.references import Reference
 
 #: The loggers of energyc, which run.json may name, so that a resumed run has them again.
 SHIPPED: Mapping[str, Callable[[], Logger]] = MappingProxyType({"tensorboard": TensorBoard})
@@ -18,10 +18,15 @@ _METHODS = ("start", "scalars", "picture", "finish")
 def chosen(names: Iterable[str]) -> tuple[Logger, ...]:
     """Make the loggers of ``--log``, each once.
 
-    Raises UserError: E0950 and E0951 for a reference that gives no logger, E0952 for one that is not installed, E0953
-    for an unknown name.
+    Raises UserError: E0950 for a factory that cannot be called, E0951 for what is no logger, E0952 for one that is not
+    installed, E0953 for an unknown name.
     """
     return tuple(_made(name) for name in dict.fromkeys(names))
+
+
+def given(loggers: Iterable[Logger | str]) -> tuple[Logger, ...]:
+    """Return the loggers that a program gives, those of energyc by name. Raises UserError E0951, E0952, E0953."""
+    return tuple(_checked(_shipped(each) if isinstance(each, str) else each, "loggers:") for each in loggers)
 
 
 def continued(names: Iterable[str], notify: Callable[[str], None]) -> tuple[Logger, ...]:
@@ -46,12 +51,26 @@ def names_of(loggers: Sequence[Logger]) -> list[str]:
 def _made(name: str) -> Logger:
     if name in SHIPPED:
         return SHIPPED[name]()
-    if not is_reference(name):
-        message = f"there is no logger {name}"
-        raise UserError(message, code="E0953", help=did_you_mean(name, SHIPPED, "write tensorboard, or module:factory"))
-    logger: Logger = called(name, "--log")
-    missing = [method for method in _METHODS if not callable(getattr(logger, method, None))]
-    if missing:
-        message = f"--log {name} gives a {type(logger).__name__}, which has no method {missing[0]}"
+    reference = Reference("--log", name, "E0950")
+    if not reference.is_one:
+        return _shipped(name)
+    made = reference.made(is_made=lambda thing: not isinstance(thing, type) and not _lacks(thing))
+    return _checked(made, f"--log {name} makes")
+
+
+def _shipped(name: str) -> Logger:
+    if name not in SHIPPED:
+        help_text = did_you_mean(name, SHIPPED, "tensorboard, or one of your own: --log module:factory")
+        raise UserError(f"there is no logger {name}", code="E0953", help=help_text)
+    return SHIPPED[name]()
+
+
+def _checked(logger: Logger, what: str) -> Logger:
+    if missing := _lacks(logger):
+        message = f"{what} an object of type {type(logger).__name__}, which has no method {missing[0]}"
         raise UserError(message, code="E0951", help="derive it from energyc.loggers.Logger")
     return logger
+
+
+def _lacks(thing: object) -> list[str]:
+    return [method for method in _METHODS if not callable(getattr(thing, method, None))]

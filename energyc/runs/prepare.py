@@ -60,8 +60,8 @@ class Prepared:
 
     ``origin`` records the origin of the spec in ``run.json``, also if the run is resumed from its own copy. ``fold`` is
     that of a run of a cross-validation, ``target_note`` says what the phases run as, ``group`` are the ranks that train
-    it together, ``loggers`` are told how it goes. ``given`` is what was given as data, and ``direct`` the fields of what
-    feeds inputs by their names.
+    it together, ``loggers`` are told how it goes. ``given`` is what was given as data, and ``direct`` the fields of
+    what feeds inputs by their names.
     """
 
     source: Source

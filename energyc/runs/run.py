@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike, fspath
 from pathlib import Path
@@ -14,6 +14,8 @@ from rich.console import Console
 
 from energyc.data import describe
 from energyc.diagnostics import UserError
+from energyc.loggers.chosen import continued, given
+from energyc.loggers.protocol import Logger
 from energyc.pipeline import Choices, wrong_argument
 from energyc.ranks.group import ALONE
 from energyc.runs.given import of_program
@@ -98,6 +100,7 @@ def train(
     seed: int | None = None,
     device: Any = "cpu",
     target: str | None = None,
+    loggers: Iterable[Logger | str] = (),
     quiet: bool = False,
 ) -> Run:
     """Train the network of a spec (a path or text) into a run folder, as ``energyc train`` does, and return the run.
@@ -111,7 +114,8 @@ def train(
     ``callback`` is given the row of each update, a dict with ``step``, ``cost``, ``residual`` and more; where it
     returns False, the run ends there. What it raises is raised, after the run was saved. ``dims``, ``consts``,
     ``settings`` and ``preset`` are those of ``energyc.load``; ``target`` is ``auto``, ``torch``, ``cpp`` or ``triton``.
-    Progress is shown on a terminal unless ``quiet``.
+    ``loggers`` are told how the run goes (``energyc.loggers.Logger``), or ``"tensorboard"`` by name. Progress is shown
+    on a terminal unless ``quiet``.
 
     Raises SpecError, UserError (data, options, the folder); Diverged, with the last good checkpoint kept;
     KeyboardInterrupt after Ctrl-C, when the run was saved.
@@ -123,6 +127,7 @@ def train(
     request = Request(rule, (), steps, str(device), seed, allow_biased, target or usual_target())
     source = read_spec(spec)
     prepared = prepare(source, choices, request, of_program(source, data, test, validation))
+    prepared = replace(prepared, loggers=given(loggers))
     prepared.feeds()
     with _folder(out, prepared.network.name) as folder:
         return _trained(prepared, folder, callback, quiet, resume=False)
@@ -137,19 +142,24 @@ def resume(
     steps: int | None = None,
     callback: Callable[[dict[str, Any]], object] | None = None,
     device: Any = None,
+    loggers: Iterable[Logger | str] = (),
     quiet: bool = False,
 ) -> Run:
     """Continue a run, bit for bit, as ``energyc train --resume`` does, and return it.
 
     Data that a program gave are given again, and are checked to be the same. ``steps`` is the new number of updates of
-    the whole run, not below what is done. Raises as ``train``.
+    the whole run, not below what is done. ``loggers`` are those of ``train``; without them the run logs to TensorBoard
+    if it was started so. Raises as ``train``.
     """
     if not is_run(run):
         raise UserError(f"there is no folder {run}", code="E0511", help="give the folder of a run")
     _check(steps=steps, callback=callback)
     folder = Path(fspath(run))
-    given = of_program(load_run(folder).source, data, test, validation)
-    prepared = reopen(folder, steps=steps, device=None if device is None else str(device), given=given)
+    saved = load_run(folder)
+    samples = of_program(saved.source, data, test, validation)
+    prepared = reopen(folder, steps=steps, device=None if device is None else str(device), given=samples)
+    told = given(loggers) or continued(saved.info.get("loggers", []), _reporter(quiet).message)
+    prepared = replace(prepared, loggers=told)
     return _trained(prepared, folder, callback, quiet, resume=True)
 
 

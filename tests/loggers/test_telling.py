@@ -7,8 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+import energyc
+from energyc.diagnostics import UserError
 from energyc.loggers import Ending, Logger, Run
 from energyc.ranks.group import Group
 from energyc.train.division import Division
@@ -151,3 +154,32 @@ def test_only_the_rank_that_writes_tells_its_loggers(tmp_path: Path) -> None:
     recorder = Recorder()
     train(replace(make_session(tmp_path / "run", SETTINGS), group=Second(), loggers=(recorder,)))
     assert recorder.told == [] and not (tmp_path / "run").exists()
+
+
+SPEC = """\
+network own
+dim I = 3
+clamp x[I]
+target t[I]
+param b[I] = 0
+state z[I]
+energy e = 1/2 * sum[i]((z[i] - x[i] - b[i])^2)
+cost c = sum[i]((z[i] - t[i])^2)
+relax { step = 1, steps = 2 }
+train { rule = implicit, steps = 2, batch = 4, lr = 0.1 }
+"""
+
+
+def test_loggers_of_a_program(tmp_path: Path) -> None:
+    recorder, data = Recorder(), {"x": np.eye(3, dtype=np.float32), "t": np.eye(3, dtype=np.float32)}
+    run = energyc.train(SPEC, data, out=tmp_path / "run", target="torch", loggers=[recorder])
+    assert [recorder.told[0][0], recorder.told[-1]] == [
+        "start",
+        ("finish", Ending("finished", 2, "", run.final, run.best, run.best_step)),
+    ]
+    energyc.resume(run, data, steps=3, loggers=[recorder])
+    assert recorder.told[-1][1].update == 3
+    for wrong, code in (([object()], "E0951"), (["wandb"], "E0953"), (["os:abort"], "E0953")):
+        with pytest.raises(UserError) as error:
+            energyc.train(SPEC, data, out=tmp_path / "none", target="torch", loggers=wrong)
+        assert error.value.code == code and not (tmp_path / "none").exists()
