@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from energyc.calculus import adjoint, depends, substitute, tangent
-from energyc.diagnostics import Diagnostic, SpecError
+from energyc.diagnostics import Diagnostic, SpecError, UserError
 from energyc.hardware.degree import NotQuadratic, shape
 from energyc.ir import ONE, Function, Input, Map, Node
 from energyc.ir.interpreter import evaluate, key
@@ -28,6 +28,8 @@ from energyc.resolve import Network
 Array = NDArray[np.float64]
 #: Directions whose products are taken at once.
 CHUNK = 64
+#: The most state variables whose couplings are computed, a product for each.
+MOST = 20_000
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,13 @@ class Form:
     drive: sparse.csr_array
     scalars: tuple[Scalars, ...]
 
+    @property
+    def is_finite(self) -> bool:
+        """Whether every coefficient is a number."""
+        arrays = [self.linear, self.coupling.data, self.drive.data, np.array(self.constant)]
+        arrays += [array for part in self.scalars for array in (part.weights, part.argument.data, part.offset)]
+        return all(bool(np.isfinite(array).all()) for array in arrays)
+
 
 def read_form(
     network: Network,
@@ -107,7 +116,7 @@ def read_form(
 
     With ``functions`` the energy may have scalar functions; with ``sources`` real clamps that a quadratic form takes
     stay variables. Raises SpecError with a diagnostic of ``code`` for each term that has another form, after those that
-    are ``refused`` already.
+    are ``refused`` already; UserError E0965 for too many states, E0515 for numbers that are not finite.
     """
     diagnostics = [*refused, *_refused_others(network, code)]
     states = [state.node for state in network.states.values()]
@@ -124,7 +133,16 @@ def read_form(
     if diagnostics:
         raise SpecError(network.source, diagnostics)
     reader = _Reader.of(network, params, clamps, kept)
-    return reader.form({name: (network.energies[name].node, maps) for name, maps in found.items()})
+    if reader.states.total > MOST:
+        message = (
+            f"{network.name} has {reader.states.total:,} state variables, more than the {MOST:,} that are exported"
+        )
+        raise UserError(message, code="E0965", help="export it at smaller sizes: --set K=V")
+    form = reader.form({name: (network.energies[name].node, maps) for name, maps in found.items()})
+    if not form.is_finite:
+        message = f"{network.name} cannot be exported: a coefficient of its energy is not finite"
+        raise UserError(message, code="E0515", help="look at the weights and the clamps")
+    return form
 
 
 HELP = {
