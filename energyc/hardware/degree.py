@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from energyc.calculus import depends, is_cut
-from energyc.ir import Add, BatchStatistic, Einsum, Input, Map, Node, Reduction, walk
+from energyc.ir import Add, BatchStatistic, Einsum, Input, Map, Node, NoRule, Reduction, Stop, walk
 
 
 class NotQuadratic(Exception):
@@ -63,9 +63,11 @@ def _degree(node: Node, degrees: Mapping[Node, int]) -> int:
             return 2
         case Reduction():
             raise NotQuadratic(f"takes {node.operator} of states")
+    if isinstance(node, Stop) and node.mode == "barrier":
+        return degrees[node.argument]
     if is_cut(node):
         raise NotQuadratic("holds a state fixed, so that its force is not its gradient")
-    return max(degrees[child] for child in node.children)
+    raise NoRule("degree", node)
 
 
 def _refuse_cut(node: Node, inputs: Collection[Input]) -> None:

@@ -13,7 +13,8 @@ The first grid is symmetric and holds 0, with one value less than b bits could n
 bounds has the :math:`2^b` values from lo to hi, whatever its entries are.
 
 **Mismatch.** Each entry is then multiplied by :math:`1 + \sigma\varepsilon` with a normal :math:`\varepsilon` of its
-own, and put back between its bounds.
+own, and put back between its bounds. Other sets of params are left, as a device leaves them: mirrored entries of a
+symmetric one are drawn apart.
 """
 
 from __future__ import annotations
@@ -119,7 +120,6 @@ def held(net: Any, precision: Precision, *, seed: int = 0, over: Over = "tensor"
         with torch.no_grad():
             for name, param in params.items():
                 param.copy_(_as_held(before[name], precision, net.param_bounds.get(name, (None, None)), over, random))
-            net.project_params()
         yield net
     finally:
         with torch.no_grad():
@@ -139,4 +139,5 @@ def _as_held(
     if precision.is_random:
         drawn = torch.randn(values.shape, generator=random, dtype=torch.float64).to(values)
         values = values * (1 + precision.mismatch * drawn)
+        values = values if bounds == (None, None) else values.clamp(*bounds)
     return values

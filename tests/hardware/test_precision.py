@@ -108,6 +108,16 @@ def test_mismatch_stays_between_bounds() -> None:
         assert float(g.min()) == 0.1 and float(g.max()) == 1.0
 
 
+def test_other_sets_are_left_as_a_device_leaves_them() -> None:
+    net: Any = package.load(TIED.replace("W[N, N] ~ normal(0.3)", "W[N, N] ~ normal(0.3) in symmetric[N, N]"))
+    W = net.params["W"]
+    with held(net, Precision(bits=4)):
+        assert torch.equal(W, W.T)
+    with held(net, Precision(mismatch=0.1)):
+        assert not torch.equal(W, W.T)
+    assert torch.equal(W, W.T)
+
+
 @pytest.mark.parametrize("values", [{"bits": 1}, {"bits": 25}, {"bits": 2.5}, {"mismatch": -0.1}, {"mismatch": 1.5}])
 def test_nonsense_is_refused(values: dict[str, Any]) -> None:
     with pytest.raises(UserError) as caught:
