@@ -61,7 +61,7 @@ def _test_sizes(field: ForceField, pinned: Sizes) -> list[dict[str, int]]:
     """Up to three different assignments of sizes, small enough to evaluate, all with the ``pinned`` ones."""
     assignments: list[dict[str, int]] = []
     for smallest in SIZES:
-        sizes = {**small_sizes(field.roots, field.sizes, smallest), **dict(pinned)}
+        sizes = {**small_sizes(field.roots, field.sizes, smallest, field.structure), **dict(pinned)}
         if not holds(field.structure, sizes):
             continue
         if sizes not in assignments and (not assignments or work(field.roots, sizes) <= COST):

@@ -22,7 +22,7 @@ LINES = 48
 def discontinuities(field: ForceField, energy: Node, generator: np.random.Generator) -> list[str]:
     """The places where an energy jumps or may jump; empty if no jump was found."""
     singular = singularities(field.graph, [energy], field.states)
-    sizes = small_sizes([energy, *field.roots], field.sizes)
+    sizes = small_sizes([energy, *field.roots], field.sizes, structures=field.structure)
     if not singular:
         return jumps([energy], field.states, besides_steps=True)
     if work([energy], sizes) * LINES * 40 > 10 * WORK:

@@ -133,7 +133,7 @@ def doubts_of(field: ForceField, certificate: Certificate, generator: np.random.
 
 def _planes_separate(field: ForceField, planes: Sequence[Pole], generator: np.random.Generator) -> bool:
     """Whether the force is infinite on every plane, so that the planes separate the domain."""
-    sizes = small_sizes(field.roots, field.sizes)
+    sizes = small_sizes(field.roots, field.sizes, structures=field.structure)
     around = Surroundings(field, sizes, draw(field, sizes, generator))
     return all(infinite_at(around, pole.argument, generator) for pole in planes)
 

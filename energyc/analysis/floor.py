@@ -18,9 +18,10 @@ from energyc.analysis.domain import Signs, jumps, poles
 from energyc.analysis.enclosure import Enclosures
 from energyc.analysis.growth import Growth
 from energyc.analysis.problem import Bounds, ForceField
-from energyc.analysis.products import Product, Structures, multiplied_out
+from energyc.analysis.products import Product, multiplied_out
 from energyc.analysis.sampling import Point, draw, draw_input, in_floats
 from energyc.analysis.sizes import small_sizes
+from energyc.analysis.structured import Structures
 from energyc.analysis.surroundings import Surroundings
 from energyc.calculus import derivative, tangent
 from energyc.ir import ONE, Add, Coefficient, Input, Map, Node, walk
@@ -199,7 +200,7 @@ def _falling_ray(network: Network, base: ForceField) -> Floor | None:
     total = base.graph.add([(ONE, term.node) for term in network.energies.values()], ())
     free = roaming(network)
     still = base.with_force({})
-    sizes, generator = small_sizes([total], network.extents), np.random.default_rng(7)
+    sizes, generator = small_sizes([total], network.extents, structures=base.structure), np.random.default_rng(7)
     inputs = [node for node in walk([total]) if isinstance(node, Input) and node.kind != "argument"]
     for scale in (1, 4):
         for _ in range(DRAWS):
@@ -209,7 +210,8 @@ def _falling_ray(network: Network, base: ForceField) -> Floor | None:
             values = _along(still, sizes, point, total, free)
             if _falls(values):
                 reached = ", ".join(f"{value:.3g}" for value in values)
-                weights = f"weights drawn from [-{scale}, {scale}]"
+                bounded = any(n in base.ranges or n in base.structure for n in inputs if n.kind == "param")
+                weights = f"weights drawn from [-{scale}, {scale}]" + " or on their sets" * bounded
                 return Floor(
                     "refuted",
                     f"with {weights} it is {reached} at {', '.join(f'{t:g}' for t in REACH)} times a direction",

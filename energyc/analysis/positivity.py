@@ -18,8 +18,9 @@ from energyc.analysis.exact import Evaluation, Intervals
 from energyc.analysis.instances import used_dims
 from energyc.analysis.intervals import NoEnclosure
 from energyc.analysis.problem import ForceField, linearise
-from energyc.analysis.products import Product, Structures, multiplied_out
+from energyc.analysis.products import Product, multiplied_out
 from energyc.analysis.sampling import draw, in_floats
+from energyc.analysis.structured import Structures
 from energyc.analysis.witness import Sample, sample_at, search_sizes
 from energyc.ir import Add, Coefficient, Einsum, Input, Map, Node, Operand, Softmax, Stop, walk
 from energyc.notation.recognise import normalisers

@@ -96,7 +96,7 @@ def _vanish_in_numbers(
 
 
 def _values_at_random_point(nodes: Sequence[Node], field: ForceField, generator: np.random.Generator) -> list[Array]:
-    sizes = small_sizes(field.roots, field.sizes)
+    sizes = small_sizes(field.roots, field.sizes, structures=field.structure)
     inputs = batched(draw(field, sizes, generator))
     return evaluate(nodes, inputs, sizes=sizes, values=field.values)
 

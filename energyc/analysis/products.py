@@ -5,19 +5,17 @@ So are scalar products of directions: ``sum_d Q_kd Q_ld = [k == l]`` for orthono
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, count
-from types import MappingProxyType
 from typing import cast
 
+from energyc.analysis.structured import NONE, Structures
 from energyc.ir import ONE, Add, Coefficient, Einsum, Indicator, Input, Node, Operand, Stop
 from energyc.ir.indexing import axis, equal
 from energyc.resolve.network import Structure
 
 MOST = 200
-Structures = Mapping[Input, Sequence[Structure]]
-NONE: Structures = MappingProxyType({})
 
 
 @dataclass(frozen=True)

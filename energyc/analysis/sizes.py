@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from energyc.analysis.conditions import Linear, linear
 from energyc.analysis.problem import ForceField
+from energyc.analysis.structured import NONE, Structures, with_room
 from energyc.ir import Add, Coefficient, Einsum, Indicator, Node, walk
 from energyc.ir.indexing import Affine, IndexExpr
 
@@ -74,9 +75,20 @@ class Limits:
         return windows and all(small[d] == sizes[d] for d in self.pinned)
 
 
-def small_sizes(roots: Iterable[Node], sizes: Mapping[str, int], smallest: int = SMALLEST) -> dict[str, int]:
-    """Sizes for a witness search, none above ``sizes``; rigid dims keep theirs if the windows cannot be shrunk."""
+def small_sizes(
+    roots: Iterable[Node], sizes: Mapping[str, int], smallest: int = SMALLEST, structures: Structures = NONE
+) -> dict[str, int]:
+    """Sizes for a witness search, none above ``sizes``; rigid dims keep theirs if the windows cannot be shrunk.
+
+    They leave room for the params on the sets ``structures``, where the windows allow it.
+    """
     limits = Limits.of(roots, sizes)
+    small = _small(limits, sizes, smallest)
+    roomy = with_room(structures, small)
+    return roomy if roomy == small or limits.hold(roomy, sizes) else dict(sizes)
+
+
+def _small(limits: Limits, sizes: Mapping[str, int], smallest: int) -> dict[str, int]:
     free = {d: min(size, limits.least(d, smallest)) for d, size in sizes.items()}
     fixed = limits.fixed
     small = {d: sizes[d] if d in fixed else n for d, n in free.items()}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from energyc.ir import Input
 from energyc.resolve.network import Structure
 
 Array = NDArray[Any]
+Structures = Mapping[Input, Sequence[Structure]]
+NONE: Structures = MappingProxyType({})
 #: The largest entry of the normal of a reflection, and the most of its entries that are not 0.
 LARGEST, WIDEST = 5, 16
 #: The sets on which a multiple of a point is no point.
@@ -28,16 +31,28 @@ def is_direction(structure: Iterable[Structure]) -> bool:
     return any(part.kind in DIRECTIONS for part in structure)
 
 
-def holds(structures: Mapping[Input, Sequence[Structure]], sizes: Mapping[str, int]) -> bool:
+def holds(structures: Structures, sizes: Mapping[str, int]) -> bool:
     """Whether sizes leave every set a point: no more orthonormal vectors than a space of their length holds."""
-    pairs = (
-        (sizes[node.dims[row]], sizes[node.dims[column]])
+    return all(sizes[count] <= sizes[length] for count, length in _counted(structures))
+
+
+def with_room(structures: Structures, sizes: Mapping[str, int]) -> dict[str, int]:
+    """Sizes with the lengths of orthonormal vectors no less than their numbers."""
+    roomy, pairs = dict(sizes), _counted(structures)
+    while short := next(((count, length) for count, length in pairs if roomy[count] > roomy[length]), None):
+        roomy[short[1]] = roomy[short[0]]
+    return roomy
+
+
+def _counted(structures: Structures) -> list[tuple[str, str]]:
+    """The dims of the numbers of orthonormal vectors, each with that of their length."""
+    return [
+        (node.dims[row], node.dims[column])
         for node, parts in structures.items()
         for part in parts
         if part.kind == "orthogonal"
         for row, column in zip(part.rows, part.columns, strict=True)
-    )
-    return all(rows <= columns for rows, columns in pairs)
+    ]
 
 
 def symmetries(structure: Iterable[Structure], rank: int) -> list[tuple[int, ...]]:

@@ -31,7 +31,7 @@ def suggest(field: ForceField, generator: np.random.Generator, seconds: float = 
     deadline = time.process_time() + seconds
     field = replace(field, graph=fork(field.graph))
     linear = linearise(field)
-    sizes = small_sizes(linear.moved, field.sizes)
+    sizes = small_sizes(linear.moved, field.sizes, structures=field.structure)
     if work(linear.moved, sizes) > WORK:
         return ()
     single = list(_single_ties(field))

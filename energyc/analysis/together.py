@@ -135,7 +135,7 @@ def _asymmetries(sums: Sums, names: Sequence[str]) -> dict[str, Array] | None:
     fields = {name: sums.base.with_force(sums.forces[name]) for name in names}
     linear = {name: linearise(field) for name, field in fields.items()}
     moved = [node for linearised in linear.values() for node in linearised.moved]
-    sizes = small_sizes(moved, sums.base.sizes)
+    sizes = small_sizes(moved, sums.base.sizes, structures=sums.base.structure)
     if work(moved, sizes) > WORK:
         return None
     rows: dict[str, list[tuple[float, float]]] = {name: [] for name in names}

@@ -112,7 +112,7 @@ def search_sizes(linear: Linearised) -> list[dict[str, int]]:
     Small sizes that it cannot have come last, and only if no coefficient depends on sizes.
     """
     field = linear.field
-    small = small_sizes(linear.moved, field.sizes)
+    small = small_sizes(linear.moved, field.sizes, structures=field.structure)
     close = instance(field, linear.moved, small)
     candidates: list[dict[str, int]] = []
     for sizes in (close, dict(field.sizes), small):
