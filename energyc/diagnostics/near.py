@@ -13,6 +13,8 @@ from energyc.resources import resource
 
 #: The least similarity of two words: twice the letters they share in order, over the letters of both.
 SIMILARITY = 0.7
+#: Among more names than these none is looked for: thousands of unknown names would be compared with thousands.
+MOST_KNOWN = 500
 
 
 def near(word: str, known: Iterable[str], most: int = 1) -> list[str]:
@@ -21,6 +23,8 @@ def near(word: str, known: Iterable[str], most: int = 1) -> list[str]:
     A synonym (grammar/foreign.toml) is more similar than another case, and that more than another spelling.
     """
     names = list(dict.fromkeys(known))
+    if len(names) > MOST_KNOWN:
+        return []
     synonym = _synonyms().get(word.lower().replace("-", "_"))
     same = [name for name in names if name.lower() == word.lower() and name != word]
     return [synonym] if synonym in names else same[:most] or get_close_matches(word, names, n=most, cutoff=SIMILARITY)

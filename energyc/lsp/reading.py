@@ -19,7 +19,7 @@ from energyc.syntax import Parsed, ast, decode, parse_partly
 from energyc.syntax.scan import Scanned, scan
 
 #: Of a text that is longer nothing is said but that it is: a spec of the literature has some thousand characters.
-LONGEST = 200_000
+LONGEST = 100_000
 TOO_LONG = "E0901"
 #: What stands in place of a code where the compiler itself has failed.
 INTERNAL = "internal"

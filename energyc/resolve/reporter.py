@@ -17,6 +17,7 @@ class Reporter:
 
     source: Source
     diagnostics: list[Diagnostic] = field(default_factory=list)
+    _seen: set[Diagnostic] = field(default_factory=set)
 
     def error(
         self,
@@ -55,7 +56,8 @@ class Reporter:
         self.error("E0207", f"`{names[0]}` is defined in terms of itself: {path}", span, labels=labels)
 
     def _add(self, diagnostic: Diagnostic) -> None:
-        if diagnostic not in self.diagnostics:
+        if diagnostic not in self._seen:
+            self._seen.add(diagnostic)
             self.diagnostics.append(diagnostic)
 
     @property

@@ -197,6 +197,7 @@ def test_hostile_texts_do_not_end_the_server(editor: Editor) -> None:
         "network n\n" * 2_000,
         "\ud800 network n",
         "x" * 3_000_000,
+        "network n\nstate z\n" + "".join(f"let a{k} = b{k} + c{k}\n" for k in range(1_000)),
     )
     for version, text in enumerate(texts, 1):
         editor.open(URI, text, version)
