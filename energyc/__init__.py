@@ -33,7 +33,6 @@ _PLACES = MappingProxyType(
         "check": "energyc.report.check",
         "load": "energyc.runs.load",
         "load_ipython_extension": "energyc.notebook",
-        "load_ipython_extension": "energyc.notebook",
         "register_data": "energyc.data",
         "resume": "energyc.runs.run",
     }

@@ -1,0 +1,1 @@
+"""The documentation as a site: what MkDocs calls (mkdocs.yml), and the pages that are generated."""
