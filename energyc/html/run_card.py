@@ -14,7 +14,7 @@ Row = Mapping[str, Any]
 HEALTH = frozenset({"step", "kind", "split", "residual", "residual_max", "settled", "relax_steps", "samples"})
 
 
-def run_html(title: str, rows: Sequence[Row], *, total: int, best: int | None = None, note: str = "") -> str:
+def run_html(title: str, rows: Sequence[Row], *, total: int, best: int | None = None, notes: Sequence[str] = ()) -> str:
     """Return the card of a run from the rows of its ``metrics.jsonl``; ``best`` is the step of the best evaluation."""
     evaluations = _kind(rows, "eval")
     names = _metrics(evaluations)
@@ -29,9 +29,8 @@ def run_html(title: str, rows: Sequence[Row], *, total: int, best: int | None = 
         scale = "log" if name == "cost" else "linear"
         drawn = chart(curves, x_label="update", y_label=name, y_scale=scale, mark=mark)  # type: ignore[arg-type]
         panels.append(tag("figure", drawn, legend(curves) if name == "cost" else None))
-    return card(
-        title, tag("p", note, class_="soft") if note else None, tiles(facts), tag("div", panels, class_="panels")
-    )
+    told = [tag("p", note, class_="soft") for note in notes]
+    return card(title, tiles(facts), tag("div", panels, class_="panels"), told)
 
 
 def run_latex(rows: Sequence[Row]) -> str:

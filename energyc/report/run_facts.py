@@ -81,9 +81,14 @@ class RunFacts:
 
     @cached_property
     def command(self) -> str:
-        """The command that makes this run again."""
+        """The command that makes this run again, or the call where a program gave its data."""
         info, options = self.run.info, self.run.options
-        words = ["energyc", "train", str(info.get("spec") or self.run.folder.path / "spec.energy")]
+        spec = str(info.get("spec") or "")
+        if not spec or spec == "-" or spec.startswith("<"):  # text, or standard input
+            spec = str(self.run.folder.path / "spec.energy")
+        if info.get("given"):
+            return f"energyc.train({spec!r}, data, rule={self.run.rule!r}, steps={self.total}, seed={options.seed})"
+        words = ["energyc", "train", spec]
         words += ["--preset", str(info["preset"])] if info.get("preset") else []
         for key, value in info.get("overrides", {}).items():
             words += ["--set", f"{key}={value}"]

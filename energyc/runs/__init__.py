@@ -14,6 +14,6 @@
 
 It combines specs, modules, data and training; it measures and reports nothing.
 
-Imports: ``analysis``, ``data``, ``diagnostics``, ``loggers``, ``pipeline``, ``ranks``, ``resolve``, ``rules``,
-``runtime``, ``settings``, ``syntax``, ``train``, ``version``; libraries: ``rich``, ``torch``.
+Imports: ``analysis``, ``data``, ``diagnostics``, ``html``, ``loggers``, ``pipeline``, ``ranks``, ``resolve``,
+``rules``, ``runtime``, ``settings``, ``syntax``, ``train``, ``version``; libraries: ``rich``, ``torch``.
 """

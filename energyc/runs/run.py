@@ -14,6 +14,7 @@ from rich.console import Console
 
 from energyc.data import describe
 from energyc.diagnostics import UserError
+from energyc.html.run_card import run_html, run_latex
 from energyc.loggers.chosen import continued, given
 from energyc.loggers.protocol import Logger
 from energyc.pipeline import Choices, wrong_argument
@@ -66,6 +67,18 @@ class Run:
     def rows(self) -> list[Row]:
         """The rows of ``metrics.jsonl``: updates (``kind`` ``train``) and evaluations (``eval``, ``validation``)."""
         return read_rows(RunFolder(self.folder).metrics)
+
+    def _repr_html_(self) -> str:
+        """The learning curves and the last numbers, for a notebook."""
+        info = RunFolder(self.folder).read_info()
+        title = f"{info.get('network', '')}, {info.get('rule', '')}: {self.folder}"
+        warnings = [f"warning: {warning}" for warning in self.warnings]
+        notes = [*([str(self.health)] if self.health else []), *warnings]
+        return run_html(title, self.rows, total=info.get("steps", self.steps), best=self.best_step, notes=notes)
+
+    def _repr_latex_(self) -> str:
+        """The numbers of the last evaluation, for a document."""
+        return run_latex(self.rows)
 
     def __fspath__(self) -> str:
         return fspath(self.folder)

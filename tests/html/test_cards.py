@@ -113,7 +113,7 @@ def test_no_text_becomes_part_of_a_card(attack: str) -> None:
     assert harmless(energyc.load(hostile())._repr_html_())
     assert harmless(energyc.check(hostile())._repr_html_())
     assert harmless(energyc.check(hostile() + f'energy e = "{attack}"')._repr_html_())
-    assert harmless(run_html(attack, [{**row, attack: 1.0} for row in ROWS], total=4, note=attack))
+    assert harmless(run_html(attack, [{**row, attack: 1.0} for row in ROWS], total=4, notes=[attack]))
 
 
 def test_a_copy_shows_the_same_and_a_pickle_has_no_spec_in_it(net: Any) -> None:

@@ -1,0 +1,68 @@
+"""The tutorials in ``notebooks/`` run from the first cell to the last."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
+
+
+def read(path: Path) -> Any:
+    return pytest.importorskip("nbformat").read(path, as_version=4)
+
+
+def executed(path: Path, folder: Path) -> Any:
+    """The notebook with the output of each cell, run in a kernel of its own in an empty folder."""
+    nbclient = pytest.importorskip("nbclient")
+    pytest.importorskip("ipykernel")
+    notebook = read(path)
+    nbclient.NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(folder)}}).execute()
+    return notebook
+
+
+def printed(notebook: Any) -> str:
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", ())]
+    return "".join(output.get("text", "") for output in outputs)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_is_kept_without_output(path: Path) -> None:
+    notebook = read(path)
+    for cell in notebook.cells:
+        assert not cell.get("outputs") and cell.get("execution_count") is None
+
+
+def test_the_first_tutorial_has_ten_cells() -> None:
+    (path,) = [path for path in NOTEBOOKS if path.stem == "from_an_energy_to_a_network"]
+    assert len(read(path).cells) <= 10
+
+
+@pytest.mark.slow
+def test_from_an_energy_to_a_network(tmp_path: Path) -> None:
+    (path,) = [path for path in NOTEBOOKS if path.stem == "from_an_energy_to_a_network"]
+    notebook = executed(path, tmp_path)
+    kinds = {kind for cell in notebook.cells for output in cell.get("outputs", ()) for kind in output.get("data", ())}
+    assert {"text/html", "text/latex", "image/png"} <= kinds
+    ep, torch_model = (int(share) for share in re.findall(r"(\d+)%", printed(notebook))[-2:])
+    assert ep > 75 and torch_model > 75
+
+
+@pytest.mark.slow
+def test_proofs_and_learning_rules(tmp_path: Path) -> None:
+    (path,) = [path for path in NOTEBOOKS if path.stem == "proofs_and_learning_rules"]
+    text = printed(executed(path, tmp_path))
+    measured, claimed = (re.findall(r"-?\d+\.\d{8}", line) for line in text.splitlines()[:2])
+    assert [round(float(x), 6) for x in measured] == [round(float(x), 6) for x in claimed]
+    assert "ffn: conservative (proof)" in text
+    untied, tied = (
+        dict(re.findall(r"'([\w-]+)': ([\d.]+)", line))
+        for line in text.splitlines()
+        if line.startswith(("untied", "tied"))
+    )
+    assert all(float(cosine) > 0.999 for cosine in tied.values())
+    assert float(untied["vf"]) < 0.99 and float(untied["centered-ep"]) < 0.99
+    assert all(float(untied[rule]) > 0.999 for rule in ("tracking-aep", "adjoint", "implicit"))
