@@ -117,7 +117,8 @@ class Prepared:
         return {steep.owner: str(steep) for steep in steep_edges(self.network)}
 
     def _files(self) -> dict[str, str]:
-        return {"spec.energy": resolved_text(self.source, self.choices), self.compiled.file_name: self.compiled.text}
+        spec = resolved_text(self.source, self.choices, self.direct)
+        return {"spec.energy": spec, self.compiled.file_name: self.compiled.text}
 
     def _info(self) -> dict[str, Any]:
         return {

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from energyc.diagnostics import Source
 from energyc.pipeline import Choices, parse
@@ -13,10 +14,11 @@ from energyc.syntax import ast
 Edit = tuple[int, int, str]
 
 
-def resolved_text(source: Source, choices: Choices) -> str:
+def resolved_text(source: Source, choices: Choices, unbound: Collection[str] = ()) -> str:
     """Return the source with the values of its preset and overrides; comments are preserved.
 
-    Without preset and overrides it resolves to the same network as the source with them.
+    Without preset and overrides it resolves to the same network as the source with them. The clamps and targets that
+    are ``unbound`` name no field of data, and data that nothing names any more are left out.
     """
     spec = parse(source)
     values: dict[str, str] = {}
@@ -25,7 +27,7 @@ def resolved_text(source: Source, choices: Choices) -> str:
             values |= {pair.path: source.slice(pair.value.span) for pair in statement.pairs}
     values |= {key: written(value) for key, value in choices.overrides.items()}
     parts = {"": spec.statements, **{f"{layer.name.text}.": layer.body for layer in layers_of(spec.statements)}}
-    edits = list(_sizes(spec, values))
+    edits = [*_sizes(spec, values), *_unbinding(spec, source, unbound)]
     added: list[str] = []
     for owner, statements in parts.items():
         own = {path.removeprefix(owner): value for path, value in values.items() if _belongs(path, owner, parts)}
@@ -42,6 +44,27 @@ def resolved_text(source: Source, choices: Choices) -> str:
     for start, end, replacement in sorted(edits, reverse=True):
         text = text[:start] + replacement + text[end:]
     return text if not added else text.rstrip("\n") + "\n\n" + "\n".join(added) + "\n"
+
+
+def _unbinding(spec: ast.Spec, source: Source, unbound: Collection[str]) -> Iterator[Edit]:
+    """Yield what cuts inputs from the fields that they name, and data that are then named nowhere."""
+    if not unbound:
+        return
+    items = [item for statement in spec.statements if isinstance(statement, ast.Inputs) for item in statement.items]
+    cut = [item.source.span for item in items if item.source is not None and item.name.text in unbound]
+    for span in cut:
+        equals = source.text.rindex("=", 0, span.start)
+        yield len(source.text[:equals].rstrip()), span.end, ""
+    data = [statement for statement in spec.statements if isinstance(statement, ast.Data)]
+    hidden = sorted([*cut, *(statement.span for statement in data)], reverse=True)
+    rest = source.text
+    for span in hidden:
+        rest = rest[: span.start] + rest[span.end :]
+    for statement in data:
+        if not re.search(rf"\b{statement.name.text}\b", rest):
+            after, newline, _ = source.text[statement.span.end :].partition("\n")
+            whole = len(after + newline) if not after.strip() else 0  # its line, unless a comment stands behind it
+            yield statement.span.start, statement.span.end + whole, ""
 
 
 def _belongs(path: str, owner: str, owners: Iterable[str]) -> bool:

@@ -211,6 +211,23 @@ def test_what_is_set_is_set_as_by_load() -> None:
     assert energyc.load(run).W.shape == (4, 7)
 
 
+def test_a_run_of_other_sizes_than_the_spec_s_data_is_one_that_loads(capfd: pytest.CaptureFixture[str]) -> None:
+    """What the program feeds is no longer bound in the folder's spec, whose data would not fit."""
+    data = {**arrays(), "x": np.random.default_rng(0).random((40, 6))}
+    spec = TABLE.replace("table(name", "table(  # Fisher's\n  name")
+    run = energyc.train(spec, data, dims={"I": 6}, **OPTIONS)
+    text = (run / "spec.energy").read_text()
+    assert "clamp x[I]\n" in text and "target label : K\n" in text and "data" not in text and "dim I = 6" in text
+    assert energyc.load(run).W.shape == (6, 5) and energyc.check(text).diagnostics == ()
+    Path("own_data.py").write_text(OWN.replace("(40, 4)", "(40, 6)"))
+    status, _, err = run_main(capfd, "eval", str(run.folder), "--data", "own_data:arrays")
+    assert status == 0, err
+    assert energyc.resume(run, data, steps=7, quiet=True).steps == 7
+    sized = TABLE.replace("I = 4", "I = t.inputs")
+    text = (energyc.train(sized, arrays(), out="sized", **OPTIONS) / "spec.energy").read_text()
+    assert "data t = table(" in text and "clamp x[I]\n" in text and energyc.load("sized").W.shape == (4, 5)
+
+
 def test_a_callback_gets_each_update_and_may_end_the_run() -> None:
     rows: list[dict[str, Any]] = []
 
@@ -433,7 +450,7 @@ def test_a_run_folder_has_nothing_imported(capfd: pytest.CaptureFixture[str]) ->
     Path("own_data.py").write_text("raise SystemExit('imported')")
     info = run / "run.json"
     info.write_text(info.read_text().replace('"data": {}', '"data": {"data": "own_data:arrays"}'))
-    assert run_main(capfd, "eval", str(run))[0] == 1
+    assert run_main(capfd, "eval", str(run.folder))[0] == 1
     energyc.load(run)
     with pytest.raises(energyc.SpecError):
         energyc.load(TABLE.replace("table(name = iris", "own_data(name = arrays"))
