@@ -64,6 +64,8 @@ class Given:
 
 def of_arguments(source: Source, arguments: Sequence[str]) -> Given:
     """What ``--data`` gives: paths and names of factories, each perhaps after ``binding=``. Raises UserError."""
+    if not arguments:
+        return Given()
     adapters = adapters_of(source)
     items: list[Item] = []
     for argument in arguments:
