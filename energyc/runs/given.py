@@ -79,13 +79,13 @@ def of_arguments(source: Source, arguments: Sequence[str]) -> Given:
 
 def of_program(source: Source, data: Any, test: Any = None, validation: Any = None) -> Given:
     """What ``energyc.train`` is given. Raises UserError."""
-    adapters = adapters_of(source)
     if data is None:
         if test is not None or validation is not None:
             raise UserError(
                 "test= is given without data=", code="E0932", help="give the training samples too: data=..."
             )
-        return Given(adapters)
+        return Given()
+    adapters = adapters_of(source)
     if not isinstance(data, Mapping) or not data or not set(data) <= set(adapters):
         return _sorted_out(adapters, [(None, _with(data, test, validation))])
     for name, part in (("test", test), ("validation", validation)):
