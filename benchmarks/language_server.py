@@ -2,10 +2,10 @@
 
     python -m benchmarks.language_server
 
-``reading`` is the front end alone (words, tree, names, types, symbols), in milliseconds of the processor. ``typed`` is what an editor waits for: from a
-change of one character, which breaks a statement, to the diagnostics of the new text, over the protocol of a real
-process, less the server's pause of ``DELAY`` seconds for further keys; on a busy machine others count too. Least and
-median of several.
+``reading`` is the front end alone (words, tree, names, types, symbols), in milliseconds of the processor. ``typed`` is
+what an editor waits for: from a change of one character, which breaks a statement, to the diagnostics of the new text,
+over the protocol of a real process, less the server's pause of ``DELAY`` seconds for further keys; on a busy machine
+others count too. Least and median of several.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The derivative of a force that jumps, in the sense of distributions: the slope of a jump is an impulse.
 
-``step' = impulse`` and ``sign' = 2 impulse``, with ``u impulse(u) = 0``. A bounded force on a domain without holes is a
-gradient if this Jacobian is symmetric, impulses included: Schwarz's theorem for distributions (Schwartz,
-Theorie des distributions, 1950, chapter II). The product of a jump and an impulse at the same place is
-undefined, and no proof may contain one.
+``step' = impulse``, for conditions on real values too, and ``sign' = 2 impulse``, with ``u impulse(u) = 0``. A bounded
+force on a domain without holes is a gradient if this Jacobian is symmetric, impulses included: Schwarz's theorem for
+distributions (Schwartz, Theorie des distributions, 1950, chapter II). The product of a jump and an impulse at the same
+place is undefined, and no proof may contain one.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from tests.analysis.families import FAMILIES
 from tests.drawing import SEED, draws
 
 #: Their Jacobian may be symmetric although they are no gradients: the prover alone cannot tell.
-BEYOND_JACOBIANS = {"jumps", "holes"}
+BEYOND_JACOBIANS = {"jumps", "holes", "selections"}
 
 
 def outcome(family: str, number: int) -> tuple[str, str]:
