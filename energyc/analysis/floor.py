@@ -7,6 +7,7 @@ refuted by numbers along a ray.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -17,6 +18,7 @@ import numpy as np
 from energyc.analysis.domain import Signs, jumps, poles
 from energyc.analysis.enclosure import Enclosures
 from energyc.analysis.growth import Growth
+from energyc.analysis.meeting import continuous_masks
 from energyc.analysis.problem import Bounds, ForceField
 from energyc.analysis.products import Product, multiplied_out
 from energyc.analysis.sampling import Point, draw, draw_input, in_floats
@@ -64,7 +66,9 @@ def floor_of(network: Network, base: ForceField, ranges: Mapping[Input, Bounds])
     signs, free = Signs(network.values, ranges), roaming(network)
     terms = [part for term in network.energies.values() for part in _summands(term.node)]
     roots = [node for _, node in terms]
-    undefined = poles(roots, base.states, signs) or jumps(roots, base.states)
+    energies = [term.node for term in network.energies.values()]
+    meeting = [node for energy in energies for node in continuous_masks(network.meetings, energy, base)[0]]
+    undefined = poles(roots, base.states, signs) or jumps(roots, base.states, harmless=meeting)
     if not free and not undefined:
         return Floor("proved", "continuous, and its states are kept in compact sets", attained=True)
     if not undefined:
@@ -101,8 +105,10 @@ class Confinement:
     def take(self, factor: Coefficient, node: Node) -> bool:
         """Whether a term could be taken into account; one that could not may be on a later turn."""
         harmless = self.signs.positive_number(factor) and self.signs.nonnegative(node)
-        squares, others = _squares(factor, node, self)
-        if squares and all(self._is_outgrown(other, harmless) for other in others):
+        products = multiplied_out(node, self.structures)
+        squares, others = _squares(factor, products or (), self)
+        steep = not harmless and self.growth.of(node) >= 2 and products is not None
+        if (squares or steep) and all(self._is_outgrown(other, harmless) for other in others):
             self.squared |= squares
             self.opposed |= {state for other in others for state in self._states(other)}
             return True
@@ -169,18 +175,24 @@ def _confined(
     return Floor("proved", because, confinement.squared >= set(free))
 
 
-def _squares(factor: Coefficient, node: Node, within: Confinement) -> tuple[set[Node], list[Product]]:
-    """The states whose squares a term adds up with positive factors, and its other products."""
+def _squares(factor: Coefficient, products: Sequence[Product], within: Confinement) -> tuple[set[Node], list[Product]]:
+    """The states whose squares a term adds up with positive factors, and its other products that may be negative."""
     squares: set[Node] = set()
     others: list[Product] = []
-    for product in multiplied_out(node, within.structures) or ():
+    for product in products:
         positive = within.signs.positive_number(factor * product.coefficient)
         state = _squared_state(product, within.free, within.signs) if positive else None
-        if state is None:
-            others.append(product)
-        else:
+        if state is not None:
             squares.add(state)
+        elif not (positive and _is_nonnegative(product, within.signs)):
+            others.append(product)
     return squares, others
+
+
+def _is_nonnegative(product: Product, signs: Signs) -> bool:
+    """Whether each factor is nowhere negative, or there twice: ``where(u > 0, u^2, 0)``."""
+    times = Counter((factor.node, factor.axes) for factor in product.factors)
+    return all(count % 2 == 0 or signs.nonnegative(node) for (node, _), count in times.items())
 
 
 def _squared_state(product: Product, free: Sequence[Input], signs: Signs) -> Node | None:

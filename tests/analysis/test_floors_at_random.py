@@ -37,6 +37,10 @@ TERMS = (
     "sum[k](cos(y[k]))", "sum[d](gelu(x[d]) * x[d])", "sum[d](softmax[d](x[d]) * x[d])", "max[d](x[d])",
     "sum[d](sqrt(1 + x[d]^2))", "sum[d](x[d]^2) * sum[k](y[k]^2)", "sum[k](y[k]^2 * relu(-y[k]))",
     "sum[d](x[d] * abs(x[d]))", "(sum[d](x[d]))^2",
+    "sum[d](where(x[d] > c, (x[d] - c)^2, 0))", "sum[d](where(abs(x[d]) < 1, x[d]^2 / 2, abs(x[d]) - 1/2))",
+    "sum[d](where(x[d] > 0, -x[d]^2, x[d]))", "sum[d](where(x[d] > 0, x[d], x[d]^2))", "sum[k](max(y[k], -3, y[k]^2))",
+    "sum[d](min(x[d]^2, 4))", "sum[d](clip(x[d], -1, 1) * x[d])", "sum[k](leaky_relu(y[k], -1/2))",
+    "sum[d](where(x[d] > s[d], x[d]^3, 0))", "sum[k](min[d](x[d] * V[d,k]))",
 )  # fmt: skip
 DRAWS, POINTS = 300, 3000
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from energyc.analysis.claims import claims_of
 from energyc.analysis.classify import classify
 from energyc.analysis.verdict import Verdict
 from tests.resolve.helpers import network
@@ -94,6 +95,21 @@ def test_a_slope_of_a_function_with_cases() -> None:
     """The slope of relu jumps; what it multiplies is not seen to vanish there."""
     net = network(f"{HEAD}fn f(u) = where(u > 0, u^2, u)\nenergy e = sum[d](f'(z[d]) * y[d])")
     assert classify(net).terms["e"].kind == "undecided"
+
+
+def bounded_below(energy: str, kept: str = "") -> str:
+    net = network(f"dim D = 4\nclamp x[D]\nstate z[D]{kept}\nenergy e = sum[d]({energy}) + 0 * sum[d](x[d])")
+    (claim,) = [claim for claim in claims_of(net, classify(net), "it") if claim.claim == "bounded below"]
+    return claim.verdict
+
+
+def test_a_floor_under_selections() -> None:
+    huber = "where(abs(z[d]) < 1, z[d]^2 / 2, abs(z[d]) - 1/2)"
+    assert bounded_below(f"z[d]^2 + {huber}") == "proved"
+    assert bounded_below(huber, " in [-5, 5]") == "proved"
+    assert bounded_below("max(z[d], -3) + 1/2 * z[d]^2") == "proved"
+    assert bounded_below("where(z[d] > 0, z[d], z[d]^3)") == "refuted"
+    assert bounded_below("where(z[d] > 0, 1, 0)", " in [-5, 5]") != "refuted"
 
 
 FORCES = [
