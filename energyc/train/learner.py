@@ -102,7 +102,13 @@ class Learner:
 
     def _gradients(self, batch: Batch, **settings: Any) -> Gradients:
         biased = {"allow_biased": True} if self.options.allow_biased else {}
-        return self.net.gradients(batch.clamps, batch.targets, rule=self.rule, **biased, **settings)
+        try:
+            return self.net.gradients(batch.clamps, batch.targets, rule=self.rule, **biased, **settings)
+        except ValueError as error:
+            if "clamped" not in RULES[self.rule].needs:
+                raise
+            help = "declare its set so that it holds all targets, or clamp it to values that lie on it"
+            raise UserError(str(error), code="E0455", help=help) from None
 
     def _weights(self) -> dict[str, float]:
         """Return the weights of the penalty and of the residual defence, if set."""

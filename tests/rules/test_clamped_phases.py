@@ -15,6 +15,7 @@ from energyc import pipeline
 from energyc.diagnostics import Source, UserError
 from energyc.runtime.triton_functions import has_triton
 from energyc.runtime.triton_kernels import interpreted
+from energyc.verify import measure_fidelity, random_probe
 from tests.cli.run import SMALL, energyc
 from tests.emit.kernels import needs_compiler
 from tests.rules.networks import HOPFIELD, PREDICTIONS, TURNED, distance, drawn, gradient, loaded, scaled
@@ -271,6 +272,27 @@ def test_the_order_of_declaration_does_not_matter() -> None:
     assert verdicts("\n".join(lines))["dual-propagation"] == ("exact", "")
 
 
+# ---------------------------------------------------------------- verify
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.01])
+def test_verify_compares_a_surrogate_with_what_it_follows(factor: float) -> None:
+    net = loaded(HOPFIELD)
+    honest = net.gradients
+
+    def gradients(clamps: Any, targets: Any, rule: str, **settings: Any) -> Any:
+        found = honest(clamps, targets, rule, **settings)
+        return found._replace(params=scaled(found.params, factor)) if rule == "chl" else found
+
+    net.gradients = gradients
+    found = measure_fidelity(net, net, random_probe(net, batch=3), ["chl"], verdicts={"chl": "surrogate"})
+    rule = found.rules["chl"]
+    assert rule.limit is not None and rule.limit.relative_error > 0.01, "it is not the gradient of the cost"
+    assert rule.law.startswith("of E(clamped) - E(free): finite differences to")
+    assert found.passed == (factor == 1.0)
+    assert factor == 1.0 or "E(clamped) - E(free) give another slope (off by 1e-02)" in rule.fault
+
+
 # ---------------------------------------------------------------- from the command line
 
 
@@ -281,5 +303,9 @@ def test_training_by_each_rule_from_the_command_line(tmp_path: Path, capfd: pyte
     for rule in ("chl", "dyadic-ep"):
         done = energyc(capfd, "train", spec, "--rule", rule, "--out", tmp_path / rule, "--quiet")
         assert done.status == 0, done.err
+    spec.write_text(clamped.replace("clamped y[k] = where(k == label, 1, 0)", "clamped y[k] = x[0] + 2"))
+    outside = energyc(capfd, "train", spec, "--rule", "chl", "--out", tmp_path / "outside", "--quiet")
+    assert outside.status == 1 and "E0455" in outside.err and "y is clamped off its set" in outside.err
+    spec.write_text(clamped)
     refused = energyc(capfd, "train", spec, "--rule", "predictive-coding", "--out", tmp_path / "pc")
     assert refused.status == 1 and "E0920" in refused.err and "use chl" in refused.err
