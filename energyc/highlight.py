@@ -12,14 +12,14 @@ from typing import Any, ClassVar
 from pygments.lexer import RegexLexer, bygroups, include, words
 from pygments.token import Comment, Keyword, Name, Number, Operator, Punctuation, String, Whitespace
 
-from energyc.resolve.words import LAWS, RESERVED_FUNCTIONS, SETS
+from energyc.resolve.words import CONSTANTS, LANGUAGE_FUNCTIONS, LAWS, SETS
 from energyc.syntax.scan import DECLARATION_WORDS, EQUATION_WORDS, RESERVED, SETTINGS_WORDS
 
 _NAME = r"[A-Za-z_][A-Za-z_0-9]*"
 #: Words that join conditions.
 LOGIC = ("and", "not", "or")
-#: Words with a meaning in one place each, which may be names elsewhere.
-SPECIAL = ("batch", "training")
+#: Words with a meaning of their own, which may be names elsewhere.
+SPECIAL = ("batch", "training", *CONSTANTS)
 
 
 def _whole(names: Any) -> words:
@@ -78,7 +78,7 @@ class EnergyLexer(RegexLexer):  # type: ignore[misc]
             (_whole(RESERVED), Keyword),
             # Names.
             (rf"(\.)({_NAME})", bygroups(Punctuation, Name.Attribute)),
-            (words(sorted(RESERVED_FUNCTIONS), prefix=r"\b", suffix=r"(?='?\s*[\[(])"), Name.Builtin),
+            (words(sorted(LANGUAGE_FUNCTIONS), prefix=r"\b", suffix=r"(?='?\s*[\[(])"), Name.Builtin),
             (rf"(~)(\s*)({'|'.join(sorted(LAWS))})\b", bygroups(Operator, Whitespace, Name.Class)),
             (_whole((*SETS, *SPECIAL)), Name.Builtin.Pseudo),
             (_NAME, Name),

@@ -11,7 +11,7 @@ import pytest
 from pygments.token import Comment, Error, Keyword, Name, Operator, String, Whitespace
 
 from energyc.highlight import EnergyLexer
-from energyc.resolve.words import LAWS, RESERVED_FUNCTIONS, SETS
+from energyc.resolve.words import LANGUAGE_FUNCTIONS, LAWS, SETS
 from energyc.rules import RULES
 from energyc.syntax.scan import RESERVED
 
@@ -61,7 +61,7 @@ def test_every_word_of_the_language_is_one(word: str) -> None:
 
 
 def test_functions_laws_and_sets_are_known() -> None:
-    for name in RESERVED_FUNCTIONS:
+    for name in LANGUAGE_FUNCTIONS:
         assert kinds(f"let a = {name}[i](u) + {name}(v)", name) == {Name.Builtin}
         assert kinds(f"let {name}s = 1", name) == set()
     for name in LAWS:

@@ -14,10 +14,10 @@ from tests.editors.words import (
     DECLARATION_WORDS,
     EQUATION_WORDS,
     INSIDE,
+    LANGUAGE_FUNCTIONS,
     LAWS,
     LOGIC,
     OTHERS,
-    RESERVED_FUNCTIONS,
     SETS,
     SETTINGS_WORDS,
     SPECIAL,
@@ -36,7 +36,7 @@ LINES = {
         "syntax keyword energyLogic": one_of(LOGIC, " "),
         "syntax keyword energySet": one_of(SETS, " "),
         "syntax keyword energySpecial": one_of(SPECIAL, " "),
-        "syntax match energyFunction": rf"/\<\%({one_of(RESERVED_FUNCTIONS, chr(92) + '|')}\)\ze'\?\s*[[(]/",
+        "syntax match energyFunction": rf"/\<\%({one_of(LANGUAGE_FUNCTIONS, chr(92) + '|')}\)\ze'\?\s*[[(]/",
         "syntax match energyLaw": rf"/\%(\~\s*\)\@<=\%({one_of(LAWS, chr(92) + '|')}\)\>/",
         "syntax region energySettings matchgroup=energyBlock start=": (
             rf"/\<\%({one_of(SETTINGS_WORDS, chr(92) + '|')}\)\s*\%(\h\w*\s\+in\s\+\h\w*\s*\)\?{{/"
@@ -50,7 +50,7 @@ LINES = {
             "equations": EQUATION_WORDS,
             "statements": OTHERS,
             "inside": {*INSIDE, *LOGIC},
-            "functions": RESERVED_FUNCTIONS,
+            "functions": LANGUAGE_FUNCTIONS,
             "laws-and-sets": {*LAWS, *SETS},
         }.items()
     },

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from energyc.highlight import LOGIC, SPECIAL
-from energyc.resolve.words import LAWS, RESERVED_FUNCTIONS, SETS
+from energyc.resolve.words import LANGUAGE_FUNCTIONS, LAWS, SETS
 from energyc.syntax.scan import DECLARATION_WORDS, EQUATION_WORDS, RESERVED, SETTINGS_WORDS
 
 INSIDE = frozenset({"in", "on", "per"})
@@ -16,10 +16,10 @@ __all__ = [
     "DECLARATION_WORDS",
     "EQUATION_WORDS",
     "INSIDE",
+    "LANGUAGE_FUNCTIONS",
     "LAWS",
     "LOGIC",
     "OTHERS",
-    "RESERVED_FUNCTIONS",
     "SETS",
     "SETTINGS_WORDS",
     "SPECIAL",
