@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from energyc.cli import candidates
 from energyc.cli.console import Console
-from energyc.cli.options import output_options, spec_options
+from energyc.cli.options import output_options, spec_options, spec_or_run_argument
 
 if TYPE_CHECKING:
     from energyc.pipeline import Choices
@@ -19,7 +18,7 @@ FORMS = {".md": "markdown", ".txt": "markdown", ".tex": "latex", ".html": "html"
 
 
 @click.command("explain")
-@click.argument("spec", metavar="SPEC|RUN", type=click.Path(allow_dash=True), shell_complete=candidates.specs_or_runs)
+@spec_or_run_argument
 @click.option("-o", "out", metavar="FILE", type=click.Path(dir_okay=False), help="A .md, .tex or .html file.")
 @spec_options
 @output_options

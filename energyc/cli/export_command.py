@@ -10,7 +10,7 @@ import click
 
 from energyc.cli.console import Console, Exit
 from energyc.cli.failures import UNFAITHFUL
-from energyc.cli.options import SEED, data_option, output_options, spec_options
+from energyc.cli.options import SEED, data_option, output_options, spec_options, spec_or_run_argument
 
 if TYPE_CHECKING:
     from energyc.hardware.problem import Problem
@@ -21,7 +21,7 @@ JSON_ENDINGS = (".json",)
 
 
 @click.command("export")
-@click.argument("spec", metavar="SPEC|RUN", type=click.Path(allow_dash=True))
+@spec_or_run_argument
 @click.option("--to", "kind", type=click.Choice(["spice", "ising"]), required=True, help="What to write.")
 @click.option("-o", "out", metavar="FILE", type=click.Path(dir_okay=False), help="The file, else standard output.")
 @click.option(

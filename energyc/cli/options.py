@@ -35,6 +35,9 @@ SEED = click.IntRange(min=0, max=2**63 - 1)
 spec_argument = click.argument(
     "spec", metavar="SPEC", type=click.Path(allow_dash=True), shell_complete=candidates.specs
 )
+spec_or_run_argument = click.argument(
+    "spec", metavar="SPEC|RUN", type=click.Path(allow_dash=True), shell_complete=candidates.specs_or_runs
+)
 run_argument = click.argument("run", metavar="RUN", type=click.Path(), shell_complete=candidates.runs)
 
 

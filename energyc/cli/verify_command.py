@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from energyc.cli import candidates
 from energyc.cli.console import Console, Exit
 from energyc.cli.failures import UNFAITHFUL
-from energyc.cli.options import Finite, output_options, rule_option, spec_options
+from energyc.cli.options import Finite, output_options, rule_option, spec_options, spec_or_run_argument
 
 if TYPE_CHECKING:
     from energyc.pipeline import Choices
@@ -25,7 +24,7 @@ GAIN = Finite(min=0, min_open=True, max=LARGEST_GAIN)
 
 
 @click.command("verify")
-@click.argument("spec", metavar="SPEC|RUN", type=click.Path(allow_dash=True), shell_complete=candidates.specs_or_runs)
+@spec_or_run_argument
 @rule_option
 @click.option("--gain", metavar="X", type=GAIN, default=1.0, help="Multiply the weights by X, at most 1e6.")
 @click.option("--sweep", type=click.Choice(["residual", "beta"]), help="Draw the error against this.")

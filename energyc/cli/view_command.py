@@ -6,12 +6,15 @@ from pathlib import Path
 
 import click
 
+from energyc.cli import candidates
 from energyc.cli.console import Console
 from energyc.cli.options import output_options
 
 
 @click.command("view")
-@click.argument("runs", metavar="RUN [RUN2]", nargs=-1, required=True, type=click.Path())
+@click.argument(
+    "runs", metavar="RUN [RUN2]", nargs=-1, required=True, type=click.Path(), shell_complete=candidates.runs
+)
 @click.option(
     "-o", "out", metavar="FILE", type=click.Path(dir_okay=False), help="A .html file; by default RUN/view.html."
 )

@@ -13,6 +13,7 @@ import sys
 import time
 from pathlib import Path
 
+import click
 import pytest
 
 from energyc.cli.candidates import rule_names, setting_names
@@ -84,6 +85,17 @@ def test_candidates_in_bash(words: list[str], expected: list[str], place: Path) 
     assert candidates(group, "bash", ["energyc", *words]) == expected
 
 
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_offers_specs_and_runs_where_it_takes_them(name: str, place: Path) -> None:
+    command = group.get_command(click.Context(group), name)
+    assert command is not None
+    metavars = "".join(str(each.metavar) for each in command.params if isinstance(each, click.Argument))
+    offered = candidates(group, "bash", ["energyc", name, ""])
+    assert ("s.energy" in offered) == ("SPEC" in metavars)
+    if "RUN" in metavars:
+        assert "runs/s-1" in candidates(group, "bash", ["energyc", name, "runs/"])
+
+
 def test_names_that_can_be_set(place: Path) -> None:
     offered = candidates(group, "bash", ["energyc", "train", "s.energy", "--set", ""])
     assert [name for name in offered if "." not in name] == ["A=", "B=", "C=", "H=", "gain="]
@@ -130,6 +142,16 @@ def test_a_tab_imports_no_more_than_it_needs(place: Path) -> None:
     environ = {**os.environ, "PYTHONPATH": str(ROOT), "_ENERGYC_COMPLETE": "bash", "COMP_WORDS": words}
     done = subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True, timeout=60)
     assert (done.stdout, done.stderr) == ("relax.step=\nrelax.steps=\n", "none 0\n")
+
+
+def test_no_command_imports_more_for_its_options() -> None:
+    heavy = "{'torch', 'sympy', 'numpy', 'lark', 'rich', 'pydantic', 'scipy'} & set(sys.modules)"
+    names = [f"energyc.cli.{name}_command" for name in COMMANDS]
+    code = f"import sys, {', '.join(names)}; sys.exit(str({heavy}) if {heavy} else 0)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_shell_that_is_not_known_gets_nothing(capfd: pytest.CaptureFixture[str]) -> None:
