@@ -59,12 +59,12 @@ class Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Resolve a command as click does, and suggest the nearest name for an unknown one."""
-        from energyc.diagnostics import near
-
         name = args[0] if args else ""
-        suggestions = near(name, COMMANDS)
-        if name not in COMMANDS and not name.startswith("-") and suggestions:
-            ctx.fail(f"No such command '{name}'. Did you mean '{suggestions[0]}'?")
+        if name not in COMMANDS and not name.startswith("-"):
+            from energyc.diagnostics import near
+
+            if suggestions := near(name, COMMANDS):
+                ctx.fail(f"No such command '{name}'. Did you mean '{suggestions[0]}'?")
         return super().resolve_command(ctx, args)
 
 
