@@ -173,22 +173,6 @@ def test_too_many_states_are_refused_at_once() -> None:
     assert caught.value.code == "E0965"
 
 
-def test_the_page_s_python_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With small runs under the names of the page."""
-    import energyc
-    from energyc.cli import main
-
-    monkeypatch.chdir(tmp_path)
-    small = ["--steps", "1", "--set", "train.batch=4", "--set", "train.eval_samples=4", "--quiet"]
-    for path in (RESISTIVE, HOPFIELD):
-        out = f"runs/{path.stem}-1"
-        assert main(["train", str(path), "--set", "J=4", "--out", out, *small, "--target", "torch"]) == 0
-    (block,) = re.findall(r"```py\n(.*?)```", (ROOT / "docs" / "hardware.md").read_text(), re.DOTALL)
-    block = block.replace("[4, 6]", "[4]").replace("draws=20", "draws=1")
-    net = energyc.load("runs/hopfield-1")
-    exec(block, {"net": net, "clamps": {"x": np.zeros((1, 784), np.float32)}})
-
-
 def test_without_ngspice_the_check_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ngspice.shutil, "which", lambda name: None)
     given = NETWORKS["boxes"]()

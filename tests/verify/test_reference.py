@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import runpy
 from pathlib import Path
 
@@ -131,12 +130,6 @@ def test_a_reference_that_cannot_be_used_is_named(tmp_path: Path, capfd: Capture
 def test_the_example_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.argv", ["example.py"])
     runpy.run_path(str(FOLDER / "example.py"), run_name="__main__")
-
-
-def test_the_page_s_example_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    (block,) = re.findall(r"```py\n(.*?)```", (ROOT / "docs" / "reference.md").read_text(), re.DOTALL)
-    monkeypatch.chdir(ROOT)
-    exec(block, {})
 
 
 def test_two_computations_that_differ_make_no_reference(monkeypatch: pytest.MonkeyPatch) -> None:
