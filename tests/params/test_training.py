@@ -15,6 +15,7 @@ from torch import Tensor
 
 import energyc
 from energyc.diagnostics import Source
+from energyc.hardware.precision import Precision, held
 from energyc.pipeline import Choices, emit, resolve
 from energyc.settings import TrainOptions
 from energyc.settings.train import OPTIMIZERS
@@ -239,3 +240,18 @@ def test_training_starts_from_params_on_their_sets_and_says_so(tmp_path: Path) -
         made = session(tmp_path / "run", net, {"steps": 1, "optimizer": "sgd", "lr": 0.0})
         train(replace(made, dtype=torch.float64))
     assert torch.equal(net.params["W"], (w + w.T) / 2)
+
+
+def test_a_device_rounds_directions_too() -> None:
+    """What a device holds is on its grid, though the rounded rows are not quite orthonormal, and within the box."""
+    net = loaded(dtype=torch.float64)
+    before = {name: param.detach().clone() for name, param in net.params.items()}
+    with held(net, Precision(bits=4)):
+        for name in ("Q", "W", "P"):
+            value = net.params[name].detach()
+            steps = 7 * value / before[name].abs().max()
+            torch.testing.assert_close(steps, steps.round(), rtol=0, atol=1e-9)
+        assert torch.equal(net.params["W"], net.params["W"].T) and "Q" in off_sets(net)
+    with held(net, Precision(mismatch=0.5), seed=1):
+        assert float(net.params["W"].detach().abs().max()) <= 0.5
+    assert all(torch.equal(net.params[name], value) for name, value in before.items())
