@@ -98,6 +98,11 @@ def test_lines_say_who_acts_on_whom() -> None:
     assert lines == {("x", "pull"): 1, ("leak", "s"): 2, ("pull", "s"): 2, ("s", "y"): 1, ("s", "mse"): 1}
 
 
+def test_every_one_of_several_costs_is_drawn() -> None:
+    svg = drawn(SPEC.replace("relax {", "cost size = 1/10 * sum[j](s[j]^2)\nrelax {"))
+    assert {"cost mse", "cost size"} <= {box.findtext("title") for box in svg.findall("g")}
+
+
 def test_boxes_do_not_overlap() -> None:
     for name in SIZES:
         network = resolved(name)
