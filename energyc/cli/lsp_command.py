@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
 
@@ -24,4 +26,6 @@ def command(stdio: bool) -> None:
             code="E0925",
             help='install it: pip install "energyc[lsp]"',
         ) from None
+    if sys.stdin.isatty():
+        click.echo("energyc lsp waits for an editor on standard input; Ctrl-D ends it", err=True)
     main()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from lsprotocol import types
@@ -416,8 +416,3 @@ def _new_indices(reading: Reading, place: Place, names: _Names) -> Iterator[Choi
         name = choice.label.lower()
         if name not in taken and name != choice.label:
             yield Choice(name, Kind.Variable, f"index over {choice.label}", rank=3)
-
-
-def labels(choices: Iterable[types.CompletionItem]) -> list[str]:
-    """The labels in the order in which an editor shows them."""
-    return [item.label for item in sorted(choices, key=lambda item: item.sort_text or item.label)]

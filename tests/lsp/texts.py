@@ -6,7 +6,7 @@ from pathlib import Path
 
 from lsprotocol import types
 
-from energyc.lsp.completion import complete, labels
+from energyc.lsp.completion import complete
 from energyc.lsp.reading import read
 from energyc.lsp.text import Text
 from energyc.lsp.view import View
@@ -58,8 +58,10 @@ def view_at(text: str) -> tuple[View, types.Position]:
 
 
 def completions(text: str) -> list[str]:
+    """What is offered at the mark of a text, in the order in which an editor shows it."""
     view, position = view_at(text)
-    return labels(complete(view, position).items)
+    items = complete(view, position).items
+    return [item.label for item in sorted(items, key=lambda item: item.sort_text or item.label)]
 
 
 def place_of(view: View, name: str, nth: int = 0) -> types.Position:
