@@ -20,7 +20,7 @@ from energyc.lsp.server import DELAY
 from energyc.resources import folder
 from tests.lsp.client import Editor
 
-TIMES = 9
+TIMES = 5
 
 
 def reading(name: str, text: str) -> list[float]:
