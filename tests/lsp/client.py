@@ -13,7 +13,7 @@ from queue import Empty, Queue
 from types import TracebackType
 from typing import Any
 
-SECONDS = 60.0
+SECONDS = 120.0
 CAPABILITIES = {
     "general": {"positionEncodings": ["utf-16"]},
     "textDocument": {"completion": {"completionItem": {"snippetSupport": True}}},

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -278,3 +280,41 @@ def test_saving_analyses_in_the_background(tmp_path: Path) -> None:
         assert editor.diagnostics(URI, 2) == []
         assert editor.complaints == []
         assert editor.close() == 0
+
+
+def children_of(process: int) -> set[int]:
+    """The processes that a process has started and that still run."""
+    found = set()
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, parent = path.read_text().rpartition(")")[2].split()[:2]
+        except OSError:  # it has just ended
+            continue
+        if int(parent) == process and state != "Z":
+            found.add(int(path.parent.name))
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes in /proc")
+@pytest.mark.parametrize("end", ["change", "close", "shutdown"])
+def test_an_analysis_that_is_no_longer_wanted_is_killed(tmp_path: Path, end: str) -> None:
+    pytest.importorskip("pygls")
+
+    def until(reached: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + 30
+        while not reached() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert reached()
+
+    with Editor(tmp_path) as editor:
+        editor.open(URI, (SPECS / "cem.energy").read_text(encoding="utf-8"))
+        until(lambda: bool(children_of(editor.process.pid)))
+        (child,) = children_of(editor.process.pid)
+        match end:
+            case "change":
+                editor.change(URI, 2, {"text": "network n\n"})
+            case "close":
+                editor.notify("textDocument/didClose", DOCUMENT)
+            case "shutdown":
+                assert editor.close() == 0
+        until(lambda: not Path(f"/proc/{child}").exists() or child not in children_of(editor.process.pid))
