@@ -9,7 +9,7 @@ from pathlib import Path
 
 from energyc.notation import mathml, text
 from energyc.pipeline import classify, derive, read, resolve
-from energyc.report.document import Document, Equation, Heading, to_markdown
+from energyc.report.document import Document, Equation, Heading, Picture, to_markdown
 from energyc.report.explain import explanation, layered_explanation
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -111,6 +111,9 @@ def _derivation(name: str) -> Iterator[str]:
             yield f"### {block.title}"
         elif isinstance(block, Equation):
             yield _equation(block)
+        elif isinstance(block, Picture):
+            svg = str(block.svg).replace("\n", " ")
+            yield f"<figure>{svg}<figcaption>{escape(block.caption)}</figcaption></figure>"
         else:
             yield to_markdown(Document("", (block,))).removeprefix("# \n\n").rstrip()
 
