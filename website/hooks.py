@@ -31,6 +31,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         files.append(File.generated(config, uri, content=text))
     for picture in pages.PICTURES:
         files.append(File.generated(config, picture, content=(pages.ROOT / picture).read_bytes()))
+    files.append(File.generated(config, "assets/diagram.css", content=pages.DIAGRAM_STYLE.read_text(encoding="utf-8")))
     return files
 
 

@@ -22,6 +22,8 @@ COPIED = {
     "CONTRIBUTING.md": "contributing.md",
 }
 PICTURES = ("benchmarks/results/against.png",)
+#: A style sheet of the reports that the site takes as it is.
+DIAGRAM_STYLE = ROOT / "energyc" / "html" / "diagram.css"
 _SECTION = re.compile(r"^## .*?: `(?P<spec>\w+)`\n(?P<body>.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 
 
@@ -113,7 +115,7 @@ def _derivation(name: str) -> Iterator[str]:
             yield _equation(block)
         elif isinstance(block, Picture):
             svg = str(block.svg).replace("\n", " ")
-            yield f"<figure>{svg}<figcaption>{escape(block.caption)}</figcaption></figure>"
+            yield f'<figure class="picture">{svg}<figcaption>{escape(block.caption)}</figcaption></figure>'
         else:
             yield to_markdown(Document("", (block,))).removeprefix("# \n\n").rstrip()
 
