@@ -3,7 +3,7 @@ PYTHON ?= $(if $(wildcard .venv/bin/python),.venv/bin/python,python3)
 # Each core a worker, up to eight: a worker takes about 1 GB.
 WORKERS ?= -n auto --maxprocesses 8
 
-.PHONY: help test slow golden lint types format wheel editors
+.PHONY: help test slow golden lint types format wheel editors docs
 
 help:            ## list the targets
 	@grep -E '^[a-z]+: .*##' Makefile | sed -E 's/:.*## /\t/'
@@ -31,3 +31,6 @@ wheel:           ## build the wheel through an sdist
 
 editors:         ## test and build the extension for VS Code, with npm
 	editors/build
+
+docs:            ## the site, strictly, into build/site
+	NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build --strict
