@@ -75,7 +75,7 @@ def _head(network: Network, options: Options, further: Collection[str]) -> str:
     lines = [
         f"Made by energyc {options.version} from {options.label}",
         f"SHA-256 of the spec: {digest}",
-        f"Rules: {', '.join(rule.name for rule in rules)}",
+        *wrapped(f"Rules: {', '.join(rule.name for rule in rules)}", "    "),
         f"Passes: {options.passes}",
     ]
     lines += [f"Options: {options.settings}"] if options.settings else []

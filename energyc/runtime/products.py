@@ -133,10 +133,13 @@ class RoundedEquations(Equations):
     _force_tangent = rounded("_force_tangent")
     _correction = rounded("_correction")
     _hold = rounded("_hold")
+    _predictions = rounded("_predictions")
+    _prediction_pullback = rounded("_prediction_pullback")
     _held_correction = rounded("_held_correction")
 
     _prepare = in_full("_prepare")
     _start = in_full("_start")
+    _clamped = in_full("_clamped")
     _terms = in_full("_terms")
     _families = in_full("_families")
     _readouts = in_full("_readouts")

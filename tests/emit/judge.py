@@ -149,9 +149,10 @@ def routines(j: Judged) -> dict[str, tuple[dict[str, Any], dict[str, Node]]]:
     states = j.states
     start_slopes = m._start_pullback(fixed, seeds)
     readout_back, readout_slopes = m._readout_pullback(states, fixed, readout_seeds)
+    terms = m.terms(dict(zip(n.states, states, strict=True)), j.clamps)
     found: dict[str, tuple[dict[str, Any], dict[str, Node]]] = {
         "terms": (
-            m.terms(dict(zip(n.states, states, strict=True)), j.clamps),
+            {k: terms[k] for k in n.energies},
             {k: t.node for k, t in n.energies.items()},
         ),
         "force": (m.force(dict(zip(n.states, states, strict=True)), j.clamps), d.force),

@@ -133,6 +133,7 @@ def test_every_equation_is_rounded_or_not() -> None:
     """Steps, projections, what is drawn and what only calls others are none."""
     others = {"_force_adjoint", "_cost_force", "_cost_gradient", "_project_adjoint", "_at", "_noise", "_extended"}
     others |= {"_param", "_constant", "_owners", "_ties", "_pace"}
+    others |= {"_prediction_errors", "_prediction_gradient"}
     methods = {
         name for name, value in vars(Equations).items() if callable(value) and re.fullmatch("_[a-z_]*[a-z]", name)
     }
