@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from energyc.calculus import depends, is_cut
-from energyc.ir import ONE, Add, Coefficient, Einsum, Graph, Input, Map, Node, walk
+from energyc.ir import ONE, Add, Coefficient, Einsum, Graph, Input, Map, Node, Operand, walk
 from energyc.resolve.network import Network
 
 
@@ -59,7 +59,7 @@ def predictions(network: Network) -> tuple[Prediction, ...]:
 def _squares(network: Network, name: str, root: Node) -> Iterator[tuple[Coefficient, Node]]:
     """An energy as ``factor * sum(error^2)``, a pair for each. Raises NoPredictions."""
     states = {state.node for state in network.states.values()}
-    for factor, node in _terms(ONE, root):
+    for factor, node in _terms(network.graph, ONE, root):
         error = _squared(node)
         factor = factor * node.coefficient if isinstance(node, Einsum) else factor
         if error is None or not factor.number(network.values) > 0:
@@ -69,16 +69,28 @@ def _squares(network: Network, name: str, root: Node) -> Iterator[tuple[Coeffici
         yield factor, error
 
 
-def _terms(factor: Coefficient, node: Node) -> Iterator[tuple[Coefficient, Node]]:
-    """A number of a sample as a sum of terms that are none themselves."""
+def _terms(graph: Graph, factor: Coefficient, node: Node) -> Iterator[tuple[Coefficient, Node]]:
+    """A number of a sample as a sum of terms that are none themselves; the sum of a family is one over its indices."""
     match node:
         case Add():
             for coefficient, term in node.terms:
-                yield from _terms(factor * coefficient, term)
+                yield from _terms(graph, factor * coefficient, term)
         case Einsum(operands=(operand,)) if not operand.axes and not node.labels:
-            yield from _terms(factor * node.coefficient, operand.node)
+            yield from _terms(graph, factor * node.coefficient, operand.node)
+        case Einsum(operands=(Operand(node=Add() as inner, axes=axes),)) if _is_total(node, axes):
+            for coefficient, term in inner.terms:
+                yield from _terms(graph, factor * node.coefficient * coefficient, graph.sum(term, range(len(axes))))
+        case Einsum(operands=(Operand(node=Einsum() as inner, axes=axes),)) if _is_total(node, axes):
+            factors = [(operand.node, operand.axes) for operand in inner.operands]
+            joined = graph.einsum(inner.coefficient, factors, dict(enumerate(inner.labels)), ())
+            yield from _terms(graph, factor * node.coefficient, joined)
         case _:
             yield factor, node
+
+
+def _is_total(node: Einsum, axes: tuple[int, ...]) -> bool:
+    """Whether a node is the sum of all elements of its operand, each once."""
+    return not node.out and len(set(axes)) == len(axes) == len(node.labels)
 
 
 def _squared(node: Node) -> Node | None:

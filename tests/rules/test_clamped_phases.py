@@ -272,6 +272,19 @@ def test_the_order_of_declaration_does_not_matter() -> None:
     assert verdicts("\n".join(lines))["dual-propagation"] == ("exact", "")
 
 
+@pytest.mark.parametrize("rule", ["predictive-coding", "dual-propagation"])
+def test_families_of_predictions(rule: str) -> None:
+    """An energy for each unit, and two in one line, are the sums that they stand for."""
+    family = PREDICTIONS.replace("energy second = 1/2 * sum[l]((s2[l] - m2[l])^2)", "energy second[l] = FAMILY")
+    both = "energy first = 1/2 * sum[j]((s1[j] - m1[j])^2)\n"
+    assert "FAMILY" in family and both in family
+    plain, net = loaded(PREDICTIONS), loaded(family.replace("FAMILY", "(s2[l] - m2[l])^2 / 2"))
+    data = drawn(plain, 0.5)
+    assert distance(gradient(net, rule, data), gradient(plain, rule, data)) < 1e-12
+    joined = family.replace(both, "").replace("FAMILY", "(s2[l] - m2[l])^2 / 2 + mean[j]((s1[j] - m1[j])^2)")
+    assert verdicts(joined)[rule][0] in ("surrogate", "exact")
+
+
 # ---------------------------------------------------------------- verify
 
 
