@@ -30,6 +30,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -267,7 +268,7 @@ def instantiate(compiled: Compiled, device: Any, dtype: Any, seed: int) -> Any:
     check_seed(seed)
     kind = torch_dtype(dtype)
     with stage("load", compiled.network.source.name), arithmetic("drawing the first weights"):
-        net = instantiate_text(compiled.text, compiled.class_name, device=device, dtype=kind, seed=seed)
+        net = instantiate_text(compiled.text, compiled.class_name, device=device, dtype=kind, seed=int(seed))
     net.force_class = compiled.classes.verdict
     net.target = "torch" if compiled.fallback is not None else compiled.target
     attach(net, compiled.network, compiled.classes)
@@ -325,5 +326,5 @@ def torch_dtype(dtype: Any) -> torch.dtype | None:
 
 def check_seed(seed: Any) -> None:
     """Raise UserError for what torch takes for no seed."""
-    if not isinstance(seed, int) or not -(2**63) <= seed < 2**63:
+    if not isinstance(seed, Integral) or isinstance(seed, bool) or not -(2**63) <= int(seed) < 2**63:
         raise UserError(f"the seed {seed!r} cannot be used", help="give a whole number below 2^63, as seed=0")

@@ -37,6 +37,11 @@ class Parts:
 def parts_of(value: Any, test: Any = None, validation: Any = None) -> Parts:
     """The parts of samples: given one by one, or as a dict with ``train`` and perhaps ``test`` and ``validation``."""
     if isinstance(value, Mapping) and "train" in value and set(value) <= set(_PARTS):
+        twice = [name for name, part in (("test", test), ("validation", validation)) if part is not None]
+        twice = [name for name in twice if name in value]
+        if twice:
+            message = f"the {twice[0]} part is given twice, among the data and by {twice[0]}="
+            raise _wrong(message, "leave out one of them")
         return Parts(value["train"], value.get("test", test), value.get("validation", validation))
     return Parts(value, test, validation)
 
@@ -61,7 +66,7 @@ def dataset_of(name: str, schema: Schema, parts: Parts) -> Dataset:
     if "test" not in splits:
         if len(splits["train"]) < 2:
             message = f"{name}: one sample cannot be both trained on and held out"
-            raise UserError(message, code="E0932", help="give held-out samples with test=")
+            raise _wrong(message, "give held-out samples with test=")
         rows = fixed_split(len(splits["train"]), float(HELD_OUT))
         splits["train"], splits["test"] = (_Rows(splits["train"], part) for part in rows)
         notes["no test part was given: a fixed random fifth of the samples is held out"] = None
@@ -124,6 +129,8 @@ class _ArraySplit:
             raise _wrong(
                 f"{name}: the arrays differ in their number of samples: {shown}", "samples are paired by number"
             )
+        if not all(lengths.values()):
+            raise _wrong(f"{name} has no sample", "give at least one")
         split = _ArraySplit(arrays, frozenset(f for f, about in schema.fields.items() if about.kind == "real"))
         checked = Schema({f: about for f, about in schema.fields.items() if arrays[f].dtype != np.uint8})
         check_batch(name, checked, arrays, len(split))
@@ -199,7 +206,7 @@ class _SampleSplit:
         except Exception as error:
             said = str(error).splitlines()[0] if str(error) else "no text"
             message = f"{place}: {type(self.samples).__name__} raised {type(error).__name__}: {said}"
-            raise _wrong(message, "look at it in Python: data[0]") from error
+            raise _wrong(message, f"look at it in Python: data[{number}]") from error
         values = self._by_field(place, sample)
         fitted = {
             field: _fitted(f"{place}: {field}", _array(f"{place}: {field}", values[field]), about, notes, batch=False)
@@ -279,6 +286,8 @@ def _array(place: str, value: Any) -> np.ndarray:
     if array.dtype.kind not in "biuf":
         what = "None" if value is None else f"{type(value).__name__} of {array.dtype}"
         raise _wrong(f"{place} is {what}, not numbers", "give an array of numbers")
+    if np.ma.is_masked(held):
+        raise _wrong(f"{place} is a masked array, some of whose numbers are masked", "fill them: .filled(0)")
     return array
 
 

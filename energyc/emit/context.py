@@ -85,6 +85,8 @@ class Context:
         inputs = (*network.states, *network.clamps, *network.noises, *network.targets)
         self.local = {name: self.globals.new(name) for name in inputs}
         self.given: dict[str, DataInput | Noise] = {**network.clamps, **network.noises}
+        #: How many samples there are, in a method that is given what is fixed alone; without clamps there is one.
+        self.samples_fixed = "len(fixed[0])" if self.given else "1"
         self.step = network.step if network.numbered else None
         flags = [node for node in (network.training, self.step) if node is not None]
         self.set: dict[Node, str] = {node: self.globals.new(node.name) for node in flags}

@@ -151,7 +151,9 @@ class BlocksWriter:
     ) -> None:
         self.network, self.context, self.writer, self.attributes = network, context, writer, attributes
         self.identifiers = context.globals.child()
-        self.body = RoutineWriter(writer, self.identifiers, context.plan.names, context.plan.passes, "len(fixed[0])")
+        self.body = RoutineWriter(
+            writer, self.identifiers, context.plan.names, context.plan.passes, context.samples_fixed
+        )
         self.statements = routine.statements
         self.nodes = {output.key: output.node for output in routine.outputs}
         self.wishes = {**{output.node: output.wish for output in routine.outputs}, **context.plan.names}

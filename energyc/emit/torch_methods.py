@@ -78,9 +78,8 @@ class MethodWriter:
         """A routine as a method; ``given`` are names of what it finds made beside its inputs."""
         signature = prepared.signature
         names, loads = self._inputs(signature)
-        batch = (
-            f"len({next(c for c in ('states', 'seeds', 'directions', 'plus', 'fixed') if c in signature.arguments)}[0])"
-        )
+        batched = next((c for c in ("states", "seeds", "directions", "plus") if c in signature.arguments), None)
+        batch = self.context.samples_fixed if batched is None else f"len({batched}[0])"
         split = signature.split and any(output.summed for output in planned.outputs)
         early = _early_return(signature) if split else None
         body, codes = self._body(planned, {**names, **(given or {})}, self.context.plan.names, batch, early)

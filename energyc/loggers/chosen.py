@@ -24,8 +24,13 @@ def chosen(names: Iterable[str]) -> tuple[Logger, ...]:
     return tuple(_made(name) for name in dict.fromkeys(names))
 
 
-def given(loggers: Iterable[Logger | str]) -> tuple[Logger, ...]:
-    """Return the loggers that a program gives, those of energyc by name. Raises UserError E0951, E0952, E0953."""
+def given(loggers: Logger | str | Iterable[Logger | str]) -> tuple[Logger, ...]:
+    """Return the loggers that a program gives, one or several, those of energyc by name.
+
+    Raises UserError E0951, E0952, E0953.
+    """
+    if isinstance(loggers, str) or not isinstance(loggers, Iterable):
+        loggers = (loggers,)
     return tuple(_checked(_shipped(each) if isinstance(each, str) else each, "loggers:") for each in loggers)
 
 

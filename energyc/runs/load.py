@@ -30,20 +30,29 @@ def load(
 
     ``dims``, ``consts`` and ``settings`` override ``preset``, which overrides the spec; explicit dims never open data.
     ``rules`` are the rules of the module, by default all that this network admits. ``dtype`` is torch's default unless
-    it is set, as ``"float64"`` or ``torch.float64``. Raises SpecError, UserError.
+    it is set, as ``"float64"`` or ``torch.float64``. ``seed`` draws the first weights, which a run has
+    no need of. Raises SpecError, UserError.
     """
     choices = Choices.of(preset, dims, consts, settings)
     if is_run(spec_or_run):
-        return load_trained(Path(spec_or_run), choices, device=device, dtype=dtype)
+        return load_trained(Path(spec_or_run), choices, target, device=device, dtype=dtype, rules=rules)
     compiled = emit(resolve(read_spec(spec_or_run), choices), rules or ALL, choices, target)
     return instantiate(compiled, device, dtype, seed)
 
 
-def load_trained(run: Path, choices: Choices, *, device: Any = "cpu", dtype: torch.dtype | str | None = None) -> Any:
+def load_trained(
+    run: Path,
+    choices: Choices,
+    target: str = "torch",
+    *,
+    device: Any = "cpu",
+    dtype: torch.dtype | str | None = None,
+    rules: Sequence[str] | None = None,
+) -> Any:
     """Return the network of a run with the weights of its best checkpoint. Raises UserError, SpecError."""
     saved = load_run(run)
     network = saved.resolved(choices)
-    compiled = emit(network, ALL, choices)
+    compiled = emit(network, rules or ALL, choices, target)
     net = instantiate(compiled, device, dtype or training_dtype(network), saved.options.seed)
     saved.load_into(net)
     return net

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from numbers import Integral
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -113,7 +114,7 @@ def train(
     seed: int | None = None,
     device: Any = "cpu",
     target: str | None = None,
-    loggers: Iterable[Logger | str] = (),
+    loggers: Logger | str | Iterable[Logger | str] = (),
     quiet: bool = False,
 ) -> Run:
     """Train the network of a spec (a path or text) into a run folder, as ``energyc train`` does, and return the run.
@@ -137,7 +138,7 @@ def train(
         raise UserError(f"{spec} is a run, or a folder", code="E0930", help="energyc.resume continues a run")
     _check(rule=rule, steps=steps, seed=seed, callback=callback, target=target, out=out)
     choices = Choices.of(preset, dims, consts, settings)
-    request = Request(rule, (), steps, str(device), seed, allow_biased, target or usual_target())
+    request = Request(rule, (), _whole(steps), str(device), _whole(seed), allow_biased, target or usual_target())
     source = read_spec(spec)
     prepared = prepare(source, choices, request, of_program(source, data, test, validation))
     prepared = replace(prepared, loggers=given(loggers))
@@ -155,7 +156,7 @@ def resume(
     steps: int | None = None,
     callback: Callable[[dict[str, Any]], object] | None = None,
     device: Any = None,
-    loggers: Iterable[Logger | str] = (),
+    loggers: Logger | str | Iterable[Logger | str] = (),
     quiet: bool = False,
 ) -> Run:
     """Continue a run, bit for bit, as ``energyc train --resume`` does, and return it.
@@ -170,7 +171,7 @@ def resume(
     folder = Path(fspath(run))
     saved = load_run(folder)
     samples = of_program(saved.source, data, test, validation)
-    prepared = reopen(folder, steps=steps, device=None if device is None else str(device), given=samples)
+    prepared = reopen(folder, steps=_whole(steps), device=None if device is None else str(device), given=samples)
     told = given(loggers) or continued(saved.info.get("loggers", []), _reporter(quiet).message)
     prepared = replace(prepared, loggers=told)
     return _trained(prepared, folder, callback, quiet, resume=True)
@@ -180,8 +181,8 @@ def _check(**arguments: Any) -> None:
     """Raise UserError for arguments of another kind than they are to be."""
     kinds: Mapping[str, tuple[Any, str]] = {
         "rule": (str, 'the name of a rule, as rule="centered-ep"'),
-        "steps": (int, "a number of updates, as steps=1000"),
-        "seed": (int, "a whole number, as seed=0"),
+        "steps": (Integral, "a number of updates, as steps=1000"),
+        "seed": (Integral, "a whole number, as seed=0"),
         "target": (str, '"auto", "torch", "cpp" or "triton"'),
         "out": ((str, PathLike), "the path of a folder that is not there yet"),
     }
@@ -195,6 +196,11 @@ def _check(**arguments: Any) -> None:
         raise wrong_argument("steps", arguments["steps"], "0 or more")
     if arguments.get("target") not in (None, "auto", "torch", "cpp", "triton"):
         raise wrong_argument("target", arguments["target"], kinds["target"][1])
+
+
+def _whole(number: int | None) -> int | None:
+    """A whole number of NumPy's as one of Python's."""
+    return None if number is None else int(number)
 
 
 @contextmanager

@@ -169,8 +169,8 @@ class Equations(nn.Module):
         return []
 
     def _start(self, fixed: Fixed) -> list[Tensor]:
-        """Where the states start: at zero."""
-        batch = len(fixed[:1][0])
+        """Where the states start: at zero; one sample where nothing is clamped."""
+        batch = len(fixed[:1][0]) if self.clamp_shapes or self.noise_shapes else 1
         return [
             torch.zeros((batch, *shape), device=self.device, dtype=self.dtype) for shape in self.state_shapes.values()
         ]

@@ -40,7 +40,10 @@ def named_inputs(net: Equations, clamps: object, named: Mapping[str, object]) ->
         return tensors_of(net, "clamp", {**clamps, **named})
     left = [name for name in net.clamp_shapes if name not in named]
     if len(left) != 1:
-        shown = ", ".join(net.clamp_shapes) or "none"
+        if not left:
+            has = f"the clamps {', '.join(net.clamp_shapes)}, each given by name" if net.clamp_shapes else "no clamps"
+            raise ValueError(f"{net.name} has {has}; nothing takes what is given without a name")
+        shown = ", ".join(net.clamp_shapes)
         raise ValueError(f"{net.name} has the clamps {shown}: give a dict of tensors by name, or keywords")
     return tensors_of(net, "clamp", {left[0]: clamps, **named})
 
@@ -114,9 +117,20 @@ def ordered_states(net: Equations, states: Mapping[str, Tensor], fixed: Fixed) -
     return ordered(net, "state", tensors_of(net, "state", states), shapes, named_clamps(net, fixed))
 
 
-def starting_states(net: Equations, states: Mapping[str, Tensor] | None, fixed: Fixed) -> list[Tensor]:
-    """The states to start from, the spec's own where there are none, each on its set. Raises ValueError."""
-    start = [x.clone() for x in (net._start(fixed) if states is None else ordered_states(net, states, fixed))]
+def starting_states(
+    net: Equations, states: Mapping[str, Tensor] | None, fixed: Fixed, targets: Sequence[Tensor] = ()
+) -> list[Tensor]:
+    """The states to start from, the spec's own where there are none, each on its set. Raises ValueError.
+
+    There are as many samples as of ``targets``, which alone say so where nothing is clamped.
+    """
+    if states is None:
+        own = net._start(fixed)
+        count = len(targets[0]) if targets else len(own[0])
+        start = [x.expand(count, *x.shape[1:]).clone() for x in own]
+    else:
+        start = [x.clone() for x in ordered_states(net, states, fixed)]
+        same_batch({**dict(zip(net.target_shapes, targets)), **dict(zip(net.state_shapes, start))})
     net._project_(start)
     return start
 
@@ -219,6 +233,13 @@ def real_number(name: str, value: object) -> float:
     if number != number:
         raise ValueError(f"{name} is a number, not {value!r}")
     return number
+
+
+def no_rule(value: object) -> str:
+    """What was given in the place of a rule, in a word; a tensor there was meant for a second clamp."""
+    if isinstance(value, str | int):
+        return str(value)
+    return f"{type(value).__name__}; of several clamps each is given by name"
 
 
 def checked_nudge_steps(net: Equations, steps: int | str | None) -> int | None:

@@ -19,6 +19,7 @@ from energyc.runtime.inputs import (
     fixed_by,
     free_phase,
     named_inputs,
+    no_rule,
     ordered_states,
     ordered_targets,
     prepared,
@@ -342,9 +343,10 @@ class LayeredNetwork(Equations):
         ``rule`` is how the layers are differentiated: ``implicit``, or ``bptt`` for the gradient through all steps.
         Clamps and settings are given as to a network without layers; it takes no states to start from.
         """
-        rule = rule or "implicit"
-        if rule not in self.rules:
-            raise ValueError(f"the layers of {self.name} are differentiated by {' or '.join(self.rules)}, not {rule}")
+        rule = "implicit" if rule is None else rule
+        if not isinstance(rule, str) or rule not in self.rules:
+            known = " or ".join(self.rules)
+            raise ValueError(f"the layers of {self.name} are differentiated by {known}, not {no_rule(rule)}")
         fixed = prepared(self, named_inputs(self, clamps, named))
         relaxation = Relaxation(rule, steps, step, tolerance)
         readouts = dict(zip(self.readout_names, self._readouts(self._blocks(fixed, relaxation), fixed)))

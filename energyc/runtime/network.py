@@ -17,6 +17,7 @@ from energyc.runtime.inputs import (
     checked_strength,
     free_phase,
     named_inputs,
+    no_rule,
     ordered_states,
     ordered_targets,
     prepared,
@@ -251,7 +252,7 @@ class EnergyNetwork(Equations):
             along = None if directions is None else ordered_states(self, directions, fixed)
             settings = RuleSettings(phase, nudge, strength, count, *weights, along)
             aims = ordered_targets(self, targets, fixed)
-            start = starting_states(self, states, fixed)
+            start = starting_states(self, states, fixed, aims)
             if contrast:
                 return learning.gradients(self, start, fixed, aims, settings)
             return averaged(self, [], settle(self, start, fixed, phase), fixed, aims, settings)
@@ -276,9 +277,9 @@ class EnergyNetwork(Equations):
         constants to autograd. With ``relaxed`` the relaxation is given too: (readouts, Relaxed), whose tensors are not
         differentiable. By ``implicit``, a network whose samples do not settle warns once, by NotSettledWarning.
         """
-        rule = rule or ("bptt" if self.numbered else "implicit")
-        if rule not in ("implicit", "bptt"):
-            raise ValueError(f"a network inside another is differentiated by implicit or bptt, not {rule}")
+        rule = ("bptt" if self.numbered else "implicit") if rule is None else rule
+        if not isinstance(rule, str) or rule not in ("implicit", "bptt"):
+            raise ValueError(f"a network inside another is differentiated by implicit or bptt, not {no_rule(rule)}")
         if rule == "implicit" and self.numbered:
             raise ValueError(f"nothing is at rest in {self.name}, whose force changes from step to step: use bptt")
         phase = free_phase(self, steps, step, tolerance)

@@ -209,6 +209,8 @@ MISTAKES: dict[str, tuple[Any, str]] = {
     "tolerance": (lambda n, x: n(x, tolerance="1e-3"), "tolerance is a number, not '1e-3'"),
     "a rule": (lambda n, x: n(x, rule="ep"), "differentiated by implicit or bptt, not ep"),
     "no rule": (lambda n, x: n(x, rule=3), "differentiated by implicit or bptt, not 3"),
+    "a second tensor": (lambda n, x: n(x, x), "not Tensor; of several clamps each is given by name"),
+    "the only clamp twice": (lambda n, x: n(x, x=x), "cell has the clamps x, each given by name; nothing takes"),
     "states: a tensor": (lambda n, x: n(x, states=x), r"states are given as a dict of tensors by name, .*not Tensor"),
     "states: one": (lambda n, x: n(x, states={"z": x[:, :3]}), "no value for state 'y'"),
     "states: of others": (
@@ -263,6 +265,60 @@ def test_mistakes_with_several_clamps_and_with_integers() -> None:
     assert net(x, label=np.array([0, 1, 1, 0, 1], dtype=np.uint8))["out"].shape == (5, 2)
 
 
+FREE = """
+network free
+dim N = 3
+target t[N]
+param b[N] ~ normal(1)
+state s[N] in [-9, 9]
+START
+energy e = 1/2 * sum[n]((s[n] - b[n])^2)
+readout r[n] = s[n]
+cost c = sum[n]((s[n] - t[n])^2)
+relax { step = 1/2, steps = 60, tolerance = 1e-12 }
+nudge { beta = 1e-3, steps = 60 }
+"""
+FREE_LAYERS = """
+network layered
+dim D = 3
+param b[D] ~ normal(1)
+let drive[d] = 2 * b[d]
+layer settle {
+  state z[D]
+  energy well = 1/2 * sum[d](z[d]^2) - 1/2 * sum[d](drive[d] * z[d])
+  relax { step = 1/2, steps = 60, tolerance = 1e-12 }
+}
+readout r[d] = settle.z[d]
+"""
+
+
+@pytest.mark.parametrize("target", ["torch", "cpp"])
+@pytest.mark.parametrize("start", ["", "start s[n] = 1", "start s[n] = b[n]"])
+def test_where_nothing_is_clamped_one_sample_relaxes(start: str, target: str) -> None:
+    net = loaded(FREE.replace("START", start), target=target)
+    rest = net.params["b"].detach()[None]
+    torch.testing.assert_close(net.relax({}).states["s"], rest, rtol=0, atol=1e-9)
+    torch.testing.assert_close(net()["r"].detach(), rest, rtol=0, atol=1e-9)
+    assert net.unrest({}) is None
+    with pytest.raises(ValueError, match="free has no clamps; nothing takes what is given without a name"):
+        net(rest)
+    goals = torch.randn(4, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    exact = 2 * (rest - goals).mean(0)
+    for rule in ("centered-ep", "bptt", "implicit"):
+        made = net.gradients({}, {"t": goals}, rule=rule)
+        torch.testing.assert_close(made.params["b"], exact, rtol=0, atol=1e-5)
+        assert made.cost.shape == (4,) and made.states["s"].shape == (4, 3)
+    with pytest.raises(ValueError, match="differ in their number of samples: 2 in s, 4 in t"):
+        net.gradients({}, {"t": goals}, states={"s": goals[:2]})
+
+
+def test_where_nothing_is_clamped_layers_relax_one_sample() -> None:
+    net = loaded(FREE_LAYERS)
+    rest = net.params["b"].detach()[None]
+    torch.testing.assert_close(net.relax({}).states["settle.z"], rest, rtol=0, atol=1e-9)
+    torch.testing.assert_close(net()["r"].detach(), rest, rtol=0, atol=1e-9)
+
+
 LOADING: dict[str, tuple[dict[str, Any], str]] = {
     "an unknown dim": ({"dims": {"Q": 3}}, "Q"),
     "a dim that is a word": ({"dims": {"J": "many"}}, "J"),
@@ -305,6 +361,10 @@ def test_what_is_no_spec_is_one_clear_error(spec: Any) -> None:
         energyc.load(spec)
     with pytest.raises(energyc.UserError, match=r"spec|file"):
         energyc.check(spec)
+
+
+def test_a_seed_of_numpy_is_a_seed() -> None:
+    assert torch.equal(loaded(seed=np.int64(3)).params["W"], loaded(seed=3).params["W"])
 
 
 def test_dtypes_are_understood_by_name() -> None:

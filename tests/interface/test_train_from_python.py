@@ -331,6 +331,18 @@ MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "samples of another shape": ({"data": [(np.ones(3), 1)] * 9}, r"sample 0: x has shape \[3\]; it takes \[4\]"),
     "dicts of other names": ({"data": [{"a": 1}] * 9}, "the data have a, which feed nothing"),
+    "arrays of no sample": ({"data": changed(x=np.ones((0, 4)), label=np.zeros(0, int))}, "has no sample"),
+    "no sample held out": (
+        {"data": arrays(), "test": {"x": np.ones((0, 4)), "label": np.zeros(0, int)}},
+        r"data \(test\) has no sample",
+    ),
+    "held out twice": (
+        {"data": {"train": arrays(), "test": arrays()}, "test": arrays()},
+        "the test part is given twice",
+    ),
+    "masked numbers": ({"data": changed(x=np.ma.masked_less(arrays()["x"], 0.1))}, "some of whose numbers are masked"),
+    "a logger": ({"data": arrays(), "loggers": "wandb"}, "there is no logger wandb"),
+    "no logger": ({"data": arrays(), "loggers": object()}, "loggers: an object of type object, which has no method"),
     "held out of another shape": (
         {"data": arrays(), "test": {"x": np.ones((9, 3)), "label": np.zeros(9, int)}},
         r"data \(test\): x has shape \[9, 3\]",
@@ -374,6 +386,38 @@ def test_folders_and_runs_that_are_mistaken() -> None:
             energyc.resume(run, arrays())  # type: ignore[arg-type]
     with pytest.raises(energyc.UserError, match=r"held-out|test part of its own"):
         energyc.train(BOUND, Waves(), test=arrays(), **OPTIONS)
+
+
+class Torn(Pairs):
+    def __getitem__(self, number: int) -> Any:
+        if number == 7:
+            raise OSError("no picture")
+        return super().__getitem__(number)
+
+
+def test_a_sample_that_fails_is_named_with_how_to_look_at_it() -> None:
+    with pytest.raises(energyc.UserError, match="sample 7: Torn raised OSError: no picture") as caught:
+        energyc.train(SPEC, Torn(arrays()), test=arrays(), steps=6, **OPTIONS)
+    assert "data[7]" in caught.value.help
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    run = energyc.train(SPEC, arrays(), steps=np.int64(2), seed=np.int32(3), **OPTIONS)  # type: ignore[arg-type]
+    same = energyc.train(SPEC, arrays(), steps=2, seed=3, **OPTIONS)
+    assert run.final == same.final
+    assert energyc.resume(run, arrays(), steps=np.int64(4), quiet=True).steps == 4  # type: ignore[arg-type]
+
+
+def test_a_run_is_loaded_for_a_target_and_rules() -> None:
+    run = energyc.train(SPEC, arrays(), steps=1, **OPTIONS)
+    x = arrays()["x"][:3]
+    compiled = energyc.load(run, target="cpp")
+    assert compiled.target == "cpp" and energyc.load(run, rules=["ep"]).rules == ("ep", "implicit")
+    torch.testing.assert_close(compiled(x)["scores"], run.network(x)["scores"])
+    with pytest.raises(energyc.UserError, match="there is no target jax"):
+        energyc.load(run, target="jax")
+    with pytest.raises(energyc.UserError, match="there is no rule backprop"):
+        energyc.load(run, rules=["backprop"])
 
 
 # -------------------------------------------------------------------- the command line
