@@ -202,10 +202,19 @@ def _is_number(value: Number) -> TypeGuard[float]:
 def number(value: float) -> str:
     """Return a number as an axis or a table shows it."""
     if value and not 1e-3 <= abs(value) < 1e6:
-        mantissa, _, exponent = f"{value:.2e}".partition("e")
-        return f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent)}".replace("-", "\N{MINUS SIGN}")
+        return _scientific(value)
     text = f"{value:,.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
     return text.replace("-", "\N{MINUS SIGN}")
+
+
+def _narrow(value: float) -> str:
+    """The same for a vertical axis, where there is room for six characters before its name."""
+    return number(value) if len(number(value)) <= 6 else _scientific(value)
+
+
+def _scientific(value: float) -> str:
+    mantissa, _, exponent = f"{value:.2e}".partition("e")
+    return f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent)}".replace("-", "\N{MINUS SIGN}")
 
 
 # ------------------------------------------------------------------ drawing
@@ -267,7 +276,7 @@ def _grid(horizontal: _Axis, vertical: _Axis) -> list[Markup]:
     for value in vertical.ticks():
         y = f"{vertical.place(value):.1f}"
         parts.append(tag("line", x1=LEFT, x2=WIDTH - RIGHT, y1=y, y2=y, class_="grid"))
-        parts.append(tag("text", number(value), x=LEFT - 8, y=y, dy="0.32em", class_="tick end"))
+        parts.append(tag("text", _narrow(value), x=LEFT - 8, y=y, dy="0.32em", class_="tick end"))
     for value in horizontal.ticks():
         x = f"{horizontal.place(value):.1f}"
         parts.append(tag("line", x1=x, x2=x, y1=HEIGHT - BOTTOM, y2=HEIGHT - BOTTOM + 4, class_="axis"))

@@ -115,6 +115,7 @@ def _sorted_out(adapters: Mapping[str, str], items: Sequence[Item]) -> Given:
         value = called(value, getattr(value, "__name__", "data")) if not isinstance(value, str | PathLike) else value
         if isinstance(value, str | PathLike):
             name = binding or _only_binding(adapters, fspath(value))
+            _refuse_twice(name, paths)
             paths[name] = str(Path(value).absolute())
             continue
         if isinstance(value, Mapping) and value and binding is None and set(value) <= set(adapters):  # of a factory
@@ -124,12 +125,21 @@ def _sorted_out(adapters: Mapping[str, str], items: Sequence[Item]) -> Given:
             continue
         kind, thing = _kind(value)
         if kind != "samples":
-            found[kind][binding or _only_binding(adapters, f"the {type(thing).__name__}")] = thing
+            name = binding or _only_binding(adapters, f"the {type(thing).__name__}")
+            _refuse_twice(name, found[kind])
+            found[kind][name] = thing
         elif binding is not None:
+            _refuse_twice(binding, found[kind])
             found[kind][binding] = thing
         else:
+            _refuse_twice(DIRECT, {} if direct is None else {DIRECT: direct})
             direct = thing
     return Given(adapters, paths, **found, direct=direct)
+
+
+def _refuse_twice(name: str, given: Mapping[str, Any]) -> None:
+    if name in given:
+        raise UserError(f"{name} is given twice", code="E0903", help="give --data once for each binding")
 
 
 def _kind(value: Any) -> tuple[str, Any]:

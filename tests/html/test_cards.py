@@ -12,6 +12,7 @@ import pytest
 import torch
 
 import energyc
+from energyc.html.chart import Series, chart
 from energyc.html.run_card import run_html, run_latex
 from energyc.resources import resource
 from tests.html.browser import opened
@@ -141,3 +142,10 @@ def test_a_browser_shows_the_cards(width: int, net: Any, tmp_path: Path) -> None
             for where in ("body > table td", ".energyc td")
         )
         assert outside == "0px" and inside == "1px"  # a card's style reaches nothing else
+
+
+@pytest.mark.parametrize("scale", ["linear", "log"])
+def test_numbers_on_a_vertical_axis_leave_room_for_its_name(scale: Any) -> None:
+    drawn = str(chart([Series("", [0.0, 1.0], [1e-3, 6e5])], x_label="update", y_label="residual", y_scale=scale))
+    ticks = re.findall(r'class="tick end"[^>]*>([^<]+)<', drawn)
+    assert len(ticks) > 1 and max(map(len, ticks)) <= 6

@@ -487,6 +487,22 @@ def test_mistakes_of_a_factory(data: str, message: str, capfd: pytest.CaptureFix
     assert not Path("runs").exists()
 
 
+@pytest.mark.parametrize(
+    ("spec", "arguments", "name"),
+    [
+        (SPEC, ["own_data:arrays", "own_data:arrays"], "data"),
+        (TABLE, ["t=own_data:of_t", "t=own_data:of_t"], "t"),
+        (TABLE, ["t=one.csv", "two.csv"], "t"),
+    ],
+)
+def test_data_are_given_once(spec: str, arguments: list[str], name: str, capfd: pytest.CaptureFixture[str]) -> None:
+    Path("own_data.py").write_text(OWN)
+    Path("own.energy").write_text(spec)
+    given = [part for argument in arguments for part in ("--data", argument)]
+    status, _, err = run_main(capfd, "train", "own.energy", *given)
+    assert status == 1 and f"error[E0903]: {name} is given twice" in err
+
+
 def test_a_run_folder_has_nothing_imported(capfd: pytest.CaptureFixture[str]) -> None:
     """What is recorded of data never becomes a name to import: not by a run, nor by a spec."""
     Path("own_data.py").write_text(OWN)
