@@ -61,7 +61,8 @@ class Circuit:
 
     ``voltages`` are the ideal sources, by node; ``inverted`` the nodes that an amplifier of gain -1 makes of others;
     ``active`` the negative conductances to ground; ``currents`` what independent sources draw from nodes; ``limits``
-    pairs of anode and cathode of ideal diodes. ``convex`` says that the quadratic part is positive definite.
+    pairs of anode and cathode of ideal diodes. ``smallest`` and ``largest`` are conductances: the least at any node, 0
+    where one has none, and the largest of all. ``convex`` says that the quadratic part is positive definite.
     """
 
     nodes: dict[tuple[str, tuple[int, ...]], str]
@@ -73,6 +74,7 @@ class Circuit:
     limits: list[tuple[str, str]] = field(default_factory=list)
     junctions: list[Junction] = field(default_factory=list)
     behaviours: list[Behaviour] = field(default_factory=list)
+    smallest: float = 0.0
     largest: float = 1.0
     convex: bool = True
     biases: dict[float, str] = field(default_factory=lambda: {0.0: GROUND})
@@ -158,6 +160,7 @@ def _add_conductances(built: Circuit, form: Form, states: Sequence[str], sources
         if current:
             built.currents[node] = float(current)
     built.largest = float(max(np.abs(diagonal).max(initial=0), np.abs(coupling.data).max(initial=0)) or 1)
+    built.smallest = max(float(diagonal.min(initial=built.largest)), 0.0)
     built.convex = len(states) <= LARGEST and bool(np.linalg.eigvalsh(form.coupling.toarray())[0] > 0)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -84,13 +85,13 @@ class Problem:
         return circuit(self.network, self.params, self.clamps)
 
     def spice(self) -> str:
-        """Return the netlist; its solver begins at the network's rest where the circuit may have several.
+        """Return the netlist; where the circuit may have several rests, its solver begins at the network's own.
 
         Raises SpecError E0960, E0961.
         """
         built = self.circuit()
-        states = None if built.convex else self.rest()[0]
-        return netlist(built, self.heading(), states, start=not built.convex)
+        states, residual = (None, math.inf) if built.convex else self.rest()
+        return netlist(built, self.heading(), states, start=math.isfinite(residual))
 
     def ising(self) -> Ising:
         """Return the Ising problem. Raises SpecError E0962, E0963."""
@@ -104,8 +105,11 @@ class Problem:
         ]
 
     def check(self, text: str) -> Judgement:
-        """Solve a netlist of this problem with ngspice and compare. Raises UserError E0966."""
+        """Solve a netlist of this problem with ngspice and compare. Raises UserError E0966, E0967."""
         states, residual = self.rest()
+        if not math.isfinite(residual):
+            message = "there is no rest to compare with: energyc's relaxation diverges"
+            raise UserError(message, code="E0967", help="try a smaller relax.step; or the energy has no minimum")
         found = operating_point(text)
         nodes = self.circuit().nodes
         differences = [abs(found[node.lower()] - float(states[name][place])) for (name, place), node in nodes.items()]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from energyc.hardware.circuit import GROUND, Circuit
+from energyc.hardware.circuit import GROUND, Circuit, Junction
 from energyc.hardware.expressions import Diode
 
 #: The conductance of an ideal diode that conducts, in units of the largest conductance of the circuit: the voltage
@@ -14,6 +15,11 @@ IDEAL = 1e9
 #: SPICE gives a diode's thermal voltage as emission coefficient times k T / q; these are T in degrees Celsius, and
 #: k / q in volts per kelvin (exact since 2019).
 TEMPERATURE, BOLTZMANN = 27.0, 1.380649e-23 / 1.602176634e-19
+#: Backwards by more than this many thermal voltages, ngspice's diode has a cubic in place of the exponential.
+BACKWARDS = 3.0
+#: A diode is corrected there where its saturation current, at 1 V, is more than this share of a node's conductance: the
+#: two laws differ by less than 0.005 of that current.
+NEGLIGIBLE = 1e-5
 
 
 def netlist(
@@ -71,6 +77,7 @@ def _elements(built: Circuit) -> dict[str, list[str]]:
         "Edges of boxes": _limits(built),
         "Diodes": [_model(name, law) for law, name in models.items()]
         + [f"D{k} {j.anode} {j.cathode} {models[j.law]} area={j.area!r}" for k, j in enumerate(built.junctions, 1)],
+        "What ngspice's diodes lack of Shockley's law, far backwards": list(_corrections(built)),
         "Other elements": [f"B{k} {b.a} {b.b} i = {b.text}" for k, b in enumerate(built.behaviours, 1)],
     }
 
@@ -85,6 +92,30 @@ def _limits(built: Circuit) -> list[str]:
         ".ends",
     ]
     return [*head, *(f"X{k} {anode} {cathode} ideal_diode" for k, (anode, cathode) in enumerate(built.limits, 1))]
+
+
+def _corrections(built: Circuit) -> Iterator[str]:
+    """Yield behavioural sources for the diodes whose reverse currents count.
+
+    At u < -3 Vt ngspice's diode carries -Is (1 + (3 Vt / (e u))^3), which meets Shockley's law smoothly at -3 Vt.
+    """
+    for k, junction in enumerate(built.junctions, 1):
+        if junction.area * junction.law.saturation > NEGLIGIBLE * built.smallest:
+            yield f"BD{k} {junction.anode} {junction.cathode} i = {_lacking(junction)}"
+
+
+def _lacking(junction: Junction) -> str:
+    thermal, edge = junction.law.thermal, -BACKWARDS * junction.law.thermal
+    back = f"min({_across(junction)}, {edge!r})"
+    cube = " * ".join([f"({-edge / math.e!r} / {back})"] * 3)
+    return f"{junction.area * junction.law.saturation!r} * (exp({back} / {thermal!r}) + {cube})"
+
+
+def _across(junction: Junction) -> str:
+    """The voltage across a diode, as SPICE writes it."""
+    if junction.cathode == GROUND:
+        return f"v({junction.anode})"
+    return f"-v({junction.cathode})" if junction.anode == GROUND else f"v({junction.anode}, {junction.cathode})"
 
 
 def _model(name: str, law: Diode) -> str:

@@ -8,7 +8,7 @@ from lsprotocol import types
 
 from energyc.lsp.symbols import LOCAL, Occurrence, Symbol
 from energyc.lsp.view import View
-from energyc.resolve.names import noun
+from energyc.resolve.names import noun, with_article
 from energyc.resolve.words import CONSTANTS, LANGUAGE_FUNCTIONS
 from energyc.syntax.limits import LONGEST_NAME
 from energyc.syntax.scan import RESERVED
@@ -60,7 +60,7 @@ def renamable(view: View, position: types.Position) -> types.PrepareRenamePlaceh
     found = occurrence_at(view, position)
     if found is None:
         word = view.reading.symbols.word_at(view.offset(position))
-        what = f"`{word.text}` is a {word.kind} and belongs to no spec" if word else "there is no name here"
+        what = f"`{word.text}` is {with_article(word.kind)} and belongs to no spec" if word else "there is no name here"
         raise Refused(f"{what}: it cannot be renamed")
     return types.PrepareRenamePlaceholder(view.text.range(found.span), found.symbol.name)
 
@@ -98,7 +98,7 @@ def _check_clash(view: View, symbol: Symbol, name: str) -> None:
         apart = (symbol.kind == "preset") != (other.kind == "preset") or not _meet(view, symbol, other)
         if not apart and not _told_apart(view, symbol, other):
             line = view.text.position(other.span.start).line + 1
-            raise Refused(f"`{name}` is {_article(other)} already, in line {line}")
+            raise Refused(f"`{name}` is {with_article(noun(other.kind))} already, in line {line}")
 
 
 def _meet(view: View, symbol: Symbol, other: Symbol) -> bool:
@@ -123,8 +123,3 @@ def _told_apart(view: View, symbol: Symbol, other: Symbol) -> bool:
     if named.kind in LOCAL:
         return False
     return named.kind in ("fn", "energy", "force") or bool(view.reading.dims(named))
-
-
-def _article(symbol: Symbol) -> str:
-    word = noun(symbol.kind)
-    return f"{'an' if word[0] in 'aeiou' else 'a'} {word}"

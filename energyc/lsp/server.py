@@ -98,7 +98,7 @@ class Server(LanguageServer):
     @property
     def encoding(self) -> str:
         """The units that columns are counted in."""
-        return str(self.workspace.position_encoding or "utf-16")
+        return types.PositionEncodingKind(self.workspace.position_encoding or "utf-16").value
 
     def opened(self, item: types.TextDocumentItem) -> None:
         """Take a document and check it at once."""

@@ -28,6 +28,11 @@ TENSORS = frozenset({"clamp", "noise", "step", "target", "param", "tie", "state"
 OF_STATES = ("start", "clamped", "flow", "next")
 
 
+def with_article(word: str) -> str:
+    """A noun with its article: ``an option``."""
+    return f"{'an' if word[0] in 'aeiou' else 'a'} {word}"
+
+
 def noun(kind: str) -> str:
     """A kind in a sentence: ``data binding``."""
     return _NOUNS.get(kind, kind)
@@ -50,7 +55,7 @@ class Entry:
     @property
     def with_article(self) -> str:
         """``a param``, ``an energy``."""
-        return f"{'an' if self.noun[0] in 'aeiou' else 'a'} {self.noun}"
+        return with_article(self.noun)
 
     @property
     def is_a_number(self) -> bool:

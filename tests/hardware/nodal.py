@@ -16,6 +16,7 @@ _ENV = {
     "cos": math.cos,
     "abs": abs,
     "max": max,
+    "min": min,
     "u": lambda x: float(x > 0),
     "sgn": lambda x: math.copysign(1.0, x) if x else 0.0,
 }
@@ -31,6 +32,7 @@ def leaving(netlist: str, states: Mapping[str, float]) -> dict[str, float]:
     }
     voltage = {"0": 0.0, **{name.lower(): value for name, value in states.items()}}
     words = [line.split() for line in lines]
+    named = {w[0] for w in words}
     voltage |= {w[1]: float(w[3]) for w in words if w[0][0] == "v"}
     for w in (w for w in words if w[0][0] == "e"):
         voltage[w[1]] = float(w[5]) * (voltage[w[3]] - voltage[w[4]])
@@ -49,8 +51,9 @@ def leaving(netlist: str, states: Mapping[str, float]) -> dict[str, float]:
                 current = float(w[3])
             case "d":
                 saturation, emission = models[w[3]]
+                law = _junction if f"b{w[0]}" in named else math.expm1
                 area = float(w[4].removeprefix("area="))
-                current = area * saturation * math.expm1(across / (emission * BOLTZMANN * 300.15))
+                current = area * saturation * law(across / (emission * BOLTZMANN * 300.15))
             case "b":
                 current = _behaviour(line.split("i = ", 1)[1], voltage)
             case kind:
@@ -58,6 +61,11 @@ def leaving(netlist: str, states: Mapping[str, float]) -> dict[str, float]:
         total[a] += current
         total[b] -= current
     return {name: total[name.lower()] for name in states}
+
+
+def _junction(u: float) -> float:
+    """The diode of ngspice, which BD1 corrects for D1: at a voltage in thermal voltages, its saturation current 1."""
+    return math.expm1(u) if u >= -3 else -1 - (3 / (math.e * u)) ** 3
 
 
 def _behaviour(text: str, voltage: Mapping[str, float]) -> float:

@@ -53,6 +53,25 @@ def test_ngspice_finds_the_states_at_rest(network: Problem) -> None:
     assert judged.difference <= AGREEMENT, judged
 
 
+@pytest.mark.parametrize("saturation", ["1/2", "1e-6"])
+def test_a_diode_far_backwards_follows_shockley_s_law_too(saturation: str) -> None:
+    """ngspice's own has a cubic there, which is 0.004 of the saturation current beside it."""
+    given = problem(
+        f"network b\ndim N = 5\nclamp x[N]\nstate v[N]\nfn d'(u) = {saturation} * (exp(u / 0.3) - 1)\n"
+        "energy e = 1/2 * sum[i]((v[i] - x[i])^2) + sum[i](d(v[i] - 1) + d(-2*v[i] - 1)) + d(v[0] - v[1])\n"
+        "relax { step = 0.02, steps = 500 }\n",
+        clamps={"x": np.array([-1.0, 1.1, 0.3, -0.2, 0.9])},
+    )
+    text = given.spice()
+    assert ("\nBD1 " in text) == (saturation == "1/2")
+    states = random_states(given, 5, -1.0, 1.0)
+    found = leaving(text, {node: states[name][place] for (name, place), node in given.circuit().nodes.items()})
+    force = given.net.force(batched(states), batched(given.clamps))["v"][0]
+    assert list(found.values()) == pytest.approx((-force).tolist(), abs=1e-7 if saturation == "1e-6" else 1e-10)
+    if ngspice.find_ngspice() is not None:
+        assert given.check(text).difference <= 1e-7
+
+
 @needs_ngspice
 def test_ngspice_sees_a_wrong_conductance() -> None:
     given = NETWORKS["resistive"]()
@@ -106,6 +125,15 @@ def test_a_circuit_that_may_have_several_rests_begins_at_the_network_s() -> None
     text = given.spice()
     assert ".nodeset v(s_0)=1.0" in text and ".nodeset v(s_1)=1.0" in text
     assert ".nodeset" not in NETWORKS["resistive"]().spice()
+
+
+def test_a_network_that_runs_away_has_no_rest_to_begin_at_or_to_compare_with() -> None:
+    given = problem("network b\ndim N = 2\nstate s[N]\nstart s[i] = 1/10\nenergy e = s[0] - 3 * s[0] * s[1]\n")
+    text = given.spice()
+    assert ".nodeset" not in text
+    with pytest.raises(UserError, match="diverges") as caught:
+        given.check(text)
+    assert caught.value.code == "E0967"
 
 
 def test_text_of_a_spec_is_comment_on_one_line() -> None:

@@ -30,9 +30,9 @@ class Failed(Exception):
 
 
 class Editor:
-    """An editor with a server process of its own, started in ``folder``."""
+    """An editor with a server process of its own, started in ``folder``; an ``encoding`` of None offers none."""
 
-    def __init__(self, folder: Path, options: Mapping[str, Any] | None = None, encoding: str = "utf-16") -> None:
+    def __init__(self, folder: Path, options: Mapping[str, Any] | None = None, encoding: str | None = "utf-16") -> None:
         command = [sys.executable, "-m", "energyc", "lsp"]
         root = str(Path(__file__).parents[2])
         environment = {**os.environ, "PYTHONPATH": root}
@@ -44,7 +44,7 @@ class Editor:
         self._answers: dict[int, dict[str, Any]] = {}
         self._id = 0
         threading.Thread(target=self._read, daemon=True).start()
-        capabilities = {**CAPABILITIES, "general": {"positionEncodings": [encoding]}}
+        capabilities = {**CAPABILITIES, "general": {"positionEncodings": [encoding]} if encoding else {}}
         started = {"processId": os.getpid(), "rootUri": None, "capabilities": capabilities}
         self.server = self.request("initialize", {**started, "initializationOptions": dict(options or {})})
         self.notify("initialized", {})

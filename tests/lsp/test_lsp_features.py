@@ -233,6 +233,7 @@ def test_the_names_of_layers_are_their_own() -> None:
         ("c = 1/2", "j", "`j` is an index already"),
         ("image", "picture", "cannot be renamed"),
         ("glorot", "normal", "cannot be renamed"),
+        ("digits(", "normal", "`digits` is an adapter and belongs to no spec"),
         ("u) = u", "u2 ", "is no name"),
         ("= cross_entropy", "ce2", "there is no name here"),
     ],

@@ -147,11 +147,12 @@ def test_related_places_are_told(editor: Editor) -> None:
     assert all(each["location"]["uri"] == URI for each in clash["relatedInformation"])
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32"])
-def test_positions_count_in_the_units_that_were_agreed_on(tmp_path: Path, encoding: str) -> None:
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32", None])
+def test_positions_count_in_the_units_that_were_agreed_on(tmp_path: Path, encoding: str | None) -> None:
     pytest.importorskip("pygls")
     text = "# 𝛼 ß \u2028 one line\r\nnetwork n # 𝛼\r\ndim D = 2\r\nstate z[D]\r\nenergy e = sum[d](z[d]^2) # 𝛼𝛼\r\n"
     with Editor(tmp_path, {"analysis": False}, encoding) as editor:
+        encoding = encoding or "utf-16"  # of an editor that offers none
         assert editor.server["capabilities"]["positionEncoding"] == encoding
         editor.open(URI, text)
         assert editor.diagnostics(URI, 1) == []

@@ -99,8 +99,8 @@ def report_unknown(scope: Scope, name: ast.Name) -> None:
         scope.reporter.error("E0201", said, name.span, help=what)
         return
     declared = [entry.name for entry in scope.names.of_kind(*TENSORS, "dim", "const")]
-    head, underscore, indices = name.text.rpartition("_")
-    if underscore and head in declared and set(indices) <= scope.names.indices.keys():
+    head, _, indices = name.text.rpartition("_")
+    if indices and head in declared and set(indices) <= scope.names.indices.keys():
         element = f"{head}[{','.join(indices)}]"
         help: str | None = Remedy(f"indices are in square brackets: `{element}`", writing(element, name.span))
     else:
