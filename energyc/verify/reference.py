@@ -125,13 +125,17 @@ def hold(spec: str | Path, place: str, choices: Choices = Choices()) -> HeldAgai
     network = resolve(source, Choices(choices.preset, {**reference.sizes, **reference.settings, **choices.overrides}))
     net = instantiate(emit(network, [reference.rule]), "cpu", torch.float64, 0).eval()
     _take_params(net, reference, path)
-    with arithmetic("the comparison"):
-        found = results(net, reference)
+    misfit = f"{path} does not fit {name}"
+    remedy = "a reference is of one spec; make it anew where that has changed"
+    try:
+        with arithmetic("the comparison"):
+            found = results(net, reference)
+    except ValueError as error:  # the network names what is missing or has another shape
+        raise UserError(f"{misfit}: {error}", code="E0968", help=remedy) from None
     expected = {name: value for name, value in reference.tensors.items() if not name.startswith(GIVEN)}
     missing = sorted(expected.keys() ^ found.keys())
     if missing:
-        message = f"{path} does not fit {name}: {', '.join(missing)}"
-        raise UserError(message, code="E0968", help="a reference is of one spec; make it anew where that has changed")
+        raise UserError(f"{misfit}: {', '.join(missing)}", code="E0968", help=remedy)
     rows = [Held(name, apart(name, found[name], reference.tensors), limit_of(name)) for name in expected]
     return HeldAgainst(network.name, str(path), tuple(rows))
 

@@ -471,3 +471,12 @@ def test_other_errors_stay_while_a_statement_is_broken() -> None:
     ):
         codes = [d.code for d in view_of(text.replace(whole, cut, 1)).reading.diagnostics]
         assert "E0206" in codes and len(codes) == 2, (cut, codes)
+
+
+@pytest.mark.parametrize(("dims", "offered"), [("N, M", True), ("N, N", False)])
+def test_no_quick_fix_turns_a_matrix_into_its_diagonal(dims: str, offered: bool) -> None:
+    text = f"network n\ndim N = 2, M = 3\nparam W[{dims}] ~ normal\nstate z[N], y[M]\nenergy e = sum[n](W[n] * z[n])\n"
+    view = view_of(text)
+    assert any(each.code == "E0304" for each in published(view))
+    found = actions(view, view.text.range(Span(0, len(text))), None)
+    assert any("W[n, " in action.title for action in found) == offered

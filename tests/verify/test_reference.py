@@ -121,6 +121,12 @@ def test_a_reference_that_cannot_be_used_is_named(tmp_path: Path, capfd: Capture
     bad.write_bytes((FOLDER / "deep_hopfield.safetensors").read_bytes())
     with pytest.raises(Exception, match=r"J1|params"):
         hold(spec("hopfield"), str(tmp_path))
+    reference = read_reference(FOLDER / "hopfield.safetensors")
+    with safe_open(FOLDER / "hopfield.safetensors", framework="numpy") as opened:
+        metadata = opened.metadata()
+    for tensor, reason in (("clamp.x", "no value for clamp 'x'"), ("target.label", "label"), ("point.state.s", "'s'")):
+        save_file({name: value for name, value in reference.tensors.items() if name != tensor}, bad, metadata)
+        assert reason in said(spec("hopfield"), str(tmp_path))
     text = spec("hopfield").read_text().replace("energy biases", "energy offsets")
     (tmp_path / "other.energy").write_text(text)
     assert "does not fit hopfield" in said(tmp_path / "other.energy", str(FOLDER))

@@ -135,15 +135,14 @@ def _report_count(scope: Scope, expr: ast.Apply, tensor: Tensor) -> None:
     declared = f"{tensor.name}[{', '.join(tensor.dims)}]" if expected else tensor.name
     indices = {0: "no index", 1: "one index"}.get(expected, f"{expected} indices")
     example = tensor.with_indices()
-    fix = writing(example, expr.span)
+    text = f"write each element with its indices, `{example}`" if expected else f"write `{example}` alone"
+    is_diagonal = len(set(tensor.dims)) < expected  # `W[n, n]` shows the form and is not what was meant
     scope.reporter.error(
         "E0304",
         f"`{tensor.name}` has {indices} and is " + (f"given {found}" if found else "written without any"),
         expr.span,
         labels=[scope.names.entries[tensor.name].label(f"`{declared}` is declared here")],
-        help=Remedy(
-            f"write each element with its indices, `{example}`" if expected else f"write `{example}` alone", fix
-        ),
+        help=text if is_diagonal else Remedy(text, writing(example, expr.span)),
     )
 
 
