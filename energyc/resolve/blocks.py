@@ -141,7 +141,9 @@ class Part:
             block.resolve()
 
     def meetings(self) -> tuple[Meeting, ...]:
-        """Where the selections by real values may jump, once every dim is known."""
+        """Where the selections by real values may jump; none where an error leaves dims unknown."""
+        if self.file.reporter.failed:
+            return ()
         return meetings(self.context, self.equations.lowering, self.file.reporter.source)
 
     # ------------------------------------------------------------ what no equation of the part defines

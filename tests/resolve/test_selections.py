@@ -130,3 +130,20 @@ def test_a_long_chain_of_conditions() -> None:
     tests = " and ".join(f"z[d] > {k}" for k in range(-60, -3))
     net = network(f"{HEAD}let u[d] = where({tests}, 1, 0)\nreadout o[d] = u[d]")
     assert np.all(value(net, net.lets["u"].node, inputs(net)) == 1)
+
+
+@pytest.mark.parametrize("block", ["layer m {", "repeat L {\nlayer m {"])
+def test_a_selection_in_a_layer_beside_an_error(block: str) -> None:
+    """An index whose name is taken has no dim; the selection over it is not looked at."""
+    text = f"""
+dim N = 3, D = 2, L = 2
+clamp x[N]
+param P[D, N] ~ normal(1)
+{block}
+  state h[N]
+  energy a[d] = where(sum[n](P[d,n] * h[n]) > 0, sum[n](P[d,n] * h[n])^2, 0)
+  energy b = sum[n](h[n]^2 - x[n] * h[n])
+{"}" * block.count("{")}
+cost d = 1
+"""
+    assert "E0204" in codes(text)
