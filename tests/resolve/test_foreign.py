@@ -176,6 +176,7 @@ STATEMENTS = [
         "E0401",
         "write `where(1 < 2, 1, 0)` for a number, or a guard, `[... | 1 < 2]`, to leave terms out",
     ),
+    ("energy e = s[0] * (s[0] > 0)", "E0401", "write `where(s[0] > 0, 1, 0)` for a number"),
     ("energy e = s' * W * s", "E0127", "write each element with its indices: `sum[j](W[i,j] * s[j])`"),
     ("param V[J] ~ N(0, 1)", "E0421", "write `normal(std)`"),
     ("const c = 1 / np.pi", "E0602", "write `pi`"),

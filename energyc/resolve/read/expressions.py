@@ -10,6 +10,7 @@ from energyc.resolve.context import Scope
 from energyc.resolve.names import Entry
 from energyc.resolve.read.access import read_element, report_unknown
 from energyc.resolve.read.calls import read_call
+from energyc.resolve.read.conditions import real_quantity
 from energyc.resolve.read.exact import exact_value, is_positive, is_representable, known_value
 from energyc.resolve.read.places import read_integer, read_places
 from energyc.resolve.read.selections import chosen
@@ -53,9 +54,9 @@ def _read(scope: Scope, expr: ast.Expr) -> Term:
         case ast.Field():
             return _read_field(scope, expr)
     condition = scope.reporter.source.slice(expr.span).removeprefix("(").removesuffix(")")
+    guard = "" if real_quantity(scope, expr) else f", or a guard, `[... | {condition}]`, to leave terms out"
     help = Remedy(
-        f"write `where({condition}, 1, 0)` for a number, or a guard, `[... | {condition}]`, to leave terms out",
-        writing(f"where({condition}, 1, 0)", expr.span),
+        f"write `where({condition}, 1, 0)` for a number{guard}", writing(f"where({condition}, 1, 0)", expr.span)
     )
     return _bad(scope, "E0401", "expected a number, found a condition", expr.span, help=help)
 
