@@ -19,6 +19,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,6 +31,8 @@ PAGES = [
     *sorted((ROOT / "docs").glob("*.md")),
 ]
 LANGUAGES = ("sh", "console", "python")
+#: Pages that train for half a minute.
+LONG = ("pages", "tutorial")
 _FENCE = re.compile(
     r"(?:<!-- not run: (?P<why>[^\n]+?) -->\n+|<!-- first: (?P<first>[^\n]+?) -->\n+)?"
     r"^(?P<indent> *)```(?P<language>\w+)(?P<options>[^\n]*)\n(?P<text>.*?)^(?P=indent)```$",
@@ -72,12 +75,16 @@ def runs(page: Path) -> list[Block]:
     return [b for b in blocks(page) if (b.language in LANGUAGES or b.title) and not b.why_not]
 
 
+def case(page: Path) -> Any:
+    return pytest.param(page, id=page.stem, marks=[pytest.mark.slow] if page.stem in LONG else [])
+
+
 def environment() -> dict[str, str]:
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     return {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT), "NO_COLOR": "1", "COLUMNS": "200"}
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if runs(page)], ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [case(page) for page in PAGES if runs(page)])
 def test_the_blocks_of_a_page_run(page: Path, tmp_path: Path) -> None:
     for folder in ("specs", "reference"):
         (tmp_path / folder).symlink_to(ROOT / folder)

@@ -67,7 +67,7 @@ def test_one_phase_from_the_start_is_enough() -> None:
     """No free phase comes first: what relaxes are the halves, and their mean answers."""
     net = loaded(TURNED)
     clamps, targets = drawn(net)
-    found = net.gradients(clamps, targets, "dyadic-ep", beta=0.01, steps=900, nudge_steps=50)
+    found = net.gradients(clamps, targets, "dyadic-ep", beta=1e-3, steps=900, nudge_steps=50)
     assert int(found.steps.max()) == 950
     rest = net.relax(clamps, steps=2000)
     assert torch.allclose(found.states["z"], rest.states["z"], atol=1e-4)
