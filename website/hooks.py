@@ -37,7 +37,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Write formulas as MathML, and lead links out of ``docs`` to the pages that stand for them."""
-    markdown = _OPTIONS.sub("```energy", markdown).replace("](../benchmarks/README.md", "](benchmarks/index.md")
+    markdown = _OPTIONS.sub("```energy", markdown)
+    for source, target in (("benchmarks/README.md", "benchmarks/index.md"), ("CONTRIBUTING.md", "contributing.md")):
+        markdown = markdown.replace(f"](../{source}", f"]({target}")
     parts = _CODE.split(markdown)
     parts[::2] = [_FORMULA.sub(_mathml, part) for part in parts[::2]]
     return "".join(parts)
