@@ -1,7 +1,13 @@
 """``python -m energyc``."""
 
+import os
 import sys
 
 from energyc.cli import main
 
-sys.exit(main())
+status = main()
+if "WORLD_SIZE" in os.environ:
+    from energyc.ranks.launch import leave
+
+    leave(status)
+sys.exit(status)

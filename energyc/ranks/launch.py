@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from typing import Any
 
@@ -21,6 +22,19 @@ TIME_LIMIT = 300.0
 def launched() -> bool:
     """Whether this process is one of several that a launcher has started."""
     return int(os.environ.get("WORLD_SIZE", "1")) > 1
+
+
+def leave(status: int) -> None:
+    """End the process of a rank at once; do nothing where there is one process alone.
+
+    While the interpreter is taken down, a thread of torch's may abort a process that has done and saved everything,
+    and the launcher would call the run failed.
+    """
+    if launched():
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):
+                stream.flush()
+        os._exit(status)
 
 
 def own_device(device: str) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 
-from energyc.ranks.launch import joined
+from energyc.ranks.launch import joined, leave
 from energyc.train.loop import train
 from energyc.train.metrics_log import Row
 from energyc.train.outcome import Interrupted
@@ -34,3 +34,4 @@ with joined("cpu", 60, lambda error: print(error)) as group:
     for name, case in CASES.items():
         with suppress(Interrupted):
             train(case.session(out / name, group), resume=mode == "resume", reporter=reporter)
+leave(0)
