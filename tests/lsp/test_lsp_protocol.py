@@ -14,7 +14,7 @@ from tests.lsp.client import Editor, Failed
 from tests.lsp.texts import SPECS
 
 THICK = (SPECS / "thick.energy").read_text(encoding="utf-8")
-URI = "file:///work/thick.energy"
+URI = "file:///project/thick.energy"
 DOCUMENT = {"textDocument": {"uri": URI}}
 EVERYWHERE = {"start": {"line": 0, "character": 0}, "end": {"line": 999, "character": 0}}
 

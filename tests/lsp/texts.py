@@ -12,7 +12,7 @@ from energyc.lsp.text import Text
 from energyc.lsp.view import View
 
 SPECS = Path(__file__).parents[2] / "specs"
-URI = "file:///work/net.energy"
+URI = "file:///project/net.energy"
 SMALL = """\
 # A small network.
 network small
