@@ -12,7 +12,7 @@ from typing import Any, Protocol, Self
 import torch
 from torch import Tensor, nn
 
-from energyc.runtime.equations import Equations
+from energyc.runtime.answering import Answering
 from energyc.runtime.gradients import ended
 from energyc.runtime.host import relaxed_inside
 from energyc.runtime.inputs import (
@@ -27,7 +27,7 @@ from energyc.runtime.inputs import (
 )
 from energyc.runtime.network import EnergyNetwork
 from energyc.runtime.phases import settle
-from energyc.runtime.records import Answers, Fixed, FreePhase, Gradients, Relaxed, Tensors
+from energyc.runtime.records import Fixed, FreePhase, Gradients, Relaxed, Tensors
 from energyc.runtime.unrest import Unrest
 
 
@@ -150,7 +150,7 @@ class WhyUnsettled(Relaxation):
         return super().__call__(layer, number, clamps, params)
 
 
-class LayeredNetwork(Equations):
+class LayeredNetwork(Answering):
     """A network of layers: an ordinary function of its clamps, of which only the layers relax.
 
     Its states are those of its layers, ``attention.x`` with shape [batch, ...], and [batch, L, ...] in ``repeat L``.
@@ -231,48 +231,6 @@ class LayeredNetwork(Equations):
         trial = WhyUnsettled()
         self._blocks(prepared(self, clamps), trial)
         return trial.found
-
-    @torch.no_grad()
-    def readout(self, states: Mapping[str, Tensor], clamps: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """The answers at these states."""
-        fixed = prepared(self, clamps)
-        return dict(zip(self.readout_names, self._readouts(self._values(states, fixed), fixed)))
-
-    @torch.no_grad()
-    def cost(self, states: Mapping[str, Tensor], clamps: Mapping[str, Tensor], targets: Mapping[str, Tensor]) -> Tensor:
-        """The cost of each sample: [batch]."""
-        fixed = prepared(self, clamps)
-        return self._cost(self._values(states, fixed), fixed, ordered_targets(self, targets, fixed))[0]
-
-    def costs(
-        self, states: Mapping[str, Tensor], clamps: Mapping[str, Tensor], targets: Mapping[str, Tensor]
-    ) -> dict[str, Tensor]:
-        """Each cost of each sample by its name, [batch]; ``cost`` where there is one alone."""
-        if not self.cost_names:
-            return {"cost": self.cost(states, clamps, targets)}
-        measured = self.metrics(states, clamps, targets)
-        return {name: measured[name] for name in self.cost_names}
-
-    @torch.no_grad()
-    def metrics(
-        self, states: Mapping[str, Tensor], clamps: Mapping[str, Tensor], targets: Mapping[str, Tensor]
-    ) -> dict[str, Tensor]:
-        """What is reported: each of several costs, and what is not trained on; [batch] each."""
-        fixed = prepared(self, clamps)
-        values = self._metrics(self._values(states, fixed), fixed, ordered_targets(self, targets, fixed))
-        return dict(zip(self.metric_names, values))
-
-    @torch.no_grad()
-    def answers(
-        self, states: Mapping[str, Tensor], clamps: Mapping[str, Tensor], targets: Mapping[str, Tensor]
-    ) -> Answers:
-        """``cost``, ``metrics`` and ``readout`` at once."""
-        fixed = prepared(self, clamps)
-        aims = ordered_targets(self, targets, fixed)
-        values = self._values(states, fixed)
-        metrics = dict(zip(self.metric_names, self._metrics(values, fixed, aims)))
-        readouts = dict(zip(self.readout_names, self._readouts(values, fixed)))
-        return Answers(self._cost(values, fixed, aims)[0], metrics, readouts)
 
     def _values(self, states: Mapping[str, Tensor], fixed: Fixed) -> list[Tensor]:
         """What the answers read, where the layers are at these states."""

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from energyc.runtime.equations import Equations
+from energyc.runtime.answering import Answering
 from energyc.runtime.gradients import averaged
 from energyc.runtime.graphs import Graphs
 from energyc.runtime.host import relaxed_inside
@@ -38,13 +38,13 @@ from energyc.runtime.phases import (
     tracking_steps,
     walk,
 )
-from energyc.runtime.records import Answers, Gradients, Relaxed, RuleSettings, Tensors, Terms
+from energyc.runtime.records import Gradients, Relaxed, RuleSettings, Tensors, Terms
 from energyc.runtime.rule import LearningRule
 from energyc.runtime.states import filled
 from energyc.runtime.unrest import Unrest, unrest
 
 
-class EnergyNetwork(Equations):
+class EnergyNetwork(Answering):
     """A network: states relax under its force, params learn by the rules it was compiled for.
 
     States, clamps and targets are dicts of tensors by the spec's names, each with a leading batch axis. Inputs that are
@@ -109,53 +109,11 @@ class EnergyNetwork(Equations):
         at, along = ordered_states(self, states, fixed), ordered_states(self, direction, fixed)
         return self._named(filled(self._correction(at, fixed, along), at))
 
-    @torch.no_grad()
-    def readout(self, states: Mapping[str, Tensor], clamps: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """The answers at these states."""
-        fixed = prepared(self, clamps)
-        return dict(zip(self.readout_names, self._readouts(ordered_states(self, states, fixed), fixed)))
-
-    @torch.no_grad()
-    def cost(self, states: Mapping[str, Tensor], clamps: Mapping[str, Tensor], targets: Mapping[str, Tensor]) -> Tensor:
-        """The cost of each sample: [batch]."""
-        fixed = prepared(self, clamps)
-        return self._cost(ordered_states(self, states, fixed), fixed, ordered_targets(self, targets, fixed))[0]
-
-    def costs(
-        self, states: Mapping[str, Tensor], clamps: Mapping[str, Tensor], targets: Mapping[str, Tensor]
-    ) -> dict[str, Tensor]:
-        """Each cost of each sample by its name, [batch]; ``cost`` where there is one alone."""
-        if not self.cost_names:
-            return {"cost": self.cost(states, clamps, targets)}
-        measured = self.metrics(states, clamps, targets)
-        return {name: measured[name] for name in self.cost_names}
-
-    @torch.no_grad()
-    def metrics(
-        self, states: Mapping[str, Tensor], clamps: Mapping[str, Tensor], targets: Mapping[str, Tensor]
-    ) -> dict[str, Tensor]:
-        """What is reported: each of several costs, and what is not trained on; [batch] each."""
-        fixed = prepared(self, clamps)
-        values = self._metrics(ordered_states(self, states, fixed), fixed, ordered_targets(self, targets, fixed))
-        return dict(zip(self.metric_names, values))
-
     @property
     def _joins(self) -> bool:
         """Whether two nudged phases are one batch; samples that depend on each other are not mixed."""
         together = self.device.type != "cpu" if self.nudge_together is None else self.nudge_together
         return together and not self.coupled
-
-    @torch.no_grad()
-    def answers(
-        self, states: Mapping[str, Tensor], clamps: Mapping[str, Tensor], targets: Mapping[str, Tensor]
-    ) -> Answers:
-        """``cost``, ``metrics`` and ``readout`` at once."""
-        fixed = prepared(self, clamps)
-        aims = ordered_targets(self, targets, fixed)
-        values = ordered_states(self, states, fixed)
-        metrics = dict(zip(self.metric_names, self._metrics(values, fixed, aims)))
-        readouts = dict(zip(self.readout_names, self._readouts(values, fixed)))
-        return Answers(self._cost(values, fixed, aims)[0], metrics, readouts)
 
     def first_bad_term(self, states: Mapping[str, Tensor], clamps: Mapping[str, Tensor]) -> str | None:
         """The first energy term that is not finite, or None."""
