@@ -11,7 +11,8 @@ from functools import cached_property
 from energyc.data import find_adapter, read_schema
 from energyc.data.schema import Schema
 from energyc.diagnostics import CompilerBug, Diagnostic, Source, Span, UserError, stage
-from energyc.lsp.symbols import Symbol, Symbols, symbols_of
+from energyc.lsp.scopes import symbols_of
+from energyc.lsp.symbols import Symbol, Symbols
 from energyc.resolve import Network, Resolved, resolve_partly
 from energyc.rules import RULES
 from energyc.settings.values import Value
