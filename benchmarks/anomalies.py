@@ -27,9 +27,9 @@ from sklearn.metrics import f1_score, roc_auc_score
 from torch import Tensor, nn
 
 from benchmarks.trained import spread, trained
-from energyc.data import find_adapter
 from energyc.resources import resource
-from energyc.train.scores import best_threshold
+from energyc.running.data import find_adapter
+from energyc.running.training.scores import best_threshold
 
 HIDDEN, RATE, EPOCHS, EVERY = 64, 1e-2, 200, 10
 MODELS = ("mlp", "gcn", "mean")

@@ -23,12 +23,12 @@ from torch import Tensor, nn
 
 import energyc
 from benchmarks.runs import evaluations, kept, trained
-from energyc.data import find_adapter
+from energyc.language.network import Network
 from energyc.pipeline import Choices, read, resolve
-from energyc.resolve.network import Network
 from energyc.resources import folder
-from energyc.train.order import Order, evenly_spread
-from energyc.train.schedule import rate_factor
+from energyc.running.data import find_adapter
+from energyc.running.training.order import Order, evenly_spread
+from energyc.running.training.schedule import rate_factor
 
 SPEC, PRESET = folder("specs") / "cem.energy", "small"
 MODELS = ("untied", "CEM-T1", "CEM-T2")

@@ -18,8 +18,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from benchmarks.runs import evaluations, kept, trained
-from energyc.data import find_adapter
 from energyc.resources import folder
+from energyc.running.data import find_adapter
 
 KERNELS = ("rbf", "matern", "periodic", "rational-quadratic", "non-stationary")
 WIDTH, MEMORIES, HIDDEN, BATCH = 64, 170, 256, 100

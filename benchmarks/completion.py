@@ -21,10 +21,10 @@ import torch
 from scipy.sparse import coo_matrix, csr_matrix, diags
 from scipy.sparse.linalg import spsolve
 
-from energyc.data import Dataset
 from energyc.pipeline import instantiate
-from energyc.runs.prepare import reopen
-from energyc.runs.saved import load_run
+from energyc.running.data import Dataset
+from energyc.running.runs.prepare import reopen
+from energyc.running.runs.saved import load_run
 
 BATCH = 64
 

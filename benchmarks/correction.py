@@ -21,8 +21,8 @@ from torch import Tensor
 from torch.func import jvp, vjp
 
 import energyc
-from energyc.bench.step import least
 from energyc.runtime.inputs import prepared
+from energyc.studies.bench.step import least
 
 SPEC = Path(__file__).parents[1] / "specs" / "thick.energy"
 Params = dict[str, Tensor]

@@ -18,7 +18,7 @@ from types import MappingProxyType
 
 from PIL import Image
 
-from energyc.cli import main as energyc
+from energyc.surfaces.cli import main as energyc
 
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
 LARGEST = 60 * 1024  # bytes of a picture

@@ -27,16 +27,16 @@ import torch
 from torch import Tensor
 
 from energyc import pipeline
-from energyc.bench.step import least
-from energyc.emit import Options, kernels_of
-from energyc.loops import NotLowered
-from energyc.loops.nest import Product
+from energyc.code.emit import Options, kernels_of
+from energyc.code.loops import NotLowered
+from energyc.code.loops.nest import Product
 from energyc.runtime.graphs import Graphs
 from energyc.runtime.inputs import prepared
 from energyc.runtime.products import products_in
 from energyc.runtime.triton_functions import has_triton
 from energyc.runtime.triton_kernels import interpreted
-from energyc.verify import random_probe
+from energyc.studies.bench.step import least
+from energyc.studies.verify import random_probe
 
 SPECS = Path(__file__).parents[1] / "specs"
 #: What the note on equilibrium transformers reports after 14,000 updates: nats a character.

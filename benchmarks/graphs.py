@@ -20,8 +20,8 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.trained import spread, trained
-from energyc.data import find_adapter
-from energyc.train.division import Division
+from energyc.running.data import find_adapter
+from energyc.running.training.division import Division
 
 SPEC = Path(__file__).parent / "et_graph_bags.energy"
 FOLDS, VALIDATION = 10, "1/9"

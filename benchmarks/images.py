@@ -16,8 +16,8 @@ import numpy as np
 
 from benchmarks.completion import Errors, complete_by_mean
 from benchmarks.trained import spread, trained
-from energyc.data import find_adapter
 from energyc.resources import resource
+from energyc.running.data import find_adapter
 
 ATTENTION = (
     "const beta = 1/sqrt(Y), ",

@@ -15,9 +15,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from energyc.lsp.reading import read
-from energyc.lsp.server import DELAY
 from energyc.resources import folder
+from energyc.surfaces.lsp.reading import read
+from energyc.surfaces.lsp.server import DELAY
 from tests.lsp.client import Editor
 
 TIMES = 5

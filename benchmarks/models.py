@@ -24,9 +24,9 @@ from typing import Any
 import numpy as np
 
 import energyc
-from energyc.cli import main as command
-from energyc.data import FieldSchema, Schema
-from energyc.data.arrays import ArraySplit, SplitDataset
+from energyc.running.data import FieldSchema, Schema
+from energyc.running.data.arrays import ArraySplit, SplitDataset
+from energyc.surfaces.cli import main as command
 
 MODELS = Path(__file__).parents[1] / "tests" / "models"
 HEAD = ("model", "class", "rule", "radius", "error", "cosine", "cost, before and after", "unsettled", "seconds")

@@ -22,14 +22,14 @@ from numpy.typing import NDArray
 from safetensors.numpy import save_file
 
 import energyc
-from energyc.derive import Derivation, derive
-from energyc.ir import ONE, Node
-from energyc.ir.interpreter import evaluate
+from energyc.derivation.derive import Derivation, derive
+from energyc.language.network import ConstraintSet, Network
+from energyc.mathematics.ir import ONE, Node
+from energyc.mathematics.ir.interpreter import evaluate
 from energyc.pipeline import Choices, read, resolve
-from energyc.resolve.network import ConstraintSet, Network
-from energyc.verify import Probe, random_probe
-from energyc.verify.layers import by_autograd
-from energyc.verify.reference import Kind, Reference, apart, results
+from energyc.studies.verify import Probe, random_probe
+from energyc.studies.verify.layers import by_autograd
+from energyc.studies.verify.reference import Kind, Reference, apart, results
 
 Array = NDArray[Any]
 Arrays = dict[str, Array]

@@ -23,8 +23,8 @@ from torch import Tensor
 
 from benchmarks.completion import BATCH, Errors, test_images
 from energyc import pipeline
-from energyc.runs.prepare import reopen
-from energyc.runs.saved import load_run
+from energyc.running.runs.prepare import reopen
+from energyc.running.runs.saved import load_run
 
 LONG = {"relax.exit": "early", "relax.steps": 30, "relax.chunk": 10, "relax.max_steps": 600, "relax.tolerance": 1e-3}
 TIGHT = {**LONG, "relax.tolerance": 1e-4}

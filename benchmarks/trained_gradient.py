@@ -23,10 +23,10 @@ import torch
 from torch import Tensor
 
 from energyc import pipeline
-from energyc.bench.step import least
-from energyc.runs.prepare import reopen
-from energyc.runs.saved import load_run
-from energyc.train.feeds import Feed
+from energyc.running.runs.prepare import reopen
+from energyc.running.runs.saved import load_run
+from energyc.running.training.feeds import Feed
+from energyc.studies.bench.step import least
 
 #: The settings that ``specs/thick.energy`` ships with.
 SHIPPED = {

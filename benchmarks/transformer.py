@@ -18,8 +18,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from energyc.data import find_adapter
-from energyc.train.order import Order, evenly_spread
+from energyc.running.data import find_adapter
+from energyc.running.training.order import Order, evenly_spread
 
 
 @dataclass(frozen=True)

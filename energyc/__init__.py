@@ -8,33 +8,34 @@
 from __future__ import annotations
 
 from importlib import import_module
-from types import MappingProxyType, ModuleType
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from energyc.version import __version__
 
 if TYPE_CHECKING:
-    from energyc.data import register_data
-    from energyc.diagnostics import SpecError, UserError
-    from energyc.report.check import check
-    from energyc.runs.load import load
-    from energyc.runs.run import Run, resume, train
+    from energyc.language.diagnostics import SpecError, UserError
+    from energyc.running.data import register_data
+    from energyc.running.training.outcome import Diverged
     from energyc.runtime.settled import NotSettledWarning
-    from energyc.train.outcome import Diverged
+    from energyc.surfaces.python.load import load
+    from energyc.surfaces.python.train import Run, resume, train
+    from energyc.surfaces.report.check import check
 
 #: Where each public name is defined; it is imported when first asked for.
 _PLACES = MappingProxyType(
     {
-        "Diverged": "energyc.train.outcome",
+        "Diverged": "energyc.running.training.outcome",
         "NotSettledWarning": "energyc.runtime.settled",
-        "Run": "energyc.runs.run",
-        "SpecError": "energyc.diagnostics",
-        "UserError": "energyc.diagnostics",
-        "check": "energyc.report.check",
-        "load": "energyc.runs.load",
-        "load_ipython_extension": "energyc.notebook",
-        "register_data": "energyc.data",
-        "resume": "energyc.runs.run",
+        "Run": "energyc.surfaces.python.train",
+        "SpecError": "energyc.language.diagnostics",
+        "UserError": "energyc.language.diagnostics",
+        "check": "energyc.surfaces.report.check",
+        "load": "energyc.surfaces.python.load",
+        "load_ipython_extension": "energyc.surfaces.notebook",
+        "register_data": "energyc.running.data",
+        "resume": "energyc.surfaces.python.train",
+        "train": "energyc.surfaces.python.train",
     }
 )
 
@@ -62,23 +63,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return __all__
-
-
-class _Training(ModuleType):
-    """The package ``energyc.train``, which can be called: ``energyc.train(spec, data=...)`` trains."""
-
-    @property
-    def __signature__(self) -> Any:
-        """That of the function."""
-        import inspect
-
-        return inspect.signature(import_module("energyc.runs.run").train)
-
-    def __call__(self, *arguments: Any, **options: Any) -> Any:
-        """``energyc.runs.run.train``."""
-        return import_module("energyc.runs.run").train(*arguments, **options)
-
-
-if not TYPE_CHECKING:
-    train = import_module("energyc.train")
-    train.__class__ = _Training

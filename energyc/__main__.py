@@ -3,11 +3,11 @@
 import os
 import sys
 
-from energyc.cli import main
+from energyc.surfaces.cli import main
 
 status = main()
 if "WORLD_SIZE" in os.environ:
-    from energyc.ranks.launch import leave
+    from energyc.running.ranks.launch import leave
 
     leave(status)
 sys.exit(status)

@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 from pygments.lexer import RegexLexer, bygroups, include, words
 from pygments.token import Comment, Keyword, Name, Number, Operator, Punctuation, String, Whitespace
 
-from energyc.resolve.words import CONSTANTS, LANGUAGE_FUNCTIONS, LAWS, SETS
-from energyc.syntax.scan import DECLARATION_WORDS, EQUATION_WORDS, RESERVED, SETTINGS_WORDS
+from energyc.language.resolve.words import CONSTANTS, LANGUAGE_FUNCTIONS, LAWS, SETS
+from energyc.language.syntax.scan import DECLARATION_WORDS, EQUATION_WORDS, RESERVED, SETTINGS_WORDS
 
 _NAME = r"[A-Za-z_][A-Za-z_0-9]*"
 #: Words that join conditions.

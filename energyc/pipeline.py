@@ -20,8 +20,8 @@ Beside the rows: `functions` holds what is known of each scalar function, `calcu
 keeps tables over edges by their entries, `notation` writes nodes as the spec does, `html` makes pages and cards.
 Nothing here prints: every function returns an object or text. Torch is imported only by what runs a network.
 
-Imports: ``analysis``, ``data``, ``derive``, ``diagnostics``, ``emit``, ``html``, ``loops``, ``resolve``, ``rules``,
-``syntax``, ``version``; libraries: ``torch``.
+Imports: ``claims``, ``data``, ``derive``, ``diagnostics``, ``emit``, ``loops``, ``network``, ``resolve``, ``rules``,
+``syntax``, ``verdicts``, ``version``; libraries: ``torch``.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from energyc.diagnostics import Source, UserError, arithmetic, stage
+from energyc.language.diagnostics import Source, UserError, arithmetic, stage
 from energyc.version import __version__
 
 if TYPE_CHECKING:
     import torch
 
-    from energyc.analysis.classes import Classes
-    from energyc.derive import Derivation
-    from energyc.emit import Options, Runtime
-    from energyc.resolve import Network
-    from energyc.resolve.bindings import Schemas
-    from energyc.syntax import ast
+    from energyc.code.emit import Options, Runtime
+    from energyc.derivation.derive import Derivation
+    from energyc.language.network import Network
+    from energyc.language.resolve.bindings import Schemas
+    from energyc.language.syntax import ast
+    from energyc.proofs.claims.classes import Classes
 
 #: What a module may be written for.
 TARGETS = ("torch", "cpp", "triton")
@@ -109,7 +109,7 @@ def read(spec: str | Path) -> Source:
 
     Raises UserError: a file that cannot be read, what is no text.
     """
-    from energyc.syntax import decode, read_source
+    from energyc.language.syntax import decode, read_source
 
     if not isinstance(spec, str | os.PathLike):
         raise wrong_argument("the spec", spec, "the path of a .energy file, or the text of a spec")
@@ -121,7 +121,7 @@ def read(spec: str | Path) -> Source:
 
 def parse(source: Source) -> ast.Spec:
     """The tree. Raises SpecError."""
-    from energyc.syntax import parse as parse_source
+    from energyc.language.syntax import parse as parse_source
 
     with stage("parse", source.name):
         return parse_source(source)
@@ -132,9 +132,9 @@ def resolve(source: Source, choices: Choices = Choices(), schemas: Schemas | Non
 
     ``schemas`` gives the schema of an adapter for some options; by default it is that of the registry.
     """
-    from energyc.data import find_adapter, read_schema
-    from energyc.resolve import resolve as resolve_tree
-    from energyc.rules import RULES
+    from energyc.language.resolve import resolve as resolve_tree
+    from energyc.running.data import find_adapter, read_schema
+    from energyc.runtime.rules import RULES
 
     tree = parse(source)
     with stage("resolve", source.name):
@@ -150,7 +150,7 @@ def resolve(source: Source, choices: Choices = Choices(), schemas: Schemas | Non
 
 def derive(network: Network, classes: Classes | None = None) -> Derivation:
     """Forces and gradients, each computed on demand; J_nc is that of the terms that ``classes`` does not prove."""
-    from energyc.derive import derive as derive_network
+    from energyc.derivation.derive import derive as derive_network
 
     with stage("derive", network.source.name):
         return (
@@ -160,7 +160,7 @@ def derive(network: Network, classes: Classes | None = None) -> Derivation:
 
 def classify(network: Network) -> Classes:
     """What is conservative, with the evidence, and which rules are admissible."""
-    from energyc.analysis.in_notation import classes_of
+    from energyc.proofs.verdicts.in_notation import classes_of
 
     with stage("classify", network.source.name):
         return classes_of(network)
@@ -181,7 +181,7 @@ def emit(
     The same input gives the same bytes. Raises UserError for an unknown target or rule, and for a rule that
     is inadmissible on this network.
     """
-    from energyc.emit import PRINTERS, class_name
+    from energyc.code.emit import PRINTERS, class_name
 
     if not isinstance(target, str) or target not in PRINTERS:
         raise UserError(f"there is no target {target}", help=f"the targets are {', '.join(PRINTERS)}")
@@ -196,8 +196,8 @@ def _options(
     network: Network, classes: Classes, rules: Sequence[str] | None, choices: Choices, runtime: Runtime
 ) -> Options:
     """What a module is made with. Raises UserError as ``emit``."""
-    from energyc.analysis.admission import biased
-    from energyc.emit import Options
+    from energyc.code.emit import Options
+    from energyc.proofs.verdicts.admission import biased
 
     names = rules_of(network, classes, rules)
     return Options(
@@ -217,8 +217,8 @@ def kernels(network: Network, rules: Sequence[str] | None = None, choices: Choic
 
     Raises UserError as ``emit``.
     """
-    from energyc.emit import kernels_of, own_source
-    from energyc.loops import NotLowered, kernel_text
+    from energyc.code.emit import kernels_of, own_source
+    from energyc.code.loops import NotLowered, kernel_text
 
     options = _options(network, classify(network), rules, choices, "import")
     with stage("emit", network.source.name):
@@ -233,7 +233,7 @@ def kernels(network: Network, rules: Sequence[str] | None = None, choices: Choic
 
 def rules_of(network: Network, classes: Classes, rules: Sequence[str] | None) -> tuple[str, ...]:
     """The rules that a module is to hold. Raises UserError as ``emit``."""
-    from energyc.analysis.admission import available, check_rules
+    from energyc.proofs.verdicts.admission import available, check_rules
 
     if isinstance(rules, str):
         rules = [rules]
@@ -261,8 +261,7 @@ def compile_spec(
 
 def instantiate(compiled: Compiled, device: Any, dtype: Any, seed: int) -> Any:
     """A generated module as a living network. Raises UserError for a device, dtype or seed that cannot be used."""
-    from energyc.emit import instantiate as instantiate_text
-    from energyc.html.attach import attach
+    from energyc.code.emit import instantiate as instantiate_text
 
     check_device(str(device))
     check_seed(seed)
@@ -271,7 +270,6 @@ def instantiate(compiled: Compiled, device: Any, dtype: Any, seed: int) -> Any:
         net = instantiate_text(compiled.text, compiled.class_name, device=device, dtype=kind, seed=int(seed))
     net.force_class = compiled.classes.verdict
     net.target = "torch" if compiled.fallback is not None else compiled.target
-    attach(net, compiled.network, compiled.classes)
     return net
 
 

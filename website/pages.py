@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 
-from energyc.notation import mathml, text
+from energyc.derivation.notation import mathml, text
 from energyc.pipeline import classify, derive, read, resolve
-from energyc.report.document import Document, Equation, Heading, Picture, to_markdown
-from energyc.report.explain import explanation, layered_explanation
+from energyc.surfaces.report.document import Document, Equation, Heading, Picture, to_markdown
+from energyc.surfaces.report.explain import explanation, layered_explanation
 
 ROOT = Path(__file__).resolve().parent.parent
 SPECS = ROOT / "specs"

@@ -1,32 +1,32 @@
-"""Data bindings: adapters with schemas that are known without opening data, and the registry that finds them.
+"""The public names of data bindings: what an adapter of one's own is written with."""
 
-It knows arrays and their fields; networks are unknown to it.
-
-Imports: ``diagnostics``, ``references``, ``settings``; libraries: ``PIL``, ``numpy``, ``sklearn``.
-"""
-
-from energyc.data.describe import describe
-from energyc.data.registry import DATA, Registry, find_adapter, register_data
-from energyc.data.schema import Adapter, Dataset, FieldSchema, Options, OptionValue, Schema, Split, SplitName
-from energyc.data.validate import check_batch, checked_split, open_dataset, read_schema
-from energyc.settings import Call
+from energyc.running.data import (
+    Adapter,
+    Call,
+    Dataset,
+    FieldSchema,
+    Options,
+    OptionValue,
+    Schema,
+    Split,
+    SplitName,
+    check_batch,
+    open_dataset,
+    read_schema,
+    register_data,
+)
 
 __all__ = [
-    "DATA",
     "Adapter",
     "Call",
     "Dataset",
     "FieldSchema",
     "OptionValue",
     "Options",
-    "Registry",
     "Schema",
     "Split",
     "SplitName",
     "check_batch",
-    "checked_split",
-    "describe",
-    "find_adapter",
     "open_dataset",
     "read_schema",
     "register_data",

@@ -1,7 +1,13 @@
-"""The runtime of every generated network: phases, adjoints, contrasts, solvers, and the class that users call.
+"""What every generated network runs on: phases, adjoints, contrasts, solvers, learning rules, the class users call.
 
-It knows no network and no other package of energyc. A generated module carries the source of what it uses of this
-package (:mod:`energyc.emit.library`), or imports it.
+In: the equations of a generated module. Out: equilibria and gradients. A module carries the source of what it uses of
+this wing (:mod:`energyc.code.emit.library`), or imports it.
+
+| room | content |
+|---|---|
+| ``rules`` | the learning rules, a file each |
+
+It imports no other wing.
 
 Imports: nothing; libraries: ``torch``, ``triton``.
 """

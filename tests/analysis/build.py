@@ -8,11 +8,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from energyc.analysis.problem import ForceField
-from energyc.calculus import gradient
-from energyc.ir import ONE, Coefficient, Graph, IndexExpr, Indicator, Input, Node
-from energyc.ir.indexing import axis, integer
-from energyc.ir.nodes import Guard
+from energyc.mathematics.calculus import gradient
+from energyc.mathematics.ir import ONE, Coefficient, Graph, IndexExpr, Indicator, Input, Node
+from energyc.mathematics.ir.indexing import axis, integer
+from energyc.mathematics.ir.nodes import Guard
+from energyc.proofs.fields.problem import ForceField
 
 A0, A1, A2, A3 = (axis(k) for k in range(4))
 

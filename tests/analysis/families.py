@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from energyc.analysis.problem import ForceField
-from energyc.calculus import derivative, substitute
-from energyc.ir import Coefficient, IndexExpr, Indicator, Input, Node
+from energyc.mathematics.calculus import derivative, substitute
+from energyc.mathematics.ir import Coefficient, IndexExpr, Indicator, Input, Node
+from energyc.proofs.fields.problem import ForceField
 from tests.analysis.build import A0, A1, A2, A3, Build, integer, op, plus, random_sizes, times
 
 Draw = tuple[ForceField, bool]

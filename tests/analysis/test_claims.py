@@ -7,11 +7,11 @@ import pytest
 import torch
 
 import energyc
-from energyc.analysis.classes import Claim, Classes
-from energyc.analysis.in_notation import classes_of
-from energyc.diagnostics import Source
-from energyc.ir.interpreter import evaluate
+from energyc.language.diagnostics import Source
+from energyc.mathematics.ir.interpreter import evaluate
 from energyc.pipeline import Choices, read, resolve
+from energyc.proofs.claims.classes import Claim, Classes
+from energyc.proofs.verdicts.in_notation import classes_of
 from energyc.resources import folder
 
 QUADRATIC = """network n
@@ -314,7 +314,7 @@ def test_claims_stand_in_the_json() -> None:
 
 
 def test_training_says_that_an_energy_has_no_floor() -> None:
-    from energyc.report.notes import floor_notes
+    from energyc.surfaces.report.notes import floor_notes
 
     (note,) = floor_notes(shipped("thin"))
     assert "input + damping + mem has no floor" in note

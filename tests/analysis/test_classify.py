@@ -10,22 +10,22 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from energyc.analysis.checker import check
-from energyc.analysis.classify import classify
-from energyc.analysis.decide import decide
-from energyc.analysis.problem import ForceField
-from energyc.analysis.rules import admissible
-from energyc.analysis.surfaces import Surfaces
-from energyc.analysis.verdict import LoopWitness, Verdict
-from energyc.analysis.witness_data import witness_data
-from energyc.calculus import gradient
-from energyc.diagnostics import Source
-from energyc.ir.interpreter import evaluate
-from energyc.ir.text import format_graph, parse_graph
-from energyc.resolve import resolve
-from energyc.resolve.network import Network
-from energyc.rules import RULES
-from energyc.syntax import parse
+from energyc.language.diagnostics import Source
+from energyc.language.network import Network
+from energyc.language.resolve import resolve
+from energyc.language.syntax import parse
+from energyc.mathematics.calculus import gradient
+from energyc.mathematics.ir.interpreter import evaluate
+from energyc.mathematics.ir.text import format_graph, parse_graph
+from energyc.proofs.certificates.checker import check
+from energyc.proofs.conservativeness.classify import classify
+from energyc.proofs.conservativeness.decide import decide
+from energyc.proofs.conservativeness.verdict import LoopWitness, Verdict
+from energyc.proofs.conservativeness.witness_data import witness_data
+from energyc.proofs.fields.problem import ForceField
+from energyc.proofs.fields.surfaces import Surfaces
+from energyc.proofs.verdicts.rules import admissible
+from energyc.runtime.rules import RULES
 
 HEAD = """network tried
 dim T = 16, D = 24, F = 96
@@ -147,7 +147,7 @@ def test_what_is_proved_in_parts_is_proved(monkeypatch: pytest.MonkeyPatch) -> N
         whole = {"A", "B"} <= {node.name for node in field.inputs}
         return Verdict("undecided", "none", tried=("too little time",)) if whole else found
 
-    monkeypatch.setattr("energyc.analysis.together.decide_on_set", short)
+    monkeypatch.setattr("energyc.proofs.conservativeness.together.decide_on_set", short)
     found = classify(network(halves() + halves("B", "ask", "answer", "q")))
     assert found.kind == "conservative" and found.unproved == ()
     assert (
@@ -239,7 +239,7 @@ def test_no_force_hangs_the_analysis(body: str) -> None:
 
 
 def test_the_analysis_needs_neither_torch_nor_sympy() -> None:
-    code = "import sys, energyc.analysis.rules; sys.exit('sympy' in sys.modules or 'torch' in sys.modules)"
+    code = "import sys, energyc.proofs.verdicts.rules; sys.exit('sympy' in sys.modules or 'torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

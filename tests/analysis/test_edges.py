@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from energyc.analysis.edges import SteepEdge, steep_edges
+from energyc.language.syntax import decode
 from energyc.pipeline import resolve
-from energyc.syntax import decode
+from energyc.proofs.conservativeness.edges import SteepEdge, steep_edges
 
 SPEC = """\
 network edge

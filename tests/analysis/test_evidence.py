@@ -8,25 +8,25 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from energyc.analysis.budget import Budget
-from energyc.analysis.canonical import Factor, Labelling
-from energyc.analysis.certificate import Certificate
-from energyc.analysis.checker import check
-from energyc.analysis.conditions import FALSE, TRUE, condition_key
-from energyc.analysis.decide import decide
-from energyc.analysis.intervals import Interval, mapped
-from energyc.analysis.pairing import CertificateError, check_pairing
-from energyc.analysis.potential import is_potential, recover
-from energyc.analysis.problem import ForceField
-from energyc.analysis.prover import prove
-from energyc.analysis.sizes import small_sizes
-from energyc.analysis.ties import suggest, with_ties
-from energyc.analysis.verdict import Tie
-from energyc.analysis.witness import find_witness
-from energyc.functions import FUNCTIONS
-from energyc.ir import ONE, IndexExpr
-from energyc.ir.interpreter import evaluate
-from energyc.resolve.network import Structure
+from energyc.language.network import Structure
+from energyc.mathematics.functions import FUNCTIONS
+from energyc.mathematics.ir import ONE, IndexExpr
+from energyc.mathematics.ir.interpreter import evaluate
+from energyc.proofs.certificates.certificate import Certificate
+from energyc.proofs.certificates.checker import check
+from energyc.proofs.certificates.pairing import CertificateError, check_pairing
+from energyc.proofs.conservativeness.decide import decide
+from energyc.proofs.conservativeness.potential import is_potential, recover
+from energyc.proofs.conservativeness.prover import prove
+from energyc.proofs.conservativeness.ties import suggest, with_ties
+from energyc.proofs.conservativeness.verdict import Tie
+from energyc.proofs.conservativeness.witness import find_witness
+from energyc.proofs.enclosures.intervals import Interval, mapped
+from energyc.proofs.fields.conditions import FALSE, TRUE, condition_key
+from energyc.proofs.fields.problem import ForceField
+from energyc.proofs.fields.sizes import small_sizes
+from energyc.proofs.normal_form.budget import Budget
+from energyc.proofs.normal_form.canonical import Factor, Labelling
 from tests.analysis.build import A0, A1, A2, Build, integer, op, plus, times
 
 

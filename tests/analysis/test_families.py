@@ -7,8 +7,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from energyc.analysis.decide import decide
-from energyc.analysis.prover import prove
+from energyc.proofs.conservativeness.decide import decide
+from energyc.proofs.conservativeness.prover import prove
 from tests.analysis.families import FAMILIES
 from tests.drawing import SEED, draws
 

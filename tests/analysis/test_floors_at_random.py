@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from energyc.analysis.in_notation import classes_of
-from energyc.diagnostics import Source, SpecError
-from energyc.ir.interpreter import evaluate
+from energyc.language.diagnostics import Source, SpecError
+from energyc.language.network import Network
+from energyc.mathematics.ir.interpreter import evaluate
 from energyc.pipeline import Choices, resolve
-from energyc.resolve.network import Network
+from energyc.proofs.verdicts.in_notation import classes_of
 from tests.drawing import SEED, draws
 
 pytestmark = pytest.mark.slow

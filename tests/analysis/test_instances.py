@@ -8,11 +8,11 @@ import pytest
 
 import energyc
 from energyc import pipeline
-from energyc.analysis.classify import field_from, force_of
-from energyc.analysis.instances import instance
-from energyc.analysis.problem import linearise
-from energyc.analysis.sizes import small_sizes
-from energyc.resolve.resize import Resizing
+from energyc.language.resolve.resize import Resizing
+from energyc.proofs.conservativeness.classify import field_from, force_of
+from energyc.proofs.fields.instances import instance
+from energyc.proofs.fields.problem import linearise
+from energyc.proofs.fields.sizes import small_sizes
 
 
 def spec(dims: str, force: str, shape: str) -> str:

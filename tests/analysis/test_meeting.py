@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from energyc.analysis.claims import claims_of
-from energyc.analysis.classify import classify
-from energyc.analysis.verdict import Verdict
+from energyc.proofs.claims.claims import claims_of
+from energyc.proofs.conservativeness.classify import classify
+from energyc.proofs.conservativeness.verdict import Verdict
 from tests.resolve.helpers import network
 
 HEAD = """

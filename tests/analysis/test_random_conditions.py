@@ -7,12 +7,12 @@ from collections.abc import Iterable
 import numpy as np
 import pytest
 
-from energyc.analysis.decide import decide
-from energyc.analysis.problem import ForceField, linearise
-from energyc.analysis.sampling import draw
-from energyc.analysis.witness import sample_at
-from energyc.ir import IndexExpr, Input
-from energyc.ir.indexing import axis
+from energyc.mathematics.ir import IndexExpr, Input
+from energyc.mathematics.ir.indexing import axis
+from energyc.proofs.conservativeness.decide import decide
+from energyc.proofs.conservativeness.witness import sample_at
+from energyc.proofs.fields.problem import ForceField, linearise
+from energyc.proofs.fields.sampling import draw
 from tests.analysis.build import Build, integer, op, times
 from tests.drawing import SEED, draws
 

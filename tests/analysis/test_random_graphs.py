@@ -9,15 +9,15 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from energyc.analysis import checker
-from energyc.analysis.budget import OverBudget
-from energyc.analysis.certificate import Certificate
-from energyc.analysis.decide import decide
-from energyc.analysis.domain import jumps
-from energyc.analysis.problem import ForceField, fork, transparent
-from energyc.analysis.prover import STAGES, Bilinear, Stage, _certificate, _Pair, normaliser_of, prove
-from energyc.calculus import depends, gradient
-from energyc.ir import Node
+from energyc.mathematics.calculus import depends, gradient
+from energyc.mathematics.ir import Node
+from energyc.proofs import checker
+from energyc.proofs.certificates.certificate import Certificate
+from energyc.proofs.conservativeness.decide import decide
+from energyc.proofs.conservativeness.prover import STAGES, Bilinear, Stage, _certificate, _Pair, normaliser_of, prove
+from energyc.proofs.fields.domain import jumps
+from energyc.proofs.fields.problem import ForceField, fork, transparent
+from energyc.proofs.normal_form.budget import OverBudget
 from tests.drawing import SEED, draws
 from tests.ir.random_graphs import CONSTS, SIZES, RandomGraph
 

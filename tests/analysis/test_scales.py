@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import energyc
-from energyc.verify import random_probe
+from energyc.studies.verify import random_probe
 
 SCALES = """network scales
 dim D = 4, M = 3

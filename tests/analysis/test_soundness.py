@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import energyc
-from energyc.analysis.quadrature import work_round
+from energyc.proofs.conservativeness.quadrature import work_round
 
 PLANE = """network plane
 target lab

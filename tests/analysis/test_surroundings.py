@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from energyc.analysis.problem import ForceField
-from energyc.analysis.sampling import draw
-from energyc.analysis.surroundings import CHUNK, Surroundings
-from energyc.ir.interpreter import evaluate
+from energyc.mathematics.ir.interpreter import evaluate
+from energyc.proofs.fields.problem import ForceField
+from energyc.proofs.fields.sampling import draw
+from energyc.proofs.fields.surroundings import CHUNK, Surroundings
 from tests.analysis.build import Build
 
 SIZES = {"N": 3, "M": 2}

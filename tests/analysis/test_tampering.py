@@ -9,13 +9,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from energyc.analysis.certificate import Certificate, TermEntry
-from energyc.analysis.checker import check
-from energyc.analysis.impulses import IMPULSE
-from energyc.analysis.pairing import CertificateError
-from energyc.analysis.problem import ForceField
-from energyc.analysis.prover import prove
-from energyc.ir import Coefficient, Map, Node
+from energyc.mathematics.ir import Coefficient, Map, Node
+from energyc.proofs.certificates.certificate import Certificate, TermEntry
+from energyc.proofs.certificates.checker import check
+from energyc.proofs.certificates.pairing import CertificateError
+from energyc.proofs.conservativeness.prover import prove
+from energyc.proofs.enclosures.impulses import IMPULSE
+from energyc.proofs.fields.problem import ForceField
 from tests.analysis.build import Build
 from tests.drawing import SEED
 

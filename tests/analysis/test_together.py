@@ -8,7 +8,7 @@ import pytest
 
 import energyc
 from energyc import pipeline
-from energyc.report.explain import explain
+from energyc.surfaces.report.explain import explain
 from tests.analysis.test_classify import HEAD, TAIL, UNKNOWN, UNTIED, halves
 from tests.cli.run import energyc as run
 from tests.cli.run import written

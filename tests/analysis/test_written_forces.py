@@ -9,11 +9,11 @@ import pytest
 from scipy.linalg import block_diag
 
 from energyc import pipeline
-from energyc.analysis.classify import classify, field_from, force_of
-from energyc.analysis.problem import field_of
-from energyc.analysis.sampling import batched, draw
-from energyc.ir.interpreter import evaluate
-from energyc.resolve.network import ConstraintSet, Network
+from energyc.language.network import ConstraintSet, Network
+from energyc.mathematics.ir.interpreter import evaluate
+from energyc.proofs.conservativeness.classify import classify, field_from, force_of
+from energyc.proofs.fields.problem import field_of
+from energyc.proofs.fields.sampling import batched, draw
 from tests.analysis.written_forces import FAMILIES, Draw
 from tests.drawing import SEED, draws
 

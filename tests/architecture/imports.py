@@ -13,7 +13,9 @@ import energyc
 
 ROOT = Path(energyc.__file__).resolve().parent
 #: The faces of the package, which may import anything.
-FACES = ("energyc", "energyc.__main__")
+FACES = ("energyc", "energyc.__main__", "energyc.data", "energyc.data.arrays", "energyc.loggers")
+#: The wings, each after those that it may import from. The other modules of the package stand beside them.
+WINGS = ("mathematics", "language", "derivation", "runtime", "proofs", "code", "running", "studies", "surfaces")
 
 
 @dataclass(frozen=True)
@@ -27,8 +29,7 @@ class Import:
     @property
     def part(self) -> str | None:
         """The part of energyc that is imported; None for a library."""
-        top, _, rest = self.name.partition(".")
-        return rest.partition(".")[0] or None if top == "energyc" else None
+        return part_of(self.name) if self.name.startswith("energyc.") else None
 
     @property
     def library(self) -> str | None:
@@ -48,8 +49,18 @@ def _name(path: Path) -> str:
 
 
 def part_of(module: str) -> str:
-    """``energyc.ir.nodes`` is of the part ``ir``."""
-    return module.split(".")[1]
+    """``energyc.mathematics.ir.nodes`` is of the part ``ir``, ``energyc.pipeline`` a part of its own.
+
+    A module beside the rooms of a wing is of the part that has the wing's name.
+    """
+    first, *rest = module.split(".")[1:]
+    return rest[0] if first in WINGS and rest and (ROOT / first / rest[0]).is_dir() else first
+
+
+def wing_of(module: str) -> str | None:
+    """``energyc.mathematics.ir.nodes`` is in the wing ``mathematics``; None for what is in no wing."""
+    first = module.split(".")[1]
+    return first if first in WINGS else None
 
 
 def imports(module: str, path: Path) -> Iterator[Import]:

@@ -12,7 +12,7 @@ import pytest
 COMPLETION = """
 import os
 os.environ["_ENERGYC_COMPLETE"] = "bash_source"
-from energyc.cli import main
+from energyc.surfaces.cli import main
 try:
     main([])
 except SystemExit:
@@ -34,9 +34,9 @@ def _loaded(code: str) -> set[str]:
     "code",
     [
         "import energyc; energyc.__version__; dir(energyc)",
-        "from energyc.cli import main; main(['--help'])",
-        "from energyc.cli import main; main(['train', '--help'])",
-        "from energyc.cli import main; main(['check', '-'])",
+        "from energyc.surfaces.cli import main; main(['--help'])",
+        "from energyc.surfaces.cli import main; main(['train', '--help'])",
+        "from energyc.surfaces.cli import main; main(['check', '-'])",
         COMPLETION,
     ],
 )
@@ -63,4 +63,4 @@ def test_help_is_quick() -> None:
         return min(times)
 
     bare = best("pass")
-    assert best("from energyc.cli import main; main(['--help'])") - bare < 0.15
+    assert best("from energyc.surfaces.cli import main; main(['--help'])") - bare < 0.15

@@ -1,7 +1,8 @@
-"""Dependencies point one way: no module is in a cycle, and each part imports what its docstring names.
+"""Dependencies point one way: between wings, between parts and between modules.
 
-A part is a package or a module at the top of energyc. Its docstring says what it knows, and ends with the parts and the
-libraries that it imports: ``Imports: ``ir``, ``resolve``; libraries: ``numpy``.``
+A wing is a package at the top of energyc; a part is a room of a wing, or a module beside the wings. The docstring of a
+part says what it knows, and ends with the parts and the libraries that it imports:
+``Imports: ``ir``, ``resolve``; libraries: ``numpy``.``
 """
 
 from __future__ import annotations
@@ -11,9 +12,22 @@ import re
 
 import pytest
 
-from tests.architecture.imports import FACES, ROOT, Import, cycle, imports, module_graph, modules, part_graph, part_of
+from tests.architecture.imports import (
+    FACES,
+    ROOT,
+    WINGS,
+    Import,
+    cycle,
+    imports,
+    module_graph,
+    modules,
+    part_graph,
+    part_of,
+    wing_of,
+)
 
-PARTS = tuple(part_graph())
+#: A wing that has rooms alone imports nothing itself.
+PARTS = tuple(part for part in part_graph() if part not in WINGS or part == "runtime")
 #: The rows of the map in pipeline.py, in the order of the pipeline.
 PASSES = (
     "read",
@@ -32,9 +46,9 @@ PASSES = (
 
 
 def _docstring(part: str) -> str:
-    path = ROOT / f"{part}.py"
-    path = path if path.exists() else ROOT / part / "__init__.py"
-    return ast.get_docstring(ast.parse(path.read_text())) or ""
+    places = [*(ROOT / wing for wing in WINGS), ROOT]
+    paths = [path for place in places for path in (place / f"{part}.py", place / part / "__init__.py") if path.exists()]
+    return ast.get_docstring(ast.parse(paths[0].read_text())) or ""
 
 
 def _declared(part: str) -> tuple[set[str], set[str]]:
@@ -56,6 +70,41 @@ def test_no_module_is_in_a_cycle() -> None:
 
 def test_no_part_is_in_a_cycle() -> None:
     assert cycle(part_graph()) == []
+
+
+def test_wings_import_from_wings_before_them() -> None:
+    """``pipeline`` calls the wings up to ``code``, and the registry of data; wings after ``code`` build on it."""
+    place = {wing: k for k, wing in enumerate(WINGS)}
+    up = [
+        f"{module} -> {target}"
+        for module, targets in module_graph().items()
+        for target in targets
+        if module not in FACES and target not in FACES
+        if (above := wing_of(target)) and (below := wing_of(module)) and place[above] > place[below]
+    ]
+    assert not up, "\n".join(up)
+
+
+def test_the_pipeline_is_below_training() -> None:
+    """What ``pipeline`` imports of the later wings imports no ``pipeline``."""
+    graph = part_graph()
+    later = {part for part in graph["pipeline"] if (ROOT / "running" / part).is_dir()}
+    assert later == {"data"}
+    assert "pipeline" not in graph["data"]
+
+
+def test_every_package_is_a_wing_or_a_face() -> None:
+    packages = {path.parent.name for path in ROOT.glob("*/__init__.py")}
+    assert packages == {*WINGS, "data"}
+
+
+@pytest.mark.parametrize("wing", WINGS)
+def test_a_wing_lists_its_rooms(wing: str) -> None:
+    """And says what enters and what leaves."""
+    text = ast.get_docstring(ast.parse((ROOT / wing / "__init__.py").read_text())) or ""
+    rooms = {path.parent.name for path in (ROOT / wing).glob("*/__init__.py")}
+    assert set(re.findall(r"^\| ``(\w+)`` \|", text, re.MULTILINE)) >= rooms
+    assert re.search(r"^In: .*Out: ", text, re.MULTILINE)
 
 
 @pytest.mark.parametrize("part", PARTS)

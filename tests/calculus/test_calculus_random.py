@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from energyc.calculus import gradient, tangent
-from energyc.ir import ONE, Input, Node
-from energyc.ir.interpreter import evaluate
-from energyc.ir.verify import verify
+from energyc.mathematics.calculus import gradient, tangent
+from energyc.mathematics.ir import ONE, Input, Node
+from energyc.mathematics.ir.interpreter import evaluate
+from energyc.mathematics.ir.verify import verify
 from tests.ir.random_graphs import BATCH, CONSTS, SIZES, RandomGraph
 
 SEEDS = range(60)

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import sympy
 
-from energyc.calculus import antiderivative, derivative, tangent
-from energyc.calculus.scalar import expanded
-from energyc.functions import FUNCTIONS
-from energyc.ir import Function, Graph, Map, Node
-from energyc.ir.interpreter import evaluate
+from energyc.mathematics.calculus import antiderivative, derivative, tangent
+from energyc.mathematics.calculus.scalar import expanded
+from energyc.mathematics.functions import FUNCTIONS
+from energyc.mathematics.ir import Function, Graph, Map, Node
+from energyc.mathematics.ir.interpreter import evaluate
 from tests.functions.definitions import DEFINITIONS
 
 RANDOM = np.random.default_rng(20240607)

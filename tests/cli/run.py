@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from energyc.cli import main
+from energyc.surfaces.cli import main
 
 SMALL = """\
 # A small network.

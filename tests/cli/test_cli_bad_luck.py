@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from energyc import pipeline
-from energyc.diagnostics import UserError, arithmetic
+from energyc.language.diagnostics import UserError, arithmetic
 from tests.cli.run import SMALL, energyc, written
 
 Capture = pytest.CaptureFixture[str]
@@ -136,7 +136,7 @@ def test_names_that_no_disk_takes(
 #: Commands one after another in one process, whose streams and arguments are those of a terminal.
 ONE_BY_ONE = """
 import sys
-from energyc.cli import main
+from energyc.surfaces.cli import main
 spec, run = sys.argv[1:]
 commands = ["check", "fmt", "explain", f"train --steps 1 --out|{run}", "verify"]
 lines = [[*c.partition("|")[0].split(), *filter(None, c.partition("|")[2:]), spec] for c in commands]
@@ -157,7 +157,7 @@ def test_paths_that_are_not_utf8(tmp_path: Path) -> None:
 #: Four processes that begin at the same moment, with everything imported by a first run.
 AT_ONCE = """
 import os, sys
-from energyc.cli import main
+from energyc.surfaces.cli import main
 command = ["train", "small.energy", "--steps", "1", "--quiet"]
 main([*command, "--out", "first"])
 begun = []

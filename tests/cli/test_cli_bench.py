@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from energyc import pipeline
-from energyc.bench.step import _by_autograd, _module, _step, bench
-from energyc.plan import Passes
-from energyc.verify import random_probe
+from energyc.code.plan import Passes
+from energyc.studies.bench.step import _by_autograd, _module, _step, bench
+from energyc.studies.verify import random_probe
 from tests.cli.run import energyc
 
 ROOT = Path(__file__).parents[2]

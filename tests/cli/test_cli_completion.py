@@ -16,12 +16,12 @@ from pathlib import Path
 import click
 import pytest
 
-from energyc.cli.candidates import rule_names, setting_names
-from energyc.cli.main import COMMANDS
-from energyc.cli.main import energyc as group
-from energyc.cli.shells import SCRIPTS, candidates
-from energyc.rules import RULES
-from energyc.settings import Nudge, Relax, TrainOptions, table
+from energyc.language.settings import Nudge, Relax, TrainOptions, table
+from energyc.runtime.rules import RULES
+from energyc.surfaces.cli.candidates import rule_names, setting_names
+from energyc.surfaces.cli.main import COMMANDS
+from energyc.surfaces.cli.main import energyc as group
+from energyc.surfaces.cli.shells import SCRIPTS, candidates
 from tests.cli.run import energyc, written
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -134,9 +134,10 @@ def test_no_spec_is_too_odd(damage: bytes, place: Path) -> None:
 
 
 def test_a_tab_imports_no_more_than_it_needs(place: Path) -> None:
-    heavy = "{'torch', 'sympy', 'numpy', 'lark', 'rich', 'pydantic', 'energyc.diagnostics'} & set(sys.modules)"
+    heavy = "{'torch', 'sympy', 'numpy', 'lark', 'rich', 'pydantic', 'energyc.language.diagnostics'} & set(sys.modules)"
     code = (
-        f"import sys; from energyc.cli import main; status = main(); print({heavy} or 'none', status, file=sys.stderr)"
+        "import sys; from energyc.surfaces.cli import main; status = main(); "
+        f"print({heavy} or 'none', status, file=sys.stderr)"
     )
     words = "".join(f"{word}\n" for word in ("energyc", "train", "s.energy", "--set", "relax.ste"))
     environ = {**os.environ, "PYTHONPATH": str(ROOT), "_ENERGYC_COMPLETE": "bash", "COMP_WORDS": words}
@@ -146,7 +147,7 @@ def test_a_tab_imports_no_more_than_it_needs(place: Path) -> None:
 
 def test_no_command_imports_more_for_its_options() -> None:
     heavy = "{'torch', 'sympy', 'numpy', 'lark', 'rich', 'pydantic', 'scipy'} & set(sys.modules)"
-    names = [f"energyc.cli.{name}_command" for name in COMMANDS]
+    names = [f"energyc.surfaces.cli.{name}_command" for name in COMMANDS]
     code = f"import sys, {', '.join(names)}; sys.exit(str({heavy}) if {heavy} else 0)"
     done = subprocess.run(
         [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import pytest
 
-from energyc.cli.main import COMMANDS, energyc
+from energyc.surfaces.cli.main import COMMANDS, energyc
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "interface.md").read_text()
 

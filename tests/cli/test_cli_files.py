@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from energyc.cli.files import write_text
-from energyc.diagnostics import UserError
+from energyc.language.diagnostics import UserError
+from energyc.surfaces.cli.files import write_text
 from tests.cli.run import SMALL, energyc, written
 
 Capture = pytest.CaptureFixture[str]

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from energyc.runs.saved import load_run
+from energyc.running.runs.saved import load_run
 from tests.cli.run import energyc, written
 
 Capture = pytest.CaptureFixture[str]
 MINE = """\
-from energyc.loggers import Logger
+from energyc.running.loggers import Logger
 
 class Lines(Logger):
     def start(self, run):

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from energyc.diagnostics import UserError
-from energyc.runs.saved import load_run
-from energyc.train.metrics_log import read_rows
+from energyc.language.diagnostics import UserError
+from energyc.running.runs.saved import load_run
+from energyc.running.training.metrics_log import read_rows
 from tests.cli.run import energyc, written
 
 Capture = pytest.CaptureFixture[str]

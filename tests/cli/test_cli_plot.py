@@ -25,7 +25,7 @@ def size(path: Path) -> tuple[int, int]:
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An Energy Transformer after two updates, with its pictures."""
-    from energyc.cli import main
+    from energyc.surfaces.cli import main
 
     out = tmp_path_factory.mktemp("et") / "run"
     sizes = [word for pair in SIZES for word in ("--set", pair)]

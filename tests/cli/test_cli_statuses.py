@@ -13,9 +13,9 @@ import pytest
 import torch
 
 import energyc as package
-from energyc.cli.main import COMMANDS
-from energyc.diagnostics import UserError
-from energyc.report import check
+from energyc.language.diagnostics import UserError
+from energyc.surfaces.cli.main import COMMANDS
+from energyc.surfaces.report import check
 from tests.cli.run import LANGUAGE, SMALL, UNTIED, energyc, written
 
 Capture = pytest.CaptureFixture[str]
@@ -71,7 +71,7 @@ def test_our_bug_is_70_and_says_so(tmp_path: Path, capfd: Capture, monkeypatch: 
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("a wheel came off")
 
-    monkeypatch.setattr("energyc.emit.PRINTERS", {"torch": broken})
+    monkeypatch.setattr("energyc.code.emit.PRINTERS", {"torch": broken})
     path = written(tmp_path)
     done = energyc(capfd, "compile", path, "-o", tmp_path)
     assert done.status == 70
@@ -112,7 +112,7 @@ def test_sizes_that_do_not_fit_the_data_are_refused_by_train(tmp_path: Path, cap
 
 
 def test_a_missing_extra_says_what_to_install(capfd: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in sys.modules if name.startswith(("pygls", "energyc.lsp.server"))]:
+    for name in [name for name in sys.modules if name.startswith(("pygls", "energyc.surfaces.lsp.server"))]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "pygls", None)
     done = energyc(capfd, "lsp")

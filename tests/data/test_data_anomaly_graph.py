@@ -13,9 +13,9 @@ import pytest
 from scipy.io import savemat
 from scipy.sparse import coo_matrix, csc_matrix
 
-from energyc.data import Dataset, check_batch, files, find_adapter
-from energyc.data.edges import undirected
-from energyc.diagnostics import UserError
+from energyc.language.diagnostics import UserError
+from energyc.running.data import Dataset, check_batch, files, find_adapter
+from energyc.running.data.edges import undirected
 
 NODES, RANDOM = 60, np.random.default_rng(5)
 FEATURES = RANDOM.normal(size=(NODES, 3)) * [1, 100, 0.01] + [5, 0, 1]
@@ -293,7 +293,7 @@ def test_a_matlab_file_is_measured_before_it_is_built(tmp_path: Path, monkeypatc
             taken.append(most)
             return self.inner.decompress(data, most)
 
-    monkeypatch.setattr("energyc.data.matlab.zlib.decompressobj", Counting)
+    monkeypatch.setattr("energyc.running.data.matlab.zlib.decompressobj", Counting)
     assert "unpacks to more than 1 MiB" in refused(str(tmp_path / "graph.mat")).message
     assert taken == [(1 << 20) + 1]
 

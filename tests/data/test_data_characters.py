@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from energyc.data import find_adapter
-from energyc.data.alphabet import ALPHABETS, Alphabet
-from energyc.data.characters import shipped_text
-from energyc.diagnostics import UserError
+from energyc.language.diagnostics import UserError
+from energyc.running.data import find_adapter
+from energyc.running.data.alphabet import ALPHABETS, Alphabet
+from energyc.running.data.characters import shipped_text
 
 SHAKESPEARE = Alphabet(ALPHABETS["shakespeare"])
 

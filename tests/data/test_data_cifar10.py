@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from energyc.data import find_adapter
-from energyc.data.cifar10 import TEST, TRAIN
-from energyc.data.cifar10_batch import read_pickle
-from energyc.diagnostics import UserError
+from energyc.language.diagnostics import UserError
+from energyc.running.data import find_adapter
+from energyc.running.data.cifar10 import TEST, TRAIN
+from energyc.running.data.cifar10_batch import read_pickle
 
 IMAGES = np.random.RandomState(0).randint(0, 256, (6, 3, 4, 3072)).astype(np.uint8)[:, 0]
 LABELS = np.random.RandomState(1).randint(0, 10, (6, 4))

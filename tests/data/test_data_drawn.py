@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process import kernels
 
-from energyc.data import find_adapter
-from energyc.data.gaussian_process import KERNELS, draw
-from energyc.diagnostics import UserError
+from energyc.language.diagnostics import UserError
+from energyc.running.data import find_adapter
+from energyc.running.data.gaussian_process import KERNELS, draw
 
 LENGTH = 1.7
 

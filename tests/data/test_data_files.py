@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from energyc.data import files, find_adapter
-from energyc.diagnostics import UserError
+from energyc.language.diagnostics import UserError
+from energyc.running.data import files, find_adapter
 
 ONE_FILE = {
     "characters": ({"context": 8}, "text.txt"),

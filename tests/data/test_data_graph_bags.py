@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from energyc.data import check_batch, find_adapter
-from energyc.diagnostics import UserError
+from energyc.language.diagnostics import UserError
+from energyc.running.data import check_batch, find_adapter
 from tests.data.test_data_graph_classes import folder, zipped
 
 SIZES = {"graphs": 5, "nodes": 41, "edges": 90}

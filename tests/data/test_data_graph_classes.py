@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from energyc.data import Dataset, check_batch, files, find_adapter
-from energyc.data.graph_classes import eigenvectors
-from energyc.diagnostics import UserError
+from energyc.language.diagnostics import UserError
+from energyc.running.data import Dataset, check_batch, files, find_adapter
+from energyc.running.data.graph_classes import eigenvectors
 
 # two triangles and a path of four; the graph of a node is not in order, and some edges are given in one direction
 TABLES = {

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_swiss_roll
 
-from energyc.data import Dataset, find_adapter
-from energyc.diagnostics import UserError
+from energyc.language.diagnostics import UserError
+from energyc.running.data import Dataset, find_adapter
 
 
 def opened(seed: int = 0, **options: object) -> Dataset:

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from energyc.data import Dataset, find_adapter, read_schema
-from energyc.data.arrays import generator
-from energyc.data.masked_images import random_crop
-from energyc.data.pictures import Crops, shipped_pictures, tile_crops
-from energyc.diagnostics import UserError
+from energyc.language.diagnostics import UserError
+from energyc.running.data import Dataset, find_adapter, read_schema
+from energyc.running.data.arrays import generator
+from energyc.running.data.masked_images import random_crop
+from energyc.running.data.pictures import Crops, shipped_pictures, tile_crops
 
 OPTIONS = {"side": 12, "patch": 4, "masked": Fraction(1, 2)}
 

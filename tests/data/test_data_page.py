@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from energyc.data import DATA, Registry, check_batch, find_adapter
-from energyc.diagnostics import UserError
+from energyc.language.diagnostics import UserError
+from energyc.running.data import DATA, Registry, check_batch, find_adapter
 
 REQUIRED = {"characters": {"context": 4}, "masked_images": {"side": 8, "patch": 4}, "table": {"classes": 2}}
 PAGE = (Path(__file__).parents[2] / "docs" / "data.md").read_text()

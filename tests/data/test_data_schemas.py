@@ -10,10 +10,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from energyc.data import DATA, Call, Registry, check_batch, describe, find_adapter
-from energyc.data.digits import Digits
-from energyc.data.masked_images import MaskedImages
-from energyc.diagnostics import UserError
+from energyc.language.diagnostics import UserError
+from energyc.running.data import DATA, Call, Registry, check_batch, describe, find_adapter
+from energyc.running.data.digits import Digits
+from energyc.running.data.masked_images import MaskedImages
 
 WITHOUT_PATH = {
     "digits": {"side": 12},
@@ -171,14 +171,15 @@ def test_a_registry_takes_a_users_adapter_and_no_nonsense() -> None:
 
 def test_importing_the_adapters_imports_numpy_alone() -> None:
     heavy = "{'torch', 'sympy', 'sklearn', 'PIL', 'scipy', 'matplotlib', 'pandas'}"
-    code = f"import sys, energyc.data; print(sorted({heavy} & set(sys.modules)))"
+    code = f"import sys, energyc.running.data; print(sorted({heavy} & set(sys.modules)))"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert out.stdout.strip() == "[]"
 
 
 def test_an_adapter_is_imported_when_a_spec_calls_it() -> None:
-    code = "import sys, energyc.data as d; d.find_adapter('digits'); print('energyc.data.digits' in sys.modules, "
-    code += "'energyc.data.masked_images' in sys.modules)"
+    code = "import sys, energyc.running.data as d; d.find_adapter('digits'); "
+    code += "print('energyc.running.data.digits' in sys.modules, "
+    code += "'energyc.running.data.masked_images' in sys.modules)"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert out.stdout.split() == ["True", "False"]
 

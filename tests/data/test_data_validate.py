@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from energyc.data import DATA, FieldSchema, Registry, Schema, check_batch
-from energyc.data.arrays import ArraySplit, SplitDataset
-from energyc.diagnostics import UserError
+from energyc.language.diagnostics import UserError
+from energyc.running.data import DATA, FieldSchema, Registry, Schema, check_batch
+from energyc.running.data.arrays import ArraySplit, SplitDataset
 from tests.cli.run import energyc
 
 SPEC = """\
@@ -248,8 +248,8 @@ def test_check_batch_names_field_sample_and_value(values: np.ndarray | None, mes
 
 
 def test_a_bug_in_an_adapter_of_ours_is_not_blamed_on_the_user() -> None:
-    from energyc.data import open_dataset, read_schema
-    from energyc.data.digits import Digits
+    from energyc.running.data import open_dataset, read_schema
+    from energyc.running.data.digits import Digits
 
     assert read_schema(Registry([Digits()]).find("digits"), {}).sizes["pixels"] == 64
     with pytest.raises(TypeError):

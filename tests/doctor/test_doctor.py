@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from energyc.doctor import examination, places, requirements, tried
-from energyc.doctor.finding import Finding, carried_out
-from energyc.doctor.installing import compiler_install, pip_install
-from energyc.doctor.requirements import Requirement
+from energyc.surfaces.doctor import examination, places, requirements, tried
+from energyc.surfaces.doctor.finding import Finding, carried_out
+from energyc.surfaces.doctor.installing import compiler_install, pip_install
+from energyc.surfaces.doctor.requirements import Requirement
 from tests.cli.run import energyc
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -164,7 +164,7 @@ def test_requirements_of_an_installed_package_are_those_of_the_project(monkeypat
         for each in requirements.requirements()
     ]
     monkeypatch.setattr(importlib.metadata, "requires", lambda name: lines)
-    monkeypatch.setattr(requirements, "__file__", "/nowhere/energyc/doctor/requirements.py")
+    monkeypatch.setattr(requirements, "__file__", "/nowhere/energyc/surfaces/doctor/requirements.py")
     assert {str(each): each.extra for each in requirements.requirements()} == own and "torch>=2.11,<2.14" in own
 
 

@@ -11,9 +11,9 @@ import pytest
 from pygments.token import Comment, Error, Keyword, Name, Operator, String, Whitespace
 
 from energyc.highlight import EnergyLexer
-from energyc.resolve.words import LANGUAGE_FUNCTIONS, LAWS, SETS
-from energyc.rules import RULES
-from energyc.syntax.scan import RESERVED
+from energyc.language.resolve.words import LANGUAGE_FUNCTIONS, LAWS, SETS
+from energyc.language.syntax.scan import RESERVED
+from energyc.runtime.rules import RULES
 
 ROOT = Path(__file__).resolve().parents[2]
 SPECS = sorted((ROOT / "specs").glob("*.energy"))

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from energyc.diagnostics import Source
+from energyc.language.diagnostics import Source
+from energyc.language.syntax import parse
 from energyc.pipeline import resolve
-from energyc.syntax import parse
 from energyc.version import __version__
 from tests.editors.words import (
     DECLARATION_WORDS,

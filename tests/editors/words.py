@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from energyc.highlight import LOGIC, SPECIAL
-from energyc.resolve.words import LANGUAGE_FUNCTIONS, LAWS, SETS
-from energyc.syntax.scan import DECLARATION_WORDS, EQUATION_WORDS, RESERVED, SETTINGS_WORDS
+from energyc.language.resolve.words import LANGUAGE_FUNCTIONS, LAWS, SETS
+from energyc.language.syntax.scan import DECLARATION_WORDS, EQUATION_WORDS, RESERVED, SETTINGS_WORDS
 
 INSIDE = frozenset({"in", "on", "per"})
 #: Words that open neither a declaration nor an equation.

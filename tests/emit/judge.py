@@ -11,13 +11,13 @@ import numpy as np
 import torch
 
 from energyc import pipeline
-from energyc.calculus import substitute
-from energyc.derive import Derivation, derive
-from energyc.emit import Options, class_name, instantiate, torch_module
-from energyc.ir import Input, Node
-from energyc.ir.interpreter import evaluate, key
-from energyc.plan import Passes
-from energyc.resolve import Network
+from energyc.code.emit import Options, class_name, instantiate, torch_module
+from energyc.code.plan import Passes
+from energyc.derivation.derive import Derivation, derive
+from energyc.language.network import Network
+from energyc.mathematics.calculus import substitute
+from energyc.mathematics.ir import Input, Node
+from energyc.mathematics.ir.interpreter import evaluate, key
 from energyc.runtime.contrast import energy_contrast
 from energyc.runtime.inputs import ordered_targets, prepared
 

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from energyc import pipeline
-from energyc.diagnostics import SpecError, UserError
-from energyc.resolve import Network
+from energyc.language.diagnostics import SpecError, UserError
+from energyc.language.network import Network
 from energyc.resources import folder
 from energyc.runtime.inputs import prepared
 from energyc.runtime.network import EnergyNetwork

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from energyc.diagnostics import SpecError
-from energyc.ir import Stop, walk
-from energyc.ir.interpreter import evaluate, key
-from energyc.plan import Passes
+from energyc.code.plan import Passes
+from energyc.language.diagnostics import SpecError
+from energyc.mathematics.ir import Stop, walk
+from energyc.mathematics.ir.interpreter import evaluate, key
 from tests.drawing import seeds
 from tests.emit.judge import Judged, disagreements, judged, resolved
 from tests.emit.random_specs import random_spec

@@ -15,8 +15,8 @@ import pytest
 import torch
 
 from energyc import pipeline
-from energyc.diagnostics import SpecError
-from energyc.emit.cpp_text import Names, comment
+from energyc.code.emit.cpp_text import Names, comment
+from energyc.language.diagnostics import SpecError
 from energyc.resources import resource
 from energyc.runtime.inputs import prepared
 from energyc.runtime.kernels import built

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import torch
 
-from energyc.diagnostics import SpecError
-from energyc.emit import Options, class_name, instantiate, torch_module
-from energyc.ir import Node
-from energyc.ir.interpreter import evaluate
-from energyc.resolve import Network
+from energyc.code.emit import Options, class_name, instantiate, torch_module
+from energyc.language.diagnostics import SpecError
+from energyc.language.network import Network
+from energyc.mathematics.ir import Node
+from energyc.mathematics.ir.interpreter import evaluate
 from tests.emit.judge import BATCH, Judged, Summed, distance, judged, resolved
 from tests.emit.random_edges import edge_spec
 from tests.emit.random_specs import random_spec

@@ -17,10 +17,10 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import energyc
-from energyc.derive import derive
-from energyc.diagnostics import SpecError
-from energyc.plan import Passes
-from energyc.report.check import force_flops
+from energyc.code.plan import Passes
+from energyc.derivation.derive import derive
+from energyc.language.diagnostics import SpecError
+from energyc.surfaces.report.check import force_flops
 from tests.drawing import seeds
 from tests.emit.judge import disagreements, distance, judged, resolved, routines
 from tests.emit.random_edges import edge_spec

@@ -17,9 +17,9 @@ import pytest
 import torch
 
 from energyc import pipeline
-from energyc.diagnostics import SpecError
-from energyc.functions import FUNCTIONS, ScalarFunction, scalar_function
-from energyc.resolve import Network
+from energyc.language.diagnostics import SpecError
+from energyc.language.network import Network
+from energyc.mathematics.functions import FUNCTIONS, ScalarFunction, scalar_function
 from energyc.runtime import triton_functions
 from energyc.runtime.graphs import MOST_GRAPHS, Graphs
 from energyc.runtime.inputs import prepared

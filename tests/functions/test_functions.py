@@ -8,7 +8,17 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from energyc.functions import FUNCTIONS, Argument, Call, Expression, Power, Product, Real, Sum, scalar_function
+from energyc.mathematics.functions import (
+    FUNCTIONS,
+    Argument,
+    Call,
+    Expression,
+    Power,
+    Product,
+    Real,
+    Sum,
+    scalar_function,
+)
 from tests.functions.definitions import DEFINITIONS
 
 LINE = np.array([-800.0, -200.0, -40.0, -30, -6, -3.5, -1, -0.3, -1e-9, 1e-9, 0.2, 1.1, 3.4, 6, 30, 200, 800])

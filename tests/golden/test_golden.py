@@ -17,12 +17,12 @@ import pytest
 import torch
 
 from energyc import pipeline
-from energyc.diagnostics import Source
-from energyc.report.check import check_source
-from energyc.report.check_text import render_check
-from energyc.report.show import show
+from energyc.language.diagnostics import Source
 from energyc.resources import folder
-from energyc.verify import random_probe
+from energyc.studies.verify import random_probe
+from energyc.surfaces.report.check import check_source
+from energyc.surfaces.report.check_text import render_check
+from energyc.surfaces.report.show import show
 
 HERE = Path(__file__).resolve().parent
 #: The shipped specs, and small ones for what none of them uses.

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from energyc.hardware.problem import Problem, problem
 from energyc.pipeline import Choices, read, resolve
+from energyc.studies.hardware.problem import Problem, problem
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -43,7 +43,7 @@ def test_check_lets_ngspice_judge(tmp_path: Path, capfd: Capture, monkeypatch: p
     assert done.status == 0 and "differ by" in done.err and out.exists()
     checked = energyc(capfd, "export", path, "--to", "spice", "--check", "--format", "json").json["check"]
     assert checked["passed"] and checked["nodes"] == 16 and checked["difference"] <= 1e-6
-    monkeypatch.setattr("energyc.hardware.problem.AGREEMENT", 0.0)
+    monkeypatch.setattr("energyc.studies.hardware.problem.AGREEMENT", 0.0)
     assert energyc(capfd, "export", path, "--to", "spice", "--check").status == 4
 
 

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 import torch
 
-from energyc.diagnostics import SpecError
-from energyc.hardware.ising import Ising
-from energyc.hardware.problem import Problem, problem
+from energyc.language.diagnostics import SpecError
+from energyc.studies.hardware.ising import Ising
+from energyc.studies.hardware.problem import Problem, problem
 from tests.hardware.networks import BOXES, ROOT, drawn
 
 NETWORKS: dict[str, Callable[[], Problem]] = {

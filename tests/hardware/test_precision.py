@@ -11,11 +11,11 @@ import pytest
 import torch
 
 import energyc as package
-from energyc.diagnostics import UserError
-from energyc.hardware.precision import Precision, grid, held
-from energyc.hardware.study import Devices, precisions, study
-from energyc.runs.prepare import to_evaluate
-from energyc.train.feeds import Feed
+from energyc.language.diagnostics import UserError
+from energyc.running.runs.prepare import to_evaluate
+from energyc.running.training.feeds import Feed
+from energyc.studies.hardware.precision import Precision, grid, held
+from energyc.studies.hardware.study import Devices, precisions, study
 from tests.cli.run import energyc, written
 
 Capture = pytest.CaptureFixture[str]
@@ -127,7 +127,7 @@ def test_nonsense_is_refused(values: dict[str, Any]) -> None:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from energyc.cli import main
+    from energyc.surfaces.cli import main
 
     folder = tmp_path_factory.mktemp("precision")
     assert main(["train", str(written(folder)), "--out", str(folder / "run"), "--quiet", "--target", "torch"]) == 0
@@ -195,7 +195,7 @@ def test_eval_says_what_is_no_precision(run: Path, capfd: Capture) -> None:
 
 
 def test_an_explosion_names_the_precision(run: Path, capfd: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    import energyc.hardware.precision as precision
+    import energyc.studies.hardware.precision as precision
 
     monkeypatch.setattr(precision, "LARGEST", 1e300)
     done = energyc(capfd, "eval", run, "--mismatch", "1e200", "--draws", "1")

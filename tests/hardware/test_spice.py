@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from energyc.diagnostics import SpecError, UserError
-from energyc.hardware import ngspice
-from energyc.hardware.problem import Problem, Sample, problem
+from energyc.language.diagnostics import SpecError, UserError
 from energyc.pipeline import Choices
+from energyc.studies.hardware import ngspice
+from energyc.studies.hardware.problem import Problem, Sample, problem
 from tests.hardware.networks import BOXES, ELEMENTS, ROOT, batched, drawn, random_states
 from tests.hardware.nodal import leaving
 
@@ -85,7 +85,7 @@ def test_ngspice_sees_a_wrong_conductance() -> None:
 @needs_ngspice
 @pytest.mark.slow
 def test_ngspice_agrees_on_a_trained_network_of_more_than_100_nodes(tmp_path: Path) -> None:
-    from energyc.cli import main
+    from energyc.surfaces.cli import main
 
     run = tmp_path / "run"
     train = ["train", str(RESISTIVE), "--steps", "60", "--set", "train.batch=16", "--out", str(run), "--quiet"]
@@ -137,7 +137,7 @@ def test_a_network_that_runs_away_has_no_rest_to_begin_at_or_to_compare_with() -
 
 
 def test_text_of_a_spec_is_comment_on_one_line() -> None:
-    from energyc.hardware.spice import netlist
+    from energyc.studies.hardware.spice import netlist
 
     given = NETWORKS["boxes"]()
     lines = netlist(given.circuit(), ["a\n.control\nshell rm\r.endc"]).splitlines()

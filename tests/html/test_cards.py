@@ -12,9 +12,9 @@ import pytest
 import torch
 
 import energyc
-from energyc.html.chart import Series, chart
-from energyc.html.run_card import run_html, run_latex
 from energyc.resources import resource
+from energyc.surfaces.html.chart import Series, chart
+from energyc.surfaces.html.run_card import run_html, run_latex
 from tests.html.browser import opened
 from tests.html.hostile import ATTACKS, SPEC, harmless, hostile
 from tests.html.test_markup import read

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from energyc import pipeline
-from energyc.derive.influence import SOURCES, influences
-from energyc.html.diagram import diagram
-from energyc.ir import Input, walk
-from energyc.ir.interpreter import evaluate, key
+from energyc.derivation.derive.influence import SOURCES, influences
+from energyc.language.network import Network
+from energyc.mathematics.ir import Input, walk
+from energyc.mathematics.ir.interpreter import evaluate, key
 from energyc.pipeline import Choices
-from energyc.resolve import Network
 from energyc.resources import resource
+from energyc.surfaces.html.diagram import diagram
 from tests.html.hostile import SPEC
 
 SIZES = {

@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 import pytest
 
 from energyc import pipeline
-from energyc.report.explain import explain
 from energyc.resources import resource
+from energyc.surfaces.report.explain import explain
 from tests.html.browser import opened
 from tests.html.hostile import SPEC, harmless, hostile
 from tests.html.test_markup import read

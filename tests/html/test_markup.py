@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from energyc.html.markup import data, page, tag
+from energyc.surfaces.html.markup import data, page, tag
 from tests.html.hostile import ATTACKS
 
 

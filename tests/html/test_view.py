@@ -12,15 +12,15 @@ import pytest
 import torch
 
 import energyc as front
-from energyc.report.run_facts import run_facts
-from energyc.report.view import view
-from energyc.runs.prepare import reopen
-from energyc.runs.saved import load_run
-from energyc.train.checkpoint import load
-from energyc.train.feeds import Feed
-from energyc.train.order import evenly_spread
-from energyc.train.relaxations import SAMPLES, read_relaxations
-from energyc.train.snapshot import restore
+from energyc.running.runs.prepare import reopen
+from energyc.running.runs.saved import load_run
+from energyc.running.training.checkpoint import load
+from energyc.running.training.feeds import Feed
+from energyc.running.training.order import evenly_spread
+from energyc.running.training.relaxations import SAMPLES, read_relaxations
+from energyc.running.training.snapshot import restore
+from energyc.surfaces.report.run_facts import run_facts
+from energyc.surfaces.report.view import view
 from tests.cli.run import SMALL, energyc
 from tests.html.browser import opened
 from tests.html.hostile import ATTACKS, harmless
@@ -36,7 +36,7 @@ PIXEL = bytes.fromhex(
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with two short runs of one spec, and their pictures."""
-    from energyc.cli import main
+    from energyc.surfaces.cli import main
 
     folder = tmp_path_factory.mktemp("runs")
     (folder / "small.energy").write_text(SMALL)

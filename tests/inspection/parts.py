@@ -9,8 +9,8 @@ from typing import Any
 import torch
 
 from energyc import pipeline
-from energyc.inspection.parts import Part, parts_of
-from energyc.resolve import Network
+from energyc.language.network import Network
+from energyc.studies.inspection.parts import Part, parts_of
 from tests.independent import Random, Tensors
 
 SPECS = Path(__file__).parents[2] / "specs"

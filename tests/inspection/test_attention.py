@@ -10,8 +10,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from energyc.inspection.attention import find_attention, weights
-from energyc.inspection.parts import Nothing, Part
+from energyc.studies.inspection.attention import find_attention, weights
+from energyc.studies.inspection.parts import Nothing, Part
 from tests.independent import Tensors
 from tests.inspection.parts import CET, ET, TOLERANCE, params, part, parts
 from tests.specs.test_flows import layer_norm

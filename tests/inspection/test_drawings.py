@@ -10,11 +10,11 @@ from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from energyc.inspection.traces import Trace
-from energyc.report import canvas
-from energyc.report.attention_maps import Ground, draw_matrices, draw_over_image
-from energyc.report.tiles import draw_memories, draw_similarity, mosaic
-from energyc.report.trace_curves import draw_energies, draw_states
+from energyc.studies.inspection.traces import Trace
+from energyc.surfaces.report import canvas
+from energyc.surfaces.report.attention_maps import Ground, draw_matrices, draw_over_image
+from energyc.surfaces.report.tiles import draw_memories, draw_similarity, mosaic
+from energyc.surfaces.report.trace_curves import draw_energies, draw_states
 
 
 def trace(names: str, t1: int = 3, last: int = 9) -> Trace:

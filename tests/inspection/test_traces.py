@@ -6,8 +6,14 @@ import numpy as np
 import pytest
 import torch
 
-from energyc.inspection.parts import PLACES, Nothing, Part, places
-from energyc.inspection.traces import TOTAL, adapts_in_training, energies_over_time, functions_of, states_over_time
+from energyc.studies.inspection.parts import PLACES, Nothing, Part, places
+from energyc.studies.inspection.traces import (
+    TOTAL,
+    adapts_in_training,
+    energies_over_time,
+    functions_of,
+    states_over_time,
+)
 from tests.inspection.parts import CET, ET, TOLERANCE, part, parts
 
 FORCE_ALONE = """network force_alone

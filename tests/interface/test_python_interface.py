@@ -14,7 +14,7 @@ import pytest
 import torch
 
 import energyc
-from energyc.diagnostics import UserError
+from energyc.language.diagnostics import UserError
 
 DIMS = {"S": 12, "P": 4, "stride": 2, "D": 16, "H": 2, "A": 8, "M": 24}
 BATCH = 3
@@ -250,7 +250,7 @@ def test_register_data_makes_a_binding_of_ones_own() -> None:
     text = TIED.replace("clamp x[I]", "data d = my_digits(side = 8)\nclamp x[I] = d.image").replace("I = 3", "I = 64")
     program = f"""
 import energyc
-from energyc.data import find_adapter
+from energyc.running.data import find_adapter
 
 energyc.register_data("my_digits", find_adapter("digits"))
 assert energyc.check({text!r}).to_json()["diagnostics"] == []

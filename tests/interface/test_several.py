@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 import energyc
-from energyc.cli.main import main
+from energyc.surfaces.cli.main import main
 from tests.resolve.helpers import codes
 
 SPEC = """

@@ -15,11 +15,11 @@ import pytest
 import torch
 
 import energyc
-from energyc.cli.main import main
-from energyc.data import FieldSchema, Schema
-from energyc.data.arrays import ArraySplit, SplitDataset
-from energyc.data.registry import Registry
-from energyc.train.formats import RunInfo, parse
+from energyc.running.data import FieldSchema, Schema
+from energyc.running.data.arrays import ArraySplit, SplitDataset
+from energyc.running.data.registry import Registry
+from energyc.running.training.formats import RunInfo, parse
+from energyc.surfaces.cli.main import main
 
 SPEC = """
 network own
@@ -269,10 +269,10 @@ def test_a_run_is_resumed_and_evaluated_only_with_its_data() -> None:
 
 
 def test_the_package_can_be_called_whatever_was_imported() -> None:
-    importlib.import_module("energyc.train.loop")
+    importlib.import_module("energyc.running.training.loop")
     assert callable(energyc.train)
     assert list(inspect.signature(energyc.train).parameters)[:3] == ["spec", "data", "test"]
-    script = "import energyc.train.loop; import energyc, sys; assert callable(energyc.train)"
+    script = "import energyc.running.training.loop; import energyc, sys; assert callable(energyc.train)"
     subprocess.run([sys.executable, "-c", f"import energyc; assert callable(energyc.train); {script}"], check=True)
 
 

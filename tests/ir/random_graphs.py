@@ -14,8 +14,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from energyc.ir import ONE, Coefficient, Function, Graph, Guard, IndexExpr, Indicator, Input, Node
-from energyc.ir.indexing import axis, integer
+from energyc.mathematics.ir import ONE, Coefficient, Function, Graph, Guard, IndexExpr, Indicator, Input, Node
+from energyc.mathematics.ir.indexing import axis, integer
 
 BATCH = 3
 SIZES = {"N": 3, "D": 2, "K": 4}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from energyc.ir import ONE, Graph, IndexExpr
-from energyc.ir.flops import product_flops, step_flops
-from energyc.ir.indexing import axis, equal
+from energyc.mathematics.ir import ONE, Graph, IndexExpr
+from energyc.mathematics.ir.flops import product_flops, step_flops
+from energyc.mathematics.ir.indexing import axis, equal
 
 SIZES = {"M": 30, "K": 5, "N": 70, "C": 4, "U": 10, "I": 8, "P": 3, "V": 1000}
 

@@ -7,8 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from energyc.ir import ONE, Add, Coefficient, Einsum, Function, Graph, Guard, IndexExpr, Indicator, Node
-from energyc.ir.indexing import axis, equal, integer
+from energyc.mathematics.ir import ONE, Add, Coefficient, Einsum, Function, Graph, Guard, IndexExpr, Indicator, Node
+from energyc.mathematics.ir.indexing import axis, equal, integer
 
 TWO = Coefficient(Fraction(2))
 

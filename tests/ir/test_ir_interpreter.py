@@ -7,9 +7,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from energyc.ir import ONE, Coefficient, Function, Graph, Guard, IndexExpr, Input
-from energyc.ir.indexing import axis, equal, integer
-from energyc.ir.interpreter import evaluate, key
+from energyc.mathematics.ir import ONE, Coefficient, Function, Graph, Guard, IndexExpr, Input
+from energyc.mathematics.ir.indexing import axis, equal, integer
+from energyc.mathematics.ir.interpreter import evaluate, key
 
 SIZES = {"N": 4, "M": 3, "D": 2, "V": 5}
 

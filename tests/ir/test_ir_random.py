@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from energyc.ir import Node, walk
-from energyc.ir.flops import product_flops
-from energyc.ir.interpreter import evaluate
-from energyc.ir.text import format_graph, parse_graph
-from energyc.ir.verify import verify
+from energyc.mathematics.ir import Node, walk
+from energyc.mathematics.ir.flops import product_flops
+from energyc.mathematics.ir.interpreter import evaluate
+from energyc.mathematics.ir.text import format_graph, parse_graph
+from energyc.mathematics.ir.verify import verify
 from tests.ir.random_graphs import CONSTS, SIZES, RandomGraph
 
 SEEDS = range(60)

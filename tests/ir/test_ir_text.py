@@ -6,9 +6,9 @@ from fractions import Fraction
 
 import pytest
 
-from energyc.ir import ONE, Coefficient, Function, Graph, Guard, IndexExpr, Node
-from energyc.ir.indexing import axis, integer
-from energyc.ir.text import format_graph, parse_graph
+from energyc.mathematics.ir import ONE, Coefficient, Function, Graph, Guard, IndexExpr, Node
+from energyc.mathematics.ir.indexing import axis, integer
+from energyc.mathematics.ir.text import format_graph, parse_graph
 
 CAUSAL = """\
 %0[N, D] = input state z

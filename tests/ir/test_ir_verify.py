@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from energyc.ir import (
+from energyc.mathematics.ir import (
     ONE,
     Add,
     Coefficient,
@@ -26,8 +26,8 @@ from energyc.ir import (
     Softmax,
     Stop,
 )
-from energyc.ir.indexing import axis, equal, integer
-from energyc.ir.verify import IRError, verify
+from energyc.mathematics.ir.indexing import axis, equal, integer
+from energyc.mathematics.ir.verify import IRError, verify
 
 GRAPH = Graph()
 A = GRAPH.input("a", "param", ("N", "M"))

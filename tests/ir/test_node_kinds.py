@@ -8,19 +8,19 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from energyc.analysis.budget import Budget
-from energyc.analysis.exact import Evaluation, Intervals
-from energyc.analysis.normal import Normaliser
-from energyc.calculus.adjoint import node_adjoint
-from energyc.calculus.substitute import rebuilt
-from energyc.calculus.tangent import node_tangent
-from energyc.emit.torch_nodes import TorchWriter
-from energyc.ir import ONE, Facts, Graph, Input, Node, NoRule, walk
-from energyc.ir.indexing import axis, equal
-from energyc.ir.interpreter import evaluate
-from energyc.ir.text import format_graph
-from energyc.ir.verify import verify
-from energyc.notation import Notation
+from energyc.code.emit.torch_nodes import TorchWriter
+from energyc.derivation.notation import Notation
+from energyc.mathematics.calculus.adjoint import node_adjoint
+from energyc.mathematics.calculus.substitute import rebuilt
+from energyc.mathematics.calculus.tangent import node_tangent
+from energyc.mathematics.ir import ONE, Facts, Graph, Input, Node, NoRule, walk
+from energyc.mathematics.ir.indexing import axis, equal
+from energyc.mathematics.ir.interpreter import evaluate
+from energyc.mathematics.ir.text import format_graph
+from energyc.mathematics.ir.verify import verify
+from energyc.proofs.enclosures.exact import Evaluation, Intervals
+from energyc.proofs.normal_form.budget import Budget
+from energyc.proofs.normal_form.normal import Normaliser
 
 SIZES = {"N": 3}
 POINT = np.array([[0.3, -1.2, 2.0]])
@@ -63,7 +63,7 @@ SAMPLES = {type(node): node for node in samples()}
 def kinds(base: type[Node] = Node) -> set[type[Node]]:
     """The kinds of nodes of the graph; those that the planner adds are its own and the writer's affair."""
     found = {kind for sub in base.__subclasses__() for kind in {sub} | kinds(sub)}
-    return {kind for kind in found if "facts" in vars(kind) and kind.__module__.startswith("energyc.ir")}
+    return {kind for kind in found if "facts" in vars(kind) and kind.__module__.startswith("energyc.mathematics.ir")}
 
 
 def numbered(node: Node) -> None:

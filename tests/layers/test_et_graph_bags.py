@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 import energyc
-from energyc.data import find_adapter
+from energyc.running.data import find_adapter
 
 ROOT = Path(__file__).parents[2]
 WIDTH = {"F": 3, "D": 6, "H": 2, "Y": 3, "K": 5}

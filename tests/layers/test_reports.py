@@ -9,15 +9,15 @@ import pytest
 import torch
 
 import energyc
-from energyc.bench.step import bench
-from energyc.diagnostics import Source, UserError
+from energyc.language.diagnostics import Source, UserError
 from energyc.pipeline import Choices, emit, instantiate, read, resolve
-from energyc.report.check import check_source
-from energyc.report.check_text import render_check
-from energyc.report.explain import LAYOUTS, explain
-from energyc.report.show import show
-from energyc.runs.resolved import resolved_text
-from energyc.verify import verify
+from energyc.running.runs.resolved import resolved_text
+from energyc.studies.bench.step import bench
+from energyc.studies.verify import verify
+from energyc.surfaces.report.check import check_source
+from energyc.surfaces.report.check_text import render_check
+from energyc.surfaces.report.explain import LAYOUTS, explain
+from energyc.surfaces.report.show import show
 from tests.layers.judging import by_autograd, drawn
 from tests.layers.test_one_layer import ONE, transcribed
 from tests.layers.test_repeat import MANY, STREAM
@@ -99,7 +99,7 @@ def test_verify_compares_layers_that_number_their_steps_and_have_noise() -> None
 
 
 def test_a_wrong_adjoint_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    import energyc.verify.verification as verification
+    import energyc.studies.verify.verification as verification
 
     def broken(*arguments: object) -> object:
         net = instantiate(*arguments)  # type: ignore[arg-type]
@@ -210,7 +210,7 @@ def test_a_compiled_file_stands_alone(tmp_path: Path) -> None:
 
 
 def test_the_shipped_spec_reads_as_it_is_formatted() -> None:
-    from energyc.syntax import format_spec
+    from energyc.language.syntax import format_spec
 
     spec = read(Path(__file__).parents[2] / "specs" / "cem.energy")
     assert format_spec(spec) == spec.text

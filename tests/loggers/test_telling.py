@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 import energyc
-from energyc.diagnostics import UserError
-from energyc.loggers import Ending, Logger, Run
-from energyc.ranks.group import Group
-from energyc.train.division import Division
-from energyc.train.loop import train
-from energyc.train.metrics_log import read_rows
-from energyc.train.outcome import Diverged
-from energyc.train.progress import Reporter
+from energyc.language.diagnostics import UserError
+from energyc.running.loggers import Ending, Logger, Run
+from energyc.running.ranks.group import Group
+from energyc.running.training.division import Division
+from energyc.running.training.loop import train
+from energyc.running.training.metrics_log import read_rows
+from energyc.running.training.outcome import Diverged
+from energyc.running.training.progress import Reporter
 from tests.train.tiny import make_session
 
 SETTINGS = {"steps": 12, "batch": 5, "eval_every": 4, "optimizer": "sgd", "lr": 0.02}

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from energyc.diagnostics import UserError
-from energyc.loggers.tensorboard_log import TensorBoard
-from energyc.train.loop import train
-from energyc.train.metrics_log import read_rows
+from energyc.language.diagnostics import UserError
+from energyc.running.loggers.tensorboard_log import TensorBoard
+from energyc.running.training.loop import train
+from energyc.running.training.metrics_log import read_rows
 from tests.train.tiny import make_session
 
 pytest.importorskip("tensorboard")

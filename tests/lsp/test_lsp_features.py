@@ -10,20 +10,20 @@ from typing import Any
 import pytest
 from lsprotocol import types
 
-from energyc.diagnostics import Source, Span
-from energyc.lsp import navigation, signatures, tokens, words
-from energyc.lsp.actions import actions
-from energyc.lsp.diagnostics import published
-from energyc.lsp.formatting import formatted
-from energyc.lsp.hints import hints
-from energyc.lsp.hover import hover
-from energyc.lsp.outline import folds, symbols
-from energyc.lsp.text import Text
-from energyc.lsp.ties import tie_fix, ties_of
-from energyc.lsp.view import View
-from energyc.resolve.words import LANGUAGE_FUNCTIONS, LAWS, PARAM_SETS, SETS, STATE_SETS
-from energyc.syntax import format_spec, parse_partly
-from energyc.syntax.scan import RESERVED, STATEMENT_WORDS
+from energyc.language.diagnostics import Source, Span
+from energyc.language.resolve.words import LANGUAGE_FUNCTIONS, LAWS, PARAM_SETS, SETS, STATE_SETS
+from energyc.language.syntax import format_spec, parse_partly
+from energyc.language.syntax.scan import RESERVED, STATEMENT_WORDS
+from energyc.surfaces.lsp import navigation, signatures, tokens, words
+from energyc.surfaces.lsp.actions import actions
+from energyc.surfaces.lsp.diagnostics import published
+from energyc.surfaces.lsp.formatting import formatted
+from energyc.surfaces.lsp.hints import hints
+from energyc.surfaces.lsp.hover import hover
+from energyc.surfaces.lsp.outline import folds, symbols
+from energyc.surfaces.lsp.text import Text
+from energyc.surfaces.lsp.ties import tie_fix, ties_of
+from energyc.surfaces.lsp.view import View
 from tests.lsp.texts import SMALL, SPECS, URI, applied, completions, place_of, view_at, view_of
 
 # ---------------------------------------------------------------- texts and positions
@@ -446,8 +446,9 @@ def test_every_word_has_its_sentence() -> None:
 def test_neither_torch_nor_sympy_is_imported() -> None:
     """What runs while someone types: the server's module, a reading, and every feature."""
     code = (
-        "import sys; from tests.lsp.texts import SMALL, view_of, place_of, completions; import energyc.lsp.server\n"
-        "from energyc.lsp.hover import hover; from energyc.lsp.diagnostics import published\n"
+        "import sys; from tests.lsp.texts import SMALL, view_of, place_of, completions\n"
+        "import energyc.surfaces.lsp.server\n"
+        "from energyc.surfaces.lsp.hover import hover; from energyc.surfaces.lsp.diagnostics import published\n"
         "view = view_of(SMALL); published(view); hover(view, place_of(view, 'W[I')); completions(SMALL + 'let q = @')\n"
         "heavy = {'torch', 'sympy', 'matplotlib', 'sklearn', 'PIL'}\n"
         "print(sorted(heavy & {name.partition('.')[0] for name in sys.modules}))"

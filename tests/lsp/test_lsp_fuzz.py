@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 from lsprotocol import types
 
-from energyc.diagnostics import Span
-from energyc.lsp import completion, navigation, signatures, tokens
-from energyc.lsp.actions import actions
-from energyc.lsp.diagnostics import published
-from energyc.lsp.formatting import formatted
-from energyc.lsp.hints import hints
-from energyc.lsp.hover import hover
-from energyc.lsp.outline import folds, symbols
-from energyc.lsp.reading import INTERNAL
-from energyc.lsp.view import View
+from energyc.language.diagnostics import Span
+from energyc.surfaces.lsp import completion, navigation, signatures, tokens
+from energyc.surfaces.lsp.actions import actions
+from energyc.surfaces.lsp.diagnostics import published
+from energyc.surfaces.lsp.formatting import formatted
+from energyc.surfaces.lsp.hints import hints
+from energyc.surfaces.lsp.hover import hover
+from energyc.surfaces.lsp.outline import folds, symbols
+from energyc.surfaces.lsp.reading import INTERNAL
+from energyc.surfaces.lsp.view import View
 from tests.lsp.texts import SPECS, applied, view_of
 
 SEED = int(os.environ["ENERGYC_SEED"])

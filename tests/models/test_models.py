@@ -15,9 +15,9 @@ from torch import Tensor
 
 import energyc
 from energyc import pipeline
-from energyc.analysis.admission import available
-from energyc.resolve import Network
-from energyc.verify import Probe, measure_fidelity, random_probe
+from energyc.language.network import Network
+from energyc.proofs.verdicts.admission import available
+from energyc.studies.verify import Probe, measure_fidelity, random_probe
 
 MODELS = Path(__file__).parent
 

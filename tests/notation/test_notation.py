@@ -7,10 +7,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from energyc.calculus import gradient
-from energyc.ir import ONE, Coefficient, Function, Graph, Guard, IndexExpr, Node
-from energyc.ir.indexing import axis, equal, integer
-from energyc.notation import Notation, Product, Reference, Total, latex, mathml
+from energyc.derivation.notation import Notation, Product, Reference, Total, latex, mathml
+from energyc.mathematics.calculus import gradient
+from energyc.mathematics.ir import ONE, Coefficient, Function, Graph, Guard, IndexExpr, Node
+from energyc.mathematics.ir.indexing import axis, equal, integer
 
 SIZES = {"T": 5, "D": 4, "S": 8, "G": 3, "P": 4, "stride": 2, "V": 9, "H": 2, "A": 3}
 

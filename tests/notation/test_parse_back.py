@@ -7,13 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from energyc.diagnostics import Source
-from energyc.ir import Input, Node, walk
-from energyc.ir.interpreter import evaluate
-from energyc.notation import left_side, of_network
-from energyc.resolve import Network, resolve
+from energyc.derivation.notation import left_side, of_network
+from energyc.language.diagnostics import Source
+from energyc.language.network import Network
+from energyc.language.resolve import resolve
+from energyc.language.syntax import parse
+from energyc.mathematics.ir import Input, Node, walk
+from energyc.mathematics.ir.interpreter import evaluate
 from energyc.resources import folder
-from energyc.syntax import parse
 
 SPECS = sorted(path.stem for path in folder("specs").glob("*.energy"))
 SMALL = {
@@ -24,7 +25,7 @@ SMALL = {
 
 
 def _resolved(text: str, name: str) -> Network:
-    from energyc.data import find_adapter
+    from energyc.running.data import find_adapter
 
     source = Source(name, text)
     tree = parse(source)

@@ -92,7 +92,7 @@ def test_a_network_called_like_a_keyword_needs_a_name(shell: Any, capsys: pytest
 def test_an_internal_error_says_so(
     shell: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    import energyc.analysis.in_notation as in_notation
+    import energyc.proofs.verdicts.in_notation as in_notation
 
     def broken(network: object) -> object:
         raise RuntimeError("broken")

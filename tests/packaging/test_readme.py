@@ -26,7 +26,7 @@ def test_the_readme_s_extras_exist() -> None:
 
 
 def test_the_readme_s_spec_and_code_belong_together() -> None:
-    from energyc.diagnostics import Source
+    from energyc.language.diagnostics import Source
     from energyc.pipeline import emit, resolve
 
     (spec,) = _blocks("energy")

@@ -39,7 +39,7 @@ def test_the_installed_wheel_compiles_a_shipped_spec(wheel: Path, tmp_path: Path
     target = tmp_path / "site"
     zipfile.ZipFile(wheel).extractall(target)
     code = (
-        "import energyc, sys; from energyc.cli import main; from energyc.resources import resource;"
+        "import energyc, sys; from energyc.surfaces.cli import main; from energyc.resources import resource;"
         "path = resource('specs', 'hopfield.energy'); assert 'site' in str(path), path;"
         "sys.exit(main(['compile', str(path), '-o', 'out']) or main(['new', 'mine']) or main(['check', 'mine.energy']))"
     )

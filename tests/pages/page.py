@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 
-from energyc.diagnostics import Diagnostic, Source, SpecError, render_text
+from energyc.language.diagnostics import Diagnostic, Source, SpecError, render_text
 from energyc.pipeline import Choices, resolve
 
 NAME = "spec.energy"

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from energyc.diagnostics import Diagnostic, Fix, Remedy, Source, Span, did_you_mean
+from energyc.language.diagnostics import Diagnostic, Fix, Remedy, Source, Span, did_you_mean
+from energyc.language.resolve import resolve_partly
+from energyc.language.syntax import parse_partly
 from energyc.pipeline import Choices, resolve
-from energyc.resolve import resolve_partly
-from energyc.syntax import parse_partly
 from tests.pages.page import NAME, Example, examples, said_of
 
 PAGES = sorted((Path(__file__).parents[2] / "docs" / "errors").glob("[EW]*.md"))

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from energyc.diagnostics import Source
-from energyc.resolve.words import LANGUAGE_FUNCTIONS, LAWS, SETS
-from energyc.syntax import format_spec, parse
-from energyc.syntax.scan import RESERVED
+from energyc.language.diagnostics import Source
+from energyc.language.resolve.words import LANGUAGE_FUNCTIONS, LAWS, SETS
+from energyc.language.syntax import format_spec, parse
+from energyc.language.syntax.scan import RESERVED
 from tests.pages.page import examples, said_of
 
 PAGE = (Path(__file__).parents[2] / "docs" / "language.md").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The tables of settings in docs/: made from the blocks of ``energyc.settings``."""
+"""The tables of settings in docs/: made from the blocks of ``energyc.language.settings``."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from energyc.rules import RULES
-from energyc.settings import Nudge, Relax, TrainOptions, table, written
-from energyc.settings.table import Setting
+from energyc.language.settings import Nudge, Relax, TrainOptions, table, written
+from energyc.language.settings.table import Setting
+from energyc.runtime.rules import RULES
 
 DOCS = Path(__file__).parents[2] / "docs"
 PLACES = (("language.md", Relax), ("language.md", Nudge), ("training.md", TrainOptions))

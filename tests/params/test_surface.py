@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import energyc
-from energyc.resolve.network import Structure
+from energyc.language.network import Structure
 from tests.resolve.helpers import codes, findings, network
 
 SPEC = (

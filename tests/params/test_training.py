@@ -14,15 +14,15 @@ import torch
 from torch import Tensor
 
 import energyc
-from energyc.diagnostics import Source
-from energyc.hardware.precision import Precision, held
+from energyc.language.diagnostics import Source
+from energyc.language.settings import TrainOptions
+from energyc.language.settings.train import OPTIMIZERS
 from energyc.pipeline import Choices, emit, resolve
-from energyc.settings import TrainOptions
-from energyc.settings.train import OPTIMIZERS
-from energyc.train.feeds import Feeds
-from energyc.train.loop import train
-from energyc.train.on_sets import off_sets
-from energyc.train.session import Session
+from energyc.running.training.feeds import Feeds
+from energyc.running.training.loop import train
+from energyc.running.training.on_sets import off_sets
+from energyc.running.training.session import Session
+from energyc.studies.hardware.precision import Precision, held
 from tests.emit.test_text import lint
 from tests.train.tiny import TinyData
 

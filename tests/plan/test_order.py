@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from energyc.plan.order import Leaf, best_order, form_of
+from energyc.code.plan.order import Leaf, best_order, form_of
 
 NODE, EDGE, WIDTH, KEY = range(4)
 SELECTION = Leaf(frozenset({NODE, EDGE}), True, True, NODE, frozenset({EDGE}))

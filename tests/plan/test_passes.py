@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from energyc.plan import Passes
+from energyc.code.plan import Passes
 from tests.emit.judge import TOLERANCE, Judged, disagreements, distance, judged, resolved, routines
 from tests.independent import Network
 from tests.specs.judging import SHIPPED, SPECS, named

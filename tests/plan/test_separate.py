@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from energyc.derive import Output, Routine, derive
-from energyc.ir import Map, Node, walk
-from energyc.plan import Passes, plan
-from energyc.report.check import check
+from energyc.code.plan import Passes, plan
+from energyc.derivation.derive import Output, Routine, derive
+from energyc.mathematics.ir import Map, Node, walk
+from energyc.surfaces.report.check import check
 from tests.emit.judge import disagreements, judged, resolved
 from tests.plan.test_passes import compare
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from energyc.plan import Passes
+from energyc.code.plan import Passes
 from tests.emit.judge import disagreements, judged, resolved
 
 SPEC = """network stacked

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from energyc.diagnostics import Source
+from energyc.language.diagnostics import Source
 from energyc.pipeline import Choices, read
-from energyc.ranks.group import Group
-from energyc.runs.prepare import Request, prepare
-from energyc.train.session import Session
+from energyc.running.ranks.group import Group
+from energyc.running.runs.prepare import Request, prepare
+from energyc.running.training.session import Session
 
 PLAIN = {
     "train.dtype": "float64",

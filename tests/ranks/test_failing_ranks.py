@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from energyc.train import checkpoint
+from energyc.running.training import checkpoint
 from tests.cli.run import SMALL
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 import torch
 
-from energyc.diagnostics import UserError
+from energyc.language.diagnostics import UserError
 from energyc.pipeline import Choices, read, resolve
-from energyc.ranks.group import ALONE, Group
 from energyc.resources import folder
-from energyc.runs.sharing import refuse_unshared
-from energyc.train.shares import sharing
+from energyc.running.ranks.group import ALONE, Group
+from energyc.running.runs.sharing import refuse_unshared
+from energyc.running.training.shares import sharing
 
 
 class Pretended(Group):

@@ -12,8 +12,8 @@ import pytest
 import safetensors.torch
 import torch
 
-from energyc.ranks.group import ALONE
-from energyc.train.loop import train
+from energyc.running.ranks.group import ALONE
+from energyc.running.training.loop import train
 from tests.ranks.cases import CASES
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import torch
 
-from energyc.ranks.launch import joined, leave
-from energyc.train.loop import train
-from energyc.train.metrics_log import Row
-from energyc.train.outcome import Interrupted
-from energyc.train.progress import Reporter
+from energyc.running.ranks.launch import joined, leave
+from energyc.running.training.loop import train
+from energyc.running.training.metrics_log import Row
+from energyc.running.training.outcome import Interrupted
+from energyc.running.training.progress import Reporter
 from tests.ranks.cases import CASES
 
 

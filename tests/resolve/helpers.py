@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from energyc.data import find_adapter
-from energyc.diagnostics import Diagnostic, Source, SpecError
-from energyc.ir import Input, Node
-from energyc.ir.interpreter import evaluate
-from energyc.ir.verify import verify
-from energyc.resolve import Network, resolve
-from energyc.syntax import parse
+from energyc.language.diagnostics import Diagnostic, Source, SpecError
+from energyc.language.network import Network
+from energyc.language.resolve import resolve
+from energyc.language.syntax import parse
+from energyc.mathematics.ir import Input, Node
+from energyc.mathematics.ir.interpreter import evaluate
+from energyc.mathematics.ir.verify import verify
+from energyc.running.data import find_adapter
 
 SPECS = Path(__file__).parents[2] / "specs"
 BATCH = 2

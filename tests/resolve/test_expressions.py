@@ -156,7 +156,7 @@ def test_an_energy_with_indices_is_a_family() -> None:
 
 def test_a_product_with_its_sum_is_one_einsum_and_padding_leaves_no_condition() -> None:
     net = network(HEAD + "let a[i in N] = sum[p in D](v[p] * where(0 <= i + p - 1 < N, x[i + p - 1, 0], 0))")
-    from energyc.ir import Einsum, Indicator
+    from energyc.mathematics.ir import Einsum, Indicator
 
     node = net.lets["a"].node
     assert isinstance(node, Einsum)
@@ -166,11 +166,11 @@ def test_a_product_with_its_sum_is_one_einsum_and_padding_leaves_no_condition() 
 def test_a_sum_of_five_thousand_terms() -> None:
     from fractions import Fraction
 
-    from energyc.diagnostics import Span
-    from energyc.resolve.context import Scope
-    from energyc.resolve.read import read_real
-    from energyc.resolve.terms import Frame, Scalar
-    from energyc.syntax import ast
+    from energyc.language.diagnostics import Span
+    from energyc.language.resolve.context import Scope
+    from energyc.language.resolve.read import read_real
+    from energyc.language.resolve.terms import Frame, Scalar
+    from energyc.language.syntax import ast
 
     here = Span(0, 0)
     expr: ast.Expr = ast.Number(here, Fraction(1), "1")

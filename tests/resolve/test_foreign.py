@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 import torch
 
-from energyc.diagnostics import Source
-from energyc.resolve.words import LANGUAGE_FUNCTIONS, LAWS, SETS
+from energyc.language.diagnostics import Source
+from energyc.language.resolve.words import LANGUAGE_FUNCTIONS, LAWS, SETS
+from energyc.language.syntax import ast, parse
 from energyc.resources import resource
-from energyc.syntax import ast, parse
 from tests.resolve.helpers import findings, inputs, network, value
 
 TABLES = tomllib.loads(resource("grammar", "foreign.toml").read_text(encoding="utf-8"))

@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from energyc.resolve import ranges
+from energyc.language.resolve import ranges
 from tests.resolve.helpers import codes
 
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from energyc.diagnostics import SpecError
+from energyc.language.diagnostics import SpecError
 from tests.resolve.helpers import findings, network, shipped
 
 SPEC = """

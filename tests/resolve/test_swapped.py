@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from energyc.diagnostics import Diagnostic, SpecError
+from energyc.language.diagnostics import Diagnostic, SpecError
 from energyc.pipeline import read, resolve
 
 HEAD = "network n\ndim A = 3, B = 4, C = 5\nclamp x[A], q[C]\n"

@@ -12,10 +12,10 @@ from scipy.optimize import lsq_linear
 from torch import Tensor
 
 from energyc import pipeline
-from energyc.diagnostics import Source, UserError
+from energyc.language.diagnostics import Source, UserError
 from energyc.runtime.triton_functions import has_triton
 from energyc.runtime.triton_kernels import interpreted
-from energyc.verify import measure_fidelity, random_probe
+from energyc.studies.verify import measure_fidelity, random_probe
 from tests.cli.run import SMALL, energyc
 from tests.emit.kernels import needs_compiler
 from tests.rules.networks import HOPFIELD, PREDICTIONS, TURNED, distance, drawn, gradient, loaded, scaled

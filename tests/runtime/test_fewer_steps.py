@@ -11,10 +11,10 @@ from torch import Tensor
 
 import energyc
 from energyc import pipeline
-from energyc.diagnostics import SpecError
+from energyc.language.diagnostics import SpecError
+from energyc.language.settings import Call
 from energyc.resources import resource
-from energyc.settings import Call
-from energyc.verify import random_probe
+from energyc.studies.verify import random_probe
 from tests.emit.kernels import needs_compiler
 
 SPEC = """\

@@ -18,7 +18,7 @@ from energyc import pipeline
 from energyc.resources import folder
 from energyc.runtime import states as states_of_runtime
 from energyc.runtime.graphs import MOST_GRAPHS, MOST_MET, Graphs
-from energyc.verify import random_probe
+from energyc.studies.verify import random_probe
 from tests.emit.kernels import replay_plainly
 
 SPECS = folder("specs")

@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 import torch
 
-import energyc.rules
 import energyc.runtime
+import energyc.runtime.rules
 from energyc import pipeline
-from energyc.emit import instantiate
-from energyc.emit.library import library
+from energyc.code.emit import instantiate
+from energyc.code.emit.library import library
 from energyc.resources import folder
-from energyc.rules import ORDER, RULES
-from energyc.verify import random_probe
+from energyc.runtime.rules import ORDER, RULES
+from energyc.studies.verify import random_probe
 
-PACKAGES = [Path(str(package.__file__)).parent for package in (energyc.runtime, energyc.rules)]
+PACKAGES = [Path(str(package.__file__)).parent for package in (energyc.runtime, energyc.runtime.rules)]
 FILES = [file for package in PACKAGES for file in sorted(package.glob("*.py")) if file.stem != "__init__"]
 
 
@@ -101,7 +101,7 @@ def test_the_network_is_the_same_with_its_runtime_copied_and_imported(name: str)
 def test_what_the_catalogue_reads_is_what_the_rules_declare() -> None:
     for module in ORDER:
         (declared,) = (d for d in RULES.values() if d.module == module)
-        rule = getattr(__import__(f"energyc.rules.{module}", fromlist=[module]), module)
+        rule = getattr(__import__(f"energyc.runtime.rules.{module}", fromlist=[module]), module)
         facts = (declared.name, declared.exact, declared.settings, declared.order, declared.instead)
         assert facts == (rule.name, rule.exact, rule.settings, rule.order, rule.instead)
         assert declared.needs == set(rule.needs)

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 import energyc
-from energyc.verify import random_probe
-from energyc.verify.compare import measure_all
+from energyc.studies.verify import random_probe
+from energyc.studies.verify.compare import measure_all
 from tests.specs.judging import SPECS
 
 DECAYING = """\

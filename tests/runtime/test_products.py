@@ -13,8 +13,8 @@ from torch import Tensor
 
 import energyc
 from energyc import pipeline
-from energyc.diagnostics import SpecError, UserError
-from energyc.runs.target import compiled_for
+from energyc.language.diagnostics import SpecError, UserError
+from energyc.running.runs.target import compiled_for
 from energyc.runtime.equations import Equations
 from energyc.runtime.products import FORMATS, RoundedEquations, products_in, rounding, with_products
 from tests.cli.run import energyc as command

@@ -13,7 +13,7 @@ from torch import Tensor
 
 import energyc
 from energyc import pipeline
-from energyc.diagnostics import UserError
+from energyc.language.diagnostics import UserError
 from tests.emit.judge import disagreements, judged, resolved
 
 SPEC = """\
@@ -173,7 +173,7 @@ def test_nothing_is_at_rest_where_the_force_reads_the_step(case: Case) -> None:
 
 
 def test_verify_says_that_there_is_no_equilibrium() -> None:
-    from energyc.verify import verify
+    from energyc.studies.verify import verify
 
     with pytest.raises(UserError, match="stepped has none: z reads t"):
         verify(SPEC)

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 import torch
 
-from energyc.data import find_adapter
+from energyc.language.network import Network
 from energyc.pipeline import Choices, emit, instantiate, read, resolve
-from energyc.resolve import Network
+from energyc.running.data import find_adapter
 from tests.independent import UNROLLED, Random, Tensors
 from tests.specs.judging import SPECS
 

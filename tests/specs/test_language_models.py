@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from energyc.pipeline import Choices, Compiled, compile_spec, instantiate
-from energyc.verify import precision_table, random_probe
+from energyc.studies.verify import precision_table, random_probe
 from tests.cli.run import energyc
 from tests.specs.judging import SPECS
 
@@ -58,7 +58,7 @@ def test_float32_carries_the_gradient(name: str, preset: str | None) -> None:
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of ``thick`` that has hardly begun."""
-    from energyc.cli import main
+    from energyc.surfaces.cli import main
 
     folder = tmp_path_factory.mktemp("language") / "run"
     small = ["--preset", "small", "--set", "T=8", "--set", "D=16", "--set", "H=2", "--set", "train.eval_samples=16"]

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from energyc.pipeline import Choices, Compiled, compile_spec, instantiate
-from energyc.verify import Probe, precision_table, random_probe
-from energyc.verify.precision import LIMIT
+from energyc.studies.verify import Probe, precision_table, random_probe
+from energyc.studies.verify.precision import LIMIT
 from tests.specs.judging import SPECS
 
 CET_LIMIT = 0.01

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from energyc.diagnostics import (
+from energyc.language.diagnostics import (
     Diagnostic,
     Label,
     Remedy,

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from energyc.diagnostics import Source
+from energyc.language.diagnostics import Source
+from energyc.language.syntax import parse
+from energyc.language.syntax.grammar import TABLES, grammar
 from energyc.resources import cache, folder, resource
-from energyc.syntax import parse
-from energyc.syntax.grammar import TABLES, grammar
 
 
 @pytest.mark.parametrize("name", ["grammar", "codegen", "specs"])

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from energyc.diagnostics import Source, SpecError, UserError, render_text, render_user_error
-from energyc.syntax import decode, parse, read_source
-from energyc.syntax.limits import DEEPEST
+from energyc.language.diagnostics import Source, SpecError, UserError, render_text, render_user_error
+from energyc.language.syntax import decode, parse, read_source
+from energyc.language.syntax.limits import DEEPEST
 
 
 @pytest.mark.parametrize(

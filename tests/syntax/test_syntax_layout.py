@@ -7,10 +7,10 @@ import re
 
 import pytest
 
-from energyc.diagnostics import Source
+from energyc.language.diagnostics import Source
+from energyc.language.syntax import format_spec, parse, same_tree
+from energyc.language.syntax.scan import scan
 from energyc.resources import folder
-from energyc.syntax import format_spec, parse, same_tree
-from energyc.syntax.scan import scan
 from tests.syntax.spec_texts import EVERYTHING, PATHS
 
 

@@ -6,11 +6,11 @@ import random
 
 import pytest
 
-from energyc.diagnostics import Diagnostic, Source, SpecError, render_text
-from energyc.syntax import parse
-from energyc.syntax.grammar import grammar
-from energyc.syntax.mistakes import Mistake, explain, failure_of_example, mistakes
-from energyc.syntax.scan import scan
+from energyc.language.diagnostics import Diagnostic, Source, SpecError, render_text
+from energyc.language.syntax import parse
+from energyc.language.syntax.grammar import grammar
+from energyc.language.syntax.mistakes import Mistake, explain, failure_of_example, mistakes
+from energyc.language.syntax.scan import scan
 from tests.syntax.spec_texts import PATHS
 
 

@@ -6,9 +6,9 @@ from fractions import Fraction
 
 import pytest
 
-from energyc.diagnostics import Source, SpecError
-from energyc.syntax import ast, parse, same_tree, unparse
-from energyc.syntax.grammar import grammar
+from energyc.language.diagnostics import Source, SpecError
+from energyc.language.syntax import ast, parse, same_tree, unparse
+from energyc.language.syntax.grammar import grammar
 from tests.syntax.spec_texts import EVERYTHING, PATHS
 
 

@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 
-from energyc.diagnostics import UserError
-from energyc.train import checkpoint as checkpoints
-from energyc.train.checkpoint import Checkpoint, load_last, save
-from energyc.train.evaluation import evaluate
-from energyc.train.feeds import Feeds
-from energyc.train.folder import RunFolder
-from energyc.train.lock import LOCK, locked
-from energyc.train.loop import Training, train
-from energyc.train.metrics_log import read_rows
-from energyc.train.seeds import train_seeds
-from energyc.train.session import Session
+from energyc.language.diagnostics import UserError
+from energyc.running.training import checkpoint as checkpoints
+from energyc.running.training.checkpoint import Checkpoint, load_last, save
+from energyc.running.training.evaluation import evaluate
+from energyc.running.training.feeds import Feeds
+from energyc.running.training.folder import RunFolder
+from energyc.running.training.lock import LOCK, locked
+from energyc.running.training.loop import Training, train
+from energyc.running.training.metrics_log import read_rows
+from energyc.running.training.seeds import train_seeds
+from energyc.running.training.session import Session
 from tests.train.test_train_resume import start, wait_for_rows
 from tests.train.tiny import TinyData, make_session
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from energyc.diagnostics import UserError
-from energyc.train import checkpoint as checkpoints
-from energyc.train import disk
-from energyc.train.checkpoint import Checkpoint, Damaged, load, load_best, load_last, prune, save
-from energyc.train.loop import train
+from energyc.language.diagnostics import UserError
+from energyc.running.training import checkpoint as checkpoints
+from energyc.running.training import disk
+from energyc.running.training.checkpoint import Checkpoint, Damaged, load, load_best, load_last, prune, save
+from energyc.running.training.loop import train
 from tests.train.tiny import make_session
 
 
@@ -101,7 +101,7 @@ def test_full_disk_keeps_the_last_good_one(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_full_disk_for_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from energyc.train.metrics_log import MetricsLog
+    from energyc.running.training.metrics_log import MetricsLog
 
     real = MetricsLog.write
 

@@ -12,18 +12,18 @@ import pytest
 import torch
 from sklearn.datasets import load_digits
 
-from energyc.data import FieldSchema, Schema, find_adapter
-from energyc.data.arrays import ArraySplit, SplitDataset
-from energyc.data.partition import folds, held_out
-from energyc.diagnostics import UserError
-from energyc.settings import TrainOptions
-from energyc.train.division import Division
-from energyc.train.evaluation import evaluate
-from energyc.train.feeds import Feed, Feeds
-from energyc.train.loop import train
-from energyc.train.metrics_log import read_rows
-from energyc.train.seeds import read_summary, train_folds
-from energyc.train.session import Session
+from energyc.language.diagnostics import UserError
+from energyc.language.settings import TrainOptions
+from energyc.running.data import FieldSchema, Schema, find_adapter
+from energyc.running.data.arrays import ArraySplit, SplitDataset
+from energyc.running.data.partition import folds, held_out
+from energyc.running.training.division import Division
+from energyc.running.training.evaluation import evaluate
+from energyc.running.training.feeds import Feed, Feeds
+from energyc.running.training.loop import train
+from energyc.running.training.metrics_log import read_rows
+from energyc.running.training.seeds import read_summary, train_folds
+from energyc.running.training.session import Session
 from tests.train.tiny import TinyNet, make_session
 
 SETTINGS: dict[str, Any] = {"steps": 20, "batch": 10, "eval_every": 5}

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from energyc.train.loop import train
-from energyc.train.outcome import Outcome
-from energyc.train.run_health import Relaxation, run_health
+from energyc.running.training.loop import train
+from energyc.running.training.outcome import Outcome
+from energyc.running.training.run_health import Relaxation, run_health
 from tests.train.tiny import make_session
 
 

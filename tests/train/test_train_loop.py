@@ -13,17 +13,17 @@ import pytest
 import torch
 from rich.console import Console
 
-from energyc.diagnostics import UserError
-from energyc.report.seeds_text import summary_table
-from energyc.runs.saved import load_run
-from energyc.train.checkpoint import load_last, steps
-from energyc.train.evaluation import evaluate
-from energyc.train.folder import new_run
-from energyc.train.loop import train
-from energyc.train.outcome import Diverged, Interrupted
-from energyc.train.progress import BarReporter, PlainReporter, Reporter, make_reporter
-from energyc.train.seeds import read_summary, train_seeds
-from energyc.train.session import Session
+from energyc.language.diagnostics import UserError
+from energyc.running.runs.saved import load_run
+from energyc.running.training.checkpoint import load_last, steps
+from energyc.running.training.evaluation import evaluate
+from energyc.running.training.folder import new_run
+from energyc.running.training.loop import train
+from energyc.running.training.outcome import Diverged, Interrupted
+from energyc.running.training.progress import BarReporter, PlainReporter, Reporter, make_reporter
+from energyc.running.training.seeds import read_summary, train_seeds
+from energyc.running.training.session import Session
+from energyc.surfaces.report.seeds_text import summary_table
 from tests.train.tiny import TinyNet, make_session
 
 
@@ -166,8 +166,8 @@ def test_gradient_that_is_not_finite(tmp_path: Path) -> None:
 
 
 def test_clipping_bounds_the_update(tmp_path: Path) -> None:
-    from energyc.train.feeds import Feed
-    from energyc.train.learner import Learner
+    from energyc.running.training.feeds import Feed
+    from energyc.running.training.learner import Learner
 
     session = make_session(tmp_path, {"optimizer": "sgd", "lr": 1, "clip": 0.01, "batch": 10})
     learner = Learner(session, Feed(session.feeds, "train", "cpu", torch.float32))

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import energyc
-from energyc.train.order import noise_keys
+from energyc.running.training.order import noise_keys
 from tests.cli.run import energyc as run
 
 SPEC = """\

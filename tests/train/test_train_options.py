@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from energyc.diagnostics import UserError
-from energyc.settings import Call
-from energyc.settings.train import Penalty, TrainOptions, read_train
+from energyc.language.diagnostics import UserError
+from energyc.language.settings import Call
+from energyc.language.settings.train import Penalty, TrainOptions, read_train
 
 
 def test_reads_every_kind_of_value() -> None:

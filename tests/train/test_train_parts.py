@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 import torch
 
-from energyc.diagnostics import UserError
-from energyc.settings import Call
-from energyc.settings.train import OPTIMIZERS, Penalty, TrainOptions
-from energyc.train.feeds import Feed, Feeds
-from energyc.train.learner import Learner
-from energyc.train.network import Tensors, learnable
-from energyc.train.optimizers import make_optimizer, pack, set_rates, take_step, unpack
-from energyc.train.order import Order, evenly_spread, key_noise
-from energyc.train.penalty import Controller
-from energyc.train.schedule import rate_factor
+from energyc.language.diagnostics import UserError
+from energyc.language.settings import Call
+from energyc.language.settings.train import OPTIMIZERS, Penalty, TrainOptions
+from energyc.running.training.feeds import Feed, Feeds
+from energyc.running.training.learner import Learner
+from energyc.running.training.network import Tensors, learnable
+from energyc.running.training.optimizers import make_optimizer, pack, set_rates, take_step, unpack
+from energyc.running.training.order import Order, evenly_spread, key_noise
+from energyc.running.training.penalty import Controller
+from energyc.running.training.schedule import rate_factor
 from tests.train.tiny import TinyData, TinyNet, make_session
 
 

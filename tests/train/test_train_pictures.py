@@ -10,12 +10,12 @@ import pytest
 import torch
 from matplotlib.figure import Figure
 
-from energyc.diagnostics import UserError
-from energyc.report import curves, relaxation
-from energyc.report.plots import Choice, plot_run
-from energyc.train.feeds import Feed
-from energyc.train.loop import train
-from energyc.train.seeds import train_seeds
+from energyc.language.diagnostics import UserError
+from energyc.running.training.feeds import Feed
+from energyc.running.training.loop import train
+from energyc.running.training.seeds import train_seeds
+from energyc.surfaces.report import curves, relaxation
+from energyc.surfaces.report.plots import Choice, plot_run
 from tests.train.tiny import make_session
 
 SETTINGS = {"steps": 30, "batch": 10, "eval_every": 10}

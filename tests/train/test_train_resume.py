@@ -17,14 +17,14 @@ from typing import Any
 import pytest
 import torch
 
-from energyc.diagnostics import UserError
-from energyc.runs.saved import load_run
-from energyc.train.checkpoint import load_last
-from energyc.train.feeds import Feeds
-from energyc.train.identity import files_digest
-from energyc.train.loop import train
-from energyc.train.outcome import Interrupted
-from energyc.train.session import Session
+from energyc.language.diagnostics import UserError
+from energyc.running.runs.saved import load_run
+from energyc.running.training.checkpoint import load_last
+from energyc.running.training.feeds import Feeds
+from energyc.running.training.identity import files_digest
+from energyc.running.training.loop import train
+from energyc.running.training.outcome import Interrupted
+from energyc.running.training.session import Session
 from tests.train.tiny import TinyData, make_session
 
 HERE = Path(__file__).parent
@@ -128,7 +128,7 @@ def test_second_interrupt_quits_at_once(tmp_path: Path) -> None:
 
 
 def test_interrupted_while_evaluating(tmp_path: Path) -> None:
-    from energyc.train.signals import Signals
+    from energyc.running.training.signals import Signals
 
     settings = {"steps": 10, "batch": 5, "eval_every": 5}
     whole, out = tmp_path / "whole", tmp_path / "run"
@@ -253,7 +253,7 @@ def test_the_digest_of_a_folder(tmp_path: Path) -> None:
 
 
 def test_resume_falls_back_from_damage(tmp_path: Path) -> None:
-    from energyc.train.progress import Reporter
+    from energyc.running.training.progress import Reporter
 
     class Listener(Reporter):
         def message(self, text: str) -> None:

@@ -12,16 +12,16 @@ import pytest
 import torch
 from sklearn.metrics import f1_score, roc_auc_score
 
-from energyc.diagnostics import UserError
-from energyc.settings import Call, TrainOptions
-from energyc.settings.scores import Score
-from energyc.settings.train import read_train
-from energyc.train.division import Division
-from energyc.train.evaluation import evaluate, evaluate_split
-from energyc.train.feeds import Feed, Feeds
-from energyc.train.loop import train
-from energyc.train.scores import Gathered, best_threshold
-from energyc.train.session import Session
+from energyc.language.diagnostics import UserError
+from energyc.language.settings import Call, TrainOptions
+from energyc.language.settings.scores import Score
+from energyc.language.settings.train import read_train
+from energyc.running.training.division import Division
+from energyc.running.training.evaluation import evaluate, evaluate_split
+from energyc.running.training.feeds import Feed, Feeds
+from energyc.running.training.loop import train
+from energyc.running.training.scores import Gathered, best_threshold
+from energyc.running.training.session import Session
 from tests.train.tiny import make_session
 
 NAMES = {"metric": ["accuracy"], "readout": ["logit"], "target": ["label", "mask"]}

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from energyc import pipeline
-from energyc.diagnostics import UserError
-from energyc.resolve import Network
+from energyc.language.diagnostics import UserError
+from energyc.language.network import Network
 from energyc.resources import folder
-from energyc.runs import target
+from energyc.running.runs import target
 from energyc.runtime.triton_functions import has_triton
 
 

@@ -15,11 +15,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from energyc.data.schema import FieldSchema, Schema
+from energyc.language.settings import TrainOptions
+from energyc.running.data.schema import FieldSchema, Schema
+from energyc.running.training.feeds import Feeds
+from energyc.running.training.session import Session
 from energyc.runtime.records import Answers
-from energyc.settings import TrainOptions
-from energyc.train.feeds import Feeds
-from energyc.train.session import Session
 
 Tensors = dict[str, Tensor]
 

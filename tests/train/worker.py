@@ -8,8 +8,8 @@ from pathlib import Path
 
 import torch
 
-from energyc.train.loop import train
-from energyc.train.outcome import Interrupted
+from energyc.running.training.loop import train
+from energyc.running.training.outcome import Interrupted
 from tests.train.tiny import make_session
 
 torch.set_num_threads(1)

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from energyc import pipeline
-from energyc.emit import Options, class_name, torch_module
+from energyc.code.emit import Options, class_name, torch_module
 from energyc.pipeline import Choices, Compiled
 from tests.independent import NOT_CONSERVATIVE, Network, Random, Tensors, rules
 from tests.specs.judging import SPECS

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import energyc
-from energyc.verify import measure_fidelity, random_probe
+from energyc.studies.verify import measure_fidelity, random_probe
 
 SLOW = """\
 network slow

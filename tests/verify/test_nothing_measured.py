@@ -9,12 +9,12 @@ import pytest
 import torch
 
 import energyc
-from energyc.cli import main
-from energyc.cli.failures import UNFAITHFUL
-from energyc.report.verify_text import print_report
-from energyc.verify import random_probe, verify
-from energyc.verify.limits import Laboratory, differences
-from energyc.verify.rest import rest
+from energyc.studies.verify import random_probe, verify
+from energyc.studies.verify.limits import Laboratory, differences
+from energyc.studies.verify.rest import rest
+from energyc.surfaces.cli import main
+from energyc.surfaces.cli.failures import UNFAITHFUL
+from energyc.surfaces.report.verify_text import print_report
 
 #: The equilibrium and so the cost do not change with the scale of W, which is all there is to learn.
 SPHERE = """\

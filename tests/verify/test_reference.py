@@ -13,8 +13,8 @@ from safetensors import safe_open
 from safetensors.numpy import save_file
 
 from benchmarks.reference import CASES, Disagreement, make
-from energyc.diagnostics import UserError
-from energyc.verify.reference import SHIPPED, apart, hold, read_reference
+from energyc.language.diagnostics import UserError
+from energyc.studies.verify.reference import SHIPPED, apart, hold, read_reference
 from tests.cli.run import energyc
 from tests.independent import ALL, Network
 

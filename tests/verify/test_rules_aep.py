@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch.autograd.functional import jacobian
 
-from energyc.verify import spectrum
+from energyc.studies.verify import spectrum
 from tests.independent import NOT_CONSERVATIVE, Network, rules
 from tests.specs.judging import assert_close, named
 from tests.verify.networks import THICK, TIED, error, side

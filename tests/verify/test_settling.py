@@ -11,13 +11,13 @@ import torch
 from torch import Tensor
 
 import energyc
-from energyc.verify import Probe, Sweep, measure_fidelity, random_probe, verify
-from energyc.verify.limits import Laboratory, breach
-from energyc.verify.looseness import looseness
-from energyc.verify.rest import rest
-from energyc.verify.settling import Settling, settling
-from energyc.verify.spectrum import Spectrum, slowest, spectrum
-from energyc.verify.work import Work
+from energyc.studies.verify import Probe, Sweep, measure_fidelity, random_probe, verify
+from energyc.studies.verify.limits import Laboratory, breach
+from energyc.studies.verify.looseness import looseness
+from energyc.studies.verify.rest import rest
+from energyc.studies.verify.settling import Settling, settling
+from energyc.studies.verify.spectrum import Spectrum, slowest, spectrum
+from energyc.studies.verify.work import Work
 from tests.specs.judging import SPECS
 
 #: The Jacobian at 0 is R - 1.

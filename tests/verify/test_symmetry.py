@@ -10,11 +10,11 @@ import pytest
 import torch
 
 import energyc
-from energyc.report.verify_text import print_report
-from energyc.verify import Symmetry, random_probe, verify
-from energyc.verify.compare import measure_all
-from energyc.verify.rest import rest
-from energyc.verify.symmetry import symmetry
+from energyc.studies.verify import Symmetry, random_probe, verify
+from energyc.studies.verify.compare import measure_all
+from energyc.studies.verify.rest import rest
+from energyc.studies.verify.symmetry import symmetry
+from energyc.surfaces.report.verify_text import print_report
 from tests.specs.judging import SPECS
 
 #: Both forces come from one energy; the first is ``rate`` times as fast.

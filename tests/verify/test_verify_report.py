@@ -13,10 +13,8 @@ import pytest
 import torch
 
 from energyc import load as energyc_load
-from energyc.diagnostics import UserError
-from energyc.report import verify_plots
-from energyc.report.verify_text import print_report
-from energyc.verify import (
+from energyc.language.diagnostics import UserError
+from energyc.studies.verify import (
     Fidelity,
     Loose,
     Looseness,
@@ -30,6 +28,8 @@ from energyc.verify import (
     Verification,
     measure_fidelity,
 )
+from energyc.surfaces.report import verify_plots
+from energyc.surfaces.report.verify_text import print_report
 from tests.cli.run import UNTIED, energyc, written
 from tests.verify.test_health import HILL
 

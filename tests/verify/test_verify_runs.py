@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from energyc.verify import record
+from energyc.studies.verify import record
 from tests.cli.run import SMALL, energyc, written
 
 Capture = pytest.CaptureFixture[str]
@@ -37,7 +37,7 @@ train { rule = tracking-aep, optimizer = sgd, lr = 1, batch = 20, steps = 5, eva
 @pytest.fixture(scope="module")
 def worse(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that settles ever worse; its best checkpoint is the first."""
-    from energyc.cli import main
+    from energyc.surfaces.cli import main
 
     folder = tmp_path_factory.mktemp("worse")
     assert main(["train", str(written(folder, WORSE, "worse")), "--out", str(folder / "run"), "--quiet"]) == 0

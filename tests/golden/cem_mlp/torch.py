@@ -14,8 +14,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from energyc.rules.bptt import bptt
-from energyc.rules.implicit import implicit
+from energyc.runtime.rules.bptt import bptt
+from energyc.runtime.rules.implicit import implicit
 from energyc.runtime.draws import uniform
 from energyc.runtime.functions import silu_integral, silu_slope
 from energyc.runtime.network import EnergyNetwork

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from energyc.rules.implicit import implicit
+from energyc.runtime.rules.implicit import implicit
 from energyc.runtime.draws import normal
 from energyc.runtime.indexing import positions
 from energyc.runtime.kernels import KernelNetwork

@@ -18,8 +18,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from energyc.rules.bptt import bptt
-from energyc.rules.implicit import implicit
+from energyc.runtime.rules.bptt import bptt
+from energyc.runtime.rules.implicit import implicit
 from energyc.runtime.draws import normal, uniform
 from energyc.runtime.functions import step
 from energyc.runtime.indexing import gather, segment_sum

@@ -16,8 +16,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from energyc.rules.centered_ep import centered_ep
-from energyc.rules.implicit import implicit
+from energyc.runtime.rules.centered_ep import centered_ep
+from energyc.runtime.rules.implicit import implicit
 from energyc.runtime.draws import normal
 from energyc.runtime.indexing import overlap_add, positions, windows
 from energyc.runtime.kernels import KernelNetwork

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from energyc.rules.centered_ep import centered_ep
-from energyc.rules.implicit import implicit
+from energyc.runtime.rules.centered_ep import centered_ep
+from energyc.runtime.rules.implicit import implicit
 from energyc.runtime.draws import normal
 from energyc.runtime.kernels import KernelNetwork
 from energyc.runtime.param_sets import (

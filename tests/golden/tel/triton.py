@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from energyc.rules.bptt import bptt
+from energyc.runtime.rules.bptt import bptt
 from energyc.runtime.draws import normal
 from energyc.runtime.functions import silu_integral, silu_slope
 from energyc.runtime.indexing import positions

@@ -16,8 +16,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from energyc.rules.implicit import implicit
-from energyc.rules.tracking_aep import tracking_aep
+from energyc.runtime.rules.implicit import implicit
+from energyc.runtime.rules.tracking_aep import tracking_aep
 from energyc.runtime.draws import normal
 from energyc.runtime.functions import gelu_tanh_core, gelu_tanh_slope
 from energyc.runtime.indexing import positions, scatter_add

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from energyc.rules.implicit import implicit
-from energyc.rules.tracking_aep import tracking_aep
+from energyc.runtime.rules.implicit import implicit
+from energyc.runtime.rules.tracking_aep import tracking_aep
 from energyc.runtime.draws import normal
 from energyc.runtime.functions import step
 from energyc.runtime.indexing import positions, scatter_add

@@ -1,6 +1,0 @@
-"""How fast a compiled network is, beside other ways to compute the same.
-
-It times generated modules; whether what they compute is right is a matter for ``verify``.
-
-Imports: ``diagnostics``, ``emit``, ``plan``, ``resolve``, ``runtime``, ``settings``, ``verify``; libraries: ``torch``.
-"""

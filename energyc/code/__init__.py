@@ -1,0 +1,13 @@
+"""From a derivation to the text of a module.
+
+In: a network with its derivation and classes. Out: the text of a module: torch, with kernels in C++ or Triton.
+
+| room | content |
+|---|---|
+| ``plan`` | what is computed once, at each step, at each update, and in which order |
+| ``loops`` | the step of a phase as loop nests and matrix products on a tile of samples |
+| ``emit`` | the printers of the targets |
+
+It imports the wings ``mathematics``, ``language`` and ``derivation``, and reads the source of ``runtime``, which
+modules carry.
+"""

@@ -1,0 +1,173 @@
+"""What all parts of a module under construction share: its network, its plan, its names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from energyc.code.emit.features import Features
+from energyc.code.emit.library import library
+from energyc.code.emit.names import Identifiers, attribute_names, class_name
+from energyc.code.emit.routines import REPEATED, Prepared, prepare
+from energyc.code.plan import Passes, Plan, plan
+from energyc.code.plan.stack import Stack
+from energyc.derivation.derive import Derivation, derive
+from energyc.derivation.notation import Notation, of_network
+from energyc.language.network import DataInput, Network, Noise
+from energyc.mathematics.ir import Einsum, Indicator, Input, Node, walk
+
+#: Whether a module carries the source of the runtime that it uses, or imports it.
+Runtime = Literal["copy", "import"]
+#: The plan of a class, the routines it was made from, and what derived them.
+Planned = tuple[Plan, list[Prepared], Derivation]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a module is made with; its head tells.
+
+    ``biased`` gives the rules that are biased on this network their reasons, ``unproved`` the terms that are not
+    known to be gradients (None: all that are written as forces). ``descends``: all flows go down the energies. With
+    ``runtime`` ``copy`` the module carries the source of the runtime that it uses, with ``import`` it imports it.
+    """
+
+    rules: tuple[str, ...]
+    label: str
+    version: str
+    passes: Passes = field(default_factory=Passes)
+    biased: Mapping[str, str] = field(default_factory=dict)
+    settings: str = ""
+    unproved: tuple[str, ...] | None = None
+    descends: bool = False
+    runtime: Runtime = "copy"
+
+
+@dataclass(frozen=True)
+class Called:
+    """What a class of a module is called, the class of its equations, and their record of what is fixed.
+
+    ``bases`` are the classes of the runtime that it inherits from, whose attributes no param may take.
+    """
+
+    own: str
+    equations: str
+    fixed: str
+    bases: tuple[str, ...] = ("EnergyNetwork",)
+
+    @staticmethod
+    def network(name: str) -> Called:
+        """The names for a network without layers."""
+        own = class_name(name)
+        return Called(own, f"{own}Equations", "Fixed")
+
+
+class Context:
+    """One class of a module while it is being written: that of a network, of a layer, or of what is around layers."""
+
+    def __init__(
+        self, network: Network, options: Options, called: Called | None = None, planned: Planned | None = None
+    ) -> None:
+        self.network = network
+        self.options = options
+        self.features = features_of(network, options.rules)
+        if planned is None:
+            planned = module_plan(network, options.rules, options.passes, options.unproved, options.descends)
+        self.plan, self.prepared, self.derivation = planned
+        self.called = called or Called.network(network.name)
+        self.notation: Notation = of_network(network)
+        self.letters = _letters(self.notation.habits, network.extents)
+        taken = {*attribute_names(*self.called.bases), *(p.signature.name for p in self.prepared)}
+        attributes = self.attributes = Identifiers(taken)
+        self.params = {name: attributes.new(name) for name in network.params}
+        self.globals = Identifiers({self.called.own, self.called.equations, *library().helpers()})
+        inputs = (*network.states, *network.clamps, *network.noises, *network.targets)
+        self.local = {name: self.globals.new(name) for name in inputs}
+        self.given: dict[str, DataInput | Noise] = {**network.clamps, **network.noises}
+        #: How many samples there are, in a method that is given what is fixed alone; without clamps there is one.
+        self.samples_fixed = "len(fixed[0])" if self.given else "1"
+        self.step = network.step if network.numbered else None
+        flags = [node for node in (network.training, self.step) if node is not None]
+        self.set: dict[Node, str] = {node: self.globals.new(node.name) for node in flags}
+        self.seeds = {name: self.globals.new(f"seed_{name}") for name in (*network.states, *network.readouts)}
+        self.directions = {name: self.globals.new(f"v_{name}") for name in network.states}
+        self.plus = {name: self.globals.new(f"plus_{name}") for name in network.states}
+        self.minus = {name: self.globals.new(f"minus_{name}") for name in network.states}
+        sums = self.derivation.sums.inputs if self.features.needs("trajectory") else ()
+        self.sums = {name: self.globals.new(f"sum_{name}") for name in sums}
+        self.constants = {node: attributes.new(self._constant_wish(node)) for node in self.plan.constants}
+        chosen, wishes = self.globals.child(), self.fixed_names(self.plan.fixed)
+        self.fields = {node: chosen.new(wishes[node]) for node in self.plan.fixed}
+
+    def _constant_wish(self, node: Node) -> str:
+        return self.plan.names.get(node, "mask" if isinstance(node, Indicator) else "position")
+
+    def own_names(self) -> tuple[dict[Node, str], dict[Node, str]]:
+        """How methods call params and constants; and constants as truth values."""
+        names: dict[Node, str] = {p.node: f"self.{self.params[n]}" for n, p in self.network.params.items()}
+        constants = {node: f"self.{name}" for node, name in self.constants.items()}
+        masks: dict[Node, str] = {node: name for node, name in constants.items() if isinstance(node, Indicator)}
+        names.update({node: name for node, name in constants.items() if node not in masks})
+        return names, masks
+
+    def fixed_names(self, fixed: Iterable[Node]) -> dict[Node, str]:
+        """Wishes for hoisted nodes: the let's own name, or what they are made of or for."""
+        return {**{node: _wish(node) for node in fixed}, **self.plan.names}
+
+    def drop_unread(self, text: str) -> None:
+        """Keep of the hoisted nodes those that the text of the methods reads."""
+        self.fields = {n: name for n, name in self.fields.items() if re.search(rf"\bfixed\.{name}\b", text)}
+
+    def names_in_fixed(self) -> dict[Node, str]:
+        """What a method finds in ``fixed``."""
+        names: dict[Node, str] = {c.node: f"fixed.{self.local[n]}" for n, c in self.given.items()}
+        names.update({node: f"fixed.{name}" for node, name in self.set.items()})
+        names.update({node: f"fixed.{name}" for node, name in self.fields.items()})
+        return names
+
+
+def _wish(node: Node) -> str:
+    if isinstance(node, Indicator):
+        return "trained" if node.condition.op == "related" else "hit"
+    if not isinstance(node, Einsum | Stack):
+        return "drive" if node.dims else "offset"
+    made_of = [part.name for part in walk([node]) if isinstance(part, Input)]
+    return "_".join([*made_of, "part"]) if len(made_of) < 3 else "part"
+
+
+def features_of(network: Network, rules: Sequence[str]) -> Features:
+    """The features of a module of a network for rules; ``implicit`` is added where there is something at rest."""
+    rests = not network.numbered and not any(layer.network.numbered for layer in network.layers.values())
+    names = [*rules, "implicit"] if rests else rules
+    return Features.of(names, network.relax, network.train)
+
+
+def module_plan(
+    network: Network,
+    rules: Sequence[str],
+    passes: Passes,
+    unproved: tuple[str, ...] | None = None,
+    descends: bool = False,
+) -> Planned:
+    """The plan of a module for rules, with the routines it was made from."""
+    derivation = derive(network, unproved, descends)
+    prepared = prepare(derivation, features_of(network, rules))
+    planned = plan(
+        network.graph,
+        [p.routine for p in prepared],
+        sizes=network.extents,
+        names=derivation.names,
+        passes=passes,
+        repeated=REPEATED,
+    )
+    return planned, prepared, derivation
+
+
+def _letters(habits: Sequence[tuple[str, str]], dims: Iterable[str]) -> dict[str, str]:
+    """For each dim the single letters that the spec uses for indices over it, then its own first letter."""
+    letters: dict[str, dict[str, None]] = {dim: {} for dim in dims}
+    for dim, index in habits:
+        if len(index) == 1 and index.isascii() and dim in letters:
+            letters[dim][index] = None
+    return {dim: "".join(wished) + (dim[0].lower() if dim[0].isascii() else "") for dim, wished in letters.items()}

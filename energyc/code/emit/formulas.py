@@ -1,0 +1,40 @@
+"""Nodes of a plan as formulas in the notation of the spec."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from energyc.code.emit.context import Context
+from energyc.derivation.notation import Notation, at, left_side, of_network, text
+from energyc.derivation.notation import name as index
+from energyc.mathematics.ir import Node, walk
+from energyc.mathematics.sparse import Segment
+
+
+def formulas(context: Context, roots: Iterable[Node]) -> Callable[[Node], str]:
+    """Writes nodes below the roots: a named one as its definition, others as what they are."""
+    named: dict[Node, tuple[str, tuple[str, ...]]] = {
+        node: (context.plan.names.get(node, node.kind.operator), context.notation.indices(node))
+        for node in walk(roots)
+        if isinstance(node, Segment)
+    }
+    notation = of_network(context.network, named) if named else context.notation
+
+    def formula(node: Node) -> str:
+        right = segment_text(notation, node) if isinstance(node, Segment) else notation.text(node)
+        name = context.plan.names.get(node)
+        return f"{left_side(name, context.notation.indices(node))} = {right}" if name else right
+
+    return formula
+
+
+def segment_text(notation: Notation, node: Segment) -> str:
+    """``logsumexp[e by dst[e]](t7[h,e])``: the reduction of each segment of e."""
+    indices = notation.indices(node.argument)
+    places = dict(enumerate(map(index, indices)))
+    place = text.index(at(node.place, places))
+    if node.guard is not None:
+        guarded = {k: places[axis] for k, axis in enumerate(node.guard.axes)}
+        place += f" | {text.index(at(node.guard.indicator.condition, guarded))}"
+    argument = notation.reference(node.argument) if node.argument in notation.names else notation.text(node.argument)
+    return f"{node.kind.operator}[{','.join(indices[-node.count :])} by {place}]({argument})"

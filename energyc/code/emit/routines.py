@@ -1,0 +1,283 @@
+"""The routines of a module: which derived graphs it computes, under which names, from which arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from energyc.code.emit.features import Features
+from energyc.derivation.derive import Derivation, Output, Routine
+from energyc.mathematics.ir import Node
+
+
+@dataclass(frozen=True)
+class Signature:
+    """How a routine is called and what it returns.
+
+    ``arguments`` are of states, fixed, targets, seeds, directions, plus, minus, sums; ``gives``: ``list`` (a list in
+    the order of the keys), ``states`` (one entry a state, None where nothing is), ``dict`` (by key), ``both`` (a list,
+    and the others by key). One that is ``split`` gives the others only if its argument ``params`` is true. One that is
+    ``complex`` is of the holomorphic extension alone.
+    """
+
+    name: str
+    arguments: tuple[str, ...]
+    gives: str
+    doc: str
+    keys: tuple[str, ...]
+    split: bool = False
+    complex: bool = False
+
+    @property
+    def seeds_readouts(self) -> bool:
+        """Whether its seeds are on readouts, not on states."""
+        return self.name.startswith("_readout_")
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A routine with its signature."""
+
+    signature: Signature
+    routine: Routine
+
+
+#: Routines that run at every step: what they can share is worth hoisting.
+REPEATED = ("_force", "_force_pullback", "_force_tangent", "_correction")
+
+_AT = ("states", "fixed")
+_SEEDED = (*_AT, "seeds")
+_AIMED = (*_AT, "targets")
+
+#: For each output its key, what it is called on the way, and its node.
+Outputs = Mapping[str, tuple[str, Node]]
+
+
+def prepare(d: Derivation, features: Features) -> list[Prepared]:
+    """Every routine of a module; what the runtime gives by default is left out."""
+    routines = [*_equations(d), *_pullbacks(d)]
+    if features.needs("trajectory"):
+        routines += _trajectories(d)
+    if features.needs("contrast"):
+        routines += _contrasts(d, features.needs("holomorphic"))
+    elif features.needs("clamped"):
+        routines += _energy_slopes(d, d.energy_contrast)
+    if features.needs("clamped"):
+        doc = "Where states are held in a clamped phase; None where they are free."
+        routines.append(_by_state(d, "_clamped", ("fixed", "targets"), doc, _named("clamped", d.clamped)))
+    if features.needs("lifted"):
+        routines += _predictions(d)
+    if (d.descends and features.needs("contrast")) or features.needs("slopes"):
+        doc = "dE/dtheta of all energies, summed over the batch."
+        routines.append(_by_input(d, "_descent_gradient", _AT, doc, d.descent_gradient))
+    if features.newton:
+        pushed = _named("push", d.pushforward(d.force))
+        doc = "J directions, J = dF/dz."
+        routines.append(_by_state(d, "_force_tangent", (*_AT, "directions"), doc, pushed, gives="list"))
+    if features.needs("correction"):
+        routines.append(correction(d, held=False))
+    if features.penalty:
+        routines.append(_penalty(d))
+    if features.needs("holomorphic"):
+        signature = Signature("_cost_force", _AIMED, "states", "dC/dz of each sample.", tuple(d.states), complex=True)
+        routines.append(_prepared(signature, _named("slope", d.cost_force)))
+    return routines
+
+
+def _equations(d: Derivation) -> list[Prepared]:
+    """What the spec says, and the force."""
+    network = d.network
+    energies = _named("energy", {name: term.node for name, term in network.energies.items()})
+    families = _named("family", {name: term.family for name, term in network.energies.items() if term.is_family})
+    starts = d.start if any(state.start is not None for state in network.states.values()) else {}
+    routines = [
+        _by_state(d, "_start", ("fixed",), "Where the states start.", _named("start", starts), gives="list"),
+        _listed("_terms", _AT, "Each energy term of each sample.", energies),
+        _listed("_families", _AT, "The members of each family of energies.", families),
+        _by_state(d, "_force", _AT, "The force on each state.", _named("force", d.force), gives="list"),
+        _listed("_slopes", _AT, "The gradients by which a step is measured.", _slopes(d)),
+    ]
+    return [*(routine for routine in routines if routine.routine.outputs), *answers(d)]
+
+
+def _slopes(d: Derivation) -> Outputs:
+    return {name: (f"slope_{name.rsplit(', ', 1)[1]}", node) for name, node in d.slopes.items()}
+
+
+def answers(d: Derivation) -> list[Prepared]:
+    """What is computed of the states: readouts, cost, metrics."""
+    network = d.network
+    readouts = _plain({name: quantity.node for name, quantity in network.readouts.items()})
+    metrics = _plain({name: quantity.node for name, quantity in network.reported.items()})
+    cost = _plain({"cost": network.cost.node} if network.cost else {})
+    routines = [
+        _listed("_readouts", _AT, "The answers.", readouts),
+        _listed("_cost", _AIMED, "The cost of each sample.", cost),
+        _listed("_metrics", _AIMED, "What is only reported.", metrics),
+    ]
+    return [routine for routine in routines if routine.routine.outputs]
+
+
+def _pullbacks(d: Derivation) -> list[Prepared]:
+    """Transposed derivatives of cost, force, start and readouts."""
+    clamps, inputs = d.real_clamps, {**d.params, **d.real_clamps}
+    force = _named("back", d.pullback(d.force, d.states))
+    readouts = _named("back", d.readout_pullback(d.states))
+    doc = "dC/dz of each sample, None where the cost does not read a state; and the direct dC/dtheta."
+    routines = [
+        _by_both(d.states, "_cost_pullback", _AIMED, doc, _named("slope", d.cost_force), d.cost_gradient, split=True),
+        _by_both(
+            d.states,
+            "_force_pullback",
+            _SEEDED,
+            "J^T seeds, J = dF/dz; and <seeds, dF/dtheta> summed over the batch.",
+            force,
+            d.pullback(d.force, d.params),
+            split=True,
+        ),
+        _by_input(d, "_clamp_gradient", _SEEDED, "<seeds, dF/dx> for each real clamp.", d.pullback(d.force, clamps)),
+        _by_input(
+            d,
+            "_start_pullback",
+            ("fixed", "seeds"),
+            "<seeds, d start> by params and clamps.",
+            d.pullback(d.start, inputs),
+        ),
+        _by_both(
+            d.states,
+            "_readout_pullback",
+            _SEEDED,
+            "<seeds, d readouts> by states, and by params and clamps.",
+            readouts,
+            d.readout_pullback(inputs),
+            clamps,
+        ),
+    ]
+    return [routine for routine in routines if routine.routine.outputs]
+
+
+def _trajectories(d: Derivation) -> list[Prepared]:
+    """What the steps of a trajectory read in reverse, where slopes can be taken of all steps together."""
+    if not d.sums.slopes:
+        return []
+    terms = {f"sum of {name}": (name, node) for name, node in d.sums.terms.items()}
+    back = {**_named("back", d.pullback(d.force, d.states)), **terms}
+    others = {name: node for name, node in d.pullback(d.force, d.params).items() if name not in d.sums.slopes}
+    doc = "J^T seeds, and what is added up over steps; <seeds, dF/dtheta> of the other params, summed over the batch."
+    step = _by_both((*d.states, *terms), "_step_pullback", _SEEDED, doc, back, others)
+    params, clamps = (
+        {name: node for name, node in d.sums.slopes.items() if name in names} for names in (d.params, d.real_clamps)
+    )
+    doc = "<seeds, dF/dtheta> summed over batch and steps."
+    routines = [step, _by_input(d, "_sums_gradient", ("fixed", "sums"), doc, params)]
+    doc = "<seeds, dF/dx> for real clamps, summed over steps."
+    routines.append(_by_input(d, "_sums_clamp_gradient", ("fixed", "sums"), doc, clamps))
+    return [routine for routine in routines if routine.routine.outputs]
+
+
+def _contrasts(d: Derivation, holomorphic: bool) -> list[Prepared]:
+    """What contrasts of two phases read; on complex states each phase is differentiated by itself."""
+    routines = _energy_slopes(d, {} if holomorphic else d.energy_contrast)
+    if force_params(d) is None:
+        kind = "no energy, or hold a state fixed in it" if d.stopped else "no energy"
+        doc = f"<seeds, dF/dtheta> of the terms that are {kind}, summed over the batch."
+        forces = d.pullback(d.user_forces, d.params)
+        routines.append(_by_input(d, "_user_force_gradient", _SEEDED, doc, forces))
+    if d.descends:
+        doc = "What a nudge subtracts from the force: in a flow dC/dg takes the place of dE/dg."
+        routines.append(_by_state(d, "_nudge", _AIMED, doc, _named("nudge", d.nudge)))
+    return [routine for routine in routines if routine.routine.outputs]
+
+
+def _predictions(d: Derivation) -> list[Prepared]:
+    """The predictions of an energy of squared prediction errors, and what they send back."""
+    doc = "What each state is predicted to be, from states before it."
+    forward = _by_state(d, "_predictions", _AT, doc, _named("predicted", d.predicted), gives="list")
+    back = _named("back", d.pullback(d.predicted, d.states))
+    doc = "<seeds, d predictions/dz>; and <seeds, d predictions/dtheta> summed over the batch."
+    slopes = d.pullback(d.predicted, d.params)
+    return [forward, _by_both(d.states, "_prediction_pullback", _SEEDED, doc, back, slopes, split=True)]
+
+
+def _energy_slopes(d: Derivation, linear: Mapping[str, Node]) -> list[Prepared]:
+    """The slopes of the energies by params, of the ``linear`` ones as a difference of two phases."""
+    others = {name: node for name, node in d.energy_gradient.items() if name not in linear}
+    doc = "dE/dtheta, summed over the batch" + (", of what no single product contrasts." if linear else ".")
+    slopes = _by_input(d, "_energy_gradient", _AT, doc, others)
+    doc = "dE/dtheta at plus less that at minus, summed over the batch."
+    contrast = _by_input(d, "_energy_contrast", ("plus", "minus", "fixed"), doc, linear)
+    return [routine for routine in (slopes, contrast) if routine.routine.outputs]
+
+
+def force_params(d: Derivation) -> tuple[str, ...] | None:
+    """The params that only terms without an energy read; None where another one is read by both kinds of terms."""
+    whole, forces = d.pullback(d.force, d.params), d.pullback(d.user_forces, d.params)
+    return tuple(forces) if all(whole.get(name) is node for name, node in forces.items()) else None
+
+
+def correction(d: Derivation, *, held: bool) -> Prepared:
+    """The antisymmetric correction: at states, or (``held``) at what was held of them."""
+    name, first = ("_held_correction", "held") if held else ("_correction", "states")
+    where = " at the states that were held" if held else ""
+    doc = f"(J_nc - J_nc^T) directions{where}; J_nc is dF/dz of {' + '.join(d.unproved) or 'nothing'}."
+    return _by_state(d, name, (first, "fixed", "directions"), doc, _named("turn", d.correction))
+
+
+def _penalty(d: Derivation) -> Prepared:
+    doc = "|J_nc directions|^2 of each sample, and its slope by theta, summed over the batch."
+    return _by_both(
+        ("square",), "_penalty", (*_AT, "directions"), doc, {"square": ("square", d.penalty)}, d.penalty_gradient
+    )
+
+
+def _named(prefix: str, nodes: Mapping[str, Node]) -> Outputs:
+    return {name: (f"{prefix}_{name}", node) for name, node in nodes.items()}
+
+
+def _plain(nodes: Mapping[str, Node]) -> Outputs:
+    return {name: (name, node) for name, node in nodes.items()}
+
+
+def _listed(name: str, arguments: tuple[str, ...], doc: str, outputs: Outputs) -> Prepared:
+    return _prepared(Signature(name, arguments, "list", doc, tuple(outputs)), outputs)
+
+
+def _by_state(
+    d: Derivation,
+    name: str,
+    arguments: tuple[str, ...],
+    doc: str,
+    outputs: Outputs,
+    *,
+    gives: str = "states",
+) -> Prepared:
+    return _prepared(Signature(name, arguments, gives, doc, tuple(d.states)), outputs)
+
+
+def _by_both(
+    keys: Iterable[str],
+    name: str,
+    arguments: tuple[str, ...],
+    doc: str,
+    samples: Outputs,
+    sums: Mapping[str, Node],
+    unsummed: Iterable[str] = (),
+    *,
+    split: bool = False,
+) -> Prepared:
+    """A list with each sample's own under ``keys``, and by key the others, summed but for ``unsummed``."""
+    first = tuple(Output(key, node, False, wish) for key, (wish, node) in samples.items())
+    second = tuple(Output(key, node, key not in set(unsummed), f"grad_{key}") for key, node in sums.items())
+    signature = Signature(name, arguments, "both", doc, tuple(keys), split)
+    return Prepared(signature, Routine(name, (*first, *second)))
+
+
+def _by_input(d: Derivation, name: str, arguments: tuple[str, ...], doc: str, nodes: Mapping[str, Node]) -> Prepared:
+    """By param, summed over the batch, and by real clamp."""
+    outputs = tuple(Output(key, node, key in d.params, f"grad_{key}") for key, node in nodes.items())
+    return Prepared(Signature(name, arguments, "dict", doc, tuple(nodes)), Routine(name, outputs))
+
+
+def _prepared(signature: Signature, nodes: Outputs) -> Prepared:
+    outputs = tuple(Output(key, node, False, wish) for key, (wish, node) in nodes.items())
+    return Prepared(signature, Routine(signature.name, outputs))

@@ -1,0 +1,170 @@
+"""Sums of products in PyTorch: the plainest operation that computes each.
+
+Layouts: a batched tensor has the batch axis first, then the dims of its node. A label ``"B"`` stands for it here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from energyc.code.emit.code import PRODUCT, UNARY, Code, product
+
+Label = int | str
+BATCH = "B"
+#: The size of each label, but for the batch.
+Sizes = Mapping[Label, int]
+#: A product of matrices with fewer columns is computed with rows and columns exchanged (benchmarks/README.md).
+NARROW = 16
+
+
+def arranged(code: Code, labels: Sequence[Label], out: Sequence[Label]) -> Code:
+    """A tensor with axes ``labels`` viewed so that it broadcasts to ``out``; every label occurs in ``out``."""
+    if code.mean is not None:
+        return replace(arranged(code.plain, labels, out), mean=arranged(code.mean, labels, out), over=code.over)
+    order = sorted(labels, key=list(out).index)
+    if list(order) != list(labels):
+        code = _permuted(code, [list(labels).index(a) for a in order])
+    missing = [a not in labels for a in out]
+    while missing and missing[0]:
+        missing.pop(0)
+    if not any(missing):
+        return code
+    slots = ["None" if gone else ":" for gone in missing]
+    while slots and slots[-1] == ":":
+        slots.pop()
+    return Code(f"{code.at(4)}[{', '.join(slots)}]")
+
+
+def _permuted(code: Code, order: Sequence[int]) -> Code:
+    if code.mean is not None:
+        return replace(_permuted(code.plain, order), mean=_permuted(code.mean, order), over=code.over)
+    if code.permuted is not None:
+        code, before = code.permuted
+        order = [before[k] for k in order]
+    swapped = [k for k, j in enumerate(order) if k != j]
+    if not swapped:
+        return code
+    if list(order) == [1, 0]:
+        made = Code(f"{code.at(4)}.T")
+    elif len(swapped) == 2:
+        made = code.method(f"transpose({swapped[0]}, {swapped[1]})")
+    else:
+        made = code.method(f"permute({', '.join(map(str, order))})")
+    return replace(made, permuted=(code, tuple(order)))
+
+
+def letters(labels: Iterable[Label], wishes: Mapping[Label, str]) -> dict[Label, str]:
+    """A letter for each label; wishes are honoured in order, the batch is always ``B``."""
+    chosen: dict[Label, str] = {}
+    free = list("abcdefghijklmnopqrstuvwxyzACDEFGHIJKLMNOPQRSTUVWXYZ")
+    for label in dict.fromkeys(labels):
+        if label == BATCH:
+            chosen[label] = "B"
+            continue
+        letter = next((c for c in wishes.get(label, "") if c in free), free[0])
+        free.remove(letter)
+        chosen[label] = letter
+    return chosen
+
+
+def diagonal(code: Code, labels: Sequence[Label]) -> tuple[Code, list[Label]]:
+    """A tensor with a label twice, on that diagonal; the labels that it has then."""
+    distinct = list(dict.fromkeys(labels))
+    names = letters(distinct, {})
+    equation = "".join(names[x] for x in labels) + "->" + "".join(names[x] for x in distinct)
+    return Code(f'torch.einsum("{equation}", {code.text})'), distinct
+
+
+def reduction(code: Code, labels: Sequence[Label], out: Sequence[Label]) -> Code:
+    """A tensor summed over the labels that are not in ``out``, in the order of ``out``."""
+    summed = [k for k, a in enumerate(labels) if a not in out]
+    if summed:
+        axes = str(summed[0]) if len(summed) == 1 else f"({', '.join(map(str, summed))})"
+        over = "" if len(summed) == len(labels) else axes
+        mean = code.method(f"mean({over})", fresh=True)
+        code = replace(code.method(f"sum({over})", fresh=True), mean=mean, over=tuple(labels[k] for k in summed))
+    remaining = [a for a in labels if a in out]
+    order = [remaining.index(a) for a in out if a in remaining]
+    return code if order == sorted(order) else _permuted(code, order)
+
+
+def summed_where_unshared(code: Code, labels: Sequence[Label], wanted: Sequence[Label]) -> tuple[Code, list[Label]]:
+    """A tensor summed over the labels that nothing else reads, and its remaining labels."""
+    remaining = [x for x in labels if x in wanted]
+    if len(remaining) == len(labels) or len(set(labels)) != len(labels):
+        return code, list(labels)
+    return reduction(code, labels, remaining), remaining
+
+
+def as_matrix_product(
+    a: Code, la: Sequence[Label], b: Code, lb: Sequence[Label], out: Sequence[Label], sizes: Sizes
+) -> Code | None:
+    """``a @ b``, ``a @ b.T`` where a's last axis is summed against a matrix b and the rest keeps its order."""
+    if len(lb) != 2 or lb[0] == lb[1] or not la or len(set(la) & set(lb)) != 1 or len(set(la)) != len(la):
+        return None
+    (k,) = set(la) & set(lb)
+    (n,) = set(lb) - {k}
+    if la[-1] != k or k in out or list(out) != [*la[:-1], n]:
+        return None
+    if len(la) == 2 and is_narrow(la[0], n, sizes):
+        return exchanged(_permuted(b, [1, 0]) if lb[0] == k else b, _permuted(a, [1, 0]))
+    right = b.at(UNARY + 1) if lb[0] == k else f"{b.at(UNARY + 1)}.T"
+    return Code(f"{a.at(PRODUCT)} @ {right}", PRODUCT, True)
+
+
+def as_gram(
+    a: Code, la: Sequence[Label], b: Code, lb: Sequence[Label], out: Sequence[Label], sizes: Sizes
+) -> Code | None:
+    """``a.T @ b`` of two matrices summed over their first axes."""
+    if len(la) != 2 or len(lb) != 2 or la[0] != lb[0] or list(out) != [la[1], lb[1]] or len({*la, *lb}) != 3:
+        return None
+    if is_narrow(la[1], lb[1], sizes):
+        return exchanged(_permuted(b, [1, 0]), a)
+    return Code(f"{a.at(UNARY + 1)}.T @ {b.at(UNARY + 1)}", PRODUCT, True)
+
+
+def is_narrow(rows: Label, columns: Label, sizes: Sizes) -> bool:
+    """Whether a matrix has few columns, and more rows than these where their number is known."""
+    count = sizes.get(columns, NARROW)
+    return 1 < count < NARROW and sizes.get(rows, NARROW) > count
+
+
+def exchanged(a: Code, b: Code) -> Code:
+    """``(a @ b).T``."""
+    whole = Code(f"{a.at(PRODUCT)} @ {b.at(UNARY + 1)}", PRODUCT, True)
+    return replace(_permuted(whole, [1, 0]), fresh=True)
+
+
+def as_matrix_vector(
+    a: Code, la: Sequence[Label], b: Code, lb: Sequence[Label], out: Sequence[Label], sizes: Sizes
+) -> Code | None:
+    """``a @ b`` where b is a vector summed against a's last axis."""
+    if len(lb) != 1 or len(la) < 2 or len(set(la)) != len(la) or la[-1] != lb[0] or list(out) != list(la[:-1]):
+        return None
+    return Code(f"{a.at(PRODUCT)} @ {b.at(UNARY + 1)}", PRODUCT, True)
+
+
+def pairwise(
+    a: Code,
+    la: Sequence[Label],
+    b: Code,
+    lb: Sequence[Label],
+    out: Sequence[Label],
+    wishes: Mapping[Label, str],
+    sizes: Sizes,
+) -> Code:
+    """``sum of a * b`` over the labels not in ``out``."""
+    if set(la) | set(lb) <= set(out) and len(set(la)) == len(la) and len(set(lb)) == len(lb):
+        return product(arranged(a, la, out), arranged(b, lb, out))
+    for left, ll, right, lr in ((a, la, b, lb), (b, lb, a, la)):
+        for form in (as_matrix_product, as_matrix_vector, as_gram):
+            if (code := form(left, ll, right, lr, out, sizes)) is not None:
+                return code
+    if set(la) == set(lb) and len(set(la)) == len(la) and len(set(lb)) == len(lb):
+        return reduction(product(a, arranged(b, lb, la)), la, out)
+    names = letters([*out, *la, *lb], wishes)
+    equation = (
+        ",".join("".join(names[x] for x in labels) for labels in (la, lb)) + "->" + "".join(names[x] for x in out)
+    )
+    return Code(f'torch.einsum("{equation}", {a.text}, {b.text})', 4, True)

@@ -1,0 +1,32 @@
+"""The correction of frozen AEP in two methods: what its states decide is computed once, the rest at each step."""
+
+from __future__ import annotations
+
+from energyc.code.emit.routines import correction
+from energyc.code.emit.torch_class import record
+from energyc.code.emit.torch_methods import MethodWriter
+from energyc.code.plan import plan, reached, statements_for
+
+
+def held_methods(methods: MethodWriter) -> tuple[list[str], str]:
+    """``_hold`` and ``_held_correction``, and the record that passes between them."""
+    context = methods.context
+    prepared = correction(context.derivation, held=True)
+    planned = plan(
+        context.network.graph,
+        [prepared.routine],
+        sizes=context.network.extents,
+        names=context.derivation.names,
+        passes=context.options.passes,
+        repeated=[prepared.signature.name],
+        moving=frozenset({"direction"}),
+    )
+    made = {*context.names_in_fixed(), *context.constants}
+    held = [node for node in planned.fixed if node not in made]
+    read = set(reached([o.node for o in planned.routines[0].outputs], {*held, *made}))
+    held += [state for state in context.derivation.states.values() if state in read]
+    hold, fields = methods.hold(held, statements_for(held, made, planned.names, planned.passes))
+    names = {node: f"held.{field}" for node, field in fields.items()}
+    method = methods.method(prepared, planned.routines[0], names)
+    entries = [(field, node.batched) for node, field in fields.items()]
+    return [hold, method], record("Held", "What a correction needs of the states it is taken at.", entries, rows=False)

@@ -1,0 +1,148 @@
+"""Guards and positions in PyTorch: index expressions over the axes of their node, broadcast against each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from energyc.code.emit.code import ATOM, PRODUCT, SUM, UNARY, Code
+from energyc.mathematics.ir import IndexExpr, Node
+from energyc.mathematics.ir.indexing import Affine
+from energyc.mathematics.ir.interpreter import INDEX_OPERATIONS
+
+#: How tightly ``&`` and comparisons bind in Python is no concern here: both sides are always atoms.
+_COMPARE = frozenset({"==", "!=", "<", "<=", ">", ">="})
+
+
+class IndexWriter:
+    """Writes the index expressions of one node with axes of the given sizes."""
+
+    def __init__(
+        self,
+        extents: Sequence[int],
+        size_of: Callable[[str], int],
+        read: Callable[[Node], str],
+    ) -> None:
+        self.extents = extents
+        self.size_of = size_of
+        self.read = read
+
+    def write(self, expr: IndexExpr) -> Code:
+        """The expression; its tensor has the node's axes (some of size 1) behind a batch axis if it reads a sample.
+
+        What reads neither axes nor inputs is a Python number or truth value.
+        """
+        if (known := constant(expr, self.size_of)) is not None:
+            return Code(str(known), UNARY if known < 0 else ATOM)
+        parts = [self.write(part) for part in expr.parts]
+        match expr.op:
+            case "axis":
+                at = number_of(expr)
+                return Code(f"positions({self.extents[at]}, {at}, {len(self.extents)}, self.device)")
+            case "read" | "related":
+                return self._read(expr, parts)
+            case "neg":
+                return Code(f"-{parts[0].at(UNARY)}", UNARY)
+            case "abs":
+                return parts[0].method("abs()")
+            case "not":
+                return Code(f"~{parts[0].at(ATOM)}", UNARY)
+            case "+" | "-":
+                return Code(f"{parts[0].at(SUM)} {expr.op} {parts[1].at(PRODUCT)}", SUM)
+            case "*":
+                return Code(f"{parts[0].at(PRODUCT)} * {parts[1].at(UNARY)}", PRODUCT)
+            case "and" | "or":
+                return self._logical(expr, parts)
+            case op if op in _COMPARE:
+                return Code(f"{parts[0].at(SUM)} {op} {parts[1].at(SUM)}", 0)
+        raise TypeError(f"no torch form of index operation {expr.op!r}")
+
+    def _read(self, expr: IndexExpr, parts: Sequence[Code]) -> Code:
+        """``idx[t]``: the input's own axes moved to where the node has them."""
+        node = expr.args[0]
+        assert isinstance(node, Node)
+        name = self.read(node)
+        rank = len(self.extents)
+        if not expr.parts and not node.batched:
+            return Code(name)
+        places = [number_of(part) if part.op == "axis" else None for part in expr.parts]
+        plain = [p for p in places if p is not None]
+        if len(plain) == len(places) and plain == sorted(set(plain)):
+            slots = [":" if k in plain else "None" for k in range(rank)]
+            return Code(name) if len(plain) == rank else Code(f"{name}[{', '.join([':', *slots])}]")
+        if not all(self._inside(part, size) for part, size in zip(expr.parts, self._sizes(node), strict=True)):
+            at = [self._of_a_sample(part, code) for part, code in zip(expr.parts, parts, strict=True)]
+            return Code(f"element({', '.join([name, *at])})")
+        slots = [":", *(p.text for p in parts)]
+        if not any(part.axes() for part in expr.parts) and not any(part.inputs for part in expr.parts):
+            slots += ["None"] * rank
+        return Code(f"{name}[{', '.join(slots)}]")
+
+    def _of_a_sample(self, place: IndexExpr, code: Code) -> str:
+        """A place with the batch in front, of size 1 where it is the same for all samples."""
+        if (known := constant(place, self.size_of)) is not None:
+            return f"torch.full({(1,) * (1 + len(self.extents))}, {known}, device=self.device)"
+        return code.text if place.inputs else f"{code.at(ATOM)}[None]"
+
+    def _sizes(self, node: Node) -> list[int]:
+        return [self.size_of(dim) for dim in node.dims]
+
+    def _inside(self, place: IndexExpr, size: int) -> bool:
+        """Whether a place is sure to be in ``0 ... size - 1``."""
+        affine = Affine.of(place, _Sizes(self.size_of))
+        if affine is None:
+            return False
+        reach = [stride * (self.extents[k] - 1) for k, stride in affine.strides]
+        low, high = (affine.offset + sum(bound(0, r) for r in reach) for bound in (min, max))
+        return low >= 0 and high < size
+
+    def _logical(self, expr: IndexExpr, parts: Sequence[Code]) -> Code:
+        """``a & b``; a part that is known says nothing or decides: then the others still give axes and batch."""
+        known = [constant(part, self.size_of) for part in expr.parts]
+        open_parts = [code for code, value in zip(parts, known, strict=True) if value is None]
+        decisive = expr.op == "or"
+        if decisive in [value for value in known if value is not None]:
+            open_parts.append(Code(str(decisive)))
+        if len(open_parts) == 1:
+            return open_parts[0]
+        return Code((" | " if decisive else " & ").join(p.at(ATOM) for p in open_parts), 0)
+
+
+class _Sizes(dict[str, int]):
+    """Sizes by a function."""
+
+    def __init__(self, size_of: Callable[[str], int]) -> None:
+        super().__init__()
+        self._size_of = size_of
+
+    def __missing__(self, dim: str) -> int:
+        return self._size_of(dim)
+
+
+def constant(expr: IndexExpr, size_of: Callable[[str], int]) -> int | bool | None:
+    """The value of an expression that is the same everywhere, as far as its form shows."""
+    parts = [constant(part, size_of) for part in expr.parts]
+    match expr.op:
+        case "axis" | "read" | "related":
+            return None
+        case "int":
+            return number_of(expr)
+        case "size":
+            return size_of(str(expr.args[0]))
+        case "true":
+            return True
+    if any(part is None for part in parts):
+        return None
+    result = INDEX_OPERATIONS[expr.op](*parts)
+    return bool(result) if expr.is_condition else int(result)
+
+
+def number_of(expr: IndexExpr) -> int:
+    """The number that an axis or an integer holds."""
+    (held,) = expr.args
+    assert isinstance(held, int)
+    return held
+
+
+def axes_missing(expr: IndexExpr, rank: int) -> bool:
+    """Whether some axis of the node does not occur, so that the result must be expanded."""
+    return expr.axes() != set(range(rank))

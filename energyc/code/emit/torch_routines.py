@@ -1,0 +1,248 @@
+"""A planned routine as the lines of a Python function."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from energyc.code.emit.code import Code, number, product
+from energyc.code.emit.names import Identifiers
+from energyc.code.emit.torch_access import access_of
+from energyc.code.emit.torch_einsum import BATCH, pairwise, reduction, summed_where_unshared
+from energyc.code.emit.torch_nodes import TorchWriter
+from energyc.code.emit.torch_sums import Term, like_terms_collected, sum_of_terms
+from energyc.code.plan import Passes, PlannedRoutine
+from energyc.code.plan.stack import Stack
+from energyc.mathematics.ir import ONE, Add, Coefficient, Einsum, Indicator, Map, Node, Softmax, walk
+from energyc.mathematics.ir.nodes import LogSumExp
+from energyc.mathematics.sparse import Segment, selection_of
+
+#: Expressions of outputs: of each sample, and those summed over the batch.
+Codes = tuple[dict[str, Code], dict[str, Code]]
+
+
+class RoutineWriter:
+    """Writes the body of one routine; names of inputs and of what is fixed are in the writer's scope already."""
+
+    def __init__(
+        self, writer: TorchWriter, identifiers: Identifiers, names: Mapping[Node, str], passes: Passes, batch: str
+    ) -> None:
+        self.writer = writer
+        self.identifiers = identifiers
+        self.names = names
+        self.passes = passes
+        self.batch = batch
+        self.lines: list[str] = []
+        self.named: dict[Node, str] = {}
+        self.reads: Counter[Node] = Counter()
+        writer.dying = set()
+
+    def write(self, routine: PlannedRoutine, early: Callable[[Mapping[str, Code]], list[str]] | None = None) -> Codes:
+        """The statements go to ``lines``; returns the expressions of the outputs by key.
+
+        ``early`` gives the lines of an early return, for which only what is not summed is computed.
+        """
+        late = _summed_late(routine)
+        self.reads = _reads(routine, late)
+        wishes = {o.node: o.wish for o in routine.outputs}
+        statements = [node for node in routine.statements if node not in late]
+        plain = [output for output in routine.outputs if not output.summed]
+        before = set(walk([output.node for output in plain])) if early else set(statements)
+        with self.writer.scope({}, in_place=self.passes.inplace):
+            for node in (node for node in statements if node in before):
+                self.state(node, self.names.get(node) or wishes.get(node) or self.wish(node))
+            codes = {output.key: self.full(output.node) for output in plain}
+            self.lines += early(codes) if early else []
+            for node in (node for node in statements if node not in before):
+                self.state(node, self.names.get(node) or wishes.get(node) or self.wish(node))
+            return codes, {output.key: self._summed(output.node) for output in routine.outputs if output.summed}
+
+    def prune(self, outputs: Iterable[Code]) -> None:
+        """Drop assignments that nothing after them reads: the product that held them was written another way."""
+        text = " ".join(code.text for code in outputs)
+        kept: list[str] = []
+        for line in reversed(self.lines):
+            name = re.match(r"\w+", line)
+            if line.startswith(("if ", "    ")):
+                kept.append(line)
+            elif name and re.search(rf"(?<![\w.\"]){name.group()}\b", text):
+                kept.append(line)
+                text += " " + (line.split("=", 1)[1] if re.match(r"\w+ = ", line) else line)
+        self.lines = kept[::-1]
+
+    # ------------------------------------------------------------ statements
+
+    def wish(self, node: Node) -> str:
+        """A name that says what an anonymous node is."""
+        match node:
+            case Softmax():
+                return "weights"
+            case LogSumExp():
+                return "level"
+            case Segment():
+                return {Softmax: "weights", LogSumExp: "level"}.get(node.kind, node.kind.operator)
+            case Map():
+                return node.function.name if node.function.name != "power" else "power"
+            case Einsum() if len(node.operands) == 2:
+                parts = [self._short_name(o.node) for o in node.operands]
+                joined = "_".join(p for p in parts if p)
+                return joined if all(parts) and len(joined) <= 20 else "product"
+            case Add():
+                return "total"
+            case Indicator():
+                return "hit"
+            case Stack():
+                return "_".join(filter(None, map(self._short_name, node.parts))) or "stack"
+        return "part"
+
+    def _short_name(self, node: Node) -> str:
+        """What a node is called, without what it is kept in; nothing where its own name says nothing."""
+        if isinstance(node, Indicator) and selection_of(node.condition, dict(enumerate(node.dims))):
+            return "_".join(self.writer.names[read].rpartition(".")[2] for read in node.children)
+        given = self.names.get(node, "") if node in self.named else self.writer.names.get(node, "")
+        return given.rpartition(".")[2]
+
+    def state(self, node: Node, wish: str) -> None:
+        """A line that gives a node a name; none for a number."""
+        if self.writer.constant_value(node) is not None:
+            return
+        name = self.identifiers.new(wish)
+        terms = self.writer.terms(node) if isinstance(node, Add) and self.passes.inplace else []
+        own = len(terms) > 1 and bool(node.dims) and self.writer.full(node, terms[:1]) and terms[0].signed.fresh
+        if own:
+            self._accumulate(name, terms)
+        else:
+            code = self.writer.define(node)
+            own = code.fresh
+            self.lines.append(f"{name} = {code.text}")
+        self.writer.names[node] = self.named[node] = name
+        if own and self.reads[node] == 1 and self.passes.share:  # else it may be written inside before it has a line
+            self.writer.dying.add(node)
+
+    def _accumulate(self, name: str, terms: Sequence[Term]) -> None:
+        """A sum added up in the memory of its first term."""
+        self.lines.append(f"{name} = {terms[0].signed.text}")
+        for term in terms[1:]:
+            if term.code is None or abs(term.factor) == 1:
+                self.lines.append(f"{name} {'-=' if term.factor < 0 else '+='} {term.unsigned.text}")
+            else:
+                self.lines.append(f"{name}.add_({term.code.text}, alpha={number(term.factor)})")
+
+    # ------------------------------------------------------------ outputs
+
+    def full(self, node: Node) -> Code:
+        """An output; a constant or something without a batch is spread over the samples."""
+        code = self.writer.code(node)
+        if self.writer.constant_value(node) is not None:
+            shape = ", ".join([self.batch, *(str(self.writer.sizes[d]) for d in node.dims)]) + "," * (not node.dims)
+            return Code(f"torch.full(({shape}), {code.text}, device=self.device, dtype=self.dtype)")
+        if not node.batched:
+            return code.method(f"expand({', '.join([self.batch, *(str(self.writer.sizes[d]) for d in node.dims)])})")
+        return code
+
+    def _summed(self, node: Node) -> Code:
+        """An output added up over the batch, as part of its last product where there is one."""
+        writer = self.writer
+        if not node.batched:
+            return product(Code(self.batch), writer.tensor(node))
+        if isinstance(node, Add) and node not in writer.names:
+            return sum_of_terms(
+                like_terms_collected([self._summed_term(*term) for term in writer.flat(node)], fresh_first=False)
+            )
+        return self._summed_term(ONE, node).signed
+
+    def _summed_term(self, coefficient: Coefficient, node: Node) -> Term:
+        writer, factor = self.writer, self.writer.factor(coefficient)
+        if not node.batched or node in writer.names or not isinstance(node, Einsum):
+            return Term(
+                factor, self._summed(node) if not node.batched else writer.code(node).method("sum(0)", fresh=True)
+            )
+        code = self._summed_einsum(node)
+        if code is None:
+            return Term(factor, writer.define(node).method("sum(0)", fresh=True))
+        return Term(factor * writer.factor(node.coefficient), code)
+
+    def _summed_einsum(self, node: Einsum) -> Code | None:
+        """An einsum without its coefficient, the batch among what is summed over; None where that is not so easy."""
+        writer = self.writer
+        present = {label for operand in node.operands for label in operand.axes}
+        if not all(label in present for label in node.out):
+            return None
+        if len(node.operands) == 1:
+            (operand,) = node.operands
+            if not node.contracted and operand.axes == node.out and len(set(node.out)) == len(node.out):
+                return self._summed(operand.node)
+            if len(set(operand.axes)) != len(operand.axes):
+                return None
+            return reduction(writer.code(operand.node), [BATCH, *operand.axes], list(node.out))
+        if access_of(node) is not None:
+            return self._index_added(node)
+        if (code := writer.kernel_gradient(node)) is not None:
+            return code
+        a, b = sorted(node.operands, key=lambda o: (not o.node.batched, -len(o.axes)))
+        la, lb = writer.labels(a.node, a.axes), writer.labels(b.node, b.axes)
+        ca, la = summed_where_unshared(writer.code(a.node), la, [*lb, *node.out])
+        cb, lb = summed_where_unshared(writer.code(b.node), lb, [*la, *node.out])
+        return pairwise(ca, la, cb, lb, list(node.out), writer.wishes(node), writer.extents(node))
+
+    def _index_added(self, node: Einsum) -> Code | None:
+        """The adjoint of a gather: each sample's slopes are added to the rows that it read."""
+        access = access_of(node)
+        assert access is not None
+        if not access.scatters or access.index.op != "read" or any(p.op != "axis" for p in access.index.parts):
+            return None
+        read = [access.axis_label[p.args[0]] for p in access.index.parts]  # type: ignore[index]
+        axes = list(access.source.axes)
+        others = [a for a in axes if a not in read]
+        if not access.source.node.batched or len(set(read)) != len(read) or not set(read) <= set(axes):
+            return None
+        if set(read) & set(node.out) or not set(others) <= set(node.out):
+            return None
+        reading = access.index.args[0]
+        assert isinstance(reading, Node)
+        if not reading.batched:
+            return None
+        source = reduction(self.writer.code(access.source.node), [BATCH, *axes], [BATCH, *read, *others])
+        size = self.writer.sizes[node.labels[access.head]]
+        code = Code(f"scatter_add({source.text}, {self.writer.code(reading).text}, {size})", fresh=True)
+        return reduction(code, [access.head, *others], list(node.out))
+
+
+def _reads(routine: PlannedRoutine, late: set[Node]) -> Counter[Node]:
+    """How often each node is read in the text: what has no line of its own is written wherever it is read."""
+    stated = {node for node in routine.statements if node not in late}
+    reads = Counter(output.node for output in routine.outputs)
+    for node in reversed(list(walk(reads))):
+        for child in node.children:
+            reads[child] += 1 if node in stated else reads[node]
+    return reads
+
+
+def _summed_late(routine: PlannedRoutine) -> set[Node]:
+    """Nodes whose sum over the batch is taken inside their last operation, so that no sample's own is ever stored."""
+    late: set[Node] = set()
+    stack = [o.node for o in routine.outputs if o.summed]
+    while stack:
+        node = stack.pop()
+        if node in late:
+            continue
+        if isinstance(node, Add):
+            late.add(node)
+            stack.extend(node.children)
+        elif isinstance(node, Einsum):
+            late.add(node)
+            if len(node.operands) == 1 and not node.contracted:
+                stack.extend(node.children)
+    plain = _read_elsewhere(routine, late)
+    return late - plain
+
+
+def _read_elsewhere(routine: PlannedRoutine, late: set[Node]) -> set[Node]:
+    """Those of ``late`` that something else of the routine reads as they are."""
+    read: set[Node] = set()
+    for node in routine.statements:
+        if node not in late or (isinstance(node, Einsum) and len(node.operands) == 2):
+            read.update(node.children)
+    read.update(o.node for o in routine.outputs if not o.summed)
+    return read & late

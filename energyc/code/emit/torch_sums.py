@@ -1,0 +1,66 @@
+"""Sums as text: terms with their exact factors, in the order in which they are best added up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from energyc.code.emit.code import PRODUCT, SUM, UNARY, Code, number, scaled
+
+
+@dataclass(frozen=True)
+class Term:
+    """``factor * code``; a term that is a number has no code. ``axes``: those that its tensor has at full size."""
+
+    factor: float
+    code: Code | None
+    axes: frozenset[int] = frozenset()
+
+    @property
+    def signed(self) -> Code:
+        """The term with its sign."""
+        if self.code is None:
+            return Code(number(self.factor), UNARY if self.factor < 0 else UNARY + 1)
+        return scaled(self.factor, self.code)
+
+    @property
+    def unsigned(self) -> Code:
+        """The term without its sign."""
+        return replace(self, factor=abs(self.factor)).signed
+
+
+def full_axes(terms: Iterable[Term]) -> frozenset[int]:
+    """The axes that the terms, broadcast against each other, have at their full size."""
+    return frozenset().union(*(term.axes for term in terms))
+
+
+def like_terms_collected(terms: Sequence[Term], *, fresh_first: bool) -> list[Term]:
+    """Equal terms as one, in order: one at full size first, positive, and with memory of its own; numbers last.
+
+    What cancels is left out, unless the others would be smaller without it.
+    """
+    by_text: dict[str, Term] = {}
+    for term in terms:
+        key = term.code.text if term.code else ""
+        by_text[key] = replace(by_text[key], factor=by_text[key].factor + term.factor) if key in by_text else term
+    nonzero = [term for term in by_text.values() if term.factor]
+    if not nonzero or full_axes(nonzero) != full_axes(terms):
+        nonzero = list(by_text.values())
+    size = len(full_axes(terms))
+
+    def rank(term: Term) -> tuple[bool, bool, bool, bool]:
+        fresh = fresh_first and term.code is not None and term.code.fresh
+        return term.code is None, len(term.axes) < size, term.factor < 0, not fresh
+
+    return sorted(nonzero, key=rank)
+
+
+def sum_of_terms(terms: Sequence[Term]) -> Code:
+    """``a + b - c``."""
+    first, *rest = terms
+    if not rest:
+        return first.signed
+    text = first.signed.at(SUM)
+    for term in rest:
+        text += f" {'-' if term.factor < 0 else '+'} {term.unsigned.at(PRODUCT)}"
+    return Code(text, SUM, True)

@@ -1,0 +1,15 @@
+"""Loop nests: which statements of a phase run together, on a tile of samples that stays in the cache.
+
+A step of a phase becomes matrix products and groups of statements that share their loops. What is here knows no
+language that they are printed in.
+
+Imports: ``functions``, ``ir``, ``network``, ``sparse``.
+"""
+
+from energyc.code.loops.fuse import Rows
+from energyc.code.loops.lower import NotLowered
+from energyc.code.loops.nest import Kernel
+from energyc.code.loops.phases import Equations, free_phase, nudged_phase, tracking_phases
+from energyc.code.loops.text import kernel_text
+
+__all__ = ["Equations", "Kernel", "NotLowered", "Rows", "free_phase", "kernel_text", "nudged_phase", "tracking_phases"]

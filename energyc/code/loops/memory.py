@@ -1,0 +1,58 @@
+"""Where the buffers of a tile live: two that are not needed at the same time share their memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from energyc.code.loops.nest import Block, Buffer, written
+
+#: Entries between the starts of buffers are multiples of this, so that each begins a line of the cache.
+ALIGNMENT = 16
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where each buffer starts, and how many entries they take together."""
+
+    offsets: Mapping[Buffer, int]
+    entries: int
+
+
+def layout(body: Sequence[Block]) -> Layout:
+    """Places for the scratch buffers of a step: the first gap that is free from the first write to the last read."""
+    lives = _lives(body)
+    offsets: dict[Buffer, int] = {}
+    entries = 0
+    for buffer, (first, last) in lives.items():
+        taken = sorted(
+            (offsets[other], offsets[other] + _room(other))
+            for other in offsets
+            if lives[other][0] <= last and first <= lives[other][1]
+        )
+        at = 0
+        for start, stop in taken:
+            if start - at >= _room(buffer):
+                break
+            at = max(at, stop)
+        offsets[buffer] = at
+        entries = max(entries, at + _room(buffer))
+    return Layout(offsets, entries)
+
+
+def _room(buffer: Buffer) -> int:
+    return -(-buffer.size // ALIGNMENT) * ALIGNMENT
+
+
+def _lives(body: Sequence[Block]) -> dict[Buffer, tuple[int, int]]:
+    """The blocks from the first that writes a buffer to the last that reads it."""
+    lives: dict[Buffer, tuple[int, int]] = {}
+    for number, block in enumerate(body):
+        targets = written(block)
+        for buffer in targets:
+            if buffer.kind == "scratch":
+                lives.setdefault(buffer, (number, number))
+        for buffer in (*targets, *block.reads):
+            if buffer in lives:
+                lives[buffer] = (lives[buffer][0], number)
+    return lives

@@ -1,0 +1,334 @@
+"""Loop nests as data: what one kernel computes, without the language it will be printed in.
+
+A kernel works on a tile of samples. Its body is a list of blocks, a :class:`Product` (a matrix product) or a
+:class:`Group` (statements that share their outer loops), over buffers that hold [tile, sizes] or, where they do not
+differ from sample to sample, [sizes].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+from energyc.mathematics.functions import ScalarFunction
+from energyc.mathematics.ir import IndexExpr, Input, Node
+
+
+@dataclass(eq=False)
+class Buffer:
+    """A tensor in memory: ``sizes`` without the sample, one copy a sample where ``batched``.
+
+    ``kind`` tells where it lives: ``given`` by the caller, a ``state`` that moves from step to step, ``scratch`` of a
+    tile, a ``row`` that lives during one turn of a group's outer loops, a ``value`` that lives at one point; or it is
+    the ``number`` of the step, of which the caller gives the first. ``integers`` is the integer input that it holds,
+    None for real numbers.
+    """
+
+    name: str
+    sizes: tuple[int, ...]
+    batched: bool
+    kind: Literal["given", "state", "scratch", "row", "value", "number"] = "scratch"
+    integers: Input | None = None
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """How far apart neighbours along each axis are."""
+        strides, step = [], 1
+        for size in reversed(self.sizes):
+            strides.append(step)
+            step *= size
+        return tuple(reversed(strides))
+
+    @property
+    def size(self) -> int:
+        """The number of entries of one sample."""
+        count = 1
+        for size in self.sizes:
+            count *= size
+        return count
+
+
+# ------------------------------------------------------------------ expressions
+
+
+@dataclass(frozen=True)
+class Number:
+    """A constant."""
+
+    value: float
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """A number that the caller gives at each call, as a step size."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Load:
+    """An entry of a buffer; each coordinate is an index expression over the statement's labels."""
+
+    buffer: Buffer
+    place: tuple[IndexExpr, ...]
+
+
+@dataclass(frozen=True)
+class Total:
+    """A sum of expressions, each with a factor."""
+
+    terms: tuple[tuple[float, Expr], ...]
+
+
+@dataclass(frozen=True)
+class Times:
+    """A product of expressions."""
+
+    factors: tuple[Expr, ...]
+
+
+@dataclass(frozen=True)
+class Call:
+    """A scalar function of an expression."""
+
+    function: ScalarFunction
+    argument: Expr
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of two expressions, by a condition on the labels."""
+
+    condition: IndexExpr
+    yes: Expr
+    no: Expr
+
+
+@dataclass(frozen=True)
+class Count:
+    """An index expression as a real number."""
+
+    value: IndexExpr
+
+
+@dataclass(frozen=True)
+class Clip:
+    """An expression moved into an interval."""
+
+    argument: Expr
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Quotient:
+    """``part / whole``."""
+
+    part: Expr
+    whole: Expr
+
+
+@dataclass(frozen=True)
+class Unless:
+    """``value``, or ``instead`` where the ``test`` equals ``number``."""
+
+    test: Expr
+    number: float
+    value: Expr
+    instead: Expr
+
+
+Expr = Number | Scalar | Load | Total | Times | Call | Choice | Count | Clip | Quotient | Unless
+
+
+def walk(expr: Expr) -> Iterator[Expr]:
+    """The expression and all inside it."""
+    yield expr
+    for part in parts(expr):
+        yield from walk(part)
+
+
+def parts(expr: Expr) -> tuple[Expr, ...]:
+    """The expressions directly inside."""
+    match expr:
+        case Total(terms):
+            return tuple(term for _, term in terms)
+        case Times(factors):
+            return factors
+        case Call(_, argument) | Clip(argument, _, _):
+            return (argument,)
+        case Choice(_, yes, no):
+            return (yes, no)
+        case Quotient(part, whole):
+            return (part, whole)
+        case Unless(test, _, value, instead):
+            return (test, value, instead)
+    return ()
+
+
+def loads(expr: Expr) -> Iterator[Load]:
+    """The entries that an expression reads, those of integers inside its indices left out."""
+    return (part for part in walk(expr) if isinstance(part, Load))
+
+
+def indices(expr: Expr) -> Iterator[IndexExpr]:
+    """The index expressions and conditions directly in an expression."""
+    for part in walk(expr):
+        match part:
+            case Load(_, place):
+                yield from place
+            case Choice(condition, _, _):
+                yield condition
+            case Count(value):
+                yield value
+
+
+# ------------------------------------------------------------------ statements
+
+
+@dataclass(frozen=True, eq=False)
+class Statement:
+    """``target[labels] = expr``, or the sum or largest of ``expr`` over the ``reduced`` labels.
+
+    Labels are axes 0, 1, ... of its index expressions: first those of the target, then those that are reduced.
+    ``label`` is what it computes, in the notation of the spec.
+    """
+
+    target: Buffer
+    extents: tuple[int, ...]
+    expr: Expr
+    fold: Literal["", "sum", "max"] = ""
+    label: str = ""
+
+    @property
+    def outer(self) -> tuple[int, ...]:
+        """The sizes of the labels of the target."""
+        return self.extents[: len(self.target.sizes)]
+
+    @property
+    def reduced(self) -> tuple[int, ...]:
+        """The sizes of the labels that are reduced."""
+        return self.extents[len(self.target.sizes) :]
+
+    @property
+    def reads(self) -> tuple[Buffer, ...]:
+        """The buffers it needs, each once."""
+        return tuple(dict.fromkeys(load.buffer for load in loads(self.expr)))
+
+
+@dataclass(frozen=True)
+class Run:
+    """Labels of a product that go together: for each its size and how far it moves in a matrix."""
+
+    sizes: tuple[int, ...] = ()
+    left: tuple[int, ...] = ()
+    right: tuple[int, ...] = ()
+    out: tuple[int, ...] = ()
+
+    @property
+    def count(self) -> int:
+        """The number of places they run over."""
+        count = 1
+        for size in self.sizes:
+            count *= size
+        return count
+
+
+@dataclass(frozen=True, eq=False)
+class Product:
+    """``target (+)= factor * left @ right`` for each place of the ``outer`` labels.
+
+    ``rows`` are labels of the left matrix, ``columns`` of the right one, next to each other in the target; both share
+    ``inner``. ``left_at`` and ``right_at`` are where the matrices start. A label of ``outer`` may move either one.
+    It is the sum of the products of the ``loads`` over all labels but the target's; ``extents`` are of all labels.
+    """
+
+    target: Buffer
+    left: Buffer
+    right: Buffer
+    factor: float
+    rows: Run
+    columns: Run
+    inner: Run
+    outer: Run
+    left_at: int = 0
+    right_at: int = 0
+    adds: bool = False
+    label: str = ""
+    loads: tuple[Load, ...] = ()
+    extents: tuple[int, ...] = ()
+
+    @property
+    def reads(self) -> tuple[Buffer, ...]:
+        """The buffers it needs."""
+        return (self.left, self.right, *((self.target,) if self.adds else ()))
+
+    @property
+    def packed_once(self) -> bool:
+        """Whether the right matrix is the same for all samples and steps."""
+        return self.right.kind == "given" and not self.right.batched
+
+
+@dataclass(frozen=True, eq=False)
+class Scatter:
+    """``target[place] += expr`` for each of the labels, or the largest; from 0, or -inf.
+
+    The first labels are axes of the target, the others those of an entry of an integer input that the place reads.
+    """
+
+    target: Buffer
+    extents: tuple[int, ...]
+    place: tuple[IndexExpr, ...]
+    expr: Expr
+    fold: Literal["sum", "max"]
+    label: str = ""
+
+    @property
+    def reads(self) -> tuple[Buffer, ...]:
+        """The buffers it needs, each once."""
+        return tuple(dict.fromkeys(load.buffer for load in loads(self.expr)))
+
+
+@dataclass(eq=False)
+class Group:
+    """Statements that run together at each place of the outer loops, which all have."""
+
+    outer: tuple[int, ...]
+    batched: bool
+    statements: list[Statement] = field(default_factory=list)
+
+    @property
+    def reads(self) -> tuple[Buffer, ...]:
+        """The buffers its statements need."""
+        return tuple(dict.fromkeys(b for s in self.statements for b in s.reads))
+
+
+Block = Group | Product | Scatter
+
+
+def written(block: Block) -> tuple[Buffer, ...]:
+    """The buffers that a block writes."""
+    return tuple(s.target for s in block.statements) if isinstance(block, Group) else (block.target,)
+
+
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    """Steps of a phase on a tile of samples.
+
+    ``moves`` gives each state the buffer of its next value. ``given`` are the buffers that the caller passes, in
+    order, ``scalars`` the numbers.
+    """
+
+    name: str
+    doc: str
+    states: tuple[Buffer, ...]
+    moves: tuple[Buffer, ...]
+    given: tuple[tuple[Node, Buffer], ...]
+    scalars: tuple[str, ...]
+    body: tuple[Block, ...]
+
+    @property
+    def number(self) -> int | None:
+        """Which of the given buffers is the number of the step; None where no force reads it."""
+        return next((k for k, (_, buffer) in enumerate(self.given) if buffer.kind == "number"), None)

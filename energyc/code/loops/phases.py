@@ -1,0 +1,171 @@
+"""The kernels of a network: steps of its free phase, of a nudged one, and of two that track each other."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from energyc.code.loops.affine import labels_of
+from energyc.code.loops.arrange import arranged
+from energyc.code.loops.fuse import Rows, grouped
+from energyc.code.loops.lower import Lowering, NotLowered
+from energyc.code.loops.nest import Buffer, Expr, Kernel, Load, Product, Scalar, Scatter, Statement, Times, Total
+from energyc.code.loops.sets import LARGEST_SIMPLEX, projected
+from energyc.language.network import Network
+from energyc.mathematics.ir import Input, Node
+
+#: A node for each state that has one.
+Slopes = Mapping[str, Node]
+
+
+@dataclass(frozen=True)
+class Equations:
+    """What kernels are made from: nodes by state, after planning.
+
+    ``force`` moves the states, ``nudge`` is subtracted from it times beta, ``correction`` is by states and
+    ``directions``. ``offered`` are nodes that are computed before a relaxation, with their names; ``text`` writes any.
+    ``rows`` is where a group keeps them, ``prefix`` what the kernels' names begin with.
+    """
+
+    network: Network
+    force: Slopes
+    nudge: Slopes = field(default_factory=dict)
+    correction: Slopes = field(default_factory=dict)
+    directions: Mapping[str, Input] = field(default_factory=dict)
+    offered: Mapping[Node, str] = field(default_factory=dict)
+    names: Mapping[Node, str] = field(default_factory=dict)
+    text: Callable[[Node], str] = lambda node: ""
+    rows: Rows = "array"
+    prefix: str = ""
+
+
+class Builder:
+    """Collects the steps of one kernel."""
+
+    def __init__(self, equations: Equations) -> None:
+        self.equations = equations
+        self.network = equations.network
+        self.steps: list[Statement | Product | Scatter] = []
+        self.asked: dict[Node, Buffer] = {}
+
+    def states(self, suffix: str = "") -> dict[str, Buffer]:
+        """A buffer for each state."""
+        return {
+            name: Buffer(name + suffix, tuple(self.network.extents[d] for d in state.node.dims), True, "state")
+            for name, state in self.network.states.items()
+        }
+
+    def lowering(self, at: Mapping[str, Buffer], along: Mapping[str, Buffer] | None = None) -> Lowering:
+        """Lowers nodes at these states, and along these directions."""
+        e = self.equations
+        given: dict[Node, Buffer] = {self.network.states[name].node: buffer for name, buffer in at.items()}
+        given |= {e.directions[name]: buffer for name, buffer in (along or {}).items()}
+        lowering = Lowering(
+            self.network.extents, self.network.values, {**given, **self.asked}, e.offered, e.names, e.text, e.rows
+        )
+        lowering.steps = self.steps
+        return lowering
+
+    def slopes(self, lowering: Lowering, *wanted: Slopes) -> list[dict[str, Expr]]:
+        """The entries of nodes by state."""
+        lowering.expect(node for slopes in wanted for node in slopes.values())
+        found = [{n: lowering.at(node, labels_of(len(node.dims))) for n, node in slopes.items()} for slopes in wanted]
+        self.asked |= dict(lowering.asked)
+        return found
+
+    def moved(self, at: Mapping[str, Buffer], forces: Mapping[str, Sequence[tuple[float, Expr]]]) -> dict[str, Buffer]:
+        """The states after a step: each moves by its step times its forces, then onto its set."""
+        after = {}
+        for name, state in at.items():
+            place = labels_of(len(state.sizes))
+            step = Times((Scalar(f"step_{name}"), Total(tuple(forces[name]))))
+            value: Expr = Total(((1.0, Load(state, place)), (1.0, step)))
+            constraint = self.network.states[name].constraint
+            if constraint is not None and constraint.kind == "simplex":
+                check_simplex(name, [state.sizes[k] for k in constraint.axes])
+            after[name] = projected(self.put, f"next_{state.name}", state.sizes, value, constraint)
+        return after
+
+    def put(self, name: str, sizes: Sequence[int], expr: Expr, fold: str = "", reduced: Sequence[int] = ()) -> Buffer:
+        """A buffer for each sample, and the statement that fills it."""
+        target = Buffer(name, tuple(sizes), True)
+        self.steps.append(Statement(target, (*sizes, *reduced), expr, fold))  # type: ignore[arg-type]
+        return target
+
+    def kernel(
+        self, name: str, doc: str, at: Sequence[Buffer], after: Sequence[Buffer], scalars: Sequence[str]
+    ) -> Kernel:
+        """The kernel that repeats the collected steps."""
+        for buffer in after:
+            buffer.kind = "state"
+        steps = arranged(self.steps, self.network.extents)
+        body = grouped(steps, set(after), self.equations.rows)
+        whole, given = self.equations.prefix + name, tuple(self.asked.items())
+        return Kernel(whole, doc, tuple(at), tuple(after), given, tuple(scalars), body)
+
+
+def check_simplex(name: str, sizes: Sequence[int]) -> None:
+    """Raise NotLowered where a state is on a simplex of too many entries."""
+    if math.prod(sizes) > LARGEST_SIMPLEX:
+        raise NotLowered(f"no kernel projects on a simplex of more than {LARGEST_SIMPLEX} entries, as {name} is")
+
+
+def _step_sizes(network: Network) -> list[str]:
+    return [f"step_{name}" for name in network.states]
+
+
+def free_phase(equations: Equations) -> Kernel:
+    """z <- P(z + step F(z))."""
+    builder = Builder(equations)
+    states = builder.states()
+    (force,) = builder.slopes(builder.lowering(states), equations.force)
+    after = builder.moved(states, {name: [(1.0, entry)] for name, entry in force.items()})
+    doc = "Steps of the free phase."
+    return builder.kernel("free", doc, [*states.values()], [*after.values()], _step_sizes(equations.network))
+
+
+def nudged_phase(equations: Equations) -> Kernel:
+    """z <- P(z + step (F(z) - beta nudge(z)))."""
+    builder = Builder(equations)
+    states = builder.states()
+    force, nudge = builder.slopes(builder.lowering(states), equations.force, equations.nudge)
+    forces = {name: [(1.0, entry), *_nudges(nudge, name, -1.0)] for name, entry in force.items()}
+    after = builder.moved(states, forces)
+    doc = "Steps of a nudged phase."
+    return builder.kernel(
+        "nudged", doc, [*states.values()], [*after.values()], ["beta", *_step_sizes(equations.network)]
+    )
+
+
+def tracking_phases(equations: Equations) -> Kernel:
+    """Both nudged phases, each with half of what separates them turned by J_nc - J_nc^T at their midpoint."""
+    builder = Builder(equations)
+    plus, minus = builder.states("_plus"), builder.states("_minus")
+    middle, half = {}, {}
+    for name in plus:
+        place = labels_of(len(plus[name].sizes))
+        up, down = Load(plus[name], place), Load(minus[name], place)
+        middle[name] = builder.put(f"{name}_middle", plus[name].sizes, Total(((0.5, up), (0.5, down))))
+        half[name] = builder.put(f"{name}_half", plus[name].sizes, Total(((0.5, up), (-0.5, down))))
+    (turn,) = builder.slopes(builder.lowering(middle, half), equations.correction)
+    after = {}
+    turned: dict[str, Expr] = {}
+    for name, entry in turn.items():
+        sizes = plus[name].sizes
+        turned[name] = Load(builder.put(f"turn_{name}", sizes, entry), labels_of(len(sizes)))
+    for states, sign in ((plus, -1.0), (minus, 1.0)):
+        force, nudge = builder.slopes(builder.lowering(states), equations.force, equations.nudge)
+        forces = {
+            name: [(1.0, entry), *_nudges(nudge, name, sign), *([(sign, turned[name])] if name in turned else [])]
+            for name, entry in force.items()
+        }
+        after[sign] = builder.moved(states, forces)
+    doc = "Steps of two nudged phases that track the free one."
+    moved = [*after[-1.0].values(), *after[1.0].values()]
+    scalars = ["beta", *_step_sizes(equations.network)]
+    return builder.kernel("tracking", doc, [*plus.values(), *minus.values()], moved, scalars)
+
+
+def _nudges(nudge: Mapping[str, Expr], name: str, sign: float) -> list[tuple[float, Expr]]:
+    return [(sign, Times((Scalar("beta"), nudge[name])))] if name in nudge else []

@@ -1,0 +1,100 @@
+"""Projections on the sets of states as statements."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Protocol
+
+from energyc.code.loops.affine import labels_of
+from energyc.code.loops.expressions import difference
+from energyc.code.loops.nest import Buffer, Call, Clip, Expr, Load, Number, Quotient, Times, Total, Unless
+from energyc.language.network import ConstraintSet
+from energyc.mathematics.functions import scalar_function
+from energyc.mathematics.ir.indexing import axis
+
+#: The largest simplex, in entries: its statements take the square of their number.
+LARGEST_SIMPLEX = 512
+
+
+class Put(Protocol):
+    """Makes a buffer of each sample, and the statement that fills it."""
+
+    def __call__(
+        self, name: str, sizes: Sequence[int], expr: Expr, fold: str = "", reduced: Sequence[int] = ()
+    ) -> Buffer:
+        """The buffer."""
+        ...
+
+
+class Projection:
+    """What brings a value of some sizes onto a set along some of its axes."""
+
+    def __init__(self, put: Put, name: str, sizes: tuple[int, ...], constraint: ConstraintSet) -> None:
+        self.put, self.name, self.sizes, self.axes = put, name, sizes, constraint.axes
+        self.place = labels_of(len(sizes))
+        self.kept = [k for k in range(len(sizes)) if k not in self.axes]
+        self.outer, self.reduced = [sizes[k] for k in self.kept], [sizes[k] for k in self.axes]
+        label_of = {k: axis(j) for j, k in enumerate([*self.kept, *self.axes])}
+        #: Where an entry is when labels are those that stay, then those along the set.
+        self.across = tuple(label_of[k] for k in range(len(sizes)))
+
+    def sum(self, name: str, expr: Expr) -> Load:
+        """The sum along the set of an expression, whose entries stand ``across``, read at its own labels."""
+        return Load(self.put(name, self.outer, expr, "sum", self.reduced), labels_of(len(self.outer)))
+
+    def one(self, name: str, expr: Expr) -> Load:
+        """An expression of sums, read for each entry."""
+        return Load(self.put(name, self.outer, expr), tuple(self.place[k] for k in self.kept))
+
+    def norm(self, buffer: Buffer, scale: float) -> Load:
+        """The root of the sum of the squares times the scale."""
+        entry = Load(buffer, self.across)
+        mean = Total(((scale, self.sum("square", Times((entry, entry)))),))
+        return self.one("deviation", Call(scalar_function("sqrt", None), mean))
+
+    def sphere(self, value: Expr) -> Buffer:
+        """To norm 1; zero stays as it is."""
+        here = self.put("moved", self.sizes, value)
+        entry, length = Load(here, self.place), self.norm(here, 1.0)
+        return self.put(self.name, self.sizes, Unless(length, 0.0, Quotient(entry, length), entry))
+
+    def standardized(self, value: Expr) -> Buffer:
+        """To mean 0 and variance 1; what has no variance stays as it is."""
+        here, count = self.put("moved", self.sizes, value), math.prod(self.reduced)
+        entry, whole = Load(here, self.place), self.sum("mean", Load(here, self.across))
+        own = Load(whole.buffer, tuple(self.place[k] for k in self.kept))
+        centred = self.put("centred", self.sizes, Total(((1.0, entry), (-1.0 / count, own))))
+        deviation = self.norm(centred, 1.0 / count)
+        share = Quotient(Load(centred, self.place), deviation)
+        return self.put(self.name, self.sizes, Unless(deviation, 0.0, share, entry))
+
+    def simplex(self, value: Expr) -> Buffer:
+        """To the nearest nonnegative point of sum 1 (Held, Wolfe and Crowder 1974).
+
+        An entry is more than the threshold if what others exceed it by adds up to less than 1.
+        """
+        here = self.put("moved", self.sizes, value)
+        entry, count = Load(here, self.place), len(self.sizes)
+        other = tuple(axis(count + self.axes.index(k)) if k in self.axes else self.place[k] for k in range(count))
+        exceeds = Call(scalar_function("relu", None), difference(Load(here, other), entry))
+        above = Load(self.put("above", self.sizes, exceeds, "sum", self.reduced), self.place)
+        inside = self.put("inside", self.sizes, Call(scalar_function("step", None), difference(Number(1.0), above)))
+        held = Load(inside, self.across)
+        size, whole = self.sum("size", held), self.sum("whole", Times((held, Load(here, self.across))))
+        threshold = self.one("threshold", Quotient(difference(whole, Number(1.0)), size))
+        return self.put(self.name, self.sizes, Clip(difference(entry, threshold), 0.0, None))
+
+
+def projected(put: Put, name: str, sizes: tuple[int, ...], value: Expr, constraint: ConstraintSet | None) -> Buffer:
+    """The buffer of a value brought onto a set."""
+    if constraint is None:
+        return put(name, sizes, value)
+    match constraint.kind:
+        case "box":
+            return put(name, sizes, Clip(value, constraint.low, constraint.high))
+        case "nonnegative":
+            return put(name, sizes, Clip(value, 0.0, None))
+    projection = Projection(put, name, sizes, constraint)
+    by_kind = {"sphere": projection.sphere, "standardized": projection.standardized, "simplex": projection.simplex}
+    return by_kind[constraint.kind](value)

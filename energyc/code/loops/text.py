@@ -1,0 +1,62 @@
+"""Kernels as text: what runs together, over which loops, and where its results live."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from energyc.code.loops.nest import Block, Buffer, Group, Kernel, Product, Scatter, Statement
+
+
+def kernel_text(kernel: Kernel) -> str:
+    """A line for each matrix product and each statement of a group."""
+    moves = ", ".join(f"{state.name} -> {moved.name}" for state, moved in zip(kernel.states, kernel.moves, strict=True))
+    lines = [f"{kernel.name}: {moves}"]
+    lines += [f"  reads {', '.join(_typed(buffer) for _, buffer in kernel.given)}"] if kernel.given else []
+    for block in kernel.body:
+        lines += [f"  {line}" for line in _block(block)]
+    return "\n".join(lines) + "\n"
+
+
+def _typed(buffer: Buffer) -> str:
+    sizes = [*(["n"] if buffer.batched else []), *map(str, buffer.sizes)]
+    return f"{buffer.name}[{', '.join(sizes)}]" if sizes else buffer.name
+
+
+def _block(block: Block) -> Iterator[str]:
+    match block:
+        case Group():
+            yield from _group(block)
+        case Product():
+            yield from _product(block)
+        case Scatter():
+            yield _scatter(block)
+
+
+def _scatter(block: Scatter) -> str:
+    read = ", ".join(buffer.name for buffer in block.reads)
+    edges = ", ".join(node.name for place in block.place for node in place.inputs)
+    each = " x ".join(map(str, block.extents))
+    return f"scatter {_typed(block.target)}: {block.fold} by {edges} of {each}, from {read or 'nothing'}"
+
+
+def _product(block: Product) -> Iterator[str]:
+    shape = f"{block.rows.count} x {block.columns.count}, {block.inner.count} terms"
+    times = f", {block.outer.count} times" if block.outer.count > 1 else ""
+    packed = ", packed once" if block.packed_once else ""
+    sign = "+=" if block.adds else "="
+    yield f"product {_typed(block.target)} {sign} {block.left.name} @ {block.right.name}: {shape}{times}{packed}"
+
+
+def _group(group: Group) -> Iterator[str]:
+    sizes = [*(["n"] if group.batched else []), *map(str, group.outer)]
+    yield f"group over {' x '.join(sizes) or 'one place'}"
+    for statement in group.statements:
+        yield f"  {_statement(statement, len(group.outer))}"
+
+
+def _statement(statement: Statement, depth: int) -> str:
+    target, over = statement.target, " x ".join(map(str, statement.extents[depth:]))
+    kinds = {"scratch": "", "state": "", "given": "", "number": "", "row": "row ", "value": "value "}
+    read = ", ".join(buffer.name for buffer in statement.reads) or "nothing"
+    each = f"{statement.fold} over {over}" if statement.fold else f"each of {over}" if over else "one"
+    return f"{kinds[target.kind]}{target.name}: {each}, from {read}"

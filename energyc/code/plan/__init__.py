@@ -1,0 +1,12 @@
+"""From derived graphs to routines: what is computed per relaxation, per step and per update, and in which order.
+
+It knows statements and their order, not the language they are printed in.
+
+Imports: ``calculus``, ``derive``, ``ir``, ``sparse``.
+"""
+
+from energyc.code.plan.passes import Passes
+from energyc.code.plan.planner import Plan, PlannedRoutine, plan, reached, statements_for
+from energyc.code.plan.separate import separated
+
+__all__ = ["Passes", "Plan", "PlannedRoutine", "plan", "reached", "separated", "statements_for"]

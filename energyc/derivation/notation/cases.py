@@ -1,0 +1,142 @@
+"""Selections by real values, recognised in the products and sums that they were lowered to."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from types import MappingProxyType
+
+from energyc.derivation.notation.formula import (
+    Call,
+    Cases,
+    Condition,
+    Formula,
+    Product,
+    Total,
+    multiplied,
+    scaled,
+    split,
+)
+from energyc.mathematics.ir import ONE, Coefficient, Function
+
+_MIRRORED: Mapping[str, str] = MappingProxyType({">": "<", ">=": "<=", "<": ">", "<=": ">="})
+ZERO = Product(Coefficient(Fraction(0)))
+
+
+def is_condition(function: Function) -> bool:
+    """Whether a function is 1 where a condition on its argument holds, else 0."""
+    return function.named("above") or function.named("reached")
+
+
+def condition_of(function: Function, argument: Formula) -> Condition:
+    """``z > 1/2`` for ``above(z - 1/2)``: what is subtracted stands on the right, and so does a number."""
+    terms = _terms(argument)
+    added = [term for term in terms if split(term)[0].value > 0]
+    subtracted = [scaled(-ONE, term) for term in terms if split(term)[0].value <= 0]
+    for here, there in ((added, subtracted), (subtracted, added)):
+        if not there and len(here) > 1:
+            there += [scaled(-ONE, term) for term in here if _is_number(term)]
+            here[:] = [term for term in here if not _is_number(term)]
+    left, right = _total(added), _total(subtracted)
+    relation = ">" if function.named("above") else ">="
+    if _is_number(left) or (relation == ">=" and not _is_number(right)):
+        return Condition(_MIRRORED[relation], right, left)
+    return Condition(relation, left, right)
+
+
+def _terms(argument: Formula) -> tuple[Formula, ...]:
+    """The terms of a sum, or of minus a sum."""
+    match argument:
+        case Total(terms=terms):
+            return terms
+        case Product(coefficient=coefficient, factors=(Total(terms=terms),), divisors=()) if coefficient == -ONE:
+            return tuple(scaled(coefficient, term) for term in terms)
+    return (argument,)
+
+
+def _total(terms: Sequence[Formula]) -> Formula:
+    return ZERO if not terms else terms[0] if len(terms) == 1 else Total(tuple(terms))
+
+
+def _is_number(formula: Formula) -> bool:
+    return isinstance(formula, Product) and not formula.factors and not formula.divisors
+
+
+def with_cases(terms: Sequence[Formula]) -> list[Formula]:
+    """The terms of a sum, each two of which one holds where the other does not written as one."""
+    remaining = list(terms)
+    for k, first in enumerate(terms):
+        for second in terms[k + 1 :]:
+            if first in remaining and second in remaining and (both := _together(first, second)) is not None:
+                remaining[remaining.index(first)] = both
+                remaining.remove(second)
+    return remaining
+
+
+def _together(first: Formula, second: Formula) -> Formula | None:
+    for here in _conditions(first):
+        for there in _conditions(second):
+            if _difference(here) == _negative(_difference(there)) and _is_strict(here) != _is_strict(there):
+                met = here if _is_strict(here) else there
+                values = _without(first, here), _without(second, there)
+                if_true, if_false = values if met is here else values[::-1]
+                return _extreme(met, if_true, if_false) or Cases(met, if_true, if_false)
+    return None
+
+
+def _conditions(term: Formula) -> list[Condition]:
+    factors = term.factors if isinstance(term, Product) else (term,)
+    return [factor for factor in factors if isinstance(factor, Condition)]
+
+
+def _without(term: Formula, factor: Condition) -> Formula:
+    if not isinstance(term, Product):
+        return Product()
+    factors = list(term.factors)
+    factors.remove(factor)
+    return multiplied(ONE, (Product(term.coefficient, tuple(factors), term.divisors),))
+
+
+def _extreme(met: Condition, if_true: Formula, if_false: Formula) -> Formula | None:
+    """``max(a, b)`` where a is above b, or ``min(a, b)`` where it is below."""
+    apart = _counted(if_true)
+    apart.subtract(_counted(if_false))
+    difference = {term: count for term, count in apart.items() if count}
+    if difference == _difference(met):
+        return Call("max", (if_true, if_false))
+    return Call("min", (if_true, if_false)) if difference == _negative(_difference(met)) else None
+
+
+Terms = dict[tuple[Coefficient, Formula], int]
+
+
+def _difference(met: Condition) -> Terms:
+    """The terms of what is positive where the condition holds, by how often they occur."""
+    high, low = (met.left, met.right) if met.relation[0] == ">" else (met.right, met.left)
+    apart = _counted(high)
+    apart.subtract(_counted(low))
+    return {term: count for term, count in apart.items() if count}
+
+
+def _negative(terms: Terms) -> Terms:
+    return {term: -count for term, count in terms.items()}
+
+
+def _counted(formula: Formula) -> Counter[tuple[Coefficient, Formula]]:
+    """Each term with its positive factor; a negative one counts negatively."""
+    counter: Counter[tuple[Coefficient, Formula]] = Counter()
+    for term in formula.terms if isinstance(formula, Total) else (formula,):
+        coefficient, rest = split(term)
+        if coefficient.value:
+            counter[_positive(coefficient), rest] += 1 if coefficient.value > 0 else -1
+    return counter
+
+
+def _positive(coefficient: Coefficient) -> Coefficient:
+    """A coefficient with a positive number in front."""
+    return coefficient if coefficient.value > 0 else -coefficient
+
+
+def _is_strict(met: Condition) -> bool:
+    return len(met.relation) == 1

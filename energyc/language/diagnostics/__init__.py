@@ -1,0 +1,47 @@
+"""Diagnostics, the same for every pass, and their rendering.
+
+It knows source text, positions in it and what other libraries call a setting, and nothing else of the language.
+
+Imports: ``resources``.
+"""
+
+from energyc.language.diagnostics.bug import CompilerBug, stage
+from energyc.language.diagnostics.model import Diagnostic, Label, UnknownName, UserError
+from energyc.language.diagnostics.near import did_you_mean, listed, near, quoted
+from energyc.language.diagnostics.numbers import arithmetic
+from energyc.language.diagnostics.remedy import Edit, Fix, Remedy, inserting, remedied, removing, writing
+from energyc.language.diagnostics.render import render_text, render_user_error, summary
+from energyc.language.diagnostics.render_json import to_json
+from energyc.language.diagnostics.render_line import escaped
+from energyc.language.diagnostics.source import Position, Source, Span
+from energyc.language.diagnostics.spec_error import SpecError
+
+__all__ = [
+    "CompilerBug",
+    "Diagnostic",
+    "Edit",
+    "Fix",
+    "Label",
+    "Position",
+    "Remedy",
+    "Source",
+    "Span",
+    "SpecError",
+    "UnknownName",
+    "UserError",
+    "arithmetic",
+    "did_you_mean",
+    "escaped",
+    "inserting",
+    "listed",
+    "near",
+    "quoted",
+    "remedied",
+    "removing",
+    "render_text",
+    "render_user_error",
+    "stage",
+    "summary",
+    "to_json",
+    "writing",
+]

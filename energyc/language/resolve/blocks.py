@@ -1,0 +1,510 @@
+"""Blocks: ``layer`` and ``repeat``, each a part of the file with names of its own.
+
+A layer has a graph of its own, in which what it reads from outside is a clamp, or a param where it is the same for all
+samples. A repeat shares the graph around it. Each is resolved when something first reads it, so that the blocks get
+into an order in which they can be computed, and a block that reads itself is a cycle like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import cast
+
+from energyc.language.diagnostics import Span
+from energyc.language.network import (
+    ConstraintSet,
+    DataInput,
+    Layer,
+    Meeting,
+    Network,
+    Noise,
+    Param,
+    Quantity,
+    Repeat,
+    Stream,
+    Tie,
+    index_names,
+)
+from energyc.language.resolve.bindings import Bindings
+from energyc.language.resolve.checks import check_part, check_terms, used_names
+from energyc.language.resolve.context import Context, Tensor
+from energyc.language.resolve.declarations import Declarations
+from energyc.language.resolve.equations import Equations, Pending
+from energyc.language.resolve.lower import Lowering
+from energyc.language.resolve.meetings import meetings
+from energyc.language.resolve.memory import check_memory
+from energyc.language.resolve.names import Names, collect
+from energyc.language.resolve.params import Params
+from energyc.language.resolve.read import read_real
+from energyc.language.resolve.read.slopes import differentiated
+from energyc.language.resolve.reporter import Reporter, did_you_mean, listed
+from energyc.language.resolve.settings import Placed, check_measure, check_settings, check_solver, gathered, numbered
+from energyc.language.resolve.sizes import Sizes
+from energyc.language.resolve.statements import Statements
+from energyc.language.resolve.ties import read_tie
+from energyc.language.settings import TrainOptions
+from energyc.language.syntax import ast
+from energyc.mathematics.ir import ONE, Graph, Input, Node, walk
+
+
+@dataclass
+class Declared:
+    """What the declarations of a part of a file define."""
+
+    clamps: dict[str, DataInput] = field(default_factory=dict)
+    targets: dict[str, DataInput] = field(default_factory=dict)
+    params: dict[str, Param] = field(default_factory=dict)
+    ties: dict[str, Tie] = field(default_factory=dict)
+    states: dict[str, tuple[Tensor, ConstraintSet | None]] = field(default_factory=dict)
+    noises: dict[str, Noise] = field(default_factory=dict)
+    step: Input | None = None
+
+
+@dataclass
+class File:
+    """What all parts of a file share; ``outer`` are the settings from presets and from outside, by their paths.
+
+    No part may need more than ``memory`` bytes.
+    """
+
+    spec: ast.Spec
+    reporter: Reporter
+    sizes: Sizes
+    bindings: Bindings
+    memory: int
+    outer: Mapping[str, Placed] = field(default_factory=dict)
+    pending: Pending = field(default_factory=Pending)
+
+
+class Part:
+    """A part of a file with names of its own: the file itself, a repeat, a layer.
+
+    ``blocks`` are those directly inside it in the order of the file, ``layers`` the layers among them by name, and
+    ``order`` has those that are resolved, each after those it reads.
+    """
+
+    def __init__(self, file: File, statements: tuple[ast.Statement, ...], names: Names, graph: Graph, owner: str = ""):
+        self.file, self.statements, self.names, self.graph, self.owner = file, statements, names, graph, owner
+        self.context = Context(names, file.reporter, graph, file.sizes, read_real, differentiated(statements))
+        self.equations = Equations(self.context, Lowering(graph), file.pending, self, owner)
+        self.context.definitions = self.equations
+        self.blocks: list[LayerPart | RepeatPart] = []
+        self.layers: dict[str, LayerPart] = {}
+        self.order: list[LayerPart | RepeatPart] = []
+        self.declared = Declared()
+        for statement in statements:
+            match statement:
+                case ast.Layer():
+                    self.blocks.append(LayerPart(self, statement))
+                case ast.Repeat():
+                    self.blocks.append(RepeatPart(self, statement))
+        for block in self.blocks:
+            if isinstance(block, LayerPart):
+                self.layers.setdefault(block.name, block)
+
+    @property
+    def repeats(self) -> list[RepeatPart]:
+        """The repeats directly inside."""
+        return [block for block in self.blocks if isinstance(block, RepeatPart)]
+
+    def declare(self) -> Declared:
+        """Read the declarations, those of the blocks inside too."""
+        declarations = Declarations(self.context, self.equations, self.file.bindings)
+        params, declared = Params(declarations), self.declared
+        for statement in self.statements:
+            match statement:
+                case ast.Inputs(word=word, items=items):
+                    inputs = declared.clamps if word == "clamp" else declared.targets
+                    inputs |= {i.name.text: data for i in items if (data := declarations.input(i, word)) is not None}
+                case ast.Params():
+                    declared.params.update((param.node.name, param) for param in params.read(statement))
+                case ast.Noise(name=name) if (noise := params.noise(statement)) is not None:
+                    declared.noises[name.text] = noise
+                case ast.Settings(index=ast.Name()):
+                    declared.step = declared.step or declarations.step(statement)
+                case ast.States(items=states):
+                    read = {item.name.text: declarations.state(item) for item in states}
+                    declared.states.update((name, state) for name, state in read.items() if state is not None)
+        for statement in self.statements:
+            if isinstance(statement, ast.Equation) and statement.word == "tie":
+                tie = read_tie(self.context, self.equations, statement)
+                if tie is not None:
+                    declared.ties[tie.name] = tie
+        for block in self.blocks:
+            block.declare()
+        return declared
+
+    def resolve_blocks(self) -> None:
+        """Every block, those too that nothing reads; in the order of the file, so that long chains are not nested."""
+        for block in self.blocks:
+            block.resolve()
+
+    def meetings(self) -> tuple[Meeting, ...]:
+        """Where the selections by real values may jump; none where an error leaves dims unknown."""
+        if self.file.reporter.failed:
+            return ()
+        return meetings(self.context, self.equations.lowering, self.file.reporter.source)
+
+    # ------------------------------------------------------------ what no equation of the part defines
+
+    def tensor(self, name: str) -> Tensor | None:
+        """A state of a repeat, at its end; for a block also what is declared around it."""
+        for repeat in self.repeats:
+            if name in repeat.declared.states:
+                return repeat.end(name)
+        return None
+
+    def output(self, layer: str, name: ast.Name) -> Tensor | None:
+        """``layer.x``: a state or let of a layer at its rest."""
+        return self.layers[layer].read(name) if layer in self.layers else None
+
+    # ------------------------------------------------------------ the whole
+
+    def used(self) -> set[str]:
+        """The names that are read in the part or in a block of it."""
+        read = set[str]().union(*(block.used() for block in self.blocks))
+        return read | used_names(self.context, self.equations, read)
+
+    def is_read(self) -> bool:
+        """Whether every declaration and equation was read, so that the whole can be judged."""
+        kinds = ("energy", "force", "let", "readout", "cost", "metric", "param", "tie", "state", "noise")
+        own = self.names.own_of_kind(*kinds)
+        return {entry.name for entry in own} <= self.read_names() and all(block.is_read() for block in self.blocks)
+
+    def read_names(self) -> set[str]:
+        """The names whose declaration or equation could be read."""
+        raise NotImplementedError
+
+    def param_names(self) -> list[str]:
+        """The params that are declared in it, by their names in the whole."""
+        own = [f"{self.owner}{entry.name}" for entry in self.names.own_of_kind("param")]
+        return own + [name for block in self.blocks for name in block.param_names()]
+
+    def report_clashes(self) -> None:
+        """Report the indices that run over two dims, in the blocks too."""
+        self.context.uses.report(self.file.reporter, self.file.sizes)
+        for block in self.blocks:
+            block.report_clashes()
+
+    def check(self) -> None:
+        """Report what is declared and never used."""
+        check_part(self.context, self.used(), self.file.bindings)
+        for block in self.blocks:
+            block.check()
+
+
+class RepeatPart(Part):
+    """``repeat L { ... }`` while it is resolved."""
+
+    def __init__(self, around: Part, tree: ast.Repeat) -> None:
+        self.around, self.tree, self.dim = around, tree, tree.count.text
+        names = collect(tree.body, around.file.reporter, around.names)
+        self.repeat: Repeat | None = None
+        self._lets: dict[str, Quantity] = {}
+        super().__init__(around.file, tree.body, names, around.graph)
+
+    def declare(self) -> Declared:
+        """Read the declarations: a param is what one copy has of it."""
+        self.context.dim(self.tree.count)
+        return super().declare()
+
+    def tensor(self, name: str) -> Tensor | None:
+        """What is declared around it."""
+        return self.around.equations.tensor(name)
+
+    def output(self, layer: str, name: ast.Name) -> Tensor | None:
+        """A quantity of a layer in it or around it."""
+        return super().output(layer, name) if layer in self.layers else self.around.equations.output(layer, name)
+
+    def end(self, name: str) -> Tensor | None:
+        """A stream after the last copy; None where it is defined in terms of itself."""
+        inside, _ = self.declared.states[name]
+        return None if not self.resolve() else replace(inside, node=self._end(inside))
+
+    def _end(self, inside: Tensor) -> Input:
+        return self.graph.input(inside.name, "value", inside.dims)
+
+    def resolve(self) -> bool:
+        """Read everything in it; False inside of its own reading, where that is reported."""
+        if self.repeat is not None:
+            return True
+        with self.file.pending.following(self, "", f"repeat {self.dim}") as way_back:
+            if way_back is not None:
+                self.file.reporter.cycle(way_back, self.tree.count.span)
+                return False
+            self.resolve_blocks()
+            statements = Statements(self.context, self.equations, self.statements, self.declared.states)
+            self._lets = statements.quantities("let")
+            starts = {name: state.start for name, state in statements.states().items()}
+            nexts = statements.nexts()
+        streams = {}
+        for name, (tensor, _) in self.declared.states.items():
+            start = starts[name] or self.graph.zero(tensor.dims)
+            self._check_start(name, start)
+            if name in nexts:
+                streams[name] = Stream(name, cast(Input, tensor.node), start, *nexts[name], self._end(tensor))
+            else:
+                self._check_next(name)
+        layers = tuple(block.layer for block in self.order if isinstance(block, LayerPart))
+        self.repeat = Repeat(self.dim, streams, layers)
+        self.around.order.append(self)
+        return True
+
+    def _check_start(self, name: str, start: Node) -> None:
+        """Report a start that reads what only a copy has."""
+        inside: dict[Node, str] = {param.node: n for n, param in self.declared.params.items()}
+        for layer in self.layers.values():
+            inside |= {node: f"{layer.name}.{read}" for read, node in layer.outputs.items()}
+        for node in walk([start]):
+            if node in inside:
+                message = f"the start of `{name}` is made before the first copy, and reads `{inside[node]}` of a copy"
+                frame = self.equations.frames[f"start {name}"]
+                self.file.reporter.error("E0434", message, frame.reads.get(inside[node], frame.span))
+
+    def _check_next(self, name: str) -> None:
+        """Report a state without a ``next``; one whose ``next`` is wrong was reported."""
+        equations = (s for s in self.statements if isinstance(s, ast.Equation) and s.word == "next")
+        if all(equation.left.name.text != name for equation in equations):
+            state = self.declared.states[name][0]
+            message, text = f"nothing moves state `{name}`", f"it goes through `repeat {self.dim}` as it is"
+            help = f"say what the next copy gets: `next {state.with_indices()} = ...`"
+            self.file.reporter.error("E0442", message, self.names.entries[name].span, text, help=help)
+
+    @property
+    def lets(self) -> dict[str, Quantity]:
+        """The lets of a copy."""
+        return self._lets
+
+    def params(self) -> dict[str, Param]:
+        """The params with the copies as their first dim, those of the layers too."""
+        own = {**self.declared.params, **{n: p for layer in self.layers.values() for n, p in layer.params().items()}}
+        return {name: self._copied(name, param) for name, param in own.items()}
+
+    def _copied(self, name: str, param: Param) -> Param:
+        node = self.graph.input(name, "param", (self.dim, *param.node.dims))
+        structure = tuple(part.at(range(1, len(node.dims))) for part in param.structure)
+        return replace(param, node=node, each=param.node, structure=structure)
+
+    def ties(self) -> dict[str, Tie]:
+        """The ties with the copies as their first dim, those of the layers too."""
+        own = {**self.declared.ties, **{n: t for layer in self.layers.values() for n, t in layer.ties().items()}}
+        return {name: self._copied_tie(name, tie) for name, tie in own.items()}
+
+    def _copied_tie(self, name: str, tie: Tie) -> Tie:
+        axes = (0, *(axis + 1 for axis in tie.axes))
+        return tied(self.graph, replace(tie, name=name, axes=axes), self.params()[tie.source])
+
+    def read_names(self) -> set[str]:
+        streams = {} if self.repeat is None else self.repeat.streams
+        return {*self._lets, *self.declared.params, *self.declared.ties, *streams}
+
+
+class LayerPart(Part):
+    """``layer NAME { ... }`` while it is resolved."""
+
+    def __init__(self, around: Part, tree: ast.Layer) -> None:
+        self.around, self.tree, self.name = around, tree, tree.name.text
+        names = collect(tree.body, around.file.reporter, around.names)
+        self.outputs: dict[str, Input] = {}
+        self.network: Network | None = None
+        self._imports: dict[str, tuple[Tensor, Node]] = {}
+        super().__init__(around.file, tree.body, names, Graph(), f"{self.name}.")
+
+    # ------------------------------------------------------------ what it reads from outside
+
+    def tensor(self, name: str) -> Tensor | None:
+        """What is declared around it, as a clamp, or a param where it is the same for all samples."""
+        return self._imported(name, self.around.equations.tensor(name))
+
+    def output(self, layer: str, name: ast.Name) -> Tensor | None:
+        """A quantity of another layer, as a clamp."""
+        return self._imported(f"{layer}.{name.text}", self.around.equations.output(layer, name))
+
+    def _imported(self, name: str, outer: Tensor | None) -> Tensor | None:
+        if outer is None:
+            return None
+        if name not in self._imports:
+            node = self.graph.input(name, _kind_inside(outer.node), outer.dims, outer.over)
+            self._imports[name] = replace(outer, name=name, kind=node.kind, node=node), outer.node
+        return self._imports[name][0]
+
+    def _outside(self, kind: str) -> dict[str, tuple[Input, Node]]:
+        """What it reads as clamps, or as params: what each is here, and outside."""
+        nodes = {name: (cast(Input, tensor.node), outer) for name, (tensor, outer) in self._imports.items()}
+        return {name: pair for name, pair in nodes.items() if pair[0].kind == kind}
+
+    # ------------------------------------------------------------ what is read of it
+
+    def read(self, name: ast.Name) -> Tensor | None:
+        """``NAME.x`` outside; reported and None where there is no such state or let, or where it is a cycle."""
+        entry = self.names.get(name.text) if name.text in self.names.own else None
+        known = [e.name for e in self.names.own_of_kind("state", "let")]
+        if entry is None or entry.name not in known:
+            said = f"has no `{name.text}`" if entry is None else f"shows no {entry.noun} such as `{entry.name}` outside"
+            there = [f"`{self.name}.{each}`" for each in known]
+            help = did_you_mean(name.text, known, f"read {listed(there, 'or')}" if there else None, name.span)
+            label = self.around.names.entries[self.name].label()
+            self.file.reporter.error("E0451", f"layer `{self.name}` {said}", name.span, labels=[label], help=help)
+            return None
+        if not self.resolve():
+            return None
+        tensor = self.equations.tensors.get(name.text)
+        if tensor is None:
+            return None
+        dotted = f"{self.name}.{name.text}"
+        node = self.outputs.setdefault(name.text, self.around.graph.input(dotted, "value", tensor.dims))
+        return replace(tensor, name=dotted, kind="output", node=node)
+
+    # ------------------------------------------------------------ its network
+
+    def resolve(self) -> bool:
+        """Read everything in it; False inside of its own reading, where that is reported."""
+        if self.network is not None:
+            return True
+        with self.file.pending.following(self, "", self.name) as way_back:
+            if way_back is not None:
+                self.file.reporter.cycle(way_back, self.tree.name.span)
+                return False
+            self.network = self._typed()
+        self.around.order.append(self)
+        return True
+
+    def _typed(self) -> Network:
+        spec, sizes, declared = self.file.spec, self.file.sizes, self.declared
+        statements = Statements(self.context, self.equations, self.statements, declared.states)
+        lets, terms = statements.quantities("let"), statements.terms()
+        states = statements.states()
+        given = gathered(self.statements, self.file.bindings, self.file.reporter, self.file.outer, f"{self.name}.")
+        kinds = ("state", "param", "metric", "readout", "target")
+        names = {kind: [entry.name for entry in self.names.own_of_kind(kind)] for kind in kinds}
+        relax, nudge, _ = check_settings(given, names, (), self.file.reporter)
+        unit = {term.name: 1.0 for term in terms.values() if term.word == "next"}
+        has_energy = any(term.kind == "energy" for term in terms.values())
+        check_measure(relax, has_energy, given, self.file.reporter, f"layer `{self.name}`")
+        check_solver(relax, declared.step is not None, given, self.file.reporter)
+        if declared.step is not None:
+            relax = numbered(relax, declared.step, given, sizes, self.file.reporter)
+        spans = {name: self.names.entries[name].span for name in self._imports}
+        clamps = {name: DataInput(node, None, spans[name]) for name, (node, _) in self._outside("clamp").items()}
+        shared = {name: self._shared(name, node, spans[name]) for name, (node, _) in self._outside("param").items()}
+        sized = (*(s for s in spec.statements if isinstance(s, ast.Definitions)), *self.statements)
+        return Network(
+            name=self.name,
+            description="",
+            source=self.file.reporter.source,
+            tree=replace(spec, statements=sized),
+            graph=self.graph,
+            sizes=sizes.dims,
+            consts=sizes.consts,
+            bindings={},
+            clamps=clamps,
+            targets={},
+            params={**declared.params, **shared},
+            ties=declared.ties,
+            states=states,
+            lets=lets,
+            terms=terms,
+            readouts={},
+            cost=None,
+            metrics={},
+            relax=replace(relax, step_of={**unit, **relax.step_of}),
+            nudge=nudge,
+            train=TrainOptions(),
+            presets=(),
+            index_names=index_names(lets),
+            noises=declared.noises,
+            step=declared.step,
+        )
+
+    def _shared(self, name: str, node: Input, span: Span) -> Param:
+        """What it shares with the network around it: a param, or a tie of one, stays on its set here too."""
+        part: Part | None = self.around
+        while part is not None:
+            tie = part.declared.ties.get(name)
+            source = part.declared.params.get(name if tie is None else tie.source)
+            if source is not None:
+                axes = range(len(node.dims)) if tie is None else tie.axes
+                structure = tuple(s.at([list(axes).index(k) for k in range(len(axes))]) for s in source.structure)
+                return Param(node, None, None, source.low, source.high, span, structure=structure)
+            part = part.around if isinstance(part, LayerPart | RepeatPart) else None
+        return Param(node, None, None, None, None, span)
+
+    @property
+    def layer(self) -> Layer:
+        """The layer, once everything around it is read: its readouts are what is read of it."""
+        assert self.network is not None
+        clamps = {name: outer for name, (_, outer) in self._outside("clamp").items()}
+        params = {name: outer for name, (_, outer) in self._outside("param").items()}
+        params |= {name: self._own(param).node for name, param in self.declared.params.items()}
+        readouts = {name: self._readout(name) for name in self.outputs}
+        network = replace(self.network, readouts=readouts, meetings=self.meetings())
+        params = {name: params[name] for name in network.params}
+        return Layer(self.name, network, clamps, params, dict(self.outputs))
+
+    def _readout(self, name: str) -> Quantity:
+        assert self.network is not None
+        if name in self.network.lets:
+            return self.network.lets[name]
+        state = self.network.states[name]
+        indices = tuple(dim.lower() for dim in state.node.dims)
+        written = ast.Name(state.span, name)
+        right = ast.Apply(state.span, written, False, None, None, None)
+        tree = ast.Equation(state.span, "readout", ast.Left(state.span, written, None), right)
+        return Quantity(name, state.node, indices, tree)
+
+    def _own(self, param: Param) -> Param:
+        """A param of its own as the graph around it calls it."""
+        return replace(param, node=self.around.graph.input(f"{self.name}.{param.node.name}", "param", param.node.dims))
+
+    def params(self) -> dict[str, Param]:
+        """Its own params by their names outside."""
+        return {f"{self.name}.{name}": self._own(param) for name, param in self.declared.params.items()}
+
+    def ties(self) -> dict[str, Tie]:
+        """Its ties by their names outside."""
+        params = self.params()
+        return {
+            f"{self.name}.{name}": tied(
+                self.around.graph,
+                replace(tie, name=f"{self.name}.{name}", source=f"{self.name}.{tie.source}"),
+                params[f"{self.name}.{tie.source}"],
+            )
+            for name, tie in self.declared.ties.items()
+        }
+
+    def read_names(self) -> set[str]:
+        if self.network is None:
+            return set()
+        groups: Iterable[Mapping[str, object]] = (
+            self.network.terms,
+            self.network.lets,
+            self.network.params,
+            self.network.ties,
+            self.network.states,
+            self.network.noises,
+        )
+        return {name for group in groups for name in group}
+
+    def check(self) -> None:
+        """Report what moves nothing or does not move, and what is never used."""
+        assert self.network is not None
+        check_terms(self.context, self.network, f"layer `{self.name}`", self.tree.name.span)
+        check_memory(self.context, self.network, self.file.memory)
+        super().check()
+
+    def used(self) -> set[str]:
+        return used_names(self.context, self.equations, self.outputs)
+
+
+def tied(graph: Graph, tie: Tie, source: Param) -> Tie:
+    """A tie with its view of the source, whose axes it names."""
+    dims = source.node.dims
+    return replace(tie, node=graph.einsum(ONE, [(source.node, range(len(dims)))], dict(enumerate(dims)), tie.axes))
+
+
+def _kind_inside(outer: Node) -> str:
+    """What something around a layer is inside: a clamp; a target where it depends on one; a param without a batch."""
+    if any(isinstance(node, Input) and node.kind == "target" for node in walk([outer])):
+        return "target"
+    return "clamp" if outer.batched else "param"

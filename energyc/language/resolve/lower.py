@@ -1,0 +1,178 @@
+"""From terms to the graph: index objects become axes, products with the sum around them one einsum."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from energyc.language.resolve.permute import permuted
+from energyc.language.resolve.products import Factors
+from energyc.language.resolve.terms import (
+    Apply,
+    BodySlope,
+    Chosen,
+    Element,
+    Index,
+    Integer,
+    InverseSize,
+    OverBatch,
+    Power,
+    Product,
+    Reduce,
+    Scalar,
+    Stopped,
+    Sum,
+    Term,
+    Truth,
+    Whole,
+    indices_of,
+    position_of,
+)
+from energyc.mathematics.calculus import derivative, lift, tangent
+from energyc.mathematics.ir import ONE, Coefficient, Graph, Guard, IndexExpr, Input, Node
+
+ARGUMENT = "u"
+
+
+@dataclass(frozen=True)
+class Value:
+    """A node and the index that each of its axes is."""
+
+    node: Node
+    axes: tuple[Index, ...]
+
+
+@dataclass
+class Lowering:
+    """Lowers the terms of one file; a term met twice is one node."""
+
+    graph: Graph
+    _values: dict[int, tuple[Term, Value]] = field(default_factory=dict)
+
+    def node(self, term: Term, axes: Sequence[Index]) -> Node:
+        """A term with these axes, in this order, broadcast along those that it lacks."""
+        value = self.value(term)
+        if len(value.axes) == len(axes):
+            return permuted(self.graph, value.node, [value.axes.index(index) for index in axes])
+        place = {index: k for k, index in enumerate(axes)}
+        return self.graph.spread(
+            value.node, [index.known_dim for index in axes], [place[index] for index in value.axes]
+        )
+
+    def value(self, term: Term) -> Value:
+        """A term with its free indices for axes, in the order of their first occurrence."""
+        if id(term) not in self._values:
+            self._values[id(term)] = (term, self._lowered(term))
+        return self._values[id(term)][1]
+
+    def _lowered(self, term: Term) -> Value:
+        match term:
+            case Sum():
+                return self._sum([self.value(part) for part in term.terms])
+            case Power():
+                base = self.value(term.base)
+                return Value(self.graph.power(base.node, term.exponent), base.axes)
+            case Apply():
+                return self._apply(term)
+            case BodySlope():
+                return self._slope(term)
+            case Chosen() | Whole():
+                return self.value(term.value)
+            case Stopped():
+                body = self.value(term.body)
+                return Value(self.graph.stop(body.node, term.mode), body.axes)
+            case OverBatch():
+                body = self.value(term.body)
+                return Value(self.graph.batch_statistic(body.node, term.kind), body.axes)
+            case Reduce(kind="sum"):
+                return self._reduced_sum(term)
+            case Reduce():
+                return self._reduction(term)
+        return self._einsum([term], ())
+
+    # ------------------------------------------------------------ sums and products
+
+    def _sum(self, values: Sequence[Value]) -> Value:
+        axes = tuple(dict.fromkeys(index for value in values for index in value.axes))
+        dims = [index.known_dim for index in axes]
+        place = {index: k for k, index in enumerate(axes)}
+        spread = [(ONE, self._spread(value, dims, [place[index] for index in value.axes])) for value in values]
+        return Value(self.graph.add(spread, dims), axes)
+
+    def _spread(self, value: Value, dims: Sequence[str], axes: Sequence[int]) -> Node:
+        return value.node if list(axes) == list(range(len(dims))) else self.graph.spread(value.node, dims, axes)
+
+    def _reduced_sum(self, term: Reduce) -> Value:
+        parts = term.body.terms if isinstance(term.body, Sum) else (term.body,)
+        guard = [] if term.guard is None else [Truth(term.span, term.guard)]
+        return self._sum([self._einsum([part, *guard], term.indices) for part in parts])
+
+    def _einsum(self, terms: Iterable[Term], summed: tuple[Index, ...]) -> Value:
+        factors = Factors()
+        for index in summed:
+            factors.label(index)
+        for term in terms:
+            self._collect(term, factors)
+        axes = tuple(index for index in factors.indices if index not in summed)
+        return Value(factors.einsum(self.graph, axes), axes)
+
+    def _collect(self, term: Term, factors: Factors) -> None:
+        match term:
+            case Scalar(coefficient=coefficient):
+                factors.scale(coefficient)
+            case InverseSize(index=index):
+                factors.scale(Coefficient.symbol(index.known_dim, -1))
+            case Integer(value=value):
+                factors.position(self.graph, value)
+            case Truth(condition=condition):
+                factors.condition(condition)
+            case Element(node=node, places=places):
+                factors.element(node, places)
+            case Product():
+                for factor in term.factors:
+                    collect = self._collect_value if isinstance(factor, Product) else self._collect
+                    collect(factor, factors)
+            case Power(base=base, exponent=exponent) if exponent in (2, 3, 4):
+                for _ in range(int(exponent)):
+                    self._collect_value(base, factors)
+            case _:
+                self._collect_value(term, factors)
+
+    def _collect_value(self, term: Term, factors: Factors) -> None:
+        value = self.value(term)
+        factors.element(value.node, [position_of(index) for index in value.axes])
+
+    # ------------------------------------------------------------ functions and reductions
+
+    def _apply(self, term: Apply) -> Value:
+        argument = self.value(term.argument)
+        if term.slope:
+            return Value(derivative(self.graph, term.function, argument.node), argument.axes)
+        return Value(self.graph.map(term.function, argument.node), argument.axes)
+
+    def _slope(self, term: BodySlope) -> Value:
+        argument = self.value(term.argument)
+        (slope,) = tangent(self.graph, [term.body], {self.argument: self.graph.constant(1)})
+        return Value(lift(self.graph, slope, argument.node), argument.axes)
+
+    @property
+    def argument(self) -> Input:
+        """The argument that scalar bodies are nodes over."""
+        return self.graph.input(ARGUMENT, "argument")
+
+    def _reduction(self, term: Reduce) -> Value:
+        body = self.value(term.body)
+        axes = tuple(dict.fromkeys([*body.axes, *term.indices, *indices_of(term.guard)]))
+        node = self.node(term.body, axes)
+        along = [axes.index(index) for index in term.indices]
+        guard = None if term.guard is None else self._guard(term.guard, axes)
+        if term.kind in ("softmax", "argmax"):
+            return Value(getattr(self.graph, term.kind)(node, along, guard), axes)
+        remaining = tuple(index for index in axes if index not in term.indices)
+        return Value(getattr(self.graph, term.kind)(node, along, guard), remaining)
+
+    def _guard(self, condition: IndexExpr, axes: Sequence[Index]) -> Guard:
+        indices = indices_of(condition)
+        local = condition.renumbered({index: k for k, index in enumerate(indices)})  # type: ignore[misc]
+        indicator = self.graph.indicator([index.known_dim for index in indices], local)
+        return Guard(indicator, tuple(axes.index(index) for index in indices))

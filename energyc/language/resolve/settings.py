@@ -1,0 +1,264 @@
+"""Settings as written: presets and overrides laid over the spec's own."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from energyc.language.diagnostics import Remedy, Span, writing
+from energyc.language.resolve.bindings import Bindings
+from energyc.language.resolve.formulas import Real
+from energyc.language.resolve.names import Names
+from energyc.language.resolve.reporter import Reporter, did_you_mean, listed
+from energyc.language.resolve.sizes import Sizes, settable
+from energyc.language.settings import Fault, Nudge, Relax, TrainOptions, read, written
+from energyc.language.settings.table import CONTRADICTION
+from energyc.language.settings.train import read_train
+from energyc.language.syntax import ast
+from energyc.mathematics.ir import Input
+
+BLOCKS = ("relax", "nudge", "train")
+#: The settings of each block as written, by their names.
+Layers = dict[str, dict[str, "Placed"]]
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A value and where it was written, None where it came from outside the file.
+
+    ``names`` is its key from the setting on, ``of`` the place of the value.
+    """
+
+    value: object
+    span: Span | None
+    names: tuple[ast.Name, ...] = ()
+    of: Span | None = None
+
+
+def layer_symbols(
+    spec: ast.Spec, names: Names, reporter: Reporter, preset: str | None, overrides: Mapping[str, object]
+) -> dict[str, tuple[Real, Span | None]]:
+    """The dims and consts that the preset and the overrides set."""
+    symbols: dict[str, tuple[Real, Span | None]] = {}
+    for pair in preset_pairs(spec, reporter, preset):
+        if len(pair.key) == 1:
+            value = pair.value.number if isinstance(pair.value, ast.NumberValue) else None
+            _set_symbol(symbols, names, reporter, pair.path, value, pair.span)
+    for key, given in overrides.items():
+        if "." not in key:
+            _set_symbol(symbols, names, reporter, key, plain(given), None)
+    return symbols
+
+
+def _set_symbol(
+    symbols: dict[str, tuple[Real, Span | None]],
+    names: Names,
+    reporter: Reporter,
+    key: str,
+    value: object,
+    span: Span | None,
+    place: Span | None = None,
+) -> None:
+    entry = names.get(key)
+    known = settable(names)
+    if entry is None or entry.kind not in ("dim", "const"):
+        said = (
+            f"`{key}` is {entry.with_article} and cannot be set"
+            if entry
+            else f"there is no dim or const `{key}` to set"
+        )
+        help = did_you_mean(key, known, f"these can be set: {listed(known)}" if known else None, place)
+        reporter.error("E0215", said, span, help=help)
+    elif isinstance(value, Fraction | float):
+        symbols[key] = (value, span)
+    else:
+        reporter.error("E0216", f"{entry.with_article} is a number, and `{key}` is set to `{written(value)}`", span)
+
+
+def plain(given: object) -> object:
+    """A value from outside: numbers exact where they are, words as they are."""
+    if isinstance(given, bool):
+        return str(given).lower()
+    if isinstance(given, int):
+        return Fraction(given)
+    if isinstance(given, float):
+        return Fraction(repr(given)) if given == given and abs(given) != float("inf") else given
+    if isinstance(given, str):
+        try:
+            return Fraction(given)
+        except (ValueError, ZeroDivisionError):
+            return given
+    return given
+
+
+def check_presets(spec: ast.Spec, names: Names, reporter: Reporter) -> None:
+    """Report what a preset sets that is not there, whether or not it is chosen."""
+    for preset in (s for s in spec.statements if isinstance(s, ast.Preset)):
+        for pair in preset.pairs:
+            if len(pair.key) == 1:
+                value = pair.value.number if isinstance(pair.value, ast.NumberValue) else None
+                _set_symbol({}, names, reporter, pair.path, value, pair.span, pair.key[0].span)
+            else:
+                check_path(spec, reporter, pair.path, pair.span, pair.key)
+
+
+def check_path(
+    spec: ast.Spec, reporter: Reporter, path: str, span: Span | None, names: Sequence[ast.Name] = ()
+) -> None:
+    """Report the path of a setting that no block of the file has; ``names`` are its parts where they stand in it."""
+    first, second = (*(name.span for name in names[:2]), None, None)[:2]
+    layers = [layer.name.text for layer in layers_of(spec.statements)]
+    block, _, key = path.partition(".")
+    if block in layers:
+        inner = key.partition(".")[0]
+        if inner not in BLOCKS[:2]:
+            help = did_you_mean(inner, BLOCKS[:2], f"a layer has the settings {listed(BLOCKS[:2])}", second)
+            reporter.error("E0541", f"layer `{block}` has no settings `{inner}`", span, help=help)
+    elif block not in BLOCKS:
+        known = (*BLOCKS, *layers)
+        help = did_you_mean(block, known, f"the settings are {listed(known)}", first)
+        reporter.error("E0541", f"there are no settings `{block}`", span, help=help)
+    elif layers and block != "train":
+        report_whole(reporter, block, key, layers, span)
+
+
+def report_whole(reporter: Reporter, block: str, key: str, layers: Sequence[str], span: Span | None) -> None:
+    """Report a setting of phases for a file with layers, which alone relax."""
+    paths = [f"`{layer}.{block}.{key}`" for layer in layers]
+    help = (
+        f"set {listed(paths, 'or')}" if key else f"write `{block}` in {listed([f'layer `{n}`' for n in layers], 'or')}"
+    )
+    reporter.error("E0541", f"only the layers relax, so there are no settings `{block}` of the whole", span, help=help)
+
+
+def layers_of(statements: Iterable[ast.Statement]) -> list[ast.Layer]:
+    """The layers among some statements, those of repeats too."""
+    layers: list[ast.Layer] = []
+    for statement in statements:
+        if isinstance(statement, ast.Layer):
+            layers.append(statement)
+        elif isinstance(statement, ast.Repeat):
+            layers += layers_of(statement.body)
+    return layers
+
+
+def preset_pairs(spec: ast.Spec, reporter: Reporter, preset: str | None) -> tuple[ast.Pair, ...]:
+    """What a preset sets; an unknown one is reported."""
+    if preset is None:
+        return ()
+    presets = {s.name.text: s for s in spec.statements if isinstance(s, ast.Preset)}
+    if preset in presets:
+        return presets[preset].pairs
+    there = f"the spec has {listed(presets)}" if presets else "the spec has no presets"
+    reporter.error("E0217", f"there is no preset `{preset}`", None, help=did_you_mean(preset, presets, there))
+    return ()
+
+
+def outer_settings(
+    spec: ast.Spec, bindings: Bindings, reporter: Reporter, preset: str | None, overrides: Mapping[str, object]
+) -> dict[str, Placed]:
+    """The settings from the preset and, over them, the overrides, by their paths; one that no block has is reported."""
+    quiet = Reporter(reporter.source)
+    outer: dict[str, Placed] = {}
+    for pair in preset_pairs(spec, quiet, preset):
+        if len(pair.key) > 1:
+            outer[pair.path] = Placed(bindings.option(pair.value), pair.span, pair.key, pair.value.span)
+    for key, given in overrides.items():
+        if "." in key:
+            outer[key] = Placed(plain(given), None)
+            check_path(spec, reporter, key, None)
+    return outer
+
+
+def gathered(
+    statements: Iterable[ast.Statement],
+    bindings: Bindings,
+    reporter: Reporter,
+    outer: Mapping[str, Placed],
+    owner: str = "",
+) -> Layers:
+    """The settings of each block among statements, and over them those of ``outer`` whose path ``owner`` begins."""
+    layers: Layers = {block: {} for block in BLOCKS}
+    for statement in statements:
+        if isinstance(statement, ast.Settings):
+            for pair in statement.pairs:
+                value = bindings.option(pair.value)
+                layers[statement.word][pair.path] = Placed(value, pair.span, pair.key, pair.value.span)
+    for path, setting in outer.items():
+        block, _, key = path.removeprefix(owner).partition(".")
+        if path.startswith(owner) and block in BLOCKS:
+            layers[block][key] = replace(setting, names=setting.names[2 if owner else 1 :])
+    return layers
+
+
+def check_settings(
+    layers: Layers,
+    names: Mapping[str, Collection[str]],
+    rules: Collection[str],
+    reporter: Reporter,
+) -> tuple[Relax, Nudge, TrainOptions]:
+    """The settings of each block, typed; what is wrong is reported and left at its default.
+
+    ``names`` are those of states, params, metrics, readouts and targets, ``rules`` those of the learning rules (empty:
+    not known).
+    """
+    given = {block: {key: each.value for key, each in placed.items()} for block, placed in layers.items()}
+    relax, relax_faults = read(Relax, given["relax"], names)
+    nudge, nudge_faults = read(Nudge, given["nudge"], names)
+    train, train_faults = read_train(given["train"], names, rules)
+    for block, faults in (("relax", relax_faults), ("nudge", nudge_faults), ("train", train_faults)):
+        for fault in faults:
+            placed = layers[block][fault.key]
+            reporter.error(fault.code, fault.message, placed.span, help=_remedy(fault, placed))
+    return relax, nudge, train
+
+
+def _remedy(fault: Fault, placed: Placed) -> str | None:
+    """The help of a fault, with the fix that writes what it says in place of the part that is wrong."""
+    names = placed.names
+    place = placed.of if fault.part == "value" or not names else names[0 if fault.part == "setting" else -1].span
+    if not fault.instead or fault.help is None or place is None:
+        return fault.help
+    return Remedy(fault.help, writing(fault.instead, place))
+
+
+def numbered(relax: Relax, step: Input, layers: Layers, sizes: Sizes, reporter: Reporter) -> Relax:
+    """The settings of ``relax t in T``: T steps and no more; other numbers of steps are reported."""
+    size = sizes.size(step.over or "")
+    if size is None:
+        return relax
+    for key in ("steps", "max_steps"):
+        placed = layers["relax"].get(key)
+        if placed is not None and getattr(relax, key) not in (None, size):
+            message = (
+                f"`relax {step.name} in {step.over}` makes {size} steps, and `relax.{key}` is {getattr(relax, key)}"
+            )
+            reporter.error(CONTRADICTION, message, placed.span, help=f"leave `{key}` out, or change {step.over}")
+    return replace(relax, steps=size, max_steps=size)
+
+
+def check_solver(relax: Relax, numbered: bool, layers: Layers, reporter: Reporter) -> None:
+    """Report a way to find rest where nothing rests, or that another setting leaves nothing to do."""
+    given = layers["relax"]
+    key = relax.seeks_rest
+    value = {"step": "auto", "solver": relax.solver}.get(key, relax.products)
+    if numbered and relax.irreversible:
+        message = f"`relax.{key} = {value}` looks for rest, and the force changes from step to step"
+        reporter.error(CONTRADICTION, message, given[key].span, help="leave it out, with a number as the step")
+    elif relax.solver == "anderson" and relax.exit == "inference" and relax.tolerance is not None:
+        message = "`relax.exit = inference` looks at each step, after which `relax.solver = anderson` forgets its past"
+        help = "write `exit = early`, which looks every `chunk` steps"
+        reporter.error(CONTRADICTION, message, given["exit"].span, help=help)
+    elif relax.solver == "newton" and relax.products:
+        message = "`relax.solver = newton` solves in full precision, and leaves `relax.products` nothing to round"
+        reporter.error(CONTRADICTION, message, given["products"].span, help="leave one of them out")
+
+
+def check_measure(
+    relax: Relax, has_energy: bool, layers: Layers, reporter: Reporter, called: str = "this network"
+) -> None:
+    """Report a measure of the energy in a network, or a layer that is ``called`` so, without one."""
+    if relax.measure == "energy" and not has_energy:
+        message = f"`relax.measure` is the energy, and {called} has none"
+        reporter.error(CONTRADICTION, message, layers["relax"]["measure"].span, help="write `measure = gradient`")

@@ -1,0 +1,197 @@
+"""Dims and consts: their values, set by the spec, a preset or from outside, the later first."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from energyc.language.diagnostics import Span
+from energyc.language.network import Const, Size
+from energyc.language.resolve.formulas import Formulas, Real, Unknown, decimal, names_in
+from energyc.language.resolve.names import Entry, Names
+from energyc.language.resolve.reporter import Reporter, listed
+from energyc.language.resolve.words import CONSTANTS
+from energyc.language.syntax import ast
+
+LARGEST_DIM = 2**62
+
+
+@dataclass
+class Sizes:
+    """The values of dims and consts, each computed when it is first needed.
+
+    ``overrides`` gives values that were set, with their place in the file or None; ``data_size`` the sizes of data.
+    """
+
+    names: Names
+    reporter: Reporter
+    overrides: Mapping[str, tuple[Real, Span | None]]
+    data_size: Callable[[ast.Field], int | None]
+    dims: dict[str, Size] = field(default_factory=dict)
+    consts: dict[str, Const] = field(default_factory=dict)
+    used: set[str] = field(default_factory=set)
+    _pending: list[str] = field(default_factory=list)
+    _failed: set[str] = field(default_factory=set)
+
+    def compute(self) -> None:
+        """Evaluate every dim and const; mistakes are reported."""
+        for entry in self.names.of_kind("dim", "const"):
+            self._evaluate(entry.name)
+
+    def size(self, name: str) -> int | None:
+        """The value of a dim, None where it is wrong."""
+        self._evaluate(name)
+        return self.dims[name].value if name in self.dims else None
+
+    def const(self, name: str) -> Const | None:
+        """A const, None where it is wrong."""
+        self._evaluate(name)
+        return self.consts.get(name)
+
+    def constant(self, name: str) -> Const | None:
+        """A const of the language that the file reads; None for another name, or for one that the file declares."""
+        if name not in CONSTANTS or self.names.get(name) is not None:
+            return None
+        return self.consts.setdefault(name, Const(name, CONSTANTS[name], None, ()))
+
+    def value(self, expr: ast.Expr, *, integral: bool = False) -> Real:
+        """A formula's value, as ``Formulas.value``."""
+        return Formulas(self.reporter, self._symbol, self._data_size).value(expr, integral=integral)
+
+    def is_set(self, name: str) -> bool:
+        """Whether a dim was set by a preset or from outside, or is derived from one that was."""
+        pending, seen = [name], set()
+        while pending:
+            name = pending.pop()
+            if name in self.overrides:
+                return True
+            if name not in seen:
+                seen.add(name)
+                defined = self.dims.get(name) or self.consts.get(name)
+                pending.extend(defined.derived_from if defined else ())
+        return False
+
+    # ------------------------------------------------------------ evaluation
+
+    def _evaluate(self, name: str) -> None:
+        known = name in self.dims or name in self.consts or name in self._failed
+        if known or name not in self.names.entries:  # what a block declares is reported as misplaced
+            return
+        entry = self.names.entries[name]
+        if name in self._pending:
+            path = [*self._pending[self._pending.index(name) :], name]
+            self._failed.update(path)
+            self.reporter.cycle(path, entry.span)
+            raise Unknown
+        self._pending.append(name)
+        try:
+            self._define(entry)
+        except Unknown:
+            self._failed.add(name)
+            if len(self._pending) > 1:
+                raise
+        finally:
+            self._pending.pop()
+
+    def _define(self, entry: Entry) -> None:
+        tree = entry.tree
+        assert isinstance(tree, ast.Definition)
+        derived_from = names_in(tree.value)
+        span: Span | None = tree.value.span
+        if entry.name in self.overrides:
+            value, span = self.overrides[entry.name]
+            self._refuse_derived(entry, derived_from, span)
+        else:
+            value = self.value(tree.value, integral=entry.kind == "dim")
+        if entry.kind == "dim":
+            self.dims[entry.name] = Size(entry.name, self._positive(entry, value, span), derived_from, tree)
+        else:
+            exact = value if isinstance(value, Fraction) else None
+            self.consts[entry.name] = Const(
+                entry.name, self._finite(entry.name, value, span), exact, derived_from, tree
+            )
+
+    def _symbol(self, name: ast.Name) -> Real:
+        if (constant := self.constant(name.text)) is not None:
+            return constant.value
+        if self.names.find(name, ("dim", "const"), self.reporter, "E0201") is None:
+            raise Unknown
+        self.used.add(name.text)
+        self._evaluate(name.text)
+        if name.text in self.dims:
+            return Fraction(self.dims[name.text].value)
+        if name.text in self.consts:
+            const = self.consts[name.text]
+            return const.value if const.exact is None else const.exact
+        raise Unknown
+
+    def _data_size(self, expr: ast.Field) -> Real:
+        size = self.data_size(expr)
+        if size is None:
+            raise Unknown
+        return Fraction(size)
+
+    def _positive(self, entry: Entry, value: Real, span: Span | None) -> int:
+        """The value of a dim; ``span`` is None where it was set from outside."""
+        if isinstance(value, float) or value.denominator != 1 or not 0 < value <= LARGEST_DIM:
+            verb = "is" if span else "is set to"
+            message = f"dim `{entry.name}` {verb} {decimal(value)}, and a dim is a positive integer"
+            nearly = isinstance(value, Fraction) and 1 < value <= LARGEST_DIM
+            help_text = f"write `{entry.name} = {round(value)}`" if nearly else None
+            self.reporter.error("E0211", message, span, help=help_text)
+            raise Unknown
+        return int(value)
+
+    def _finite(self, name: str, value: Real, span: Span | None) -> float:
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf
+        if math.isfinite(number):
+            return number
+        self.reporter.error("E0213", f"const `{name}` is not finite", span)
+        raise Unknown
+
+    # ------------------------------------------------------------ derived dims cannot be set
+
+    def _refuse_derived(self, entry: Entry, derived_from: tuple[str, ...], place: Span | None) -> None:
+        if entry.kind != "dim" or not derived_from:
+            return
+        message = f"`{entry.name}` is derived from {listed(derived_from)} and cannot be set"
+        text, labels = ("", [entry.label("derived here")]) if place else ("derived here", [])
+        help = self._what_to_set(entry, derived_from)
+        self.reporter.error("E0214", message, place or entry.span, text, labels=labels, help=help)
+        raise Unknown
+
+    def _what_to_set(self, entry: Entry, derived_from: tuple[str, ...]) -> str:
+        """What can be set instead of a derived dim; where it is a size of data, how that changes."""
+        sources = self._sources(derived_from, {entry.name})
+        free = [name for name in sources if name in settable(self.names)]
+        if free:
+            return f"set {listed(free, 'or')} instead"
+        bindings = [name.partition(".")[0] for name in sources if "." in name]
+        if not bindings:
+            return f"replace the formula of {entry.name} in the spec"
+        return f"it is a size of the data: change the options of {listed(bindings)}, or the formula in the spec"
+
+    def _sources(self, names: tuple[str, ...], seen: set[str]) -> list[str]:
+        """What names are derived from in the end: dims and consts that name no other, and sizes of data."""
+        sources: list[str] = []
+        for name in names:
+            entry = self.names.get(name)
+            derived_from = _derived_from(entry) if entry is not None else ()
+            if name not in seen:
+                seen.add(name)
+                sources += self._sources(derived_from, seen) if derived_from else [name]
+        return sources
+
+
+def settable(names: Names) -> list[str]:
+    """The dims and consts that can be set: all but the derived dims."""
+    return [e.name for e in names.of_kind("dim", "const") if e.kind == "const" or not _derived_from(e)]
+
+
+def _derived_from(entry: Entry) -> tuple[str, ...]:
+    return names_in(entry.tree.value) if isinstance(entry.tree, ast.Definition) else ()

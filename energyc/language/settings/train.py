@@ -1,0 +1,310 @@
+"""The settings of a training run: ``train { ... }``."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+from energyc.language.diagnostics import did_you_mean, listed
+from energyc.language.settings import rates as rates_kind
+from energyc.language.settings import scores as scores_kind
+from energyc.language.settings.kinds import Called, Flag, Integer, Number, Pair, Word
+from energyc.language.settings.rates import Geometric, Rate, Rates
+from energyc.language.settings.scores import BEST, SCORES, Metrics, Score, unclear
+from energyc.language.settings.table import CONTRADICTION, UNKNOWN_NAME, Fault, meant, read, setting, table
+from energyc.language.settings.values import Call
+
+#: For each optimiser of torch.optim: its default learning rate and the settings it takes beside lr.
+OPTIMIZERS: Mapping[str, tuple[float, tuple[str, ...]]] = MappingProxyType(
+    {
+        "sgd": (0.01, ("momentum", "nesterov", "weight_decay")),
+        "adam": (1e-3, ("betas", "eps", "weight_decay")),
+        "adamw": (1e-3, ("betas", "eps", "weight_decay")),
+        "nadam": (1e-3, ("betas", "eps", "weight_decay")),
+        "radam": (1e-3, ("betas", "eps", "weight_decay")),
+        "adamax": (2e-3, ("betas", "eps", "weight_decay")),
+        "rmsprop": (1e-3, ("momentum", "eps", "weight_decay")),
+        "adagrad": (0.01, ("eps", "weight_decay")),
+        "adadelta": (1.0, ("eps", "weight_decay")),
+    }
+)
+#: What every evaluation measures beside the cost and the metrics of the spec.
+ALWAYS_MEASURED = ("residual", "residual_max", "settled", "relax_steps", "samples")
+#: The rule of a spec that names none.
+DEFAULT_RULE = "implicit"
+DEFAULT_STEPS = 1000
+
+NOT_NEGATIVE, POSITIVE, COUNT = Number(low=0), Number(above=0), Integer(1)
+
+
+class Schedule(Called):
+    """A word, or a call whose keywords are settings too: ``cosine(warmup = 100)``."""
+
+    def fields(self, name: str, value: object) -> dict[str, object]:
+        call = self.read(value)
+        return {name: call.name, **call.keywords}
+
+
+class Controlled(Called):
+    """The Jacobian penalty: a call that gives its controller."""
+
+    def fields(self, name: str, value: object) -> dict[str, object]:
+        return {name: Penalty(**self.read(value).keywords)}  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Penalty:
+    """The Jacobian penalty's controller: lambda <- clip(lambda (EMA(residual)/target)^0.3, floor, ceiling)."""
+
+    target: float = 1e-4
+    floor: float = 1e-4
+    ceiling: float = 10.0
+
+
+PENALTY = Controlled(
+    ("jacobian",),
+    MappingProxyType(dict.fromkeys(("target", "floor", "ceiling"), POSITIVE)),
+    "jacobian(target = 1e-4)",
+)
+
+
+@dataclass(frozen=True)
+class TrainOptions:
+    """The settings of a run.
+
+    ``lr`` is the learning rate of all params (None: the optimiser's own), ``rates`` are those of single ones. The run
+    has ``steps`` updates or ``epochs`` passes over the training split; at most one of them is set.
+    """
+
+    word: ClassVar[str] = "train"
+    misfit: ClassVar[str] = "E0502"
+    planned: ClassVar[tuple[str, ...]] = ()
+
+    rule: str | None = setting(None, Word(), "the learning rule", otherwise=f"`{DEFAULT_RULE}`")
+    optimizer: str = setting("adam", Word(tuple(OPTIMIZERS)), "the optimiser of torch.optim")
+    lr: float | None = setting(
+        None,
+        NOT_NEGATIVE,
+        "the peak learning rate",
+        otherwise="0.001; " + ", ".join(f"`{name}` {rate:g}" for name, (rate, _) in OPTIMIZERS.items() if rate != 1e-3),
+        owner="param",
+        single="rates",
+        each=Rates(),
+    )
+    rates: Mapping[str, Rate] = field(default_factory=dict)
+    final_lr: float | None = setting(
+        None,
+        NOT_NEGATIVE,
+        "what `lr` has fallen to at the last update; single rates fall by the same factor",
+        otherwise="0",
+    )
+    momentum: float | None = setting(None, Number(0, 1), "of the optimiser", otherwise="torch's")
+    nesterov: bool | None = setting(None, Flag(), "of the optimiser", otherwise="torch's")
+    weight_decay: float | None = setting(None, NOT_NEGATIVE, "of the optimiser", otherwise="torch's")
+    betas: tuple[float, float] | None = setting(None, Pair(), "of the optimiser", otherwise="torch's")
+    eps: float | None = setting(None, POSITIVE, "of the optimiser", otherwise="torch's")
+    schedule: str = setting(
+        "constant",
+        Schedule(("constant", "cosine", "linear"), {"warmup": Integer(0)}, "cosine(warmup = 100)"),
+        "how the rate falls",
+    )
+    warmup: int = setting(0, Integer(0), "over which the rate first rises linearly", unit="updates")
+    clip: float | None = setting(None, POSITIVE, "the largest norm that the whole gradient may have")
+    batch: int = setting(32, COUNT, "of an update; the last one of an epoch may have fewer", unit="samples")
+    steps: int | None = setting(
+        None,
+        Integer(0),
+        "the length of the run; `--steps` replaces it, and `epochs`",
+        unit="updates",
+        otherwise=f"{DEFAULT_STEPS}",
+    )
+    epochs: int | None = setting(None, Integer(0), "the length of the run, in place of `steps`", unit="epochs")
+    eval_every: int | None = setting(
+        None,
+        COUNT,
+        "between two evaluations",
+        unit="updates",
+        otherwise="an epoch, but at least a hundredth and at most a tenth of the run",
+    )
+    eval_samples: int = setting(
+        2000, COUNT, "of the test split, evenly spread over it, that are evaluated while training", unit="samples"
+    )
+    save_every: int | None = setting(None, COUNT, "between two checkpoints beside those of evaluations", unit="updates")
+    log_every: int = setting(1, COUNT, "between two rows of `metrics.jsonl`", unit="updates")
+    metrics: tuple[str, ...] | None = setting(
+        None,
+        Metrics(),
+        "the metrics that are recorded: those of the spec, and those over a whole split",
+        otherwise="all",
+    )
+    scores: tuple[Score, ...] = ()
+    best: str = setting("cost", Word(), "the held-out number that decides which checkpoint is the best")
+    validation: float | None = setting(
+        None,
+        Number(above=0, high=0.9),
+        "the share of the training samples that decide which checkpoint is the best; without one the test split does",
+    )
+    best_mode: str = setting(
+        "auto",
+        Word(("auto", "min", "max")),
+        "whether a low or a high `best` is good; `auto`: costs and errors low, all else high",
+    )
+    gate: float | None = setting(None, POSITIVE, "a sample whose residual lies above it takes no part in the contrast")
+    penalty: Penalty | None = setting(
+        None, PENALTY, "the Jacobian penalty; its weight follows the residual between `floor` (1e-4) and `ceiling` (10)"
+    )
+    residual_defence: float | None = setting(None, NOT_NEGATIVE, "the weight of the residual defence")
+    folds: int | None = setting(None, Integer(2), "cross-validation: so many runs, each with another part as the test")
+    allow_biased: bool = setting(False, Flag(), "train by a rule that is biased on this network")
+    dtype: str = setting("float32", Word(("float32", "float64")), "what states and params are held in")
+    products: str | None = setting(
+        None,
+        Word(("float32", "tf32", "bfloat16")),
+        "what the operands of float32 products are rounded to in the force and its derivatives; states and sums are "
+        "not",
+        otherwise="as torch is set",
+    )
+    seed: int = setting(0, Integer(0), "of weights, order, augmentation and noise")
+
+    @staticmethod
+    def from_settings(settings: Mapping[str, Any]) -> TrainOptions:
+        """The options that a ``train`` block of such settings gives.
+
+        Raises UserError E0541 (an unknown setting), E0502 (a value that does not fit), E0503 (settings that exclude
+        each other).
+        """
+        options, faults = read(TrainOptions, settings)
+        for fault in [*faults, *options.contradictions()]:
+            raise fault.error()
+        return options
+
+    @staticmethod
+    def from_json(saved: Mapping[str, Any]) -> TrainOptions:
+        """The options that ``to_json`` wrote into a run.json; keys of later versions are ignored.
+
+        Raises UserError as ``from_settings`` does, where someone changed the file to what no setting may be.
+        """
+        known = table(TrainOptions)
+        settings = {key: value for key, value in saved.items() if key in known and value is not None}
+        if isinstance(penalty := settings.get("penalty"), Mapping):
+            settings["penalty"] = Call("jacobian", penalty)
+        if isinstance(names := settings.get("metrics"), list):
+            settings["metrics"] = scores_kind.as_written(names, saved.get("scores") or ())
+        rates = saved.get("rates") or {}
+        single = {f"lr.{name}": rates_kind.as_written(rate) for name, rate in rates.items()}
+        return TrainOptions.from_settings(settings | single)
+
+    def to_json(self) -> dict[str, Any]:
+        """All options as JSON values, in the order of the fields."""
+        return asdict(replace(self, rates=dict(self.rates)))
+
+    def with_steps(self, steps: int) -> TrainOptions:
+        """The same with another length (``--steps``), which replaces ``epochs``."""
+        return replace(self, steps=TrainOptions.from_settings({"steps": steps}).steps, epochs=None)
+
+    def with_seed(self, seed: int) -> TrainOptions:
+        """The same with another seed (``--seed``)."""
+        return replace(self, seed=TrainOptions.from_settings({"seed": seed}).seed)
+
+    @property
+    def trained_by(self) -> str:
+        """The rule, where none is set the default one."""
+        return self.rule or DEFAULT_RULE
+
+    @property
+    def why_trained_by(self) -> str:
+        """Why it is trained by that rule."""
+        if self.rule is None:
+            return f"train.rule is not set, and {DEFAULT_RULE} is exact for any force"
+        return "by train.rule or --rule"
+
+    def total_steps(self, updates_per_epoch: int) -> int:
+        """The number of updates of the whole run."""
+        if self.epochs is not None:
+            return self.epochs * updates_per_epoch
+        return DEFAULT_STEPS if self.steps is None else self.steps
+
+    def rate(self, param: str, count: int = 1) -> float | tuple[float, ...]:
+        """The peak learning rate of one param, or those along its first dim, of size ``count``."""
+        rate = self.rates.get(param, self.base_rate)
+        return rate.rates(count) if isinstance(rate, Geometric) else rate
+
+    @property
+    def base_rate(self) -> float:
+        """The peak learning rate of the params that have none of their own."""
+        return OPTIMIZERS[self.optimizer][0] if self.lr is None else self.lr
+
+    def whole_split(self, measured: Collection[str]) -> tuple[Score, ...]:
+        """The metrics over a whole split; a bare word is one unless the spec has a metric of its name."""
+        words = [name for name in self.metrics or () if name in SCORES and name not in measured]
+        called = {score.name for score in self.scores}
+        return (*self.scores, *(Score(name) for name in words if name not in called))
+
+    @property
+    def needs_validation(self) -> bool:
+        """Whether a threshold is chosen on the validation part."""
+        return any(score.threshold == BEST for score in self.scores)
+
+    def contradictions(self) -> Iterator[Fault]:
+        """Settings that exclude each other, each reported at the one that can go."""
+        if self.steps is not None and self.epochs is not None:
+            yield Fault("epochs", CONTRADICTION, "train sets both steps and epochs", "keep one of them")
+        if self.final_lr is not None and self.schedule == "constant":
+            message = "train.final_lr has no effect on a constant rate"
+            yield Fault("final_lr", CONTRADICTION, message, "add schedule = cosine or schedule = linear")
+        _, taken = OPTIMIZERS[self.optimizer]
+        for name in ("momentum", "nesterov", "weight_decay", "betas", "eps"):
+            if getattr(self, name) is not None and name not in taken:
+                message = f"the optimiser {self.optimizer} takes no {name}"
+                yield Fault(name, CONTRADICTION, message, "it takes lr, " + ", ".join(taken))
+        if self.nesterov and "nesterov" in taken and not self.momentum:
+            yield Fault("nesterov", CONTRADICTION, "train.nesterov needs a momentum above 0", "add momentum = 0.9")
+        if self.products and self.dtype == "float64":
+            message = f"train.products = {self.products} is of float32, and train.dtype is float64"
+            yield Fault("products", CONTRADICTION, message, "leave one of them out")
+        if self.penalty and self.penalty.floor > self.penalty.ceiling:
+            yield Fault("penalty", CONTRADICTION, "the penalty's floor lies above its ceiling", "swap them")
+
+    def misnamed(self, measured: Collection[str], rules: Collection[str] = ()) -> Iterator[Fault]:
+        """The ``metrics`` and ``best`` that are not among ``measured``, and a rule that is not among ``rules``."""
+        metrics = [name for name in measured if name not in ALWAYS_MEASURED]
+        for name in self.metrics or ():
+            if name not in measured and name not in SCORES:
+                yield _misnamed("metrics", "metric", name, [*metrics, *SCORES])
+        if self.best not in measured and self.best in SCORES and self.best not in (self.metrics or ()):
+            message = f"train.best = {self.best} is not among train.metrics"
+            yield Fault("best", UNKNOWN_NAME, message, f"add it: metrics = [{SCORES[self.best].example}]")
+        elif self.best not in (*measured, *SCORES):
+            yield _misnamed("best", "metric", self.best, metrics)
+        if rules and self.rule is not None and self.rule not in rules:
+            yield _misnamed("rule", "rule", self.rule, rules)
+
+
+def read_train(
+    given: Mapping[str, object], names: Mapping[str, Collection[str]], rules: Collection[str]
+) -> tuple[TrainOptions, list[Fault]]:
+    """The options of a network with params and metrics of such ``names``, and all that is wrong with what is given."""
+    options, faults = read(TrainOptions, given, names)
+    named = options.misnamed(("cost", *names["metric"], *ALWAYS_MEASURED), rules)
+    return options, [*faults, *options.contradictions(), *named, *_unclear(options, names)]
+
+
+def _unclear(options: TrainOptions, names: Mapping[str, Collection[str]]) -> Iterator[Fault]:
+    """What the metrics over a whole split name and the network does not have."""
+    metrics = names["metric"]
+    for score in options.scores:
+        if score.name in metrics:
+            message = f"train.metrics: {score.name} is a metric of the spec, and cannot be called"
+            yield Fault("metrics", UNKNOWN_NAME, message, "give the spec's metric another name")
+    for score in options.whole_split(metrics) if "readout" in names else ():
+        for what in unclear(score, names["readout"], names["target"], metrics):
+            help_text = f"the readouts are {listed(names['readout'])}, the targets {listed(names['target'])}"
+            yield Fault("metrics", UNKNOWN_NAME, f"train.metrics: {what}", help_text)
+
+
+def _misnamed(key: str, kind: str, name: str, known: Collection[str]) -> Fault:
+    help_text = did_you_mean(name, known, f"the {kind}s are {listed(known)}")
+    instead = "" if key == "metrics" else meant(name, known)
+    return Fault(key, UNKNOWN_NAME, f"train.{key} names no {kind} `{name}`", help_text, "value", instead)

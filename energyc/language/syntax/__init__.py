@@ -1,0 +1,24 @@
+"""Text to tree: ``parse``; and back: ``unparse`` for an expression, ``format_spec`` for a whole file.
+
+It knows the grammar; what a name is bound to is unknown to it.
+
+Imports: ``diagnostics``, ``resources``; libraries: ``lark``.
+"""
+
+from energyc.language.syntax.layout import format_spec
+from energyc.language.syntax.parser import Parsed, parse, parse_partly
+from energyc.language.syntax.read import decode, read_source
+from energyc.language.syntax.same import same_tree
+from energyc.language.syntax.unparse import unparse, unparse_slots
+
+__all__ = [
+    "Parsed",
+    "decode",
+    "format_spec",
+    "parse",
+    "parse_partly",
+    "read_source",
+    "same_tree",
+    "unparse",
+    "unparse_slots",
+]

@@ -1,0 +1,75 @@
+"""Reading a spec from a file or from standard input, whatever is in it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from energyc.language.diagnostics import Source, UserError
+
+LARGEST_FILE = 2_000_000
+
+
+def read_source(path: str | Path) -> Source:
+    """The text of a spec; ``-`` is standard input. A byte order mark is dropped, line ends are kept.
+
+    Raises:
+        UserError: the file is missing, not a file, not readable, larger than ``LARGEST_FILE`` bytes (E0901),
+            or not text in UTF-8 (E0111).
+    """
+    if str(path) == "-":
+        return decode(_standard_input(), "<stdin>")
+    return decode(_bytes(Path(path)), str(path))
+
+
+def _standard_input() -> bytes:
+    if sys.stdin is None:
+        raise UserError("standard input is closed", code="E0901", help="give the path of a .energy file")
+    try:
+        return sys.stdin.buffer.read(LARGEST_FILE + 1)
+    except OSError as error:
+        raise UserError(f"standard input cannot be read: {error.strerror}", code="E0901") from None
+
+
+def decode(data: bytes, name: str) -> Source:
+    """The source made of a file's bytes; errors as ``read_source``."""
+    if len(data) > LARGEST_FILE:
+        message = f"{name} is larger than {LARGEST_FILE // 1_000_000} MB and cannot be a spec"
+        raise UserError(message, code="E0901", help="give a .energy file")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise _not_text(name, data, error.start, "is not UTF-8") from None
+    if "\0" in text:
+        raise _not_text(name, data, data.index(b"\0"), "is a NUL")
+    return Source(name, text)
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        if path.is_dir():
+            raise UserError(f"{path} is a folder, not a spec", code="E0901", help="give the path of a .energy file")
+        with path.open("rb") as file:
+            return file.read(LARGEST_FILE + 1)
+    except FileNotFoundError:
+        raise UserError(f"there is no file {path}", code="E0901", help=_near(path)) from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "not a path"
+        raise UserError(f"{path} cannot be read: {reason}", code="E0901") from None
+
+
+def _near(path: Path) -> str:
+    with_suffix = path.with_name(path.name + ".energy") if path.name else path
+    if with_suffix.is_file():
+        return f"did you mean {with_suffix}?"
+    return "give the path of a .energy file, or `-` for standard input"
+
+
+def _not_text(name: str, data: bytes, offset: int, what: str) -> UserError:
+    line = data.count(b"\n", 0, offset) + 1
+    column = offset - (data.rfind(b"\n", 0, offset) + 1) + 1
+    return UserError(
+        f"{name} is not a text: byte 0x{data[offset]:02x} at {line}:{column} {what}",
+        code="E0111",
+        help="a spec is plain text in UTF-8",
+    )

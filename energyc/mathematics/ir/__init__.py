@@ -1,0 +1,56 @@
+"""The index-notation graph that carries every quantity of a network, from its energy to its updates.
+
+It knows tensors and operators; specs and networks are unknown to it.
+
+Imports: ``functions``; libraries: ``numpy``.
+"""
+
+from energyc.mathematics.ir.coefficient import ONE, Coefficient
+from energyc.mathematics.ir.graph import Graph
+from energyc.mathematics.ir.indexing import IndexExpr, Value
+from energyc.mathematics.ir.node import Facts, Input, Node, NoRule, walk
+from energyc.mathematics.ir.nodes import (
+    Add,
+    ArgMax,
+    BatchStatistic,
+    Einsum,
+    Function,
+    Guard,
+    Indicator,
+    LogSumExp,
+    Map,
+    Max,
+    Operand,
+    Position,
+    Reduction,
+    Softmax,
+    Stop,
+)
+
+__all__ = [
+    "ONE",
+    "Add",
+    "ArgMax",
+    "BatchStatistic",
+    "Coefficient",
+    "Einsum",
+    "Facts",
+    "Function",
+    "Graph",
+    "Guard",
+    "IndexExpr",
+    "Indicator",
+    "Input",
+    "LogSumExp",
+    "Map",
+    "Max",
+    "NoRule",
+    "Node",
+    "Operand",
+    "Position",
+    "Reduction",
+    "Softmax",
+    "Stop",
+    "Value",
+    "walk",
+]

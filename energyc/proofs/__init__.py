@@ -1,0 +1,17 @@
+"""What is proved or refuted of a network before it runs: conservativeness, claims, the rules that it admits.
+
+In: a network and its derivation. Out: classes with evidence, claims with verdicts, a verdict on each learning rule.
+It works on graphs, with exact fractions, intervals and NumPy; it neither generates nor runs a module.
+
+| room | content |
+|---|---|
+| ``fields`` | the input of a proof, a force field on stacked states; its points, sizes, kinks and jumps |
+| ``enclosures`` | ranges: intervals, exact and multiprecision evaluation, growth |
+| ``normal_form`` | tensors as sums of monomials in canonical form, within a budget |
+| ``certificates`` | proofs of symmetry as data, and the checker that replays them |
+| ``conservativeness`` | whether a force is a gradient: prover, potentials, witnesses, loops, ties, metric descent |
+| ``claims`` | floors, equilibria, contraction, positivity, holomorphy |
+| ``verdicts`` | the verdict on each rule, the rules that are admissible, the report in the spec's notation |
+
+It imports the wings ``mathematics``, ``language``, ``derivation``, and the declarations of the rules in ``runtime``.
+"""

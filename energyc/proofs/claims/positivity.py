@@ -1,0 +1,238 @@
+"""Whether a symmetric matrix is positive semidefinite: by a table of Jacobians, as a sum of squares, or refuted.
+
+A matrix is given as a field: v -> M v on one vector.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import permutations
+from typing import Any, Literal
+
+import numpy as np
+
+from energyc.derivation.notation.recognise import normalisers
+from energyc.mathematics.ir import Add, Coefficient, Einsum, Input, Map, Node, Operand, Softmax, Stop, walk
+from energyc.proofs.conservativeness.witness import Sample, sample_at, search_sizes
+from energyc.proofs.enclosures.exact import Evaluation, Intervals
+from energyc.proofs.enclosures.intervals import NoEnclosure
+from energyc.proofs.fields.domain import Signs
+from energyc.proofs.fields.instances import used_dims
+from energyc.proofs.fields.problem import ForceField, linearise
+from energyc.proofs.fields.sampling import draw, in_floats
+from energyc.proofs.fields.structured import Structures
+from energyc.proofs.normal_form.products import Product, multiplied_out
+
+#: The most labels of a product whose exchanges are tried.
+MOST_LABELS = 6
+POINTS = 6
+#: An eigenvalue counts as negative below this share of the largest.
+SHARE = 1e-6
+
+#: Why the Jacobian of a normaliser by what it normalises is positive semidefinite.
+JACOBIANS: Mapping[str, str] = {
+    "layernorm": "the Jacobian of layernorm is (I - 1 1^T/D - n n^T/D) / s with |n|^2 <= D",
+    "standardize": "the Jacobian of standardize is (I - 1 1^T/D - n n^T/D) / s with |n|^2 = D",
+    "rmsnorm": "the Jacobian of rmsnorm is (I - n n^T/D) / s with |n|^2 <= D",
+    "softmax": "the Jacobian of softmax is the covariance diag(p) - p p^T",
+}
+
+
+@dataclass(frozen=True)
+class NegativeDirection:
+    """A point and a vector v at which ``v . M v`` is below ``high`` < 0."""
+
+    value: float
+    high: float
+    sizes: tuple[tuple[str, int], ...]
+    point: tuple[tuple[str, object], ...]
+
+
+@dataclass(frozen=True)
+class Positivity:
+    """``proved``, maybe under a ``condition``, ``refuted`` by a witness or ``undecided``; ``because`` is the reason."""
+
+    verdict: Literal["proved", "refuted", "undecided"]
+    because: str = ""
+    condition: str | None = None
+    witness: NegativeDirection | None = None
+
+
+def positivity(matrix: ForceField, at: Node | None, state: Node, signs: Signs) -> Positivity:
+    """Whether a matrix is positive semidefinite; with ``at``, it is known to be the Jacobian of that by the state."""
+    by_table = None if at is None else _by_table(at, state, signs)
+    if by_table is not None:
+        return by_table
+    (vector,) = matrix.states
+    form = matrix.graph.product(vector, matrix.force[vector])
+    form = matrix.graph.sum(form, range(len(form.dims)))
+    if _is_sum_of_squares(form, vector, signs, matrix.structure):
+        return Positivity("proved", "a sum of squares with coefficients that are never negative")
+    negative = _negative_direction(matrix)
+    if negative is not None:
+        return Positivity("refuted", witness=negative)
+    return Positivity("undecided", "no rule of the table fits, and no negative direction was found")
+
+
+# -------------------------------------------------------------------- the table
+
+
+def _by_table(at: Node, state: Node, signs: Signs) -> Positivity | None:
+    """The Jacobian of ``scale * N(x) + rest`` where N is in the table."""
+    term = _moving_term(_inside(at), state)
+    if term is None:
+        return None
+    factor, node = term
+    because, scales = _read(node, state, signs)
+    if because is None:
+        return None
+    if not signs.positive_number(factor):
+        return None
+    unknown = [scale for scale in scales if not signs.nonnegative(scale)]
+    if not unknown:
+        return Positivity("proved", because)
+    names = [scale.name for scale in unknown if isinstance(scale, Input)]
+    return Positivity("proved", because, f"{' * '.join(names)} >= 0") if len(names) == len(unknown) else None
+
+
+def _inside(node: Node) -> Node:
+    while isinstance(node, Stop):
+        node = node.argument
+    return node
+
+
+def _moving_term(node: Node, state: Node) -> tuple[Coefficient, Node] | None:
+    """The only term of a sum that reads the state, and its coefficient."""
+    if not isinstance(node, Add):
+        return Coefficient(Fraction(1)), node
+    moving = [(c, term) for c, term in node.terms if state in set(walk([term]))]
+    return moving[0] if len(moving) == 1 else None
+
+
+def _read(node: Node, state: Node, signs: Signs) -> tuple[str | None, list[Node]]:
+    """The reason why the Jacobian of a node is positive, and the factors on which its sign depends."""
+    if node is state:
+        return "it is the identity", []
+    if isinstance(node, Softmax) and node.argument is state and node.guard is None:
+        return JACOBIANS["softmax"], []
+    if isinstance(node, Map) and node.argument is state and node.function.slope is None:
+        return ("its slope is never negative", []) if node.function.entry.monotone == 1 else (None, [])
+    if not isinstance(node, Einsum) or node.contracted or not signs.positive_number(node.coefficient):
+        return None, []
+    for normaliser in normalisers(node):
+        if normaliser.argument is state:
+            scales = [o for o in node.operands if o not in normaliser.operands]
+            along = normaliser.operands[0].axes[normaliser.axis]
+            if not any(along in scale.axes for scale in scales):
+                return JACOBIANS[normaliser.name], [scale.node for scale in scales]
+    moving = [o for o in node.operands if state in set(walk([o.node]))]
+    if len(moving) != 1 or moving[0].axes != node.out:
+        return None, []
+    inner, others = moving[0].node, [o for o in node.operands if o is not moving[0]]
+    because, factors = _read(inner, state, signs)
+    if inner is not state and not isinstance(inner, Map) and any(other.axes for other in others):
+        return None, []
+    return because, [*factors, *(other.node for other in others)]
+
+
+# -------------------------------------------------------------------- sums of squares
+
+
+def _is_sum_of_squares(form: Node, vector: Node, signs: Signs, structures: Structures) -> bool:
+    products = multiplied_out(form, structures)
+    return products is not None and all(_is_square(product, vector, signs) for product in products)
+
+
+def _is_square(product: Product, vector: Node, signs: Signs) -> bool:
+    """Whether a product is ``(sum of something)^2`` times a positive number and what is never negative."""
+    ends = [f for f in product.factors if f.node is vector]
+    if len(ends) != 2 or not signs.positive_number(product.coefficient):
+        return False
+    turn = dict(zip(ends[0].axes, ends[1].axes, strict=True)) | dict(zip(ends[1].axes, ends[0].axes, strict=True))
+    others = sorted({a for f in product.factors for a in f.axes} - turn.keys())
+    if len(others) > MOST_LABELS or any(turn[turn[a]] != a for a in turn):
+        return False
+    for image in permutations(others):
+        exchange = turn | dict(zip(others, image, strict=True))
+        if all(exchange[exchange[a]] == a for a in exchange) and _splits(product.factors, exchange, signs):
+            return True
+    return False
+
+
+def _splits(factors: Sequence[Operand], exchange: Mapping[int, int], signs: Signs) -> bool:
+    """Whether an exchange of labels pairs the factors, but for those of fixed labels that are never negative.
+
+    The pairs must fall into two halves that share fixed labels only.
+    """
+    remaining, halves = list(factors), []
+    while remaining:
+        factor = remaining.pop()
+        mirror = Operand(factor.node, tuple(exchange[a] for a in factor.axes))
+        if mirror in remaining:
+            remaining.remove(mirror)
+            if mirror != factor:
+                halves.append((_moved(factor, exchange), _moved(mirror, exchange)))
+        elif _moved(factor, exchange) or not signs.nonnegative(factor.node):
+            return False
+    return _two_sided(halves)
+
+
+def _moved(factor: Operand, exchange: Mapping[int, int]) -> frozenset[int]:
+    return frozenset(a for a in factor.axes if exchange[a] != a)
+
+
+def _two_sided(halves: Sequence[tuple[frozenset[int], frozenset[int]]]) -> bool:
+    """Whether every pair can be put on two sides so that no label is on both."""
+    left: set[int] = set()
+    right: set[int] = set()
+    pending = list(halves)
+    while pending:
+        chosen = next((h for h in pending if (h[0] | h[1]) & (left | right)), pending[0])
+        pending.remove(chosen)
+        one, two = chosen if not (chosen[0] & right or chosen[1] & left) else chosen[::-1]
+        left |= one
+        right |= two
+    return not left & right
+
+
+# -------------------------------------------------------------------- refutation
+
+
+def _negative_direction(matrix: ForceField) -> NegativeDirection | None:
+    """A point of small size at which an eigenvalue of the symmetric part is negative, confirmed by intervals."""
+    linear, generator = linearise(matrix), np.random.default_rng(5)
+    for sizes in search_sizes(linear):
+        for _ in range(POINTS):
+            sample = sample_at(linear, sizes, draw(matrix, sizes, generator), generator)
+            if sample is None or len(sample.columns) != len(sample.jacobian):
+                continue
+            values, vectors = np.linalg.eigh((sample.jacobian + sample.jacobian.T) / 2)
+            if values[0] < -SHARE * max(1e-9, abs(values[-1])):
+                confirmed = _confirmed(matrix, sample, vectors[:, 0])
+                if confirmed is not None:
+                    return confirmed
+    return None
+
+
+def _confirmed(matrix: ForceField, sample: Sample, direction: Any) -> NegativeDirection | None:
+    (vector,) = matrix.states
+    shape = tuple(sample.sizes[dim] for dim in vector.dims)
+    if int(np.prod(shape)) != len(direction):
+        return None
+    point = {**sample.point, vector: (np.round(direction * 64) / 64).reshape(shape)}
+    form = matrix.graph.product(vector, matrix.force[vector])
+    form = matrix.graph.sum(form, range(len(form.dims)))
+    fractions = {**matrix.fractions, **{name: Fraction(size) for name, size in sample.sizes.items()}}
+    numbers = Intervals({**matrix.values, **sample.sizes}, fractions)
+    try:
+        value = Evaluation(matrix.graph, numbers, sample.sizes, point)(form)
+    except (NoEnclosure, ZeroDivisionError, OverflowError, ValueError):
+        return None
+    low, high = float(value.low), float(value.high)
+    if not high < 0:
+        return None
+    named = tuple((node.name, in_floats(np.asarray(x)).tolist()) for node, x in point.items())
+    used = used_dims([form, *matrix.inputs])
+    return NegativeDirection((low + high) / 2, high, tuple((d, n) for d, n in sample.sizes.items() if d in used), named)

@@ -1,0 +1,4 @@
+"""Ranges of values: intervals, exact and multiprecision evaluation of graphs, bounds of nodes, growth.
+
+Imports: ``calculus``, ``fields``, ``functions``, ``ir``, ``notation``; libraries: ``mpmath``, ``numpy``.
+"""

@@ -1,0 +1,123 @@
+"""Tensors multiplied out: sums of products of factors with labels, Kronecker deltas resolved.
+
+So are scalar products of directions: ``sum_d Q_kd Q_ld = [k == l]`` for orthonormal rows, ``sum_d P_kd^2 = 1``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations, count
+from typing import cast
+
+from energyc.language.network import Structure
+from energyc.mathematics.ir import ONE, Add, Coefficient, Einsum, Indicator, Input, Node, Operand, Stop
+from energyc.mathematics.ir.indexing import axis, equal
+from energyc.proofs.fields.structured import NONE, Structures
+
+MOST = 200
+
+
+@dataclass(frozen=True)
+class Product:
+    """``coefficient`` times factors, each a node with labels for its axes, summed over all labels."""
+
+    coefficient: Coefficient
+    factors: tuple[Operand, ...]
+
+
+def multiplied_out(node: Node, structures: Structures = NONE) -> list[Product] | None:
+    """A node without dims as a sum of products; None where that is too long. ``structures`` are the sets of params."""
+    products = _products(node, (), count())
+    if products is None:
+        return None
+    return [_without_directions(_identified(product), structures) for product in products]
+
+
+def _products(node: Node, labels: tuple[int, ...], fresh: Iterator[int]) -> list[Product] | None:
+    match node:
+        case Stop():
+            return _products(node.argument, labels, fresh)
+        case Add():
+            parts = [(c, _products(term, labels, fresh)) for c, term in node.terms]
+            if any(part is None for _, part in parts):
+                return None
+            return [Product(c * p.coefficient, p.factors) for c, part in parts for p in part or ()]
+        case Einsum():
+            names = dict(zip(node.out, labels, strict=True))
+            names |= {label: next(fresh) for label in node.contracted}
+            result = [Product(node.coefficient, ())]
+            for operand in node.operands:
+                inner = _products(operand.node, tuple(names[a] for a in operand.axes), fresh)
+                if inner is None or len(result) * len(inner) > MOST:
+                    return None
+                result = [Product(a.coefficient * b.coefficient, a.factors + b.factors) for a in result for b in inner]
+            return result
+    return [Product(ONE, (Operand(node, labels),))]
+
+
+def _identified(product: Product) -> Product:
+    """Without Kronecker deltas: their labels are one."""
+    factors = list(product.factors)
+    while delta := next((f for f in factors if _is_delta(f.node)), None):
+        factors.remove(delta)
+        a, b = delta.axes
+        factors = [Operand(f.node, tuple(a if label == b else label for label in f.axes)) for f in factors]
+    return Product(product.coefficient, tuple(factors))
+
+
+def _is_delta(node: Node) -> bool:
+    return isinstance(node, Indicator) and len(node.dims) == 2 and node.condition == equal(axis(0), axis(1))
+
+
+def _without_directions(product: Product, structures: Structures) -> Product:
+    """Without the scalar products of the directions of one param."""
+    while (reduced := _reduced(product, structures)) is not None:
+        product = reduced
+    return product
+
+
+def _reduced(product: Product, structures: Structures) -> Product | None:
+    """Without the first scalar product of two directions of a param: 1, or a delta, whose labels are one."""
+    for first, second in combinations(product.factors, 2):
+        for part in structures.get(cast(Input, first.node), ()) if first.node is second.node else ():
+            for along, across in _directions(part, first.node):
+                rest = list(product.factors)
+                rest.remove(first)
+                rest.remove(second)
+                if _is_scalar_product(first, second, along, across, rest):
+                    return _joined(product.coefficient, (first, second), along, rest)
+    return None
+
+
+def _directions(part: Structure, node: Node) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """The axes along which there are unit vectors, and those across which they are orthogonal."""
+    if part.kind in ("sphere", "orthogonal"):
+        yield part.columns, part.rows
+    if part.kind == "orthogonal" and [node.dims[k] for k in part.rows] == [node.dims[k] for k in part.columns]:
+        yield part.rows, part.columns
+
+
+def _is_scalar_product(
+    first: Operand, second: Operand, along: Sequence[int], across: Sequence[int], rest: Sequence[Operand]
+) -> bool:
+    """Whether two directions are multiplied along their axes, which nothing else reads, and differ only across them."""
+    summed = [first.axes[k] for k in along]
+    elsewhere = {label for f in rest for label in f.axes}
+    differ = {k for k, (a, b) in enumerate(zip(first.axes, second.axes, strict=True)) if a != b}
+    once = all(first.axes.count(label) == second.axes.count(label) == 1 for label in summed)
+    return differ <= set(across) and once and not elsewhere & set(summed)
+
+
+def _joined(
+    coefficient: Coefficient, pair: tuple[Operand, Operand], along: Sequence[int], rest: Sequence[Operand]
+) -> Product:
+    """What remains, the labels of both directions the same; another that nothing reads any more counts its dim."""
+    first, second = pair
+    same = dict(zip(second.axes, first.axes, strict=True))
+    factors = tuple(Operand(f.node, tuple(same.get(label, label) for label in f.axes)) for f in rest)
+    used = {label for f in factors for label in f.axes}
+    unread = {label: first.node.dims[k] for k, label in enumerate(first.axes) if k not in along and label not in used}
+    for dim in unread.values():
+        coefficient = coefficient * Coefficient.symbol(dim)
+    return Product(coefficient, factors)

@@ -1,0 +1,152 @@
+"""The classification of a network in the notation of its spec: words, numbers and formulas in place of nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from energyc.derivation.notation import Notation, left_side, of_network
+from energyc.language.network import Network
+from energyc.mathematics.functions import FUNCTIONS
+from energyc.mathematics.ir import Map, Node, walk
+from energyc.proofs.claims.claims import EQUILIBRIUM, claims_of
+from energyc.proofs.claims.classes import Classes, RuleReport, SumReport, TermReport
+from energyc.proofs.conservativeness.classify import classify
+from energyc.proofs.conservativeness.descent import Descent
+from energyc.proofs.conservativeness.together import Together
+from energyc.proofs.conservativeness.verdict import Tie, Verdict
+from energyc.proofs.conservativeness.witness_data import witness_data
+from energyc.proofs.verdicts.rules import RuleVerdict, admissible
+from energyc.runtime.rules import RULES
+
+#: The classes of a network, from the best one to the worst.
+BEST_FIRST = ("conservative", "metric-descent", "undecided", "not-conservative")
+#: The rules that differentiate a layer for whatever is made of its states.
+THROUGH_LAYERS = ("bptt", "implicit")
+
+
+def classes_of(network: Network) -> Classes:
+    """The class, the terms and the rules of a network, in its notation."""
+    return _of_layers(network) if network.layers else _of_network(network)
+
+
+def _of_layers(network: Network) -> Classes:
+    """The classes of a network's layers, and what follows for the whole.
+
+    Its class is the worst of theirs. It is differentiated through its layers, which no rule for a cost of their own
+    states does.
+    """
+    called = {name: f"layer {name}" for name in network.layers}
+    layers = {name: _of_network(layer.network, called[name]) for name, layer in network.layers.items()}
+    terms = (replace(term, name=f"{name}.{term.name}") for name, own in layers.items() for term in own.terms)
+    claims = (
+        claim if claim.about == called[name] else replace(claim, about=f"{name}: {claim.about}")
+        for name, own in layers.items()
+        for claim in own.claims
+    )
+    worst = max((own.verdict for own in layers.values()), key=BEST_FIRST.index)
+    rules = {rule: _rule_through(rule, layers) for rule in RULES}
+    return Classes(worst, tuple(terms), rules, claims=tuple(claims), layers=layers)
+
+
+def _rule_through(rule: str, layers: Mapping[str, Classes]) -> RuleReport:
+    """The verdict on a rule for a network that is differentiated through its layers."""
+    if rule not in THROUGH_LAYERS:
+        return RuleReport("inadmissible", "the cost is not one of the layers' states, which alone relax", "bptt")
+    verdicts = {name: own.rules[rule] for name, own in layers.items()}
+    whys = dict.fromkeys(verdict.why for verdict in verdicts.values() if verdict.why)
+    named = {why: [name for name, verdict in verdicts.items() if verdict.why == why] for why in whys}
+    why = "; ".join(f"{why} in {', '.join(names)}" for why, names in named.items()) or None
+    barred = next((verdict for verdict in verdicts.values() if verdict.verdict == "inadmissible"), None)
+    return RuleReport("exact", why) if barred is None else replace(barred, why=why)
+
+
+def _of_network(network: Network, called: str = "the network") -> Classes:
+    classification = classify(network)
+    notation = of_network(network)
+    terms = tuple(
+        replace(
+            _term_report(network, name, verdict, notation, classification.descents.get(name)),
+            members=classification.members.get(name, {}),
+        )
+        for name, verdict in classification.terms.items()
+    )
+    claims = tuple(claims_of(network, classification, called))
+    rests = all(claim.verdict == "proved" for claim in claims if claim.claim == EQUILIBRIUM)
+    rules = {
+        name: RuleReport(rule.verdict, _reason(name, rule, rests), rule.use_instead)
+        for name, rule in admissible(network, classification).items()
+    }
+    together = _sum_report(network, classification.together, notation)
+    return Classes(classification.class_name, terms, rules, classification.unproved, together, claims)
+
+
+def _reason(name: str, rule: RuleVerdict, rests: bool) -> str | None:
+    """The reason of a verdict; an exact rule of equilibria says where no equilibrium is known."""
+    if rests or rule.verdict != "exact" or "trajectory" in RULES[name].needs:
+        return rule.why or None
+    return "; ".join(part for part in (rule.why, "no equilibrium is known") if part)
+
+
+def _term_report(
+    network: Network, name: str, verdict: Verdict, notation: Notation, descent: Descent | None
+) -> TermReport:
+    term = network.terms[name]
+    if descent is not None and verdict.kind != "conservative":
+        return TermReport(term.name, term.kind, "metric-descent", "proof", metric=descent.metric)
+    ties = tuple(" and ".join(_tie_text(network, notation, t) for t in suggested.ties) for suggested in verdict.ties)
+    remedies = tuple(" and ".join(_remedy(network, notation, t) for t in suggested.ties) for suggested in verdict.ties)
+    return TermReport(term.name, term.kind, ties=ties, remedies=remedies, **_report_fields(network, verdict, notation))
+
+
+def _sum_report(network: Network, together: Together | None, notation: Notation) -> SumReport | None:
+    if together is None or len(together.terms) < 2:
+        return None
+    parts = tuple(SumReport(part.terms, **_report_fields(network, part.verdict, notation)) for part in together.parts)
+    judged = _report_fields(network, together.verdict, notation)
+    return SumReport(together.terms, parts=parts, deciding=together.deciding, **judged)
+
+
+def _report_fields(network: Network, verdict: Verdict, notation: Notation) -> dict[str, Any]:
+    """The fields common to the reports of a term and of a sum."""
+    return {
+        "verdict": verdict.kind,
+        "evidence": verdict.evidence,
+        "potential": None if verdict.potential is None else notation.text(verdict.potential),
+        "functions": () if verdict.potential is None else _definitions(verdict.potential),
+        "witness": None if verdict.witness is None else witness_data(verdict.witness, _consts(network)),
+        "tried": tuple(verdict.tried),
+        "on_set": verdict.on_set,
+        "sizes": verdict.pinned,
+    }
+
+
+def _consts(network: Network) -> dict[str, float]:
+    return {name: const.value for name, const in network.consts.items()}
+
+
+def _tie_text(network: Network, notation: Notation, tie: Tie) -> str:
+    """A tie such as ``U[i,j] = W[j,i]``, with indices that are unused in the spec."""
+    indices = notation.indices(network.params[tie.target].node)
+    turned = [indices[tie.axes.index(k)] for k in range(len(indices))]
+    return f"{left_side(tie.target, indices)} = {left_side(tie.source, turned)}"
+
+
+def _remedy(network: Network, notation: Notation, tie: Tie) -> str:
+    """How to write a tie; that of a param with itself is a set, or its symmetric part where no set says which axes."""
+    written = _tie_text(network, notation, tie)
+    if tie.target != tie.source:
+        return f"with the tie {written}"
+    dims = network.params[tie.target].node.dims
+    if tie.symmetry is not None and all(dims.count(dims[axis]) == 2 for axis in tie.symmetry.rows):
+        return f"with `in {tie.symmetry.written(dims)}` of param {tie.target}"
+    left, right = written.split(" = ")
+    return f"with 1/2 * ({left} + {right}) in the place of {left}"
+
+
+def _definitions(potential: Node) -> tuple[str, ...]:
+    """Definitions, in the spec's notation, of the functions in a potential for which the language has no name."""
+    functions = [node.function for node in walk([potential]) if isinstance(node, Map)]
+    used = {function.entry for function in functions if function.slope is None}
+    return tuple(entry.definition for entry in FUNCTIONS.values() if entry.definition and entry in used)

@@ -1,0 +1,215 @@
+"""The verdict on each learning rule for a network, and the terms that decide it (rules.md, section 4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from energyc.derivation.derive import NoPredictions, predictions
+from energyc.language.network import Network
+from energyc.mathematics.calculus import is_cut
+from energyc.mathematics.ir import walk
+from energyc.proofs.claims.holomorphy import obstacles
+from energyc.proofs.conservativeness.classify import Classification
+from energyc.proofs.conservativeness.descent import only_through
+from energyc.runtime.rules import RULES, Declaration
+
+Worth = Literal["exact", "surrogate", "biased", "unproved", "inadmissible"]
+
+
+@dataclass(frozen=True)
+class RuleVerdict:
+    """``exact``, ``surrogate``, ``biased``, ``unproved`` or ``inadmissible``, the reason, and a rule to use instead.
+
+    A ``surrogate`` gives the exact gradient of something else than the cost. ``terms`` are the terms that decide the
+    verdict.
+    """
+
+    verdict: Worth
+    why: str = ""
+    use_instead: str | None = None
+    terms: tuple[str, ...] = ()
+
+
+def admissible(network: Network, classification: Classification) -> dict[str, RuleVerdict]:
+    """The verdict on every rule, in the order of the catalogue."""
+    descent = descent_facts(network, classification) if classification.descents else None
+    numbered = [] if network.step is None else [f"{name} reads {network.step.name}" for name in network.numbered]
+    facts = Facts(
+        classification,
+        obstacles(network, classification),
+        network.relax.irreversible,
+        numbered,
+        bool(network.batch_mates),
+        descent,
+        clamped_facts(network),
+    )
+    return {name: facts.verdict(rule) for name, rule in RULES.items()}
+
+
+@dataclass(frozen=True)
+class ClampedFacts:
+    """Why no phase can be clamped and contrasted (empty where one can), and why nothing is predicted.
+
+    ``costs`` is what the cost is called, ``untrained`` are the params that no energy reads.
+    """
+
+    unclamped: str
+    energies: str
+    unpredicted: str
+    cost: str
+    untrained: tuple[str, ...]
+
+
+def clamped_facts(network: Network) -> ClampedFacts:
+    """The facts of a clamped phase: what is clamped, and whether the energy of all that moves is known."""
+    read = set(walk([term.node for term in network.energies.values()]))
+    return ClampedFacts(
+        "" if network.clamped else "no state is clamped, as by `clamped y[k] = where(k == label, 1, 0)`",
+        _no_energy(network),
+        _unpredicted(network),
+        network.cost.name if network.cost else "a cost",
+        tuple(name for name, param in network.params.items() if param.node not in read),
+    )
+
+
+def _no_energy(network: Network) -> str:
+    """Why energies at two distant states do not tell how params act on what moves."""
+    if network.forces:
+        return f"{next(iter(network.forces))} is not written as an energy"
+    states = {state.node for state in network.states.values()}
+    for name, term in network.energies.items():
+        cuts = [node for node in walk([term.node]) if is_cut(node)]
+        if any(node in states for node in walk(cuts)):
+            return f"{name} holds a state fixed"
+    return ""
+
+
+def _unpredicted(network: Network) -> str:
+    try:
+        predictions(network)
+    except NoPredictions as reason:
+        return str(reason)
+    return ""
+
+
+@dataclass(frozen=True)
+class DescentFacts:
+    """Why a contrast of energies is exact in a network that goes down them in a metric, and what speaks against it.
+
+    ``rest`` says where its equilibria must be; with ``against`` it is biased, with ``doubt`` unproved.
+    """
+
+    rest: str
+    against: str = ""
+    doubt: str = ""
+
+
+def descent_facts(network: Network, classification: Classification) -> DescentFacts:
+    """The facts of a metric descent.
+
+    With dC/dg for the nudge the contrast of dE/dtheta tends to the gradient where dE/dg = 0 at rest (docs/rules.md).
+    """
+    lets = ", ".join(dict.fromkeys(d.by for d in classification.descents.values()))
+    rest = f"where the states rest at a critical point of the energy in {lets}"
+    for descent in classification.descents.values():
+        state = network.states[descent.state]
+        if not descent.energies:
+            return DescentFacts(rest, f"the flow of {descent.state}, whose energy is not written")
+        if state.constraint is not None:
+            return DescentFacts(rest, f"the set of {descent.state}, on which the energy need not be critical")
+        if network.cost is not None and not only_through(network.cost.node, state.node, descent.at):
+            return DescentFacts(rest, f"the cost, which reads {descent.state} beside {descent.by}")
+        if not descent.plain:
+            return DescentFacts(rest, doubt=f"P in the flow of {descent.state}, which may be singular")
+    return DescentFacts(rest)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The premises of the verdicts: the classes, the obstacles to holomorphy.
+
+    ``irreversible`` says why steps cannot be taken back, ``numbered`` which forces read the number of the step,
+    ``coupled`` whether a statistic of the batch is.
+    """
+
+    classification: Classification
+    not_holomorphic: list[str]
+    irreversible: str
+    numbered: list[str]
+    coupled: bool
+    descent: DescentFacts | None
+    clamping: ClampedFacts
+
+    def verdict(self, rule: Declaration) -> RuleVerdict:
+        """The verdict on a rule."""
+        classification = self.classification
+        if "trajectory" in rule.needs and self.irreversible:
+            return RuleVerdict("inadmissible", self.irreversible, "implicit")
+        if "trajectory" not in rule.needs and self.numbered:
+            why = f"the force changes from step to step, so that nothing is at rest: {', '.join(self.numbered)}"
+            return RuleVerdict("inadmissible", why, "bptt")
+        if barred := self._unclamped(rule):
+            return RuleVerdict("inadmissible", barred, self._unpredicting_rule())
+        if rule.objective is not None:
+            return RuleVerdict("surrogate", self._surrogate(rule))
+        if "holomorphic" in rule.needs and self.not_holomorphic:
+            why = "not holomorphic: " + ", ".join(self.not_holomorphic)
+            return RuleVerdict("inadmissible", why, self._real_rule())
+        if rule.contrasts and classification.detached:
+            cut = "a batch statistic" if self.coupled else "detach(...)"
+            why = f"{cut} of a state in " + ", ".join(classification.detached)
+            return RuleVerdict("biased", why, "implicit", classification.detached)
+        if rule.exact == "any" or classification.kind == "conservative":
+            return RuleVerdict("exact")
+        if self.descent is not None and "holomorphic" not in rule.needs:
+            return self._of_descent(rule, self.descent)
+        terms = classification.together.deciding if classification.together else ()
+        worth: Worth = "unproved" if classification.kind == "undecided" else "biased"
+        return RuleVerdict(worth, ", ".join(terms) + self._off_the_jumps() + self._in_scales(), rule.instead, terms)
+
+    def _unclamped(self, rule: Declaration) -> str:
+        """Why a phase that a rule compares is not there."""
+        facts = self.clamping
+        if "clamped" in rule.needs and (facts.unclamped or facts.energies):
+            return facts.unclamped or facts.energies
+        if "predictions" in rule.needs and facts.unpredicted:
+            return f"the energy is no sum of squared prediction errors: {facts.unpredicted}"
+        return ""
+
+    def _surrogate(self, rule: Declaration) -> str:
+        """What a rule gives the gradient of, in the place of the cost."""
+        facts = self.clamping
+        beside = f", and {', '.join(facts.untrained)} stay as they are" if facts.untrained else ""
+        return f"the gradient of {rule.objective}, not of {facts.cost}{beside}"
+
+    def _of_descent(self, rule: Declaration, descent: DescentFacts) -> RuleVerdict:
+        terms = tuple(self.classification.descents)
+        if descent.against:
+            return RuleVerdict("biased", descent.against, rule.instead, terms)
+        if descent.doubt:
+            return RuleVerdict("unproved", descent.doubt, rule.instead, terms)
+        return RuleVerdict("exact", descent.rest)
+
+    def _off_the_jumps(self) -> str:
+        """A remark where J is known to be symmetric off jumps and poles, since nudges are small.
+
+        It is by a certificate, or since the force is minus the gradient of an energy that jumps.
+        """
+        verdict = self.classification.sum_verdict
+        symmetric = verdict is not None and (verdict.certificate is not None or verdict.potential is not None)
+        return " (exact at equilibria off jumps and poles, where J is symmetric)" if symmetric else ""
+
+    def _in_scales(self) -> str:
+        """A remark on what is exact in a network of time scales."""
+        scales = self.classification.scales
+        if scales is None:
+            return ""
+        return f" (exact for {', '.join(scales.exact)} alone: time scales)" if scales.exact else " (time scales)"
+
+    def _unpredicting_rule(self) -> str:
+        clamping = self.clamping
+        return self._real_rule() if clamping.unclamped or clamping.energies else "chl"
+
+    def _real_rule(self) -> str:
+        return "centered-ep" if self.classification.kind == "conservative" else "tracking-aep"

@@ -1,0 +1,33 @@
+"""Data bindings: adapters with schemas that are known without opening data, and the registry that finds them.
+
+It knows arrays and their fields; networks are unknown to it.
+
+Imports: ``diagnostics``, ``running``, ``settings``; libraries: ``PIL``, ``numpy``, ``sklearn``.
+"""
+
+from energyc.language.settings import Call
+from energyc.running.data.describe import describe
+from energyc.running.data.registry import DATA, Registry, find_adapter, register_data
+from energyc.running.data.schema import Adapter, Dataset, FieldSchema, Options, OptionValue, Schema, Split, SplitName
+from energyc.running.data.validate import check_batch, checked_split, open_dataset, read_schema
+
+__all__ = [
+    "DATA",
+    "Adapter",
+    "Call",
+    "Dataset",
+    "FieldSchema",
+    "OptionValue",
+    "Options",
+    "Registry",
+    "Schema",
+    "Split",
+    "SplitName",
+    "check_batch",
+    "checked_split",
+    "describe",
+    "find_adapter",
+    "open_dataset",
+    "read_schema",
+    "register_data",
+]

@@ -1,0 +1,87 @@
+"""Small colour pictures in ten classes: ``cifar10()``, CIFAR-10 by path (python or binary version)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from energyc.running.data.arrays import ArraySplit, SplitDataset, fixed_split, resize_square
+from energyc.running.data.cifar10_batch import CLASSES, LARGEST_BATCH, Batch, read_binary, read_pickle
+from energyc.running.data.errors import malformed, missing_file
+from energyc.running.data.files import read_bytes
+from energyc.running.data.options import OptionReader
+from energyc.running.data.schema import FieldSchema, Options, Schema
+from energyc.running.data.shipped import load_digits
+
+SHAPE, TEST_SHARE = (3, 32, 32), 0.2
+EXPECTED = "a folder with data_batch_1 .. data_batch_5 and test_batch (python version), or the same with .bin"
+REMEDY = "unpack cifar-10-python.tar.gz or cifar-10-binary.tar.gz (cs.toronto.edu/~kriz/cifar.html) and pass its folder"
+TRAIN, TEST = tuple(f"data_batch_{number}" for number in range(1, 6)), ("test_batch",)
+
+
+@dataclass(frozen=True)
+class Cifar10:
+    """``image [3, 32, 32]`` in [0, 1], ``label`` in 10 classes.
+
+    With a path: CIFAR-10, 50,000 and 10,000 pictures. Without one: NOT CIFAR-10 but scikit-learn's 1,797 digits,
+    resized to 32 x 32 and coloured (``coloured_digits``), so that you can try a network of this shape at once.
+    """
+
+    name: str = "cifar10"
+
+    def schema(self, options: Options) -> Schema:
+        """Fields image, label; sizes channels, side, classes."""
+        OptionReader(self.name, options, ())
+        fields = {"image": FieldSchema(SHAPE), "label": FieldSchema((), "integer", CLASSES)}
+        return Schema(fields, {"channels": SHAPE[0], "side": SHAPE[1], "classes": CLASSES})
+
+    def open(self, options: Options, path: str | None, *, seed: int = 0) -> SplitDataset:
+        """The pictures; ``seed`` has no effect."""
+        schema = self.schema(options)
+        if path is not None:
+            return SplitDataset(schema, path, read_batches(path, TRAIN), read_batches(path, TEST), ("its own split",))
+        images, labels = coloured_digits()
+        train, test = (
+            ArraySplit({"image": images[at], "label": labels[at]}) for at in fixed_split(len(images), TEST_SHARE)
+        )
+        notes = ("a stand-in: digits, not CIFAR-10; pass its folder for the real data", "fixed random split, 80 / 20")
+        return SplitDataset(schema, "scikit-learn's digits in colour (not CIFAR-10)", train, test, notes)
+
+
+def coloured_digits() -> tuple[np.ndarray, np.ndarray]:
+    """Images ``[1797, 3, 32, 32]`` uint8 and labels: each digit in one colour on another, both fixed by its index.
+
+    The colours carry no information about the digit. It is bright on a dark background, so it is always visible.
+    """
+    images, labels = load_digits()
+    ink = resize_square(images, SHAPE[1])[:, None]
+    random = np.random.RandomState(0)
+    bright = random.uniform(0.6, 1.0, (len(images), 3, 1, 1))
+    dark = random.uniform(0.0, 0.3, (len(images), 3, 1, 1))
+    return np.round(255 * (dark + (bright - dark) * ink)).astype(np.uint8), labels
+
+
+# ------------------------------------------------------------------ CIFAR-10's own files
+
+
+def read_batches(folder: str, names: tuple[str, ...]) -> ArraySplit:
+    """The pictures of some batches of a folder; raises ``UserError``."""
+    parts = [_read_batch(Path(folder), name) for name in names]
+    images = np.concatenate([images for images, _ in parts])
+    return ArraySplit({"image": images, "label": np.concatenate([labels for _, labels in parts])})
+
+
+def _read_batch(folder: Path, name: str) -> Batch:
+    for path, read in ((folder / name, read_pickle), (folder / f"{name}.bin", read_binary)):
+        if path.exists():
+            data = read_bytes(path, EXPECTED, REMEDY, most=LARGEST_BATCH)
+            try:
+                images, labels = read(data)
+            except ValueError as error:
+                raise malformed(str(path), f"not a batch of CIFAR-10 ({error})", EXPECTED, REMEDY) from None
+            if not len(labels) or len(images) != len(labels):
+                raise malformed(str(path), f"{len(labels)} labels for {len(images)} images", EXPECTED, REMEDY)
+            return images.reshape(-1, *SHAPE), labels
+    raise missing_file(str(folder / name), EXPECTED, REMEDY)

@@ -1,0 +1,49 @@
+"""The errors of the data adapters: each names the place, what was expected, and the remedy.
+
+Codes: E0911 an unknown adapter, E0912 an option, E0913 a missing file, E0914 a malformed one, E0915 data that do not
+fit the spec's sizes or their adapter's schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from energyc.language.diagnostics import UnknownName, UserError, near
+
+
+def unknown_adapter(name: str, known: Iterable[str]) -> UserError:
+    """No adapter has this name; the nearest of the known ones is suggested."""
+    known = sorted(known)
+    suggestion = "".join(f"did you mean {nearest}? " for nearest in near(name, known)[:1])
+    help_text = f"{suggestion}Known: {', '.join(known)}"
+    return UnknownName(f"there is no data adapter named {name}", name, known, code="E0911", help=help_text)
+
+
+def bad_option(adapter: str, option: str, message: str, allowed: str) -> UserError:
+    """An option with an invalid value; ``allowed`` says what is valid."""
+    return UserError(f"{adapter}: option {option} {message}", code="E0912", help=f"{option} is {allowed}")
+
+
+def missing_file(path: str, expected: str, remedy: str) -> UserError:
+    """A file or folder that does not exist or cannot be read."""
+    return UserError(f"{path}: not found or not readable; expected {expected}", code="E0913", help=remedy)
+
+
+def folder_not_file(path: str, expected: str, remedy: str) -> UserError:
+    """A folder where a file is expected."""
+    return UserError(f"{path}: a folder; expected {expected}", code="E0913", help=remedy)
+
+
+def malformed(path: str, problem: str, expected: str, remedy: str) -> UserError:
+    """A file that exists but does not have the expected content."""
+    return UserError(f"{path}: {problem}; expected {expected}", code="E0914", help=remedy)
+
+
+def wrong_size(path: str, problem: str, remedy: str) -> UserError:
+    """Valid data whose sizes are not those of the spec."""
+    return UserError(f"{path}: {problem}", code="E0915", help=remedy)
+
+
+def takes_no_file(adapter: str, path: str) -> UserError:
+    """A path for data that are drawn, not read."""
+    return UserError(f"{path}: {adapter} reads no file", code="E0913", help=f"leave out the path for {adapter}")

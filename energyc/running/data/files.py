@@ -1,0 +1,94 @@
+"""Reading a data file into memory: regular files only, up to a stated size, unpacked where it is compressed."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from zipfile import BadZipFile, ZipFile
+
+import numpy as np
+
+from energyc.running.data.errors import folder_not_file, malformed, missing_file
+
+LARGEST_FILE = 2 << 30  # bytes of a file, after unpacking
+# raised for a bad zip, an unknown compression, an encrypted member or a false header
+UNREADABLE = (OSError, ValueError, TypeError, EOFError, RuntimeError, MemoryError, BadZipFile, zlib.error)
+
+
+def check_regular(path: Path, expected: str, remedy: str) -> None:
+    """Raise ``UserError`` unless ``path`` is a regular file: opening a pipe or a device may block for ever."""
+    if path.is_dir():
+        raise folder_not_file(str(path), expected, remedy)
+    if not path.exists():
+        raise missing_file(str(path), expected, remedy)
+    if not path.is_file():
+        raise malformed(str(path), "a pipe, socket or device, not a regular file", expected, remedy)
+
+
+def read_bytes(path: Path, expected: str, remedy: str, *, most: int | None = None) -> bytes:
+    """The content of a regular file, unpacked if its name ends in ``.gz``; at most ``most`` (``LARGEST_FILE``) bytes.
+
+    Raises ``UserError`` where it is missing, unreadable, larger than that, or broken gzip.
+    """
+    check_regular(path, expected, remedy)
+    limit = LARGEST_FILE if most is None else most
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            data = file.read(limit + 1)
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        raise malformed(str(path), "the gzip stream is broken or cut off", expected, remedy) from None
+    except OSError:
+        raise missing_file(str(path), expected, remedy) from None
+    if len(data) > limit:
+        raise malformed(str(path), f"larger than {limit >> 20:,} MiB", expected, remedy)
+    return data
+
+
+def read_text(path: Path, expected: str, remedy: str) -> str:
+    """A text in UTF-8, or Latin-1 where it is not, with its line ends made ``\\n``; raises ``UserError``."""
+    data = read_bytes(path, expected, remedy)
+    if not data or b"\0" in data:
+        raise malformed(str(path), "binary, not text" if data else "empty", expected, remedy)
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = data.decode("latin-1")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+@contextmanager
+def open_zip(path: Path, expected: str, remedy: str) -> Iterator[ZipFile]:
+    """A zip, whose members are read within this context and together unpack to at most ``LARGEST_FILE``.
+
+    Raises ``UserError``. No member is ever extracted, so the names of members reach no file system.
+    """
+    check_regular(path, expected, remedy)
+    try:
+        with ZipFile(path) as archive:
+            _check_unpacked(path, archive, expected, remedy)
+            yield archive
+    except UNREADABLE as error:
+        raise malformed(str(path), f"not a valid zip ({error})", expected, remedy) from None
+
+
+@contextmanager
+def open_npz(path: Path, expected: str, remedy: str) -> Iterator[np.lib.npyio.NpzFile]:
+    """An npz of numbers, whose arrays are read within this context; raises ``UserError``. Pickles are never loaded."""
+    check_regular(path, expected, remedy)
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            if not isinstance(arrays, np.lib.npyio.NpzFile) or arrays.zip is None:
+                raise malformed(str(path), "a single array, not an npz", expected, remedy)
+            _check_unpacked(path, arrays.zip, expected, remedy)
+            yield arrays
+    except UNREADABLE as error:
+        raise malformed(str(path), f"not a valid npz of numbers ({error})", expected, remedy) from None
+
+
+def _check_unpacked(path: Path, archive: ZipFile, expected: str, remedy: str) -> None:
+    """Raise ``UserError`` for too large a zip; ``zipfile`` unpacks no more of a member than it declares."""
+    if sum(member.file_size for member in archive.infolist()) > LARGEST_FILE:
+        raise malformed(str(path), f"unpacks to more than {LARGEST_FILE >> 20:,} MiB", expected, remedy)

@@ -1,0 +1,234 @@
+"""Graphs with a class each, padded to one size: ``graph_classes(nodes = M, inputs = F, classes = Z)``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from energyc.running.data.arrays import SplitDataset, check_range, generator
+from energyc.running.data.edges import Edges, undirected
+from energyc.running.data.errors import malformed, wrong_size
+from energyc.running.data.options import OptionReader
+from energyc.running.data.partition import held_out
+from energyc.running.data.schema import FieldSchema, Options, Schema
+from energyc.running.data.standardise import standardise, swamping_value
+from energyc.running.data.tu import REMEDY, Tables, read_tu
+
+OPTIONS = ("nodes", "inputs", "classes", "eigenvectors")
+TEST_SHARE = 0.1
+LARGEST_GRAPH = 4096  # nodes: a batch of adjacencies is dense
+PLANTED, DRAWN = 400, 16  # graphs without a file, and the most nodes that one has by default
+NEAR = 1e-6  # entries of an eigenvector this near to the largest count as equal to it
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The sizes that the spec gives."""
+
+    nodes: int
+    inputs: int
+    classes: int
+    eigenvectors: int
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A graph: the features of its nodes ``[n, inputs]``, its edges, and its class."""
+
+    features: np.ndarray
+    edges: Edges
+    label: int
+
+
+@dataclass(frozen=True)
+class GraphClasses:
+    """A graph with a class, padded to M = ``nodes``; token 0 is CLS, token n + 1 is node n.
+
+    Fields: ``features`` ``[M, inputs]``; ``adjacency`` ``[M + 1, M + 1]`` in 2, with CLS joined to all nodes;
+    ``eigenvectors`` ``[M + 1, eigenvectors]`` of D^-1/2 A D^-1/2, A this adjacency; ``mask`` ``[M]``, 1 for a node and
+    0 for padding; ``label``. Without a path: rings and chains, half of them with a triangle, which is the class.
+    """
+
+    name: str = "graph_classes"
+
+    def schema(self, options: Options) -> Schema:
+        """Fields features, adjacency, eigenvectors, mask, label; sizes nodes, tokens, inputs, classes, eigenvectors."""
+        return _schema(self._read(options))
+
+    def open(self, options: Options, path: str | None, *, seed: int = 0) -> SplitDataset:
+        """The graphs of TUDataset's files, or drawn ones by this seed."""
+        layout = self._read(options)
+        graphs, notes = planted(layout, seed) if path is None else read_graphs(path, layout)
+        held = held_out(np.array([graph.label for graph in graphs]), TEST_SHARE)
+        train, test = (Padded([graphs[k] for k in np.flatnonzero(part)], layout) for part in (~held, held))
+        origin = path or f"rings and chains, half of them with a triangle (seed {seed})"
+        split = "fixed random split by class, 90 / 10"
+        return SplitDataset(_schema(layout), origin, train, test, (*notes, split))
+
+    def _read(self, options: Options) -> Layout:
+        reader = OptionReader(self.name, options, OPTIONS)
+        nodes = reader.size("nodes", DRAWN, most=LARGEST_GRAPH)
+        inputs = reader.size("inputs", 1, most=1 << 12)
+        classes = reader.size("classes", 2, least=2, most=1 << 16)
+        return Layout(nodes, inputs, classes, reader.size("eigenvectors", 4, most=nodes + 1))
+
+
+def _schema(layout: Layout) -> Schema:
+    tokens = layout.nodes + 1
+    fields = {
+        "features": FieldSchema((layout.nodes, layout.inputs)),
+        "adjacency": FieldSchema((tokens, tokens), "integer", 2),
+        "eigenvectors": FieldSchema((tokens, layout.eigenvectors)),
+        "mask": FieldSchema((layout.nodes,)),
+        "label": FieldSchema((), "integer", layout.classes),
+    }
+    sizes = {"nodes": layout.nodes, "tokens": tokens, "inputs": layout.inputs, "classes": layout.classes}
+    return Schema(fields, {**sizes, "eigenvectors": layout.eigenvectors})
+
+
+class Padded:
+    """Graphs, padded as they are taken; only their edges and eigenvectors are held."""
+
+    def __init__(self, graphs: Sequence[Graph], layout: Layout) -> None:
+        self._graphs = graphs
+        self._layout = layout
+        self._vectors = [eigenvectors(adjacency(graph), layout.eigenvectors) for graph in graphs]
+
+    def __len__(self) -> int:
+        """The number of graphs."""
+        return len(self._graphs)
+
+    def batch(
+        self, indices: np.ndarray, *, seed: int = 0, epoch: int = 0, augment: bool = False
+    ) -> dict[str, np.ndarray]:
+        """The padded graphs at ``indices``; ``seed``, ``epoch`` and ``augment`` have no effect."""
+        check_range(indices, len(self))
+        fields = {name: self._empty(field, len(indices)) for name, field in _schema(self._layout).fields.items()}
+        for row, index in enumerate(indices):
+            graph, nodes = self._graphs[index], len(self._graphs[index].features)
+            fields["features"][row, :nodes] = graph.features
+            fields["adjacency"][row, : nodes + 1, : nodes + 1] = adjacency(graph)
+            vectors = self._vectors[index]
+            fields["eigenvectors"][row, : nodes + 1, : vectors.shape[1]] = vectors
+            fields["mask"][row, :nodes] = 1
+            fields["label"][row] = graph.label
+        return fields
+
+    def _empty(self, field: FieldSchema, count: int) -> np.ndarray:
+        return np.zeros((count, *field.shape), np.float32 if field.kind == "real" else np.int64)
+
+
+def adjacency(graph: Graph) -> np.ndarray:
+    """The adjacency ``[n + 1, n + 1]`` of CLS and the nodes, 0 or 1: CLS is joined to all, nothing to itself."""
+    matrix = np.ones((len(graph.features) + 1,) * 2, np.int8)
+    matrix[1:, 1:] = 0
+    matrix[graph.edges.targets + 1, graph.edges.sources + 1] = 1
+    matrix[0, 0] = 0
+    return matrix
+
+
+def eigenvectors(matrix: np.ndarray, count: int) -> np.ndarray:
+    """The eigenvectors ``[n, count]`` (fewer of a smaller matrix) of D^-1/2 A D^-1/2, by falling eigenvalue.
+
+    The sign of each is fixed: its largest entry, the first of those that are equal in size, is positive. Those of an
+    eigenvalue that several share are a basis that the linear algebra library chose.
+    """
+    scale = 1 / np.sqrt(matrix.sum(1, dtype=float))
+    _, vectors = np.linalg.eigh(scale[:, None] * matrix * scale[None, :])
+    vectors = vectors[:, ::-1][:, :count]
+    sizes = np.abs(vectors)
+    first = np.argmax(sizes >= (1 - NEAR) * sizes.max(0), axis=0)
+    signs: np.ndarray = np.sign(vectors[first, np.arange(vectors.shape[1])])
+    return vectors * signs
+
+
+# ------------------------------------------------------------------ TUDataset
+
+
+def read_graphs(path: str, layout: Layout) -> tuple[list[Graph], list[str]]:
+    """The graphs of a file, and notes; raises ``UserError`` where they do not fit the spec."""
+    tables = read_tu(path)
+    sizes = tables.sizes
+    if sizes.min() < 1:
+        raise malformed(tables.path, f"graph {int(np.argmin(sizes)) + 1} has no node", "a node in each graph", REMEDY)
+    if sizes.max() > layout.nodes:
+        problem = f"{np.sum(sizes > layout.nodes):,} of its {len(sizes):,} graphs have more than {layout.nodes} nodes"
+        remedy = f"write nodes = {sizes.max()}, or more"
+        raise wrong_size(tables.path, f"{problem} (nodes = {layout.nodes}), the largest {sizes.max()}", remedy)
+    kinds, labels = np.unique(tables.labels, return_inverse=True)
+    if len(kinds) > layout.classes:
+        problem = f"its graphs have {len(kinds)} labels, more than classes = {layout.classes}"
+        raise wrong_size(tables.path, problem, f"write classes = {len(kinds)}")
+    features, notes = _features(tables)
+    if features.shape[1] != layout.inputs:
+        problem = f"its nodes have {features.shape[1]} features ({notes[0]}) but the spec says inputs = {layout.inputs}"
+        raise wrong_size(tables.path, problem, f"write inputs = {features.shape[1]}")
+    edges = undirected(tables.edges[:, 0], tables.edges[:, 1], len(tables.graph))
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    cuts = np.searchsorted(edges.targets, starts)
+    graphs = []
+    for k, label in enumerate(labels):
+        nodes, own = slice(starts[k], starts[k + 1]), slice(cuts[k], cuts[k + 1])
+        inner = Edges(edges.sources[own] - starts[k], edges.targets[own] - starts[k])
+        graphs.append(Graph(features[nodes], inner, int(label)))
+    most = f"{len(graphs):,} graphs of {sizes.min()} to {sizes.max()} nodes"
+    return graphs, [most, *notes, *edges.notes()]
+
+
+def _features(tables: Tables) -> tuple[np.ndarray, list[str]]:
+    """Node labels as 0/1 columns, then standardised attributes; the degree where a file has neither."""
+    columns, notes = [], []
+    if tables.node_labels is not None:
+        for column in tables.node_labels.T:
+            kinds = np.unique(column)
+            columns.append((column[:, None] == kinds).astype(float))
+            notes.append(f"{len(kinds)} node labels")
+    if tables.attributes is not None:
+        columns.append(_standardised(tables, tables.attributes))
+        count = tables.attributes.shape[1]
+        notes.append(f"{count} attribute{'s' * (count > 1)}, standardised over all nodes")
+    if not columns:
+        edges = undirected(tables.edges[:, 0], tables.edges[:, 1], len(tables.graph))
+        degree = np.bincount(edges.targets, minlength=len(tables.graph)).astype(float)
+        columns.append(_standardised(tables, degree[:, None]))
+        notes.append("the degree, standardised, since nodes have neither labels nor attributes")
+    return np.column_stack(columns), [", ".join(notes)]
+
+
+def _standardised(tables: Tables, columns: np.ndarray) -> np.ndarray:
+    standard = standardise(columns, np.arange(len(columns))).values
+    place = swamping_value(columns, standard)
+    if place is not None:
+        problem = f"attribute {place[1] + 1} of node {place[0] + 1} is {columns[place]:g}, far from all others"
+        raise malformed(tables.path, problem, "values of one scale", "repair the value")
+    return standard
+
+
+# ------------------------------------------------------------------ drawn
+
+
+def planted(layout: Layout, seed: int) -> tuple[list[Graph], list[str]]:
+    """Rings and chains of 6 to ``nodes`` nodes; class 1 has a triangle planted in it, class 0 as many edges.
+
+    A graph of class 0 has its extra edge between nodes three apart, which makes a square, so that neither the number of
+    nodes, nor of edges, nor the degrees tell the classes apart. The feature is the degree, standardised; further
+    ones are noise. Raises ``UserError`` for sizes that leave no room.
+    """
+    if layout.nodes < 6 or layout.classes != 2:
+        raise wrong_size("graph_classes", "rings and chains have 6 nodes or more, and 2 classes", "give a file")
+    graphs = []
+    for number in range(PLANTED):
+        random = generator(seed, number)
+        nodes, ring, label = int(random.integers(6, layout.nodes + 1)), bool(random.integers(2)), number % 2
+        ends = np.arange(nodes if ring else nodes - 1)
+        first = int(random.integers(nodes - 3))
+        extra = first, first + (2 if label else 3)
+        names = random.permutation(nodes)
+        pairs = names[np.vstack([np.column_stack([ends, (ends + 1) % nodes]), [extra]])]
+        edges = undirected(pairs[:, 0], pairs[:, 1], nodes)
+        features = random.standard_normal((nodes, layout.inputs))
+        features[:, 0] = np.bincount(edges.targets, minlength=nodes) - 2
+        graphs.append(Graph(features, edges, label))
+    return graphs, ["class 1 has a triangle, class 0 a square", "the first feature is the degree less 2, others noise"]

@@ -1,0 +1,37 @@
+"""Data that ship with an installed dependency; scikit-learn is imported on use."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+import numpy as np
+
+from energyc.language.diagnostics import UserError
+
+
+def load_digits() -> tuple[np.ndarray, np.ndarray]:
+    """scikit-learn's digits: images ``[1797, 8, 8]`` in [0, 1] and labels ``[1797]``."""
+    bunch = sklearn_datasets("the default digits").load_digits()
+    return (bunch.images / 16).astype(np.float32), bunch.target.astype(np.int64)
+
+
+def sklearn_datasets(purpose: str) -> ModuleType:
+    """``sklearn.datasets``; raises ``UserError`` if scikit-learn is not installed."""
+    try:
+        import sklearn.datasets
+    except ImportError:
+        raise UserError(
+            f"{purpose} come with scikit-learn, which is not installed",
+            code="E0913",
+            help="pip install scikit-learn, or give your own with --data PATH",
+        ) from None
+    module: ModuleType = sklearn.datasets
+    return module
+
+
+def require_pillow() -> None:
+    """Raise ``UserError`` if Pillow, which reads all images, is not installed."""
+    try:
+        import PIL.Image  # noqa: F401
+    except ImportError:
+        raise UserError("images need Pillow, which is not installed", code="E0913", help="pip install pillow") from None

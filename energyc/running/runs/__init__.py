@@ -1,0 +1,20 @@
+"""Runs: prepare a spec for training, read the folder of a run, load its network and sample from it.
+
+| module | content |
+|---|---|
+| ``locate`` | whether a path is a spec or the folder of a run (imports no torch) |
+| ``prepare`` | a spec, or a run that resumes, with its module, its options and its data: a session for ``train`` |
+| ``given`` | what was given as data, from Python or on the command line |
+| ``data`` | what feeds each clamp and target |
+| ``resolved`` | the text of the spec in the folder |
+| ``target`` | what the phases of a run are carried out by |
+| ``saved`` | reading the folder of a run |
+| ``load``, ``run`` | ``energyc.load``; ``energyc.train``, ``energyc.resume`` |
+| ``sample`` | text from a language model |
+
+It combines specs, modules, data and training; it measures and reports nothing.
+
+Imports: ``conservativeness``, ``data``, ``diagnostics``, ``loggers``, ``network``, ``pipeline``, ``ranks``,
+``resolve``, ``rules``, ``runtime``, ``settings``, ``syntax``, ``training``, ``verdicts``, ``version``; libraries:
+``torch``.
+"""

@@ -1,0 +1,39 @@
+"""What feeds each clamp and target of a network, and how samples are divided."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from energyc.language.diagnostics import UserError
+from energyc.language.network import Network
+from energyc.running.data import Dataset
+from energyc.running.training.division import WHOLE, Division
+from energyc.running.training.feeds import Feeds, Field
+
+
+def feeds_of(
+    network: Network,
+    datasets: Mapping[str, Dataset],
+    division: Division = WHOLE,
+    direct: Mapping[str, Field] = MappingProxyType({}),
+) -> Feeds:
+    """Return the field of each clamp and target, and how samples are divided; ``direct`` are fed otherwise than bound.
+
+    Raises UserError if there is no field, or if its size does not fit.
+    """
+    for kind, inputs in (("clamp", network.clamps), ("target", network.targets)):
+        for name, item in inputs.items():
+            if name in direct:
+                continue
+            if item.source is None:
+                help_text = f"bind it: {kind} {name} = BINDING.FIELD; or give it among the data of energyc.train"
+                raise UserError(f"nothing feeds the {kind} {name}", code="E0904", help=help_text)
+            if not item.fits:
+                message = f"the sizes that were set do not fit {'.'.join(item.source)}, which feeds the {kind} {name}"
+                raise UserError(message, code="E0603", help="set the options of the data too, or leave the sizes")
+    sources = {name: item.source for name, item in {**network.clamps, **network.targets}.items()}
+    fields: dict[str, Field] = {name: source for name, source in {**sources, **direct}.items() if source is not None}
+    clamps = {name: fields[name] for name in network.clamps}
+    targets = {name: fields[name] for name in network.targets}
+    return Feeds(datasets, clamps, targets, division)

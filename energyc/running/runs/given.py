@@ -1,0 +1,266 @@
+"""What was given as data, from Python or on the command line, sorted by what it is and what it feeds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+from energyc.language.diagnostics import Source, UserError, listed
+from energyc.language.network import Binding, DataInput, Network
+from energyc.language.resolve.bindings import Schemas
+from energyc.language.syntax import ast
+from energyc.pipeline import parse
+from energyc.running.data import Adapter, Dataset, FieldSchema, Schema, find_adapter, open_dataset, read_schema
+from energyc.running.data.factory import called, made_by, names_factory
+from energyc.running.data.given import Parts, dataset_of, is_array, is_samples, parts_of
+from energyc.running.data.validate import check_dataset
+from energyc.running.training.feeds import Field
+
+#: What the samples are called that feed clamps and targets by their own names.
+DIRECT = "data"
+#: A binding, or None for all of the data, and what was given for it.
+Item = tuple[str | None, Any]
+
+
+@dataclass(frozen=True)
+class Given:
+    """Data by binding: paths, adapters, opened datasets, samples; and samples for inputs by their own names.
+
+    ``adapters_of`` are the names of the adapters of all bindings of the spec.
+    """
+
+    adapters_of: Mapping[str, str] = field(default_factory=dict)
+    paths: Mapping[str, str] = field(default_factory=dict)
+    adapters: Mapping[str, Adapter] = field(default_factory=dict)
+    datasets: Mapping[str, Dataset] = field(default_factory=dict)
+    samples: Mapping[str, Parts] = field(default_factory=dict)
+    direct: Parts | None = None
+
+    @property
+    def origins(self) -> dict[str, str]:
+        """What was given by a program, in a word, by binding; the name of what feeds inputs directly is ``DIRECT``."""
+        things = {**self.adapters, **self.datasets, **{name: parts.train for name, parts in self.samples.items()}}
+        direct = {} if self.direct is None else {DIRECT: self.direct.train}
+        return {name: type(thing).__name__ for name, thing in {**things, **direct}.items()}
+
+    def schemas(self, recorded: Mapping[str, Schema] | None = None) -> Schemas:
+        """The schema of an adapter by its name: as it was given or recorded, else that of the registry's."""
+        datasets = {self.adapters_of[name]: dataset.schema for name, dataset in self.datasets.items()}
+        adapters = {self.adapters_of[name]: adapter for name, adapter in self.adapters.items()}
+
+        def schema(name: str, options: Mapping[str, Any]) -> Schema:
+            known = datasets.get(name) or (recorded or {}).get(name)
+            return known or read_schema(adapters.get(name) or find_adapter(name), options)
+
+        return schema
+
+
+# -------------------------------------------------------------------- reading
+
+
+def of_arguments(source: Source, arguments: Sequence[str]) -> Given:
+    """What ``--data`` gives: paths and names of factories, each perhaps after ``binding=``. Raises UserError."""
+    if not arguments:
+        return Given()
+    adapters = adapters_of(source)
+    items: list[Item] = []
+    for argument in arguments:
+        name, equals, text = argument.partition("=")
+        binding, text = (name, text) if equals and name in adapters else (None, argument)
+        if not text:
+            raise UserError(f"--data {argument or repr(argument)} gives no path", code="E0903", help=_help(adapters))
+        items.append((binding, made_by(text) if names_factory(text) else text))
+    return _sorted_out(adapters, items)
+
+
+def of_program(source: Source, data: Any, test: Any = None, validation: Any = None) -> Given:
+    """What ``energyc.train`` is given. Raises UserError."""
+    if data is None:
+        if test is not None or validation is not None:
+            raise UserError(
+                "test= is given without data=", code="E0932", help="give the training samples too: data=..."
+            )
+        return Given()
+    adapters = adapters_of(source)
+    if not isinstance(data, Mapping) or not data or not set(data) <= set(adapters):
+        return _sorted_out(adapters, [(None, _with(data, test, validation))])
+    for name, part in (("test", test), ("validation", validation)):
+        if part is not None and not (isinstance(part, Mapping) and set(part) <= set(data)):
+            message = f"{name} is {type(part).__name__}, and data is by binding"
+            raise UserError(message, code="E0932", help=f"give {name}={{binding: ...}}")
+    held = [(part or {}) for part in (test, validation)]
+    return _sorted_out(adapters, [(n, _with(value, *(part.get(n) for part in held))) for n, value in data.items()])
+
+
+def _with(value: Any, test: Any, validation: Any) -> Any:
+    """Something with what is held out beside it."""
+    return value if test is None and validation is None else parts_of(value, test, validation)
+
+
+def adapters_of(source: Source) -> dict[str, str]:
+    """The name of the adapter of each binding of a spec. Raises SpecError where it cannot be parsed."""
+    statements = parse(source).statements
+    return {s.name.text: s.adapter.text for s in statements if isinstance(s, ast.Data)}
+
+
+def _sorted_out(adapters: Mapping[str, str], items: Sequence[Item]) -> Given:
+    paths: dict[str, str] = {}
+    found: dict[str, dict[str, Any]] = {"adapters": {}, "datasets": {}, "samples": {}}
+    direct: Parts | None = None
+    for binding, value in items:
+        value = called(value, getattr(value, "__name__", "data")) if not isinstance(value, str | PathLike) else value
+        if isinstance(value, str | PathLike):
+            name = binding or _only_binding(adapters, fspath(value))
+            _refuse_twice(name, paths)
+            paths[name] = str(Path(value).absolute())
+            continue
+        if isinstance(value, Mapping) and value and binding is None and set(value) <= set(adapters):  # of a factory
+            part = _sorted_out(adapters, list(value.items()))
+            paths |= part.paths
+            found = {kind: {**own, **getattr(part, kind)} for kind, own in found.items()}
+            continue
+        kind, thing = _kind(value)
+        if kind != "samples":
+            name = binding or _only_binding(adapters, f"the {type(thing).__name__}")
+            _refuse_twice(name, found[kind])
+            found[kind][name] = thing
+        elif binding is not None:
+            _refuse_twice(binding, found[kind])
+            found[kind][binding] = thing
+        else:
+            _refuse_twice(DIRECT, {} if direct is None else {DIRECT: direct})
+            direct = thing
+    return Given(adapters, paths, **found, direct=direct)
+
+
+def _refuse_twice(name: str, given: Mapping[str, Any]) -> None:
+    if name in given:
+        raise UserError(f"{name} is given twice", code="E0903", help="give --data once for each binding")
+
+
+def _kind(value: Any) -> tuple[str, Any]:
+    """What a value is, ``adapters``, ``datasets`` or ``samples``, and itself. Raises UserError where it is no data."""
+    if callable(getattr(value, "schema", None)) and callable(getattr(value, "open", None)):
+        return "adapters", value
+    if isinstance(getattr(value, "schema", None), Schema) and hasattr(value, "split"):
+        return "datasets", value
+    if isinstance(value, Parts):
+        if isinstance(value.train, str | PathLike) or _kind(value.train)[0] != "samples":
+            message = f"{_shown(value.train)} has a test part of its own"
+            raise UserError(message, code="E0932", help="leave out test= and validation=")
+        return "samples", value
+    if isinstance(value, Mapping) or is_array(value) or is_samples(value) or hasattr(value, "__iter__"):
+        return "samples", parts_of(value)
+    help_text = "give a dict of arrays, a torch Dataset, an adapter or a path"
+    raise UserError(f"the data are {type(value).__name__}, which is no data", code="E0932", help=help_text)
+
+
+def _shown(value: Any) -> str:
+    return f"the path {fspath(value)}" if isinstance(value, str | PathLike) else f"the {type(value).__name__}"
+
+
+def _only_binding(adapters: Mapping[str, str], text: str) -> str:
+    """The binding of what is given without one; ``foo=PATH`` is a misspelt binding unless there is such a file."""
+    name, equals, _ = text.partition("=")
+    misspelt = equals and name.isidentifier() and not Path(text).exists()
+    if misspelt or len(adapters) != 1:
+        raise UserError(f"--data {text} names no data of this spec", code="E0903", help=_help(adapters))
+    return next(iter(adapters))
+
+
+def _help(adapters: Mapping[str, str]) -> str:
+    if not adapters:
+        return "the spec has no data line"
+    return "write " + " or ".join(f"--data {name}=PATH" for name in adapters)
+
+
+# -------------------------------------------------------------------- opening
+
+
+def opened(network: Network, given: Given, seed: int) -> tuple[dict[str, Dataset], dict[str, Field]]:
+    """The datasets of the bindings, and the fields that feed clamps and targets directly. Raises UserError."""
+    datasets: dict[str, Dataset] = {}
+    given, fed = _placed(network, given)
+    inputs = {**network.clamps, **network.targets}
+    read = {item.source[0] for name, item in inputs.items() if item.source is not None and name not in fed}
+    for name, binding in network.bindings.items():
+        if not fed or name in read:
+            datasets[name] = _open(network, name, binding, given, seed)
+    if given.direct is not None:
+        schema = Schema({field: _field(network, inputs[field]) for _, field in fed.values()})
+        datasets[DIRECT] = dataset_of(DIRECT, schema, given.direct)
+    _refuse_other_fields(network, datasets, fed)
+    return datasets, fed
+
+
+def _refuse_other_fields(network: Network, datasets: Mapping[str, Dataset], fed: Mapping[str, Field]) -> None:
+    """Raise UserError E0915 where the fields of opened data are not those that the network was compiled for."""
+    for name, item in {**network.clamps, **network.targets}.items():
+        if item.source is None or name in fed or not item.fits:
+            continue
+        binding, field = item.source
+        wanted, found = _field(network, item), datasets[binding].schema.fields.get(field)
+        if found is None or (found.shape, found.kind) != (wanted.shape, wanted.kind):
+            message = f"{binding}.{field}, which feeds {name}, is {found}, and the network was compiled for {wanted}"
+            raise UserError(message, code="E0915", help="give the data that the run was made with")
+
+
+def _placed(network: Network, given: Given) -> tuple[Given, dict[str, Field]]:
+    """Samples without a binding feed inputs by their names, or are the fields of the only binding."""
+    if given.direct is None:
+        return given, {}
+    inputs = list({**network.clamps, **network.targets})
+    names = _names(given.direct.train)
+    fields = {
+        item.source[1] for item in (*network.clamps.values(), *network.targets.values()) if item.source is not None
+    }
+    if names is None:
+        return given, {name: (DIRECT, name) for name in inputs}
+    known_fields = fields if len(network.bindings) == 1 else set()
+    by_input, by_field = set(names) & set(inputs), set(names) & known_fields
+    if by_input and len(by_input) >= len(by_field):
+        return given, {name: (DIRECT, name) for name in inputs if name in names}
+    if by_field:
+        (binding,) = network.bindings
+        return Given(given.adapters_of, given.paths, given.adapters, given.datasets, {binding: given.direct}), {}
+    known = f"the inputs are {listed(inputs)}" + (f", the fields {listed(sorted(fields))}" if fields else "")
+    raise UserError(
+        f"the data have {listed(map(str, names)) or 'no names'}, which feed nothing: {known}",
+        code="E0932",
+        help="give a dict of arrays: {" + ", ".join(f'"{name}": ...' for name in inputs) + "}",
+    )
+
+
+def _names(samples: Any) -> list[str] | None:
+    """The names in some samples: the keys of arrays, or of the first sample; None where there are none."""
+    if isinstance(samples, Mapping):
+        return list(samples)
+    if is_samples(samples) and not isinstance(samples, tuple) and not is_array(samples):
+        try:
+            first = samples[0]
+        except Exception:  # reported with its sample when it is opened
+            return None
+        return list(first) if isinstance(first, Mapping) else None
+    return None
+
+
+def _open(network: Network, name: str, binding: Binding, given: Given, seed: int) -> Dataset:
+    if name in given.samples:
+        inputs = (*network.clamps.values(), *network.targets.values())
+        read = [item for item in inputs if item.source is not None and item.source[0] == name]
+        schema = Schema({item.source[1]: _field(network, item) for item in read if item.source is not None})
+        return dataset_of(name, schema, given.samples[name])
+    if name in given.datasets:
+        return check_dataset(given.datasets[name])
+    adapter = given.adapters.get(name) or find_adapter(binding.adapter)
+    return open_dataset(adapter, binding.options, given.paths.get(name), seed=seed)
+
+
+def _field(network: Network, item: DataInput) -> FieldSchema:
+    """What a clamp or target takes."""
+    sizes = network.extents
+    shape = tuple(sizes[dim] for dim in item.node.dims)
+    return FieldSchema(shape, "integer", sizes[item.node.over]) if item.node.over else FieldSchema(shape)

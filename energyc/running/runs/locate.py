@@ -1,0 +1,25 @@
+"""Tell the path of a spec from that of a run."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from energyc.language.diagnostics import Source, UserError
+from energyc.pipeline import read
+
+
+def is_run(path: object) -> bool:
+    """Whether a path is a run folder."""
+    return isinstance(path, str | os.PathLike) and "\n" not in str(os.fspath(path)) and os.path.isdir(path)
+
+
+def read_spec(spec: str | Path) -> Source:
+    """Read a spec where a run folder is also allowed. Raises UserError, which mentions both."""
+    try:
+        return read(spec)
+    except UserError as error:
+        if error.code == "E0901" and "\n" not in str(spec) and not os.path.exists(str(spec)):
+            help_text = "give the path of a .energy file, `-` for standard input, or the folder of a run"
+            raise UserError(f"there is no file or folder {spec}", code=error.code, help=help_text) from None
+        raise

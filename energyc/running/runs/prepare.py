@@ -1,0 +1,213 @@
+"""Prepare a spec or a run for training, evaluation and pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from energyc.language.diagnostics import Source, UserError
+from energyc.language.network import Network
+from energyc.language.settings import TrainOptions, extremes
+from energyc.pipeline import Choices, Compiled, instantiate, resolve, training_dtype
+from energyc.proofs.conservativeness.edges import steep_edges
+from energyc.proofs.verdicts.admission import refuse_biased
+from energyc.running.data import Dataset
+from energyc.running.data.registry import SHIPPED
+from energyc.running.loggers.chosen import names_of
+from energyc.running.loggers.protocol import Logger
+from energyc.running.ranks.group import ALONE, Group
+from energyc.running.runs.data import feeds_of
+from energyc.running.runs.given import Given, of_arguments, opened
+from energyc.running.runs.resolved import resolved_text
+from energyc.running.runs.saved import load_run
+from energyc.running.runs.sharing import refuse_unshared
+from energyc.running.runs.target import compiled_for
+from energyc.running.training.division import Division, Part
+from energyc.running.training.feeds import Feeds, Field
+from energyc.running.training.session import Session
+from energyc.version import __version__
+
+
+@dataclass(frozen=True)
+class Request:
+    """The flags of ``energyc train``; the spec decides those that are None or empty."""
+
+    rule: str | None = None
+    data: tuple[str, ...] = ()
+    steps: int | None = None
+    device: str = "cpu"
+    seed: int | None = None
+    allow_biased: bool = False
+    target: str = "auto"
+
+    def options(self, network: Network) -> TrainOptions:
+        """Return the settings of the spec's ``train`` block, overridden by the flags. Raises UserError."""
+        options = network.train
+        if self.rule is not None:
+            options = replace(options, rule=self.rule)
+        if self.seed is not None:
+            options = options.with_seed(self.seed)
+        if self.steps is not None:
+            options = options.with_steps(self.steps)
+        return replace(options, allow_biased=options.allow_biased or self.allow_biased)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A spec ready to train: its network, its module, its options, its opened data.
+
+    ``origin`` records the origin of the spec in ``run.json``, also if the run is resumed from its own copy. ``fold`` is
+    that of a run of a cross-validation, ``target_note`` says what the phases run as, ``group`` are the ranks that train
+    it together, ``loggers`` are told how it goes. ``given`` is what was given as data, and ``direct`` the fields of
+    what feeds inputs by their names.
+    """
+
+    source: Source
+    choices: Choices
+    network: Network
+    compiled: Compiled
+    options: TrainOptions
+    datasets: Mapping[str, Dataset]
+    given: Given
+    direct: Mapping[str, Field]
+    device: str
+    origin: Mapping[str, Any]
+    fold: int | None = None
+    target_note: str | None = None
+    group: Group = ALONE
+    loggers: tuple[Logger, ...] = ()
+
+    def feeds(self, fold: int | None = None) -> Feeds:
+        """Return the data as they are divided for a run, or for a fold. Raises UserError."""
+        division = Division(self.options.validation, self.options.folds, self.fold if fold is None else fold)
+        return feeds_of(self.network, self.datasets, division, self.direct)
+
+    def session(self, out: Path, seed: int | None = None, fold: int | None = None) -> Session:
+        """Return the session of a seed or a fold in a folder. Raises UserError for an unknown device."""
+        options = self.options if seed is None else replace(self.options, seed=seed)
+        dtype = training_dtype(self.network)
+        feeds = self.feeds(fold)
+        net = instantiate(self.compiled, self.device, dtype, options.seed)
+        files, info, steep = self._files(), self._info(), self._steep()
+        extreme = extremes(self.network.relax, self.network.nudge, options)
+        return Session(
+            net,
+            feeds,
+            options,
+            out,
+            files,
+            info,
+            self.device,
+            dtype,
+            self.given.paths,
+            steep,
+            extreme,
+            self.group,
+            self.loggers,
+        )
+
+    def shared_by(self, group: Group) -> Prepared:
+        """Return the same for the ranks of a group. Raises UserError if they cannot share its batches."""
+        refuse_unshared(self.network, self.options, group)
+        return replace(self, group=group)
+
+    def _steep(self) -> dict[str, str]:
+        return {steep.owner: str(steep) for steep in steep_edges(self.network)}
+
+    def _files(self) -> dict[str, str]:
+        spec = resolved_text(self.source, self.choices, self.direct)
+        return {"spec.energy": spec, self.compiled.file_name: self.compiled.text}
+
+    def _info(self) -> dict[str, Any]:
+        return {
+            "energyc": __version__,
+            **self.origin,
+            "module": self.compiled.file_name,
+            "target": self.compiled.target,
+            "energies": list(self.network.energies),
+            "forces": list(self.network.forces),
+            **({"layers": list(self.network.layers)} if self.network.layers else {}),
+            "data": dict(self.given.paths),
+            **({"given": self.given.origins} if self.given.origins else {}),
+            **({"schemas": schemas} if (schemas := self._schemas()) else {}),
+            **({"loggers": names} if (names := names_of(self.loggers)) else {}),
+        }
+
+    def _schemas(self) -> dict[str, Any]:
+        """The schemas of the data whose adapters do not ship with energyc, by the adapters' names."""
+        own = {name: b.adapter for name, b in self.network.bindings.items() if name in self.datasets}
+        given = {*self.given.adapters, *self.given.datasets}
+        return {
+            adapter: asdict(self.datasets[name].schema)
+            for name, adapter in own.items()
+            if name in given or adapter not in SHIPPED
+        }
+
+
+def prepare(source: Source, choices: Choices, request: Request, given: Given | None = None) -> Prepared:
+    """Compile a spec for the rule that trains it, and open its data: those ``given``, or of the request.
+
+    Raises SpecError; UserError for a missing cost, for a wrong setting, rule, path or data, and for a rule that is
+    biased on this network unless that is allowed.
+    """
+    given = of_arguments(source, request.data) if given is None else given
+    network = resolve(source, choices, given.schemas())
+    options = request.options(network)
+    rule = options.trained_by
+    if network.cost is None:
+        message = f"{network.name} has no cost, so there is nothing to train for"
+        raise UserError(message, code="E0516", help="add a line such as: cost mse = 1/2 * sum[k]((y[k] - t[k])^2)")
+    compiled, note = compiled_for(request.target, request.device, network, rule, choices)
+    if not options.allow_biased:
+        refuse_biased(network.name, compiled.classes, rule)
+    datasets, direct = opened(network, given, options.seed)
+    origin = _origin(source, choices)
+    return Prepared(
+        source, choices, network, compiled, options, datasets, given, direct, request.device, origin, target_note=note
+    )
+
+
+def _origin(source: Source, choices: Choices) -> dict[str, Any]:
+    """Return the path of the spec, its preset and its overrides, for ``run.json``."""
+    overrides = {key: str(value) for key, value in choices.overrides.items()}
+    return {"spec": source.name, "preset": choices.preset, "overrides": overrides}
+
+
+def to_evaluate(run: Path, split: Part, *, data: Sequence[str] = (), device: str | None = None) -> Session:
+    """Return the session of a run whose ``split`` is to be evaluated. Raises UserError, SpecError."""
+    prepared = reopen(run, data=data, device=device)
+    if split == "validation" and not prepared.feeds().has_validation:
+        message = f"{run} has no validation part"
+        raise UserError(message, code="E0520", help="train with train.validation, or give --split test")
+    return prepared.session(run)
+
+
+def reopen(
+    run: Path,
+    *,
+    steps: int | None = None,
+    data: Sequence[str] = (),
+    device: str | None = None,
+    given: Given | None = None,
+) -> Prepared:
+    """Prepare a run from its own spec, options and data, to resume or inspect it.
+
+    Data that came from a program are ``given`` again, or by ``data`` of the command line. Raises UserError, SpecError.
+    """
+    saved = load_run(run)
+    given = saved.data(of_arguments(saved.source, data) if given is None else given)
+    network = saved.resolved(given=given)
+    options = saved.options if steps is None else saved.options.with_steps(steps)
+    run_device = device or saved.info.get("device", "cpu")
+    target = saved.info.get("target", "torch")
+    if target != "torch" and run_device != saved.info.get("device", "cpu"):
+        target = "auto"
+    compiled, note = compiled_for(target, run_device, network, saved.rule, resumes=True)
+    datasets, direct = opened(network, given, options.seed)
+    origin = {key: value for key, value in saved.info.items() if key in ("spec", "preset", "overrides")}
+    fold = saved.info.get("fold")
+    return Prepared(
+        saved.source, Choices(), network, compiled, options, datasets, given, direct, run_device, origin, fold, note
+    )

@@ -1,0 +1,130 @@
+"""Read a run folder, for ``energyc.load("runs/x")``, ``eval``, ``verify`` and ``--resume``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+from energyc.language.diagnostics import Source, UserError, listed
+from energyc.language.network import Network as Resolved
+from energyc.language.settings import TrainOptions
+from energyc.pipeline import Choices, resolve
+from energyc.running.data import FieldSchema, Schema
+from energyc.running.runs.given import DIRECT, Given
+from energyc.running.training.checkpoint import Checkpoint, load_best, load_last
+from energyc.running.training.folder import RunFolder
+from energyc.running.training.formats import RunInfo
+from energyc.running.training.metrics_log import Row, read_rows
+from energyc.running.training.network import Network
+from energyc.running.training.snapshot import restore
+
+Which = Literal["best", "last"]
+
+
+@dataclass(frozen=True)
+class SavedRun:
+    """A run on disk."""
+
+    folder: RunFolder
+    info: RunInfo
+
+    @cached_property
+    def options(self) -> TrainOptions:
+        """The options of the run."""
+        return TrainOptions.from_json(self.info.get("options", {}))
+
+    @property
+    def rule(self) -> str:
+        """The rule that trains the run."""
+        return self.info.get("rule") or self.options.trained_by
+
+    @cached_property
+    def source(self) -> Source:
+        """The resolved spec."""
+        name = "spec.energy"
+        return Source(str(self.folder.path / name), self.text(name))
+
+    def text(self, name: str) -> str:
+        """Read a file of the run. Raises UserError E0511 if it is missing."""
+        try:
+            return (self.folder.path / name).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            message = f"the run {self.folder.path} has no readable {name}"
+            raise UserError(message, code="E0511", help="give a folder that energyc train made") from None
+
+    def resolved(self, choices: Choices = Choices(), given: Given | None = None) -> Resolved:
+        """Return the network; the schemas of data are those that the run was made with. Raises SpecError."""
+        return resolve(self.source, choices, (given or Given()).schemas(self._schemas))
+
+    @cached_property
+    def _schemas(self) -> dict[str, Schema]:
+        """The schemas of adapters that may be unknown here, by their names."""
+        return {
+            name: Schema(
+                {
+                    field: FieldSchema(
+                        tuple(about["shape"]),
+                        about["kind"],
+                        about["classes"],
+                        tuple(about["image"]) if about["image"] else None,  # type: ignore[arg-type]
+                    )
+                    for field, about in stored["fields"].items()
+                },
+                stored["sizes"],
+            )
+            for name, stored in self.info.get("schemas", {}).items()
+        }
+
+    def data(self, given: Given) -> Given:
+        """Return the data of the run: what is given now, and the paths that it was made with.
+
+        Raises UserError: E0913 for a missing path, E0934 for data that came from a program and are not given again.
+        """
+        now = {*given.paths, *given.origins}
+        recorded = {name: path for name, path in self.info.get("data", {}).items() if name not in now}
+        for name, path in recorded.items():
+            if not Path(path).exists():
+                message = f"{self.folder.path} was made with the data {name} from {path}, and nothing is there now"
+                raise UserError(message, code="E0913", help=f"give the new path: --data {name}=PATH")
+        missing = {name: kind for name, kind in self.info.get("given", {}).items() if name not in now}
+        if missing and given.direct is None:
+            shown = listed(f"{name} ({kind})" for name, kind in missing.items())
+            message = f"{self.folder.path} was made with data that a program gave, and they are not in the run: {shown}"
+            first = next(iter(missing))
+            name = "" if first == DIRECT else f"{first}="
+            help_text = f"give them again: --data {name}module:factory, or data=... of energyc.resume"
+            raise UserError(message, code="E0934", help=help_text)
+        return replace(given, paths={**recorded, **given.paths})
+
+    def rows(self) -> list[Row]:
+        """Read all rows of metrics.jsonl."""
+        return read_rows(self.folder.metrics)
+
+    def checkpoint(self, which: Which = "best", notify: Callable[[str], None] = lambda text: None) -> Checkpoint:
+        """Return the best or the newest intact checkpoint. Raises UserError E0512 if there is none."""
+        read = load_best if which == "best" else load_last
+        return read(self.folder.checkpoints, notify)
+
+    def load_into(
+        self, net: Network, which: Which = "best", notify: Callable[[str], None] = lambda text: None
+    ) -> Checkpoint:
+        """Load the weights into a network of the same spec, and return their checkpoint."""
+        checkpoint = self.checkpoint(which, notify)
+        restore(net, checkpoint)
+        return checkpoint
+
+
+def load_run(path: Path | str) -> SavedRun:
+    """Open a run folder. Raises UserError E0511 if ``path`` is none, or the folder of several seeds."""
+    folder = RunFolder(Path(path))
+    if folder.of_several:
+        names = ", ".join(map(str, folder.runs))
+        raise UserError(
+            f"{path} holds the runs of several {folder.runs[0].name.partition('-')[0] if folder.runs else 'seed'}s",
+            code="E0511",
+            help=f"give one of them: {names}",
+        )
+    return SavedRun(folder, folder.read_info())

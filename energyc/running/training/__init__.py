@@ -1,0 +1,23 @@
+"""Train a compiled network: any object with the Python interface, on any data that follows the data contract.
+
+| module | content |
+|---|---|
+| ``network`` | the interface of a network, as protocols |
+| ``division`` | training, validation and test samples, and folds |
+| ``feeds`` | datasets bound to the names of clamps and targets |
+| ``session`` | the inputs of a training run |
+| ``learner``, ``shares`` | one update: data, gradients by all ranks, gate, health, optimiser |
+| ``loop`` | ``train(session)``: updates, evaluations, checkpoints, interruptions |
+| ``seeds`` | ``train_seeds``, ``train_folds``: the same run for several seeds or folds, mean and deviation |
+| ``evaluation`` | held-out cost and metrics, of a live network or of a run's best checkpoint |
+| ``diagnosis``, ``drift`` | why samples do not settle, tried on the network at the end of a run |
+| ``scores`` | metrics over all entries of a split at once |
+| ``run_health`` | how a run settled and learned, from its rows, with symptoms and remedies |
+| ``identity`` | the spec and the data of a run, compared when it resumes |
+| ``checkpoint``, ``folder``, ``metrics_log``, ``writer`` | the files of a run, and who writes them |
+
+It depends on these interfaces only, not on specs or the compiler.
+
+Imports: ``data``, ``diagnostics``, ``loggers``, ``ranks``, ``rules``, ``runtime``, ``settings``; libraries:
+``numpy``, ``pydantic``, ``rich``, ``safetensors``, ``sklearn``, ``torch``, ``typing_extensions``.
+"""

@@ -1,0 +1,62 @@
+"""What the network of a run shows when it is tried: why samples do not settle, and how far they drift."""
+
+from __future__ import annotations
+
+from energyc.language.diagnostics import listed
+from energyc.running.training.drift import warning
+from energyc.running.training.feeds import Batch, Feed
+from energyc.running.training.learner import Learner
+from energyc.running.training.order import evenly_spread, key_noise
+from energyc.running.training.session import Session
+from energyc.runtime.rules import RULES
+from energyc.runtime.unrest import Unrest
+
+#: The number of samples of each split among which those that do not settle are looked for.
+SAMPLES = 64
+
+
+class Diagnosis:
+    """Trials on the network of a session, on samples of the splits ``feeds``; they change no param."""
+
+    def __init__(self, session: Session, learner: Learner, feeds: tuple[Feed, ...]) -> None:
+        self._session, self._net, self._seed = session, session.net, session.options.seed
+        self._rule, self._feeds = learner.rule, feeds
+
+    def unrest(self) -> Unrest | None:
+        """Return why samples of the first split that has such do not settle; None if all settle."""
+        found = (self._net.unrest(self._samples(feed).clamps) for feed in self._feeds)
+        return next(filter(None, found), None)
+
+    def cause(self, what: str) -> str | None:
+        """Return why ``what`` is not finite, and what helps: an extreme setting, an infinite slope, or unrest."""
+        if self._session.extremes:
+            return f"look at {listed(self._session.extremes)}: so extreme a value may be the cause"
+        return "; ".join(self._slopes(what)) or self.why_unsettled()
+
+    def _slopes(self, what: str) -> list[str]:
+        """Return the infinite slopes that may be the cause: that of the term, or all if ``what`` names no term."""
+        steep = self._session.steep
+        if what in steep:
+            return [steep[what]]
+        return [] if what == "the cost" or what.startswith("energy term ") else list(steep.values())
+
+    def why_unsettled(self) -> str | None:
+        """Return in one line why samples do not settle, and what helps; None if all settle or no step can be made."""
+        try:
+            unrest = self.unrest()
+        except (ArithmeticError, ValueError, RuntimeError):
+            return None
+        return None if unrest is None else f"{unrest.why}; what helps: {unrest.helps}"
+
+    def drift(self) -> str:
+        """Return a warning if a one-sided contrast reads the drift of the free phase, or an empty string."""
+        if RULES[self._rule].order != 1:
+            return ""
+        batch = self._samples(self._feeds[0])
+        gradients = self._net.gradients(batch.clamps, batch.targets, rule=self._rule, allow_biased=True)
+        return warning(self._net, gradients, batch, self._rule)
+
+    def _samples(self, feed: Feed) -> Batch:
+        key_noise(self._seed, 0)
+        self._net.train(False)
+        return feed.batch(evenly_spread(len(feed), SAMPLES), seed=self._seed)

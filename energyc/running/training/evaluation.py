@@ -1,0 +1,198 @@
+"""Held-out evaluation: mean cost and metrics at the equilibria of a split."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from itertools import zip_longest
+from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from energyc.language.diagnostics import UserError, arithmetic
+from energyc.language.settings import TrainOptions
+from energyc.language.settings.train import ALWAYS_MEASURED
+from energyc.running.ranks.group import ALONE, Group
+from energyc.running.training.checkpoint import load_best
+from energyc.running.training.division import Part
+from energyc.running.training.feeds import Batch, Feed
+from energyc.running.training.folder import RunFolder
+from energyc.running.training.health import NotFinite, not_finite_state
+from energyc.running.training.network import Network, Tensors
+from energyc.running.training.order import evenly_spread, key_noise
+from energyc.running.training.outcome import Numbers
+from energyc.running.training.scores import Gathered
+from energyc.running.training.session import Session
+from energyc.running.training.snapshot import restore
+from energyc.runtime.unrest import settled_within
+
+Notify = Callable[[str], None]
+_LOWER_IS_BETTER = ("cost", "error", "loss", "mse", "rmse", "mae", "perplexity", "residual", "entropy")
+
+
+class Stopped(Exception):
+    """An evaluation was stopped early."""
+
+
+def evaluate(
+    session: Session,
+    *,
+    split: Part = "test",
+    samples: int | None = None,
+    notify: Notify = lambda text: None,
+    as_held: Callable[[Network], AbstractContextManager[object]] = nullcontext,
+) -> Numbers:
+    """Evaluate the best checkpoint in ``session.out``, whose weights the network keeps.
+
+    ``samples`` limits the number of samples (all of the split by default), which are spread evenly over the split.
+    A threshold that is the best on the validation part is found there first. ``as_held`` changes the params for the
+    evaluation, as a device would hold them. Raises UserError if the run has no usable
+    checkpoint, and E0515 if something is not finite.
+    """
+    checkpoint = load_best(RunFolder(Path(session.out)).checkpoints, notify)
+    restore(session.net, checkpoint)
+    feed = Feed(session.feeds, split, session.device, session.dtype)
+    try:
+        thresholds: Numbers = {}
+        with as_held(session.net), arithmetic("the evaluation", session.extremes):
+            if session.options.needs_validation:
+                validation = Feed(session.feeds, "validation", session.device, session.dtype)
+                thresholds = evaluate_split(session.net, validation, session.options, samples=len(validation))
+            numbers = evaluate_split(
+                session.net, feed, session.options, samples=samples or len(feed), thresholds=thresholds
+            )
+    except NotFinite as bad:
+        message = f"the {split} split cannot be evaluated: {bad.what} is not finite"
+        help_text = f"energyc verify {session.out} says whether the network settles; look at the data too"
+        raise UserError(message, code="E0515", help=help_text) from None
+    return {"step": checkpoint.step, **numbers}
+
+
+@torch.no_grad()
+def evaluate_split(
+    net: Network,
+    feed: Feed,
+    options: TrainOptions,
+    *,
+    samples: int,
+    stop: Callable[[], bool] = lambda: False,
+    thresholds: Mapping[str, float] = MappingProxyType({}),
+    group: Group = ALONE,
+) -> Numbers:
+    """Return means over the samples: ``cost``, each metric, ``residual``, ``settled`` (the share within the tolerance),
+    ``relax_steps``; and ``residual_max``, ``samples``, and the metrics over all of the samples at once.
+
+    ``thresholds`` are those of the validation part, whose numbers these may be. The ranks take the batches in turn, and
+    each returns the same numbers. Raises NotFinite, and Stopped once ``stop()`` is true at one of them.
+    """
+    indices = evenly_spread(len(feed), samples)
+    key_noise(options.seed, 0)
+    net.train(False)
+    measuring = _Measuring(net, feed, options, settled_within(net.relax_tolerance))
+    starts = range(0, len(indices), options.batch)
+    for first in range(0, len(starts), group.size):
+        if group.any(stop()):
+            raise Stopped
+        if first + group.rank < len(starts):
+            start = starts[first + group.rank]
+            measuring.add(indices[start : start + options.batch])
+    return _merged(group.collected(measuring.parts), options, thresholds)
+
+
+class _Part(NamedTuple):
+    """What was measured of a batch: numbers of each sample, scores and labels; or what was not finite."""
+
+    numbers: dict[str, Tensor]
+    gathered: Gathered
+    bad: str | None = None
+
+
+class _Measuring:
+    """The batches of a split that this rank measures, until one is not finite."""
+
+    def __init__(self, net: Network, feed: Feed, options: TrainOptions, limit: float) -> None:
+        self.parts: list[_Part] = []
+        self._net, self._feed, self._options, self._limit = net, feed, options, limit
+
+    def add(self, indices: np.ndarray) -> None:
+        """Measure a batch."""
+        if self.parts and self.parts[-1].bad is not None:
+            return
+        batch = self._feed.batch(indices, seed=self._options.seed)
+        try:
+            measured, readouts = _measure(self._net, batch, self._limit)
+        except NotFinite as bad:
+            self.parts.append(_Part({}, Gathered([]), bad.what))
+            return
+        gathered = Gathered(self._options.whole_split(measured))
+        if gathered.wanted:
+            gathered.add(readouts, batch.targets)
+        numbers = {name: value.detach().double().reshape(-1).cpu() for name, value in measured.items()}
+        self.parts.append(_Part(numbers, gathered))
+
+
+def _merged(by_rank: Sequence[Sequence[_Part]], options: TrainOptions, thresholds: Mapping[str, float]) -> Numbers:
+    """Return the numbers of a split from the parts of all ranks, which took the batches in turn. Raises NotFinite."""
+    parts = [part for turn in zip_longest(*by_rank) for part in turn if part is not None]
+    bad = next((part.bad for part in parts if part.bad is not None), None)
+    if bad is not None:
+        raise NotFinite(bad)
+    means = _means({name: [part.numbers[name] for part in parts] for name in parts[0].numbers})
+    gathered = Gathered.joined([part.gathered for part in parts])
+    over_all = gathered.numbers(means, thresholds)
+    return {**_recorded(means, options.metrics), **over_all}
+
+
+def _measure(net: Network, batch: Batch, limit: float) -> tuple[dict[str, Tensor], Tensors]:
+    """Return cost, metrics, residual, steps and whether samples settled, each [batch]; and the readouts.
+
+    Raises NotFinite.
+    """
+    relaxed = net.relax(batch.clamps)
+    answers = net.answers(relaxed.states, batch.clamps, batch.targets)
+    bad = not_finite_state(net, batch, relaxed.states, answers.cost)
+    if bad is not None:
+        raise NotFinite(bad)
+    settled = relaxed.residual <= limit
+    residual = {"residual": relaxed.residual, "relax_steps": relaxed.steps, "settled": settled}
+    return {"cost": answers.cost, **answers.metrics, **residual}, answers.readouts
+
+
+def check_names(net: Network, feed: Feed, options: TrainOptions) -> None:
+    """Check ``metrics`` and ``best`` on one sample. Raises UserError (names, shapes, no scikit-learn), NotFinite."""
+    numbers = evaluate_split(net, feed, TrainOptions(batch=1, seed=options.seed), samples=1)
+    for fault in options.misnamed(numbers):
+        raise fault.error()
+    if options.whole_split(numbers):
+        evaluate_split(net, feed, replace(options, batch=1), samples=1)
+
+
+def is_better(options: TrainOptions, value: float, best: float | None) -> bool:
+    """Whether ``value`` of the deciding quantity is better than the best so far; a tie is not better."""
+    if best is None or math.isnan(best):
+        return True
+    lower = options.best_mode == "min" or (options.best_mode == "auto" and _lower_is_better(options.best))
+    return value < best if lower else value > best
+
+
+def _lower_is_better(name: str) -> bool:
+    return any(part in _LOWER_IS_BETTER for part in name.lower().split("_"))
+
+
+def _means(collected: dict[str, list[Tensor]]) -> Numbers:
+    joined = {name: torch.cat(parts) for name, parts in collected.items()}
+    numbers = {name: float(values.mean()) for name, values in joined.items()}
+    return {**numbers, "residual_max": float(joined["residual"].max()), "samples": len(joined["cost"])}
+
+
+def _recorded(numbers: Numbers, metrics: Sequence[str] | None) -> Numbers:
+    """Return what is always measured, and the metrics that are asked for."""
+    if metrics is None:
+        return numbers
+    return {name: number for name, number in numbers.items() if name in ("cost", *ALWAYS_MEASURED, *metrics)}

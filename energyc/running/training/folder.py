@@ -1,0 +1,157 @@
+"""The folder of a run: its name, its files, its ``run.json``.
+
+``spec.energy`` and the generated module come from the session; ``run.json`` holds options, versions and seed;
+``metrics.jsonl``, ``relaxations.jsonl``, ``timings.jsonl``, ``checkpoints/`` and ``pictures/`` are filled during
+training. Times have a file of their own, since the same run writes all else again byte for byte.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from energyc.language.diagnostics import UserError
+from energyc.running.training.disk import replace_bytes
+from energyc.running.training.formats import Malformed, RunInfo, parse
+from energyc.running.training.lock import LOCK, locked
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """The paths in the folder of a run."""
+
+    path: Path
+
+    @property
+    def info(self) -> Path:
+        """``run.json``."""
+        return self.path / "run.json"
+
+    @property
+    def metrics(self) -> Path:
+        """``metrics.jsonl``, which is reproducible."""
+        return self.path / "metrics.jsonl"
+
+    @property
+    def timings(self) -> Path:
+        """``timings.jsonl``, which is not reproducible."""
+        return self.path / "timings.jsonl"
+
+    @property
+    def relaxations(self) -> Path:
+        """``relaxations.jsonl``, which is reproducible."""
+        return self.path / "relaxations.jsonl"
+
+    @property
+    def checkpoints(self) -> Path:
+        """The folder of the checkpoints."""
+        return self.path / "checkpoints"
+
+    @property
+    def pictures(self) -> Path:
+        """The folder of the pictures."""
+        return self.path / "pictures"
+
+    @property
+    def summary(self) -> Path:
+        """``summary.json`` of a folder of several seeds or folds."""
+        return self.path / "summary.json"
+
+    @property
+    def of_several(self) -> bool:
+        """Whether this is the folder of several seeds or folds rather than of a run."""
+        return self.summary.exists() and not self.info.exists()
+
+    @property
+    def runs(self) -> list[Path]:
+        """The folders of the seeds or folds, in the order of their numbers."""
+        paths = [path for kind in ("seed", "fold") for path in self.path.glob(f"{kind}-*")]
+        return sorted(paths, key=lambda path: (len(path.name), path.name))
+
+    def run(self, number: int, kind: str = "seed") -> Path:
+        """Return the folder of a seed or a fold."""
+        return self.path / f"{kind}-{number}"
+
+    def read_info(self) -> RunInfo:
+        """Read ``run.json``. Raises UserError E0511 if this is no run folder."""
+        try:
+            return parse(RunInfo, self.info.read_bytes())
+        except OSError as error:
+            reason = error.strerror or str(error)
+        except Malformed as error:
+            reason = f"run.json: {error}"
+        raise UserError(f"{self.path} is no run folder: {reason}", code="E0511", help=_EXPECTED)
+
+    def write_info(self, info: Mapping[str, Any]) -> None:
+        """Replace ``run.json``. Raises OSError."""
+        replace_bytes(self.info, (json.dumps(info, indent=2, default=str) + "\n").encode())
+
+
+_EXPECTED = "give the folder that energyc train made, with run.json and checkpoints/ in it"
+
+
+@contextmanager
+def new_run(name: str, root: Path = Path("runs")) -> Iterator[Path]:
+    """Make ``runs/NAME-N``, with N one more than the largest existing number, so that no other process takes it.
+
+    The folder is removed again if it stays empty, and so is ``root`` if it was made for it.
+    Raises UserError E0513 if it cannot be made.
+    """
+    is_first = not root.exists()
+    path = _make_next(name, root)
+    try:
+        yield path
+    finally:
+        with suppress(OSError):  # one is not empty
+            path.rmdir()
+            if is_first:
+                root.rmdir()
+
+
+def _make_next(name: str, root: Path) -> Path:
+    suffixes = [path.name.removeprefix(f"{name}-") for path in root.glob(f"{name}-*")]
+    first = 1 + max((int(number) for number in suffixes if number.isdecimal()), default=0)
+    for number in count(first):
+        with suppress(FileExistsError):
+            return _make_folder(root / f"{name}-{number}", exist_ok=False)
+    raise AssertionError  # the numbers do not end
+
+
+def refuse_taken(path: Path) -> None:
+    """Raise UserError E0510 if ``path`` is not empty, unless its run was killed before it could be resumed."""
+    if not path.exists() or (path.is_dir() and not any(path.iterdir())):
+        return
+    has_run = RunFolder(path).info.exists() or any(RunFolder(run).info.exists() for run in RunFolder(path).runs)
+    if (path / LOCK).exists() and not has_run:
+        return
+    help_text = "choose another --out" + (f", or continue with: energyc train --resume {path}" if has_run else "")
+    raise UserError(f"{path} exists and is not empty", code="E0510", help=help_text)
+
+
+@contextmanager
+def claimed(path: Path) -> Iterator[None]:
+    """Make and lock the folder of a new run.
+
+    Raises UserError: E0510 if it is not empty, E0513 if it cannot be made, E0517 if it is locked.
+    """
+    refuse_taken(path)
+    _make_folder(path)
+    with locked(path):
+        refuse_taken(path)  # once more: another process may have filled it since
+        yield
+
+
+def _make_folder(path: Path, exist_ok: bool = True) -> Path:
+    try:
+        path.mkdir(parents=True, exist_ok=exist_ok)
+    except FileExistsError:
+        raise
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise UserError(f"cannot make {path}: {reason}", code="E0513", help="choose another --out") from None
+    return path

@@ -1,0 +1,101 @@
+"""Find numbers that are not finite, and the samples that may take part in an update."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from energyc.running.training.feeds import Batch
+from energyc.running.training.network import Gradients, Network, Tensors
+
+
+class Vital(Protocol):
+    """What rows tell of the samples of an update: ``kept`` [samples], and ``health`` of each, [samples]."""
+
+    @property
+    def kept(self) -> Tensor:
+        """The samples that took part."""
+
+    @property
+    def health(self) -> Tensors:
+        """Measurements by name."""
+
+
+class NotFinite(Exception):
+    """``what`` is not finite, so the update cannot be made."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(what)
+        self.what = what
+
+
+def first_not_finite(net: Network, batch: Batch, gradients: Gradients) -> str | None:
+    """Return the first cause that is not finite: a term, a state, the cost, a gradient."""
+    values = {**gradients.states, **gradients.params}
+    if bool(torch.isfinite(gradients.cost).all()) and _finite(values):
+        return None
+    return not_finite_state(net, batch, gradients.states, gradients.cost) or _first(gradients.params, "the gradient of")
+
+
+def states_finite(gradients: Gradients) -> Tensor:
+    """Return whether the states of each sample are finite, [batch] bool."""
+    found = torch.ones_like(gradients.cost, dtype=torch.bool)
+    for state in gradients.states.values():
+        found &= torch.isfinite(state).reshape(len(state), -1).all(1)
+    return found
+
+
+def not_finite_state(net: Network, batch: Batch, states: Tensors, cost: Tensor) -> str | None:
+    """Return what is not finite: an energy term at the start or at the end, a state, or the cost."""
+    states_finite, cost_finite = _finite(states), bool(torch.isfinite(cost).all())
+    if states_finite and cost_finite:
+        return None
+    finite_states = states if states_finite else net.relax(batch.clamps, steps=0).states
+    term = net.first_bad_term(finite_states, batch.clamps)
+    if term is not None:
+        return f"energy term {term}"
+    return "the cost" if states_finite else _first(states, "state")
+
+
+def not_finite_param(params: Tensors) -> str | None:
+    """Return the first param that is not finite."""
+    return _first(params, "param")
+
+
+def within_gate(residual: Tensor, gate: float) -> Tensor:
+    """Return the samples that settled, [batch] bool; one whose residual is not finite did not."""
+    return residual <= gate
+
+
+def vitals(seen: Vital, used: Vital | None, steadied: Tensors) -> dict[str, float | int | None]:
+    """Return the health of a row, from all samples ``seen`` and those whose contrast was ``used`` (None for none).
+
+    ``steadied`` has what penalty and defence measured of each sample.
+    Counts: ``frozen`` by rounding, ``dropped`` because their nudged phases diverged. Means over the samples with finite
+    values, None without any: ``penalty_value`` |J_nc w|^2 / dim, ``defence_value`` |step F|^2 / |z|^2, ``snapshot`` the
+    nudged step taken, ``leakage`` of a circle of nudges, ``clamped`` the residual of a clamped phase.
+    """
+    values = {f"{key}_value": steadied[key] for key in ("penalty", "defence") if key in steadied}
+    values |= {
+        key: used.health[key] for key in ("snapshot", "leakage", "clamped") if used is not None and key in used.health
+    }
+    counts = {
+        "frozen": int(seen.health["frozen"].sum()),
+        "dropped": 0 if used is None else int((~used.kept).sum()),
+    }
+    return {**counts, **{name: _mean(value.double()) for name, value in values.items()}}
+
+
+def _mean(values: Tensor) -> float | None:
+    known = values[torch.isfinite(values)]
+    return float(known.mean()) if len(known) else None
+
+
+def _finite(values: Tensors) -> bool:
+    return all(bool(torch.isfinite(value).all()) for value in values.values())
+
+
+def _first(values: Tensors, kind: str) -> str | None:
+    return next((f"{kind} {name}" for name, value in values.items() if not _finite({name: value})), None)

@@ -1,0 +1,223 @@
+"""Update the params: data, gradients by the rule, gate, health, clipping, optimiser."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from energyc.language.diagnostics import UserError, did_you_mean, listed
+from energyc.running.training.feeds import Batch, Feed
+from energyc.running.training.health import NotFinite, first_not_finite, vitals, within_gate
+from energyc.running.training.metrics_log import Row
+from energyc.running.training.network import Gradients, learnable
+from energyc.running.training.on_sets import start_on_sets
+from energyc.running.training.optimizers import make_optimizer, set_rates, take_step
+from energyc.running.training.order import Order, directions, key_noise, noise_keys
+from energyc.running.training.penalty import Controller
+from energyc.running.training.schedule import rate_factor
+from energyc.running.training.session import Session
+from energyc.running.training.shares import Measured, Steadying, merged, sharing, steadied
+from energyc.runtime.rules import RULES
+from energyc.runtime.unrest import settled_within
+
+#: The number of updates between choices of an automatic beta, which costs a nudged phase and changes slowly.
+BETA_EVERY = 50
+
+
+#: The number of samples on which it is chosen, the first of the update, so that all ranks choose the same.
+BETA_SAMPLES = 32
+
+
+class Part(NamedTuple):
+    """What moves the params: the contrast that is used, what steadies the network, and the number of gated samples."""
+
+    used: Measured | None
+    steadying: Steadying | None
+    gated: int
+
+
+class Steady(NamedTuple):
+    """Gradients of penalty and defence, and their samples."""
+
+    batch: Batch
+    gradients: Gradients
+
+
+class Learner:
+    """The updates of a session; params, optimiser and controller are its only state."""
+
+    def __init__(self, session: Session, feed: Feed) -> None:
+        self.net = session.net
+        self.options = session.options
+        self.rule = _chosen_rule(session)
+        self.params = learnable(session.net)
+        start_on_sets(session.net)
+        self.optimizer = make_optimizer(session.options, self.params)
+        self.order = Order(session.options.seed, len(feed), session.options.batch)
+        self.group = session.group
+        self.total = session.options.total_steps(self.order.updates)
+        self.controller = None if session.options.penalty is None else Controller.start(session.options.penalty)
+        self._feed = feed
+        self._limit = settled_within(session.net.relax_tolerance)
+
+    def update(self, step: int) -> Row:
+        """Make update ``step`` (from 0) and return its row. Raises NotFinite before any param has changed."""
+        epoch, _ = self.order.place(step)
+        indices = self.order.indices(step)
+        key_noise(self.options.seed, step)
+        self.net.train(True)
+        self._choose_beta(indices, step)
+        seen = self._contrast(indices, step)
+        part = self._participants(seen, indices, step)
+        factor = rate_factor(self.options, step, self.total)
+        norm = self._apply(part, factor)
+        row = self._row(step, epoch, seen, part, norm, factor)
+        self._steer(seen)
+        return row if self.controller is None else {**row, "residual_ema": self.controller.average}
+
+    def _read(self, indices: np.ndarray, step: int) -> Batch:
+        """Return samples of update ``step`` with their augmentation and noise, which do not depend on the others."""
+        epoch, _ = self.order.place(step)
+        batch = self._feed.batch(indices, seed=self.options.seed, epoch=epoch, augment=True)
+        if self.net.noise_shapes:
+            batch = batch.beside(self.net.draw_noise(noise_keys(self.options.seed, step, indices)))
+        return batch
+
+    def _choose_beta(self, indices: np.ndarray, step: int) -> None:
+        """Choose an automatic beta, from time to time, which the network keeps."""
+        if self.net.beta == "auto" and "beta" in RULES[self.rule].settings and step % BETA_EVERY == 0:
+            self._gradients(self._read(indices[:BETA_SAMPLES], step))
+
+    def _contrast(self, indices: np.ndarray, step: int) -> Measured:
+        """Measure the gradients of samples, each rank those of its share."""
+        group = sharing(self.group, len(indices))
+        shares = group.shares(len(indices))
+        batch = self._read(indices[shares[group.rank]], step)
+        settings = {"beta": self.net.last_beta} if self.net.beta == "auto" and self.net.last_beta is not None else {}
+        return merged(group, batch, self._gradients(batch, **settings), [len(indices[share]) for share in shares])
+
+    def _gradients(self, batch: Batch, **settings: Any) -> Gradients:
+        biased = {"allow_biased": True} if self.options.allow_biased else {}
+        try:
+            return self.net.gradients(batch.clamps, batch.targets, rule=self.rule, **biased, **settings)
+        except ValueError as error:
+            if "clamped" not in RULES[self.rule].needs:
+                raise
+            help = "declare its set so that it holds all targets, or clamp it to values that lie on it"
+            raise UserError(str(error), code="E0455", help=help) from None
+
+    def _weights(self) -> dict[str, float]:
+        """Return the weights of the penalty and of the residual defence, if set."""
+        weights = {}
+        if self.controller is not None:
+            weights["penalty"] = self.controller.weight
+        if self.options.residual_defence:
+            weights["residual_defence"] = self.options.residual_defence
+        return weights
+
+    def _participants(self, seen: Measured, indices: np.ndarray, step: int) -> Part:
+        """Return the contrast of the samples that settled, measured again only if some samples did not.
+
+        Penalty and defence include all samples, since they act off equilibrium too, where the contrast is meaningless
+        and they are needed most.
+        """
+        gate = float("inf") if self.options.gate is None else self.options.gate
+        settled = within_gate(seen.residual, gate)
+        steadying = self._steadying(seen, indices, step)
+        if self.options.gate is None or bool(settled.all()):
+            return Part(seen, steadying, gated=0)
+        if not bool(torch.isfinite(seen.cost).any()):
+            raise NotFinite(seen.culprit(self.net) or "the cost")
+        used = self._contrast(indices[settled.cpu().numpy()], step) if bool(settled.any()) else None
+        return Part(used, steadying, int((~settled).sum()))
+
+    def _steadying(self, seen: Measured, indices: np.ndarray, step: int) -> Steadying | None:
+        """Return the gradients of penalty and defence, where the free phase of all samples ended.
+
+        None if neither is set, or if the slopes of some samples overflow.
+        """
+        finite = torch.isfinite(seen.cost) & torch.isfinite(seen.residual)
+        if not self._weights() or not bool(finite.any()):
+            return None
+        group, shares = seen.group, seen.group.shares(len(indices))
+        mine, counts = shares[group.rank], [int(finite[share].sum()) for share in shares]
+        own = self._steady(seen, indices[mine], finite[mine], step) if counts[group.rank] else None
+        if group.any(own is not None and first_not_finite(self.net, *own) is not None):
+            return None
+        return steadied(group, seen.params, None if own is None else own.gradients, counts)
+
+    def _steady(self, seen: Measured, indices: np.ndarray, finite: Tensor, step: int) -> Steady:
+        """Return the gradients of penalty and defence at this rank's samples whose values are ``finite``."""
+        batch, states = seen.batch.select(finite), {name: value[finite] for name, value in seen.own.states.items()}
+        keys = noise_keys(self.options.seed, step, indices[finite.cpu().numpy()])
+        given = {"directions": directions(keys, states)} if self.controller is not None else {}
+        return Steady(batch, self._gradients(batch, states=states, steps=0, contrast=False, **given, **self._weights()))
+
+    def _apply(self, part: Part, factor: float) -> Tensor | None:
+        """Move the params and return the norm of the whole gradient, along their sets and before clipping.
+
+        None if nothing moves them.
+        """
+        used = part.used if part.used is not None and bool(part.used.kept.any()) else None
+        moves = [move.params for move in (used, part.steadying) if move is not None]
+        if not moves:
+            return None
+        culprit = None if used is None else used.culprit(self.net)
+        if culprit is not None:
+            raise NotFinite(culprit)
+        self.optimizer.zero_grad(set_to_none=True)
+        whole = {n: moves[0][n] if len(moves) == 1 else moves[0][n] + moves[1][n] for n in self.params}
+        along = self._along_sets(whole)
+        for name, param in self.params.items():
+            param.grad = along[name]
+        limit = float("inf") if self.options.clip is None else self.options.clip
+        norm = torch.nn.utils.clip_grad_norm_(self.params.values(), limit)
+        set_rates(self.optimizer, factor)
+        take_step(self.optimizer)
+        self.net.project_params()
+        return norm
+
+    def _along_sets(self, gradients: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
+        """The parts of gradients along the sets of their params, which a network that has none need not know."""
+        project = getattr(self.net, "project_gradients", None)
+        return gradients if project is None else cast(Mapping[str, Tensor], project(gradients))
+
+    def _steer(self, seen: Measured) -> None:
+        if self.controller is not None and self.options.penalty is not None:
+            self.controller = self.controller.after(float(seen.residual.mean()), self.options.penalty)
+
+    def _row(self, step: int, epoch: int, seen: Measured, part: Part, norm: Tensor | None, factor: float) -> Row:
+        shown = seen if part.used is None else part.used
+        row: Row = {
+            "step": step + 1,
+            "kind": "train",
+            "epoch": epoch,
+            "cost": float(shown.cost.mean()),
+            "residual": float(seen.residual.max()),
+            "settled": float((seen.residual <= self._limit).double().mean()),
+            "relax_steps": float(seen.steps.double().mean()),
+            "beta": None if seen.own.beta is None else float(seen.own.beta),
+            "gradient_norm": None if norm is None else float(norm),
+            "lr": self.options.base_rate * factor,
+            **vitals(seen, part.used, {} if part.steadying is None else part.steadying.values),
+        }
+        if self.options.gate is not None:
+            row["gated"] = part.gated
+        if self.net.relax_auto:
+            row["relax_step"] = max(seen.own.step)
+        if self.controller is not None:
+            row["penalty"] = self.controller.weight
+        return row
+
+
+def _chosen_rule(session: Session) -> str:
+    rules = session.net.rules
+    rule = session.options.rule or rules[0]
+    if rule not in rules:
+        message = f"the network {session.net.name} was not compiled for the rule {rule}"
+        raise UserError(message, code="E0502", help=did_you_mean(rule, rules, f"it holds {listed(rules)}"))
+    return rule

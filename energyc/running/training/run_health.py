@@ -1,0 +1,211 @@
+"""The health of a run: the samples that settled, the size of the gradient, and symptoms of either.
+
+It depends only on the rows of ``metrics.jsonl``, so that it is the same during training, after resuming and in
+``energyc verify RUN``; why samples do not settle is found by trying on the network.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+
+from energyc.running.training.metrics_log import Row
+from energyc.running.training.network import Network
+from energyc.running.training.numbers import format_number
+from energyc.runtime.unrest import Unrest, settled_within
+
+#: The share of settled samples below which there is a symptom.
+ENOUGH = 0.95
+#: The number of epsilons below which a tolerance is within rounding.
+ROUNDING = 8
+#: Rules whose gradient is that of the steps taken, whether or not these converge.
+OF_THE_STEPS = ("bptt",)
+
+
+#: A function that tries why samples do not settle.
+FindUnrest = Callable[[], Unrest | None]
+
+
+@dataclass(frozen=True)
+class Relaxation:
+    """The free phase as configured; ``tolerance`` is None for exactly ``steps`` steps, and ``epsilon`` the dtype's.
+
+    With ``early`` the tolerance ends it outside of training alone, before its ``steps``.
+    """
+
+    steps: int
+    tolerance: float | None
+    max_steps: int
+    epsilon: float
+    early: bool = False
+
+    @staticmethod
+    def of(net: Network, dtype: torch.dtype) -> Relaxation:
+        """Return the relaxation of a network in a dtype."""
+        max_steps = net.relax_max_steps or 10 * net.relax_steps
+        early = net.relax_exit == "inference"
+        return Relaxation(net.relax_steps, net.relax_tolerance, max_steps, torch.finfo(dtype).eps, early)
+
+    @property
+    def limit(self) -> float:
+        """The largest residual of a settled sample."""
+        return settled_within(self.tolerance)
+
+
+@dataclass(frozen=True)
+class Symptom:
+    """A problem with its cause, and its remedies, empty if another symptom is the cause."""
+
+    what: str
+    helps: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.what}; what helps: {self.helps}" if self.helps else self.what
+
+
+@dataclass(frozen=True)
+class RunHealth:
+    """The health of a run.
+
+    ``settled`` is the share of samples with a residual within ``limit`` over all updates, and ``settled_test`` that of
+    the last evaluation, whose largest residual is ``residual``. ``gradient`` is the median norm over the updates. A
+    number that the log lacks is None.
+    """
+
+    limit: float
+    settled: float | None
+    settled_test: float | None
+    residual: float | None
+    gradient: float | None
+    symptoms: tuple[Symptom, ...] = ()
+
+    def __str__(self) -> str:
+        """One line."""
+        parts = []
+        if self.settled is not None:
+            parts.append(f"{self.settled:.0%} of samples settled (residual within {self.limit:.0e})")
+        if self.settled_test is not None:
+            parts.append(f"{self.settled_test:.0%} in the last evaluation")
+        if self.gradient is not None:
+            parts.append(f"gradient {self.gradient:.1e} (median)")
+        return ", ".join(parts) or "no update was made"
+
+    @staticmethod
+    def from_json(value: Mapping[str, Any]) -> RunHealth:
+        """Return the health with these fields."""
+        return RunHealth(**{**value, "symptoms": tuple(Symptom(**symptom) for symptom in value["symptoms"])})
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields as plain values."""
+        return asdict(self) | {"symptoms": [asdict(symptom) for symptom in self.symptoms]}
+
+
+def vital_signs(row: Row) -> str:
+    """Describe the health of an update, as in ``settled 97%, gradient 3.1e-03``."""
+    norm = row.get("gradient_norm")
+    gradient = "no gradient" if norm is None else f"gradient {norm:.1e}"
+    return f"settled {format_number('settled', row['settled'])}, {gradient}"
+
+
+def run_health(
+    rows: Sequence[Row],
+    relaxation: Relaxation,
+    rule: str,
+    best: str = "cost",
+    best_step: int | None = None,
+    unrest: FindUnrest = lambda: None,
+) -> RunHealth:
+    """Return the health of a run from its rows.
+
+    ``best_step`` is the step of its best evaluation by ``best``. ``unrest`` is called if samples do not settle.
+    """
+    updates = [row for row in rows if row.get("kind") == "train"]
+    evaluation = next((row for row in reversed(rows) if row.get("kind") == "eval"), None)
+    norms = [row["gradient_norm"] for row in updates if row.get("gradient_norm") is not None]
+    symptoms = [
+        *_unsettled(updates, evaluation, relaxation, rule, unrest),
+        *_lost_in_rounding(updates, relaxation.epsilon),
+    ]
+    if best_step == 0 and evaluation is not None and evaluation["step"] > 0:
+        what = f"no evaluation had a better {best} than the one before any update (best: step 0)"
+        symptoms.append(Symptom(what) if symptoms or not norms else _learned_nothing(what, updates))
+    return RunHealth(
+        relaxation.limit,
+        _mean(updates, "settled"),
+        None if evaluation is None else evaluation.get("settled"),
+        None if evaluation is None else evaluation.get("residual_max"),
+        statistics.median(norms) if norms else None,
+        tuple(symptoms),
+    )
+
+
+def _unsettled(
+    updates: Sequence[Row], evaluation: Row | None, relaxation: Relaxation, rule: str, unrest: FindUnrest
+) -> Iterator[Symptom]:
+    """Find samples that do not settle in the last tenth of the updates, or else in the last evaluation."""
+    if rule in OF_THE_STEPS and (relaxation.tolerance is None or relaxation.early):
+        return
+    last_updates = updates[-max(1, len(updates) // 10) :]
+    evaluations = [] if evaluation is None else [evaluation]
+    for name, part in (("training", last_updates), ("test", evaluations)):
+        share = _mean(part, "settled")
+        if share is not None and share < ENOUGH:
+            residuals = [row.get("residual_max", row["residual"]) for row in part]
+            worst = max(math.inf if value is None else value for value in residuals)
+            steps = max(row["relax_steps"] for row in part)
+            what = f"{1 - share:.0%} of the last {name} samples did not settle (residual up to {worst:.1e})"
+            yield _too_loose(what, steps, relaxation, unrest)
+            return
+
+
+def _too_loose(what: str, steps: float, relaxation: Relaxation, unrest: FindUnrest) -> Symptom:
+    """Explain from the settings and from what was tried why samples do not settle."""
+    tolerance = relaxation.tolerance
+    if tolerance is not None and tolerance < ROUNDING * relaxation.epsilon:
+        why = f"relax.tolerance = {tolerance:g} is within rounding"
+        return Symptom(f"{what}: {why}", "a higher relax.tolerance, or train.dtype = float64")
+    cause = unrest()
+    if cause is not None:
+        return Symptom(f"{what}: {cause.why}", cause.helps)
+    if tolerance is None:
+        why = f"relax has no tolerance, so exactly {relaxation.steps} steps are made, and the states are no equilibrium"
+        return Symptom(f"{what}: {why}", "relax.tolerance with relax.max_steps, more relax.steps, a smaller relax.step")
+    why = f"relax.tolerance = {tolerance:g} is not reached in {steps:.0f} steps"
+    more = f"more steps (relax.max_steps, now {relaxation.max_steps}), or a smaller relax.step"
+    return Symptom(f"{what}: {why}", more)
+
+
+def _lost_in_rounding(updates: Sequence[Row], epsilon: float) -> Iterator[Symptom]:
+    """Find whether most gradients are too small for params of order 1 to change the cost by more than rounding."""
+    pairs = [(row["gradient_norm"], row["cost"]) for row in updates if row.get("gradient_norm") is not None]
+    faint = [norm for norm, cost in pairs if cost is not None and norm <= epsilon * abs(cost)]
+    if 2 * len(faint) <= len(pairs):
+        return
+    what = f"the gradient is lost in rounding in {len(faint)} of {len(updates)} updates (norm {max(faint):.1e} or less)"
+    if max(faint) == 0:
+        helps = "a cost that the params can change: weights of zero and states at the edge of their set pass nothing on"
+    else:
+        helps = "train.dtype = float64, a larger nudge.beta, weights that are not too small, states off their bounds"
+    yield Symptom(what, helps)
+
+
+def _learned_nothing(what: str, updates: Sequence[Row]) -> Symptom:
+    """Describe the trend of the training cost, with a remedy."""
+    tenth = max(1, len(updates) // 10)
+    first, last = _mean(updates[:tenth], "cost"), _mean(updates[-tenth:], "cost")
+    if first is None or last is None:
+        return Symptom(what, "another train.lr")
+    trend = f"{what}; the training cost went from {first:.4g} to {last:.4g}"
+    if last < 0.9 * first:
+        return Symptom(f"{trend}, so it overfits", "fewer updates, more data, or train.weight_decay")
+    return Symptom(trend, f"a {'lower' if last > first else 'higher'} train.lr")
+
+
+def _mean(rows: Sequence[Row], name: str) -> float | None:
+    values = [row[name] for row in rows if row.get(name) is not None]
+    return statistics.fmean(values) if values else None

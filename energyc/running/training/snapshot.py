@@ -1,0 +1,71 @@
+"""Convert between a checkpoint and a live network with its optimiser."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from energyc.language.diagnostics import UserError
+from energyc.running.training.checkpoint import Checkpoint
+from energyc.running.training.network import Network, Tensors, learnable
+from energyc.running.training.optimizers import pack, unpack
+
+_EXTRA = "_extra_state"  # torch's own name for the result of get_extra_state
+
+
+def take(net: Network, optimizer: torch.optim.Optimizer, step: int, state: Mapping[str, Any]) -> Checkpoint:
+    """Return the checkpoint after update ``step``; warm starts and averages are buffers, choices are extra state."""
+    module_state = _non_parameter_state(net)
+    buffers = {name: value for name, value in module_state.items() if isinstance(value, Tensor)}
+    extra = {name: value for name, value in module_state.items() if not isinstance(value, Tensor)}
+    complete_state = {**state, "beta": _number(net.last_beta), "extra": extra}
+    return Checkpoint(step, learnable(net), buffers, pack(optimizer), complete_state)
+
+
+def restore(net: Network, checkpoint: Checkpoint, optimizer: torch.optim.Optimizer | None = None) -> None:
+    """Load a checkpoint into a network of the same shapes. Raises UserError E0514 if it does not fit."""
+    load_params(net, checkpoint.params)
+    if checkpoint.buffers or checkpoint.state.get("extra"):
+        net.load_state_dict({**checkpoint.buffers, **checkpoint.state.get("extra", {})}, strict=False)
+    if checkpoint.state.get("beta") is not None:
+        net.last_beta = checkpoint.state["beta"]
+    if optimizer is not None:
+        unpack(optimizer, checkpoint.optimizer)
+
+
+def load_params(net: Network, saved: Mapping[str, Tensor]) -> None:
+    """Copy saved params into a network by the spec's names. Raises UserError E0514 if names or shapes differ."""
+    params = learnable(net)
+    differing = sorted(params.keys() ^ saved.keys()) or [
+        f"{name} {list(saved[name].shape)} instead of {list(params[name].shape)}"
+        for name in params
+        if saved[name].shape != params[name].shape
+    ]
+    if differing:
+        message = "the checkpoint does not fit the network: " + ", ".join(differing)
+        raise UserError(message, code="E0514", help="use the spec and the dims that the run was made with")
+    with torch.no_grad():
+        for name, param in params.items():
+            param.copy_(saved[name])
+
+
+def _non_parameter_state(net: Network) -> dict[str, Any]:
+    """Return the state of the module that is not in parameters."""
+    parameters = {name for name, _ in net.named_parameters()}
+    return {
+        name: value for name, value in net.state_dict().items() if name not in parameters and not _is_empty(name, value)
+    }
+
+
+def _is_empty(name: str, value: Any) -> bool:
+    return name.endswith(_EXTRA) and not isinstance(value, Tensor) and not value
+
+
+def _number(value: Any) -> float | None:
+    return None if value is None else float(value)
+
+
+__all__ = ["Tensors", "load_params", "restore", "take"]

@@ -1,0 +1,7 @@
+"""How fast a compiled network is, beside other ways to compute the same.
+
+It times generated modules; whether what they compute is right is a matter for ``verify``.
+
+Imports: ``diagnostics``, ``emit``, ``network``, ``plan``, ``runtime``, ``settings``, ``verify``; libraries:
+``torch``.
+"""

@@ -1,0 +1,49 @@
+"""Measure the fidelity of the learning rules against the implicit gradient on a live network.
+
+It returns numbers only; ``report`` presents them.
+
+Imports: ``calculus``, ``diagnostics``, ``emit``, ``ir``, ``network``, ``pipeline``, ``plan``, ``resources``,
+``rules``, ``runs``, ``runtime``, ``settings``, ``syntax``, ``training``; libraries: ``numpy``, ``safetensors``,
+``scipy``, ``torch``.
+"""
+
+from energyc.studies.verify.compare import Measure
+from energyc.studies.verify.fidelity import Fidelity, RuleFidelity, measure_fidelity
+from energyc.studies.verify.looseness import Loose, Looseness
+from energyc.studies.verify.precision import PrecisionRow, PrecisionTable, precision_table
+from energyc.studies.verify.probe import Probe, random_probe
+from energyc.studies.verify.products import Phased, ProductsCost
+from energyc.studies.verify.record import Above, Crossing, Record, record
+from energyc.studies.verify.settling import Settling
+from energyc.studies.verify.spectrum import Spectrum, spectrum
+from energyc.studies.verify.sweep import Sweep
+from energyc.studies.verify.symmetry import Symmetry
+from energyc.studies.verify.verification import MeasuredCheckpoint, Verification, verify
+
+__all__ = [
+    "Above",
+    "Crossing",
+    "Fidelity",
+    "Loose",
+    "Looseness",
+    "Measure",
+    "MeasuredCheckpoint",
+    "Phased",
+    "PrecisionRow",
+    "PrecisionTable",
+    "Probe",
+    "ProductsCost",
+    "Record",
+    "RuleFidelity",
+    "Settling",
+    "Spectrum",
+    "Sweep",
+    "Symmetry",
+    "Verification",
+    "measure_fidelity",
+    "precision_table",
+    "random_probe",
+    "record",
+    "spectrum",
+    "verify",
+]

@@ -1,0 +1,156 @@
+"""Compare the gradient through layers with that of ordinary autograd, which knows no derived adjoint.
+
+The equations are printed once more without any optimisation, so that autograd can go through every step of every layer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from energyc.code.emit import Options, class_name, instantiate, torch_module
+from energyc.code.plan import Passes
+from energyc.language.diagnostics import UserError
+from energyc.language.network import ConstraintSet, Network
+from energyc.runtime.inputs import noises
+from energyc.studies.verify.compare import measure_all, measure_each
+from energyc.studies.verify.fidelity import FAITHFUL, Fidelity, RuleFidelity
+from energyc.studies.verify.probe import Probe
+from energyc.studies.verify.settling import Settling
+from energyc.studies.verify.work import Progress
+
+#: The residual at which layers rest, and the steps in which they must reach it (ten times the least).
+AT_REST = 1e-11
+REST_STEPS = 500
+
+
+class Unrolled:
+    """Takes every step of a layer that is visited, under autograd."""
+
+    def __init__(self, network: Network) -> None:
+        self.sets = {
+            name: [state.constraint for state in layer.network.states.values()]
+            for name, layer in network.layers.items()
+        }
+
+    def __call__(self, layer: Any, number: int, clamps: Sequence[Tensor], params: Sequence[Tensor]) -> list[Tensor]:
+        """The layer's readouts."""
+        layer, sets = layer.holding(params), self.sets[layer.name]
+        fixed = layer._prepare(*clamps, *noises(layer, {}, clamps))
+        states = [nearest(z, kept) for z, kept in zip(layer._start(fixed), sets, strict=True)]
+        for _ in range(layer.relax_steps):
+            moves = zip(states, layer._force(states, fixed), layer.relax_step, sets, strict=True)
+            states = [nearest(z + h * f, kept) for z, f, h, kept in moves]
+        readouts: list[Tensor] = layer._readouts(states, fixed)
+        return readouts
+
+
+def nearest(z: Tensor, kept: ConstraintSet | None) -> Tensor:
+    """The nearest point of a set, by operations that autograd goes through; a zero vector stays as it is."""
+    if kept is None:
+        return z
+    if kept.kind in ("box", "nonnegative"):
+        return z.clamp(kept.low, kept.high)
+    axes = [axis + 1 for axis in kept.axes]
+    if kept.kind == "simplex":
+        return on_simplex(z, axes)
+    centred = z - z.mean(axes, keepdim=True) if kept.kind == "standardized" else z
+    squares = centred.square()
+    size = squares.mean(axes, keepdim=True) if kept.kind == "standardized" else squares.sum(axes, keepdim=True)
+    return torch.where(size > 0, centred / torch.where(size > 0, size, 1).sqrt(), z)
+
+
+def on_simplex(z: Tensor, axes: Sequence[int]) -> Tensor:
+    """The nearest point with nonnegative entries that add up to 1 along axes: z - t where that is positive."""
+    kept = [axis for axis in range(z.dim()) if axis not in axes]
+    flat = z.permute(*kept, *axes).flatten(len(kept))
+    falling = flat.sort(-1, descending=True).values
+    count = torch.arange(1, flat.shape[-1] + 1, dtype=z.dtype)
+    thresholds = (falling.cumsum(-1) - 1) / count
+    last = (falling > thresholds).sum(-1, keepdim=True) - 1
+    near = (flat - thresholds.gather(-1, last)).relu()
+    order = [*kept, *axes]
+    return near.view([z.shape[axis] for axis in order]).permute([order.index(axis) for axis in range(z.dim())])
+
+
+def by_autograd(network: Network, exact: Any, probe: Probe) -> dict[str, Tensor]:
+    """The gradient of the mean cost by each param, through the steps that each layer of ``exact`` makes."""
+    options = Options(rules=("bptt",), label=network.name, version="verify", passes=Passes.plain())
+    plain = instantiate(torch_module(network, options), class_name(network.name), dtype=torch.float64).eval()
+    plain.load_state_dict(exact.state_dict())
+    fixed = plain._prepare(*(probe.clamps[name] for name in plain.clamp_shapes))
+    cost = plain._cost(plain._blocks(fixed, Unrolled(network)), fixed, [probe.targets[n] for n in plain.target_shapes])[
+        0
+    ]
+    owners = plain._owners()
+    slopes = torch.autograd.grad(cost.mean(), list(owners.values()), allow_unused=True, materialize_grads=True)
+    return dict(zip(owners, slopes, strict=True))
+
+
+def measure_layers(
+    network: Network, exact: Any, configured: Any, probe: Probe, rules: Sequence[str], progress: Progress
+) -> Fidelity:
+    """Measure ``bptt`` against autograd through the same steps, and ``implicit`` against ``bptt`` where layers rest.
+
+    Raises UserError where the steps of a layer cannot be taken back.
+    """
+    for name, part in network.layers.items():
+        if part.network.relax.irreversible:
+            message = f"autograd cannot follow layer {name} of {network.name}: {part.network.relax.irreversible}"
+            help = f"verify it with {name}.relax.solver = gradient, and a number as {name}.relax.step"
+            raise UserError(message, code="E0924", help=help)
+    for layer in exact.layers.values():
+        layer.relax_tolerance = None  # exactly the steps that autograd takes too
+    progress("autograd through every step")
+    reference = by_autograd(network, exact, probe)
+    zero = tuple(name for name, slope in reference.items() if not bool(slope.any()))
+    nonzero = {name: slope for name, slope in reference.items() if name not in zero}
+    phase = configured.relax(probe.clamps)
+    samples = len(phase.residual)
+    found: dict[str, RuleFidelity] = {}
+    numbered = [name for name, part in network.layers.items() if part.network.numbered]
+    long = {} if numbered else {"steps": REST_STEPS // 10, "tolerance": AT_REST}
+    rest = exact.relax(probe.clamps, **long)
+    settled = 0 if numbered else int((rest.residual <= AT_REST).sum())
+    for rule in rules:
+        progress(rule)
+        if rule == "bptt":
+            gradient = exact.gradients(probe.clamps, probe.targets, rule).params
+            measured = configured.gradients(probe.clamps, probe.targets, rule).params
+            found[rule] = _rule(rule, gradient, nonzero, measured)
+        elif settled == samples:
+            at_rest = exact.gradients(probe.clamps, probe.targets, "bptt", **long).params
+            gradient = exact.gradients(probe.clamps, probe.targets, rule, **long).params
+            found[rule] = _rule(rule, gradient, {name: at_rest[name] for name in nonzero})
+        else:
+            why = f"{', '.join(numbered)} numbers its steps" if numbered else f"not all rest within {REST_STEPS} steps"
+            note = f"the layers have no equilibrium to differentiate: {why}"
+            found[rule] = RuleFidelity(rule, None, None, "", note=note)
+    residual, steps = float(phase.residual.max()), int(phase.steps.max())
+    settling = Settling(residual, steps, configured.relax_tolerance, ())
+    return Fidelity(found, None, float(rest.residual.max()), samples, settled, settling, zero=zero)
+
+
+def _rule(
+    rule: str,
+    gradient: Mapping[str, Tensor],
+    reference: Mapping[str, Tensor],
+    configured: Mapping[str, Tensor] | None = None,
+) -> RuleFidelity:
+    """Compare a rule's gradient in float64, and as configured, with a reference."""
+    if not reference:
+        return RuleFidelity(rule, None, None, "", note="the exact gradient is zero: nothing was measured")
+    overall = measure_all(gradient, reference)
+    fault = "" if overall.cosine > FAITHFUL else f"cosine too low: {overall.cosine:.6f}, not over {FAITHFUL}"
+    return RuleFidelity(
+        rule,
+        overall,
+        None if configured is None else measure_all(configured, reference),
+        "none: exact",
+        fault,
+        measure_each(gradient, reference),
+        {} if configured is None else measure_each(configured, reference),
+    )

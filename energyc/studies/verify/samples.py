@@ -1,0 +1,73 @@
+"""Choose the samples on which the checkpoint of a run is measured."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from energyc.language.diagnostics import UserError
+from energyc.language.network import Network
+from energyc.running.runs.data import feeds_of
+from energyc.running.runs.given import Given, opened
+from energyc.running.runs.saved import SavedRun
+from energyc.running.training.division import Division
+from energyc.running.training.feeds import Feed
+from energyc.running.training.order import evenly_spread
+from energyc.studies.verify.probe import Probe
+from energyc.studies.verify.record import Record
+
+#: The number of samples of a run, fewer than for a spec since the run has its full sizes.
+RUN_SAMPLES = 2
+#: The number of samples among which those that do not settle are looked for.
+CROWD = 64
+#: The number of unsettled samples among which the worst are chosen.
+CANDIDATES = 16
+
+
+class RunSamples(NamedTuple):
+    """Test samples of a run to measure, unsettled ones if the free phase in its log is loose, and their description.
+
+    ``crowd`` are the clamps of more samples, among which those that do not settle are looked for. Without the data of
+    the run, both are None and ``description`` is the reason.
+    """
+
+    probe: Probe | None
+    description: str
+    crowd: dict[str, Tensor] | None = None
+
+
+def samples_of(saved: SavedRun, network: Network, configured: Any, log: Record) -> RunSamples:
+    """Return test samples of a run."""
+    try:
+        datasets, _ = opened(network, saved.data(Given()), saved.options.seed)
+        division = Division(saved.options.validation, saved.options.folds, saved.info.get("fold"))
+        feed = Feed(feeds_of(network, datasets, division), "test", "cpu", torch.float64)
+    except UserError:
+        return RunSamples(None, "drawn inputs: the data of the run cannot be opened")
+    limit = min((crossing.limit for crossing in log.crossings), default=math.inf)
+    unsettled = _worst_unsettled(saved, feed, configured, limit) if log.loose else []
+    chosen = np.array(unsettled) if unsettled else evenly_spread(len(feed), RUN_SAMPLES)
+    batch = feed.batch(chosen)
+    description = f"{len(chosen)} test sample{'s' * (len(chosen) > 1)}"
+    description = f"{description} that did not settle" if unsettled else description
+    crowd = feed.batch(evenly_spread(len(feed), CROWD)).clamps
+    return RunSamples(Probe(batch.clamps, batch.targets), description, crowd)
+
+
+def _worst_unsettled(saved: SavedRun, feed: Feed, configured: Any, limit: float) -> list[int]:
+    """Return the samples with the largest residuals among the first few of an evaluation that end above a limit."""
+    candidates: list[tuple[float, int]] = []
+    indices = evenly_spread(len(feed), saved.options.eval_samples)
+    for start in range(0, len(indices), saved.options.batch):
+        chosen = indices[start : start + saved.options.batch]
+        residual = configured.relax(feed.batch(chosen).clamps).residual.nan_to_num(math.inf, math.inf)
+        candidates += [
+            (value, int(index)) for index, value in zip(chosen, residual.tolist(), strict=True) if value > limit
+        ]
+        if len(candidates) >= CANDIDATES:
+            break
+    return [index for _, index in sorted(candidates, key=lambda pair: -pair[0])[:RUN_SAMPLES]]

@@ -1,0 +1,33 @@
+"""``energyc bench``."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import click
+
+from energyc.surfaces.cli.console import Console
+from energyc.surfaces.cli.options import Finite, output_options, spec_argument, spec_options
+
+if TYPE_CHECKING:
+    from energyc.pipeline import Choices
+
+
+@click.command("bench")
+@spec_argument
+@click.option("--batch", metavar="N", type=click.IntRange(min=1), default=16, help="Samples in a batch.")
+@click.option("--seconds", metavar="X", type=Finite(min=0), default=5.0, help="Time to spend measuring.")
+@click.option("--threads", metavar="N", type=click.IntRange(min=1), default=1, help="Number of torch threads.")
+@spec_options
+@output_options
+def command(spec: str, batch: int, seconds: float, threads: int, choices: Choices, console: Console) -> None:
+    """Time a step of SPEC: as generated, without optimisation passes, and by autograd of its energy."""
+    if threads > (cores := os.cpu_count() or 1):
+        raise click.BadParameter(f"{threads} is more than the {cores} cores of this machine.", param_hint="'--threads'")
+    from energyc import pipeline
+    from energyc.studies.bench.step import bench
+
+    network = pipeline.resolve(pipeline.read(spec), choices)
+    report = bench(network, batch=batch, seconds=seconds, threads=threads)
+    console.result(report.to_json(), report.to_text())

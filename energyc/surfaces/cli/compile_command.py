@@ -1,0 +1,64 @@
+"""``energyc compile``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from energyc.pipeline import TARGETS
+from energyc.surfaces.cli.console import Console
+from energyc.surfaces.cli.options import output_options, rule_option, spec_argument, spec_options
+
+if TYPE_CHECKING:
+    from energyc.pipeline import Choices
+
+
+@click.command("compile")
+@spec_argument
+@click.option("-o", "out", metavar="DIR", type=click.Path(file_okay=False), default=".", help="The output folder.")
+@click.option(
+    "--target",
+    "targets",
+    type=click.Choice(TARGETS),
+    multiple=True,
+    default=("torch",),
+    help="What to write.",
+)
+@click.option(
+    "--runtime",
+    type=click.Choice(["copy", "import"]),
+    default="copy",
+    help="Carry the runtime in the module (the default), or import it from energyc.",
+)
+@rule_option
+@spec_options
+@output_options
+def command(
+    spec: str,
+    out: str,
+    targets: tuple[str, ...],
+    runtime: Literal["copy", "import"],
+    rules: tuple[str, ...],
+    choices: Choices,
+    console: Console,
+) -> None:
+    """Write one self-contained module of SPEC for each target, and print the paths."""
+    from energyc import pipeline
+
+    modules = pipeline.compile_spec(spec, choices, targets=targets, rules=rules or None, runtime=runtime)
+    paths = [_write_module(Path(out), module.file_name, module.text) for module in modules]
+    if console.is_json:
+        files = [
+            {"target": m.target, "path": str(p), "class": m.class_name} for m, p in zip(modules, paths, strict=True)
+        ]
+        console.write_json({"network": modules[0].network.name, "files": files})
+    else:
+        console.write("\n".join(map(str, paths)))
+
+
+def _write_module(folder: Path, name: str, text: str) -> Path:
+    from energyc.surfaces.cli.files import write_text
+
+    return write_text(folder / name, text)

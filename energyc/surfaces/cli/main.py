@@ -1,0 +1,89 @@
+"""The group of commands. A command's module is imported only when it is called."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+import click
+
+from energyc.version import __version__
+
+#: Command -> its description; its module is ``energyc.surfaces.cli.COMMAND_command``.
+COMMANDS: Mapping[str, str] = MappingProxyType(
+    {
+        "check": "Type-check a spec: classes with evidence, rules, counts.",
+        "compile": "Write one self-contained module for each target.",
+        "train": "Train a network into a run folder, or resume a run.",
+        "eval": "Evaluate a run's best checkpoint.",
+        "verify": "Measure each rule's gradient against the exact one.",
+        "show": "Print any stage of the pipeline.",
+        "explain": "Write the derivations and the model table as a document.",
+        "view": "Write a page of a run, or of two side by side.",
+        "plot": "Draw the pictures of a run.",
+        "export": "Write a circuit or an Ising problem.",
+        "fmt": "Format a spec; comments are kept.",
+        "new": "Write a starting spec.",
+        "sample": "Draw text from a language model.",
+        "bench": "Time a step, and other ways to take it.",
+        "lsp": "Serve an editor (the language server).",
+        "doctor": "Say what works here, and what mends the rest.",
+        "completion": "Print the completion script of a shell.",
+    }
+)
+
+
+class Commands(click.Group):
+    """A group that finds a command by its name without importing the others."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return all names, in the order of ``--help``."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return the command of a name."""
+        if cmd_name not in COMMANDS:
+            return None
+        command = importlib.import_module(f"energyc.surfaces.cli.{cmd_name}_command").command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list under ``--help`` without importing any command's module."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Resolve a command as click does, and suggest the nearest name for an unknown one."""
+        name = args[0] if args else ""
+        if name not in COMMANDS and not name.startswith("-"):
+            from energyc.language.diagnostics import near
+
+            if suggestions := near(name, COMMANDS):
+                ctx.fail(f"No such command '{name}'. Did you mean '{suggestions[0]}'?")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="energyc")
+def energyc() -> None:
+    """Compile energy-based networks: from the equations of a paper to PyTorch that trains by equilibrium propagation.
+
+    Exit status: 0 done; 1 an error in the spec, the data or a value; 2 wrong usage; 3 training diverged;
+    4 a rule is not faithful; 70 an internal error; 130 interrupted.
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit status."""
+    if arguments is None and "_ENERGYC_COMPLETE" in os.environ:  # a TAB, which waits: nothing else is imported
+        from energyc.surfaces.cli.shells import answer
+
+        return answer(energyc, os.environ)
+    from energyc.surfaces.cli.failures import guarded
+
+    return guarded(energyc, arguments)

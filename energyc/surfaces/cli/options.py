@@ -1,0 +1,106 @@
+"""The options that commands share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from energyc.surfaces.cli import candidates
+from energyc.surfaces.cli.console import Console
+
+if TYPE_CHECKING:
+    from energyc.pipeline import Choices
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class Finite(click.FloatRange):
+    """A finite number in a range; click's own range accepts ``nan``, and ``inf`` without an upper end."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Convert a value. Raises click.BadParameter."""
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{value} is not finite.", param, ctx)
+        return number
+
+
+#: The seeds that torch accepts.
+SEED = click.IntRange(min=0, max=2**63 - 1)
+
+spec_argument = click.argument(
+    "spec", metavar="SPEC", type=click.Path(allow_dash=True), shell_complete=candidates.specs
+)
+spec_or_run_argument = click.argument(
+    "spec", metavar="SPEC|RUN", type=click.Path(allow_dash=True), shell_complete=candidates.specs_or_runs
+)
+run_argument = click.argument("run", metavar="RUN", type=click.Path(), shell_complete=candidates.runs)
+
+
+def output_options(function: Command) -> Command:
+    """Add ``--format``, ``--quiet``, ``--color`` and ``--debug``, and pass the command a ``console``."""
+
+    @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="The form of results.")
+    @click.option("--quiet", is_flag=True, help="Print the result only.")
+    @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="When to use colour.")
+    @click.option("--debug", is_flag=True, help="Show tracebacks of errors.")
+    @wraps(function)
+    def command(*args: Any, form: str, quiet: bool, color: str, debug: bool, **options: Any) -> Any:
+        return function(*args, console=Console(form, quiet, color), **options)
+
+    return command  # type: ignore[return-value]
+
+
+def spec_options(function: Command) -> Command:
+    """Add ``--preset`` and ``--set``, and pass the command ``choices``."""
+
+    @click.option("--preset", metavar="P", help="Use a preset of the spec.", shell_complete=candidates.presets)
+    @click.option(
+        "--set",
+        "settings",
+        metavar="K=V",
+        multiple=True,
+        help="Set a dim, a const, or a setting as in relax.step=0.1.",
+        shell_complete=candidates.settings,
+    )
+    @wraps(function)
+    def command(*args: Any, preset: str | None, settings: tuple[str, ...], **options: Any) -> Any:
+        return function(*args, choices=choices(preset, settings), **options)
+
+    return command  # type: ignore[return-value]
+
+
+def choices(preset: str | None, settings: tuple[str, ...]) -> Choices:
+    """Return the choices of the flags. Raises UserError for a ``--set`` that cannot be parsed."""
+    from energyc.pipeline import Choices
+    from energyc.surfaces.cli.values import read_settings
+
+    return Choices(preset, read_settings(settings))
+
+
+rule_option = click.option(
+    "--rule",
+    "rules",
+    metavar="R",
+    multiple=True,
+    help="A learning rule; may be repeated.",
+    shell_complete=candidates.rules,
+)
+device_option = click.option(
+    "--device",
+    metavar="D",
+    default="cpu",
+    help="The device: cpu, cuda, cuda:1.",
+    shell_complete=candidates.devices,
+)
+data_option = click.option(
+    "--data",
+    metavar="D",
+    multiple=True,
+    help="A path, or module:factory (file.py:factory); BINDING=... if the spec has several bindings.",
+    shell_complete=candidates.paths,
+)

@@ -1,0 +1,31 @@
+"""``energyc show``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from energyc.pipeline import TARGETS
+from energyc.surfaces.cli.console import Console
+from energyc.surfaces.cli.options import output_options, rule_option, spec_argument, spec_options
+
+if TYPE_CHECKING:
+    from energyc.pipeline import Choices
+
+STAGES = ("tree", "network", "ir", "forces", "jacobian", "plan", "kernels", *TARGETS)
+
+
+@click.command("show")
+@spec_argument
+@click.option("--stage", type=click.Choice(STAGES), required=True, help="The stage to print.")
+@rule_option
+@spec_options
+@output_options
+def command(spec: str, stage: str, rules: tuple[str, ...], choices: Choices, console: Console) -> None:
+    """Print a stage of the pipeline for SPEC."""
+    from energyc.pipeline import read
+    from energyc.surfaces.report.show import show
+
+    text = show(read(spec), stage, choices, rules or None)
+    console.result({"stage": stage, "text": text}, text)

@@ -1,0 +1,173 @@
+"""``python -m energyc.surfaces.doctor.trial``: tries what energyc does, a line of JSON for each step.
+
+It is a process of its own, since a broken library or compiler may end it.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from energyc.surfaces.doctor.finding import reason
+
+#: A network that is compiled in a moment, with states at rest after 40 steps.
+SPEC = """\
+network trial
+dim I = 3, J = 4
+clamp x[I]
+param W[I, J] ~ normal(0.3)
+state s[J]
+energy e = 1/2 * sum[j](s[j]^2) - sum[i,j](x[i] * W[i,j] * tanh(s[j]))
+relax { step = 1/2, steps = 40 }
+"""
+#: The largest difference of the states of two targets in float64, and in float32.
+CLOSE, ROUGHLY = 1e-9, 1e-4
+
+
+class Absent(Exception):
+    """There is nothing to try."""
+
+
+class Failed(Exception):
+    """What was tried does not work; the text says why."""
+
+
+def try_torch() -> dict[str, Any]:
+    """Import torch; what it was built for, its threads and its devices."""
+    import torch
+
+    version = torch.version
+    build = next((f"{kind} {found}" for kind in ("cuda", "hip") if (found := getattr(version, kind, None))), "CPU")
+    return {"version": torch.__version__, "build": build, "threads": torch.get_num_threads(), "devices": _devices()}
+
+
+def _devices() -> list[dict[str, Any]]:
+    import torch
+
+    found: list[dict[str, Any]] = [{"name": "cpu", "cores": os.cpu_count()}]
+    for number in range(torch.cuda.device_count() if torch.cuda.is_available() else 0):
+        properties = torch.cuda.get_device_properties(number)
+        memory = round(properties.total_memory / 2**30, 1)
+        found.append({"name": f"cuda:{number}", "is": properties.name, "memory_gib": memory})
+    if torch.backends.mps.is_available():
+        found.append({"name": "mps", "is": "Apple's GPU"})
+    return found
+
+
+def try_specs() -> dict[str, Any]:
+    """Read and type every shipped spec."""
+    from energyc.pipeline import read, resolve
+    from energyc.resources import folder
+
+    paths = sorted(folder("specs").glob("*.energy"))
+    for path in paths:
+        resolve(read(path))
+    return {"specs": len(paths)}
+
+
+def try_network() -> dict[str, Any]:
+    """Compile a network and relax it."""
+    started = time.perf_counter()
+    residual = float(_relaxed("torch")[1].max())
+    if not residual < CLOSE:
+        raise Failed(f"the states of a small network do not settle: residual {residual:.1e}")
+    return {"seconds": round(time.perf_counter() - started, 2), "residual": residual}
+
+
+def try_kernels() -> dict[str, Any]:
+    """Build the same network's kernels in C++, not those of another time, and compare with torch."""
+    compiler = os.environ.get("CXX") or next(filter(shutil.which, ("c++", "g++", "clang++")), None)
+    if compiler is None:
+        raise Absent("no C++ compiler was found")
+    with tempfile.TemporaryDirectory(prefix="energyc-") as folder:
+        os.environ["XDG_CACHE_HOME"] = folder
+        started = time.perf_counter()
+        difference, failure = _difference("cpp", "cpu", CLOSE)
+        seconds = round(time.perf_counter() - started, 2)
+    if failure is not None:
+        raise Failed(failure)
+    return {"compiler": compiler, "version": _version(compiler), "seconds": seconds, "difference": difference}
+
+
+def try_triton() -> dict[str, Any]:
+    """Run the same network in Triton, on a GPU or by the interpreter."""
+    import torch
+
+    from energyc.runtime.triton_kernels import interpreted
+
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    if device == "cpu" and not interpreted():
+        raise Absent("it runs on a GPU, and there is none; TRITON_INTERPRET=1 interprets it")
+    if importlib.util.find_spec("triton") is None:
+        raise ModuleNotFoundError("triton is not installed")
+    difference, failure = _difference("triton", device, ROUGHLY)
+    if failure is not None:
+        raise Failed(failure)
+    by = "the interpreter" if interpreted() else "a GPU"
+    return {"version": importlib.metadata.version("triton"), "by": by, "difference": difference}
+
+
+def _relaxed(target: str, device: str = "cpu") -> tuple[Any, Any, str | None]:
+    """The states and residuals of two samples, and why there are no kernels, if there are none."""
+    import torch
+
+    from energyc.running.runs.load import load
+
+    dtype = torch.float32 if target == "triton" else torch.float64
+    net, _ = load(SPEC, target=target, device=device, dtype=dtype)
+    x = torch.linspace(-1, 1, 6, dtype=dtype, device=device).reshape(2, 3)
+    rest = net.relax({"x": x})
+    return rest.states["s"].cpu(), rest.residual.cpu(), getattr(getattr(net, "kernels", None), "failure", None)
+
+
+def _difference(target: str, device: str, close: float) -> tuple[float, str | None]:
+    states, _, failure = _relaxed(target, device)
+    difference = float((states - _relaxed("torch")[0].to(states.dtype)).abs().max())
+    if not difference < close:
+        raise Failed(f"its states differ from torch's by {difference:.1e}")
+    return difference, failure
+
+
+def _version(compiler: str) -> str:
+    """What a compiler says it is: not ``c++``, which may be any."""
+    done = subprocess.run([*compiler.split(), "--version"], capture_output=True, text=True, timeout=30)
+    return done.stdout.partition("\n")[0].strip()
+
+
+STEPS: Mapping[str, Callable[[], dict[str, Any]]] = MappingProxyType(
+    {
+        "torch": try_torch,
+        "specs": try_specs,
+        "network": try_network,
+        "kernels": try_kernels,
+        "triton": try_triton,
+    }
+)
+
+
+def main() -> None:
+    """Try everything, whatever fails."""
+    for name, step in STEPS.items():
+        print(json.dumps({"step": name}), flush=True)
+        try:
+            found = {"state": "works", **step()}
+        except Absent as absent:
+            found = {"state": "none", "reason": str(absent)}
+        except ModuleNotFoundError as error:
+            found = {"state": "missing", "reason": str(error), "module": error.name}
+        except Exception as error:
+            found = {"state": "broken", "reason": str(error) if isinstance(error, Failed) else reason(error)}
+        print(json.dumps({"step": name, **found}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""What the trial found: it runs as a process of its own, and may crash or hang."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from energyc.surfaces.doctor.finding import Finding
+from energyc.surfaces.doctor.installing import compiler_install, pip_install
+from energyc.surfaces.doctor.requirements import requirements
+
+#: Seconds after which the trial is ended; it takes a few.
+LIMIT = 300.0
+Found = Mapping[str, Any]
+
+
+def tried(limit: float = LIMIT) -> dict[str, dict[str, Any]]:
+    """Run the trial; what it found by step. A step in which it ended is ``broken``, later ones are not there."""
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    command = [sys.executable, "-m", "energyc.surfaces.doctor.trial"]
+    end = "ended"
+    try:
+        done = subprocess.run(
+            command,
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=limit,
+        )
+        output, errors, end = done.stdout, done.stderr, _end(done.returncode)
+    except subprocess.TimeoutExpired as late:
+        output, errors = _text(late.stdout), _text(late.stderr)
+        end = f"did not end within {limit:g} s"
+    found: dict[str, dict[str, Any]] = {}
+    for line in output.splitlines():
+        row = _row(line)
+        if row is not None:
+            step = row.pop("step")
+            found[step] = row or {"state": "broken", "reason": f"the process that tried it {end}{_last(errors)}"}
+    return found
+
+
+def _row(line: str) -> dict[str, Any] | None:
+    """A line of the trial; libraries may write lines of their own."""
+    try:
+        row = json.loads(line)
+    except ValueError:
+        return None
+    return row if isinstance(row, dict) and "step" in row else None
+
+
+def _end(status: int) -> str:
+    if status >= 0:
+        return f"ended with exit status {status}"
+    names = {number.value: number.name for number in signal.Signals}
+    return f"was ended by {names.get(-status, f'signal {-status}')}"
+
+
+def _text(output: bytes | str | None) -> str:
+    return output.decode(errors="replace") if isinstance(output, bytes) else output or ""
+
+
+def _last(errors: str) -> str:
+    lines = errors.strip().splitlines()
+    return f" ({lines[-1][:200]})" if lines else ""
+
+
+def findings(found: Mapping[str, Found]) -> Iterator[Finding]:
+    """Yield the findings on what was tried."""
+    untried = {"state": "broken", "reason": "not tried, since the process that tries it ended before"}
+    yield from torch_findings(found.get("torch", untried))
+    yield _core("specs", found.get("specs", untried), "all {specs} that ship are read and typed")
+    yield _core("a network", found.get("network", untried), "a small one compiles and settles, in {seconds} s")
+    yield kernels(found.get("kernels", untried))
+    yield triton(found.get("triton", untried))
+
+
+def _core(name: str, found: Found, says: str) -> Finding:
+    if found["state"] == "works":
+        return Finding(name, "works", says.format(**found), core=True)
+    return Finding(name, found["state"], found["reason"], core=True)
+
+
+def torch_findings(found: Found) -> Iterator[Finding]:
+    """Yield those on torch and on its devices."""
+    if found["state"] != "works":
+        needed = next((str(each) for each in requirements() if each.package == "torch"), "torch")
+        yield Finding("torch", found["state"], found["reason"], pip_install(needed), core=True)
+        return
+    facts = {name: found[name] for name in ("version", "build")}
+    yield Finding("torch", "works", f"{found['version']}, built for {found['build']}", core=True, facts=facts)
+    cpu, *others = found["devices"]
+    limits = [f"{name}={os.environ[name]}" for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS") if name in os.environ]
+    threads = f"{found['threads']} thread{'s' if found['threads'] != 1 else ''} of {cpu['cores']} cores"
+    says = [f"cpu, {threads}{''.join(f' ({limit})' for limit in limits)}"]
+    for device in others:
+        memory = f", {device['memory_gib']} GiB" if "memory_gib" in device else ""
+        says.append(f"{device['name']} ({device['is']}{memory})")
+    yield Finding("devices", "works", "; ".join(says), facts={"threads": found["threads"], "devices": found["devices"]})
+
+
+def kernels(found: Found) -> Finding:
+    """Return that on kernels in C++."""
+    if found["state"] == "works":
+        says = f"built in {found['seconds']} s and settled as torch does ({found['version'] or found['compiler']})"
+        return Finding("C++ kernels", "works", says, facts={name: found[name] for name in ("compiler", "seconds")})
+    if found.get("module"):
+        return Finding("C++ kernels", "none", f"not tried: {found['reason']}")
+    without = "phases run as torch operations"
+    if found["state"] == "none":
+        return Finding("C++ kernels", "missing", f"{found['reason']}; {without}", compiler_install())
+    mend = "unset CXX" if os.environ.get("CXX") else "unset CXXFLAGS" if os.environ.get("CXXFLAGS") else None
+    return Finding("C++ kernels", found["state"], f"{found['reason']}; {without}", mend or compiler_install())
+
+
+def triton(found: Found) -> Finding:
+    """Return that on kernels in Triton."""
+    if found["state"] == "works":
+        says = f"{found['version']}, by {found['by']}, settled as torch does"
+        return Finding("Triton", "works", says, facts={"version": found["version"]})
+    if found.get("module"):
+        return Finding("Triton", "none", f"not tried: {found['reason']}")
+    mend = pip_install("energyc[triton]") if found["state"] == "missing" else None
+    return Finding("Triton", found["state"], found["reason"], mend)

@@ -1,0 +1,15 @@
+"""HTML: pages and cards that stand by themselves, without any request to a network.
+
+| module | content |
+|---|---|
+| ``markup`` | elements with escaped text, whole pages, styles and scripts of this package |
+| ``verdicts`` | verdicts as coloured words |
+| ``chart`` | curves as SVG |
+| ``diagram`` | which state acts on which, through which terms, as SVG |
+| ``card`` | what a notebook shows of an object; ``network_card``, ``result_cards``, ``run_card`` of which |
+| ``attach`` | gives those cards to what a generated module makes |
+
+Text from specs and run folders is untrusted: it enters through ``tag``, which escapes it.
+
+Imports: ``claims``, ``derive``, ``ir``, ``network``, ``notation``; libraries: ``markupsafe``.
+"""

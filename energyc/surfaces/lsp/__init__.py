@@ -1,0 +1,15 @@
+"""The language server, a module for each feature: ``serve``.
+
+text         a document's text in an editor's lines and units
+reading      a version of a text, as far as the front end understands it
+symbols      its names, where they stand and what they are; ``scopes`` finds them in the tree
+words        what is said of the words of the language
+analysis     ``energyc check`` on a saved text, in a process of its own
+server       the protocol: documents, debouncing, and which module answers what
+
+A feature is a function of a ``View``, a text with its reading, and knows nothing of the protocol but its types. While
+someone types only the front end runs; torch and sympy are imported by nothing here.
+
+Imports: ``data``, ``derive``, ``diagnostics``, ``functions``, ``ir``, ``network``, ``notation``, ``resolve``,
+``resources``, ``rules``, ``settings``, ``syntax``, ``version``; libraries: ``lsprotocol``, ``pygls``.
+"""

@@ -1,0 +1,124 @@
+"""What stands under the pointer: a name with its shape, class and gradient, or a word of the language."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lsprotocol import types
+
+from energyc.language.diagnostics import Span
+from energyc.language.syntax.scan import RESERVED
+from energyc.surfaces.lsp import words
+from energyc.surfaces.lsp.describe import facts, title
+from energyc.surfaces.lsp.formulas import formulas
+from energyc.surfaces.lsp.symbols import Symbol, Word
+from energyc.surfaces.lsp.ties import ties_of
+from energyc.surfaces.lsp.view import View
+
+_CLASSES = {
+    "conservative": "conservative: its force is a gradient",
+    "metric-descent": "descends its energies in a metric",
+    "not-conservative": "not conservative: its Jacobian is not symmetric",
+    "undecided": "undecided whether it is a gradient",
+}
+
+
+def hover(view: View, position: types.Position) -> types.Hover | None:
+    """What is at a position; None where that is nothing that has a name."""
+    offset, symbols = view.offset(position), view.reading.symbols
+    occurrence, word = symbols.at(offset), symbols.word_at(offset)
+    if occurrence is not None and not (word is not None and word.span.start == offset):
+        return _shown(view, occurrence.span, _of_symbol(view, occurrence.symbol))
+    if word is not None and (entry := _of_word(view, word)) is not None:
+        return _shown(view, word.span, entry.markdown)
+    return _of_keyword(view, offset)
+
+
+def _shown(view: View, span: Span, markdown: str) -> types.Hover:
+    content = types.MarkupContent(types.MarkupKind.Markdown, markdown)
+    return types.Hover(content, view.text.range(span))
+
+
+def _of_symbol(view: View, symbol: Symbol) -> str:
+    parts = [f"```energy\n{title(view.reading, symbol)}\n```"]
+    if symbol.kind == "network" and view.reading.spec is not None:
+        parts.append(view.reading.spec.description)
+        parts += [f"as a whole {view.report['class']}", *view.report["notes"]] if view.report else []
+    parts += facts(view.reading, symbol)
+    parts += class_of(view, symbol)
+    parts += [f"```energy\n{formula}\n```" for formula in formulas(view.reading, symbol)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def class_of(view: View, symbol: Symbol) -> list[str]:
+    """What the analysis says of a term, where it has read this very text."""
+    term = term_of(view, symbol)
+    if term is None:
+        return []
+    said = [_CLASSES.get(term["class"], term["class"])]
+    if term.get("potential") and symbol.kind != "energy":
+        said.append(f"potential: `{term['potential']}`")
+    return said + mended_by(term)
+
+
+def mended_by(term: Mapping[str, Any]) -> list[str]:
+    """What would make a term a gradient."""
+    return [
+        f"with {' and '.join(tie.words for tie in ties_of(suggestion))} it would be a gradient"
+        for suggestion in term.get("ties", ())
+    ]
+
+
+def term_of(view: View, symbol: Symbol) -> dict[str, Any] | None:
+    """The entry of a term in the report of ``check``."""
+    if symbol.kind not in ("energy", "force"):
+        return None
+    name = f"{symbol.owner}.{symbol.name}" if symbol.owner else symbol.name
+    return next((term for term in view.report.get("terms", ()) if term["name"] == name), None)
+
+
+def _of_word(view: View, word: Word) -> words.Entry | None:
+    match word.kind:
+        case "function":
+            return words.functions().get(word.text) or words.inside().get(word.text)
+        case "constant":
+            return words.constants().get(word.text)
+        case "law":
+            return words.laws().get(word.text)
+        case "set":
+            return words.sets().get(word.text)
+        case "adapter":
+            return words.adapter(word.text)
+        case "setting":
+            return words.setting(word.owner, word.text)
+        case "block":
+            return words.statements().get(word.text)
+        case "value":
+            return words.value(word.owner, word.text)
+        case "field":
+            return _of_field(view, word)
+    return None
+
+
+def _of_field(view: View, word: Word) -> words.Entry | None:
+    schema = view.reading.schema(word.owner)
+    if schema is None:
+        return None
+    name = f"{word.owner}.{word.text}"
+    if (size := schema.sizes.get(word.text)) is not None:
+        return words.Entry(f"{name} = {size}", "A size of the data.")
+    if (field := schema.fields.get(word.text)) is None:
+        return None
+    values = f" in 0 to {field.classes - 1}" if field.classes is not None else ""
+    return words.Entry(f"{name}[{', '.join(map(str, field.shape))}]", f"A field of the data: {field.kind}{values}.")
+
+
+def _of_keyword(view: View, offset: int) -> types.Hover | None:
+    for piece in view.reading.pieces:
+        if piece.span.start <= offset <= piece.span.end and piece.kind == "word" and piece.text in RESERVED:
+            entry = words.keyword(piece.text)
+            return None if entry is None else _shown(view, piece.span, entry.markdown)
+        if piece.span.start > offset:
+            break
+    return None

@@ -1,0 +1,9 @@
+"""Reports on networks and runs: text, documents, JSON and pictures.
+
+It presents the results of other packages, and measures nothing.
+
+Imports: ``calculus``, ``claims``, ``conservativeness``, ``data``, ``derive``, ``diagnostics``, ``emit``,
+``hardware``, ``html``, ``inspection``, ``ir``, ``network``, ``notation``, ``pipeline``, ``plan``, ``runs``,
+``settings``, ``sparse``, ``syntax``, ``training``, ``verify``; libraries: ``cycler``, ``markupsafe``, ``matplotlib``,
+``numpy``, ``rich``, ``torch``.
+"""

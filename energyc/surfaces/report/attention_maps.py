@@ -1,0 +1,121 @@
+"""Draw attention weights: over the image that the tokens stand for, or as a matrix of queries and keys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from energyc.surfaces.report.canvas import COLOURS, picture
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: The most labels of an axis that are written out.
+_LABELS = 72
+
+
+@dataclass(frozen=True)
+class Ground:
+    """An image [height, width(, 3)] in [0, 1] and the rows and columns of the pixels amid which the tokens stand."""
+
+    image: np.ndarray
+    rows: np.ndarray
+    columns: np.ndarray
+
+    @property
+    def extent(self) -> tuple[float, float, float, float]:
+        """The edges of a map of all tokens: left, right, bottom, top."""
+        down, across = (_spacing(at) / 2 for at in (self.rows, self.columns))
+        return self.columns[0] - across, self.columns[-1] + across, self.rows[-1] + down, self.rows[0] - down
+
+
+def draw_over_image(
+    weights: np.ndarray, ground: Ground, tokens: Sequence[tuple[int, int]], heads: Sequence[int], path: Path, title: str
+) -> None:
+    """Draw a row for each token and a column for each head: the weights [heads, *queries, *keys] of its query.
+
+    The first column shows where the token is. Each map is scaled by its own largest weight, which stands above it.
+    """
+    with picture(path, len(tokens), 1 + len(heads), (1.35, 1.5)) as canvas:
+        cells = iter(canvas.panels)
+        for token in tokens:
+            cell = next(cells)
+            _image(cell, ground.image)
+            _frame(cell, ground, token)
+            cell.set_title(f"token {token[0]},{token[1]}", fontsize=8)
+            for head in heads:
+                cell = next(cells)
+                _image(cell, 0.55 * ground.image)
+                _heat(cell, weights[(head, *token)], ground)
+                _frame(cell, ground, token)
+                cell.set_title(f"head {head}, up to {weights[(head, *token)].max():.2g}", fontsize=7)
+        canvas.figure.suptitle(title, fontsize=9)
+
+
+def draw_matrices(
+    weights: np.ndarray,
+    heads: Sequence[int],
+    path: Path,
+    *,
+    title: str,
+    names: tuple[str, str],
+    labels: Sequence[str] = (),
+) -> None:
+    """Draw a matrix [queries, keys] for each of the chosen heads of ``weights``, dark where a weight is large.
+
+    ``names`` are those of the axes, and ``labels`` are written along them, where queries and keys are alike.
+    """
+    columns = min(len(heads), 2 if labels else 4)
+    rows = -(-len(heads) // columns)
+    shape = weights.shape[-2:]
+    width = 4.6 if labels or columns == 1 else 2.9
+    height = np.clip(width * shape[0] / shape[1], 1.2, 1.3 * width) + 0.3
+    with picture(path, rows, columns, (width, float(height))) as canvas:
+        for cell, head in zip(canvas.panels, heads, strict=False):
+            cell.imshow(weights[head], cmap="Blues", vmin=0, interpolation="nearest", aspect="auto")
+            cell.grid(False)
+            largest = f"up to {weights[head].max():.2g}"
+            cell.set_title(f"head {head}, {largest}" if len(weights) > 1 else largest, fontsize=8)
+            cell.set(ylabel=names[0], xlabel=names[1])
+            if labels and len(labels) <= _LABELS:
+                size = min(8.0, 260 / len(labels))
+                cell.set_xticks(range(len(labels)), labels, fontsize=size, family="monospace")
+                cell.set_yticks(range(len(labels)), labels, fontsize=size, family="monospace")
+                cell.tick_params(length=0)
+        canvas.figure.suptitle(title, fontsize=9)
+
+
+def _image(cell: Axes, image: np.ndarray) -> None:
+    cell.imshow(image, cmap="gray", vmin=0, vmax=1, interpolation="nearest")
+    cell.set(xticks=[], yticks=[])
+    cell.grid(False)
+    cell.spines[:].set_visible(False)
+
+
+def _heat(cell: Axes, weights: np.ndarray, ground: Ground) -> None:
+    """Lay weights [*keys] over an image, opaque where they are largest."""
+    from matplotlib import colormaps
+
+    share = weights / max(weights.max(), np.finfo(float).tiny)
+    colours = colormaps["inferno"](0.25 + 0.7 * share)
+    colours[..., 3] = 0.9 * share
+    limits = cell.get_xlim(), cell.get_ylim()
+    cell.imshow(colours, extent=ground.extent, interpolation="nearest")
+    cell.set(xlim=limits[0], ylim=limits[1])
+
+
+def _frame(cell: Axes, ground: Ground, token: tuple[int, int]) -> None:
+    """Outline a token."""
+    from matplotlib.patches import Rectangle
+
+    down, across = _spacing(ground.rows), _spacing(ground.columns)
+    corner = ground.columns[token[1]] - across / 2, ground.rows[token[0]] - down / 2
+    cell.add_patch(Rectangle(corner, across, down, fill=False, edgecolor=COLOURS[5], linewidth=1.4))
+
+
+def _spacing(at: np.ndarray) -> float:
+    return float(at[1] - at[0]) if len(at) > 1 else 1.0

@@ -1,0 +1,143 @@
+"""Draw what goes on inside a trained network: energies, states, forces, memories, attention, positions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+import numpy as np
+import torch
+
+from energyc.studies.inspection.decode import force_images, moved_by
+from energyc.studies.inspection.memories import Memories, find_memories, memory_images, row_count, strongest
+from energyc.studies.inspection.parts import Nothing, Part
+from energyc.studies.inspection.positions import find_positions, similarity
+from energyc.studies.inspection.traces import Trace, adapts_in_training, energies_over_time, states_over_time
+from energyc.surfaces.report.attention_plots import attention
+from energyc.surfaces.report.relaxation import draw_images, growing_steps
+from energyc.surfaces.report.scene import Scene
+from energyc.surfaces.report.tiles import draw_memories, draw_similarity
+from energyc.surfaces.report.trace_curves import draw_energies, draw_states
+
+#: How many rows of a param, and how many places of a state, are drawn at most.
+MOST_ROWS, MOST_PLACES = 144, 1024
+
+
+# ------------------------------------------------------------------ over the steps
+
+
+def energies(scene: Scene) -> list[Path]:
+    """Draw each energy term over the steps, and their total. Raises Nothing."""
+    traces: dict[str, Trace] = {}
+    for part in scene.parts:
+        if part.network.energies:
+            traces[part.label] = energies_over_time(part)
+    if not traces:
+        raise Nothing("no term is an energy")
+    draw_energies(traces, scene.path("energies"))
+    return [scene.path("energies")]
+
+
+def states(scene: Scene) -> list[Path]:
+    """Draw the size of each state over the steps; in training too, where that goes another way."""
+    runs = {"inference": {part.label: states_over_time(part) for part in scene.parts}}
+    if any(adapts_in_training(part.network) for part in scene.parts):
+        runs["training"] = {part.label: states_over_time(part, training=True) for part in scene.parts}
+    draw_states(runs, scene.path("states"))
+    return [scene.path("states")]
+
+
+def forces(scene: Scene) -> list[Path]:
+    """Draw what the force adds to the image after growing numbers of steps, through the decoder. Raises Nothing."""
+    if not scene.images:
+        raise Nothing("the data hold no images")
+    (part, *_) = scene.parts
+    moved = moved_by(scene.network, scene.decoders)
+    if moved is None:
+        raise Nothing("no state moves along what is an image, or is mapped to one linearly")
+    if part.net.numbered:
+        raise Nothing("the force changes from step to step")
+    state, decoder = moved
+    steps = (0, *growing_steps(part.free_steps, part.free_steps))
+    images = np.nan_to_num(force_images(part, state, decoder, steps))
+    largest = np.abs(images).max(axis=(2, 3, 4), keepdims=True)
+    shades = np.divide(images, largest, out=np.zeros_like(images), where=largest > 0)
+    rows = {
+        f"after {step} step{'s' if step != 1 else ''}": torch.from_numpy(row)
+        for step, row in zip(steps, shades, strict=True)
+    }
+    draw_images(rows, scene.path("forces"))
+    return [scene.path("forces")]
+
+
+# ------------------------------------------------------------------ params
+
+
+def memories(scene: Scene) -> list[Path]:
+    """Draw the rows of each param that can be shown as images. Raises Nothing."""
+    if not scene.images:
+        raise Nothing("the data hold no images")
+    (part, *_) = scene.parts
+    found = find_memories(scene.network, scene.decoders)
+    if not found:
+        raise Nothing("no param has rows that are compared with what is an image, or is mapped to one linearly")
+    return [_draw_memories(scene, part, memory) for memory in found]
+
+
+def _draw_memories(scene: Scene, part: Part, memory: Memories) -> Path:
+    path = scene.path("memories", memory.param)
+    chosen = strongest(part, memory, MOST_ROWS)
+    counts = row_count(part, memory)
+    total = int(np.prod(counts))
+    which = f"the {len(chosen)} largest of {total:,} rows" if len(chosen) < total else f"{total} rows"
+    through = f", through {', '.join(sorted(memory.decoder.params))}" if memory.decoder.params else ""
+    images = memory_images(part, memory, chosen)
+    title = f"{memory.param}: {which}{through}"
+    if len(counts) == 2 and len(chosen) == total:
+        dims = [scene.network.params[memory.param].node.dims[axis] for axis in memory.rows]
+        few = int(np.argmin(counts))
+        order = np.arange(total).reshape(counts)
+        images = images[(order if few == 0 else order.T).ravel()]
+        draw_memories(
+            images, path, title=title, columns=max(counts), rows=f"rows: {dims[few]}, columns: {dims[1 - few]}"
+        )
+    else:
+        draw_memories(images, path, title=title)
+    return path
+
+
+def positions(scene: Scene) -> list[Path]:
+    """Draw how alike the position biases are. Raises Nothing."""
+    found = [(part, positions) for part in scene.parts for positions in find_positions(part.network)]
+    if not found:
+        raise Nothing("no param has a vector for each place of a state")
+    paths, reasons = [], []
+    for part, positions in found:
+        extents = part.network.extents
+        count = math.prod(extents[part.network.states[positions.state].node.dims[axis]] for axis in positions.places)
+        if count > MOST_PLACES:
+            reasons.append(f"{positions.param} has {count:,} places, too many to be drawn")
+            continue
+        path = scene.path("positions", part.label, positions.param)
+        draw_similarity(similarity(part, positions), path, title=f"{positions.param}: similarity of its {count} places")
+        paths.append(path)
+    if not paths:
+        raise Nothing(reasons[0])
+    for reason in reasons:
+        scene.notify(reason)
+    return paths
+
+
+#: What is drawn of the inside of a network, by kind.
+INSIDE: Mapping[str, Callable[[Scene], list[Path]]] = MappingProxyType(
+    {
+        "energies": energies,
+        "states": states,
+        "forces": forces,
+        "memories": memories,
+        "attention": attention,
+        "positions": positions,
+    }
+)

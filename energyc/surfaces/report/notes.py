@@ -1,0 +1,120 @@
+"""Notes on a network that matter before training it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from energyc.language.diagnostics import listed
+from energyc.language.network import Network
+from energyc.proofs.claims.classes import Classes
+from energyc.proofs.conservativeness.edges import steep_edges
+
+
+def rule_warnings(network: Network, classes: Classes, rule: str) -> Iterator[str]:
+    """Yield a sentence if the rule that trains the network is not proved exact on it."""
+    verdict = classes.rules[rule]
+    if verdict.verdict == "unproved":
+        yield f"{rule} is unproved on {network.name}: it is exact only if {verdict.why} is conservative"
+    elif verdict.verdict == "biased":
+        yield f"{rule} is biased on {network.name}: {verdict.why}"
+    elif verdict.verdict == "surrogate":
+        yield f"{rule} follows {verdict.why}"
+
+
+def spec_warnings(network: Network) -> Iterator[str]:
+    """Yield a sentence for each warning on the spec, after its place."""
+    for warning in network.warnings:
+        position = network.source.position(warning.span.start if warning.span else 0)
+        remedy = f"; {warning.help}" if warning.help else ""
+        yield f"{network.source.name}:{position.line}:{position.column}: {warning.message}{remedy}"
+
+
+def chosen_rule(network: Network, classes: Classes) -> Iterator[str]:
+    """Yield a sentence if ``train.rule`` is not exact on the network."""
+    name = network.train.rule
+    rule = None if name is None else classes.rules.get(name)
+    if rule is None:
+        return
+    setting = f"train.rule = {name}"
+    instead = f" (use {rule.use_instead})" if rule.use_instead else ""
+    allowed = network.train.allow_biased
+    match rule.verdict:
+        case "inadmissible":
+            yield f"{setting} is inadmissible on {network.name} ({rule.why}): train refuses it{instead}"
+        case "biased":
+            outcome = "train.allow_biased insists on it" if allowed else "train refuses it unless --allow-biased"
+            yield f"{setting} is biased on {network.name}, because of {rule.why}: {outcome}{instead}"
+        case "surrogate":
+            yield f"{setting} follows {rule.why}"
+        case "unproved":
+            yield f"{setting} is unproved on {network.name}: exact only if {rule.why} is conservative{instead}"
+
+
+def steep_notes(network: Network) -> Iterator[str]:
+    """Yield a sentence for each infinite slope at the edge of a state's set."""
+    yield from map(str, steep_edges(network))
+
+
+def idle_settings(network: Network, classes: Classes) -> Iterator[str]:
+    """Yield a sentence for each setting without effect on this network."""
+    relax, nudge, train = network.relax, network.nudge, network.train
+    early = relax.exit == "early" and relax.tolerance is not None
+    if relax.max_steps is not None and relax.max_steps < relax.steps and not early:
+        yield f"relax.max_steps = {relax.max_steps} does nothing: relax.steps = {relax.steps} are made in any case"
+    if relax.tolerance is None:
+        exits = f"relax.exit = {relax.exit}" if relax.exit != "settled" else ""
+        for setting in filter(None, (exits, f"relax.patience = {relax.patience}" if relax.patience > 1 else "")):
+            yield f"{setting} does nothing: relax has no tolerance"
+    if relax.solver == "anderson" and relax.tolerance is None and relax.steps == 1:
+        yield "relax.solver = anderson does nothing: relax.steps = 1 leaves no steps to mix"
+    elif relax.solver == "anderson" and relax.tolerance is not None and relax.chunk == 1:
+        yield "relax.solver = anderson does little: it forgets its past at each look, after relax.chunk = 1"
+    yield from _idle_products(network)
+    every = nudge.snapshots
+    if every is not None and 2 * every > nudge.steps:
+        reason = f"two snapshots are compared, and nudge.steps = {nudge.steps} has room for {nudge.steps // every}"
+        yield f"nudge.snapshots = {every} does nothing: {reason}"
+    if train.penalty is not None and not classes.unproved:
+        yield "train.penalty does nothing: every term is conservative, so there is no J_nc to penalise"
+    if train.lr is not None and train.final_lr is None and 0 < len(network.params) == len(train.rates):
+        yield f"train.lr = {train.lr:g} does nothing: every param has a rate of its own"
+
+
+def _idle_products(network: Network) -> Iterator[str]:
+    """Yield a sentence if a free phase that is to begin with rounded products does not."""
+    relax, train = network.relax, network.train
+    if not relax.products:
+        return
+    longest, idle = relax.steps if relax.tolerance is None else relax.longest, f"relax.products = {relax.products}"
+    if relax.products == train.products:
+        yield f"{idle} does nothing: train.products is the same"
+    elif train.dtype == "float64":
+        yield f"{idle} does nothing: train.dtype is float64"
+    elif 2 * relax.chunk > longest:
+        room = f"it takes relax.chunk = {relax.chunk} steps, and leaves as many"
+        yield f"{idle} does nothing: {room}, and at most {longest} are made"
+
+
+def floor_notes(classes: Classes) -> Iterator[str]:
+    """Yield a sentence if the energy is not bounded below at some weights, where states may run away."""
+    for claim in classes.claims:
+        if claim.claim == "bounded below" and claim.verdict == "refuted":
+            yield (
+                f"{claim.about} has no floor at some weights, to which training may lead: then states run away; "
+                "a set that bounds them, or weights that `in [lo, hi]` bounds, would prevent it"
+            )
+
+
+def batch_mates(network: Network) -> Iterator[str]:
+    """Yield a sentence if answers depend on the other samples of a batch."""
+    mates = network.batch_mates
+    if mates:
+        when = "in training " if all(mates.values()) else ""
+        readers = f"{listed(mates)} {'reads' if len(mates) == 1 else 'read'}"
+        yield f"{when}a sample depends on its batch mates: {readers} statistics of the batch"
+
+
+def missing_cost(network: Network) -> Iterator[str]:
+    """Yield a sentence if the network has no cost."""
+    if network.cost is None:
+        yield f"{network.name} has no cost: it relaxes, and train refuses it"

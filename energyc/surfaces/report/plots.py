@@ -1,0 +1,172 @@
+"""Draw the pictures of a run into its ``pictures/``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from energyc.language.diagnostics import UserError
+from energyc.surfaces.report.curves import health_curves, learning_curves, seed_curves
+
+if TYPE_CHECKING:
+    from energyc.language.network import Network
+    from energyc.running.runs.saved import SavedRun
+    from energyc.running.training.feeds import Batch, Feed
+    from energyc.running.training.folder import RunFolder
+    from energyc.running.training.session import Session
+    from energyc.surfaces.report.scene import View
+
+Notify = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The paths of the pictures, in the order of drawing, and the reason for each kind that has no meaning here."""
+
+    paths: list[Path]
+    without: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The kinds to draw, all if none is named, of how many test samples, and what attention is shown of."""
+
+    kinds: tuple[str, ...] = ()
+    samples: int = 8
+    view: View | None = None
+
+    def has(self, kind: str) -> bool:
+        """Whether a kind is to be drawn."""
+        return not self.kinds or kind in self.kinds
+
+
+def plot_run(
+    path: Path | str,
+    session: Session | None = None,
+    network: Network | None = None,
+    choice: Choice = Choice(),
+    notify: Notify = lambda text: None,
+) -> Drawn:
+    """Draw the pictures of a run.
+
+    ``learning.png`` and ``health.png`` come from metrics.jsonl alone. With a ``session`` (the network, its data),
+    ``energy.png`` shows the best weights on some test samples, and so do ``triples.png`` and ``growing.png`` if
+    a readout is an image like a clamp and a target; a network of layers has of these ``triples.png``
+    alone. With its ``network`` there are also those of ``inside_plots``. A folder of several seeds gets ``seeds.png``.
+    Raises UserError E0511 (no run), E0530 (nothing recorded yet, no matplotlib, or a kind that was asked for by name
+    has no meaning here).
+    """
+    from energyc.running.runs.saved import load_run
+    from energyc.running.training.folder import RunFolder
+
+    folder = RunFolder(Path(path))
+    if folder.of_several and set(choice.kinds) <= {"curves"}:
+        return Drawn(_plot_seeds(folder))
+    run = load_run(folder.path)
+    drawn = Drawn(_plot_curves(run) if choice.has("curves") else [])
+    if session is not None and set(choice.kinds) != {"curves"}:
+        drawn = _and(drawn, _plot_network(run, session, network, choice, notify))
+    for kind in choice.kinds:
+        if kind in drawn.without:
+            raise UserError(f"there is no picture of {kind} of {run.folder.path}: {drawn.without[kind]}", code="E0530")
+    return drawn
+
+
+def _and(first: Drawn, second: Drawn) -> Drawn:
+    return Drawn([*first.paths, *second.paths], {**first.without, **second.without})
+
+
+def _plot_curves(run: SavedRun) -> list[Path]:
+    rows = run.rows()
+    if not rows:
+        raise _nothing_recorded(run)
+    title = f"{run.info.get('network', '')}, {run.info.get('rule', '')}"
+    learning, health = run.folder.pictures / "learning.png", run.folder.pictures / "health.png"
+    best = run.checkpoint("last").state.get("best") or {}
+    learning_curves(rows, learning, title=title, best=best.get("step"))
+    if not any(row.get("kind") == "train" for row in rows):
+        return [learning]
+    health_curves(rows, health, title=title)
+    return [learning, health]
+
+
+def _nothing_recorded(run: SavedRun) -> UserError:
+    path = run.folder.path
+    if run.checkpoint("last").step == 0:
+        help_text = f"train it: energyc train --resume {path}"
+        return UserError(f"the run {path} has recorded nothing yet", code="E0530", help=help_text)
+    message = f"the rows of {run.folder.metrics} are gone, and the curves are drawn from them"
+    help_text = f"put a copy back or train anew with another --out; energyc eval {path} measures the network as it is"
+    return UserError(message, code="E0530", help=help_text)
+
+
+def _plot_network(run: SavedRun, session: Session, network: Network | None, choice: Choice, notify: Notify) -> Drawn:
+    from energyc.running.training.feeds import Feed
+    from energyc.running.training.order import evenly_spread
+
+    run.load_into(session.net, notify=notify)
+    session.net.train(False)
+    feed = Feed(session.feeds, "test", session.device, session.dtype)
+    batch = feed.batch(evenly_spread(len(feed), choice.samples), seed=session.options.seed)
+    drawn = Drawn([])
+    if choice.has("energy"):
+        drawn = _and(drawn, _plot_energy(run, session, batch))
+    if choice.has("images"):
+        drawn = _and(drawn, _plot_images(run, session, network, batch))
+    return drawn if network is None else _and(drawn, _plot_inside(run, session, network, feed, batch, choice, notify))
+
+
+def _plot_energy(run: SavedRun, session: Session, batch: Batch) -> Drawn:
+    from energyc.surfaces.report import relaxation
+
+    if session.info.get("layers"):
+        return Drawn([], {"energy": "each of its layers relaxes down an energy of its own"})
+    path = run.folder.pictures / "energy.png"
+    forces, energies = session.info.get("forces", ()), session.info.get("energies") != []
+    relaxation.energy_curves(session.net, batch, path, forces=forces, energies=energies)
+    return Drawn([path])
+
+
+def _plot_images(run: SavedRun, session: Session, network: Network | None, batch: Batch) -> Drawn:
+    from energyc.surfaces.report import relaxation
+
+    answer = relaxation.find_images(session.net, batch, network, session.feeds)
+    if answer is None:
+        return Drawn([], {"images": "no readout is an image like a clamp and a target"})
+    triples, growing = (run.folder.pictures / f"{name}.png" for name in ("triples", "growing"))
+    relaxation.triples(session.net, batch, answer, triples)
+    if session.info.get("layers"):
+        return Drawn([triples])
+    relaxation.growing_reconstructions(session.net, batch, answer, growing)
+    return Drawn([triples, growing])
+
+
+def _plot_inside(
+    run: SavedRun, session: Session, network: Network, feed: Feed, batch: Batch, choice: Choice, notify: Notify
+) -> Drawn:
+    from energyc.studies.inspection.parts import Nothing
+    from energyc.surfaces.report.inside_plots import INSIDE
+    from energyc.surfaces.report.scene import Scene, View
+
+    scene = Scene(network, session, feed, batch, choice.view or View(), run.folder.pictures, notify)
+    drawn = Drawn([])
+    for kind, draw in INSIDE.items():
+        if choice.has(kind):
+            try:
+                drawn = _and(drawn, Drawn(draw(scene)))
+            except Nothing as nothing:
+                drawn = _and(drawn, Drawn([], {kind: str(nothing)}))
+    return drawn
+
+
+def _plot_seeds(folder: RunFolder) -> list[Path]:
+    from energyc.running.runs.saved import load_run
+
+    runs = {path.name: load_run(path).rows() for path in folder.runs}
+    if not any(runs.values()):
+        raise UserError(f"the runs in {folder.path} have recorded nothing yet", code="E0530", help="train them first")
+    path = folder.pictures / "seeds.png"
+    seed_curves(runs, path, title=folder.path.name)
+    return [path]

@@ -1,0 +1,190 @@
+"""Draw the energy of a network while it relaxes, and the images that it completes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from energyc.language.network import Network as Resolved
+from energyc.running.training.feeds import Batch, Feeds
+from energyc.running.training.network import Network, Relaxed
+from energyc.studies.inspection.pixels import Picture, Shape, answered_images, image_inputs
+from energyc.surfaces.report.canvas import picture
+
+_BEYOND = 4  # multiples of the free phase that are drawn
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A readout that is an image, the clamp that it is made of and the target that it is compared with.
+
+    ``picture`` says where its entries are in the image; None where readout, clamp and target are images as they are.
+    ``shape`` is that of the images.
+    """
+
+    masked: str
+    readout: str
+    clean: str
+    shape: Shape
+    picture: Picture | None = None
+
+    def images(self, values: Tensor) -> Tensor:
+        """The images [batch, channels, height, width] of a clamp or target."""
+        return values.reshape(len(values), *self.shape)
+
+    def answered(self, values: Tensor) -> Tensor:
+        """The images of a readout."""
+        if self.picture is None:
+            return self.images(values)
+        return torch.from_numpy(self.picture.images(values.cpu().double().numpy())).nan_to_num()
+
+
+def free_steps(net: Network, batch: Batch) -> int:
+    """Return T1, the most steps of a sample in the free phase of the spec."""
+    return int(net.relax(batch.clamps).steps.max())
+
+
+def follow(net: Network, batch: Batch, steps: int, *, record: Sequence[str] = ()) -> Relaxed:
+    """Relax for exactly ``steps`` steps."""
+    return net.relax(batch.clamps, steps=steps, record=tuple(record))
+
+
+def last_step(net: Network, t1: int) -> int:
+    """Return how far a relaxation is drawn: beyond T1, unless the steps are numbered."""
+    return t1 if net.numbered else _BEYOND * t1
+
+
+@torch.no_grad()
+def energy_curves(net: Network, batch: Batch, path: Path, *, forces: Sequence[str] = (), energies: bool = True) -> None:
+    """Draw energy and residual against steps for each sample, beyond T1, with a line at T1.
+
+    ``forces`` names the terms without an energy, which the label mentions as missing. Without ``energies`` only the
+    residual is drawn.
+    """
+    t1 = free_steps(net, batch)
+    record = ("energy", "residual") if energies else ("residual",)
+    trace = follow(net, batch, last_step(net, t1), record=record).trace
+    labels = {"energy": f"energy terms alone, without {_named(forces)}"} if forces else {}
+    draw_trace({labels.get(name, name): trace[name].cpu().double().numpy() for name in record}, t1, path)
+
+
+def _named(forces: Sequence[str]) -> str:
+    """Name a single force, or count several."""
+    return f"force {forces[0]}" if len(forces) == 1 else f"{len(forces)} forces"
+
+
+def draw_trace(trace: Mapping[str, np.ndarray], t1: int, path: Path) -> None:
+    """Draw each entry of a trace, [steps + 1, batch], as a panel, the residual on a log axis."""
+    with picture(path, 1, len(trace), (5.0, 3.4)) as canvas:
+        for panel, (name, values) in zip(canvas.panels, trace.items(), strict=True):
+            panel.set_prop_cycle(color=_shades(values.shape[1]))
+            first = 1 if name == "residual" else 0  # at a start of zero the residual is relative to nothing
+            panel.plot(np.arange(first, len(values)), values[first:], linewidth=1)
+            panel.axvline(t1, color="black", linestyle="--", linewidth=1, label=f"T1 = {t1}")
+            panel.set(xlabel="step", ylabel=name)
+            if len(values) > 50:
+                panel.set_xscale("symlog", linthresh=1)
+                panel.set_xlim(0, len(values) - 1)
+            if name == "residual" and np.nanmax(values[first:], initial=0) > 0:
+                panel.set_yscale("log")
+            panel.legend()
+        canvas.figure.suptitle(f"{next(iter(trace.values())).shape[1]} samples while the network relaxes")
+
+
+def find_images(
+    net: Network, batch: Batch, network: Resolved | None = None, feeds: Feeds | None = None
+) -> Answer | None:
+    """Find the first readout that is an image, with a clamp that is one like it.
+
+    Of a ``network`` it is one that the cost compares with a target; without one, it has the shape of a clamp and a
+    target, [C, S, S] with C = 1 or 3.
+    """
+    if network is not None and feeds is not None:
+        answer = _compared(network, image_inputs(feeds))
+        if answer is not None:
+            return answer
+    readouts = net.readout(net.relax(batch.clamps).states, batch.clamps)
+    for name, value in readouts.items():
+        masked = _same_shape(batch.clamps, value)
+        clean = _same_shape(batch.targets, value)
+        if _is_image(value) and masked and clean:
+            return Answer(masked, name, clean, (value.shape[1], value.shape[2], value.shape[3]))
+    return None
+
+
+def _compared(network: Resolved, images: Mapping[str, Shape]) -> Answer | None:
+    for readout, answered in answered_images(network, images).items():
+        masked = next((name for name in network.clamps if images.get(name) == answered.shape), None)
+        if masked is not None:
+            return Answer(masked, readout, answered.like, answered.shape, answered)
+    return None
+
+
+@torch.no_grad()
+def triples(net: Network, batch: Batch, answer: Answer, path: Path) -> None:
+    """Draw a column for each sample: the masked image, the reconstruction at equilibrium, the original."""
+    values = net.readout(net.relax(batch.clamps).states, batch.clamps)[answer.readout]
+    rows = {"masked": answer.images(batch.clamps[answer.masked]), "reconstruction": answer.answered(values)}
+    draw_images({**rows, "original": answer.images(batch.targets[answer.clean])}, path)
+
+
+@torch.no_grad()
+def growing_reconstructions(net: Network, batch: Batch, answer: Answer, path: Path) -> None:
+    """Draw a column for each sample and a row for each number of steps, from the start up to T1 and 4 T1."""
+    t1 = free_steps(net, batch)
+    rows = {"masked": answer.images(batch.clamps[answer.masked])}
+    for steps in (0, *growing_steps(t1, last_step(net, t1))):
+        endpoint = follow(net, batch, steps)
+        label = f"{steps} step{'s' if steps != 1 else ''}" + (" = T1" if steps == t1 else "")
+        values = net.readout(endpoint.states, batch.clamps)[answer.readout]
+        rows[label if steps else "start"] = answer.answered(values)
+    draw_images({**rows, "original": answer.images(batch.targets[answer.clean])}, path)
+
+
+def growing_steps(t1: int, last: int) -> list[int]:
+    """Return 1, 2, 5, 10, 20, 50, ... below T1, then T1 and the last step."""
+    ladder = [digit * 10**power for power in range(len(str(t1))) for digit in (1, 2, 5)]
+    return list(dict.fromkeys([*(steps for steps in ladder if steps < t1), t1, last]))
+
+
+def draw_images(rows: Mapping[str, Tensor], path: Path) -> None:
+    """Draw rows of images [batch, C, H, W] with values in [-1, 1], each row labelled on the left."""
+    columns = min(len(images) for images in rows.values())
+    with picture(path, len(rows), columns, (1.1, 1.1)) as canvas:
+        cells = iter(canvas.panels)
+        for name, images in rows.items():
+            for number in range(columns):
+                cell = next(cells)
+                cell.imshow(_pixels(images[number]), interpolation="nearest", vmin=0, vmax=1, cmap="gray")
+                cell.set(xticks=[], yticks=[])
+                cell.grid(False)
+                cell.spines[:].set_visible(False)
+                if number == 0:
+                    cell.set_ylabel(name, rotation=0, ha="right", va="center")
+        canvas.figure.set_layout_engine("constrained", w_pad=0.01, h_pad=0.01, wspace=0, hspace=0)
+
+
+def _pixels(image: Tensor) -> np.ndarray:
+    """Convert [C, S, S] in [-1, 1] to [S, S] or [S, S, 3] in [0, 1]."""
+    array = ((image.detach().cpu().double() + 1) / 2).clamp(0, 1).numpy()
+    return array[0] if len(array) == 1 else np.moveaxis(array, 0, -1)
+
+
+def _is_image(value: Tensor) -> bool:
+    return value.ndim == 4 and value.shape[1] in (1, 3) and value.shape[2] == value.shape[3] > 1
+
+
+def _same_shape(tensors: Mapping[str, Tensor], like: Tensor) -> str | None:
+    return next((name for name, tensor in tensors.items() if tensor.shape == like.shape), None)
+
+
+def _shades(count: int) -> list[tuple[float, float, float, float]]:
+    """Return a colour for each sample, from dark to light without the palest."""
+    from matplotlib import colormaps
+
+    return [colormaps["viridis"](0.9 * number / max(count - 1, 1)) for number in range(count)]

@@ -1,0 +1,67 @@
+"""What pictures of the inside of a network are drawn from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from energyc.language.diagnostics import UserError
+from energyc.language.network import Network
+from energyc.running.training.feeds import Batch, Feed
+from energyc.running.training.session import Session
+from energyc.studies.inspection.decode import Decoder, find_decoders
+from energyc.studies.inspection.parts import Part, parts_of
+from energyc.studies.inspection.pixels import Shape, image_inputs
+
+
+@dataclass(frozen=True)
+class View:
+    """What attention is shown of: a test sample, heads, and the tokens that ask. Empty: a few."""
+
+    sample: int = 0
+    heads: tuple[int, ...] = ()
+    tokens: tuple[tuple[int, ...], ...] = ()
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A trained network on some test samples, where its pictures go, and who is told of one that is left out."""
+
+    network: Network
+    session: Session
+    feed: Feed
+    batch: Batch
+    view: View
+    folder: Path
+    notify: Callable[[str], None] = lambda text: None
+
+    @cached_property
+    def parts(self) -> list[Part]:
+        """What relaxes, on the batch."""
+        return parts_of(self.network, self.session.net, self.batch.clamps)
+
+    @cached_property
+    def images(self) -> dict[str, Shape]:
+        """The clamps and targets that are images."""
+        return image_inputs(self.session.feeds)
+
+    @cached_property
+    def decoders(self) -> list[Decoder]:
+        """What the network maps to images linearly; of a network of layers nothing is known."""
+        return [] if self.network.layers else find_decoders(self.network, self.images)
+
+    @cached_property
+    def seen(self) -> Batch:
+        """The one sample of the view. Raises UserError if there is none of that number."""
+        if self.view.sample >= len(self.feed):
+            message = f"there is no test sample {self.view.sample}: there are {len(self.feed):,}, counted from 0"
+            raise UserError(message, code="E0530", help="give another --sample")
+        return self.feed.batch(np.array([self.view.sample]), seed=self.session.options.seed)
+
+    def path(self, *words: str) -> Path:
+        """The place of a picture, by the words of its name."""
+        return self.folder / f"{'-'.join(word.replace(' ', '-') for word in words if word)}.png"

@@ -1,0 +1,68 @@
+"""The held-out numbers of several seeds or folds as a table, and the health of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from energyc.running.training.numbers import format_spread
+from energyc.running.training.run_health import RunHealth
+
+
+def print_summary(summary: Mapping[str, Any], *, color: bool = False) -> None:
+    """Write the mean and the deviation of each held-out number, and the health of each run, to standard output."""
+    console = Console(no_color=not color, highlight=False)
+    console.print(summary_table(summary))
+    console.print("\n".join(health_lines(summary)), soft_wrap=True)
+
+
+def health_lines(summary: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a line for each seed or fold whose health the summary has."""
+    kind = _kind(summary)
+    for number, health in zip(summary[f"{kind}s"], summary.get("health", ()), strict=False):
+        if health is not None:
+            yield f"  {kind} {number}: {RunHealth.from_json(health)}"
+
+
+def summary_table(summary: Mapping[str, Any]) -> Table:
+    """Return a table of mean and deviation of held-out numbers; ``summary`` is that of ``train_seeds``."""
+    columns = {"at the end": summary["final"], "at the best checkpoint": summary["best"]}
+    columns |= {"its validation part": summary["validation"]} if "validation" in summary else {}
+    return spread_table(f"held-out, {_count(summary)}", columns)
+
+
+def spread_table(title: str, columns: Mapping[str, Mapping[str, Any]]) -> Table:
+    """Return a table of mean and deviation of numbers over the runs, a column for each heading."""
+    table = Table(title=title, title_justify="left")
+    table.add_column("")
+    for heading in columns:
+        table.add_column(heading, justify="right")
+    for name in next(iter(columns.values())):
+        table.add_row(name, *(_mean(name, column[name]) if name in column else "" for column in columns.values()))
+    return table
+
+
+def print_evaluation(
+    split: str, numbers: Mapping[str, Any], summary: Mapping[str, Any], *, color: bool = False
+) -> None:
+    """Write numbers of each run's best checkpoint on a split, and the health of each run."""
+    console = Console(no_color=not color, highlight=False)
+    console.print(spread_table(f"{split} split, {_count(summary)}", {"at the best checkpoint": numbers}))
+    console.print("\n".join(health_lines(summary)), soft_wrap=True)
+
+
+def _kind(summary: Mapping[str, Any]) -> str:
+    return "fold" if "folds" in summary else "seed"
+
+
+def _count(summary: Mapping[str, Any]) -> str:
+    kind = _kind(summary)
+    count = len(summary[f"{kind}s"])
+    return f"{count} {kind}{'s' if count != 1 else ''}"
+
+
+def _mean(name: str, entry: Mapping[str, Any]) -> str:
+    return format_spread(name, entry["mean"], entry["deviation"])

@@ -1,0 +1,142 @@
+"""The rules in the report of ``verify``: their fidelity, overall and for each param, with remarks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from energyc.language.diagnostics import listed
+from energyc.surfaces.report.verify_tables import cosine, new_table, number
+
+if TYPE_CHECKING:
+    from energyc.studies.verify import Fidelity, Measure, RuleFidelity, Symmetry
+
+#: The most rules in one table of params.
+SIDE_BY_SIDE = 4
+#: The verdicts on rules that are not proved exact.
+UNPROVED = ("biased", "unproved")
+#: Reasons why a contrast is exact although J is not proved symmetric.
+EXACT_BECAUSE = {
+    "jacobian": "J is symmetric",
+    "sets": "J is symmetric along the sets that hold the states",
+    "cost": "J is not symmetric, but acts on this cost's adjoint as its transpose does",
+}
+
+
+def rules_part(fidelity: Fidelity) -> Iterator[RenderableType]:
+    """Yield the table of the rules, remarks on them, and the tables of their params."""
+    yield from rules_table(fidelity)
+    yield from remarks(fidelity)
+    yield from symmetry(fidelity)
+    yield from params(fidelity)
+
+
+def rules_table(fidelity: Fidelity) -> Iterator[RenderableType]:
+    """Yield the table of the rules, or a line if none could be measured."""
+    if all(rule.limit is None for rule in fidelity.rules.values()):
+        yield Text("\nNOT MEASURED, neither in the limit nor as configured:", "bold red")
+        return
+    yield Text("\nEach rule in the limit (float64, converged, beta swept), and as configured")
+    columns = ("rule", "verdict", "cosine", "error", "law", "configured", "error", "beta", "")
+    table = new_table(*columns)
+    for name, rule in fidelity.rules.items():
+        verdict = Text(rule.verdict, "" if rule.verdict == "exact" else "yellow")
+        table.add_row(name, verdict, *_limit(rule), *_configured(rule), Text(_failure(rule), "bold red"))
+    yield table
+
+
+def _failure(rule: RuleFidelity) -> str:
+    if rule.limit is None:
+        return "NOT MEASURED"
+    return "" if rule.passed else "NOT FAITHFUL"
+
+
+def remarks(fidelity: Fidelity) -> Iterator[Text]:
+    """Yield a line for each reason why rules are not faithful, or could not be measured."""
+    rules: dict[str, list[str]] = {}
+    for name, rule in fidelity.rules.items():
+        for remark in dict.fromkeys(filter(None, [rule.fault, rule.note])):
+            rules.setdefault(remark, []).append(name)
+    if rules:
+        yield Text("\n".join(f"{', '.join(names)}: {remark}" for remark, names in rules.items()) + "\n")
+
+
+def symmetry(fidelity: Fidelity) -> Iterator[Text]:
+    """Explain why unproved rules are exact at the measured equilibria, or how they would be."""
+    symmetry = fidelity.symmetry
+    rules = [name for name, rule in fidelity.rules.items() if rule.verdict in UNPROVED]
+    if symmetry is None or not rules:
+        return
+    if symmetry.exact:
+        yield Text(f"{EXACT_BECAUSE[symmetry.exact]}: at these equilibria {listed(rules)} {_are(rules)} exact")
+    elif symmetry.symmetrisable:
+        yield Text(_metric(symmetry, rules))
+    if symmetry.exact or symmetry.symmetrisable:
+        yield Text("(measured at these equilibria, not proved: the verdict stays)\n")
+
+
+def _metric(symmetry: Symmetry, rules: Sequence[str]) -> str:
+    """Describe how to write a network that descends an energy with a metric."""
+    changed = {name: factors for name, factors in symmetry.metric.items() if factors != (1.0,)}
+    forces = listed([f"the force on {name} times {_factors(factors)}" for name, factors in changed.items()])
+    by_state = all(len(factors) == 1 for factors in changed.values())
+    steps = f", and {listed([f'step.{name}' for name in changed])} divided by as much, it relaxes as before"
+    same = steps if by_state else " it rests at the same states"
+    return (
+        f"J is symmetric once multiplied by positive factors (to {symmetry.in_metric:.0e}): the network descends an"
+        f" energy there, with time scales as its metric.\nWith {forces}{same}, and {listed(rules)} {_are(rules)} exact."
+        "\nAs it is, they are exact for params that only forces of factor 1"
+        " read, and only if the cost reads only states of factor 1."
+    )
+
+
+def _factors(factors: Sequence[float]) -> str:
+    return f"{factors[0]:.4g}" if len(factors) == 1 else f"{min(factors):.4g} to {max(factors):.4g} by coordinate"
+
+
+def _are(names: Sequence[str]) -> str:
+    return "is" if len(names) == 1 else "are"
+
+
+def _limit(rule: RuleFidelity) -> tuple[str, str, str]:
+    return (*_cosine_and_error(rule.limit), rule.law)
+
+
+def _configured(rule: RuleFidelity) -> tuple[str, str, str]:
+    return (*_cosine_and_error(rule.configured), "" if rule.beta is None else f"{rule.beta:.3g}")
+
+
+def _cosine_and_error(measure: Measure | None) -> tuple[str, str]:
+    """Return the cosine and the error over all params, with dashes for NaN."""
+    if measure is None:
+        return "", ""
+    return number(measure.cosine, ".6f"), number(measure.relative_error, ".1e")
+
+
+def params(fidelity: Fidelity) -> Iterator[RenderableType]:
+    """Yield tables of the cosine of each param, for a few rules each, if there are any."""
+    rules = [name for name, rule in fidelity.rules.items() if _has_cosines(rule)]
+    if rules:
+        yield Text("Cosine of each param: in the limit, as configured")
+    for start in range(0, len(rules), SIDE_BY_SIDE):
+        chosen = rules[start : start + SIDE_BY_SIDE]
+        table = new_table("param", *chosen)
+        for param in fidelity.rules[chosen[0]].limit_params:
+            table.add_row(param, *(_cell(fidelity.rules[rule], param) for rule in chosen))
+        yield table
+    if rules and fidelity.zero:
+        yield Text(f"{listed(fidelity.zero)}: the exact gradient is zero beside rounding: nothing was measured\n")
+
+
+def _has_cosines(rule: RuleFidelity) -> bool:
+    measures = (*rule.limit_params.values(), *rule.configured_params.values())
+    return any(math.isfinite(measure.cosine) for measure in measures)
+
+
+def _cell(rule: RuleFidelity, param: str) -> Text:
+    limit, configured = rule.limit_params[param], rule.configured_params.get(param)
+    return Text.assemble(cosine(limit.cosine), "  ", cosine(math.nan if configured is None else configured.cosine))
