@@ -349,7 +349,7 @@ class Equations(nn.Module):
 
     def _correction(self, states: Tensors, fixed: Fixed, directions: Tensors) -> list[Tensor | None]:
         """(J_nc - J_nc^T) directions."""
-        raise ValueError(f"{self.name} was compiled without a rule that corrects for a force that is no gradient")
+        raise ValueError(f"{self.name} was compiled without a rule that corrects for a force that is not a gradient")
 
     def _predictions(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
         """What each state is predicted to be, from states before it."""

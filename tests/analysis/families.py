@@ -105,7 +105,7 @@ def _feed_forward(b: Build, rng: Rng, x: Node, tied: bool, f: str, sign: int = 1
 
 
 def tied_network(rng: Rng) -> Draw:
-    """``W f(W^T z + b)``, with or without a weight for each hidden unit; untied it is no gradient."""
+    """``W f(W^T z + b)``, with or without a weight for each hidden unit; untied it is not a gradient."""
     b = Build({"t": "T", "d": "D", "f": "F"}, random_sizes(rng, "TDF"))
     z, tied = b.state("z", "td"), coin(rng)
     return b.field({z: _feed_forward(b, rng, z, tied, pick(rng, *SMOOTH, *KINKED))}), tied

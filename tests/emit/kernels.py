@@ -242,7 +242,7 @@ def clones(states: Sequence[Tensor]) -> list[Tensor]:
 
 
 def difference(one: Sequence[Tensor], two: Sequence[Tensor]) -> float:
-    """The largest difference, relative to the largest entry; what is no number must be none in both."""
+    """The largest difference, relative to the largest entry; what is not a number must be none in both."""
     worst = 0.0
     for a, b in zip(one, two, strict=True):
         if not torch.equal(a.isfinite(), b.isfinite()):

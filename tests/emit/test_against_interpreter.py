@@ -114,7 +114,7 @@ def test_force_is_minus_the_slope_of_the_energy(seed: int, real: bool) -> None:
     """Central differences of the interpreter's energy along a random direction, against the module's force."""
     j = case(seed, real=real)
     if j.network.forces or any(isinstance(node, Stop) for node in walk([j.derivation.energy])):
-        pytest.skip("a force that is no gradient of the energy as it stands")
+        pytest.skip("a force that is not a gradient of the energy as it stands")
     states = dict(zip(j.network.states, j.states, strict=True))
     found = sum(
         (force.numpy() * j.inputs["direction", name]).reshape(len(force), -1).sum(1)

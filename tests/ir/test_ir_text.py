@@ -53,7 +53,7 @@ def test_a_graph_that_is_read_shares_and_simplifies_as_any() -> None:
 
 
 def everything(graph: Graph) -> dict[str, Node]:
-    """A node of each kind with every option it has, and names that are no words."""
+    """A node of each kind with every option it has, and names that are not words."""
     z = graph.input("layer.z'", "state", ("N", "my dim"))
     idx = graph.input('a "b"\n', "clamp", ("N",), "my dim")
     adj = graph.input("adj", "clamp", ("N", "N"), "relation")

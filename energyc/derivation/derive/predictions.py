@@ -30,7 +30,7 @@ def predictions(network: Network) -> tuple[Prediction, ...]:
     In such a network a free phase ends where each state is what it is predicted to be, and all energies are 0.
     """
     if network.forces or network.layers or not network.states:
-        raise NoPredictions(f"{next(iter(network.forces), 'a layer')} is no energy")
+        raise NoPredictions(f"{next(iter(network.forces), 'a layer')} is not an energy")
     kept = [name for name, state in network.states.items() if state.constraint is not None]
     if kept:
         raise NoPredictions(f"{kept[0]} is kept in a set, which its prediction may leave")
@@ -42,7 +42,7 @@ def predictions(network: Network) -> tuple[Prediction, ...]:
     while squares:
         placed = [s for s in squares if (own := _own(s[2], states, found)) is not None and own not in found]
         if not placed:
-            raise NoPredictions(f"{squares[0][0]} is no error of a prediction from other states")
+            raise NoPredictions(f"{squares[0][0]} is not an error of a prediction from other states")
         for square in placed:
             name, factor, error = square
             own = _own(error, states, found)
@@ -63,7 +63,7 @@ def _squares(network: Network, name: str, root: Node) -> Iterator[tuple[Coeffici
         error = _squared(node)
         factor = factor * node.coefficient if isinstance(node, Einsum) else factor
         if error is None or not factor.number(network.values) > 0:
-            raise NoPredictions(f"{name} is no sum of squares with positive factors")
+            raise NoPredictions(f"{name} is not a sum of squares with positive factors")
         if any(is_cut(n) and any(m in states for m in walk([n])) for n in walk([error])):
             raise NoPredictions(f"{name} holds a state fixed")
         yield factor, error

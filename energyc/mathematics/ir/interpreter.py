@@ -265,7 +265,7 @@ class _Run:
                 return self.map(node.function, parts[0])
             case Stop():
                 return parts[0]
-        raise TypeError(f"{node!r} is no function of one scalar")
+        raise TypeError(f"{node!r} is not a function of one scalar")
 
     def closed(self, node: Node, axes: int) -> Array:
         array = evaluate([node], self.inputs, sizes=self.sizes, values=self.numbers)[0]

@@ -174,7 +174,7 @@ class Facts:
         if "clamped" in rule.needs and (facts.unclamped or facts.energies):
             return facts.unclamped or facts.energies
         if "predictions" in rule.needs and facts.unpredicted:
-            return f"the energy is no sum of squared prediction errors: {facts.unpredicted}"
+            return f"the energy is not a sum of squared prediction errors: {facts.unpredicted}"
         return ""
 
     def _surrogate(self, rule: Declaration) -> str:

@@ -1,4 +1,4 @@
-"""What the network of a run shows when it is tried: why samples do not settle, and how far they drift."""
+"""Trials of a run's network: why samples do not settle, and how far they drift."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ def evaluate_split(
 
 
 class _Part(NamedTuple):
-    """What was measured of a batch: numbers of each sample, scores and labels; or what was not finite."""
+    """The measurements of a batch: numbers of each sample, scores and labels; or what was not finite."""
 
     numbers: dict[str, Tensor]
     gathered: Gathered

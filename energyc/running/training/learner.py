@@ -33,7 +33,7 @@ BETA_SAMPLES = 32
 
 
 class Part(NamedTuple):
-    """What moves the params: the contrast that is used, what steadies the network, and the number of gated samples."""
+    """How params are moved: the contrast that is used, what steadies the network, and the number of gated samples."""
 
     used: Measured | None
     steadying: Steadying | None

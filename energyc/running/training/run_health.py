@@ -173,7 +173,8 @@ def _too_loose(what: str, steps: float, relaxation: Relaxation, unrest: FindUnre
     if cause is not None:
         return Symptom(f"{what}: {cause.why}", cause.helps)
     if tolerance is None:
-        why = f"relax has no tolerance, so exactly {relaxation.steps} steps are made, and the states are no equilibrium"
+        made = f"exactly {relaxation.steps} steps are made"
+        why = f"relax has no tolerance, so {made}, and the states are not an equilibrium"
         return Symptom(f"{what}: {why}", "relax.tolerance with relax.max_steps, more relax.steps, a smaller relax.step")
     why = f"relax.tolerance = {tolerance:g} is not reached in {steps:.0f} steps"
     more = f"more steps (relax.max_steps, now {relaxation.max_steps}), or a smaller relax.step"

@@ -205,7 +205,7 @@ def _over(work: Work) -> str:
 
 
 def _without_measurement(rule: str, verdict: str, reason: str) -> RuleFidelity:
-    """Return the result for a rule that is not measured, which is no fault if the exact gradient is zero."""
+    """Return the result for a rule that is not measured, which is not a fault if the exact gradient is zero."""
     fault = reason if verdict == EXACT and reason != ZERO else ""
     return RuleFidelity(rule, None, None, "", fault, note=reason, verdict=verdict)
 

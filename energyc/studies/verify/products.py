@@ -1,4 +1,4 @@
-"""What rounded products cost: a gradient with them beside the same one without, and both beside the exact one."""
+"""The cost of rounded products: a gradient with them beside the same one without, and both beside the exact one."""
 
 from __future__ import annotations
 

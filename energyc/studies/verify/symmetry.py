@@ -4,7 +4,7 @@ A contrast of nudged phases tends to -J^-1 dC/dz where the gradient needs -J^-T 
 same if J is symmetric; on sets if P J P is, P the derivative of the projection; and for one cost if (J - J^T) a = 0, a
 its adjoint. With a positive diagonal D such that D J is symmetric the network descends an energy there with a metric:
 with D F as its force and steps divided by D it relaxes as before, and the contrast of that network is exact.
-The result holds at the measured equilibria, to the measured accuracy; it is no proof.
+The result holds at the measured equilibria, to the measured accuracy; it is not a proof.
 """
 
 from __future__ import annotations

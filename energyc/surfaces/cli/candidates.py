@@ -1,4 +1,4 @@
-"""What a TAB offers for a value: found without the parser, since a TAB waits for the answer.
+"""The candidates that a TAB offers for a value: found without the parser, since a TAB waits for the answer.
 
 Each function takes click's context, the parameter and the text so far. Names of settings and rules are read off the
 sources that define them, and names of a spec off its statements; what cannot be read offers nothing.

@@ -1,4 +1,4 @@
-"""What works on this machine, for ``energyc doctor``: findings, each with the command that mends what does not work.
+"""Examination of this machine for ``energyc doctor``: findings, each with the command that mends what does not work.
 
 | module | content |
 |---|---|

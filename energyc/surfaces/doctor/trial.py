@@ -38,7 +38,7 @@ class Absent(Exception):
 
 
 class Failed(Exception):
-    """What was tried does not work; the text says why."""
+    """A trial that failed; the text says why."""
 
 
 def try_torch() -> dict[str, Any]:
@@ -138,7 +138,7 @@ def _difference(target: str, device: str, close: float) -> tuple[float, str | No
 
 
 def _version(compiler: str) -> str:
-    """What a compiler says it is: not ``c++``, which may be any."""
+    """The name that a compiler gives itself: not ``c++``, which may be any."""
     done = subprocess.run([*compiler.split(), "--version"], capture_output=True, text=True, timeout=30)
     return done.stdout.partition("\n")[0].strip()
 

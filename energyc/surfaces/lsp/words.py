@@ -1,4 +1,4 @@
-"""What is said of the words of the language: a form and a sentence each, from grammar/words.toml and the tables."""
+"""The words of the language explained: a form and a sentence each, from grammar/words.toml and the tables."""
 
 from __future__ import annotations
 
