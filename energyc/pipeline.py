@@ -55,7 +55,7 @@ ALL = ("all",)
 
 @dataclass(frozen=True)
 class Choices:
-    """What is set beside the spec: a preset, and values of dims, consts and dotted settings, which win over it."""
+    """The choices beside the spec: a preset, and values of dims, consts and dotted settings, which win over it."""
 
     preset: str | None = None
     overrides: Mapping[str, object] = field(default_factory=dict)
@@ -159,7 +159,7 @@ def derive(network: Network, classes: Classes | None = None) -> Derivation:
 
 
 def classify(network: Network) -> Classes:
-    """What is conservative, with the evidence, and which rules are admissible."""
+    """The class of each term with its evidence, and the rules that are admissible."""
     from energyc.proofs.verdicts.in_notation import classes_of
 
     with stage("classify", network.source.name):
@@ -195,7 +195,7 @@ def emit(
 def _options(
     network: Network, classes: Classes, rules: Sequence[str] | None, choices: Choices, runtime: Runtime
 ) -> Options:
-    """What a module is made with. Raises UserError as ``emit``."""
+    """The options that a module is made with. Raises UserError as ``emit``."""
     from energyc.code.emit import Options
     from energyc.proofs.verdicts.admission import biased
 

@@ -65,7 +65,7 @@ class Projection:
 
     @property
     def form(self) -> Hashable:
-        """What projections must share to be stacked; labels are numbered in order of the result, tensor and weights."""
+        """The common signature of stacked projections; labels are numbered in order of result, tensor, weights."""
         number = {
             label: k for k, label in enumerate(dict.fromkeys([*self.node.out, *self.tensor.axes, *self.weights.axes]))
         }

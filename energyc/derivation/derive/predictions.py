@@ -123,7 +123,7 @@ def _own(error: Node, states: Mapping[str, Input], before: Mapping[str, Predicti
 
 
 def _prediction(network: Network, own: str, factor: Coefficient, error: Node) -> Prediction:
-    """What an error ``a * state + rest`` predicts: ``-rest / a``."""
+    """The prediction of an error ``a * state + rest``: ``-rest / a``."""
     graph: Graph = network.graph
     node = network.states[own].node
     terms = error.terms if isinstance(error, Add) else ((ONE, error),)

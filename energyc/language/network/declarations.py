@@ -1,4 +1,4 @@
-"""What a spec declares: sizes, consts, data, noises, params, ties, states."""
+"""The declarations of a spec: sizes, consts, data, noises, params, ties, states."""
 
 from __future__ import annotations
 

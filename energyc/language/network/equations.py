@@ -1,4 +1,4 @@
-"""What a spec states: terms, quantities, gradients in flows, selections whose sides meet."""
+"""The equations of a spec: terms, quantities, gradients in flows, selections whose sides meet."""
 
 from __future__ import annotations
 

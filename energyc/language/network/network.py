@@ -96,7 +96,7 @@ class Network:
 
     @property
     def reported(self) -> dict[str, Quantity]:
-        """What is reported of a sample beside the cost: each of several costs, and the metrics."""
+        """The quantities reported of a sample beside the cost: each of several costs, and the metrics."""
         return {**(self.costs if len(self.costs) > 1 else {}), **self.metrics}
 
     @property
@@ -165,7 +165,7 @@ class Network:
 
     @property
     def roots(self) -> tuple[Node, ...]:
-        """What the network computes: terms, starts, what states are clamped to, answers."""
+        """The roots of the network: terms, starts, clamped values of states, answers."""
         quantities = [*self.readouts.values(), *([self.cost] if self.cost else []), *self.metrics.values()]
         starts = [state.start for state in self.states.values() if state.start is not None]
         terms = (term.node for term in self.terms.values())

@@ -50,7 +50,7 @@ from energyc.mathematics.ir import ONE, Graph, Input, Node, walk
 
 @dataclass
 class Declared:
-    """What the declarations of a part of a file define."""
+    """The definitions of a part of a file."""
 
     clamps: dict[str, DataInput] = field(default_factory=dict)
     targets: dict[str, DataInput] = field(default_factory=dict)
@@ -63,7 +63,7 @@ class Declared:
 
 @dataclass
 class File:
-    """What all parts of a file share; ``outer`` are the settings from presets and from outside, by their paths.
+    """Shared by all parts of a file; ``outer`` are the settings from presets and from outside, by their paths.
 
     No part may need more than ``memory`` bytes.
     """
@@ -210,7 +210,7 @@ class RepeatPart(Part):
         return super().declare()
 
     def tensor(self, name: str) -> Tensor | None:
-        """What is declared around it."""
+        """The declarations around it."""
         return self.around.equations.tensor(name)
 
     def output(self, layer: str, name: ast.Name) -> Tensor | None:
@@ -314,7 +314,7 @@ class LayerPart(Part):
     # ------------------------------------------------------------ what it reads from outside
 
     def tensor(self, name: str) -> Tensor | None:
-        """What is declared around it, as a clamp, or a param where it is the same for all samples."""
+        """The declarations around it as clamps, or as params where they are the same for all samples."""
         return self._imported(name, self.around.equations.tensor(name))
 
     def output(self, layer: str, name: ast.Name) -> Tensor | None:
@@ -330,7 +330,7 @@ class LayerPart(Part):
         return self._imports[name][0]
 
     def _outside(self, kind: str) -> dict[str, tuple[Input, Node]]:
-        """What it reads as clamps, or as params: what each is here, and outside."""
+        """The quantities that it reads as clamps or as params: each with its node here and outside."""
         nodes = {name: (cast(Input, tensor.node), outer) for name, (tensor, outer) in self._imports.items()}
         return {name: pair for name, pair in nodes.items() if pair[0].kind == kind}
 
@@ -418,7 +418,7 @@ class LayerPart(Part):
         )
 
     def _shared(self, name: str, node: Input, span: Span) -> Param:
-        """What it shares with the network around it: a param, or a tie of one, stays on its set here too."""
+        """The params that it shares with the network around it: one that stays on a set there does here too."""
         part: Part | None = self.around
         while part is not None:
             tie = part.declared.ties.get(name)
@@ -504,7 +504,7 @@ def tied(graph: Graph, tie: Tie, source: Param) -> Tie:
 
 
 def _kind_inside(outer: Node) -> str:
-    """What something around a layer is inside: a clamp; a target where it depends on one; a param without a batch."""
+    """The role of an outer quantity in a layer: a clamp; a target where it depends on one; a param without a batch."""
     if any(isinstance(node, Input) and node.kind == "target" for node in walk([outer])):
         return "target"
     return "clamp" if outer.batched else "param"

@@ -48,7 +48,7 @@ Solution = tuple[tuple[Term, Term], ...]
 
 
 def meetings(context: Context, lowering: Lowering, source: Source) -> tuple[Meeting, ...]:
-    """What a proof needs for each selection; those that cannot jump at all are left out."""
+    """The conditions under which each selection is continuous; those that cannot jump at all are left out."""
     return tuple(_Selected(context, lowering, selection).meeting(source) for selection in context.selections)
 
 

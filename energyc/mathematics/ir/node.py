@@ -1,4 +1,4 @@
-"""What all nodes of the graph have in common, and the inputs, which are its leaves."""
+"""The base of all nodes of the graph, and the inputs, which are its leaves."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BATCHED_KINDS = frozenset(
 
 @dataclass(frozen=True)
 class Facts:
-    """What holds of every node of a kind, as a function of its children.
+    """The facts of a node, as functions of its children.
 
     ``analytic`` and ``continuous`` are properties of that function, for a :class:`Map` besides those of its scalar
     function. ``nonnegative``: no value is below 0. ``degree``: k where it grows as the k-th power of its argument.

@@ -1,4 +1,4 @@
-"""What a legal graph is, as code; run between passes. A failure here is a bug of the compiler, never the user's."""
+"""The definition of a legal graph, as code; run between passes. A failure is a bug of the compiler, never the user's."""
 
 from __future__ import annotations
 

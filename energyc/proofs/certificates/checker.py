@@ -185,7 +185,7 @@ class _Values:
         return [(a - b) / (2 * number(self.step)) for a, b in zip(*ends, strict=True)]
 
     def noise(self) -> Number:
-        """What rounding of the force, and of the numbers of order one that it is made of, leaves in a quotient."""
+        """The error of a quotient from rounding: of the force, and of the numbers of order one that make it up."""
         entries = (abs(x) for value in self.all(self.field.roots) for x in np.ravel(value))
         return ROUNDINGS * resolution() * max([number(1), *entries]) / number(self.step)
 

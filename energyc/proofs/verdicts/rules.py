@@ -178,7 +178,7 @@ class Facts:
         return ""
 
     def _surrogate(self, rule: Declaration) -> str:
-        """What a rule gives the gradient of, in the place of the cost."""
+        """The objective that a rule differentiates in the place of the cost."""
         facts = self.clamping
         beside = f", and {', '.join(facts.untrained)} stay as they are" if facts.untrained else ""
         return f"the gradient of {rule.objective}, not of {facts.cost}{beside}"
