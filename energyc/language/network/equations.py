@@ -62,8 +62,8 @@ class Quantity:
 
 
 @dataclass(frozen=True)
-class Way:
-    """A way to show that the sides of a selection are equal at an edge.
+class ContinuityCondition:
+    """A sufficient condition for the sides of a selection to be equal at an edge.
 
     They are if all ``gaps`` are 0, and all that must be ``positive`` is: then the sides have a value there.
     """
@@ -73,12 +73,12 @@ class Way:
 
 
 @dataclass(frozen=True)
-class Meeting:
+class RealSelection:
     """``where(condition, a, b)`` of a ``condition`` on real values, which is computed by the ``masks``.
 
-    It is continuous, where its sides are, if for each of its ``edges`` one of the ways leads to the end.
+    It is continuous, where its sides are, if at each of its ``edges`` one of the conditions holds.
     """
 
     masks: frozenset[Node]
     condition: str
-    edges: tuple[tuple[Way, ...], ...]
+    edges: tuple[tuple[ContinuityCondition, ...], ...]

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from energyc.language.diagnostics import Diagnostic, Source
 from energyc.language.network.declarations import Binding, Const, DataInput, Noise, Param, Size, State, Tie
-from energyc.language.network.equations import Meeting, Quantity, Slope, Term
+from energyc.language.network.equations import Quantity, RealSelection, Slope, Term
 from energyc.language.settings import Nudge, Relax, TrainOptions
 from energyc.language.syntax import ast
 from energyc.mathematics.ir import BatchStatistic, Graph, Indicator, Input, Node, walk
@@ -90,7 +90,7 @@ class Network:
     #: ``t`` of ``relax t in T``.
     step: Input | None = None
     blocks: tuple[Layer | Repeat, ...] = ()
-    meetings: tuple[Meeting, ...] = ()
+    real_selections: tuple[RealSelection, ...] = ()
     #: Every cost by its name; ``cost`` is their sum.
     costs: Mapping[str, Quantity] = field(default_factory=dict)
 

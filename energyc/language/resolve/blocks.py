@@ -16,11 +16,11 @@ from energyc.language.network import (
     ConstraintSet,
     DataInput,
     Layer,
-    Meeting,
     Network,
     Noise,
     Param,
     Quantity,
+    RealSelection,
     Repeat,
     Stream,
     Tie,
@@ -32,12 +32,12 @@ from energyc.language.resolve.context import Context, Tensor
 from energyc.language.resolve.declarations import Declarations
 from energyc.language.resolve.equations import Equations, Pending
 from energyc.language.resolve.lower import Lowering
-from energyc.language.resolve.meetings import meetings
 from energyc.language.resolve.memory import check_memory
 from energyc.language.resolve.names import Names, collect
 from energyc.language.resolve.params import Params
 from energyc.language.resolve.read import read_real
 from energyc.language.resolve.read.slopes import differentiated
+from energyc.language.resolve.real_selections import real_selections
 from energyc.language.resolve.reporter import Reporter, did_you_mean, listed
 from energyc.language.resolve.settings import Placed, check_measure, check_settings, check_solver, gathered, numbered
 from energyc.language.resolve.sizes import Sizes
@@ -140,11 +140,11 @@ class Part:
         for block in self.blocks:
             block.resolve()
 
-    def meetings(self) -> tuple[Meeting, ...]:
+    def real_selections(self) -> tuple[RealSelection, ...]:
         """Where the selections by real values may jump; none where an error leaves dims unknown."""
         if self.file.reporter.failed:
             return ()
-        return meetings(self.context, self.equations.lowering, self.file.reporter.source)
+        return real_selections(self.context, self.equations.lowering, self.file.reporter.source)
 
     # ------------------------------------------------------------ what no equation of the part defines
 
@@ -438,7 +438,7 @@ class LayerPart(Part):
         params = {name: outer for name, (_, outer) in self._outside("param").items()}
         params |= {name: self._own(param).node for name, param in self.declared.params.items()}
         readouts = {name: self._readout(name) for name in self.outputs}
-        network = replace(self.network, readouts=readouts, meetings=self.meetings())
+        network = replace(self.network, readouts=readouts, real_selections=self.real_selections())
         params = {name: params[name] for name in network.params}
         return Layer(self.name, network, clamps, params, dict(self.outputs))
 

@@ -171,7 +171,7 @@ class _Resolution(Part):
         self.report_clashes()
         if self.reporter.failed:
             return
-        network = replace(network, blocks=self._blocks(), meetings=self.meetings())
+        network = replace(network, blocks=self._blocks(), real_selections=self.real_selections())
         check_trained(network, self.reporter)
         self.network = replace(network, warnings=self.reporter.in_order("warning"))
 

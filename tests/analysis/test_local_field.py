@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from energyc.mathematics.ir.interpreter import evaluate
+from energyc.proofs.fields.local_field import CHUNK, LocalField
 from energyc.proofs.fields.problem import ForceField
 from energyc.proofs.fields.sampling import draw
-from energyc.proofs.fields.surroundings import CHUNK, Surroundings
 from tests.analysis.build import Build
 
 SIZES = {"N": 3, "M": 2}
@@ -26,7 +26,7 @@ def on_a_mean() -> ForceField:
 def test_a_mean_over_the_batch_is_held_at_the_point() -> None:
     """A force is that of a batch of one at the point, with the mean there, and does not depend on its neighbours."""
     field, random = on_a_mean(), np.random.default_rng(0)
-    around = Surroundings(field, SIZES, draw(field, SIZES, random))
+    around = LocalField(field, SIZES, draw(field, SIZES, random))
     vectors = random.standard_normal((CHUNK + 3, around.length))
     vectors[0] = around.start
     together = around.forces(vectors)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from energyc.language.network import Meeting, Way
+from energyc.language.network import ContinuityCondition, RealSelection
 from energyc.mathematics.calculus import depends
 from energyc.mathematics.calculus.substitute import rebuilt
 from energyc.mathematics.ir import Graph, Map, Node, walk
@@ -20,16 +20,16 @@ _UNNAMED = "a slope whose condition is on real values may jump"
 
 
 def continuous_masks(
-    meetings: Iterable[Meeting], energy: Node, field: ForceField
+    real_selections: Iterable[RealSelection], energy: Node, field: ForceField
 ) -> tuple[frozenset[Node], Sequence[str]]:
     """The masks of an energy at whose edges it is proved not to jump, and for each other condition a sentence."""
     masks = {node for node in walk([energy]) if is_mask(node)} & depends([energy], set(field.states))
-    concerned = [meeting for meeting in meetings if meeting.masks & masks] if masks else []
-    apart = [meeting for meeting in concerned if not meets(meeting, field)]
-    jumping = frozenset(node for meeting in apart for node in meeting.masks)
-    known = frozenset(node for meeting in concerned for node in meeting.masks) - jumping
+    concerned = [selection for selection in real_selections if selection.masks & masks] if masks else []
+    apart = [selection for selection in concerned if not is_continuous(selection, field)]
+    jumping = frozenset(node for selection in apart for node in selection.masks)
+    known = frozenset(node for selection in concerned for node in selection.masks) - jumping
     doubts = [
-        f"the sides of where({meeting.condition}, ...) are not known to meet where it changes" for meeting in apart
+        f"the sides of where({selection.condition}, ...) are not known to meet where it changes" for selection in apart
     ]
     return known & masks, [*dict.fromkeys(doubts), *([_UNNAMED] if masks - known - jumping else [])]
 
@@ -39,14 +39,14 @@ def is_mask(node: Node) -> bool:
     return isinstance(node, Map) and (node.function.named("above") or node.function.named("reached"))
 
 
-def meets(meeting: Meeting, field: ForceField) -> bool:
+def is_continuous(selection: RealSelection, field: ForceField) -> bool:
     """Whether the two sides of a selection are proved to be equal wherever its condition changes."""
-    return all(any(_leads_to_the_end(way, field) for way in edge) for edge in meeting.edges)
+    return all(any(_holds(condition, field) for condition in edge) for edge in selection.edges)
 
 
-def _leads_to_the_end(way: Way, field: ForceField) -> bool:
+def _holds(condition: ContinuityCondition, field: ForceField) -> bool:
     signs = Signs.of(field)
-    return all(signs.positive(node) for node in way.positive) and all(_vanishes(gap) for gap in way.gaps)
+    return all(signs.positive(node) for node in condition.positive) and all(_vanishes(gap) for gap in condition.gaps)
 
 
 def _vanishes(gap: Node) -> bool:

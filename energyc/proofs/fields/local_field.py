@@ -18,7 +18,7 @@ CHUNK = 512
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class LocalField:
     """A force field as a function of one vector of ``length`` state entries, all else held at a point.
 
     Means over a batch are held too, at their values in a batch of that point alone: they are constant in derivatives.

@@ -15,7 +15,7 @@ from itertools import islice
 import numpy as np
 
 from energyc.language.diagnostics import Source
-from energyc.language.network import Meeting, Way
+from energyc.language.network import ContinuityCondition, RealSelection
 from energyc.language.resolve.algebra import add, divide, multiply, negate, number, power
 from energyc.language.resolve.context import Context
 from energyc.language.resolve.lower import Lowering
@@ -47,9 +47,9 @@ MOST_WAYS, MOST_PARTS = 8, 2_000
 Solution = tuple[tuple[Term, Term], ...]
 
 
-def meetings(context: Context, lowering: Lowering, source: Source) -> tuple[Meeting, ...]:
+def real_selections(context: Context, lowering: Lowering, source: Source) -> tuple[RealSelection, ...]:
     """The conditions under which each selection is continuous; those that cannot jump at all are left out."""
-    return tuple(_Selected(context, lowering, selection).meeting(source) for selection in context.selections)
+    return tuple(_Selected(context, lowering, selection).selection(source) for selection in context.selections)
 
 
 @dataclass
@@ -58,26 +58,26 @@ class _Selected:
     lowering: Lowering
     selection: Selection
 
-    def meeting(self, source: Source) -> Meeting:
+    def selection(self, source: Source) -> RealSelection:
         """All ways to solve each edge; without a place the sides meet by construction."""
         place = self.selection.place
         values = [self.lowering.value(mask).node for mask in self.selection.masks]
         masks = frozenset(n for n in walk(values) if isinstance(n, Map) and n.function.name in ("above", "reached"))
         if place is None:
-            return Meeting(masks, "", ())
-        return Meeting(masks, source.slice(place), tuple(self._ways(edge) for edge in self.selection.edges))
+            return RealSelection(masks, "", ())
+        return RealSelection(masks, source.slice(place), tuple(self._conditions(edge) for edge in self.selection.edges))
 
-    def _ways(self, edge: Term) -> tuple[Way, ...]:
+    def _conditions(self, edge: Term) -> tuple[ContinuityCondition, ...]:
         """The ways to show that the sides are equal where an edge is 0."""
         if self._is_large():
             return ()
         solutions = islice(self._solved(edge, number(0, edge.span)), MOST_WAYS)
-        return tuple(self._way(cases) for cases in solutions)
+        return tuple(self._condition(cases) for cases in solutions)
 
     def _is_large(self) -> bool:
         return sum(1 for side in (self.selection.if_true, self.selection.if_false) for _ in _parts(side)) > MOST_PARTS
 
-    def _way(self, cases: Sequence[Solution]) -> Way:
+    def _condition(self, cases: Sequence[Solution]) -> ContinuityCondition:
         gaps: list[Node] = []
         positive: list[Node] = []
         for case in cases:
@@ -85,7 +85,7 @@ class _Selected:
             a, b = (at_edge.term(side) for side in (self.selection.if_true, self.selection.if_false))
             gaps.append(self.lowering.value(add([(1, a), (-1, b)], a.span)).node)
             positive += [self.lowering.value(argument).node for argument in at_edge.positive]
-        return Way(tuple(gaps), tuple(positive))
+        return ContinuityCondition(tuple(gaps), tuple(positive))
 
     def _solved(self, term: Term, value: Term) -> Iterator[tuple[Solution, ...]]:
         """The ways to read ``term = value``; each is a list of cases of which one holds."""

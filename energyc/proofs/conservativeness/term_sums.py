@@ -32,7 +32,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Together:
+class TermSum:
     """The sum of ``terms``, none of which is proved individually.
 
     ``parts`` are disjoint subsets whose sums are proved to be gradients. ``deciding`` are the terms that determine the
@@ -68,18 +68,18 @@ class Sums:
         return decide_on_set(whole, self.surfaces, generator, self.share())
 
 
-def judge_together(sums: Sums, names: tuple[str, ...]) -> Together | None:
+def classify_sum(sums: Sums, names: tuple[str, ...]) -> TermSum | None:
     """The verdict on the sum of the named unproved terms, None if there are none."""
     if not names:
         return None
     verdict = sums.judge(names)
     if verdict.kind == "conservative":
-        return Together(names, verdict)
+        return TermSum(names, verdict)
     parts = proved_parts(sums, names)
     remaining = tuple(n for n in names if all(n not in part.terms for part in parts))
     if not remaining and verdict.kind == "undecided":
-        return Together(names, _verdict_of_parts(sums.base, parts, verdict), parts)
-    return Together(names, verdict, parts, _deciding(sums, verdict, remaining or names))
+        return TermSum(names, _verdict_of_parts(sums.base, parts, verdict), parts)
+    return TermSum(names, verdict, parts, _deciding(sums, verdict, remaining or names))
 
 
 def _verdict_of_parts(base: ForceField, parts: Sequence[Part], verdict: Verdict) -> Verdict:
