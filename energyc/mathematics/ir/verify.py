@@ -1,4 +1,4 @@
-"""The definition of a legal graph, as code; run between passes. A failure is a bug of the compiler, never the user's."""
+"""The definition of a legal graph, as code; run between passes. A failure is a bug of the compiler, not of the user."""
 
 from __future__ import annotations
 
