@@ -96,7 +96,8 @@ def test_generated_code_lints_clean(tmp_path: Path) -> None:
     ignored = "RUF001,RUF002,RUF003,RUF012,B905,D105,D107"
     command = [sys.executable, "-m", "ruff", "check", "--isolated", "--line-length", "120", "--target-version", "py311"]
     files = [str(path) for path in sorted(HERE.glob("*/torch.py"))]
-    for name, target in [*((name, "triton") for name in WITH_KERNELS), *((n, "cpp") for n in ("hopfield", "thick", "cet"))]:
+    written = [(name, "triton") for name in WITH_KERNELS] + [(name, "cpp") for name in ("hopfield", "thick", "cet")]
+    for name, target in written:
         path = tmp_path / f"{name}_{target}.py"
         path.write_text(show(_source(name), target))
         files.append(str(path))
