@@ -17,6 +17,7 @@ Estimator = Callable[[Equations, list[Tensor], Fixed, Tensors, RuleSettings], Gr
 class LearningRule(NamedTuple):
     """A learning rule: an estimate of the cost's gradient, and what it is worth.
 
+    ``place`` orders the rules in reports; those of the library are ten apart, so that one fits between two of them.
     ``exact`` is the force it is exact for: ``gradient`` (conservative) or ``any``; on others it is biased, and
     ``instead`` is not. ``needs`` lists what the module must hold beside the force and its adjoint: ``contrast`` (slopes
     of the energy), ``clamped`` (what states are clamped to, and slopes of the energy), ``correction`` (J - J^T at
@@ -30,6 +31,7 @@ class LearningRule(NamedTuple):
 
     name: str
     gradients: Estimator
+    place: int
     exact: str
     needs: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()
@@ -41,6 +43,7 @@ class LearningRule(NamedTuple):
 def rule(
     name: str,
     *,
+    place: int,
     exact: str,
     needs: tuple[str, ...] = (),
     settings: tuple[str, ...] = (),
@@ -51,6 +54,6 @@ def rule(
     """Declare a function to be a learning rule; the arguments are literals, which the compiler reads without torch."""
 
     def declare(estimator: Estimator) -> LearningRule:
-        return LearningRule(name, estimator, exact, needs, settings, order, instead, objective)
+        return LearningRule(name, estimator, place, exact, needs, settings, order, instead, objective)
 
     return declare

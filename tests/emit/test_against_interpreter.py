@@ -89,7 +89,7 @@ def test_every_routine_at_length(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(100, 116))
 def test_every_mixture_of_passes(seed: int) -> None:
     on = [bool(seed >> k & 1) for k in range(5)]
-    passes = Passes(hoist=on[0], share=on[1], stack=on[2], inplace=on[3], separate=on[4])
+    passes = Passes(hoist=on[0], share=on[1], segments=on[2], inplace=on[3], separate=on[4])
     assert disagreements(case(seed, passes)) == {}
 
 

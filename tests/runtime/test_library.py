@@ -16,7 +16,7 @@ from energyc import pipeline
 from energyc.code.emit import instantiate
 from energyc.code.emit.library import library
 from energyc.resources import folder
-from energyc.runtime.rules import ORDER, RULES
+from energyc.runtime.rules import RULES
 from energyc.studies.verify import random_probe
 
 PACKAGES = [Path(str(package.__file__)).parent for package in (energyc.runtime, energyc.runtime.rules)]
@@ -99,10 +99,10 @@ def test_the_network_is_the_same_with_its_runtime_copied_and_imported(name: str)
 
 
 def test_what_the_catalogue_reads_is_what_the_rules_declare() -> None:
-    for module in ORDER:
-        (declared,) = (d for d in RULES.values() if d.module == module)
+    for declared in RULES.values():
+        module = declared.module
         rule = getattr(__import__(f"energyc.runtime.rules.{module}", fromlist=[module]), module)
-        facts = (declared.name, declared.exact, declared.settings, declared.order, declared.instead)
-        assert facts == (rule.name, rule.exact, rule.settings, rule.order, rule.instead)
+        facts = (declared.name, declared.place, declared.exact, declared.settings, declared.order, declared.instead)
+        assert facts == (rule.name, rule.place, rule.exact, rule.settings, rule.order, rule.instead)
         assert declared.needs == set(rule.needs)
         assert declared.mathematics

@@ -6,7 +6,7 @@ endif
 syntax keyword energyDeclaration clamp const data dim noise param state target
 syntax keyword energyEquation nextgroup=energyTitle skipwhite clamped cost energy flow fn force let metric next readout start tie
 syntax keyword energyStatement layer network repeat
-syntax keyword energyInside in on per
+syntax keyword energyInside in on
 syntax keyword energyLogic and not or
 syntax keyword energySet nonnegative orthogonal simplex sphere standardized symmetric zero_diagonal
 syntax keyword energySpecial batch pi training

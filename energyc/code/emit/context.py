@@ -12,7 +12,6 @@ from energyc.code.emit.library import library
 from energyc.code.emit.names import Identifiers, attribute_names, class_name
 from energyc.code.emit.routines import REPEATED, Prepared, prepare
 from energyc.code.plan import Passes, Plan, plan
-from energyc.code.plan.stack import Stack
 from energyc.derivation.derive import Derivation, derive
 from energyc.derivation.notation import Notation, of_network
 from energyc.language.network import DataInput, Network, Noise
@@ -130,7 +129,7 @@ class Context:
 def _wish(node: Node) -> str:
     if isinstance(node, Indicator):
         return "trained" if node.condition.op == "related" else "hit"
-    if not isinstance(node, Einsum | Stack):
+    if not isinstance(node, Einsum):
         return "drive" if node.dims else "offset"
     made_of = [part.name for part in walk([node]) if isinstance(part, Input)]
     return "_".join([*made_of, "part"]) if len(made_of) < 3 else "part"

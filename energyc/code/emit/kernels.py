@@ -115,7 +115,7 @@ def _phases(context: Context, rows: Rows, prefix: str = "") -> Relaxing:
     kernels = [free_phase(equations)]
     if context.features.needs("contrast") and not prefix and context.network.training is None:
         kernels.append(nudged_phase(equations))
-        if any(rule.name in ("tracking-aep", "dyadic-ep") for rule in context.features.rules) and equations.correction:
+        if any(rule.corrects_moving_states for rule in context.features.rules) and equations.correction:
             kernels.append(tracking_phases(equations))
     return Relaxing(context, tuple(kernels), prefix)
 

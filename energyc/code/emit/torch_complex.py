@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Mapping
-from types import MappingProxyType
 
 from energyc.code.emit import torch_functions as functions
 from energyc.code.emit.code import ATOM, Code
@@ -121,8 +120,3 @@ def _projection(context: Context, writer: ComplexWriter) -> str:
             name = f"complex_{state.constraint.kind}_"
             lines.append(f"    {name}(states[{k}], ({axes},))")
     return "\n".join(lines)
-
-
-REQUIRES: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {"complex_silu": ("complex_sigmoid",), "complex_silu_slope": ("complex_sigmoid",)}
-)

@@ -17,7 +17,6 @@ from energyc.code.emit.torch_conv import ConvolutionWriter
 from energyc.code.emit.torch_einsum import BATCH, Label, arranged, diagonal, pairwise, reduction, summed_where_unshared
 from energyc.code.emit.torch_index import IndexWriter, axes_missing, constant
 from energyc.code.emit.torch_sums import Term, full_axes, like_terms_collected, sum_of_terms
-from energyc.code.plan.stack import Part, Stack
 from energyc.mathematics.ir import (
     ONE,
     Add,
@@ -83,8 +82,6 @@ class TorchWriter:
             (Indicator, self._indicator),
             (Position, self._position),
             (BatchStatistic, self._batch_statistic),
-            (Stack, self._stack),
-            (Part, self._part),
             (Stop, self._stop),
         )
 
@@ -181,14 +178,8 @@ class TorchWriter:
             return Code(f"batch_median({argument.text})", fresh=True)
         return argument.method("mean(0)", fresh=True)
 
-    def _stack(self, node: Stack) -> Code:
-        return Code(f"torch.stack([{', '.join(self.code(part).text for part in node.parts)}])", fresh=True)
-
     def _stop(self, node: Stop) -> Code:
         return self.tensor(node.argument).method("detach()")
-
-    def _part(self, node: Part) -> Code:
-        return Code(f"{self.code(node.argument).at(ATOM)}[:, {node.place}]")
 
     # ------------------------------------------------------------ sums and products
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from energyc.code.plan.contract import Contractor, is_view
 from energyc.code.plan.passes import Passes
 from energyc.code.plan.separate import separate
-from energyc.code.plan.stack import Part, stack_products
 from energyc.code.plan.statics import MOVING_KINDS, Statics
 from energyc.derivation.derive import Output, Routine
 from energyc.mathematics.ir import Add, Einsum, Graph, Indicator, Input, Map, Node, Position, walk
@@ -65,9 +64,6 @@ def plan(
     contractor = Contractor(graph, sizes, statics, frozenset(names), autograd)
     planned = [_with(r, contractor.rewrite(o.node for o in r.outputs)) for r in routines]
     new_names = contractor.renamed(names)
-    if passes.stack:
-        planned, replacements = stack_products(graph, planned, statics)
-        new_names = {replacements.get(node, node): name for node, name in new_names.items()}
     stepping = [o.node for r in planned if r.name in set(repeated) for o in r.outputs]
     constants = _constants(o.node for r in planned for o in r.outputs)
     fixed = _hoisted(statics, stepping, constants) if passes.hoist else ()
@@ -171,7 +167,7 @@ def _needs_line(node: Node, uses: int, depth: int, names: Mapping[Node, str], ro
 
 
 def _is_inlinable(node: Node) -> bool:
-    return isinstance(node, Map | Part) or (isinstance(node, Einsum) and len(node.operands) <= 2)
+    return isinstance(node, Map) or (isinstance(node, Einsum) and len(node.operands) <= 2)
 
 
 def reached(roots: Sequence[Node], computed: set[Node]) -> Iterable[Node]:

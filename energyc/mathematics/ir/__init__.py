@@ -8,7 +8,7 @@ Imports: ``functions``; libraries: ``numpy``.
 from energyc.mathematics.ir.coefficient import ONE, Coefficient
 from energyc.mathematics.ir.graph import Graph
 from energyc.mathematics.ir.indexing import IndexExpr, Value
-from energyc.mathematics.ir.node import Facts, Input, Node, NoRule, walk
+from energyc.mathematics.ir.node import TRUTHS, Facts, Input, Node, NoRule, walk
 from energyc.mathematics.ir.nodes import (
     Add,
     ArgMax,
@@ -29,6 +29,7 @@ from energyc.mathematics.ir.nodes import (
 
 __all__ = [
     "ONE",
+    "TRUTHS",
     "Add",
     "ArgMax",
     "BatchStatistic",

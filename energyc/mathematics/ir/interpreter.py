@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from energyc.mathematics.ir.indexing import IndexExpr
-from energyc.mathematics.ir.node import Input, Node, NoRule, walk
+from energyc.mathematics.ir.node import TRUTHS, Input, Node, NoRule, walk
 from energyc.mathematics.ir.nodes import (
     Add,
     ArgMax,
@@ -117,7 +117,7 @@ class _Run:
         if array.ndim != len(shape) + node.batched or array.shape[node.batched :] != shape:
             expected = ("batch", *shape) if node.batched else shape
             raise ValueError(f"{node.kind} {node.name} has the shape {list(array.shape)}, not {list(expected)}")
-        if node.over == "relation":
+        if node.over == TRUTHS:
             return (array != 0).astype(np.float64)
         if node.over is not None:
             return self.integers(node, array)

@@ -65,6 +65,10 @@ class Node:
         return f"<{type(self).__name__} #{self.number}[{', '.join(self.dims)}]>"
 
 
+#: Where an input of truth values takes its values; no dim of a spec has a blank in its name.
+TRUTHS = "true or false"
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Input(Node):
     """A named tensor from outside. ``kind``: state, clamp, target, param, direction, seed, value, argument, slope.
@@ -73,7 +77,7 @@ class Input(Node):
     by the runtime: ``noise``, which it draws; ``step``, the number of the step; ``flag``, a truth value as
     ``training``. The last two are the same for all samples.
 
-    ``over`` is the dim an integer input takes its values in, ``relation`` for a set of index tuples, None for a real.
+    ``over`` is the dim an integer input takes its values in, ``TRUTHS`` for one of truth values, None for a real.
     """
 
     facts = Facts()

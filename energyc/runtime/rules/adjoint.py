@@ -13,7 +13,7 @@ from energyc.runtime.rule import rule
 from energyc.runtime.states import filled, finite, relative_change
 
 
-@rule("adjoint", exact="any", settings=("steps",))
+@rule("adjoint", place=60, exact="any", settings=("steps",))
 def adjoint(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, settings: RuleSettings) -> Gradients:
     """The limit of ``tracking-aep`` as beta -> 0.
 

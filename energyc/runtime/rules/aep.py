@@ -13,6 +13,7 @@ from energyc.runtime.rule import rule
 
 @rule(
     "aep",
+    place=40,
     exact="any",
     needs=("contrast", "correction", "held-correction"),
     settings=("beta", "steps", "snapshots"),

@@ -12,7 +12,7 @@ from energyc.runtime.states import filled
 from energyc.runtime.trajectory import backpropagate, of_samples, settle_recorded
 
 
-@rule("bptt", exact="any", needs=("trajectory",))
+@rule("bptt", place=100, exact="any", needs=("trajectory",))
 def bptt(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, settings: RuleSettings) -> Gradients:
     """The exact gradient of what evaluation runs: all steps, the start included.
 

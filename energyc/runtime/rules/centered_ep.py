@@ -13,6 +13,7 @@ from energyc.runtime.rule import rule
 
 @rule(
     "centered-ep",
+    place=20,
     exact="gradient",
     needs=("contrast",),
     settings=("beta", "steps", "snapshots"),

@@ -14,6 +14,7 @@ from energyc.runtime.rule import rule
 
 @rule(
     "chl",
+    place=120,
     exact="gradient",
     needs=("clamped",),
     objective="E(clamped) - E(free)",

@@ -14,6 +14,7 @@ from energyc.runtime.states import finite
 
 @rule(
     "dual-propagation",
+    place=150,
     exact="gradient",
     needs=("dyads", "predictions", "lifted"),
     settings=("beta", "steps", "alpha"),

@@ -13,6 +13,7 @@ from energyc.runtime.rule import rule
 
 @rule(
     "dyadic-ep",
+    place=140,
     exact="any",
     needs=("contrast", "correction", "dyads"),
     settings=("beta", "steps", "alpha"),

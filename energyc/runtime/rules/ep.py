@@ -13,6 +13,7 @@ from energyc.runtime.rule import rule
 
 @rule(
     "ep",
+    place=10,
     exact="gradient",
     needs=("contrast",),
     settings=("beta", "steps"),

@@ -15,6 +15,7 @@ from energyc.runtime.rule import rule
 
 @rule(
     "holomorphic-aep",
+    place=80,
     exact="any",
     needs=("contrast", "correction", "held-correction", "holomorphic"),
     settings=("radius", "points", "steps"),

@@ -13,6 +13,7 @@ from energyc.runtime.rule import rule
 
 @rule(
     "holomorphic-ep",
+    place=70,
     exact="gradient",
     needs=("contrast", "holomorphic"),
     settings=("radius", "points", "steps"),

@@ -13,7 +13,7 @@ from energyc.runtime.rule import rule
 from energyc.runtime.states import filled
 
 
-@rule("implicit", exact="any")
+@rule("implicit", place=110, exact="any")
 def implicit(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, settings: RuleSettings) -> Gradients:
     """The exact gradient at an equilibrium, which all other rules are judged by.
 

@@ -13,6 +13,7 @@ from energyc.runtime.rule import rule
 
 @rule(
     "predictive-coding",
+    place=130,
     exact="gradient",
     needs=("clamped", "slopes", "predictions"),
     objective="E(clamped)",

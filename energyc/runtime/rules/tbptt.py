@@ -12,7 +12,7 @@ from energyc.runtime.states import filled
 from energyc.runtime.trajectory import backpropagate, of_samples, settle_recorded
 
 
-@rule("tbptt", exact="any", needs=("trajectory",), settings=("steps",))
+@rule("tbptt", place=90, exact="any", needs=("trajectory",), settings=("steps",))
 def tbptt(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, settings: RuleSettings) -> Gradients:
     """Backpropagation through the last steps alone, as many as a nudged phase has.
 

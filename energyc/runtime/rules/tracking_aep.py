@@ -13,6 +13,7 @@ from energyc.runtime.rule import rule
 
 @rule(
     "tracking-aep",
+    place=50,
     exact="any",
     needs=("contrast", "correction"),
     settings=("beta", "steps", "snapshots"),

@@ -13,6 +13,7 @@ from energyc.runtime.rule import rule
 
 @rule(
     "vf",
+    place=30,
     exact="gradient",
     needs=("contrast",),
     settings=("beta", "steps", "snapshots"),

@@ -23,7 +23,7 @@ from energyc.language.syntax.scan import (
 SETTINGS = SETTINGS_WORDS | {"preset"}
 DECLARATIONS = DECLARATION_WORDS
 #: Behind these an operand follows.
-_OPERATORS = frozenset("+-*/^=<>|,([{:~") | {"<=", ">=", "==", "!=", "in", "on", "and", "or", "not", "per"}
+_OPERATORS = frozenset("+-*/^=<>|,([{:~") | {"<=", ">=", "==", "!=", "in", "on", "and", "or", "not"}
 
 
 @dataclass(frozen=True)
