@@ -17,7 +17,7 @@ from sympy import Expr, Symbol
 from energyc.derivation.notation import Notation, of_network
 from energyc.language.diagnostics import UserError
 from energyc.language.network import Network
-from energyc.mathematics.ir import ArgMax, Einsum, Indicator, Input, Map, Node, Position, Reduction, Softmax, walk
+from energyc.mathematics.ir import ArgMax, Einsum, Function, Indicator, Input, Map, Node, Position, Reduction, Softmax, walk
 from energyc.pipeline import Choices, resolve
 from energyc.studies.symbolic.elements import Elements
 from energyc.studies.symbolic.functions import REPEATING
@@ -130,8 +130,14 @@ class Formulas(Sections):
     def symbols(self) -> dict[str, Tensor]:
         """Every dim, const and tensor that the formulas are made of, by its name."""
         for name in SECTIONS:
-            self.section(name)
+            getattr(self, name)
+        assert self.definitions is not None
         return {**self._symbols.dims, **self._symbols.consts, **self._symbols.tensors}
+
+    @property
+    def potentials(self) -> dict[Function, type[Expr]]:
+        """The functions of SymPy that stand for functions of which the spec gives the slope alone."""
+        return self._symbols.potentials
 
     @cached_property
     def layers(self) -> dict[str, Formulas]:

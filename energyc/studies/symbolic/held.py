@@ -7,7 +7,7 @@ from typing import Any
 from sympy import Expr, Function, Integer
 
 
-class frozen(Function):  # noqa: N801 - a function's name
+class frozen(Function):
     """Its argument, held constant in forces; params are trained through it."""
 
     def fdiff(self, argindex: int = 1) -> Expr:
@@ -19,7 +19,7 @@ class frozen(Function):  # noqa: N801 - a function's name
         return self.args[0].doit(**hints)
 
 
-class detach(Function):  # noqa: N801
+class detach(Function):
     """Its argument, held constant in every derivative."""
 
     def fdiff(self, argindex: int = 1) -> Expr:
@@ -31,7 +31,7 @@ class detach(Function):  # noqa: N801
         return self.args[0].doit(**hints)
 
 
-class batch_mean(Function):  # noqa: N801
+class batch_mean(Function):
     """The mean of its argument over the samples of a batch, held constant in every derivative."""
 
     def fdiff(self, argindex: int = 1) -> Expr:
@@ -39,7 +39,7 @@ class batch_mean(Function):  # noqa: N801
         return Integer(0)
 
 
-class batch_median(Function):  # noqa: N801
+class batch_median(Function):
     """The median of its argument over the samples of a batch, held constant in every derivative."""
 
     def fdiff(self, argindex: int = 1) -> Expr:

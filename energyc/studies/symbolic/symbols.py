@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import count
 
 from sympy import Expr, IndexedBase, Symbol
 
@@ -59,7 +60,7 @@ class Symbols:
     def named(self, node: Node, label: str, *, declared: bool = False) -> Tensor:
         """The tensor that stands for a node; a label that the spec has not ``declared`` keeps clear of its names."""
         if node not in self._of:
-            free = unused(label, self.tensors if declared else {*self.tensors, *self.reserved})
+            free = label if declared else next(n for n in _numbered(label) if n not in self.reserved | self.tensors.keys())
             self._of[node] = self.tensors[free] = self._tensor(free, node)
         return self._of[node]
 
@@ -79,6 +80,11 @@ def is_declared(node: Input) -> bool:
 def element(tensor: Tensor, places: Places) -> Expr:
     """An element of a tensor."""
     return tensor[places] if places else tensor
+
+
+def _numbered(label: str) -> Iterator[str]:
+    yield label
+    yield from (f"{label}{k}" for k in count(2))
 
 
 def unused(label: str, taken: Collection[str]) -> str:
