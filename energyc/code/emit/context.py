@@ -116,7 +116,8 @@ class Context:
 
     def drop_unread(self, text: str) -> None:
         """Keep of the hoisted nodes those that the text of the methods reads."""
-        self.fields = {n: name for n, name in self.fields.items() if re.search(rf"\bfixed\.{name}\b", text)}
+        read = set(re.findall(r"\bfixed\.(\w+)", text))
+        self.fields = {n: name for n, name in self.fields.items() if name in read}
 
     def names_in_fixed(self) -> dict[Node, str]:
         """What a method finds in ``fixed``."""

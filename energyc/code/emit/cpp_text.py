@@ -48,15 +48,17 @@ class Names:
 
     def __init__(self, reserved: Collection[str] = _RESERVED) -> None:
         self._taken = set(reserved)
+        self._next: dict[str, int] = {}  # the first number that may be free after a name
 
     def new(self, wish: str) -> str:
         """The wish itself where it is a free ASCII identifier, else a near one."""
         base = wish if _IDENTIFIER.match(wish) else "v" + re.sub(r"[^A-Za-z0-9_]", "_", wish).strip("_")
         base = re.sub(r"__+", "_", base)
-        name, k = base, 2
+        name, k = base, self._next.get(base, 2)
         while name in self._taken:
             name, k = f"{base}_{k}", k + 1
         self._taken.add(name)
+        self._next[base] = k
         return name
 
 

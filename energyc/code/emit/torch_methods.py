@@ -208,5 +208,6 @@ def _trimmed(load: str, text: str) -> str:
     """An unpacking with ``_`` for the names that the text does not read; nothing where it reads none."""
     left, right = load.split(" = ")
     names = re.findall(r"[A-Za-z_]\w*", left)
-    read = [name if re.search(rf"(?<![\w.\"]){re.escape(name)}\b", text) else "_" for name in names]
+    words = set(re.findall(r"(?<![\w.\"])\w+", text))
+    read = [name if name in words else "_" for name in names]
     return _unpack(read, right) if set(read) != {"_"} else ""

@@ -77,7 +77,8 @@ def equations_class(
 ) -> str:
     """The class of equations; ``derived`` says that some of them are."""
     text = "\n\n".join(methods)
-    constants = {node: name for node, name in context.constants.items() if re.search(rf"self\.{name}\b", text)}
+    read = set(re.findall(r"self\.(\w+)", text))
+    constants = {node: name for node, name in context.constants.items() if name in read}
     first = f'class {context.called.equations}:\n    """{class_doc(context, about, derived)}"""'
     return "\n\n".join(filter(None, [first, *head(writer, constants), indented(text)]))
 

@@ -17,6 +17,8 @@ from energyc.mathematics.ir import ONE, Add, Coefficient, Einsum, Indicator, Map
 from energyc.mathematics.ir.nodes import LogSumExp
 from energyc.mathematics.sparse import Segment, selection_of
 
+#: Words of a text that are no attributes and begin no string.
+_WORDS = re.compile(r"(?<![\w.\"])\w+")
 #: Expressions of outputs: of each sample, and those summed over the batch.
 Codes = tuple[dict[str, Code], dict[str, Code]]
 
@@ -59,15 +61,15 @@ class RoutineWriter:
 
     def prune(self, outputs: Iterable[Code]) -> None:
         """Drop assignments that nothing after them reads: the product that held them was written another way."""
-        text = " ".join(code.text for code in outputs)
+        read = {word for code in outputs for word in _WORDS.findall(code.text)}
         kept: list[str] = []
         for line in reversed(self.lines):
             name = re.match(r"\w+", line)
             if line.startswith(("if ", "    ")):
                 kept.append(line)
-            elif name and re.search(rf"(?<![\w.\"]){name.group()}\b", text):
+            elif name and name.group() in read:
                 kept.append(line)
-                text += " " + (line.split("=", 1)[1] if re.match(r"\w+ = ", line) else line)
+                read.update(_WORDS.findall(line.split("=", 1)[1] if re.match(r"\w+ = ", line) else line))
         self.lines = kept[::-1]
 
     # ------------------------------------------------------------ statements

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 
 from energyc.language.diagnostics import Diagnostic, Source
 from energyc.language.network.declarations import Binding, Const, DataInput, Noise, Param, Size, State, Tie
@@ -59,7 +60,8 @@ class Network:
     """A spec that types. Mappings keep the order of the file.
 
     One with ``blocks``, which are in the order in which they can be computed, has no states and terms of its own: it is
-    a function of its clamps, of which only the layers relax.
+    a function of its clamps, of which only the layers relax. What follows from the fields is found once, since passes
+    ask for it at each term.
     """
 
     name: str
@@ -94,55 +96,55 @@ class Network:
     #: Every cost by its name; ``cost`` is their sum.
     costs: Mapping[str, Quantity] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def reported(self) -> dict[str, Quantity]:
         """The quantities reported of a sample beside the cost: each of several costs, and the metrics."""
         return {**(self.costs if len(self.costs) > 1 else {}), **self.metrics}
 
-    @property
+    @cached_property
     def layers(self) -> dict[str, Layer]:
         """The layers by name."""
         inside = (block.layers if isinstance(block, Repeat) else (block,) for block in self.blocks)
         return {layer.name: layer for layers in inside for layer in layers}
 
-    @property
+    @cached_property
     def copies(self) -> dict[str, int]:
         """How often each layer in a ``repeat`` is there."""
         repeats = [block for block in self.blocks if isinstance(block, Repeat)]
         return {layer.name: self.sizes[repeat.dim].value for repeat in repeats for layer in repeat.layers}
 
-    @property
+    @cached_property
     def values(self) -> dict[str, float]:
         """The value of every symbol a coefficient may hold: dims and consts."""
         return {**{n: float(s.value) for n, s in self.sizes.items()}, **{n: c.value for n, c in self.consts.items()}}
 
-    @property
+    @cached_property
     def fractions(self) -> dict[str, Fraction]:
         """The exact value of every symbol that has one: dims, and consts written in fractions."""
         consts = {name: c.exact for name, c in self.consts.items() if c.exact is not None}
         return {**{name: Fraction(size.value) for name, size in self.sizes.items()}, **consts}
 
-    @property
+    @cached_property
     def extents(self) -> dict[str, int]:
         """The size of every dim."""
         return {name: size.value for name, size in self.sizes.items()}
 
-    @property
+    @cached_property
     def energies(self) -> dict[str, Term]:
         """The energy terms."""
         return {name: term for name, term in self.terms.items() if term.kind == "energy"}
 
-    @property
+    @cached_property
     def forces(self) -> dict[str, Term]:
         """The terms written as forces or flows."""
         return {name: term for name, term in self.terms.items() if term.kind != "energy"}
 
-    @property
+    @cached_property
     def flows(self) -> dict[str, Term]:
         """The flows, by the state that each moves."""
         return {name: term for name, term in self.terms.items() if term.kind == "flow"}
 
-    @property
+    @cached_property
     def sloped(self) -> dict[str, tuple[Slope, ...]]:
         """The states whose steps ``relax.measure = gradient`` measures by the gradients that their flows name.
 
@@ -152,18 +154,18 @@ class Network:
         slopes = {name: flow.slopes for name, flow in self.flows.items() if name in free and flow.slopes}
         return slopes if self.relax.measure == "gradient" else {}
 
-    @property
+    @cached_property
     def acting(self) -> dict[str, Term]:
         """The energies that move states by themselves: those that no flow names."""
         named = {energy for flow in self.flows.values() for slope in flow.slopes for energy in slope.energies}
         return {name: term for name, term in self.energies.items() if name not in named}
 
-    @property
+    @cached_property
     def clamped(self) -> dict[str, Node]:
         """Where states are held in a clamped phase, by their names."""
         return {name: state.clamped for name, state in self.states.items() if state.clamped is not None}
 
-    @property
+    @cached_property
     def roots(self) -> tuple[Node, ...]:
         """The roots of the network: terms, starts, clamped values of states, answers."""
         quantities = [*self.readouts.values(), *([self.cost] if self.cost else []), *self.metrics.values()]
@@ -171,17 +173,17 @@ class Network:
         terms = (term.node for term in self.terms.values())
         return (*terms, *starts, *self.clamped.values(), *(q.node for q in quantities))
 
-    @property
+    @cached_property
     def numbered(self) -> tuple[str, ...]:
         """The forces and flows that read the number of the step, so that nothing is at rest under them."""
         return tuple(name for name, term in self.forces.items() if self.step in set(walk([term.node])))
 
-    @property
+    @cached_property
     def training(self) -> Input | None:
         """The flag ``training``, where something reads it."""
         return next((n for n in walk(self.roots) if isinstance(n, Input) and n.kind == "flag"), None)
 
-    @property
+    @cached_property
     def batch_mates(self) -> dict[str, bool]:
         """The terms, starts and answers that read a statistic of the batch, each with whether in training alone."""
         quantities = [*self.readouts.values(), *([self.cost] if self.cost else []), *self.metrics.values()]
@@ -197,7 +199,7 @@ class Network:
         flows = {state.node for name, state in self.states.items() if name in self.flows}
         return term.name in self.acting and not any(node in flows for node in walk([term.node]))
 
-    @property
+    @cached_property
     def descending(self) -> dict[str, State]:
         """The states that move down the ``acting`` energies: those without a flow."""
         return {name: state for name, state in self.states.items() if name not in self.flows}

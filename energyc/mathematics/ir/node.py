@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar
@@ -91,20 +91,21 @@ class Input(Node):
         return ()
 
 
-def walk(roots: Iterable[Node], known: Iterable[Node] = ()) -> Iterator[Node]:
+def walk(roots: Iterable[Node], known: Container[Node] = ()) -> Iterator[Node]:
     """Every node that the roots need beside the known ones, each once, children first.
 
-    Iterative, so that depth is no limit.
+    Iterative, so that depth is no limit. What is made of a node may be put into ``known`` as the walk goes on.
     """
-    entered, left = set(known), set(known)
+    entered: set[Node] = set()
+    left: set[Node] = set()
     stack = list(reversed(list(roots)))
     while stack:
         node = stack[-1]
-        if node not in entered:
+        if node not in entered and node not in known:
             entered.add(node)
             stack += node.children[::-1]
             continue
         stack.pop()
-        if node not in left:
+        if node in entered and node not in left:
             left.add(node)
             yield node
