@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from energyc.mathematics.expressions import U, call
 from energyc.mathematics.functions.entry import Domain, Form, ScalarFunction
-from energyc.mathematics.functions.expression import U, call
 
 HALF = Fraction(1, 2)
 

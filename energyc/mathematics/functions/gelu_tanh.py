@@ -11,11 +11,12 @@ from fractions import Fraction
 
 import numpy as np
 
+from energyc.mathematics.expressions import PI, Expression, U, call
 from energyc.mathematics.functions.entry import Array, Form, ScalarFunction
-from energyc.mathematics.functions.expression import Expression, Real, U, call
 from energyc.mathematics.functions.logistic import sigmoid
 
 SCALE = math.sqrt(2.0 / math.pi)
+HALF = Fraction(1, 2)
 CUBIC = Fraction(44715, 1000000)
 
 
@@ -101,7 +102,7 @@ FUNCTIONS = (
         name="gelu_tanh_scale",
         value=lambda u: SCALE * u,
         derivative=call("gelu_tanh_scale", 1),
-        formula=Real(SCALE) * U,
+        formula=(2 / PI) ** HALF * U,
         latex=r"\sqrt{{2/\pi}}\,{0}",
         forms=(
             Form("torch", "math.sqrt(2 / math.pi) * {atom}", extends=True, binds="product"),

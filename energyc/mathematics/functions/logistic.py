@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
+from energyc.mathematics.expressions import U, call
 from energyc.mathematics.functions.entry import Array, Form, ScalarFunction
-from energyc.mathematics.functions.expression import U, call
 
 
 def sigmoid(u: Array) -> Array:

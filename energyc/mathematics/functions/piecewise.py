@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from energyc.mathematics.expressions import ZERO, U, call
 from energyc.mathematics.functions.entry import Array, Form, Homogeneous, ScalarFunction
-from energyc.mathematics.functions.expression import ZERO, U, call
 
 
 def _abs(u: Array) -> Array:

@@ -10,8 +10,8 @@ from types import MappingProxyType
 
 import numpy as np
 
+from energyc.mathematics.expressions import U, call
 from energyc.mathematics.functions.entry import Array, Domain, Form, ScalarFunction
-from energyc.mathematics.functions.expression import U, call
 
 HALF = Fraction(1, 2)
 TORCH_NAMES: Mapping[Fraction, str] = MappingProxyType(

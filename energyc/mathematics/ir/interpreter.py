@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from energyc.mathematics.expressions import NoRule
 from energyc.mathematics.ir.indexing import IndexExpr
-from energyc.mathematics.ir.node import TRUTHS, Input, Node, NoRule, walk
+from energyc.mathematics.ir.node import TRUTHS, Input, Node, walk
 from energyc.mathematics.ir.nodes import (
     Add,
     ArgMax,

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar
 
+from energyc.mathematics.expressions import NoRule
+
 #: Inputs that have a value for each sample; ``direction`` and ``seed`` are the vectors of forward and reverse mode,
 #: ``plus`` and ``minus`` the states of two phases, ``sum`` what is added up over steps.
 BATCHED_KINDS = frozenset(
@@ -26,14 +28,6 @@ class Facts:
     continuous: bool = True
     nonnegative: bool = False
     degree: int | None = None
-
-
-class NoRule(NotImplementedError):
-    """A pass met a kind of node that it has no rule for."""
-
-    def __init__(self, task: str, node: Node) -> None:
-        """``task`` is what the pass was doing."""
-        super().__init__(f"{task}: no rule for a node of kind {type(node).__name__}")
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from energyc.mathematics.expressions import NoRule
 from energyc.mathematics.functions import FUNCTIONS
 from energyc.mathematics.ir.coefficient import Coefficient
 from energyc.mathematics.ir.indexing import BOOLEAN, NUMERIC, IndexExpr
-from energyc.mathematics.ir.node import TRUTHS, Input, Node, NoRule, walk
+from energyc.mathematics.ir.node import TRUTHS, Input, Node, walk
 from energyc.mathematics.ir.nodes import (
     Add,
     BatchStatistic,
