@@ -15,8 +15,8 @@ from energyc import pipeline
 from energyc.language.diagnostics import SpecError, UserError
 from energyc.language.network import Network
 from energyc.resources import folder
-from energyc.runtime.inputs import prepared
-from energyc.runtime.network import EnergyNetwork
+from energyc.runtime.equations.inputs import prepared
+from energyc.runtime.networks.network import EnergyNetwork
 
 SPECS = sorted(folder("specs").glob("*.energy"))
 MODELS = sorted((Path(__file__).parents[1] / "models").glob("*.energy"))

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 import energyc
-from energyc.runtime.states import norm, relative_change
+from energyc.runtime.tensors.states import norm, relative_change
 from tests.specs.judging import assert_close
 
 #: Sample by sample a linear network with the eigenvalue -k: it explodes where k is negative.

@@ -16,8 +16,8 @@ from torch.overrides import TorchFunctionMode
 import energyc
 from energyc import pipeline
 from energyc.resources import folder
-from energyc.runtime import states as states_of_runtime
-from energyc.runtime.graphs import MOST_GRAPHS, MOST_MET, Graphs
+from energyc.runtime.relaxation.graphs import MOST_GRAPHS, MOST_MET, Graphs
+from energyc.runtime.tensors import states as states_of_runtime
 from energyc.studies.verify import random_probe
 from tests.emit.kernels import replay_plainly
 

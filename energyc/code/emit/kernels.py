@@ -66,7 +66,7 @@ def _plain(network: Network, options: Options, relaxing: Sequence[Relaxing], exp
     context = own.context
     about = "The network: its equations, relaxed by kernels and learned."
     body = [f"learning_rules = ({', '.join(rule.module for rule in context.features.rules)},)"]
-    body += [*context.features.hooks, f"kernels = {expression}", *own.settings, *param_sets(context)]
+    body += [f"kernels = {expression}", *own.settings, *param_sets(context)]
     return network_part(context, _given(own)), final_class(context, about, body, ("KernelNetwork",))
 
 

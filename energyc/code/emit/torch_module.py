@@ -8,10 +8,11 @@ from functools import cache
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
+from energyc.code.emit.carried import runtime_of
 from energyc.code.emit.context import Context, Options, features_of
 from energyc.code.emit.imports import import_lines
 from energyc.code.emit.layout import escaped, wrapped
-from energyc.code.emit.library import free_names, library
+from energyc.code.emit.library import free_names
 from energyc.code.emit.torch_layers import layered_parts
 from energyc.code.emit.torch_param_sets import param_sets
 from energyc.code.emit.torch_part import final_class, network_part
@@ -31,16 +32,15 @@ def module(network: Network, options: Options, parts: Parts, further: Collection
     """A module of a network's parts and the runtime that they need; ``further`` lines stand at the end of its head."""
     own, classes = parts
     called = {*free_names(own), *free_names(classes)}
-    replaced = [] if network.blocks else ["Fixed"]  # by the network's own record
-    definitions = library().closure(called, without=replaced) if options.runtime == "copy" else []
-    read = called.union(*(definition.reads for definition in definitions))
+    runtime = runtime_of(network, options, f"{own}\n\n\n{classes}") if options.runtime == "copy" else ""
+    read = {*called, *free_names(runtime)}
     about = f"{network.name}: {network.description}" if network.description else network.name
     return _template().render(
         title=escaped("\n".join(wrapped(about))),
         head=_head(network, options, further),
         imports=import_lines(read, _imported(options, called)),
         network=own,
-        runtime="\n\n\n".join(definition.text for definition in definitions),
+        runtime=runtime,
         classes=classes,
     )
 
@@ -50,7 +50,7 @@ def _parts(network: Network, options: Options) -> Parts:
     context = Context(network, options)
     rules = [rule.module for rule in context.features.rules]
     learning = [f"learning_rules = ({', '.join(rules)}{',' * (len(rules) == 1)})"]
-    body = [*learning, *context.features.hooks, *param_sets(context)]
+    body = [*learning, *param_sets(context)]
     return network_part(context), final_class(context, "The network: its equations, relaxed and learned.", body)
 
 

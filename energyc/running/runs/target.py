@@ -9,7 +9,7 @@ from types import MappingProxyType
 from energyc.language.diagnostics import UserError
 from energyc.language.network import Network
 from energyc.pipeline import Choices, Compiled, emit, training_dtype
-from energyc.runtime.kernels import KINDS, NoCompiler, built
+from energyc.runtime.kernels.kernels import KINDS, NoCompiler, built
 from energyc.runtime.rules import RULES
 
 #: What ``--target`` may say; ``auto`` takes kernels in C++ where they can be built. Those in Triton have not run on a
@@ -74,8 +74,8 @@ def _built(compiled: Compiled, device: str) -> tuple[str, str | None]:
 
 def _launched(compiled: Compiled, device: str) -> tuple[str, str | None]:
     """Why the kernels in Triton cannot run; they are compiled when they are first launched."""
-    from energyc.runtime.triton_functions import has_triton
-    from energyc.runtime.triton_kernels import interpreted
+    from energyc.runtime.kernels.triton_functions import has_triton
+    from energyc.runtime.kernels.triton_kernels import interpreted
 
     if compiled.fallback is not None:
         return "", compiled.fallback

@@ -18,6 +18,7 @@
 
 It depends on these interfaces only, not on specs or the compiler.
 
-Imports: ``data``, ``diagnostics``, ``loggers``, ``ranks``, ``rules``, ``runtime``, ``settings``; libraries:
-``numpy``, ``pydantic``, ``rich``, ``safetensors``, ``sklearn``, ``torch``, ``typing_extensions``.
+Imports: ``convergence``, ``data``, ``diagnostics``, ``equations``, ``loggers``, ``nudging``, ``ranks``, ``rules``,
+``settings``; libraries: ``numpy``, ``pydantic``, ``rich``, ``safetensors``, ``sklearn``, ``torch``,
+``typing_extensions``.
 """

@@ -8,8 +8,8 @@ from energyc.running.training.feeds import Batch, Feed
 from energyc.running.training.learner import Learner
 from energyc.running.training.order import evenly_spread, key_noise
 from energyc.running.training.session import Session
+from energyc.runtime.convergence.unrest import Unrest
 from energyc.runtime.rules import RULES
-from energyc.runtime.unrest import Unrest
 
 #: The number of samples of each split among which those that do not settle are looked for.
 SAMPLES = 64

@@ -7,9 +7,9 @@ from typing import Any, Protocol
 import torch
 
 from energyc.running.training.network import Tensors
-from energyc.runtime.contrast import tried
-from energyc.runtime.inputs import free_phase, ordered_targets, prepared
-from energyc.runtime.records import FreePhase, RuleSettings
+from energyc.runtime.equations.inputs import free_phase, ordered_targets, prepared
+from energyc.runtime.equations.records import FreePhase, RuleSettings
+from energyc.runtime.nudging.strength import tried
 from energyc.runtime.rules import RULES
 
 #: The share of the nudge's displacement above which a drift is reported.

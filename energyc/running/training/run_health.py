@@ -17,7 +17,7 @@ import torch
 from energyc.running.training.metrics_log import Row
 from energyc.running.training.network import Network
 from energyc.running.training.numbers import format_number
-from energyc.runtime.unrest import Unrest, settled_within
+from energyc.runtime.convergence.unrest import Unrest, settled_within
 
 #: The share of settled samples below which there is a symptom.
 ENOUGH = 0.95

@@ -3,7 +3,7 @@
 A rule knows the runtime and no network. This module is the catalogue: it reads what each file declares without running
 it, so that the compiler needs no torch.
 
-Imports: ``runtime``; libraries: ``torch``.
+Imports: ``adjoints``, ``equations``, ``nudging``, ``relaxation``, ``tensors``; libraries: ``torch``.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ from energyc.code.plan import Passes
 from energyc.language.diagnostics import UserError, arithmetic, stage
 from energyc.language.network import Network
 from energyc.language.settings import extremes
-from energyc.runtime.inputs import prepared
-from energyc.runtime.phases import advance_
+from energyc.runtime.equations.inputs import prepared
+from energyc.runtime.relaxation.steps import advance_
 from energyc.studies.verify import random_probe
 
 #: The steps of a phase in kernels, which packs weights once.

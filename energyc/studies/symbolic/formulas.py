@@ -17,7 +17,19 @@ from sympy import Expr, Symbol
 from energyc.derivation.notation import Notation, of_network
 from energyc.language.diagnostics import UserError
 from energyc.language.network import Network
-from energyc.mathematics.ir import ArgMax, Einsum, Function, Indicator, Input, Map, Node, Position, Reduction, Softmax, walk
+from energyc.mathematics.ir import (
+    ArgMax,
+    Einsum,
+    Function,
+    Indicator,
+    Input,
+    Map,
+    Node,
+    Position,
+    Reduction,
+    Softmax,
+    walk,
+)
 from energyc.pipeline import Choices, resolve
 from energyc.studies.symbolic.elements import Elements
 from energyc.studies.symbolic.functions import REPEATING

@@ -17,9 +17,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from energyc.runtime.adjoint import solve_adjoint
-from energyc.runtime.inputs import ordered_targets, prepared
-from energyc.runtime.states import filled, flatten
+from energyc.runtime.adjoints.implicit import solve_adjoint
+from energyc.runtime.equations.inputs import ordered_targets, prepared
+from energyc.runtime.tensors.states import filled, flatten
 from energyc.studies.verify.probe import Probe
 from energyc.studies.verify.spectrum import LARGEST, Point
 

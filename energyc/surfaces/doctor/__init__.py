@@ -11,5 +11,5 @@
 
 The process of the command itself imports nothing that may be broken.
 
-Imports: ``pipeline``, ``resources``, ``runs``, ``runtime``, ``syntax``, ``version``; libraries: ``torch``.
+Imports: ``kernels``, ``pipeline``, ``resources``, ``runs``, ``syntax``, ``version``; libraries: ``torch``.
 """

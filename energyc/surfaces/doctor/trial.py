@@ -102,7 +102,7 @@ def try_triton() -> dict[str, Any]:
     """Run the same network in Triton, on a GPU or by the interpreter."""
     import torch
 
-    from energyc.runtime.triton_kernels import interpreted
+    from energyc.runtime.kernels.triton_kernels import interpreted
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
     if device == "cpu" and not interpreted():
