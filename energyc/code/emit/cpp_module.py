@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from energyc.code.emit.context import Options
-from energyc.code.emit.cpp_kernels import KernelWriter
-from energyc.code.emit.cpp_text import Names, folded
 from energyc.code.emit.kernels import Relaxing, kernel_module
+from energyc.code.loops import Kernel
+from energyc.code.targets.cpp import source
 from energyc.language.network import Network
-from energyc.resources import resource
 
 
 def cpp_module(network: Network, options: Options) -> str:
@@ -19,17 +18,14 @@ def cpp_module(network: Network, options: Options) -> str:
 
 def _printed(relaxing: Sequence[Relaxing]) -> tuple[str, str]:
     names = [f'"{kernel.name}"' for r in relaxing for kernel in r.kernels]
-    source = "\n".join(["", (resource("codegen") / "cpp" / "kernels.h").read_text(), own_source(relaxing)])
-    return f'#: The kernels in C++17.\nSOURCE = r"""{source}"""', f"Kernels(SOURCE, ({', '.join(names)},))"
+    text = f"\n{source.whole_source(_kernels(relaxing))}"
+    return f'#: The kernels in C++17.\nSOURCE = r"""{text}"""', f"Kernels(SOURCE, ({', '.join(names)},))"
 
 
 def own_source(relaxing: Sequence[Relaxing]) -> str:
-    """The network's own part of the C++ source: tables of places, and its kernels."""
-    tables: dict[str, str] = {}
-    structs, body = Names(), list[str]()
-    for r in relaxing:
-        for kernel in r.kernels:
-            struct = structs.new(kernel.name.capitalize())
-            body += KernelWriter(kernel, struct, r.context.network.extents, tables).write()
-    places = [f"static const Places {name} = places({labels});" for labels, name in tables.items()]
-    return "\n".join(piece for line in [*places, "", *body] for piece in folded(line))
+    """The network's own part of the C++ source: tables of places, functions, and its kernels."""
+    return source.own_source(_kernels(relaxing))
+
+
+def _kernels(relaxing: Sequence[Relaxing]) -> list[Kernel]:
+    return [kernel for r in relaxing for kernel in r.kernels]

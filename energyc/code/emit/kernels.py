@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from energyc.code.emit.context import Context, Options
-from energyc.code.emit.cpp_text import Names
 from energyc.code.emit.formulas import formulas
 from energyc.code.emit.layout import broken_lines
 from energyc.code.emit.torch_layers import Around, layer_contexts, layered_parts
@@ -14,6 +13,7 @@ from energyc.code.emit.torch_module import Parts, module, torch_module
 from energyc.code.emit.torch_param_sets import param_sets
 from energyc.code.emit.torch_part import Carried, final_class, network_part
 from energyc.code.loops import Equations, Kernel, NotLowered, Rows, free_phase, nudged_phase, tracking_phases
+from energyc.code.targets.names import Names
 from energyc.language.network import Network
 from energyc.mathematics.ir import Node
 
@@ -91,8 +91,8 @@ def kernels_of(network: Network, options: Options, rows: Rows = "array") -> list
     """
     if not network.blocks:
         return [_phases(Context(network, options), rows)]
-    names = Names(())
-    found = [_layer(c, f"{names.new(name)}_", rows) for name, c in layer_contexts(network, options).items()]
+    names = Names()
+    found = [_layer(c, names.new(name), rows) for name, c in layer_contexts(network, options).items()]
     if not any(r.kernels for r in found):
         raise NotLowered("; ".join(f"in layer {r.context.network.name}, {r.reason}" for r in found))
     return found
