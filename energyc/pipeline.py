@@ -27,7 +27,6 @@ Imports: ``claims``, ``data``, ``derive``, ``diagnostics``, ``emit``, ``loops``,
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
@@ -85,7 +84,10 @@ class Choices:
 
 @dataclass(frozen=True)
 class Compiled:
-    """A generated module: its text, the name of its file and of its class."""
+    """A generated module: its text, the name of its file and of its class.
+
+    ``fallback`` is why a module for kernels has none, so that it runs as torch operations; None where it has them.
+    """
 
     network: Network
     classes: Classes
@@ -93,12 +95,7 @@ class Compiled:
     text: str
     file_name: str
     class_name: str
-
-    @property
-    def fallback(self) -> str | None:
-        """Why a module for kernels has none, so that it runs as torch operations; None where it has them."""
-        found = re.search(r"^Kernels: none: (.*)$", self.text, re.MULTILINE)
-        return found[1] if found else None
+    fallback: str | None = None
 
 
 # ------------------------------------------------------------------ the passes
@@ -188,8 +185,9 @@ def emit(
     classes = classify(network)
     options = _options(network, classes, rules, choices, runtime)
     with stage("emit", network.source.name):
-        text = PRINTERS[target](network, options)
-    return Compiled(network, classes, target, text, f"{network.name}_{target}.py", class_name(network.name))
+        printed = PRINTERS[target](network, options)
+    name = class_name(network.name)
+    return Compiled(network, classes, target, printed.text, f"{network.name}_{target}.py", name, printed.fallback)
 
 
 def _options(

@@ -3,7 +3,7 @@
 It prints code for torch and imports no torch: others run what it prints.
 
 Imports: ``calculus``, ``derive``, ``ir``, ``loops``, ``network``, ``notation``, ``plan``, ``resources``, ``rules``,
-``runtime``, ``settings``, ``sparse``; libraries: ``jinja2``, ``numpy``.
+``runtime``, ``settings``, ``sparse``, ``tree``; libraries: ``numpy``.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,12 +16,13 @@ from energyc.code.emit.glue import Glue
 from energyc.code.emit.instantiate import instantiate
 from energyc.code.emit.kernels import kernels_of
 from energyc.code.emit.names import class_name
+from energyc.code.emit.printed import Printed
 from energyc.code.emit.torch_module import torch_module
 from energyc.code.emit.triton_module import triton_module
 from energyc.language.network import Network
 
 #: The printer of each target.
-PRINTERS: Mapping[str, Callable[[Network, Options], str]] = MappingProxyType(
+PRINTERS: Mapping[str, Callable[[Network, Options], Printed]] = MappingProxyType(
     {"torch": torch_module, "cpp": cpp_module, "triton": triton_module}
 )
 
@@ -30,6 +31,7 @@ __all__ = [
     "Glue",
     "Options",
     "Planned",
+    "Printed",
     "Runtime",
     "class_name",
     "cpp_module",

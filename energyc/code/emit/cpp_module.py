@@ -8,19 +8,21 @@ from energyc.code.emit.context import Options
 from energyc.code.emit.cpp_kernels import KernelWriter
 from energyc.code.emit.cpp_text import Names, folded
 from energyc.code.emit.kernels import Relaxing, kernel_module
+from energyc.code.emit.printed import Printed
+from energyc.code.tree.expressions import Expr, Name, String, Tuple, call
 from energyc.language.network import Network
 from energyc.resources import resource
 
 
-def cpp_module(network: Network, options: Options) -> str:
-    """The text of the module; where a network has no kernels it is that of the torch target, and says why."""
+def cpp_module(network: Network, options: Options) -> Printed:
+    """The module; where a network has no kernels it is that of the torch target, and says why."""
     return kernel_module(network, options, "array", _printed)
 
 
-def _printed(relaxing: Sequence[Relaxing]) -> tuple[str, str]:
-    names = [f'"{kernel.name}"' for r in relaxing for kernel in r.kernels]
+def _printed(relaxing: Sequence[Relaxing]) -> tuple[str, Expr]:
+    names = Tuple(tuple(String(kernel.name) for r in relaxing for kernel in r.kernels))
     source = "\n".join(["", (resource("codegen") / "cpp" / "kernels.h").read_text(), own_source(relaxing)])
-    return f'#: The kernels in C++17.\nSOURCE = r"""{source}"""', f"Kernels(SOURCE, ({', '.join(names)},))"
+    return f'#: The kernels in C++17.\nSOURCE = r"""{source}"""', call("Kernels", Name("SOURCE"), names)
 
 
 def own_source(relaxing: Sequence[Relaxing]) -> str:

@@ -8,11 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from energyc.code.emit.cpp_text import Names, bare
-from energyc.code.emit.layout import broken_lines, escaped, wrapped
+from energyc.code.emit.layout import broken_lines, escaped
 from energyc.code.emit.triton_text import Index, Text, names_of_kernel
 from energyc.code.loops.affine import labels_of
 from energyc.code.loops.fuse import LONGEST_ROW, passes
 from energyc.code.loops.nest import Buffer, Group, Kernel, Scalar, Statement, indices, walk
+from energyc.code.tree.prose import wrapped
 from energyc.mathematics.ir import Node
 
 #: The entries of a program where its rows are short.

@@ -7,35 +7,37 @@ from collections.abc import Iterator, Mapping, Sequence
 from energyc.code.emit.context import Context, Options
 from energyc.code.emit.kernels import Relaxing, kernel_module
 from energyc.code.emit.layout import broken_lines, escaped
+from energyc.code.emit.printed import Printed
 from energyc.code.emit.triton_kernels import GroupWriter, Launch, comment
 from energyc.code.emit.triton_products import product, scattered
 from energyc.code.emit.triton_text import names_of_kernel
 from energyc.code.loops import Kernel
 from energyc.code.loops.memory import layout
 from energyc.code.loops.nest import Buffer, Group, Product
+from energyc.code.tree.expressions import Dict, Expr, Name, Number, SetOf, String, call
 from energyc.language.network import Network
 from energyc.mathematics.ir import Node
 
 
-def triton_module(network: Network, options: Options) -> str:
-    """The text of the module; where a network has no kernels it is that of the torch target, and says why."""
+def triton_module(network: Network, options: Options) -> Printed:
+    """The module; where a network has no kernels it is that of the torch target, and says why."""
     return kernel_module(network, options, "registers", _printed)
 
 
-def _printed(relaxing: Sequence[Relaxing]) -> tuple[str, str]:
+def _printed(relaxing: Sequence[Relaxing]) -> tuple[str, Expr]:
     definitions = [text for r in relaxing for kernel in r.kernels for text in _definitions(kernel, r.context)]
     kernels = [kernel for r in relaxing for kernel in r.kernels]
-    phases = ", ".join(f'"{k.name}": PhaseStep({_phase(k)})' for k in kernels)
-    return "\n\n\n".join(definitions), f"TritonKernels({{{phases}}})"
+    phases = Dict(tuple((String(kernel.name), _phase(kernel)) for kernel in kernels))
+    return "\n\n\n".join(definitions), call("TritonKernels", phases)
 
 
-def _phase(kernel: Kernel) -> str:
+def _phase(kernel: Kernel) -> Expr:
     """Its step, the entries of memory between launches, and what of the given numbers it, and what products read."""
     elsewhere = {buffer for block in kernel.body if not isinstance(block, Product) for buffer in block.reads}
     matrices = [k for k, (_, b) in enumerate(kernel.given) if b.integers is None and b not in elsewhere]
-    parts = [f"{kernel.name}_step", str(layout(kernel.body).entries)]
-    parts += [] if kernel.number is None else [f"number={kernel.number}"]
-    return ", ".join([*parts, *([f"matrices={set(matrices)}"] if matrices else [])])
+    keywords: dict[str, Expr] = {} if kernel.number is None else {"number": Number(kernel.number)}
+    keywords |= {"matrices": SetOf(tuple(map(Number, matrices)))} if matrices else {}
+    return call("PhaseStep", Name(f"{kernel.name}_step"), Number(layout(kernel.body).entries), **keywords)
 
 
 def _definitions(kernel: Kernel, context: Context) -> Iterator[str]:
