@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from energyc.code.tree.expressions import Name
+from energyc.code.tree.statements import Assign, Body
 from energyc.language.settings import Relax, TrainOptions
 from energyc.runtime.rules import RULES, Declaration
 
@@ -34,11 +36,13 @@ class Features:
         return self.solver == "newton"
 
     @property
-    def hooks(self) -> list[str]:
-        """The lines of a class that put its solver and its choice of steps in the place of the usual ones."""
-        lines = {"newton": ["_step_ = newton_step"], "anderson": ["_walk_ = anderson"]}.get(self.solver, [])
-        lines += ["_pace = CurvaturePace"] if self.auto else []
-        return [*lines, *(["_approach_ = approach"] if self.first_products else [])]
+    def hooks(self) -> Body:
+        """What puts the solver of a class and its choice of steps in the place of the usual ones."""
+        solvers = {"newton": {"_step_": "newton_step"}, "anderson": {"_walk_": "anderson"}}
+        hooks = dict(solvers.get(self.solver, {}))
+        hooks |= {"_pace": "CurvaturePace"} if self.auto else {}
+        hooks |= {"_approach_": "approach"} if self.first_products else {}
+        return tuple(Assign(Name(hook), Name(part)) for hook, part in hooks.items())
 
     @property
     def mixins(self) -> tuple[str, ...]:

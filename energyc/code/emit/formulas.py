@@ -14,8 +14,12 @@ from energyc.mathematics.sparse import Segment
 def formulas(context: Context, roots: Iterable[Node]) -> Callable[[Node], str]:
     """Writes nodes below the roots: a named one as its definition, others as what they are, down to what has a name."""
     names = {**context.fields, **context.plan.names}
-    called = {node: names.get(node, node.kind.operator) for node in walk(roots) if isinstance(node, Segment)}
-    called |= {node: names[node] for node in walk(roots) if node in names and not isinstance(node, Input)}
+    called = dict[Node, str]()
+    for node in walk(roots):
+        if isinstance(node, Segment):
+            called[node] = names.get(node, node.kind.operator)
+        elif node in names and not isinstance(node, Input):
+            called[node] = names[node]
     named = {node: (name, context.notation.indices(node)) for node, name in called.items()}
     notation = of_network(context.network, named) if named else context.notation
 

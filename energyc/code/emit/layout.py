@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-import textwrap
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 WIDTH = 112
-TEXT_WIDTH = 110
 _OPENING, _CLOSING = "([{", ")]}"
 
 
@@ -16,15 +14,6 @@ def escaped(text: str) -> str:
     """Text made safe for a docstring: nothing ends it, and what cannot be seen is spelt out."""
     shown = (c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
     return "".join(shown).replace("\\", "\\\\").replace('"""', "'''")
-
-
-def wrapped(text: str, indent: str = "") -> list[str]:
-    """Paragraphs wrapped; ``indent`` stands before all lines of one but the first."""
-    return [
-        line
-        for paragraph in text.split("\n")
-        for line in textwrap.wrap(paragraph, TEXT_WIDTH, subsequent_indent=indent, break_long_words=False) or [""]
-    ]
 
 
 def broken_lines(lines: Sequence[str]) -> list[str]:

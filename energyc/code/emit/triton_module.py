@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from energyc.code.emit.context import Options
-from energyc.code.emit.kernels import Relaxing, kernel_module
+from energyc.code.emit.kernels import Written, kernel_module
+from energyc.code.emit.printed import Printed
+from energyc.code.loops import Kernel
 from energyc.code.targets.triton.phases import definitions, phases
-from energyc.code.tree import python
 from energyc.language.network import Network
 
 
-def triton_module(network: Network, options: Options) -> str:
-    """The text of the module; where a network has no kernels it is that of the torch target, and says why."""
-    return kernel_module(network, options, "registers", _printed)
+def triton_module(network: Network, options: Options) -> Printed:
+    """The module; where a network has no kernels it is that of the torch target, and says why."""
+    return kernel_module(network, options, "registers", _written)
 
 
-def _printed(relaxing: Sequence[Relaxing]) -> tuple[str, str]:
-    kernels = [kernel for r in relaxing for kernel in r.kernels]
-    return "\n".join(python.lines(definitions(kernels))), python.expression(phases(kernels))
+def _written(kernels: Sequence[Kernel]) -> Written:
+    return Written(definitions(kernels), phases(kernels))

@@ -23,9 +23,10 @@ Slopes = Mapping[str, Node]
 class Equations:
     """What kernels are made from: nodes by state, after planning.
 
-    ``sizes`` are those of the dims. ``force`` moves the states, ``nudge`` is subtracted from it times beta, ``correction`` is by states and
-    ``directions``. ``offered`` are nodes that are computed before a relaxation, with their names; ``text`` writes any.
-    ``rows`` is where a group keeps them, ``prefix`` what the kernels' names begin with.
+    ``sizes`` are those of the dims. ``force`` moves the states, ``nudge`` is subtracted from it times beta,
+    ``correction`` is by states and ``directions``. ``offered`` are nodes that are computed before a relaxation, with
+    their names; ``text`` writes any. ``rows`` is where a group keeps them, ``prefix`` what the kernels' names begin
+    with.
     """
 
     network: Network

@@ -60,6 +60,40 @@ def times(stride: int, index: e.Expr) -> e.Expr:
     return index if stride == 1 else product([*_factors(stride), index])
 
 
+def address(terms: Iterable[tuple[int, e.Expr]]) -> list[tuple[int, e.Expr]]:
+    """Strides times labels, by Horner's rule where sizes have names: ``T * D * b + D * i + r`` is one term.
+
+    It is ``(b * T + i) * D + r``. Terms of another shape stand by themselves.
+    """
+    done = list[tuple[int, e.Expr]]()
+    for stride, label in terms:
+        before = _between(done[-1][0], stride) if done else None
+        if before is None:
+            done.append((stride, label))
+        else:
+            inner = product([done[-1][1], *(e.Name(dim) for dim in before)])
+            done[-1] = (stride, e.Binary("+", inner, label))
+    return [part for term in done for part in _terms(*term)]
+
+
+def _terms(stride: int, index: e.Expr) -> list[tuple[int, e.Expr]]:
+    """A sum that is taken once, as its terms."""
+    if stride == 1 and isinstance(index, e.Binary) and index.operator == "+":
+        return [*_terms(1, index.left), *_terms(1, index.right)]
+    return [(stride, index)]
+
+
+def _between(outer: int, inner: int) -> list[str] | None:
+    """The dims that an outer stride has before those of an inner one; None where it is not made so."""
+    if not isinstance(outer, Extent) or outer.multiple != 1 or inner <= 0:
+        return None
+    ending = inner.dims if isinstance(inner, Extent) else ()
+    if (inner.multiple if isinstance(inner, Extent) else inner) != 1 or len(ending) >= len(outer.dims):
+        return None
+    first = len(outer.dims) - len(ending)
+    return [dim for dim, _ in outer.dims[:first]] if outer.dims[first:] == ending else None
+
+
 def _factors(value: int) -> list[e.Expr]:
     if not isinstance(value, Extent):
         return [e.Number(value)]

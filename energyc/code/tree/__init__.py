@@ -9,10 +9,11 @@ it reads, which it assigns, which of its lines nothing needs) it asks of the tre
 ``statements``    assignments, loops, functions, classes; and the declarations that C++ has beside them
 ``quotation``     Python that a person wrote, with holes, as a tree
 ``facts``         names read and assigned, attributes, calls; dead assignments; free names
+``prose``         sentences in lines
 ``layout``        long lines broken at the brackets and sums that the tree has
 ``python``        the tree as Python (and Triton, which is Python)
 ``cpp``           the tree as C++
 ================  ======================================================================================
 
-Imports: nothing; libraries: none.
+Imports: nothing.
 """

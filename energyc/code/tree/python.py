@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -12,11 +11,10 @@ from energyc.code.tree import statements as s
 from energyc.code.tree.expressions import Expr
 from energyc.code.tree.layout import Group, Line, broken, joined
 from energyc.code.tree.node import Node
+from energyc.code.tree.prose import wrapped
 
 #: The most characters of a line of code; the indentation of a class does not count.
 WIDTH = 112
-#: The most characters of a line of prose.
-TEXT_WIDTH = 110
 
 # How tightly each kind of expression binds: the brackets of a whole program follow from these numbers.
 _TUPLE, _CONDITIONAL, _OR, _AND, _NOT, _COMPARISON = 0, 1, 2, 3, 4, 5
@@ -283,8 +281,7 @@ def _comment(statement: s.Comment, width: int) -> Iterator[str]:
     mark = "#: " if statement.documents else "# "
     text = " ".join(statement.text.split())
     rest = "" if statement.documents else "  "
-    wrapped = textwrap.wrap(text, TEXT_WIDTH, subsequent_indent=rest, break_long_words=False)
-    return (f"{mark}{line}" for line in wrapped)
+    return (f"{mark}{line}" for line in wrapped(text, rest))
 
 
 def _import(statement: s.Import, width: int) -> Iterator[str]:
@@ -367,7 +364,10 @@ def _escaped(text: str) -> str:
 
 
 def _large(statement: s.Statement) -> bool:
-    return isinstance(statement, s.Function | s.Class)
+    """Whether empty lines set it apart: a definition."""
+    return isinstance(statement, s.Function | s.Class) or (
+        isinstance(statement, s.Verbatim) and bool(statement.defines)
+    )
 
 
 _STATEMENTS: Mapping[type[Node], Callable[[Any, int], Iterable[str]]] = MappingProxyType(

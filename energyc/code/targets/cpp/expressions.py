@@ -22,7 +22,7 @@ from energyc.code.loops.nest import (
     Total,
     Unless,
 )
-from energyc.code.targets.sums import ZERO, product, signed_sum, size, terms_of, times, total
+from energyc.code.targets.sums import ZERO, address, product, signed_sum, size, terms_of, times, total
 from energyc.code.tree import expressions as e
 from energyc.mathematics.ir import IndexExpr
 from energyc.mathematics.ir.indexing import BOOLEAN, Affine
@@ -104,21 +104,24 @@ class Expressions:
             return name
         local = buffer.kind == "row"
         first = here.depth if local else 0
-        sample = [] if local or not buffer.batched else [times(buffer.size, e.Name("b"))]
-        return name[total([*sample, *self._address(place[first:], buffer.strides[first:], here)])]
+        sample = [] if local or not buffer.batched else [(buffer.size, e.Name("b"))]
+        moves = address([*sample, *self._moves(place[first:], buffer.strides[first:], here)])
+        return name[total([times(step, label) for step, label in moves])]
 
-    def _address(self, place: Sequence[IndexExpr], strides: Sequence[int], here: Here) -> Iterator[e.Expr]:
-        """The terms of how far an entry is from the first one."""
+    def _moves(
+        self, place: Sequence[IndexExpr], strides: Sequence[int], here: Here
+    ) -> Iterator[tuple[int, e.Expr]]:
+        """How far an entry is from the first one: strides, and what they are taken of."""
         whole = Affine(0, ())
         for index, stride in zip(place, strides, strict=True):
             form = Affine.of(index, self.sizes)
             if form is None:
-                yield times(stride, self.index(index, here))
+                yield stride, self.index(index, here)
             else:
                 whole = whole.plus(form.times(stride))
-        yield from (times(step, here.labels[k]) for k, step in whole.strides if here.labels[k] != ZERO)
+        yield from ((step, here.labels[k]) for k, step in whole.strides if here.labels[k] != ZERO)
         if whole.offset:
-            yield e.Number(whole.offset)
+            yield 1, e.Number(whole.offset)
 
     def index(self, expr: IndexExpr, here: Here) -> e.Expr:
         """An integer or a condition."""

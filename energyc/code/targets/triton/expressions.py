@@ -21,8 +21,8 @@ from energyc.code.loops.nest import (
     Unless,
 )
 from energyc.code.targets.names import Names
-from energyc.code.targets.sums import ZERO, product, signed_sum, size, terms_of, times
-from energyc.code.targets.triton.values import PLACES, PLAIN, ROW, Along, Index, Value, both, negated
+from energyc.code.targets.sums import ZERO, address, product, signed_sum, size, terms_of, times
+from energyc.code.targets.triton.values import PLACES, PLAIN, Along, Index, Value, both, negated
 from energyc.code.tree import expressions as e
 from energyc.code.tree import statements as s
 from energyc.code.tree.quotation import quote
@@ -67,8 +67,8 @@ class Expressions:
                 parts = [self.of(part, guard) for part in factors]
                 return _made(product(part.code for part in parts), *parts)
             case Call(function, argument):
-                inside = self.typed(self.of(argument, guard))
-                return Value(quote(function.form("triton").text, u=inside.code, atom=inside.code), inside.along)
+                inside, form = self.typed(self.of(argument, guard)), function.form("triton").text
+                return Value(quote(form, u=inside.code, atom=inside.code), inside.along)
             case Choice(condition, yes, no):
                 test = self.index(condition, guard)
                 sides = self.of(yes, both(guard, test)), self.of(no, both(guard, negated(test)))
@@ -139,18 +139,18 @@ class Expressions:
 
     def _pointed(self, buffer: Buffer, place: Sequence[IndexExpr], guard: Index | None) -> tuple[Index, Index | None]:
         """Where an entry is, and the mask, both along the same axes."""
-        terms = list(self._address(buffer, place, guard))
-        own = _along([index for _, index in terms])
+        moves = list(self._moves(buffer, place, guard))
+        own, terms = _along([index for _, index in moves]), address((step, index.code) for step, index in moves)
         along = own | (guard.along if guard is not None else PLAIN)
         if along.places and not own.places:
-            terms.append((1, Index(times(0, e.Name("place")), PLACES)))
+            terms.append((1, e.Binary("*", ZERO, e.Name("place"))))
         if along.row and not own.row:
-            terms.append((1, Index(times(0, next(x.code for x in self.labels if x.along.row)), ROW)))
+            terms.append((1, e.Binary("*", ZERO, next(x.code for x in self.labels if x.along.row))))
         start: tuple[float, e.Expr] = (1.0, e.Name(self.pointers[buffer]))
-        at = signed_sum([start, *((step, times(step if step > 0 else -step, index.code)) for step, index in terms)])
+        at = signed_sum([start, *((step, times(step if step > 0 else -step, label)) for step, label in terms)])
         return Index(at, along), both(self.masks.get(along), guard)
 
-    def _address(
+    def _moves(
         self, buffer: Buffer, place: Sequence[IndexExpr], guard: Index | None
     ) -> Iterator[tuple[int, Index]]:
         """How far an entry is from the first one: steps, and what they are taken of."""
