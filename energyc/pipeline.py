@@ -27,7 +27,6 @@ Imports: ``claims``, ``data``, ``derive``, ``diagnostics``, ``emit``, ``loops``,
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
@@ -85,7 +84,11 @@ class Choices:
 
 @dataclass(frozen=True)
 class Compiled:
-    """A generated module: its text, the name of its file and of its class."""
+    """A generated module: its text, the name of its file and of its class.
+
+    ``fallback`` is why a module for kernels has none, so that it runs as torch operations; None where it has them.
+    ``source`` is the source of kernels that are built before they run.
+    """
 
     network: Network
     classes: Classes
@@ -93,12 +96,8 @@ class Compiled:
     text: str
     file_name: str
     class_name: str
-
-    @property
-    def fallback(self) -> str | None:
-        """Why a module for kernels has none, so that it runs as torch operations; None where it has them."""
-        found = re.search(r"^Kernels: none: (.*)$", self.text, re.MULTILINE)
-        return found[1] if found else None
+    fallback: str | None = None
+    source: str | None = None
 
 
 # ------------------------------------------------------------------ the passes
@@ -188,8 +187,9 @@ def emit(
     classes = classify(network)
     options = _options(network, classes, rules, choices, runtime)
     with stage("emit", network.source.name):
-        text = PRINTERS[target](network, options)
-    return Compiled(network, classes, target, text, f"{network.name}_{target}.py", class_name(network.name))
+        printed = PRINTERS[target](network, options)
+    file, name = f"{network.name}_{target}.py", class_name(network.name)
+    return Compiled(network, classes, target, printed.text, file, name, printed.fallback, printed.source)
 
 
 def _options(
@@ -217,7 +217,7 @@ def kernels(network: Network, rules: Sequence[str] | None = None, choices: Choic
 
     Raises UserError as ``emit``.
     """
-    from energyc.code.emit import kernels_of, own_source
+    from energyc.code.emit import all_kernels, kernels_of, own_source
     from energyc.code.loops import NotLowered, kernel_text
 
     options = _options(network, classify(network), rules, choices, "import")
@@ -227,8 +227,8 @@ def kernels(network: Network, rules: Sequence[str] | None = None, choices: Choic
         except NotLowered as reason:
             return f"no kernels: {reason}\n"
         without = [f"no kernels of {r.context.network.name}: {r.reason}\n" for r in relaxing if r.reason]
-        made = [kernel_text(kernel) for r in relaxing for kernel in r.kernels]
-        return "\n".join([*made, *without, own_source(relaxing)])
+        found = all_kernels(relaxing)
+        return "\n".join([*map(kernel_text, found), *without, own_source(found)])
 
 
 def rules_of(network: Network, classes: Classes, rules: Sequence[str] | None) -> tuple[str, ...]:

@@ -41,7 +41,7 @@ def text_of(path: Path) -> str:
 
 
 def random_text(seed: int) -> str:
-    return torch_module(resolved(random_spec(seed)), Options(rules=RULES, label="spec", version="test"))
+    return torch_module(resolved(random_spec(seed)), Options(rules=RULES, label="spec", version="test")).text
 
 
 @pytest.mark.parametrize("path", SPECS, ids=lambda path: path.stem)

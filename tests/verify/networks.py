@@ -50,7 +50,7 @@ def module(net: Network, unproved: tuple[str, ...] | None = None) -> Compiled:
     source = pipeline.read(SPECS / f"{net.name}.energy")
     network = pipeline.resolve(source, Choices.of(dims=net.dims, settings=settings))
     held = (*RULES, "holomorphic-aep") if net is THICK else RULES  # thin has a relu
-    text = torch_module(network, Options(rules=held, label=net.name, version="0", unproved=unproved))
+    text = torch_module(network, Options(rules=held, label=net.name, version="0", unproved=unproved)).text
     classes = pipeline.classify(network)
     return Compiled(network, classes, "torch", text, f"{net.name}_torch.py", class_name(network.name))
 

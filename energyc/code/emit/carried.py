@@ -14,10 +14,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from energyc.code.emit.context import Options, features_of
-from energyc.code.emit.imports import LONGEST
-from energyc.code.emit.library import Definition, Library, Member, Reads, library
+from energyc.code.emit.library import Definition, Library, Member, Reads, free_names, library
+from energyc.code.tree import facts
+from energyc.code.tree.expressions import Expr, Name
+from energyc.code.tree.statements import Annotated, Assign, Body, Class, Function, Verbatim
 from energyc.language.network import Network
 
+#: The most characters of a line.
+LONGEST = 120
 #: The members of a network that users call.
 PUBLIC = frozenset(
     "params energy terms force relax readout cost metrics gradients correction forward layer assign".split()
@@ -27,7 +31,7 @@ PUBLIC = frozenset(
 DOCUMENTED = frozenset({"EnergyNetwork", "Gradients", "LayeredNetwork", "Relaxed"})
 
 
-def runtime_of(network: Network, options: Options, own: str) -> str:
+def runtime_of(network: Network, options: Options, own: Body) -> Body:
     """The runtime of a module of a network, whose ``own`` part is given."""
     networks = [network, *(layer.network for layer in network.layers.values())]
     parts = {key for each in networks for key in features_of(each, options.rules).parts(each)}
@@ -42,7 +46,7 @@ def _bounded(network: Network) -> bool:
     return any((param.low, param.high) != (None, None) for param in network.params.values())
 
 
-def carried(own: str, parts: Collection[tuple[str, str]], public: Collection[str], without: Collection[str]) -> str:
+def carried(own: Body, parts: Collection[tuple[str, str]], public: Collection[str], without: Collection[str]) -> Body:
     """The source that a module carries beside its ``own``; ``without`` are definitions that its own take the place of.
 
     ``parts`` are those that its settings choose, ``public`` the members that users may call beside ``PUBLIC``.
@@ -50,9 +54,9 @@ def carried(own: str, parts: Collection[tuple[str, str]], public: Collection[str
     found = library()
     chosen = {found.parts[key] for key in parts}
     reach = Reach(found, Classes.of(own, found), frozenset(without))
-    reach.follow(Reads.of(own))
+    reach.follow(Reads(facts.free_names(*own), facts.every_attribute(*own)))
     reach.follow(Reads(frozenset(chosen), PUBLIC | frozenset(public)))
-    return "\n\n\n".join(reach.texts())
+    return tuple(Verbatim(text, free_names(text), frozenset({name})) for name, text in reach.texts())
 
 
 @dataclass(frozen=True)
@@ -64,10 +68,10 @@ class Classes:
     found: Library
 
     @staticmethod
-    def of(own: str, found: Library) -> Classes:
-        """Of a module's own text."""
-        nodes = [node for node in ast.parse(own).body if isinstance(node, ast.ClassDef)]
-        bases = {n.name: tuple(base.id for base in n.bases if isinstance(base, ast.Name)) for n in nodes}
+    def of(own: Body, found: Library) -> Classes:
+        """Of a module's own part."""
+        nodes = [node for node in own if isinstance(node, Class)]
+        bases = {n.name: tuple(base.id for base in n.bases if isinstance(base, Name)) for n in nodes}
         return Classes(bases, {node.name: frozenset(_defined(node)) for node in nodes}, found)
 
     def order(self, name: str) -> list[str]:
@@ -85,12 +89,10 @@ class Classes:
         return [order for order in orders if any(name in self.found.definitions for name in order)]
 
 
-def _defined(node: ast.ClassDef) -> Iterator[str]:
+def _defined(node: Class) -> Iterator[str]:
     for statement in node.body:
         match statement:
-            case ast.FunctionDef(name=name) | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr()):
-                yield name
-            case ast.Assign(targets=[ast.Name(id=name)]):
+            case Function(name) | Annotated(name, _, Expr()) | Assign(Name(name), _):
                 yield name
 
 
@@ -160,8 +162,8 @@ class Reach:
             return name in self.classes.defines[place]
         return any(m.name == name and m.has_value and not m.passes for m in self.found.definitions[place].members)
 
-    def texts(self) -> Iterator[str]:
-        """The source of what is reached, in order."""
+    def texts(self) -> Iterator[tuple[str, str]]:
+        """The definitions that are reached, in order: their names and their source."""
         reached = {d.name: self.members(d) for d in self.definitions()}
         empty = {name for name in reached if name in self.inherited and not reached[name]}
         kept = {name for order in self.orders for name in order[:1]} | {
@@ -169,9 +171,9 @@ class Reach:
         }
         for definition in self.definitions():
             if not definition.head:
-                yield definition.text if "rule" in definition.reads.names else brief(definition.text)
+                yield definition.name, definition.text if "rule" in definition.reads.names else brief(definition.text)
             elif definition.name not in empty - kept:
-                yield self._class(definition, reached[definition.name], empty - kept)
+                yield definition.name, self._class(definition, reached[definition.name], empty - kept)
 
     def _class(self, definition: Definition, members: Sequence[Member], empty: Collection[str]) -> str:
         """A class with some of its members; bases that have none left give way to theirs."""

@@ -1,54 +1,72 @@
-"""Pieces of Python expressions that know how tightly they bind."""
+"""Expressions of tensors under construction: a tree, and what a writer wants to know of its tensor."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
-SUM, PRODUCT, UNARY, ATOM = 1, 2, 3, 4
+from energyc.code.tree.expressions import Attribute, Binary, Expr, Slice, Unary, call, literal, number
+from energyc.code.tree.quotation import quote
+
+#: ``:`` among the indices of a tensor.
+ALL = Slice()
+#: What stands for an expression: itself, code, or plain data.
+Part: TypeAlias = "Expr | Code | float | str | tuple[int, ...] | None"
 
 
 @dataclass(frozen=True)
 class Code:
-    """An expression's text; ``level`` is its outermost operator, ``fresh`` whether its tensor is nobody else's.
+    """An expression of a tensor; ``fresh`` tells whether the tensor is nobody else's.
 
     ``permuted`` tells what this is a permutation of, so that another one on top of it can take its place. A sum
     has its ``mean`` beside it, for whoever divides by the sizes of what it is ``over``: labels of the product it
     belongs to, and once that is written, dims.
     """
 
-    text: str
-    level: int = ATOM
+    expr: Expr
     fresh: bool = False
     permuted: tuple[Code, tuple[int, ...]] | None = field(default=None, compare=False)
     mean: Code | None = field(default=None, compare=False)
     over: tuple[int | str, ...] = field(default=(), compare=False)
-
-    def at(self, level: int) -> str:
-        """The text, in parentheses where it binds less tightly than ``level``."""
-        return self.text if self.level >= level else f"({self.text})"
 
     @property
     def plain(self) -> Code:
         """The same without its mean."""
         return replace(self, mean=None, over=())
 
-    def method(self, call: str, *, fresh: bool = False) -> Code:
-        """``self.call``."""
-        return Code(f"{self.at(ATOM)}.{call}", ATOM, fresh)
+    def method(self, name: str, *arguments: Part, fresh: bool = False) -> Code:
+        """``self.name(arguments)``."""
+        return Code(self.expr.method(name, *map(tree, arguments)), fresh)
+
+    def attribute(self, name: str) -> Code:
+        """``self.name``."""
+        return Code(Attribute(self.expr, name))
+
+    def at(self, *indices: Part) -> Code:
+        """``self[indices]``."""
+        return Code(self.expr[tuple(map(tree, indices))])
+
+
+def tree(part: Part) -> Expr:
+    """The expression that something stands for."""
+    if isinstance(part, Code):
+        return part.expr
+    return part if isinstance(part, Expr) else literal(part)
+
+
+def quoted(text: str, /, *, fresh: bool = False, **holes: Part) -> Code:
+    """Python with holes, as :func:`energyc.code.tree.quotation.quote` reads it."""
+    return Code(quote(text, **{name: tree(part) for name, part in holes.items()}), fresh)
+
+
+def called(function: str, *arguments: Part, fresh: bool = False) -> Code:
+    """A call of a function of the runtime."""
+    return Code(call(function, *map(tree, arguments)), fresh)
 
 
 def product(a: Code, b: Code, operator: str = "*") -> Code:
     """``a * b``."""
-    right = b.at(UNARY)
-    return Code(f"{a.at(PRODUCT)} {operator} {right}", PRODUCT, True)
-
-
-def number(value: float) -> str:
-    """A float as Python writes it, integers without a fraction."""
-    if not math.isfinite(value):
-        return f'float("{value}")'
-    return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
+    return Code(Binary(operator, a.expr, b.expr), True)
 
 
 def scaled(factor: float, code: Code) -> Code:
@@ -56,5 +74,5 @@ def scaled(factor: float, code: Code) -> Code:
     if factor == 1:
         return code
     if factor == -1:
-        return Code(f"-{code.at(UNARY)}", UNARY, True)
-    return Code(f"{number(factor)} * {code.at(UNARY)}", PRODUCT, True)
+        return Code(Unary("-", code.expr), True)
+    return Code(Binary("*", number(factor), code.expr), True)

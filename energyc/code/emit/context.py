@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -12,6 +11,10 @@ from energyc.code.emit.library import library
 from energyc.code.emit.names import Identifiers, attribute_names, class_name
 from energyc.code.emit.routines import REPEATED, Prepared, prepare
 from energyc.code.plan import Passes, Plan, plan
+from energyc.code.tree import facts
+from energyc.code.tree.expressions import Attribute, Expr, Name, Number
+from energyc.code.tree.quotation import quote
+from energyc.code.tree.statements import Body
 from energyc.derivation.derive import Derivation, derive
 from energyc.derivation.notation import Notation, of_network
 from energyc.language.network import DataInput, Network, Noise
@@ -85,7 +88,7 @@ class Context:
         self.local = {name: self.globals.new(name) for name in inputs}
         self.given: dict[str, DataInput | Noise] = {**network.clamps, **network.noises}
         #: How many samples there are, in a method that is given what is fixed alone; without clamps there is one.
-        self.samples_fixed = "len(fixed[0])" if self.given else "1"
+        self.samples_fixed = quote("len(fixed[0])") if self.given else Number(1)
         self.step = network.step if network.numbered else None
         flags = [node for node in (network.training, self.step) if node is not None]
         self.set: dict[Node, str] = {node: self.globals.new(node.name) for node in flags}
@@ -102,11 +105,12 @@ class Context:
     def _constant_wish(self, node: Node) -> str:
         return self.plan.names.get(node, "mask" if isinstance(node, Indicator) else "position")
 
-    def own_names(self) -> tuple[dict[Node, str], dict[Node, str]]:
+    def own_names(self) -> tuple[dict[Node, Expr], dict[Node, Expr]]:
         """How methods call params and constants; and constants as truth values."""
-        names: dict[Node, str] = {p.node: f"self.{self.params[n]}" for n, p in self.network.params.items()}
-        constants = {node: f"self.{name}" for node, name in self.constants.items()}
-        masks: dict[Node, str] = {node: name for node, name in constants.items() if isinstance(node, Indicator)}
+        own = Name("self")
+        names: dict[Node, Expr] = {p.node: Attribute(own, self.params[n]) for n, p in self.network.params.items()}
+        constants = {node: Attribute(own, name) for node, name in self.constants.items()}
+        masks: dict[Node, Expr] = {node: name for node, name in constants.items() if isinstance(node, Indicator)}
         names.update({node: name for node, name in constants.items() if node not in masks})
         return names, masks
 
@@ -114,17 +118,16 @@ class Context:
         """Wishes for hoisted nodes: the let's own name, or what they are made of or for."""
         return {**{node: _wish(node) for node in fixed}, **self.plan.names}
 
-    def drop_unread(self, text: str) -> None:
-        """Keep of the hoisted nodes those that the text of the methods reads."""
-        read = set(re.findall(r"\bfixed\.(\w+)", text))
-        self.fields = {n: name for n, name in self.fields.items() if name in read}
+    def drop_unread(self, methods: Body) -> None:
+        """Keep of the hoisted nodes those that methods read."""
+        read = facts.attributes("fixed", *methods)
+        self.fields = {node: name for node, name in self.fields.items() if name in read}
 
-    def names_in_fixed(self) -> dict[Node, str]:
+    def names_in_fixed(self) -> dict[Node, Expr]:
         """What a method finds in ``fixed``."""
-        names: dict[Node, str] = {c.node: f"fixed.{self.local[n]}" for n, c in self.given.items()}
-        names.update({node: f"fixed.{name}" for node, name in self.set.items()})
-        names.update({node: f"fixed.{name}" for node, name in self.fields.items()})
-        return names
+        names: dict[Node, str] = {c.node: self.local[n] for n, c in self.given.items()}
+        names |= {**self.set, **self.fields}
+        return {node: Attribute(Name("fixed"), name) for node, name in names.items()}
 
 
 def _wish(node: Node) -> str:

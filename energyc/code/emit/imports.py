@@ -6,14 +6,13 @@ from collections import defaultdict
 from collections.abc import Collection
 
 from energyc.code.emit.library import library
+from energyc.code.tree.statements import Blank, Body, Import, Verbatim
 
-#: The most characters of a line.
-LONGEST = 120
 #: Where each name comes from: a module, and what it is called there (None: it is the module).
 Names = dict[str, tuple[str, str | None]]
 
 
-def import_lines(read: Collection[str], from_energyc: Collection[str] = ()) -> str:
+def imports(read: Collection[str], from_energyc: Collection[str] = ()) -> Body:
     """Imports of the names that a module reads, and of those that it takes from energyc.
 
     The standard library, torch and energyc are a paragraph each, and so is what is only tried.
@@ -24,26 +23,21 @@ def import_lines(read: Collection[str], from_energyc: Collection[str] = ()) -> s
     standard = {name: source for name, source in modules.items() if name not in torch}
     definitions = library().definitions
     own: Names = {name: (definitions[name].module, name) for name in from_energyc if name in definitions}
-    paragraphs = ["\n".join(_paragraph(part)) for part in (standard, torch, own) if part]
     attempts = library().attempts
-    return "\n\n".join([*paragraphs, *dict.fromkeys(attempts[name] for name in sorted(read) if name in attempts)])
+    tried = dict.fromkeys(attempts[name] for name in sorted(read) if name in attempts)
+    paragraphs = [*filter(None, map(_paragraph, (standard, torch, own))), *((Verbatim(text),) for text in tried)]
+    return tuple(statement for paragraph in paragraphs for statement in (Blank(), *paragraph))[1:]
 
 
-def _paragraph(names: Names) -> list[str]:
+def _paragraph(names: Names) -> Body:
     whole, items = [], defaultdict[str, list[str]](list)
     for name, (module, item) in names.items():
         if item is None:
-            whole.append(f"import {module}" + f" as {name}" * (name != module))
+            whole.append(Import(module, alias=name if name != module else None))
         else:
             items[module].append(item)
-    return [*sorted(whole), *(_statement(module, sorted(items[module], key=_case)) for module in sorted(items))]
-
-
-def _statement(module: str, names: list[str]) -> str:
-    """On one line where it fits, else a line for each name."""
-    line = f"from {module} import {', '.join(names)}"
-    each = "".join(f"    {name},\n" for name in names)
-    return line if len(line) <= LONGEST else f"from {module} import (\n{each})"
+    whole.sort(key=lambda statement: (statement.module, statement.alias or ""))
+    return (*whole, *(Import(module, tuple(sorted(items[module], key=_case))) for module in sorted(items)))
 
 
 def _case(name: str) -> tuple[int, str]:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from energyc.code.emit.context import Context, Options
-from energyc.code.emit.cpp_text import Names
 from energyc.code.emit.formulas import formulas
-from energyc.code.emit.layout import broken_lines
+from energyc.code.emit.printed import Printed
 from energyc.code.emit.torch_layers import Around, layer_contexts, layered_parts
-from energyc.code.emit.torch_module import Parts, module, torch_module
+from energyc.code.emit.torch_module import Parts, learning_rules, module, parts_of
 from energyc.code.emit.torch_param_sets import param_sets
 from energyc.code.emit.torch_part import Carried, final_class, network_part
 from energyc.code.loops import Equations, Kernel, NotLowered, Rows, free_phase, nudged_phase, tracking_phases
+from energyc.code.loops.extents import named
+from energyc.code.targets.names import Names
+from energyc.code.tree.expressions import Comparison, Expr, List, Name, Number, String
+from energyc.code.tree.quotation import quote, quote_body
+from energyc.code.tree.statements import Assign, Body, Comment, Function, If, Parameter, Return, Statement
 from energyc.language.network import Network
 from energyc.mathematics.ir import Node
 
@@ -31,57 +35,74 @@ class Relaxing:
     reason: str = ""
 
     @property
-    def settings(self) -> tuple[str, ...]:
-        """Lines of the class: what the names begin with, and whether the kernels leave out what is for training."""
-        prefix = (f'_kernel_prefix = "{self.prefix}"',) if self.prefix else ()
-        return (*prefix, *(("_kernels_in_training = False",) if self.context.network.training is not None else ()))
+    def settings(self) -> Body:
+        """Settings of the class: what the names begin with, and whether the kernels leave out what is for training."""
+        prefix = (Assign(Name("_kernel_prefix"), String(self.prefix)),) if self.prefix else ()
+        in_training = quote_body("_kernels_in_training = False") if self.context.network.training is not None else ()
+        return (*prefix, *in_training)
 
 
-#: Kernels in a language: the definitions of a module, and the expression of the object that runs them.
-Printed = Callable[[Sequence[Relaxing]], tuple[str, str]]
+@dataclass(frozen=True)
+class Written:
+    """Kernels in a language: the definitions of a module, and the object that runs them.
+
+    ``source`` is what is built before they run.
+    """
+
+    definitions: Body
+    runner: Expr
+    source: str | None = None
 
 
-def kernel_module(network: Network, options: Options, rows: Rows, printed: Printed) -> str:
-    """The text of the module; where a network has no kernels it is that of the torch target, and says why."""
+def kernel_module(
+    network: Network, options: Options, rows: Rows, write: Callable[[Sequence[Kernel]], Written]
+) -> Printed:
+    """The module; where a network has no kernels it is that of the torch target, and says why."""
     try:
         relaxing = kernels_of(network, options, rows)
     except NotLowered as reason:
-        title, rest = torch_module(network, options).split("Passes:", 1)
-        return f"{title}Kernels: none: {reason}\nPasses:{rest}"
-    definitions, expression = printed([r for r in relaxing if r.kernels])
-    own, classes = (_layered if network.blocks else _plain)(network, options, relaxing, expression)
-    return module(network, options, (own, f"{definitions}\n\n\n{classes}"), [_said(relaxing)])
+        text = module(network, options, parts_of(network, options), f"none: {reason}")
+        return Printed(text, fallback=str(reason))
+    written = write(all_kernels(relaxing))
+    own, classes = (_layered if network.blocks else _plain)(network, options, relaxing, written.runner)
+    text = module(network, options, (own, (*written.definitions, *classes)), _said(relaxing))
+    return Printed(text, source=written.source)
 
 
 def _said(relaxing: Sequence[Relaxing]) -> str:
     """The line of the head that tells which kernels there are, and which layers have none."""
-    names = ", ".join(kernel.name for r in relaxing for kernel in r.kernels)
+    names = ", ".join(kernel.name for kernel in all_kernels(relaxing))
     without = [f"{r.context.network.name} has none: {r.reason}" for r in relaxing if r.reason]
-    return "; ".join([f"Kernels: {names}", *without])
+    return "; ".join([names, *without])
 
 
-def _plain(network: Network, options: Options, relaxing: Sequence[Relaxing], expression: str) -> Parts:
+def _plain(network: Network, options: Options, relaxing: Sequence[Relaxing], runner: Expr) -> Parts:
     """The parts of a network without layers."""
     (own,) = relaxing
     context = own.context
     about = "The network: its equations, relaxed by kernels and learned."
-    body = [f"learning_rules = ({', '.join(rule.module for rule in context.features.rules)},)"]
-    body += [f"kernels = {expression}", *own.settings, *param_sets(context)]
-    return network_part(context, _given(own)), final_class(context, about, body, ("KernelNetwork",))
+    kernels = Assign(Name("kernels"), runner)
+    body = (*learning_rules(context), kernels, *own.settings, *param_sets(context))
+    return network_part(context, _given(own)), (final_class(context, about, body, ("KernelNetwork",)),)
 
 
-def _layered(network: Network, options: Options, relaxing: Sequence[Relaxing], expression: str) -> Parts:
+def _layered(network: Network, options: Options, relaxing: Sequence[Relaxing], runner: Expr) -> Parts:
     """The parts of a network of layers, which share one object of kernels."""
     layers = {r.context.network.name: r for r in relaxing}
     carried = {
-        name: Carried(_given(r), ("KernelNetwork",), ("kernels = KERNELS", *r.settings))
+        name: Carried(_given(r), ("KernelNetwork",), (*quote_body("kernels = KERNELS"), *r.settings))
         for name, r in layers.items()
         if r.kernels
     }
     around = Around({name: r.context for name, r in layers.items()}, carried)
     own, classes = layered_parts(network, options, around)
-    shared = "\n".join(broken_lines([f"KERNELS = {expression}"]))
-    return own, f"#: The kernels of the layers.\n{shared}\n\n\n{classes}"
+    shared = (Comment("The kernels of the layers.", documents=True), Assign(Name("KERNELS"), runner))
+    return own, (*shared, *classes)
+
+
+def all_kernels(relaxing: Sequence[Relaxing]) -> list[Kernel]:
+    """The kernels of a network, or of all of its layers."""
+    return [kernel for r in relaxing for kernel in r.kernels]
 
 
 def kernels_of(network: Network, options: Options, rows: Rows = "array") -> list[Relaxing]:
@@ -91,8 +112,8 @@ def kernels_of(network: Network, options: Options, rows: Rows = "array") -> list
     """
     if not network.blocks:
         return [_phases(Context(network, options), rows)]
-    names = Names(())
-    found = [_layer(c, f"{names.new(name)}_", rows) for name, c in layer_contexts(network, options).items()]
+    names = Names()
+    found = [_layer(c, names.new(name), rows) for name, c in layer_contexts(network, options).items()]
     if not any(r.kernels for r in found):
         raise NotLowered("; ".join(f"in layer {r.context.network.name}, {r.reason}" for r in found))
     return found
@@ -129,8 +150,10 @@ def _equations(context: Context, rows: Rows, prefix: str) -> Equations:
         return {key: node for key, node in outputs.get(routine, {}).items() if key in states}
 
     nudge = by_state("_nudge") if context.options.descends else by_state("_cost_pullback")
+    names = Names()
     return Equations(
         context.network,
+        named(context.network.extents, {dim: names.new(dim) for dim in context.network.extents}),
         by_state("_force"),
         nudge,
         by_state("_correction"),
@@ -143,19 +166,23 @@ def _equations(context: Context, rows: Rows, prefix: str) -> Equations:
     )
 
 
-def _given(relaxing: Relaxing) -> Callable[[], Iterator[str]]:
+def _given(relaxing: Relaxing) -> Callable[[], Body]:
     """The method that lists what each kernel reads."""
     context = relaxing.context
 
-    def methods() -> Iterator[str]:
-        names: Mapping[Node, str] = {**context.own_names()[0], **context.names_in_fixed()}
-        targets = {t.node: f"targets[{k}]" for k, t in enumerate(context.network.targets.values())}
-        head = f"def _given(self, name: str, fixed: {context.called.fixed}, targets: Tensors) -> list[Tensor]:"
-        lines = [head, '    """What a kernel reads, in its order."""']
-        for kernel in relaxing.kernels:
-            read = ", ".join((targets | dict(names))[node] for node, _ in kernel.given)
-            lines += [f'    if name == "{kernel.name}":', f"        return [{read}]"]
-        lines.append("    raise KeyError(name)")
-        yield "\n".join(broken_lines(lines))
+    def methods() -> Body:
+        names: dict[Node, Expr] = {**context.own_names()[0], **context.names_in_fixed()}
+        names |= {t.node: Name("targets")[Number(k)] for k, t in enumerate(context.network.targets.values())}
+        body: list[Statement] = [_read_by(kernel, names) for kernel in relaxing.kernels]
+        kinds = {"name": "str", "fixed": context.called.fixed, "targets": "Tensors"}
+        parameters = (Parameter("self"), *(Parameter(name, Name(kind)) for name, kind in kinds.items()))
+        body += quote_body("raise KeyError(name)")
+        doc = ("What a kernel reads, in its order.",)
+        return (Function("_given", parameters, tuple(body), quote("list[Tensor]"), doc),)
 
     return methods
+
+
+def _read_by(kernel: Kernel, names: Mapping[Node, Expr]) -> Statement:
+    read = List(tuple(names[node] for node, _ in kernel.given))
+    return If(Comparison("==", Name("name"), String(kernel.name)), (Return(read),))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from energyc.code.emit.code import ATOM, Code
+from energyc.code.emit.code import ALL, Code, called, quoted
 from energyc.code.emit.torch_einsum import BATCH, Label, arranged, reduction
 from energyc.code.emit.torch_index import IndexWriter
+from energyc.code.tree.expressions import Number, Slice
 from energyc.mathematics.ir import Einsum, IndexExpr, Indicator, Node, Operand
 from energyc.mathematics.ir.indexing import Affine
 from energyc.mathematics.sparse import selection_of
@@ -112,7 +113,7 @@ class AccessWriter:
         batch: list[Label] = [BATCH] if access.source.node.batched else []
         return _laid_out(code, [*batch, *labels], [*batch, *access.node.out])
 
-    def _windows(self, access: Access, affine: Affine) -> Code:
+    def _windows(self, access: Access, affine: Affine) -> Code | None:
         """``x[..., offset + stride * i + p, ...]`` as a view."""
         labels = list(access.source.axes)
         at = labels.index(access.head)
@@ -124,16 +125,16 @@ class AccessWriter:
         ]
         counts = [self._extent(access, label) for label in access.rest]
         labels[at : at + 1] = access.rest
+        before = [ALL] * (at + batched)
         if not counts:
-            prefix = ":, " * (at + batched)
-            code = Code(f"{code.at(4)}[{prefix}{affine.offset}]") if 0 <= affine.offset < size else None  # type: ignore[assignment]
-            return self._finished(access, code, labels) if code else None  # type: ignore[return-value]
+            inside = 0 <= affine.offset < size
+            return self._finished(access, code.at(*before, affine.offset), labels) if inside else None
         last = affine.offset + sum(s * (n - 1) for s, n in zip(strides, counts, strict=True))
         if len(counts) == 1 and affine.offset >= 0 and strides[0] > 0 and last < size:
-            step = f":{strides[0]}" if strides[0] != 1 else ""
-            code = Code(f"{code.at(4)}[{':, ' * (at + batched)}{affine.offset}:{last + 1}{step}]")
+            step = Number(strides[0]) if strides[0] != 1 else None
+            code = code.at(*before, Slice(Number(affine.offset), Number(last + 1), step))
         else:
-            code = Code(f"windows({code.text}, {at + batched}, {affine.offset}, {_many(counts)}, {_many(strides)})")
+            code = called("windows", code, at + batched, affine.offset, tuple(counts), tuple(strides))
         return self._finished(access, code, labels)
 
     def _overlap_add(self, access: Access, affine: Affine) -> Code | None:
@@ -154,7 +155,7 @@ class AccessWriter:
             dict(affine.strides)[axis] for axis, label in sorted(access.axis_label.items()) if label != access.head
         ]
         size = self.sizes[access.node.labels[access.head]]
-        code = Code(f"overlap_add({code.text}, {size}, {affine.offset}, {_many(strides)})", fresh=True)
+        code = called("overlap_add", code, size, affine.offset, tuple(strides), fresh=True)
         return self._finished(access, code, [*others, access.head])
 
     def _placed(self, access: Access, at: int, code: Code, labels: list[int]) -> Code | None:
@@ -162,7 +163,7 @@ class AccessWriter:
         size = self.sizes[access.node.labels[access.head]]
         if not 0 <= at < size:
             return None
-        code = Code(f"F.pad({code.at(ATOM)}[..., None], ({at}, {size - 1 - at}))", fresh=True)
+        code = quoted("F.pad({x}[..., None], {widths})", x=code, widths=(at, size - 1 - at), fresh=True)
         return self._finished(access, code, [*labels, access.head])
 
     # ------------------------------------------------------------ gathers and sums over segments
@@ -172,7 +173,7 @@ class AccessWriter:
         number = {label: k for k, label in enumerate(labels)}
         extents = [self._extent(access, label) for label in labels]
         place = access.index.renumbered({axis: number[a] for axis, a in access.axis_label.items() if a in number})
-        return IndexWriter(extents, self.sizes.__getitem__, lambda node: self.code(node).at(ATOM)).write(place)
+        return IndexWriter(extents, self.sizes.__getitem__, self.code).write(place)
 
     def _aligned(self, access: Access, labels: Sequence[int]) -> Code:
         """The index with an axis for each of the labels, of size 1 for those that it does not run over."""
@@ -180,14 +181,14 @@ class AccessWriter:
         code = self.index(access, own)
         if len(own) == len(labels):
             return code
-        return Code(f"{code.at(ATOM)}[{', '.join([':', *(':' if label in own else 'None' for label in labels)])}]")
+        return code.at(ALL, *(ALL if label in own else None for label in labels))
 
     def _picked(self, access: Access) -> Code:
         """``x[..., t, ...]`` at the number of the step, the same for all samples: a view."""
         labels = list(access.source.axes)
         at = labels.index(access.head) + access.source.node.batched
         labels.remove(access.head)
-        code = Code(f"{self.code(access.source.node).at(ATOM)}[{':, ' * at}{self.index(access, []).text}]")
+        code = self.code(access.source.node).at(*[ALL] * at, self.index(access, []))
         return self._finished(access, code, labels)
 
     def _gather(self, access: Access) -> Code | None:
@@ -199,24 +200,24 @@ class AccessWriter:
         at = labels.index(access.head)
         source = self.code(access.source.node)
         if not access.source.node.batched:
-            source = Code(f"{source.at(ATOM)}[None]")
+            source = source.at(None)
         if new and new == access.rest:
-            code = Code(f"gather({source.text}, {self.index(access, new).text}, {at + 1})", fresh=True)
+            code = called("gather", source, self.index(access, new), at + 1, fresh=True)
             return _laid_out(code, [BATCH, *labels[:at], *new, *labels[at + 1 :]], [BATCH, *access.node.out])
         if len(new) > 1:
             return None
         taken = [*labels[:at], *(new or [access.head]), *labels[at + 1 :]]
-        code = Code(f"{source.at(ATOM)}.take_along_dim({self._aligned(access, taken).text}, {at + 1})", fresh=True)
+        code = source.method("take_along_dim", self._aligned(access, taken), at + 1, fresh=True)
         if not new:
-            code = code.method(f"squeeze({at + 1})", fresh=True)
+            code = code.method("squeeze", at + 1, fresh=True)
         return _laid_out(code, [BATCH, *(a for a in taken if a != access.head)], [BATCH, *access.node.out])
 
     def _table(self, access: Access, labels: list[int]) -> Code:
         at = labels.index(access.head)
         index = self.index(access, access.rest)
-        code = Code(f"{self.code(access.source.node).at(ATOM)}[{':, ' * at}{index.text}]", fresh=True)
+        code = replace(self.code(access.source.node).at(*[ALL] * at, index), fresh=True)
         if at:  # the batch axis of the index stands in the middle: bring it to the front
-            code = code.method(f"movedim({at}, 0)")
+            code = code.method("movedim", at, 0)
         labels[at : at + 1] = access.rest
         return _laid_out(code, [BATCH, *labels], [BATCH, *access.node.out])
 
@@ -233,7 +234,7 @@ class AccessWriter:
         labels[first:first] = gone
         code = reduction(self.code(source.node), [*batch, *source.axes], [*batch, *labels])
         if not source.node.batched:
-            code = Code(f"{code.at(ATOM)}[None]")
+            code = code.at(None)
         size = self._extent(access, access.head)
         if gone == access.rest or set(gone) == set(access.rest):
             index = self.index(access, gone)
@@ -242,9 +243,9 @@ class AccessWriter:
         else:
             return None
         if len(gone) > 1:
-            index = index.method("flatten(1)")
-            code = code.method(f"flatten({first + 1}, {first + len(gone)})")
-        code = Code(f"segment_sum({code.text}, {index.text}, {first + 1}, {size})", fresh=True)
+            index = index.method("flatten", 1)
+            code = code.method("flatten", first + 1, first + len(gone))
+        code = called("segment_sum", code, index, first + 1, size, fresh=True)
         labels[first : first + len(gone)] = [access.head]
         return _laid_out(code, [BATCH, *labels], [BATCH, *out])
 
@@ -254,14 +255,11 @@ class AccessWriter:
         if access is None or access.head not in node.out or any(a in node.out for a in access.rest):
             return None
         index = self.index(access, access.rest)
-        return Code(f"segment_count({index.text}, {self._extent(access, access.head)}, self.dtype)", fresh=True)
+        count = self._extent(access, access.head)
+        return quoted("segment_count({index}, {count}, self.dtype)", index=index, count=count, fresh=True)
 
 
 def _laid_out(code: Code, labels: Sequence[Label], out: Sequence[Label]) -> Code:
     """A tensor summed over the labels that are not in ``out``, so that it broadcasts to ``out``."""
     have = [x for x in out if x in labels]
     return arranged(reduction(code, labels, have), have, out)
-
-
-def _many(values: Sequence[int]) -> str:
-    return f"({values[0]},)" if len(values) == 1 else f"({', '.join(map(str, values))})"

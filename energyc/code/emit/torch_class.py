@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from energyc.code.emit import torch_sets
 from energyc.code.emit.context import Context
-from energyc.code.emit.layout import broken_lines
 from energyc.code.emit.library import library
 from energyc.code.emit.routines import force_params
 from energyc.code.emit.torch_initial import drawn, initial_values
 from energyc.code.emit.torch_nodes import TorchWriter
+from energyc.code.tree import facts
+from energyc.code.tree.expressions import Attribute, Constant, Dict, Expr, List, Name, Number, String, call, literal
+from energyc.code.tree.quotation import quote, quote_body
+from energyc.code.tree.statements import Annotated, Assign, Body, Class, Do, Function, Parameter, Return
 from energyc.language.network import DataInput, Network
 from energyc.language.settings import Nudge
 from energyc.mathematics.ir import Einsum, Indicator, Node
@@ -20,18 +24,18 @@ from energyc.mathematics.ir import Einsum, Indicator, Node
 OPTIONS = ("points", "radius", "snapshots", "alpha")
 
 
-def settings(context: Context) -> str:
+def settings(context: Context) -> Body:
     """The constants of the class of a network: names, shapes, the spec's settings."""
     return _constants_of(context, {**_names(context), **_phases(context)})
 
 
-def layer_settings(context: Context) -> str:
+def layer_settings(context: Context) -> Body:
     """The constants of the class of a layer, which owns no params and is not nudged."""
     named = {"param_names": tuple(context.network.params)}
     return _constants_of(context, {**_names(context), "param_bounds": {}, **_free_phase(context), **named})
 
 
-def layered_settings(context: Context, further: Mapping[str, Any]) -> str:
+def layered_settings(context: Context, further: Mapping[str, Any]) -> Body:
     """The constants of the class around layers; the layers have the settings of their phases."""
     return _constants_of(context, {**_names(context), **further})
 
@@ -103,12 +107,13 @@ def _phases(context: Context) -> dict[str, Any]:
     return values
 
 
-def _constants_of(context: Context, values: Mapping[str, Any]) -> str:
+def _constants_of(context: Context, values: Mapping[str, Any]) -> Body:
+    """Those that are not what the runtime has by default."""
     defaults = library().defaults("Equations")
     for name in context.called.bases:
         defaults |= library().defaults(name)
     chosen = {name: value for name, value in values.items() if name not in defaults or value != defaults[name]}
-    return "\n".join(broken_lines([f"    {name} = {literal(value)}" for name, value in chosen.items()]))
+    return tuple(Assign(Name(name), literal(value)) for name, value in chosen.items())
 
 
 def _summed(context: Context) -> tuple[str, ...]:
@@ -141,45 +146,56 @@ def _input_shapes(context: Context, items: Mapping[str, DataInput]) -> dict[str,
 
 def init(
     context: Context, writer: TorchWriter, constants: Mapping[Node, str], layers: Mapping[str, str] | None = None
-) -> list[str]:
+) -> Function:
     """The constructor; ``layers`` are the classes of what it is made of, by their attributes."""
-    lines = [
-        "def __init__(",
-        "    self, device: torch.device | str | None = None, dtype: torch.dtype | None = None, seed: int = 0",
-        ") -> None:",
-        "    super().__init__(device, dtype)",
-    ]
     params = initial_values(context.network, writer, context.params)
-    if any("(random, " in line for line in params):
-        lines.append("    random = torch.Generator().manual_seed(seed)")
-    lines += [f"    {line}" for line in params]
-    lines += [f"    self.{attribute} = {layer}(device, dtype)" for attribute, layer in (layers or {}).items()]
-    return broken_lines([*lines, *_constants(writer, constants)])
+    random = facts.reads(*params) & {"random"}
+    made = [_on(attribute, call(layer, *_PLACE)) for attribute, layer in (layers or {}).items()]
+    body = (*(_RANDOM if random else ()), *params, *made, *_constants(writer, constants))
+    return _constructor((*_PARAMETERS, Parameter("seed", Name("int"), Number(0))), body)
 
 
-def layer_init(writer: TorchWriter, constants: Mapping[Node, str]) -> list[str]:
+def layer_init(writer: TorchWriter, constants: Mapping[Node, str]) -> Body:
     """The constructor of a layer, which owns no params; none where there is nothing to make."""
-    head = "def __init__(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> None:"
-    lines = [head, "    super().__init__(device, dtype)", *_constants(writer, constants)]
-    return broken_lines(lines) if constants else []
+    return (_constructor(_PARAMETERS, _constants(writer, constants)),) if constants else ()
 
 
-def _constants(writer: TorchWriter, constants: Mapping[Node, str]) -> list[str]:
-    lines = []
-    for node, name in constants.items():
-        code = writer.define_mask(node) if isinstance(node, Indicator) else writer.define(node)
-        lines.append(f'    self._constant("{name}", {code.text})')
-    return lines
+_PLACE = (Name("device"), Name("dtype"))
+_PARAMETERS = (
+    Parameter("self"),
+    Parameter("device", quote("torch.device | str | None"), Constant(None)),
+    Parameter("dtype", quote("torch.dtype | None"), Constant(None)),
+)
+_RANDOM = quote_body("random = torch.Generator().manual_seed(seed)")
 
 
-def record(name: str, doc: str, fields: Sequence[tuple[str, bool]], *, rows: bool) -> str:
+def _constructor(parameters: tuple[Parameter, ...], body: Body) -> Function:
+    return Function("__init__", parameters, (*quote_body("super().__init__(device, dtype)"), *body), Constant(None))
+
+
+def _on(attribute: str, value: Expr) -> Assign:
+    return Assign(Attribute(Name("self"), attribute), value)
+
+
+def _constants(writer: TorchWriter, constants: Mapping[Node, str]) -> Body:
+    codes = {
+        name: writer.define_mask(node) if isinstance(node, Indicator) else writer.define(node)
+        for node, name in constants.items()
+    }
+    return tuple(Do(quote("self._constant({name}, {x})", name=String(n), x=code.expr)) for n, code in codes.items())
+
+
+def record(name: str, doc: str, fields: Sequence[tuple[str, bool]], *, rows: bool) -> Class:
     """A NamedTuple of tensors; with ``rows`` one can take some of the samples of those that are batched."""
-    lines = [f"class {name}(NamedTuple):", f'    """{doc}"""', "", *(f"    {field}: Tensor" for field, _ in fields)]
+    body: Body = tuple(Annotated(field, Name("Tensor")) for field, _ in fields)
     if rows:
-        parts = ", ".join(f"{field}=self.{field}[rows]" for field, batched in fields if batched)
-        lines += ["", f"    def rows(self, rows: Tensor) -> {name}:", '        """The same for some of the samples."""']
-        lines.append(f"        return self._replace({parts})" if parts else "        return self")
-    return "\n".join(broken_lines(lines))
+        own = Name("self")
+        parts = {field: Attribute(own, field)[Name("rows")] for field, batched in fields if batched}
+        chosen = own.method("_replace", **parts) if parts else own
+        parameters = (Parameter("self"), Parameter("rows", Name("Tensor")))
+        said = ("The same for some of the samples.",)
+        body = (*body, Function("rows", parameters, (Return(chosen),), Name(name), said))
+    return Class(name, body, (Name("NamedTuple"),), (doc,))
 
 
 def what_is_fixed(context: Context) -> str:
@@ -189,76 +205,83 @@ def what_is_fixed(context: Context) -> str:
     return f"The clamps, {''.join(f'{text}, ' for text in further)}and what depends on clamps and params alone."
 
 
-def at_step(context: Context) -> str:
+def at_step(context: Context) -> Function:
     """The method that sets the number of the step."""
     assert context.step is not None
-    record = context.called.fixed
-    lines = [f"def _at(self, fixed: {record}, number: int) -> {record}:", '    """What is fixed in one step."""']
-    lines.append(f"    return fixed._replace({context.set[context.step]}=torch.tensor(number, device=self.device))")
-    return "\n".join(lines)
+    record = Name(context.called.fixed)
+    number = {context.set[context.step]: quote("torch.tensor(number, device=self.device)")}
+    parameters = (Parameter("self"), Parameter("fixed", record), Parameter("number", Name("int")))
+    body = (Return(Name("fixed").method("_replace", **number)),)
+    return Function("_at", parameters, body, record, ("What is fixed in one step.",))
 
 
-def noise(context: Context, writer: TorchWriter) -> str:
+def noise(context: Context) -> Function:
     """The method that draws the noises of some samples."""
-    head = ["def _noise(self, random: torch.Generator | None, batch: int) -> list[Tensor]:"]
-    head.append('    """Noise for each sample, in float64 on the CPU."""')
     draws = [
-        drawn(n.law, ["batch", *map(str, _shape(context, n.node))], writer) for n in context.network.noises.values()
+        drawn(n.law, (Name("batch"), *map(Number, _shape(context, n.node)))) for n in context.network.noises.values()
     ]
-    return "\n".join(broken_lines([*head, f"    return [{', '.join(draws)}]"]))
+    (method,) = quote_body(_NOISE, draws=List(tuple(draws)))
+    assert isinstance(method, Function)
+    return method
 
 
-def extended() -> str:
+_NOISE = '''
+def _noise(self, random: torch.Generator | None, batch: int) -> list[Tensor]:
+    """Noise for each sample, in float64 on the CPU."""
+    return {draws}
+'''
+
+
+def extended() -> Body:
     """The method that gives the holomorphic extension."""
-    doc = '    """The equations on complex states."""'
-    return "\n".join(["def _extended(self) -> Holomorphic:", doc, "    return Holomorphic(self)"])
+    return quote_body(_EXTENDED)
 
 
-def ties(context: Context, writer: TorchWriter) -> str:
+_EXTENDED = '''
+def _extended(self) -> Holomorphic:
+    """The equations on complex states."""
+    return Holomorphic(self)
+'''
+
+
+def ties(context: Context, writer: TorchWriter) -> Body:
     """The read-only views that tied names are."""
     names, masks = context.own_names()
     writer.masks.update(masks)
     with writer.scope(names):
         tied = {n: t.node for n, t in context.network.ties.items()}
         codes = {n: writer.define(t) if isinstance(t, Einsum) else writer.code(t) for n, t in tied.items()}
-        views = [f'"{n}": {code.method("detach()").text}' for n, code in codes.items()]
-    lines = ["def _ties(self) -> dict[str, Tensor]:", '    """The tied names, each a view of its source."""']
-    return "\n".join(broken_lines([*lines, f"    return {{{', '.join(views)}}}"]))
+    views = Dict(tuple((String(n), code.method("detach").expr) for n, code in codes.items()))
+    return quote_body(_TIES, views=views)
 
 
-def projections(context: Context) -> str:
+_TIES = '''
+def _ties(self) -> dict[str, Tensor]:
+    """The tied names, each a view of its source."""
+    return {views}
+'''
+
+
+def projections(context: Context) -> Body:
     """The projection on the constraint sets, and its adjoint."""
-    body, parts = [], []
+    body, parts = list[Do](), list[Expr]()
     for k, state in enumerate(context.network.states.values()):
+        states, at, seeds = (Name(name)[Number(k)] for name in ("states", "at", "seeds"))
         if state.constraint is None:
-            parts.append(f"seeds[{k}]")
+            parts.append(seeds)
             continue
-        body.append(f"    {torch_sets.projection(f'states[{k}]', state.constraint)}")
-        parts.append(torch_sets.adjoint(f"at[{k}]", f"seeds[{k}]", state.constraint))
-    head = ["def _project_(self, states: list[Tensor]) -> None:"]
-    head.append('    """Each state onto its constraint set, in place."""')
-    adjoint = [
-        "def _project_adjoint(self, at: Tensors, seeds: Tensors) -> list[Tensor]:",
-        '    """P^T seeds, P the derivative of the projection at a point."""',
-        f"    return [{', '.join(parts)}]",
-    ]
-    return "\n".join(broken_lines([*head, *body, "", *adjoint]))
+        body.append(Do(torch_sets.projection(states, state.constraint)))
+        parts.append(torch_sets.adjoint(at, seeds, state.constraint))
+    project, adjoint = quote_body(_PROJECTIONS, parts=List(tuple(parts)))
+    assert isinstance(project, Function)
+    return replace(project, body=tuple(body)), adjoint
 
 
-def literal(value: object) -> str:
-    """A literal of plain data with double quotes."""
-    match value:
-        case str():
-            return '"' + "".join(_escaped(char) for char in value) + '"'
-        case tuple():
-            inner = ", ".join(map(literal, value))
-            return f"({inner},)" if len(value) == 1 else f"({inner})"
-        case dict():
-            return "{" + ", ".join(f"{literal(k)}: {literal(v)}" for k, v in value.items()) + "}"
-    return repr(value)
+_PROJECTIONS = '''
+def _project_(self, states: list[Tensor]) -> None:
+    """Each state onto its constraint set, in place."""
 
-
-def _escaped(char: str) -> str:
-    if char in '"\\':
-        return "\\" + char
-    return char if char.isprintable() else char.encode("unicode_escape").decode()
+def _project_adjoint(self, at: Tensors, seeds: Tensors) -> list[Tensor]:
+    """P^T seeds, P the derivative of the projection at a point."""
+    return {parts}
+'''

@@ -6,26 +6,30 @@ never conjugated. What has no extension (relu, abs, max) does not get here: the 
 
 from __future__ import annotations
 
-import re
-import textwrap
 from collections.abc import Mapping
+from dataclasses import replace
 
 from energyc.code.emit import torch_functions as functions
-from energyc.code.emit.code import ATOM, Code
+from energyc.code.emit.code import Code, called
 from energyc.code.emit.context import Context
 from energyc.code.emit.torch_methods import MethodWriter
 from energyc.code.emit.torch_nodes import TorchWriter
 from energyc.code.plan.statics import Statics
+from energyc.code.tree import facts
+from energyc.code.tree.expressions import Attribute, Constant, Name, Number, call, integers
+from energyc.code.tree.quotation import quote, quote_body
+from energyc.code.tree.statements import Assign, Body, Class, Do, Function, Parameter, Statement
 from energyc.mathematics.ir import ArgMax, Indicator, LogSumExp, Map, Max, Softmax
 from energyc.mathematics.ir.nodes import Reduction
 from energyc.mathematics.sparse import Segment
 
+_DTYPE = quote("self.dtype")
 #: Routines of the extension.
 ROUTINES = ("_force", "_cost_force", "_energy_gradient")
 
 NO_ENERGY = '''def _energy_gradient(self, states: Tensors, fixed: Fixed) -> dict[str, Tensor]:
     """dE/dtheta: no param is in an energy."""
-    return {}'''
+    return {{}}'''
 
 
 class ComplexWriter(TorchWriter):
@@ -36,10 +40,10 @@ class ComplexWriter(TorchWriter):
         self._statics = Statics()
 
     def _max(self, node: Max) -> Code:
-        return super()._max(node).method("to(self.dtype)")
+        return super()._max(node).method("to", _DTYPE)
 
     def _argmax(self, node: ArgMax) -> Code:
-        return super()._argmax(node).method("to(self.dtype)")
+        return super()._argmax(node).method("to", _DTYPE)
 
     def _masked(self, node: Reduction) -> Code:
         if self._statics.moving(node):
@@ -53,7 +57,7 @@ class ComplexWriter(TorchWriter):
 
     def argument(self, node: Reduction) -> Code:
         code = super().argument(node)
-        return Code(f"{code.at(ATOM)}.real") if isinstance(node, Max | ArgMax) else code
+        return code.attribute("real") if isinstance(node, Max | ArgMax) else code
 
     def _map(self, node: Map) -> Code:
         form = node.function.entry.form("torch")
@@ -63,14 +67,12 @@ class ComplexWriter(TorchWriter):
             return functions.apply(form.complex, self.tensor(node.argument))
         if not self._statics.static(node):
             raise NotImplementedError(f"{node.function.name} has no holomorphic extension in torch")
-        argument = Code(f"{self.tensor(node.argument).at(ATOM)}.real")
-        return functions.apply(form.text, argument, form.binds).method("to(self.dtype)")
+        argument = self.tensor(node.argument).attribute("real")
+        return functions.apply(form.text, argument).method("to", _DTYPE)
 
     def _shifted(self, node: Reduction, name: str) -> Code:
-        axes = self._axes(node)
-        listed = f"({', '.join(map(str, axes))},)" if len(axes) == 1 else f"({', '.join(map(str, axes))})"
-        mask = "None" if node.guard is None else self._guard(node.guard, node.argument).text
-        return Code(f"{name}({self.argument(node).text}, {mask}, {listed})", 4, True)
+        mask = None if node.guard is None else self._guard(node.guard, node.argument)
+        return called(name, self.argument(node), mask, tuple(self._axes(node)), fresh=True)
 
     def _softmax(self, node: Softmax) -> Code:
         return self._shifted(node, "complex_softmax")
@@ -79,44 +81,57 @@ class ComplexWriter(TorchWriter):
         return self._shifted(node, "complex_logsumexp")
 
 
-def extension(context: Context) -> str:
+def extension(context: Context) -> Class:
     """The class ``Holomorphic``."""
     writer = ComplexWriter(context.network.extents, context.network.values, context.letters)
     methods = MethodWriter(context, writer)
-    equations = [methods.prepare(context.fields)]
+    equations: list[Statement] = [methods.prepare(context.fields)]
     for prepared, planned in zip(context.prepared, context.plan.routines, strict=True):
         if prepared.signature.name in ROUTINES:
             equations.append(methods.method(prepared, planned))
     if not context.derivation.energy_gradient:
-        equations.append(NO_ENERGY)
-    equations.append(_projection(context, writer))
-    lines = [
-        "class Holomorphic:",
-        '    """The holomorphic extension of the network: its equations on complex states."""',
-        "",
-        f"    def __init__(self, net: {context.called.equations}) -> None:",
-        "        self.device = net.device",
-        "        self.dtype = torch.complex128 if net.dtype == torch.float64 else torch.complex64",
-    ]
+        equations += quote_body(NO_ENERGY)
+    equations.append(_projection(context))
+    doc = ("The holomorphic extension of the network: its equations on complex states.",)
+    return Class("Holomorphic", (_init(context, tuple(equations)), *equations), doc=doc)
+
+
+def _init(context: Context, equations: Body) -> Function:
+    """The constructor: what the equations read of the network, as complex tensors."""
+    body = list(quote_body(_MADE_OF))
     if context.network.training is not None:
-        lines.append("        self.training = net.training")
-    lines += [f"        self.{name} = net.{name}.detach().to(self.dtype)" for name in context.params.values()]
-    text = textwrap.indent("\n\n".join(equations), "    ")
+        body += quote_body("self.training = net.training")
+    body += [_taken(name, "{x}.detach().to(self.dtype)") for name in context.params.values()]
+    read = facts.attributes("self", *equations)
     for node, name in context.constants.items():
-        if re.search(rf"self\.{name}\b", text):
-            cast = "" if isinstance(node, Indicator) else ".to(self.dtype)"
-            lines.append(f"        self.{name} = net.{name}{cast}")
-    return "\n".join(lines) + "\n\n" + text
+        if name in read:
+            body.append(_taken(name, "{x}" if isinstance(node, Indicator) else "{x}.to(self.dtype)"))
+    parameters = (Parameter("self"), Parameter("net", Name(context.called.equations)))
+    return Function("__init__", parameters, tuple(body), Constant(None))
 
 
-def _projection(context: Context, writer: ComplexWriter) -> str:
-    lines = [
-        "def _project_(self, states: list[Tensor]) -> None:",
-        '    """Each state onto the extension of its set, in place."""',
-    ]
+_MADE_OF = """
+self.device = net.device
+self.dtype = torch.complex128 if net.dtype == torch.float64 else torch.complex64
+"""
+
+
+def _taken(name: str, form: str) -> Assign:
+    return Assign(Attribute(Name("self"), name), quote(form, x=Attribute(Name("net"), name)))
+
+
+def _projection(context: Context) -> Function:
+    body = []
     for k, state in enumerate(context.network.states.values()):
         if state.constraint is not None and state.constraint.kind in ("standardized", "sphere"):
-            axes = ", ".join(str(axis + 1) for axis in state.constraint.axes)
-            name = f"complex_{state.constraint.kind}_"
-            lines.append(f"    {name}(states[{k}], ({axes},))")
-    return "\n".join(lines)
+            axes = integers(*(axis + 1 for axis in state.constraint.axes))
+            body.append(Do(call(f"complex_{state.constraint.kind}_", Name("states")[Number(k)], axes)))
+    (method,) = quote_body(_PROJECT)
+    assert isinstance(method, Function)
+    return replace(method, body=tuple(body))
+
+
+_PROJECT = '''
+def _project_(self, states: list[Tensor]) -> None:
+    """Each state onto the extension of its set, in place."""
+'''

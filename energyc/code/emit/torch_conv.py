@@ -11,9 +11,10 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from energyc.code.emit.code import Code
+from energyc.code.emit.code import Code, tree
 from energyc.code.emit.torch_access import Access, access_of
 from energyc.code.emit.torch_einsum import BATCH, Label, arranged
+from energyc.code.tree.expressions import Expr, call
 from energyc.mathematics.ir import ONE, Einsum, Node, Operand
 from energyc.mathematics.ir.indexing import Affine
 
@@ -126,7 +127,7 @@ class ConvolutionWriter:
             return None
         x = self._pictures(image)
         weights = arranged(self.code(kernel.node), kernel.axes, [*features, channel, *offsets])
-        code = Code(f"F.conv{len(windows)}d({x.text}, {weights.text}{_options(windows)})", fresh=True)
+        code = Code(call(f"F.conv{len(windows)}d", x.expr, weights.expr, **_options(windows)), fresh=True)
         return arranged(code, [BATCH, *result], [BATCH, *node.out])
 
     def kernel_gradient(self, node: Einsum) -> Code | None:
@@ -152,8 +153,8 @@ class ConvolutionWriter:
             return None
         shape = tuple(sizes[label] for label in kernel)
         slopes = arranged(self.code(seeds.node), [BATCH, *seeds.axes], [BATCH, *features, *places])
-        given = f"{self._pictures(image).text}, {shape}, {slopes.text}{_options(windows)}"
-        code = Code(f"torch.nn.grad.conv{len(windows)}d_weight({given})", fresh=True)
+        given = self._pictures(image).expr, tree(shape), slopes.expr
+        code = Code(call(f"torch.nn.grad.conv{len(windows)}d_weight", *given, **_options(windows)), fresh=True)
         return arranged(code, kernel, list(node.out))
 
     def _pictures(self, image: Windowed) -> Code:
@@ -233,7 +234,7 @@ class ConvolutionWriter:
             return None
         x = arranged(self.code(image.node), [BATCH, *image.axes], [BATCH, *features, *places])
         weights = arranged(self.code(kernel.node), kernel.axes, [*features, *channels, *offsets])
-        code = Code(f"F.conv_transpose{len(windows)}d({x.text}, {weights.text}{_options(windows)})", fresh=True)
+        code = Code(call(f"F.conv_transpose{len(windows)}d", x.expr, weights.expr, **_options(windows)), fresh=True)
         return arranged(code, [BATCH, *result], [BATCH, *range(len(node.dims))])
 
 
@@ -252,10 +253,11 @@ def _overlapping(windows: Sequence[Window], sizes: Mapping[int, int]) -> bool:
     return 1 <= len(windows) <= 3 and covered > OVERLAP
 
 
-def _options(windows: Sequence[Window]) -> str:
-    text = ""
+def _options(windows: Sequence[Window]) -> dict[str, Expr]:
+    """The keywords of a convolution: how its windows step, and how far apart their entries are."""
+    options: dict[str, Expr] = {}
     for name in ("stride", "dilation"):
-        values = [getattr(window, name) for window in windows]
+        values = tuple(getattr(window, name) for window in windows)
         if set(values) != {1}:
-            text += f", {name}={values[0] if len(set(values)) == 1 else tuple(values)}"
-    return text
+            options[name] = tree(values[0] if len(set(values)) == 1 else values)
+    return options

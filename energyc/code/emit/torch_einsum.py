@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from energyc.code.emit.code import PRODUCT, UNARY, Code, product
+from energyc.code.emit.code import ALL, Code, called, product
 
 Label = int | str
 BATCH = "B"
@@ -30,10 +30,10 @@ def arranged(code: Code, labels: Sequence[Label], out: Sequence[Label]) -> Code:
         missing.pop(0)
     if not any(missing):
         return code
-    slots = ["None" if gone else ":" for gone in missing]
-    while slots and slots[-1] == ":":
+    slots = [None if gone else ALL for gone in missing]
+    while slots[-1] is ALL:
         slots.pop()
-    return Code(f"{code.at(4)}[{', '.join(slots)}]")
+    return code.at(*slots)
 
 
 def _permuted(code: Code, order: Sequence[int]) -> Code:
@@ -46,11 +46,11 @@ def _permuted(code: Code, order: Sequence[int]) -> Code:
     if not swapped:
         return code
     if list(order) == [1, 0]:
-        made = Code(f"{code.at(4)}.T")
+        made = code.attribute("T")
     elif len(swapped) == 2:
-        made = code.method(f"transpose({swapped[0]}, {swapped[1]})")
+        made = code.method("transpose", *swapped)
     else:
-        made = code.method(f"permute({', '.join(map(str, order))})")
+        made = code.method("permute", *order)
     return replace(made, permuted=(code, tuple(order)))
 
 
@@ -73,17 +73,17 @@ def diagonal(code: Code, labels: Sequence[Label]) -> tuple[Code, list[Label]]:
     distinct = list(dict.fromkeys(labels))
     names = letters(distinct, {})
     equation = "".join(names[x] for x in labels) + "->" + "".join(names[x] for x in distinct)
-    return Code(f'torch.einsum("{equation}", {code.text})'), distinct
+    return called("torch.einsum", equation, code), distinct
 
 
 def reduction(code: Code, labels: Sequence[Label], out: Sequence[Label]) -> Code:
     """A tensor summed over the labels that are not in ``out``, in the order of ``out``."""
     summed = [k for k, a in enumerate(labels) if a not in out]
     if summed:
-        axes = str(summed[0]) if len(summed) == 1 else f"({', '.join(map(str, summed))})"
-        over = "" if len(summed) == len(labels) else axes
-        mean = code.method(f"mean({over})", fresh=True)
-        code = replace(code.method(f"sum({over})", fresh=True), mean=mean, over=tuple(labels[k] for k in summed))
+        axes = summed[0] if len(summed) == 1 else tuple(summed)
+        over = () if len(summed) == len(labels) else (axes,)
+        mean = code.method("mean", *over, fresh=True)
+        code = replace(code.method("sum", *over, fresh=True), mean=mean, over=tuple(labels[k] for k in summed))
     remaining = [a for a in labels if a in out]
     order = [remaining.index(a) for a in out if a in remaining]
     return code if order == sorted(order) else _permuted(code, order)
@@ -109,8 +109,7 @@ def as_matrix_product(
         return None
     if len(la) == 2 and is_narrow(la[0], n, sizes):
         return exchanged(_permuted(b, [1, 0]) if lb[0] == k else b, _permuted(a, [1, 0]))
-    right = b.at(UNARY + 1) if lb[0] == k else f"{b.at(UNARY + 1)}.T"
-    return Code(f"{a.at(PRODUCT)} @ {right}", PRODUCT, True)
+    return product(a, b if lb[0] == k else b.attribute("T"), "@")
 
 
 def as_gram(
@@ -121,7 +120,7 @@ def as_gram(
         return None
     if is_narrow(la[1], lb[1], sizes):
         return exchanged(_permuted(b, [1, 0]), a)
-    return Code(f"{a.at(UNARY + 1)}.T @ {b.at(UNARY + 1)}", PRODUCT, True)
+    return product(a.attribute("T"), b, "@")
 
 
 def is_narrow(rows: Label, columns: Label, sizes: Sizes) -> bool:
@@ -132,8 +131,7 @@ def is_narrow(rows: Label, columns: Label, sizes: Sizes) -> bool:
 
 def exchanged(a: Code, b: Code) -> Code:
     """``(a @ b).T``."""
-    whole = Code(f"{a.at(PRODUCT)} @ {b.at(UNARY + 1)}", PRODUCT, True)
-    return replace(_permuted(whole, [1, 0]), fresh=True)
+    return replace(_permuted(product(a, b, "@"), [1, 0]), fresh=True)
 
 
 def as_matrix_vector(
@@ -142,7 +140,7 @@ def as_matrix_vector(
     """``a @ b`` where b is a vector summed against a's last axis."""
     if len(lb) != 1 or len(la) < 2 or len(set(la)) != len(la) or la[-1] != lb[0] or list(out) != list(la[:-1]):
         return None
-    return Code(f"{a.at(PRODUCT)} @ {b.at(UNARY + 1)}", PRODUCT, True)
+    return product(a, b, "@")
 
 
 def pairwise(
@@ -167,4 +165,4 @@ def pairwise(
     equation = (
         ",".join("".join(names[x] for x in labels) for labels in (la, lb)) + "->" + "".join(names[x] for x in out)
     )
-    return Code(f'torch.einsum("{equation}", {a.text}, {b.text})', 4, True)
+    return called("torch.einsum", equation, a, b, fresh=True)

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
-from energyc.code.emit.code import ATOM, PRODUCT, UNARY, Code
-
-_LEVELS: Mapping[str, int] = MappingProxyType({"atom": ATOM, "power": UNARY, "product": PRODUCT})
+from energyc.code.emit.code import Code
+from energyc.code.tree.quotation import quote
 
 
-def apply(template: str, u: Code, binds: str = "atom") -> Code:
-    """A function's form for an argument; ``binds`` as in :class:`energyc.mathematics.functions.Form`."""
-    return Code(template.format(u=u.text, atom=u.at(ATOM)), _LEVELS[binds], True)
+def apply(form: str, u: Code) -> Code:
+    """A function's form, as :class:`energyc.mathematics.functions.Form` has it, for an argument."""
+    return Code(quote(form, u=u.expr, atom=u.expr), fresh=True)

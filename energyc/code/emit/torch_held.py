@@ -6,9 +6,12 @@ from energyc.code.emit.routines import correction
 from energyc.code.emit.torch_class import record
 from energyc.code.emit.torch_methods import MethodWriter
 from energyc.code.plan import plan, reached, statements_for
+from energyc.code.tree.expressions import Attribute, Expr, Name
+from energyc.code.tree.statements import Class, Function
+from energyc.mathematics.ir import Node
 
 
-def held_methods(methods: MethodWriter) -> tuple[list[str], str]:
+def held_methods(methods: MethodWriter) -> tuple[list[Function], Class]:
     """``_hold`` and ``_held_correction``, and the record that passes between them."""
     context = methods.context
     prepared = correction(context.derivation, held=True)
@@ -26,7 +29,7 @@ def held_methods(methods: MethodWriter) -> tuple[list[str], str]:
     read = set(reached([o.node for o in planned.routines[0].outputs], {*held, *made}))
     held += [state for state in context.derivation.states.values() if state in read]
     hold, fields = methods.hold(held, statements_for(held, made, planned.names, planned.passes))
-    names = {node: f"held.{field}" for node, field in fields.items()}
+    names: dict[Node, Expr] = {node: Attribute(Name("held"), field) for node, field in fields.items()}
     method = methods.method(prepared, planned.routines[0], names)
     entries = [(field, node.batched) for node, field in fields.items()]
     return [hold, method], record("Held", "What a correction needs of the states it is taken at.", entries, rows=False)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from energyc.code.emit.code import ATOM, PRODUCT, SUM, UNARY, Code
+from energyc.code.emit.code import ALL, Code, called, quoted, tree
+from energyc.code.tree.expressions import Binary, Comparison, Unary
 from energyc.mathematics.ir import IndexExpr, Node
 from energyc.mathematics.ir.indexing import Affine
 from energyc.mathematics.ir.interpreter import INDEX_OPERATIONS
 
-#: How tightly ``&`` and comparisons bind in Python is no concern here: both sides are always atoms.
 _COMPARE = frozenset({"==", "!=", "<", "<=", ">", ">="})
 
 
@@ -20,7 +20,7 @@ class IndexWriter:
         self,
         extents: Sequence[int],
         size_of: Callable[[str], int],
-        read: Callable[[Node], str],
+        read: Callable[[Node], Code],
     ) -> None:
         self.extents = extents
         self.size_of = size_of
@@ -32,28 +32,26 @@ class IndexWriter:
         What reads neither axes nor inputs is a Python number or truth value.
         """
         if (known := constant(expr, self.size_of)) is not None:
-            return Code(str(known), UNARY if known < 0 else ATOM)
+            return Code(tree(known))
         parts = [self.write(part) for part in expr.parts]
         match expr.op:
             case "axis":
-                at = number_of(expr)
-                return Code(f"positions({self.extents[at]}, {at}, {len(self.extents)}, self.device)")
+                at, rank = number_of(expr), len(self.extents)
+                return quoted("positions({size}, {at}, {rank}, self.device)", size=self.extents[at], at=at, rank=rank)
             case "read" | "related":
                 return self._read(expr, parts)
             case "neg":
-                return Code(f"-{parts[0].at(UNARY)}", UNARY)
+                return Code(Unary("-", parts[0].expr))
             case "abs":
-                return parts[0].method("abs()")
+                return parts[0].method("abs")
             case "not":
-                return Code(f"~{parts[0].at(ATOM)}", UNARY)
-            case "+" | "-":
-                return Code(f"{parts[0].at(SUM)} {expr.op} {parts[1].at(PRODUCT)}", SUM)
-            case "*":
-                return Code(f"{parts[0].at(PRODUCT)} * {parts[1].at(UNARY)}", PRODUCT)
+                return Code(Unary("~", parts[0].expr))
+            case "+" | "-" | "*":
+                return Code(Binary(expr.op, parts[0].expr, parts[1].expr))
             case "and" | "or":
                 return self._logical(expr, parts)
             case op if op in _COMPARE:
-                return Code(f"{parts[0].at(SUM)} {op} {parts[1].at(SUM)}", 0)
+                return Code(Comparison(op, parts[0].expr, parts[1].expr))
         raise TypeError(f"no torch form of index operation {expr.op!r}")
 
     def _read(self, expr: IndexExpr, parts: Sequence[Code]) -> Code:
@@ -63,25 +61,23 @@ class IndexWriter:
         name = self.read(node)
         rank = len(self.extents)
         if not expr.parts and not node.batched:
-            return Code(name)
+            return name
         places = [number_of(part) if part.op == "axis" else None for part in expr.parts]
         plain = [p for p in places if p is not None]
         if len(plain) == len(places) and plain == sorted(set(plain)):
-            slots = [":" if k in plain else "None" for k in range(rank)]
-            return Code(name) if len(plain) == rank else Code(f"{name}[{', '.join([':', *slots])}]")
+            return name if len(plain) == rank else name.at(ALL, *(ALL if k in plain else None for k in range(rank)))
         if not all(self._inside(part, size) for part, size in zip(expr.parts, self._sizes(node), strict=True)):
             at = [self._of_a_sample(part, code) for part, code in zip(expr.parts, parts, strict=True)]
-            return Code(f"element({', '.join([name, *at])})")
-        slots = [":", *(p.text for p in parts)]
-        if not any(part.axes() for part in expr.parts) and not any(part.inputs for part in expr.parts):
-            slots += ["None"] * rank
-        return Code(f"{name}[{', '.join(slots)}]")
+            return called("element", name, *at)
+        moving = any(part.axes() for part in expr.parts) or any(part.inputs for part in expr.parts)
+        return name.at(ALL, *parts, *([] if moving else [None] * rank))
 
-    def _of_a_sample(self, place: IndexExpr, code: Code) -> str:
+    def _of_a_sample(self, place: IndexExpr, code: Code) -> Code:
         """A place with the batch in front, of size 1 where it is the same for all samples."""
         if (known := constant(place, self.size_of)) is not None:
-            return f"torch.full({(1,) * (1 + len(self.extents))}, {known}, device=self.device)"
-        return code.text if place.inputs else f"{code.at(ATOM)}[None]"
+            shape = (1,) * (1 + len(self.extents))
+            return quoted("torch.full({shape}, {known}, device=self.device)", shape=shape, known=known)
+        return code if place.inputs else code.at(None)
 
     def _sizes(self, node: Node) -> list[int]:
         return [self.size_of(dim) for dim in node.dims]
@@ -101,10 +97,11 @@ class IndexWriter:
         open_parts = [code for code, value in zip(parts, known, strict=True) if value is None]
         decisive = expr.op == "or"
         if decisive in [value for value in known if value is not None]:
-            open_parts.append(Code(str(decisive)))
-        if len(open_parts) == 1:
-            return open_parts[0]
-        return Code((" | " if decisive else " & ").join(p.at(ATOM) for p in open_parts), 0)
+            open_parts.append(Code(tree(decisive)))
+        whole = open_parts[0].expr
+        for part in open_parts[1:]:
+            whole = Binary("|" if decisive else "&", whole, part.expr)
+        return Code(whole)
 
 
 class _Sizes(dict[str, int]):

@@ -2,67 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from math import prod, sqrt
 
-from energyc.code.emit.code import number
+from energyc.code.emit.code import quoted
 from energyc.code.emit.torch_nodes import TorchWriter
 from energyc.code.emit.torch_param_sets import on_sets
+from energyc.code.tree.expressions import Attribute, Expr, Name, Number, Tuple, call, number
+from energyc.code.tree.expressions import name as dotted
+from energyc.code.tree.statements import Assign
 from energyc.language.network import Network, Param, StartLaw
 
 
-def initial_values(network: Network, writer: TorchWriter, attributes: Mapping[str, str]) -> list[str]:
-    """A line for each param; copies of one are drawn by the law of a single one."""
+def initial_values(network: Network, writer: TorchWriter, attributes: Mapping[str, str]) -> list[Assign]:
+    """An assignment for each param; copies of one are drawn by the law of a single one."""
     sizes = network.extents
-    lines = []
+    made = []
     for name, param in network.params.items():
         shape = tuple(sizes[dim] for dim in param.node.dims)
         copies = 0 if param.each is None else len(shape) - len(param.each.dims)
         value = on_sets(_value(param, shape, shape[copies:], writer), param, drawn=param.law is not None)
         if param.low is not None or param.high is not None:
-            bounds = [f"{k}={number(v)}" for k, v in (("min", param.low), ("max", param.high)) if v is not None]
-            value = f"{value}.clamp({', '.join(bounds)})"
-        lines.append(f"self.{attributes[name]} = self._param({value})")
-    return lines
+            value = value.method("clamp", **bounds(param.low, param.high))
+        made.append(Assign(Attribute(Name("self"), attributes[name]), Name("self").method("_param", value)))
+    return made
 
 
-def _value(param: Param, shape: tuple[int, ...], single: tuple[int, ...], writer: TorchWriter) -> str:
+def bounds(low: float | None, high: float | None) -> dict[str, Expr]:
+    """The keywords of torch's ``clamp``."""
+    return {key: number(value) for key, value in (("min", low), ("max", high)) if value is not None}
+
+
+def _value(param: Param, shape: tuple[int, ...], single: tuple[int, ...], writer: TorchWriter) -> Expr:
     if param.law is not None:
-        return drawn(param.law, [str(size) for size in shape], writer, fans(single))
+        return drawn(param.law, tuple(map(Number, shape)), fans(single))
     assert param.start is not None
-    text = writer.code(param.start).text
-    try:
-        return f"torch.full({_tuple(shape)}, {float(text)!r}, dtype=torch.float64)"
-    except ValueError:
-        return f"({text}).double().expand({_tuple(shape)}).clone()"
+    start = writer.code(param.start).expr
+    if isinstance(start, Number):
+        value = Number(float(start.value))
+        return quoted("torch.full({shape}, {value}, dtype=torch.float64)", shape=shape, value=value).expr
+    return quoted("{start}.double().expand({shape}).clone()", start=start, shape=shape).expr
 
 
-def drawn(law: StartLaw, shape: Sequence[str], writer: TorchWriter, fans: tuple[int, int] = (1, 1)) -> str:
-    """Draws by a law, of a shape that is written out."""
+def drawn(law: StartLaw, shape: tuple[Expr, ...], fans: tuple[int, int] = (1, 1)) -> Expr:
+    """Draws by a law."""
     fan_in, fan_out = fans
     match law.name, law.arguments:
         case "normal", (deviation,):
-            return _normal(shape, deviation, writer)
+            return _normal(shape, deviation)
         case "uniform", (bound,):
-            return _uniform(shape, -bound, bound, writer)
+            return _uniform(shape, -bound, bound)
         case "uniform", (low, high):
-            return _uniform(shape, low, high, writer)
+            return _uniform(shape, low, high)
         case "glorot", _:
             bound = sqrt(6 / (fan_in + fan_out))
-            return _uniform(shape, -bound, bound, writer)
+            return _uniform(shape, -bound, bound)
         case "kaiming", _:
-            return _normal(shape, sqrt(2 / fan_in), writer)
+            return _normal(shape, sqrt(2 / fan_in))
         case ("zeros" | "ones") as name, _:
-            return f"torch.{name}({_tuple(shape)}, dtype=torch.float64)"
+            return call(f"torch.{name}", Tuple(shape), dtype=dotted("torch.float64"))
     raise TypeError(f"no torch form of the law {law!r}")
 
 
-def _normal(shape: Sequence[str], deviation: float, writer: TorchWriter) -> str:
-    return f"normal(random, {_tuple(shape)}, {number(deviation)})"
+def _normal(shape: tuple[Expr, ...], deviation: float) -> Expr:
+    return call("normal", Name("random"), Tuple(shape), number(deviation))
 
 
-def _uniform(shape: Sequence[str], low: float, high: float, writer: TorchWriter) -> str:
-    return f"uniform(random, {_tuple(shape)}, {number(low)}, {number(high)})"
+def _uniform(shape: tuple[Expr, ...], low: float, high: float) -> Expr:
+    return call("uniform", Name("random"), Tuple(shape), number(low), number(high))
 
 
 def fans(shape: tuple[int, ...]) -> tuple[int, int]:
@@ -70,7 +77,3 @@ def fans(shape: tuple[int, ...]) -> tuple[int, int]:
     if len(shape) < 2:
         return max(prod(shape), 1), max(prod(shape), 1)
     return prod(shape[1:]), shape[0] * prod(shape[2:])
-
-
-def _tuple(shape: Sequence[object]) -> str:
-    return f"({shape[0]},)" if len(shape) == 1 else f"({', '.join(map(str, shape))})"

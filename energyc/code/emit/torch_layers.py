@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -10,14 +9,18 @@ from energyc.code.emit import torch_class
 from energyc.code.emit.code import Code
 from energyc.code.emit.context import Called, Context, Options
 from energyc.code.emit.glue import BLOCKS, Glue, clamp_key, layer_inputs, next_key, param_key, start_key
-from energyc.code.emit.layout import broken_lines, wrapped
 from energyc.code.emit.names import Identifiers, class_name
-from energyc.code.emit.torch_methods import MethodWriter, docstring
+from energyc.code.emit.torch_methods import MethodWriter, docstring, unpacked
 from energyc.code.emit.torch_nodes import TorchWriter
 from energyc.code.emit.torch_param_sets import param_sets
-from energyc.code.emit.torch_part import Carried, equations_class, equations_part, final_class, fixed_record, indented
+from energyc.code.emit.torch_part import Carried, equations_class, equations_part, final_class, fixed_record
 from energyc.code.emit.torch_routines import RoutineWriter
 from energyc.code.plan import PlannedRoutine
+from energyc.code.tree import facts
+from energyc.code.tree.expressions import Attribute, Expr, List, Name, Number, Tuple, call, literal
+from energyc.code.tree.prose import wrapped
+from energyc.code.tree.quotation import quote
+from energyc.code.tree.statements import Assign, Body, Class, For, Function, Parameter, Return
 from energyc.language.network import Layer, Network, Param, Repeat
 from energyc.mathematics.calculus import depends
 from energyc.mathematics.ir import Node, walk
@@ -46,14 +49,14 @@ def layer_contexts(network: Network, options: Options) -> dict[str, Context]:
     return {layer.name: _layer_context(layer, options, names) for layer in network.layers.values()}
 
 
-def layered_parts(network: Network, options: Options, around: Around | None = None) -> tuple[str, str]:
-    """The text of the equations of a network with layers, and of the classes that users call."""
+def layered_parts(network: Network, options: Options, around: Around | None = None) -> tuple[Body, Body]:
+    """The equations of a network with layers, and the classes that users call."""
     around = around or Around(layer_contexts(network, options))
     layers, called = around.contexts, _called(network)
     glue, without = Glue(network), replace(options.passes, inplace=False)  # autograd needs what it went through
     context = Context(glue.as_network(), replace(options, passes=without), called, glue.planned(without))
-    parts = [_layer_part(layer, around.of(name)) for name, layer in layers.items()]
-    parts.append(_around(network, context, {name: layer.called.own for name, layer in layers.items()}))
+    parts = [part for name, layer in layers.items() for part in _layer_part(layer, around.of(name))]
+    parts += _around(network, context, {name: layer.called.own for name, layer in layers.items()})
     final = [_layer_class(layer, around.of(name)) for name, layer in layers.items()]
     contexts = layers.values()
     steps_back = all(not layer.network.relax.irreversible for layer in contexts)
@@ -61,11 +64,10 @@ def layered_parts(network: Network, options: Options, around: Around | None = No
     rules = [rule for rule, possible in (("bptt", steps_back), ("implicit", rests)) if possible]
     first = [rule for rule in options.rules if rule in rules]
     ordered = tuple(dict.fromkeys([*first, *rules]))
-    body = [] if ordered == ("bptt", "implicit") else [f"rules = {torch_class.literal(ordered)}"]
-    final.append(
-        final_class(context, "The network: its layers in a row, relaxed and learned.", [*body, *param_sets(context)])
-    )
-    return "\n\n\n".join(parts), "\n\n\n".join(final)
+    chosen = () if ordered == ("bptt", "implicit") else (Assign(Name("rules"), literal(ordered)),)
+    body = (*chosen, *param_sets(context))
+    final.append(final_class(context, "The network: its layers in a row, relaxed and learned.", body))
+    return tuple(parts), tuple(final)
 
 
 def _called(network: Network) -> Called:
@@ -73,7 +75,7 @@ def _called(network: Network) -> Called:
     return Called(own, f"{own}Equations", f"{own}Fixed", NETWORK_BASES)
 
 
-def _layer_class(context: Context, carried: Carried) -> str:
+def _layer_class(context: Context, carried: Carried) -> Class:
     doc = f"The layer `{context.network.name}`, relaxed{' by kernels' if carried.bases else ''}."
     bases = (*carried.bases, *context.called.bases)
     return final_class(context, doc, carried.body, bases)
@@ -85,13 +87,12 @@ def _layer_context(layer: Layer, options: Options, names: Identifiers) -> Contex
     return Context(layer.network, replace(options, unproved=None, descends=False, biased={}), called)
 
 
-def _layer_part(context: Context, carried: Carried) -> str:
+def _layer_part(context: Context, carried: Carried) -> Body:
     network = context.network
     states = ", ".join(f"{name}[{', '.join(s.node.dims)}]" for name, s in network.states.items())
 
-    def head(writer: TorchWriter, constants: Mapping[Node, str]) -> list[str]:
-        made = "\n".join(torch_class.layer_init(writer, constants))
-        return [torch_class.layer_settings(context), indented(made)]
+    def head(writer: TorchWriter, constants: Mapping[Node, str]) -> Body:
+        return (*torch_class.layer_settings(context), *torch_class.layer_init(writer, constants))
 
     return equations_part(context, f"The layer `{network.name}`: states {states}.", head, carried.methods)
 
@@ -99,27 +100,25 @@ def _layer_part(context: Context, carried: Carried) -> str:
 # -------------------------------------------------------------------- around the layers
 
 
-def _around(network: Network, context: Context, classes: Mapping[str, str]) -> str:
+def _around(network: Network, context: Context, classes: Mapping[str, str]) -> Body:
     """The record and the class of what is around the layers."""
     writer = TorchWriter(network.extents, network.values, context.letters)
     methods = MethodWriter(context, writer)
     attributes = {name: context.attributes.new(name) for name in classes}
     planned = list(zip(context.prepared, context.plan.routines, strict=True))
-    texts = [methods.method(p, routine) for p, routine in planned if routine.name != BLOCKS]
+    answers = [methods.method(p, routine) for p, routine in planned if routine.name != BLOCKS]
     blocks = next(routine for routine in context.plan.routines if routine.name == BLOCKS)
-    texts = [methods.prepare({}), BlocksWriter(network, context, writer, attributes, blocks).method(), *texts]
-    if network.ties:
-        texts.append(torch_class.ties(context, writer))
+    body: Body = (methods.prepare({}), BlocksWriter(network, context, writer, attributes, blocks).method(), *answers)
+    body += torch_class.ties(context, writer) if network.ties else ()
 
-    def head(writer: TorchWriter, constants: Mapping[Node, str]) -> list[str]:
+    def head(writer: TorchWriter, constants: Mapping[Node, str]) -> Body:
         made = torch_class.init(context, writer, constants, {attributes[name]: own for name, own in classes.items()})
-        return [torch_class.layered_settings(context, _further(network, attributes)), indented("\n".join(made))]
+        return (*torch_class.layered_settings(context, _further(network, attributes)), made)
 
     about = (
         f"What is around the layers {', '.join(classes)}." if len(classes) > 1 else f"What is around {min(classes)}."
     )
-    own = equations_class(context, about, writer, head, texts, derived=False)
-    return "\n\n\n".join([fixed_record(context), own])
+    return fixed_record(context), equations_class(context, about, writer, head, body, derived=False)
 
 
 def _further(network: Network, attributes: Mapping[str, str]) -> dict[str, object]:
@@ -158,18 +157,23 @@ class BlocksWriter:
         self.nodes = {output.key: output.node for output in routine.outputs}
         self.wishes = {**{output.node: output.wish for output in routine.outputs}, **context.plan.names}
 
-    def method(self) -> str:
-        """The method as text."""
+    def method(self) -> Function:
+        """The method."""
         own, masks = self.context.own_names()
         self.writer.masks.update(masks)
         with self.writer.scope({**own, **self.context.names_in_fixed()}):
-            lines = [line for block in self.network.blocks for line in self._block(block)]
-            values = [self.writer.code(node).text for node in Glue(self.network).values.values()]
-        lines = self._pruned(lines)
+            body = [statement for block in self.network.blocks for statement in self._block(block)]
+            values = [self.writer.code(node).expr for node in Glue(self.network).values.values()]
         doc = "The blocks in a row; ``visit`` relaxes a layer. Returns what the answers read of them."
-        head = [f"def {BLOCKS}(self, fixed: {self.context.called.fixed}, visit: Visit) -> list[Tensor]:"]
-        body = broken_lines([f"    {line}" for line in [*lines, f"return [{', '.join(values)}]"]])
-        return "\n".join([*head, *docstring(doc, self._formulas()), *body])
+        given = {"fixed": self.context.called.fixed, "visit": "Visit"}
+        parameters = (Parameter("self"), *(Parameter(name, Name(kind)) for name, kind in given.items()))
+        return Function(
+            BLOCKS,
+            parameters,
+            facts.live([*body, Return(List(tuple(values)))]),
+            quote("list[Tensor]"),
+            docstring(doc, self._formulas()),
+        )
 
     def _formulas(self) -> list[str]:
         """The equations of the streams; those of lets are in the docstring of the class."""
@@ -179,25 +183,24 @@ class BlocksWriter:
 
     # ------------------------------------------------------------ blocks
 
-    def _block(self, block: Layer | Repeat) -> list[str]:
-        return self._repeat(block) if isinstance(block, Repeat) else self._layer(block, "0")
+    def _block(self, block: Layer | Repeat) -> Body:
+        return self._repeat(block) if isinstance(block, Repeat) else self._layer(block, Number(0))
 
-    def _repeat(self, block: Repeat) -> list[str]:
+    def _repeat(self, block: Repeat) -> Body:
         """The starts, what is alike in all copies, and the loop over them."""
-        names = {name: self.context.local[name] for name in block.streams}
-        lines = [line for name, local in names.items() for line in self._assigned([local], [start_key(name)])]
-        lines += self._lines(self._alike(block))
-        number = self.identifiers.new("number")
+        names: dict[str, Expr] = {name: Name(self.context.local[name]) for name in block.streams}
+        before = [part for name, local in names.items() for part in self._assigned([local], [start_key(name)])]
+        before += self._stated(self._alike(block))
+        number = Name(self.identifiers.new("number"))
         slices: dict[Node, str] = {param.each: n for n, param in self._params(block).items() if param.each is not None}
-        self.writer.names.update({node: f"self.{self.context.params[n]}[{number}]" for node, n in slices.items()})
-        current: dict[Node, str] = {stream.node: names[name] for name, stream in block.streams.items()}
-        self.writer.names.update(current)
-        inside = [line for layer in block.layers for line in self._layer(layer, number)]
+        own = {node: Attribute(Name("self"), self.context.params[n]) for node, n in slices.items()}
+        self.writer.names.update({node: param[number] for node, param in own.items()})
+        self.writer.names.update({stream.node: names[name] for name, stream in block.streams.items()})
+        inside = [part for layer in block.layers for part in self._layer(layer, number)]
         inside += self._assigned(list(names.values()), [next_key(name) for name in names])
-        ends: dict[Node, str] = {stream.end: names[name] for name, stream in block.streams.items()}
-        self.writer.names.update(ends)
-        head = f"for {number} in range({self.network.extents[block.dim]}):"
-        return [*lines, head, *(f"    {line}" for line in inside)]
+        self.writer.names.update({stream.end: names[name] for name, stream in block.streams.items()})
+        copies = call("range", Number(self.network.extents[block.dim]))
+        return (*before, For(number, copies, tuple(inside)))
 
     def _params(self, block: Repeat) -> dict[str, Param]:
         """The params of which each copy has its own."""
@@ -220,57 +223,50 @@ class BlocksWriter:
         differing = depends(roots, inputs)
         return [node for node in walk(roots) if node not in differing]
 
-    def _layer(self, layer: Layer, number: str) -> list[str]:
+    def _layer(self, layer: Layer, number: Expr) -> Body:
         """What goes into a layer, and its call."""
         clamps = [self.nodes[clamp_key(layer, name)] for name in layer.clamps]
         params = [self.nodes[param_key(layer, name)] for name in layer.params]
-        lines = self._lines([*clamps, *params])
+        before = self._stated([*clamps, *params])
         outputs = layer.outputs.items()
-        names: dict[Node, str] = {node: self._local(f"{layer.name}.{name}") for name, node in outputs}
-        given = ", ".join(self.body.full(node).text for node in clamps)
-        held = ", ".join(self.writer.tensor(node).text for node in params)
-        left = f"({min(names.values())},)" if len(names) == 1 else ", ".join(names.values())
-        lines.append(f"{left} = visit(self.{self.attributes[layer.name]}, {number}, [{given}], [{held}])")
+        names: dict[Node, Expr] = {node: Name(self._local(f"{layer.name}.{name}")) for name, node in outputs}
+        given = List(tuple(self.body.full(node).expr for node in clamps))
+        held = List(tuple(self.writer.tensor(node).expr for node in params))
+        attribute = Attribute(Name("self"), self.attributes[layer.name])
+        visited = Assign(unpacked(tuple(names.values())), call("visit", attribute, number, given, held))
         self.writer.names.update(names)
-        return lines
+        return (*before, visited)
 
     def _local(self, output: str) -> str:
         """The variable of what is read of a layer, which answers have one for if they can read it."""
         return self.context.local.get(output) or self.identifiers.new(output)
 
-    # ------------------------------------------------------------ lines
+    # ------------------------------------------------------------ statements
 
-    def _pruned(self, lines: Sequence[str]) -> list[str]:
-        """The lines without those that give a node a name which nothing reads."""
-        own = set(self.body.named.values())
-        kept: list[str] = []
-        for line in reversed(lines):
-            name = re.match(r" *(\w+) = ", line)
-            read = name is None or any(re.search(rf"(?<![\w.\"]){name.group(1)}\b", later) for later in kept)
-            if read or name is None or name.group(1) not in own:
-                kept.append(line)
-        return kept[::-1]
-
-    def _assigned(self, names: Sequence[str], keys: Sequence[str]) -> list[str]:
+    def _assigned(self, names: Sequence[Expr], keys: Sequence[str]) -> Body:
         """Values by their keys under names, at once."""
         nodes = [self.nodes[key] for key in keys]
         inline = [node for node in nodes if node not in self.context.plan.names and nodes.count(node) == 1]
         others = [node for node in nodes if node not in inline]
         below = [child for node in inline for child in node.children]
-        lines = self._lines([*others, *below])
-        values = [self._defined(node) if node in inline else self.body.full(node) for node in nodes]
-        return [*lines, f"{', '.join(names)} = {', '.join(value.text for value in values)}"] if names else lines
+        before = self._stated([*others, *below])
+        values = [(self._defined(node) if node in inline else self.body.full(node)).expr for node in nodes]
+        if not names:
+            return before
+        if len(names) == 1:
+            return (*before, Assign(names[0], values[0]))
+        return (*before, Assign(Tuple(tuple(names), bare=True), Tuple(tuple(values), bare=True)))
 
     def _defined(self, node: Node) -> Code:
-        """A value without a line of its own, spread over the samples."""
+        """A value without a name of its own, spread over the samples."""
         known = node in self.writer.names or not node.batched
         return self.body.full(node) if known else self.writer.define(node)
 
-    def _lines(self, roots: Sequence[Node]) -> list[str]:
-        """The lines of what is needed and has none yet."""
+    def _stated(self, roots: Sequence[Node]) -> Body:
+        """The statements of what is needed and has none yet."""
         needed = set(walk(roots))
         for node in self.statements:
             if node in needed and node not in self.writer.names:
                 self.body.state(node, self.wishes.get(node) or self.body.wish(node))
-        lines, self.body.lines = self.body.lines, []
-        return lines
+        stated, self.body.body = self.body.body, []
+        return tuple(stated)

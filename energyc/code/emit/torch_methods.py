@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
 
 from energyc.code.emit.code import Code
 from energyc.code.emit.context import Context
-from energyc.code.emit.layout import WIDTH, broken_lines, escaped, wrapped
 from energyc.code.emit.routines import Prepared, Signature
 from energyc.code.emit.torch_nodes import TorchWriter
-from energyc.code.emit.torch_routines import Codes, RoutineWriter
+from energyc.code.emit.torch_routines import Codes, RoutineWriter, last_name
 from energyc.code.plan import PlannedRoutine, statements_for
+from energyc.code.tree import facts
+from energyc.code.tree.expressions import Constant, Dict, Expr, List, Name, Number, String, Tuple, call
+from energyc.code.tree.prose import wrapped
+from energyc.code.tree.quotation import quote
+from energyc.code.tree.statements import Assign, Body, Function, If, Parameter, Return, Statement
 from energyc.derivation.notation import left_side
 from energyc.mathematics.ir import Node
 
-#: The lines of an early return, from the expressions of what is not summed.
-EarlyReturn = Callable[[Mapping[str, Code]], list[str]]
+#: An early return, from the expressions of what is not summed.
+EarlyReturn = Callable[[Mapping[str, Code]], Body]
 
-_RESULTS = {
-    "list": "list[Tensor]",
-    "states": "list[Tensor | None]",
-    "dict": "dict[str, Tensor]",
-    "both": "tuple[list[Tensor | None], dict[str, Tensor]]",
-}
+_RESULTS: Mapping[str, Expr] = MappingProxyType(
+    {
+        "list": quote("list[Tensor]"),
+        "states": quote("list[Tensor | None]"),
+        "dict": quote("dict[str, Tensor]"),
+        "both": quote("tuple[list[Tensor | None], dict[str, Tensor]]"),
+    }
+)
+_SELF = Parameter("self")
 
 
 class MethodWriter:
@@ -33,67 +41,65 @@ class MethodWriter:
         self.context = context
         self.writer = writer
 
-    def prepare(self, fixed: Mapping[Node, str]) -> str:
+    def prepare(self, fixed: Mapping[Node, str]) -> Function:
         """``_prepare``: clamps in, clamps and what depends on clamps and params alone out, under the names given."""
         c = self.context
         clamps: dict[Node, str] = {item.node: c.local[n] for n, item in c.given.items()}
-        arguments = "".join(f", {name}: Tensor" for name in clamps.values())
         wishes = {**c.plan.names, **fixed}
         statements = statements_for(list(fixed), set(c.plan.constants), c.plan.names, c.options.passes)
-        body, _ = self._body(PlannedRoutine("_prepare", statements, ()), {**clamps, **c.set}, wishes, "batch")
-        made = [body.named.get(node, name) for node, name in fixed.items()]
-        body.prune([Code(name) for name in made])
-        lines = [
-            f"def _prepare(self{arguments}) -> {c.called.fixed}:",
-            '    """What depends on clamps and params alone."""',
-        ]
-        lines += [f"    {line}" for line in self._set()]
-        lines += [f"    {line}" for line in body.lines]
-        lines.append(f"    return {c.called.fixed}({', '.join([*clamps.values(), *c.set.values(), *made])})")
-        return "\n".join(broken_lines(lines))
+        given: dict[Node, Expr] = {node: Name(name) for node, name in {**clamps, **c.set}.items()}
+        body, _ = self._body(PlannedRoutine("_prepare", statements, ()), given, wishes, Name("batch"))
+        made = [*clamps.values(), *c.set.values(), *(body.named.get(node, name) for node, name in fixed.items())]
+        record = Name(c.called.fixed)
+        returned = Return(call(record, *map(Name, made)))
+        parameters = (_SELF, *(Parameter(name, Name("Tensor")) for name in clamps.values()))
+        doc = ("What depends on clamps and params alone.",)
+        return Function("_prepare", parameters, facts.live([*self._set(), *body.body, returned]), record, doc)
 
-    def _set(self) -> Iterator[str]:
-        """The lines that set what is neither given nor computed; outside of a relaxation the step is the last one."""
+    def _set(self) -> Iterator[Assign]:
+        """Sets what is neither given nor computed; outside of a relaxation the step is the last one."""
         step, sizes = self.context.step, self.context.network.extents
         for node, name in self.context.set.items():
-            value = "self.training" if step is None or node is not step else sizes[step.over or ""] - 1
-            yield f"{name} = torch.tensor({value}, device=self.device)"
+            last = step is not None and node is step
+            value = Number(sizes[step.over or ""] - 1) if step is not None and last else quote("self.training")
+            yield Assign(Name(name), quote("torch.tensor({value}, device=self.device)", value=value))
 
-    def hold(self, held: Sequence[Node], statements: Sequence[Node]) -> tuple[str, dict[Node, str]]:
+    def hold(self, held: Sequence[Node], statements: Sequence[Node]) -> tuple[Function, dict[Node, str]]:
         """``_hold``: states in, what depends on them and not on a direction out; also the names of the fields."""
         c = self.context
         signature = Signature("_hold", ("states", "fixed"), "list", "", ())
         names, loads = self._inputs(signature)
         routine = PlannedRoutine("_hold", tuple(statements), ())
-        body, _ = self._body(routine, names, c.fixed_names(held), "len(states[0])")
-        fields = {node: body.named.get(node) or names[node] for node in held}
-        body.prune([Code(name) for name in fields.values()])
-        returned = f"return Held({', '.join(fields.values())})"
-        lines = [f"def _hold(self, states: Tensors, fixed: {c.called.fixed}) -> Held:"]
-        lines.append('    """What the correction at these states needs, whatever the direction."""')
-        lines += self._lines(loads, [*body.lines, returned])
-        return "\n".join(broken_lines(lines)), fields
+        body, _ = self._body(routine, names, c.fixed_names(held), quote("len(states[0])"))
+        fields = {node: body.named.get(node) or last_name(names[node]) for node in held}
+        returned = Return(call("Held", *map(Name, fields.values())))
+        parameters = (_SELF, Parameter("states", Name("Tensors")), Parameter("fixed", Name(c.called.fixed)))
+        doc = ("What the correction at these states needs, whatever the direction.",)
+        return Function("_hold", parameters, _needed(loads, [*body.body, returned]), Name("Held"), doc), fields
 
-    def method(self, prepared: Prepared, planned: PlannedRoutine, given: Mapping[Node, str] | None = None) -> str:
+    def method(self, prepared: Prepared, planned: PlannedRoutine, given: Mapping[Node, Expr] | None = None) -> Function:
         """A routine as a method; ``given`` are names of what it finds made beside its inputs."""
         signature = prepared.signature
         names, loads = self._inputs(signature)
         batched = next((c for c in ("states", "seeds", "directions", "plus") if c in signature.arguments), None)
-        batch = self.context.samples_fixed if batched is None else f"len({batched}[0])"
+        batch = self.context.samples_fixed if batched is None else quote("len({x}[0])", x=Name(batched))
         split = signature.split and any(output.summed for output in planned.outputs)
         early = _early_return(signature) if split else None
         body, codes = self._body(planned, {**names, **(given or {})}, self.context.plan.names, batch, early)
-        body.prune([*codes[0].values(), *codes[1].values()])
-        returned = _returned(signature, *codes)
-        head = [*_head(signature, self.context.called.fixed), *docstring(signature.doc, self._formulas(signature))]
-        return "\n".join([*head, *broken_lines(self._lines(loads, [*body.lines, returned]))])
+        return Function(
+            signature.name,
+            _parameters(signature, self.context.called.fixed),
+            _needed(loads, [*body.body, _returned(signature, *codes)]),
+            _RESULTS[signature.gives],
+            docstring(signature.doc, self._formulas(signature)),
+        )
 
     def _body(
         self,
         routine: PlannedRoutine,
-        names: Mapping[Node, str],
+        names: Mapping[Node, Expr],
         wishes: Mapping[Node, str],
-        batch: str,
+        batch: Expr,
         early: EarlyReturn | None = None,
     ) -> tuple[RoutineWriter, Codes]:
         own, masks = self.context.own_names()
@@ -102,12 +108,8 @@ class MethodWriter:
             body = RoutineWriter(self.writer, self.context.globals.child(), wishes, self.context.options.passes, batch)
             return body, body.write(routine, early)
 
-    def _lines(self, loads: Sequence[str], body: Sequence[str]) -> list[str]:
-        text = "\n".join(body)
-        return [f"    {line}" for line in [*filter(None, (_trimmed(load, text) for load in loads)), *body]]
-
-    def _inputs(self, signature: Signature) -> tuple[dict[Node, str], list[str]]:
-        """What a method calls its inputs, and the lines that take them out of their containers."""
+    def _inputs(self, signature: Signature) -> tuple[dict[Node, Expr], list[Assign]]:
+        """What a method calls its inputs, and the statements that take them out of their containers."""
         c, d = self.context, self.context.derivation
         tables: dict[str, dict[str, Node]] = {
             "states": dict(d.states),
@@ -124,9 +126,9 @@ class MethodWriter:
         loads = []
         for container, table in tables.items():
             if container in signature.arguments and table:
-                local = {node: called[container][n] for n, node in table.items()}
+                local = {node: Name(called[container][n]) for n, node in table.items()}
                 names.update(local)
-                loads.append(_unpack(list(local.values()), container))
+                loads.append(Assign(unpacked(tuple(local.values())), Name(container)))
         return names, loads
 
     # ------------------------------------------------------------ formulas
@@ -168,46 +170,45 @@ class MethodWriter:
         return wrapped(text, indent="    ")
 
 
-def docstring(doc: str, formulas: Sequence[str]) -> list[str]:
-    """A docstring of a sentence and formulas, as the lines of a body."""
-    first, *rest = wrapped(escaped(doc))
-    body = [*rest, *(["", *map(escaped, formulas)] if formulas else [])]
-    if not body:
-        return [f'    """{first}"""']
-    return [f'    """{first}', *(f"    {line}".rstrip() for line in body), '    """']
+def docstring(doc: str, formulas: Sequence[str]) -> tuple[str, ...]:
+    """A docstring of a sentence and formulas."""
+    return (*wrapped(doc), *(["", *formulas] if formulas else []))
 
 
-def _head(signature: Signature, fixed: str) -> list[str]:
+def unpacked(names: tuple[Expr, ...]) -> Tuple:
+    """The left side that takes a sequence apart."""
+    return Tuple(names, bare=len(names) > 1)
+
+
+def _parameters(signature: Signature, fixed: str) -> tuple[Parameter, ...]:
     kinds = {"fixed": fixed, "held": "Held"}
-    arguments = "".join(f", {a}: {kinds.get(a, 'Tensors')}" for a in signature.arguments)
-    arguments += ", params: bool = True" * signature.split
-    line = f"def {signature.name}(self{arguments}) -> {_RESULTS[signature.gives]}:"
-    before, after = f"def {signature.name}(", f") -> {_RESULTS[signature.gives]}:"
-    return [line] if len(line) <= WIDTH else [before, f"    self{arguments}", after]
+    given = [Parameter(a, Name(kinds.get(a, "Tensors"))) for a in signature.arguments]
+    given += [Parameter("params", Name("bool"), Constant(True))] if signature.split else []
+    return (_SELF, *given)
 
 
 def _early_return(signature: Signature) -> EarlyReturn:
     """Where the caller wants no slopes by params."""
-    return lambda codes: ["if not params:", f"    {_returned(signature, codes, {})}"]
+    return lambda codes: (If(quote("not params"), (_returned(signature, codes, {}),)),)
 
 
-def _returned(signature: Signature, codes: Mapping[str, Code], summed: Mapping[str, Code]) -> str:
-    listed = f"[{', '.join(codes[key].text if key in codes else 'None' for key in signature.keys)}]"
+def _returned(signature: Signature, codes: Mapping[str, Code], summed: Mapping[str, Code]) -> Return:
+    listed = List(tuple(codes[key].expr if key in codes else Constant(None) for key in signature.keys))
     if signature.gives in ("list", "states"):
-        return f"return {listed}"
+        return Return(listed)
     keyed = codes if signature.gives == "dict" else {k: c for k, c in codes.items() if k not in signature.keys}
-    items = ", ".join(f'"{key}": {code.text}' for key, code in {**keyed, **summed}.items())
-    return f"return {{{items}}}" if signature.gives == "dict" else f"return {listed}, {{{items}}}"
+    items = Dict(tuple((String(key), code.expr) for key, code in {**keyed, **summed}.items()))
+    return Return(items if signature.gives == "dict" else Tuple((listed, items), bare=True))
 
 
-def _unpack(names: Sequence[str], container: str) -> str:
-    return f"({names[0]},) = {container}" if len(names) == 1 else f"{', '.join(names)} = {container}"
+def _needed(loads: Sequence[Assign], body: Sequence[Statement]) -> Body:
+    """A body without what nothing reads; an unpacking has ``_`` for such names."""
+    kept = facts.live(body)
+    read = facts.reads(*kept)
+    return (*(_trimmed(load, read) for load in loads if facts.assigned(load) & read), *kept)
 
 
-def _trimmed(load: str, text: str) -> str:
-    """An unpacking with ``_`` for the names that the text does not read; nothing where it reads none."""
-    left, right = load.split(" = ")
-    names = re.findall(r"[A-Za-z_]\w*", left)
-    words = set(re.findall(r"(?<![\w.\"])\w+", text))
-    read = [name if name in words else "_" for name in names]
-    return _unpack(read, right) if set(read) != {"_"} else ""
+def _trimmed(load: Assign, read: set[str]) -> Assign:
+    assert isinstance(load.target, Tuple)
+    names = (name if facts.reads(name) & read else Name("_") for name in load.target.items)
+    return replace(load, target=unpacked(tuple(names)))

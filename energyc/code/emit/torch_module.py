@@ -4,63 +4,60 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection
-from functools import cache
-
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 from energyc.code.emit.carried import runtime_of
 from energyc.code.emit.context import Context, Options, features_of
-from energyc.code.emit.imports import import_lines
-from energyc.code.emit.layout import escaped, wrapped
-from energyc.code.emit.library import free_names
+from energyc.code.emit.imports import imports
+from energyc.code.emit.printed import Printed
 from energyc.code.emit.torch_layers import layered_parts
 from energyc.code.emit.torch_param_sets import param_sets
 from energyc.code.emit.torch_part import final_class, network_part
+from energyc.code.tree import facts, python
+from energyc.code.tree.expressions import Name, Tuple
+from energyc.code.tree.prose import wrapped
+from energyc.code.tree.statements import Assign, Blank, Body, Import, Module, Verbatim
 from energyc.language.network import Network
-from energyc.resources import resource
 
-#: The text of a network's own part, and of the class that users call.
-Parts = tuple[str, str]
-
-
-def torch_module(network: Network, options: Options) -> str:
-    """The text of the module: the same network and options give the same bytes."""
-    return module(network, options, layered_parts(network, options) if network.blocks else _parts(network, options))
+#: A network's own part, and the class that users call.
+Parts = tuple[Body, Body]
 
 
-def module(network: Network, options: Options, parts: Parts, further: Collection[str] = ()) -> str:
-    """A module of a network's parts and the runtime that they need; ``further`` lines stand at the end of its head."""
+def torch_module(network: Network, options: Options) -> Printed:
+    """The module: the same network and options give the same bytes."""
+    return Printed(module(network, options, parts_of(network, options)))
+
+
+def parts_of(network: Network, options: Options) -> Parts:
+    """The parts of a network that runs as operations of torch."""
+    return layered_parts(network, options) if network.blocks else _parts(network, options)
+
+
+def module(network: Network, options: Options, parts: Parts, kernels: str = "") -> str:
+    """A module of a network's parts and the runtime that they need; ``kernels`` says in its head which it has."""
     own, classes = parts
-    called = {*free_names(own), *free_names(classes)}
-    runtime = runtime_of(network, options, f"{own}\n\n\n{classes}") if options.runtime == "copy" else ""
-    read = {*called, *free_names(runtime)}
-    about = f"{network.name}: {network.description}" if network.description else network.name
-    return _template().render(
-        title=escaped("\n".join(wrapped(about))),
-        head=_head(network, options, further),
-        imports=import_lines(read, _imported(options, called)),
-        network=own,
-        runtime=runtime,
-        classes=classes,
-    )
+    called = facts.free_names(*own, *classes)
+    runtime = runtime_of(network, options, (*own, *classes)) if options.runtime == "copy" else ()
+    imported = imports(called | facts.free_names(*runtime), _imported(options, called))
+    future = Import("__future__", ("annotations",))
+    body = (future, Blank(), *imported, *own, *([Verbatim(RUNTIME)] if runtime else []), *runtime, *classes)
+    return python.program(Module(body, _head(network, options, kernels)))
+
+
+#: The line between the network's own part and the runtime.
+RUNTIME = f"# {'-' * 54} the runtime of energyc, the same for every network that uses it"
 
 
 def _parts(network: Network, options: Options) -> Parts:
-    """The text of the equations of a network without layers, and of the class that users call."""
+    """The equations of a network without layers, and the class that users call."""
     context = Context(network, options)
-    rules = [rule.module for rule in context.features.rules]
-    learning = [f"learning_rules = ({', '.join(rules)}{',' * (len(rules) == 1)})"]
-    body = [*learning, *param_sets(context)]
-    return network_part(context), final_class(context, "The network: its equations, relaxed and learned.", body)
+    body = (*learning_rules(context), *param_sets(context))
+    return network_part(context), (final_class(context, "The network: its equations, relaxed and learned.", body),)
 
 
-@cache
-def _template() -> Template:
-    loader = FileSystemLoader(resource("codegen"))
-    environment = Environment(
-        loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
-    )
-    return environment.get_template("torch/module.py.j2")
+def learning_rules(context: Context) -> Body:
+    """The functions of the rules that a class learns by."""
+    rules = tuple(Name(rule.module) for rule in context.features.rules)
+    return (Assign(Name("learning_rules"), Tuple(rules)),)
 
 
 def _imported(options: Options, called: Collection[str]) -> Collection[str]:
@@ -68,15 +65,18 @@ def _imported(options: Options, called: Collection[str]) -> Collection[str]:
     return () if options.runtime == "copy" else [name for name in called if name != "Fixed"]
 
 
-def _head(network: Network, options: Options, further: Collection[str]) -> str:
-    """Where the module comes from."""
+def _head(network: Network, options: Options, kernels: str) -> tuple[str, ...]:
+    """What the module is, and where it comes from."""
+    about = f"{network.name}: {network.description}" if network.description else network.name
     digest = hashlib.sha256(network.source.text.encode()).hexdigest()
     rules = features_of(network, options.rules).rules
-    lines = [
+    return (
+        *wrapped(about),
+        "",
         f"Made by energyc {options.version} from {options.label}",
         f"SHA-256 of the spec: {digest}",
         *wrapped(f"Rules: {', '.join(rule.name for rule in rules)}", "    "),
         f"Passes: {options.passes}",
-    ]
-    lines += [f"Options: {options.settings}"] if options.settings else []
-    return escaped("\n".join([*lines, *further]))
+        *([f"Options: {options.settings}"] if options.settings else []),
+        *([f"Kernels: {kernels}"] if kernels else []),
+    )

@@ -11,12 +11,13 @@ from types import MappingProxyType
 import numpy as np
 
 from energyc.code.emit import torch_functions as functions
-from energyc.code.emit.code import ATOM, UNARY, Code, number, product, scaled
+from energyc.code.emit.code import Code, called, product, quoted, scaled, tree
 from energyc.code.emit.torch_access import AccessWriter, access_of
 from energyc.code.emit.torch_conv import ConvolutionWriter
 from energyc.code.emit.torch_einsum import BATCH, Label, arranged, diagonal, pairwise, reduction, summed_where_unshared
 from energyc.code.emit.torch_index import IndexWriter, axes_missing, constant
 from energyc.code.emit.torch_sums import Term, full_axes, like_terms_collected, sum_of_terms
+from energyc.code.tree.expressions import Expr, Unary, name, number
 from energyc.mathematics.ir import (
     ONE,
     Add,
@@ -63,8 +64,8 @@ class TorchWriter:
         self.sizes = sizes
         self.values = values
         self.letters = letters
-        self.names: dict[Node, str] = {}
-        self.masks: dict[Node, str] = {}
+        self.names: dict[Node, Expr] = {}
+        self.masks: dict[Node, Expr] = {}
         self.dying: set[Node] = set()
         self._in_place = False
         self._access = AccessWriter(sizes, self.code)
@@ -86,7 +87,7 @@ class TorchWriter:
         )
 
     @contextmanager
-    def scope(self, names: Mapping[Node, str], *, in_place: bool = False) -> Iterator[None]:
+    def scope(self, names: Mapping[Node, Expr], *, in_place: bool = False) -> Iterator[None]:
         """Names that hold inside a routine only."""
         kept, place = dict(self.names), self._in_place
         self.names.update(names)
@@ -132,7 +133,7 @@ class TorchWriter:
 
     def _index_writer(self, node: Node) -> IndexWriter:
         extents = [self.sizes[d] for d in node.dims]
-        return IndexWriter(extents, self.sizes.__getitem__, lambda n: self.code(n).at(ATOM))
+        return IndexWriter(extents, self.sizes.__getitem__, self.code)
 
     def mask(self, node: Indicator) -> Code:
         """An indicator as truth values."""
@@ -146,46 +147,49 @@ class TorchWriter:
 
     def _filled(self, node: Indicator | Position, code: Code, expr: IndexExpr) -> Code:
         if (known := constant(expr, self.sizes.__getitem__)) is not None:
-            return self._full(node, str(known), "torch.bool" if isinstance(node, Indicator) else "self.dtype")
+            return self._full(node, known, "torch.bool" if isinstance(node, Indicator) else "self.dtype")
         if axes_missing(expr, len(node.dims)):
-            return code.method(f"expand({', '.join(self._shape(node, '-1'))})")
+            return self._spread(node, code)
         return code
 
-    def _shape(self, node: Node, batch: str) -> list[str]:
-        return [*([batch] if node.batched else []), *(str(self.sizes[d]) for d in node.dims)]
+    def _spread(self, node: Node, code: Code) -> Code:
+        """A tensor at the full size of its node."""
+        return code.method("expand", *([-1] if node.batched else []), *(self.sizes[d] for d in node.dims))
 
-    def _full(self, node: Node, value: str, dtype: str) -> Code:
+    def _full(self, node: Node, value: float, dtype: str) -> Code:
         """A tensor of one value everywhere, of a node that is the same for all samples."""
         shape = tuple(self.sizes[d] for d in node.dims)
-        return Code(f"torch.full({shape}, {value}, device=self.device, dtype={dtype})")
+        known = tree(value) if isinstance(value, bool) else number(value)
+        full = "torch.full({shape}, {value}, device=self.device, dtype={dtype})"
+        return quoted(full, shape=shape, value=known, dtype=name(dtype))
 
     def tensor(self, node: Node) -> Code:
         """The node as an expression that is a tensor, where :meth:`code` may be a number."""
         if (known := self.constant_value(node)) is not None:
-            return self._full(node, number(known), "self.dtype")
+            return self._full(node, known, "self.dtype")
         return self.code(node)
 
     def _indicator(self, node: Indicator) -> Code:
-        return self.mask(node).method("to(self.dtype)")
+        return self.mask(node).method("to", quoted("self.dtype"))
 
     def _position(self, node: Position) -> Code:
         code = self._index_writer(node).write(node.value)
-        return self._filled(node, code, node.value).method("to(self.dtype)")
+        return self._filled(node, code, node.value).method("to", quoted("self.dtype"))
 
     def _batch_statistic(self, node: BatchStatistic) -> Code:
         argument = self.tensor(node.argument)
         if node.kind == "median":
-            return Code(f"batch_median({argument.text})", fresh=True)
-        return argument.method("mean(0)", fresh=True)
+            return called("batch_median", argument, fresh=True)
+        return argument.method("mean", 0, fresh=True)
 
     def _stop(self, node: Stop) -> Code:
-        return self.tensor(node.argument).method("detach()")
+        return self.tensor(node.argument).method("detach")
 
     # ------------------------------------------------------------ sums and products
 
     def _einsum(self, node: Einsum) -> Code:
         if (known := self.constant_value(node)) is not None:
-            return Code(number(known), UNARY if known < 0 else ATOM)
+            return Code(number(known))
         return self._expanded(node, scaled(*self.product(ONE, node)))
 
     def product(self, coefficient: Coefficient, node: Einsum) -> tuple[float, Code]:
@@ -229,7 +233,7 @@ class TorchWriter:
     def _scaled_by(self, node: Einsum, operand: Operand, factor: float) -> Code:
         """A product with a number that is no coefficient: it is a sum of consts, as ``1 - gamma``."""
         alone = self._summed(node, operand).plain
-        return product(Code(number(factor), UNARY if factor < 0 else ATOM), alone)
+        return product(Code(number(factor)), alone)
 
     def _unary(self, node: Einsum) -> Code:
         (operand,) = node.operands
@@ -252,16 +256,16 @@ class TorchWriter:
         """A result with its broadcast dims at full size."""
         if len(_present(node)) == len(node.out):
             return code
-        return code.method(f"expand({', '.join(self._shape(node, '-1'))})")
+        return self._spread(node, code)
 
     def _add(self, node: Add) -> Code:
         if (known := self.constant_value(node)) is not None:
-            return Code(number(known), UNARY if known < 0 else ATOM)
+            return Code(number(known))
         terms = self.terms(node)
         code = sum_of_terms(terms)
         if self.full(node, terms):
             return code
-        return code.method(f"expand({', '.join(self._shape(node, '-1'))})")
+        return self._spread(node, code)
 
     def terms(self, node: Add) -> list[Term]:
         """The terms of a sum in order; sums inside it that have no name are opened."""
@@ -308,7 +312,7 @@ class TorchWriter:
         form = node.function.entry.form("torch")
         if self._in_place and (argument.fresh or node.argument in self.dying) and form.in_place:
             return functions.apply(form.in_place, argument)
-        return functions.apply(form.text, argument, form.binds)
+        return functions.apply(form.text, argument)
 
     def _axes(self, node: Reduction) -> list[int]:
         return [axis + node.batched for axis in node.axes]
@@ -335,7 +339,7 @@ class TorchWriter:
     def argument(self, node: Reduction) -> Code:
         """What is reduced, with a batch axis where the guard has one."""
         code = self._scores(node.argument) or self.tensor(node.argument)
-        return Code(f"{code.at(ATOM)}[None]") if node.batched and not node.argument.batched else code
+        return code.at(None) if node.batched and not node.argument.batched else code
 
     def _scores(self, node: Node) -> Code | None:
         """A scaled product, scaled in its own memory."""
@@ -344,39 +348,40 @@ class TorchWriter:
         factor, code = self.factor(node.coefficient), self.bare(node)
         if factor == 1 or not code.fresh or len(_present(node)) < len(node.out):
             return None
-        return code.method(f"mul_({number(factor)})", fresh=True)
+        return code.method("mul_", number(factor), fresh=True)
 
     def _masked(self, node: Reduction) -> Code:
         argument = self.argument(node)
         if node.guard is None:
             return argument
         mask = self._guard(node.guard, node.argument)
-        place = "_" if self._in_place and argument.fresh and node.batched == node.argument.batched else ""
-        return argument.method(f'masked_fill{place}(~{mask.at(ATOM)}, float("-inf"))', fresh=True)
+        in_place = self._in_place and argument.fresh and node.batched == node.argument.batched
+        fill = "masked_fill_" if in_place else "masked_fill"
+        return argument.method(fill, Unary("~", mask.expr), number(-math.inf), fresh=True)
 
     def _softmax(self, node: Softmax) -> Code:
         axes = self._axes(node)
         argument = self._masked(node)
         if axes == list(range(axes[0], axes[-1] + 1)) and self._never_empty(node):
             if len(axes) == 1:
-                return argument.method(f"softmax({axes[0]})", fresh=True)
-            sizes = ", ".join(str(self.sizes[node.argument.dims[a]]) for a in node.axes)
-            flat = argument.method(f"flatten({axes[0]}, {axes[-1]})").method(f"softmax({axes[0]})", fresh=True)
-            return flat.method(f"unflatten({axes[0]}, ({sizes}))", fresh=True)
-        return Code(f"softmax({argument.text}, {_axes_text(axes)})", 4, True)
+                return argument.method("softmax", axes[0], fresh=True)
+            sizes = tuple(self.sizes[node.argument.dims[a]] for a in node.axes)
+            flat = argument.method("flatten", axes[0], axes[-1]).method("softmax", axes[0], fresh=True)
+            return flat.method("unflatten", axes[0], sizes, fresh=True)
+        return called("softmax", argument, _one_or_all(axes), fresh=True)
 
     def _logsumexp(self, node: LogSumExp) -> Code:
-        code = self._masked(node).method(f"logsumexp({_axes_text(self._axes(node))})", fresh=True)
+        code = self._masked(node).method("logsumexp", _one_or_all(self._axes(node)), fresh=True)
         if self._never_empty(node):
             return code
         return self._or_zero(code)
 
     def _or_zero(self, code: Code) -> Code:
         """An empty reduction gives 0."""
-        return Code(f"or_zero({code.text})", 4, True)
+        return called("or_zero", code, fresh=True)
 
     def _max(self, node: Max) -> Code:
-        code = Code(f"largest_entry({self._masked(node).text}, {_axes_text(self._axes(node))})", ATOM, True)
+        code = called("largest_entry", self._masked(node), _one_or_all(self._axes(node)), fresh=True)
         return code if self._never_empty(node) else self._or_zero(code)
 
     def _segment(self, node: Segment) -> Code:
@@ -384,24 +389,23 @@ class TorchWriter:
         argument, first = node.argument, len(node.argument.dims) - node.count + 1
         code = self.tensor(argument)
         if not argument.batched:
-            code = Code(f"{code.at(ATOM)}[None]")
-        given = [code, self._index_writer(argument).write(node.place), Code(str(self.sizes[node.over]))]
+            code = code.at(None)
+        given = [code, self._index_writer(argument).write(node.place), Code(tree(self.sizes[node.over]))]
         if node.guard is not None:
             mask = self._guard(node.guard, argument)
-            given.append(mask if node.guard.indicator.batched else Code(f"{mask.at(ATOM)}[None]"))
+            given.append(mask if node.guard.indicator.batched else mask.at(None))
+        sizes = tuple(self.sizes[dim] for dim in argument.dims[-node.count :])
         if node.count > 1:
-            sizes = [self.sizes[dim] for dim in argument.dims[-node.count :]]
-            kept = ["-1"] * first
             for k in (0, 1, *((3,) if node.guard else ())):
-                wide = given[k].method(f"expand({', '.join([*kept, *map(str, sizes)])})") if k else given[k]
-                given[k] = wide.method(f"flatten({first})")
-        code = Code(f"{SEGMENTED[node.kind]}({', '.join(part.text for part in given)})", fresh=True)
+                wide = given[k].method("expand", *[-1] * first, *sizes) if k else given[k]
+                given[k] = wide.method("flatten", first)
+        code = called(SEGMENTED[node.kind], *given, fresh=True)
         if node.count > 1 and node.kind.keeps_axes:
-            return code.method(f"unflatten({first}, {tuple(sizes)})")
+            return code.method("unflatten", first, sizes)
         return code
 
     def _argmax(self, node: ArgMax) -> Code:
-        return Code(f"first_largest({self._masked(node).text}, {_axes_text(self._axes(node))})", 4, True)
+        return called("first_largest", self._masked(node), _one_or_all(self._axes(node)), fresh=True)
 
 
 def _present(node: Einsum) -> set[int]:
@@ -410,5 +414,6 @@ def _present(node: Einsum) -> set[int]:
     return {axis for axis, label in enumerate(node.out) if label in labels}
 
 
-def _axes_text(axes: Sequence[int]) -> str:
-    return str(axes[0]) if len(axes) == 1 else f"({', '.join(map(str, axes))})"
+def _one_or_all(axes: Sequence[int]) -> int | tuple[int, ...]:
+    """Axes as torch takes them: one alone, several as a tuple."""
+    return axes[0] if len(axes) == 1 else tuple(axes)

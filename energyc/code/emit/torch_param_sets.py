@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from energyc.code.emit.context import Context
+from energyc.code.tree.expressions import Attribute, Comparison, Expr, Name, String, Tuple, call, integers
+from energyc.code.tree.quotation import quote_body
+from energyc.code.tree.statements import Assign, Body, Do, Function, If
 from energyc.language.network import Param, Structure
 
 #: What each set does to a param, and what it leaves of a gradient; ``unit`` reads no rows.
@@ -17,45 +21,59 @@ _NEAREST: Mapping[str, str] = {
 _ALONG: Mapping[str, str] = {"orthogonal": "along_orthogonal", "sphere": "along_sphere"}
 
 
-def on_sets(value: str, param: Param, *, drawn: bool) -> str:
+def on_sets(value: Expr, param: Param, *, drawn: bool) -> Expr:
     """A starting value on the sets of its param; what is ``drawn`` symmetric keeps the variance of its law."""
     for part in param.structure:
         nearest = "mirrored" if part.kind == "symmetric" and drawn else _NEAREST[part.kind]
-        value = f"{nearest}({value}, {_axes(part)})"
+        value = call(nearest, value, *_axes(part))
     return value
 
 
-def param_sets(context: Context) -> list[str]:
+def param_sets(context: Context) -> Body:
     """``project_params`` and ``project_gradients`` of a network that has params with structure."""
     structured = {name: param for name, param in context.network.params.items() if param.structure}
     if not structured:
-        return []
-    lines = [
-        "",
-        "@torch.no_grad()",
-        "def project_params(self) -> None:",
-        '    """Put params back on their sets."""',
-    ]
-    for name, param in structured.items():
-        attribute = f"self.{context.params[name]}"
-        lines.append(f"    {attribute}.copy_({on_sets(attribute, param, drawn=False)})")
-    lines += [
-        "    super().project_params()",
-        "",
-        "@torch.no_grad()",
-        "def project_gradients(self, gradients: Mapping[str, Tensor]) -> dict[str, Tensor]:",
-        '    """The parts of gradients along the sets of their params."""',
-        "    along = dict(gradients)",
-    ]
-    for name, param in structured.items():
-        lines.append(f'    if "{name}" in along:')
-        along = f'along["{name}"]'
-        for part in param.structure:
-            at = f", self.{context.params[name]}" if part.kind in _ALONG else ""
-            lines.append(f"        {along} = {_ALONG.get(part.kind, part.kind)}({along}{at}, {_axes(part)})")
-    return [*lines, "    return along"]
+        return ()
+    params, gradients = quote_body(_METHODS)
+    assert isinstance(params, Function) and isinstance(gradients, Function)
+    put_back = [_put_back(_attribute(context, name), param) for name, param in structured.items()]
+    along = [_along(name, _attribute(context, name), param) for name, param in structured.items()]
+    first, last = gradients.body
+    return replace(params, body=(*put_back, *params.body)), replace(gradients, body=(first, *along, last))
 
 
-def _axes(part: Structure) -> str:
+_METHODS = '''
+@torch.no_grad()
+def project_params(self) -> None:
+    """Put params back on their sets."""
+    super().project_params()
+
+@torch.no_grad()
+def project_gradients(self, gradients: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The parts of gradients along the sets of their params."""
+    along = dict(gradients)
+    return along
+'''
+
+
+def _attribute(context: Context, name: str) -> Expr:
+    return Attribute(Name("self"), context.params[name])
+
+
+def _put_back(attribute: Expr, param: Param) -> Do:
+    return Do(attribute.method("copy_", on_sets(attribute, param, drawn=False)))
+
+
+def _along(name: str, attribute: Expr, param: Param) -> If:
+    """The part of a gradient along each set of its param, if there is one."""
+    place = Name("along")[String(name)]
+    body = []
+    for part in param.structure:
+        at = (attribute,) if part.kind in _ALONG else ()
+        body.append(Assign(place, call(_ALONG.get(part.kind, part.kind), place, *at, *_axes(part))))
+    return If(Comparison("in", String(name), Name("along")), tuple(body))
+
+
+def _axes(part: Structure) -> tuple[Tuple, ...]:
     groups = (part.columns,) if part.kind == "sphere" else (part.rows, part.columns)
-    return ", ".join(f"({', '.join(map(str, axes))}{',' * (len(axes) == 1)})" for axes in groups)
+    return tuple(integers(*axes) for axes in groups)

@@ -2,88 +2,92 @@
 
 from __future__ import annotations
 
-import re
-import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from energyc.code.emit import torch_class, torch_complex
 from energyc.code.emit.context import Context
-from energyc.code.emit.layout import broken_lines, escaped, wrapped
 from energyc.code.emit.torch_held import held_methods
 from energyc.code.emit.torch_methods import MethodWriter
 from energyc.code.emit.torch_nodes import TorchWriter
+from energyc.code.tree import facts
+from energyc.code.tree.expressions import Name
+from energyc.code.tree.prose import wrapped
+from energyc.code.tree.statements import Body, Class, Statement
 from energyc.mathematics.ir import Node
 
 #: The head of a class, from the writer of its expressions and the constants it keeps: its settings, its constructor.
-Head = Callable[[TorchWriter, Mapping[Node, str]], list[str]]
+Head = Callable[[TorchWriter, Mapping[Node, str]], Body]
 
 
 #: Methods of a target, written when it is known what the others are called.
-Methods = Callable[[], Iterator[str]]
+Methods = Callable[[], Body]
 
 
 @dataclass(frozen=True)
 class Carried:
-    """What a target adds to a class: methods of its equations; classes to inherit from, and lines of the final one."""
+    """What a target adds: methods of the equations; for the final class, what it inherits from and its body."""
 
-    methods: Methods = lambda: iter(())
+    methods: Methods = tuple
     bases: tuple[str, ...] = ()
-    body: tuple[str, ...] = ()
+    body: Body = ()
 
 
-def network_part(context: Context, further: Methods = lambda: iter(())) -> str:
+def network_part(context: Context, further: Methods = tuple) -> Body:
     """The records and classes that are a network's own; ``further`` are methods of its target."""
     states = ", ".join(f"{name}[{', '.join(s.node.dims)}]" for name, s in context.network.states.items())
 
-    def head(writer: TorchWriter, constants: Mapping[Node, str]) -> list[str]:
-        return [torch_class.settings(context), indented("\n".join(torch_class.init(context, writer, constants)))]
+    def head(writer: TorchWriter, constants: Mapping[Node, str]) -> Body:
+        return (*torch_class.settings(context), torch_class.init(context, writer, constants))
 
     return equations_part(context, f"States {states}.", head, further)
 
 
-def equations_part(context: Context, about: str, head: Head, further: Methods = lambda: iter(())) -> str:
+def equations_part(context: Context, about: str, head: Head, further: Methods = tuple) -> Body:
     """The records and the class of equations that relax; ``about`` is the first sentence on it."""
-    network = context.network
-    writer = TorchWriter(network.extents, network.values, context.letters)
+    writer = TorchWriter(context.network.extents, context.network.values, context.letters)
     methods = MethodWriter(context, writer)
     planned = zip(context.prepared, context.plan.routines, strict=True)
-    equations = [methods.method(p, routine) for p, routine in planned if not p.signature.complex]
-    records, classes = [], []
+    equations: list[Statement] = [methods.method(p, r) for p, r in planned if not p.signature.complex]
+    records, classes = list[Class](), list[Class]()
     if context.features.needs("held-correction"):
         held, record = held_methods(methods)
         equations += held
         records.append(record)
     equations += further()
-    context.drop_unread("\n\n".join(equations))
+    context.drop_unread(tuple(equations))
     equations.insert(0, methods.prepare(context.fields))
     if context.features.needs("holomorphic"):
-        equations.append(torch_class.extended())
+        equations += torch_class.extended()
         classes.append(torch_complex.extension(context))
-    if context.step is not None:
-        equations.append(torch_class.at_step(context))
-    if network.noises:
-        equations.append(torch_class.noise(context, writer))
-    if network.ties:
-        equations.append(torch_class.ties(context, writer))
-    if any(state.constraint is not None for state in network.states.values()):
-        equations.append(torch_class.projections(context))
-    own = equations_class(context, about, writer, head, equations)
-    return "\n\n\n".join([fixed_record(context), *records, *classes, own])
+    equations += _of_the_spec(context, writer)
+    own = equations_class(context, about, writer, head, tuple(equations))
+    return (fixed_record(context), *records, *classes, own)
+
+
+def _of_the_spec(context: Context, writer: TorchWriter) -> Body:
+    """Methods for what only some specs have: numbered steps, noises, ties, constraints."""
+    network = context.network
+    constrained = any(state.constraint is not None for state in network.states.values())
+    return (
+        *((torch_class.at_step(context),) if context.step is not None else ()),
+        *((torch_class.noise(context),) if network.noises else ()),
+        *(torch_class.ties(context, writer) if network.ties else ()),
+        *(torch_class.projections(context) if constrained else ()),
+    )
 
 
 def equations_class(
-    context: Context, about: str, writer: TorchWriter, head: Head, methods: Sequence[str], derived: bool = True
-) -> str:
+    context: Context, about: str, writer: TorchWriter, head: Head, methods: Body, derived: bool = True
+) -> Class:
     """The class of equations; ``derived`` says that some of them are."""
-    text = "\n\n".join(methods)
-    read = set(re.findall(r"self\.(\w+)", text))
+    read = facts.attributes("self", *methods)
     constants = {node: name for node, name in context.constants.items() if name in read}
-    first = f'class {context.called.equations}:\n    """{class_doc(context, about, derived)}"""'
-    return "\n\n".join(filter(None, [first, *head(writer, constants), indented(text)]))
+    doc = class_doc(context, about, derived)
+    return Class(context.called.equations, (*head(writer, constants), *methods), doc=doc)
 
 
-def fixed_record(context: Context) -> str:
+def fixed_record(context: Context) -> Class:
     """The record that ``_prepare`` gives."""
     fields = [(context.local[n], True) for n in context.given]
     fields += [(name, False) for name in context.set.values()]
@@ -91,7 +95,7 @@ def fixed_record(context: Context) -> str:
     return torch_class.record(context.called.fixed, torch_class.what_is_fixed(context), fields, rows=True)
 
 
-def class_doc(context: Context, about: str, derived: bool = True) -> str:
+def class_doc(context: Context, about: str, derived: bool = True) -> tuple[str, ...]:
     """What a class is about, what its equations are written with, and the names of what is ``derived`` from it."""
     network = context.network
     sizes = ", ".join(f"{name} = {size.value}" for name, size in network.sizes.items())
@@ -103,17 +107,10 @@ def class_doc(context: Context, about: str, derived: bool = True) -> str:
         paragraphs += ["", *(line for text in lets for line in wrapped(text, indent="    "))]
         names = "``v_NAME`` is the change of the let NAME along a direction, ``pull_NAME`` its adjoint."
         paragraphs += ["", names] if derived else []
-    return escaped(indented("\n".join(paragraphs)).strip() + ("\n    " if len(paragraphs) > 1 else ""))
+    return tuple(paragraphs)
 
 
-def final_class(context: Context, doc: str, body: Sequence[str], bases: Sequence[str] | None = None) -> str:
+def final_class(context: Context, doc: str, body: Body, bases: tuple[str, ...] | None = None) -> Class:
     """The class that users call: the equations, and the runtime's classes that carry them out, or others."""
     named = [*context.features.mixins, context.called.equations, *(context.called.bases if bases is None else bases)]
-    head = f"class {context.called.own}({', '.join(named)}):"
-    lines = [f"    {line}".rstrip() for line in broken_lines(body)]
-    return "\n".join([head, f'    """{doc}"""', *(["", *lines] if body else [])])
-
-
-def indented(text: str) -> str:
-    """The text of a class's body."""
-    return textwrap.indent(text, "    ")
+    return Class(context.called.own, body, tuple(map(Name, named)), (doc,))

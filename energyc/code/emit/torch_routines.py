@@ -1,24 +1,23 @@
-"""A planned routine as the lines of a Python function."""
+"""A planned routine as the body of a Python function."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from energyc.code.emit.code import Code, number, product
+from energyc.code.emit.code import Code, called, product, quoted
 from energyc.code.emit.names import Identifiers
 from energyc.code.emit.torch_access import access_of
 from energyc.code.emit.torch_einsum import BATCH, pairwise, reduction, summed_where_unshared
 from energyc.code.emit.torch_nodes import TorchWriter
 from energyc.code.emit.torch_sums import Term, like_terms_collected, sum_of_terms
 from energyc.code.plan import Passes, PlannedRoutine
+from energyc.code.tree.expressions import Attribute, Expr, Name, Number, Subscript, Tuple, number
+from energyc.code.tree.statements import Assign, Augment, Body, Do, Statement
 from energyc.mathematics.ir import ONE, Add, Coefficient, Einsum, Indicator, Map, Node, Softmax, walk
 from energyc.mathematics.ir.nodes import LogSumExp
 from energyc.mathematics.sparse import Segment, selection_of
 
-#: Words of a text that are no attributes and begin no string.
-_WORDS = re.compile(r"(?<![\w.\"])\w+")
 #: Expressions of outputs: of each sample, and those summed over the batch.
 Codes = tuple[dict[str, Code], dict[str, Code]]
 
@@ -27,22 +26,22 @@ class RoutineWriter:
     """Writes the body of one routine; names of inputs and of what is fixed are in the writer's scope already."""
 
     def __init__(
-        self, writer: TorchWriter, identifiers: Identifiers, names: Mapping[Node, str], passes: Passes, batch: str
+        self, writer: TorchWriter, identifiers: Identifiers, names: Mapping[Node, str], passes: Passes, batch: Expr
     ) -> None:
         self.writer = writer
         self.identifiers = identifiers
         self.names = names
         self.passes = passes
         self.batch = batch
-        self.lines: list[str] = []
+        self.body: list[Statement] = []
         self.named: dict[Node, str] = {}
         self.reads: Counter[Node] = Counter()
         writer.dying = set()
 
-    def write(self, routine: PlannedRoutine, early: Callable[[Mapping[str, Code]], list[str]] | None = None) -> Codes:
-        """The statements go to ``lines``; returns the expressions of the outputs by key.
+    def write(self, routine: PlannedRoutine, early: Callable[[Mapping[str, Code]], Body] | None = None) -> Codes:
+        """The statements go to ``body``; returns the expressions of the outputs by key.
 
-        ``early`` gives the lines of an early return, for which only what is not summed is computed.
+        ``early`` gives an early return, for which only what is not summed is computed.
         """
         late = _summed_late(routine)
         self.reads = _reads(routine, late)
@@ -54,23 +53,10 @@ class RoutineWriter:
             for node in (node for node in statements if node in before):
                 self.state(node, self.names.get(node) or wishes.get(node) or self.wish(node))
             codes = {output.key: self.full(output.node) for output in plain}
-            self.lines += early(codes) if early else []
+            self.body += early(codes) if early else ()
             for node in (node for node in statements if node not in before):
                 self.state(node, self.names.get(node) or wishes.get(node) or self.wish(node))
             return codes, {output.key: self._summed(output.node) for output in routine.outputs if output.summed}
-
-    def prune(self, outputs: Iterable[Code]) -> None:
-        """Drop assignments that nothing after them reads: the product that held them was written another way."""
-        read = {word for code in outputs for word in _WORDS.findall(code.text)}
-        kept: list[str] = []
-        for line in reversed(self.lines):
-            name = re.match(r"\w+", line)
-            if line.startswith(("if ", "    ")):
-                kept.append(line)
-            elif name and name.group() in read:
-                kept.append(line)
-                read.update(_WORDS.findall(line.split("=", 1)[1] if re.match(r"\w+ = ", line) else line))
-        self.lines = kept[::-1]
 
     # ------------------------------------------------------------ statements
 
@@ -98,12 +84,13 @@ class RoutineWriter:
     def _short_name(self, node: Node) -> str:
         """What a node is called, without what it is kept in; nothing where its own name says nothing."""
         if isinstance(node, Indicator) and selection_of(node.condition, dict(enumerate(node.dims))):
-            return "_".join(self.writer.names[read].rpartition(".")[2] for read in node.children)
-        given = self.names.get(node, "") if node in self.named else self.writer.names.get(node, "")
-        return given.rpartition(".")[2]
+            return "_".join(last_name(self.writer.names[read]) for read in node.children)
+        if node in self.named:
+            return self.names.get(node, "")
+        return last_name(self.writer.names[node]) if node in self.writer.names else ""
 
     def state(self, node: Node, wish: str) -> None:
-        """A line that gives a node a name; none for a number."""
+        """An assignment that gives a node a name; none for a number."""
         if self.writer.constant_value(node) is not None:
             return
         name = self.identifiers.new(wish)
@@ -114,19 +101,21 @@ class RoutineWriter:
         else:
             code = self.writer.define(node)
             own = code.fresh
-            self.lines.append(f"{name} = {code.text}")
-        self.writer.names[node] = self.named[node] = name
+            self.body.append(Assign(Name(name), code.expr))
+        self.named[node] = name
+        self.writer.names[node] = Name(name)
         if own and self.reads[node] == 1 and self.passes.share:  # else it may be written inside before it has a line
             self.writer.dying.add(node)
 
     def _accumulate(self, name: str, terms: Sequence[Term]) -> None:
         """A sum added up in the memory of its first term."""
-        self.lines.append(f"{name} = {terms[0].signed.text}")
+        total = Name(name)
+        self.body.append(Assign(total, terms[0].signed.expr))
         for term in terms[1:]:
             if term.code is None or abs(term.factor) == 1:
-                self.lines.append(f"{name} {'-=' if term.factor < 0 else '+='} {term.unsigned.text}")
+                self.body.append(Augment("-" if term.factor < 0 else "+", total, term.unsigned.expr))
             else:
-                self.lines.append(f"{name}.add_({term.code.text}, alpha={number(term.factor)})")
+                self.body.append(Do(total.method("add_", term.code.expr, alpha=number(term.factor))))
 
     # ------------------------------------------------------------ outputs
 
@@ -134,11 +123,13 @@ class RoutineWriter:
         """An output; a constant or something without a batch is spread over the samples."""
         code = self.writer.code(node)
         if self.writer.constant_value(node) is not None:
-            shape = ", ".join([self.batch, *(str(self.writer.sizes[d]) for d in node.dims)]) + "," * (not node.dims)
-            return Code(f"torch.full(({shape}), {code.text}, device=self.device, dtype=self.dtype)")
-        if not node.batched:
-            return code.method(f"expand({', '.join([self.batch, *(str(self.writer.sizes[d]) for d in node.dims)])})")
-        return code
+            full = "torch.full({shape}, {value}, device=self.device, dtype=self.dtype)"
+            return quoted(full, shape=Tuple(self._shape(node)), value=code)
+        return code if node.batched else code.method("expand", *self._shape(node))
+
+    def _shape(self, node: Node) -> tuple[Expr, ...]:
+        """The sizes of a node for all samples."""
+        return self.batch, *(Number(self.writer.sizes[dim]) for dim in node.dims)
 
     def _summed(self, node: Node) -> Code:
         """An output added up over the batch, as part of its last product where there is one."""
@@ -155,11 +146,11 @@ class RoutineWriter:
         writer, factor = self.writer, self.writer.factor(coefficient)
         if not node.batched or node in writer.names or not isinstance(node, Einsum):
             return Term(
-                factor, self._summed(node) if not node.batched else writer.code(node).method("sum(0)", fresh=True)
+                factor, self._summed(node) if not node.batched else writer.code(node).method("sum", 0, fresh=True)
             )
         code = self._summed_einsum(node)
         if code is None:
-            return Term(factor, writer.define(node).method("sum(0)", fresh=True))
+            return Term(factor, writer.define(node).method("sum", 0, fresh=True))
         return Term(factor * writer.factor(node.coefficient), code)
 
     def _summed_einsum(self, node: Einsum) -> Code | None:
@@ -204,8 +195,18 @@ class RoutineWriter:
             return None
         source = reduction(self.writer.code(access.source.node), [BATCH, *axes], [BATCH, *read, *others])
         size = self.writer.sizes[node.labels[access.head]]
-        code = Code(f"scatter_add({source.text}, {self.writer.code(reading).text}, {size})", fresh=True)
+        code = called("scatter_add", source, self.writer.code(reading), size, fresh=True)
         return reduction(code, [access.head, *others], list(node.out))
+
+
+def last_name(expr: Expr) -> str:
+    """What a name is called, without what it is kept in."""
+    match expr:
+        case Attribute(_, name) | Name(name):
+            return name
+        case Subscript(value, _):
+            return last_name(value)
+    return ""
 
 
 def _reads(routine: PlannedRoutine, late: set[Node]) -> Counter[Node]:

@@ -1,11 +1,12 @@
-"""Sums as text: terms with their exact factors, in the order in which they are best added up."""
+"""Sums: terms with their exact factors, in the order in which they are best added up."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from energyc.code.emit.code import PRODUCT, SUM, UNARY, Code, number, scaled
+from energyc.code.emit.code import Code, scaled
+from energyc.code.tree.expressions import Binary, Expr, number
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,7 @@ class Term:
     def signed(self) -> Code:
         """The term with its sign."""
         if self.code is None:
-            return Code(number(self.factor), UNARY if self.factor < 0 else UNARY + 1)
+            return Code(number(self.factor))
         return scaled(self.factor, self.code)
 
     @property
@@ -39,13 +40,13 @@ def like_terms_collected(terms: Sequence[Term], *, fresh_first: bool) -> list[Te
 
     What cancels is left out, unless the others would be smaller without it.
     """
-    by_text: dict[str, Term] = {}
+    alike: dict[Expr | None, Term] = {}
     for term in terms:
-        key = term.code.text if term.code else ""
-        by_text[key] = replace(by_text[key], factor=by_text[key].factor + term.factor) if key in by_text else term
-    nonzero = [term for term in by_text.values() if term.factor]
+        key = term.code.expr if term.code else None
+        alike[key] = replace(alike[key], factor=alike[key].factor + term.factor) if key in alike else term
+    nonzero = [term for term in alike.values() if term.factor]
     if not nonzero or full_axes(nonzero) != full_axes(terms):
-        nonzero = list(by_text.values())
+        nonzero = list(alike.values())
     size = len(full_axes(terms))
 
     def rank(term: Term) -> tuple[bool, bool, bool, bool]:
@@ -60,7 +61,7 @@ def sum_of_terms(terms: Sequence[Term]) -> Code:
     first, *rest = terms
     if not rest:
         return first.signed
-    text = first.signed.at(SUM)
+    whole = first.signed.expr
     for term in rest:
-        text += f" {'-' if term.factor < 0 else '+'} {term.unsigned.at(PRODUCT)}"
-    return Code(text, SUM, True)
+        whole = Binary("-" if term.factor < 0 else "+", whole, term.unsigned.expr)
+    return Code(whole, True)

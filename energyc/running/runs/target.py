@@ -66,7 +66,7 @@ def _built(compiled: Compiled, device: str) -> tuple[str, str | None]:
         return "", f"they run on the cpu, not on {device}"
     started = time.perf_counter()
     try:
-        built(source_of(compiled), KINDS[training_dtype(compiled.network)])
+        built(compiled.source or "", KINDS[training_dtype(compiled.network)])
     except NoCompiler as error:
         return "", str(error)
     return f" (ready in {time.perf_counter() - started:.1f} s)", None
@@ -86,8 +86,3 @@ def _launched(compiled: Compiled, device: str) -> tuple[str, str | None]:
 
 def _is_cuda(device: str) -> bool:
     return device.partition(":")[0] == "cuda"
-
-
-def source_of(compiled: Compiled) -> str:
-    """The source of a module's kernels in C++."""
-    return compiled.text.split('SOURCE = r"""', 1)[1].split('"""', 1)[0]

@@ -1,0 +1,18 @@
+"""What a target gives: the text of a module, and what is known of it beside the text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Printed:
+    """The ``text`` of a module.
+
+    ``fallback`` is why a module for kernels has none, so that it runs as torch operations. ``source`` is the source of
+    its kernels, where they are built before they run.
+    """
+
+    text: str
+    fallback: str | None = None
+    source: str | None = None

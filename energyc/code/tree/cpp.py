@@ -1,0 +1,364 @@
+"""The tree as C++."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from energyc.code.tree import expressions as e
+from energyc.code.tree import statements as s
+from energyc.code.tree.expressions import Expr
+from energyc.code.tree.layout import Group, Line, joined
+from energyc.code.tree.node import Node
+
+#: The most characters of a line.
+WIDTH = 120
+
+# How tightly each kind of expression binds.
+_CONDITIONAL, _OR, _AND, _EQUAL, _ORDER = 1, 2, 3, 7, 8
+_SUM, _PRODUCT, _UNARY, ATOM = 10, 11, 12, 13
+
+#: For each operator of the tree its spelling, its level, and the level that its operands need; one of its own level on
+#: the left needs no brackets. What compilers warn of (``a || b && c``) has brackets.
+_BINARY: Mapping[str, tuple[str, int, int]] = MappingProxyType(
+    {
+        "or": ("||", _OR, _EQUAL),
+        "and": ("&&", _AND, _EQUAL),
+        "|": ("|", 4, _SUM),
+        "^": ("^", 5, _SUM),
+        "&": ("&", 6, _SUM),
+        "+": ("+", _SUM, _PRODUCT),
+        "-": ("-", _SUM, _PRODUCT),
+        "*": ("*", _PRODUCT, _UNARY),
+        "/": ("/", _PRODUCT, _UNARY),
+        "%": ("%", _PRODUCT, _UNARY),
+    }
+)
+_UNARIES = MappingProxyType({"not": "!", "~": "~", "-": "-", "+": "+", "*": "*", "&": "&", "++": "++", "--": "--"})
+_EQUALITIES = frozenset({"==", "!="})
+
+
+def expression(expr: Expr) -> str:
+    """An expression on one line."""
+    return _line(expr).text
+
+
+def program(module: s.Module) -> str:
+    """A file."""
+    return "\n".join(lines((*(s.Comment(line) for line in module.doc), *module.body))) + "\n"
+
+
+def lines(body: Iterable[s.Statement], *, width: int = WIDTH) -> list[str]:
+    """Statements as lines."""
+    return [line for statement in body for line in _STATEMENTS[type(statement)](statement, width)]
+
+
+# ------------------------------------------------------------------ expressions
+
+
+def level(expr: Expr) -> int:
+    """How tightly the outermost operator of an expression binds."""
+    match expr:
+        case e.Binary(operator):
+            return _BINARY[operator][1]
+        case e.Comparison(operator):
+            return _EQUAL if operator in _EQUALITIES else _ORDER
+        case e.Conditional():
+            return _CONDITIONAL
+        case e.Unary() | e.Cast():
+            return _UNARY
+        case e.Number(value):
+            return _UNARY if str(value)[0] == "-" else ATOM
+        case e.Template():
+            return {"atom": ATOM, "power": _UNARY, "product": _PRODUCT}[expr.level]
+    return ATOM
+
+
+def _line(expr: Expr) -> Line:
+    if type(expr) not in _EXPRESSIONS:
+        raise TypeError(f"C++ has no {type(expr).__name__}")
+    return _EXPRESSIONS[type(expr)](expr)
+
+
+def _at(expr: Expr, needed: int) -> Line:
+    """An expression, in brackets where it binds less tightly than its place asks."""
+    line = _line(expr)
+    return line.whole if level(expr) >= needed else Line((Group("(", (line.whole,), ")"),))
+
+
+def _items(opening: str, items: Iterable[Expr], closing: str) -> Line:
+    return Line((Group(opening, tuple(_line(item).whole for item in items), closing),))
+
+
+def _call(expr: e.Call) -> Line:
+    if expr.keywords:
+        raise TypeError("C++ has no keywords in calls")
+    return joined(_at(expr.function, ATOM), _items("(", expr.arguments, ")"))
+
+
+def _subscript(expr: e.Subscript) -> Line:
+    """``a[i][j]``: an index in brackets of its own."""
+    return joined(_at(expr.value, ATOM), *(_items("[", [index], "]") for index in expr.indices))
+
+
+def _unary(expr: e.Unary) -> Line:
+    """A sign before a sign is set apart: ``--x`` is something else."""
+    signs = expr.operator in "+-&" and level(expr.operand) == _UNARY
+    return joined(_UNARIES[expr.operator], _at(expr.operand, ATOM if signs else _UNARY))
+
+
+def _binary(expr: e.Binary) -> Line:
+    if expr.operator not in _BINARY:
+        raise TypeError(f"C++ has no operator {expr.operator}")
+    spelt, own, needs = _BINARY[expr.operator]
+    left = _at(expr.left, own if level(expr.left) == own else needs)
+    return joined(left, f" {spelt} ", _at(expr.right, needs))
+
+
+def _comparison(expr: e.Comparison) -> Line:
+    return joined(_at(expr.left, _SUM), f" {expr.operator} ", _at(expr.right, _SUM))
+
+
+def _conditional(expr: e.Conditional) -> Line:
+    test, yes = _at(expr.test, _OR), _at(expr.yes, _OR)
+    return joined(test, " ? ", yes, " : ", _at(expr.no, _CONDITIONAL))
+
+
+def _constant(expr: e.Constant) -> Line:
+    return Line(({None: "nullptr", True: "true", False: "false"}[expr.value],))  # type: ignore[index]
+
+
+def _string(expr: e.String) -> Line:
+    spelt = "".join(
+        f"\\{c}" if c in '"\\' else c if c.isprintable() and c.isascii() else f"\\{ord(c):03o}" for c in expr.value
+    )
+    return Line((f'"{spelt}"',))
+
+
+def _template(expr: e.Template) -> Line:
+    text = expr.text
+    for name, value in expr.holes:
+        text = text.replace(f"({{{name}}})", f"({expression(value)})")
+        text = text.replace(f"{{{name}}}", _at(value, ATOM).text)
+    return Line((text,))
+
+
+def _lambda(expr: s.Lambda) -> Line:
+    """On one line; :func:`_do` gives the one that ends a call lines of its own."""
+    inner = " ".join(lines(expr.body, width=10**6))
+    return joined(_lambda_head(expr), " { ", inner, " }")
+
+
+def _lambda_head(expr: s.Lambda) -> str:
+    return f"[{expr.captures}]({', '.join(map(_parameter, expr.parameters))})"
+
+
+_EXPRESSIONS: Mapping[type[Node], Callable[[Any], Line]] = MappingProxyType(
+    {
+        e.Name: lambda x: Line((x.id,)),
+        e.Number: lambda x: Line((repr(x.value),)),
+        e.String: _string,
+        e.Constant: _constant,
+        e.Attribute: lambda x: joined(_at(x.value, ATOM), f".{x.name}"),
+        e.Call: _call,
+        e.Subscript: _subscript,
+        e.Unary: _unary,
+        e.Binary: _binary,
+        e.Comparison: _comparison,
+        e.Conditional: _conditional,
+        e.SetOf: lambda x: _items("{", x.items, "}"),
+        e.Cast: lambda x: joined(f"({x.type})", _at(x.value, _UNARY)),
+        e.Template: _template,
+        s.Lambda: _lambda,
+    }
+)
+
+# ------------------------------------------------------------------ statements
+
+
+def _below(body: s.Body, width: int) -> list[str]:
+    return [f"    {line}".rstrip() for line in lines(body, width=width - 4)]
+
+
+def _ended(line: Line, width: int) -> Iterator[str]:
+    return _filled(line, width, ";")
+
+
+def _filled(line: Line, width: int, tail: str) -> Iterator[str]:
+    """As many words on each line as fit; those after the first line stand to the right."""
+    text = ""
+    for word in _words(joined(line, tail)):
+        if text.strip() and len(text) + len(word.rstrip()) > width:
+            yield text.rstrip()
+            text = "    "
+        text += word
+    yield text
+
+
+def _words(line: Line) -> Iterator[str]:
+    """What stays on one line: up to an operator or a comma, which ends its line."""
+    word = ""
+    for piece in _pieces(line):
+        word += piece
+        if piece.endswith(" "):
+            yield word
+            word = ""
+    yield word
+
+
+def _pieces(line: Line) -> Iterator[str]:
+    """The parts of a line, those of its brackets among them."""
+    for part in line.parts:
+        if isinstance(part, str):
+            yield part
+            continue
+        yield part.opening
+        for k, item in enumerate(part.items):
+            yield from [", "] if k else []
+            yield from _pieces(item)
+        yield part.closing
+
+
+def _declare(statement: s.Declare, width: int) -> Iterator[str]:
+    size = "" if statement.size is None else f"[{expression(statement.size)}]"
+    value = "" if statement.value is None else joined(" = ", _line(statement.value))
+    return _ended(joined(f"{statement.type} {statement.name}", size, value), width)
+
+
+def _return(statement: s.Return, width: int) -> Iterator[str]:
+    return _ended(joined("return", "" if statement.value is None else joined(" ", _line(statement.value))), width)
+
+
+def _do(statement: s.Do, width: int) -> Iterator[str]:
+    """An effect; a call that ends in a function of its own has its body below."""
+    value = statement.value
+    last = value.arguments[-1] if isinstance(value, e.Call) and value.arguments else None
+    if isinstance(value, e.Call) and isinstance(last, s.Lambda):
+        given = "".join(f"{expression(argument)}, " for argument in value.arguments[:-1])
+        yield f"{expression(value.function)}({given}{_lambda_head(last)} {{"
+        yield from _below(last.body, width)
+        yield "});"
+    else:
+        yield from _ended(_line(value).whole, width)
+
+
+def _comment(statement: s.Comment, width: int) -> Iterator[str]:
+    """Nothing in it ends it or goes on on the next line: no backslash, no trigraph."""
+    words = re.sub(r"[\\\s?]+", " ", statement.text).split()
+    line = "//"
+    for word in words:
+        if len(line) + 1 + len(word) > width and line != "//":
+            yield line
+            line = "//"
+        line += f" {word}"
+    yield from [line] if words else []
+
+
+def _braced(head: str, body: s.Body, width: int, end: str = "}") -> Iterator[str]:
+    yield f"{head} {{" if head else "{"
+    yield from _below(body, width)
+    yield end
+
+
+def _under(head: str, body: s.Body, width: int) -> Iterator[str]:
+    """A head with its body; a body of one short line goes without braces."""
+    below = lines(body, width=width - 4)
+    if len(body) == 1 and isinstance(body[0], s.Do | s.Assign | s.Augment | s.Keyword) and len(below) == 1:
+        whole = f"{head} {below[0]}"
+        yield from [whole] if len(whole) <= width else [head, f"    {below[0]}"]
+    else:
+        yield from _braced(head, body, width)
+
+
+def _if(statement: s.If, width: int) -> Iterator[str]:
+    head = f"if ({expression(statement.test)})"
+    if not statement.otherwise:
+        yield from _under(head, statement.body, width)
+        return
+    yield from _braced(head, statement.body, width, "} else {")
+    yield from _below(statement.otherwise, width)
+    yield "}"
+
+
+def _loop(statement: s.Loop, width: int) -> Iterator[str]:
+    name = statement.name
+    step = f"++{name}" if statement.step is None else f"{name} += {expression(statement.step)}"
+    end = _at(statement.end, _SUM).text
+    head = f"for ({statement.type} {name} = {expression(statement.start)}; {name} < {end}; {step})"
+    return _under(head, statement.body, width)
+
+
+def _parameter(parameter: s.Parameter) -> str:
+    default = "" if parameter.default is None else f" = {expression(parameter.default)}"
+    kind = "auto" if parameter.type is None else expression(parameter.type)
+    return f"{kind} {parameter.name}{default}"
+
+
+def _function(statement: s.Function, width: int) -> Iterator[str]:
+    """A function; its documentation is a comment above it."""
+    for text in statement.doc:
+        yield from _comment(s.Comment(text), width)
+    *heads, last = [*map(expression, statement.before), ""]
+    returns = "void" if statement.returns is None else expression(statement.returns)
+    static = " ".join(head for head in heads if not head.startswith("template"))
+    yield from (head for head in heads if head.startswith("template"))
+    before = f"{static} {returns} {statement.name}{last}".lstrip()
+    after = f" {statement.after} {{" if statement.after else " {"
+    given = ", ".join(map(_parameter, statement.parameters))
+    yield from _head(f"{before}(", given, f"){after}{'' if statement.body else '}'}", width)
+    yield from _below(statement.body, width)
+    yield from ["}"] if statement.body else []
+
+
+def _head(before: str, given: str, after: str, width: int) -> Iterator[str]:
+    """The head of a function; parameters that do not fit go on below the first one."""
+    line, indent = before, " " * len(before)
+    words = [f"{part}," for part in given.split(", ")[:-1]] + given.split(", ")[-1:]
+    for k, word in enumerate(words):
+        piece = word if k == 0 else f" {word}"
+        if len(line) + len(piece) + (len(after) if k == len(words) - 1 else 0) > width:
+            yield line
+            line = f"{indent}{word}"
+        else:
+            line += piece
+    yield f"{line}{after}"
+
+
+def _struct(statement: s.Class, width: int) -> Iterator[str]:
+    for text in statement.doc:
+        yield from _comment(s.Comment(text), width)
+    yield from map(expression, statement.before)
+    bases = f" : {', '.join(map(expression, statement.bases))}" if statement.bases else ""
+    yield from _braced(f"struct {statement.name}{bases}", statement.body, width, "};")
+
+
+def _block(statement: s.Block, width: int) -> Iterator[str]:
+    """Braces; what is in a namespace is not indented."""
+    if statement.head.startswith("namespace"):
+        yield from (f"{statement.head} {{", "", *lines(statement.body, width=width), "", f"}}  // {statement.head}")
+    else:
+        yield from _braced(statement.head, statement.body, width)
+
+
+_STATEMENTS: Mapping[type[Node], Callable[[Any, int], Iterable[str]]] = MappingProxyType(
+    {
+        s.Assign: lambda x, width: _ended(joined(_line(x.target), " = ", _line(x.value)), width),
+        s.Augment: lambda x, width: _ended(joined(_line(x.target), f" {x.operator}= ", _line(x.value)), width),
+        s.Do: _do,
+        s.Return: _return,
+        s.Keyword: lambda x, width: [f"{x.word};"],
+        s.Comment: _comment,
+        s.Blank: lambda x, width: [""],
+        s.Verbatim: lambda x, width: x.text.split("\n"),
+        s.If: _if,
+        s.Function: _function,
+        s.Class: _struct,
+        s.Declare: _declare,
+        s.Construct: lambda x, width: _ended(joined(f"{x.type} {x.name}", _items("{", x.items, "}")), width),
+        s.Loop: _loop,
+        s.Block: _block,
+        s.Directive: lambda x, width: [x.text],
+    }
+)

@@ -1,0 +1,51 @@
+"""What every node of the tree is: data with children."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+
+@dataclass(frozen=True)
+class Node:
+    """A piece of a program. Nodes are values: two of the same form are equal."""
+
+    @property
+    def children(self) -> Iterator[Node]:
+        """The nodes directly below, in the order of the fields."""
+        for name in self.__dataclass_fields__:
+            yield from _nodes(getattr(self, name))
+
+    def walk(self) -> Iterator[Node]:
+        """This node and all below it, parents first, in the order of the text."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+    def mapped(self, function: Callable[[Node], Node]) -> Self:
+        """The same with a function of each child in its place; this very node where no child changes."""
+        changed: dict[str, Any] = {}
+        for name in self.__dataclass_fields__:
+            value = getattr(self, name)
+            new = _mapped(value, function)
+            if new is not value:
+                changed[name] = new
+        return replace(self, **changed) if changed else self
+
+
+def _nodes(value: object) -> Iterator[Node]:
+    if isinstance(value, Node):
+        yield value
+    elif isinstance(value, tuple):
+        for part in value:
+            yield from _nodes(part)
+
+
+def _mapped(value: Any, function: Callable[[Node], Node]) -> Any:
+    if isinstance(value, Node):
+        return function(value)
+    if isinstance(value, tuple):
+        parts = tuple(_mapped(part, function) for part in value)
+        return value if all(a is b for a, b in zip(parts, value, strict=True)) else parts
+    return value

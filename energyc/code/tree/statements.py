@@ -1,0 +1,237 @@
+"""Statements of generated code, those that only C++ has among them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from energyc.code.tree.expressions import Expr
+from energyc.code.tree.node import Node
+
+
+@dataclass(frozen=True)
+class Statement(Node):
+    """A statement."""
+
+
+#: What stands below a head, one statement after the other.
+Body = tuple[Statement, ...]
+
+
+# ------------------------------------------------------------------ simple ones
+
+
+@dataclass(frozen=True)
+class Assign(Statement):
+    """``target = value``."""
+
+    target: Expr
+    value: Expr
+
+
+@dataclass(frozen=True)
+class Augment(Statement):
+    """``target += value``; ``operator`` is ``+``, ``-``, ..."""
+
+    operator: str
+    target: Expr
+    value: Expr
+
+
+@dataclass(frozen=True)
+class Annotated(Statement):
+    """``name: type``, with a value or without: a field of a record."""
+
+    name: str
+    type: Expr
+    value: Expr | None = None
+
+
+@dataclass(frozen=True)
+class Do(Statement):
+    """An expression for its effect."""
+
+    value: Expr
+
+
+@dataclass(frozen=True)
+class Return(Statement):
+    """``return value``."""
+
+    value: Expr | None = None
+
+
+@dataclass(frozen=True)
+class Raise(Statement):
+    """``raise value``."""
+
+    value: Expr
+
+
+@dataclass(frozen=True)
+class Keyword(Statement):
+    """``pass``, ``continue`` or ``break``."""
+
+    word: str
+
+
+@dataclass(frozen=True)
+class Comment(Statement):
+    """A remark on what follows; with ``documents`` it says what the next assignment is, as ``#:`` does."""
+
+    text: str
+    documents: bool = False
+
+
+@dataclass(frozen=True)
+class Blank(Statement):
+    """An empty line."""
+
+
+@dataclass(frozen=True)
+class Import(Statement):
+    """``import module as alias``, or ``from module import names``."""
+
+    module: str
+    names: tuple[str, ...] = ()
+    alias: str | None = None
+
+
+@dataclass(frozen=True)
+class Verbatim(Statement):
+    """Source that a person wrote, carried as it is, with the names that it ``reads`` and those that it ``defines``."""
+
+    text: str
+    reads: frozenset[str] = frozenset()
+    defines: frozenset[str] = frozenset()
+
+
+# ------------------------------------------------------------------ with a body
+
+
+@dataclass(frozen=True)
+class If(Statement):
+    """``if test: body else: otherwise``."""
+
+    test: Expr
+    body: Body
+    otherwise: Body = ()
+
+
+@dataclass(frozen=True)
+class For(Statement):
+    """``for target in iterable: body``."""
+
+    target: Expr
+    iterable: Expr
+    body: Body
+
+
+@dataclass(frozen=True)
+class With(Statement):
+    """``with value as target: body``."""
+
+    value: Expr
+    body: Body
+    target: Expr | None = None
+
+
+@dataclass(frozen=True)
+class Parameter(Node):
+    """A parameter of a function: its name, its type, its default."""
+
+    name: str
+    type: Expr | None = None
+    default: Expr | None = None
+
+
+@dataclass(frozen=True)
+class Function(Statement):
+    """A function. ``doc`` are the lines of its docstring; ``before`` decorators, in C++ ``template`` and ``static``.
+
+    ``after`` stands behind the parameters in C++: ``const``.
+    """
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    body: Body
+    returns: Expr | None = None
+    doc: tuple[str, ...] = ()
+    before: tuple[Expr, ...] = ()
+    after: str = ""
+
+
+@dataclass(frozen=True)
+class Class(Statement):
+    """A class; in C++ a struct, with the parameters of its template in ``before``."""
+
+    name: str
+    body: Body
+    bases: tuple[Expr, ...] = ()
+    doc: tuple[str, ...] = ()
+    before: tuple[Expr, ...] = ()
+
+
+@dataclass(frozen=True)
+class Module(Node):
+    """A file."""
+
+    body: Body
+    doc: tuple[str, ...] = ()
+
+
+# ------------------------------------------------------------------ C++
+
+
+@dataclass(frozen=True)
+class Declare(Statement):
+    """``type name = value;``, with ``size`` an array: ``type name[size] = value;``."""
+
+    type: str
+    name: str
+    value: Expr | None = None
+    size: Expr | None = None
+
+
+@dataclass(frozen=True)
+class Construct(Statement):
+    """``type name{items};``."""
+
+    type: str
+    name: str
+    items: tuple[Expr, ...]
+
+
+@dataclass(frozen=True)
+class Loop(Statement):
+    """``for (type name = start; name < end; name += step) body``."""
+
+    type: str
+    name: str
+    start: Expr
+    end: Expr
+    body: Body
+    step: Expr | None = None
+
+
+@dataclass(frozen=True)
+class Block(Statement):
+    """Statements in braces of their own, under a head such as ``namespace {`` has."""
+
+    body: Body
+    head: str = ""
+
+
+@dataclass(frozen=True)
+class Directive(Statement):
+    """A line for the preprocessor: ``#include <cmath>``."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Lambda(Expr):
+    """``[=](parameters) { body }``."""
+
+    parameters: tuple[Parameter, ...]
+    body: Body
+    captures: str = "="
