@@ -18,16 +18,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from energyc.runtime.rules.bptt import bptt
-from energyc.runtime.rules.implicit import implicit
-from energyc.runtime.draws import normal, uniform
-from energyc.runtime.functions import step
-from energyc.runtime.indexing import gather, segment_sum
-from energyc.runtime.kernels import KernelNetwork
-from energyc.runtime.records import Tensors
-from energyc.runtime.segments import segment_logsumexp, segment_softmax
-from energyc.runtime.triton_functions import block_relu, jit
-from energyc.runtime.triton_kernels import (
+from energyc.runtime.kernels.kernels import KernelNetwork
+from energyc.runtime.kernels.triton_functions import block_relu, jit
+from energyc.runtime.kernels.triton_kernels import (
     PhaseStep,
     TritonKernels,
     cdiv,
@@ -37,6 +30,13 @@ from energyc.runtime.triton_kernels import (
     room,
     scatter,
 )
+from energyc.runtime.rules.bptt import bptt
+from energyc.runtime.rules.implicit import implicit
+from energyc.runtime.tensors.draws import normal, uniform
+from energyc.runtime.tensors.functions import step
+from energyc.runtime.tensors.indexing import gather, segment_sum
+from energyc.runtime.tensors.segments import segment_logsumexp, segment_softmax
+from energyc.runtime.tensors.states import Tensors
 
 try:
     import triton

@@ -14,15 +14,15 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from energyc.runtime.kernels.kernels import KernelNetwork
+from energyc.runtime.kernels.triton_functions import block_relu, jit
+from energyc.runtime.kernels.triton_kernels import PhaseStep, TritonKernels, cdiv, matrix, put_einsum, put_product, room
 from energyc.runtime.rules.bptt import bptt
 from energyc.runtime.rules.implicit import implicit
-from energyc.runtime.draws import normal
-from energyc.runtime.functions import step
-from energyc.runtime.indexing import overlap_add, positions, windows
-from energyc.runtime.kernels import KernelNetwork
-from energyc.runtime.records import Tensors
-from energyc.runtime.triton_functions import block_relu, jit
-from energyc.runtime.triton_kernels import PhaseStep, TritonKernels, cdiv, matrix, put_einsum, put_product, room
+from energyc.runtime.tensors.draws import normal
+from energyc.runtime.tensors.functions import step
+from energyc.runtime.tensors.indexing import overlap_add, positions, windows
+from energyc.runtime.tensors.states import Tensors
 
 try:
     import triton

@@ -16,15 +16,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from energyc.runtime.kernels.kernels import KernelNetwork
+from energyc.runtime.kernels.triton_functions import block_floor_div, block_modulo, jit
+from energyc.runtime.kernels.triton_kernels import PhaseStep, TritonKernels, cdiv, matrix, put_einsum, put_product, room
 from energyc.runtime.rules.centered_ep import centered_ep
 from energyc.runtime.rules.implicit import implicit
-from energyc.runtime.draws import normal
-from energyc.runtime.indexing import overlap_add, positions, windows
-from energyc.runtime.kernels import KernelNetwork
-from energyc.runtime.records import Tensors
-from energyc.runtime.reductions import first_largest, largest_entry
-from energyc.runtime.triton_functions import block_floor_div, block_modulo, jit
-from energyc.runtime.triton_kernels import PhaseStep, TritonKernels, cdiv, matrix, put_einsum, put_product, room
+from energyc.runtime.tensors.draws import normal
+from energyc.runtime.tensors.indexing import overlap_add, positions, windows
+from energyc.runtime.tensors.reductions import first_largest, largest_entry
+from energyc.runtime.tensors.states import Tensors
 
 try:
     import triton

@@ -15,15 +15,15 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from energyc.runtime.kernels.kernels import KernelNetwork
+from energyc.runtime.kernels.triton_functions import block_tanh, jit
+from energyc.runtime.kernels.triton_kernels import PhaseStep, TritonKernels, cdiv, matrix, put_product, room
 from energyc.runtime.rules.centered_ep import centered_ep
 from energyc.runtime.rules.implicit import implicit
-from energyc.runtime.draws import uniform
-from energyc.runtime.indexing import positions
-from energyc.runtime.kernels import KernelNetwork
-from energyc.runtime.records import Tensors
-from energyc.runtime.reductions import first_largest
-from energyc.runtime.triton_functions import block_tanh, jit
-from energyc.runtime.triton_kernels import PhaseStep, TritonKernels, cdiv, matrix, put_product, room
+from energyc.runtime.tensors.draws import uniform
+from energyc.runtime.tensors.indexing import positions
+from energyc.runtime.tensors.reductions import first_largest
+from energyc.runtime.tensors.states import Tensors
 
 try:
     import triton

@@ -15,11 +15,13 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from energyc.runtime.kernels.kernels import KernelNetwork
+from energyc.runtime.kernels.triton_functions import jit
+from energyc.runtime.kernels.triton_kernels import PhaseStep, TritonKernels, cdiv, matrix, put_product, room
 from energyc.runtime.rules.centered_ep import centered_ep
 from energyc.runtime.rules.implicit import implicit
-from energyc.runtime.draws import normal
-from energyc.runtime.kernels import KernelNetwork
-from energyc.runtime.param_sets import (
+from energyc.runtime.tensors.draws import normal
+from energyc.runtime.tensors.param_sets import (
     along_orthogonal,
     along_sphere,
     mirrored,
@@ -28,9 +30,7 @@ from energyc.runtime.param_sets import (
     unit,
     zero_diagonal,
 )
-from energyc.runtime.records import Tensors
-from energyc.runtime.triton_functions import jit
-from energyc.runtime.triton_kernels import PhaseStep, TritonKernels, cdiv, matrix, put_product, room
+from energyc.runtime.tensors.states import Tensors
 
 try:
     import triton

@@ -16,15 +16,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from energyc.runtime.kernels.kernels import KernelNetwork
+from energyc.runtime.kernels.triton_functions import block_gelu_tanh, block_gelu_tanh_slope, jit
+from energyc.runtime.kernels.triton_kernels import PhaseStep, TritonKernels, cdiv, matrix, put_einsum, put_product, room
 from energyc.runtime.rules.implicit import implicit
 from energyc.runtime.rules.tracking_aep import tracking_aep
-from energyc.runtime.draws import normal
-from energyc.runtime.functions import gelu_tanh_core, gelu_tanh_slope
-from energyc.runtime.indexing import positions, scatter_add
-from energyc.runtime.kernels import KernelNetwork
-from energyc.runtime.records import Tensors
-from energyc.runtime.triton_functions import block_gelu_tanh, block_gelu_tanh_slope, jit
-from energyc.runtime.triton_kernels import PhaseStep, TritonKernels, cdiv, matrix, put_einsum, put_product, room
+from energyc.runtime.tensors.draws import normal
+from energyc.runtime.tensors.functions import gelu_tanh_core, gelu_tanh_slope
+from energyc.runtime.tensors.indexing import positions, scatter_add
+from energyc.runtime.tensors.states import Tensors
 
 try:
     import triton
