@@ -226,9 +226,9 @@ def _defaults(statement: ast.stmt) -> Iterator[tuple[str, object]]:
 
 def free_names(text: str) -> frozenset[str]:
     """The names that a text reads and does not bind, those in its annotations among them."""
-    tables = [symtable.symtable(text, "<definition>", "exec")]
-    outer = tables[0].get_symbols()
-    names = {symbol.get_name() for symbol in outer if not (symbol.is_assigned() or symbol.is_annotated())}
+    top = symtable.symtable(text, "<definition>", "exec")
+    names = {symbol.get_name() for symbol in top.get_symbols() if not (symbol.is_assigned() or symbol.is_annotated())}
+    tables = top.get_children()
     while tables:
         table = tables.pop()
         tables += table.get_children()

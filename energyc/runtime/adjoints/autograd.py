@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -17,6 +17,17 @@ from energyc.runtime.equations.records import FreePhase, Phase
 from energyc.runtime.tensors.states import filled
 
 
+class HostCall(NamedTuple):
+    """A call of a network by its host: how it relaxes, and the ``names`` of the clamps that may be differentiated."""
+
+    net: Equations
+    clamps: Mapping[str, Tensor]
+    start: Mapping[str, Tensor] | None
+    rule: str
+    phase: Phase
+    names: list[str]
+
+
 class EquilibriumFunction(Function):
     """Readouts at equilibrium, differentiable once in params and real clamps.
 
@@ -24,38 +35,22 @@ class EquilibriumFunction(Function):
     """
 
     @staticmethod
-    def forward(
-        ctx: Any,
-        net: Equations,
-        clamps: Mapping[str, Tensor],
-        start: Mapping[str, Tensor] | None,
-        rule: str,
-        phase: Phase,
-        names: list[str],
-        *inputs: Tensor,
-    ) -> Any:
+    def forward(ctx: Any, call: HostCall, *inputs: Tensor) -> Any:
         """Relax and read out, in the network's own dtype."""
-        with torch.autocast(net.device.type, enabled=False):
-            given = EquilibriumFunction.relaxed(ctx, net, clamps, start, rule, phase)
-        ctx.names = names
+        with torch.autocast(call.net.device.type, enabled=False):
+            given = EquilibriumFunction.relaxed(ctx, call)
+        ctx.names = call.names
         ctx.save_for_backward(*inputs)
         return given
 
     @staticmethod
-    def relaxed(
-        ctx: Any,
-        net: Equations,
-        clamps: Mapping[str, Tensor],
-        start: Mapping[str, Tensor] | None,
-        rule: str,
-        phase: Phase,
-    ) -> Any:
+    def relaxed(ctx: Any, call: HostCall) -> Any:
         """The answers and the free phase, and what the adjoint reads."""
-        fixed = fixed_by(net, clamps)
-        states = starting_states(net, start, fixed)
-        ctx.starts_by_itself, ctx.way = start is None, chosen("differentiation", rule)
-        free, ctx.trajectory = ctx.way.settle(net, states, fixed, phase)
-        ctx.phase = phase._replace(step=free.step)
+        net, fixed = call.net, fixed_by(call.net, call.clamps)
+        states = starting_states(net, call.start, fixed)
+        ctx.starts_by_itself, ctx.way = call.start is None, chosen("differentiation", call.rule)
+        free, ctx.trajectory = ctx.way.settle(net, states, fixed, call.phase)
+        ctx.phase = call.phase._replace(step=free.step)
         ctx.net, ctx.fixed, ctx.states = net, fixed, free.states
         readouts = [x.detach() for x in net._readouts(free.states, fixed)]  # a state itself would keep ctx alive
         about = [free.residual, free.steps, free.frozen, free.step, *(x.detach() for x in free.states)]
@@ -72,7 +67,7 @@ class EquilibriumFunction(Function):
             found = [*totals(slopes, ctx.names), *totals(slopes, net._owners())]
         if torch.is_grad_enabled():  # create_graph
             found = differentiable_no_further(net.name, [*inputs, *seeds], found)
-        return (None, None, None, None, None, None, *found)
+        return None, *found
 
 
 class GradientFunction(Function):
@@ -117,7 +112,8 @@ def relaxed_inside(
     """
     names = [name for name, (_, classes) in net.clamp_shapes.items() if classes is None and name in clamps]
     inputs = [clamps[name] for name in names]
-    values = EquilibriumFunction.apply(net, clamps, states, rule, phase, names, *inputs, *net._owners().values())
+    call = HostCall(net, clamps, states, rule, phase, names)
+    values = EquilibriumFunction.apply(call, *inputs, *net._owners().values())
     count = len(net.readout_names)
     residual, steps, frozen, step, *ends = values[count:]
     free = FreePhase(ends, residual, steps, frozen, step)

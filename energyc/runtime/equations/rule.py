@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from torch import Tensor
 
@@ -41,20 +41,10 @@ class LearningRule(NamedTuple):
     objective: str | None = None
 
 
-def rule(
-    name: str,
-    *,
-    place: int,
-    exact: str,
-    needs: tuple[str, ...] = (),
-    settings: tuple[str, ...] = (),
-    order: int | None = None,
-    instead: str | None = None,
-    objective: str | None = None,
-) -> Callable[[Estimator], LearningRule]:
+def rule(name: str, **facts: Any) -> Callable[[Estimator], LearningRule]:
     """Declare a function to be a learning rule; the arguments are literals, which the compiler reads without torch."""
 
     def declare(estimator: Estimator) -> LearningRule:
-        return LearningRule(name, estimator, place, exact, needs, settings, order, instead, objective)
+        return LearningRule(name, estimator, **facts)
 
     return declare

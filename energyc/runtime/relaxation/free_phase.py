@@ -31,7 +31,7 @@ def settle(
     scale = torch.stack([x.abs().max() for x in states]).max().clamp_min(1.0)
     sizes = chosen("step size", "auto" if phase.auto else "fixed")(net, states, fixed, phase)
     run = FreeRun(net, states, fixed, sizes, observers)
-    run.start(phase, ending.most)
+    run.approach(phase, ending.most)
     stride = phase.chunk if phase.auto else ending.first_stride(run.taken)
     stride = max(0, min(stride, ending.most - run.done))
     while True:
@@ -65,7 +65,7 @@ class FreeRun:
         """The evaluations of the force so far."""
         return self.sizes.evaluations + self.taken
 
-    def start(self, phase: Phase, most: int) -> None:
+    def approach(self, phase: Phase, most: int) -> None:
         """Rough steps, where the products of the start are others than the rest."""
         if self.net.relax_products is not None:
             left = phase._replace(chunk=self.net.relax_chunk, step=self.sizes.step, max_steps=most - self.done)
