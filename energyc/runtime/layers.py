@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from energyc.runtime.answering import Answering
+from energyc.runtime.causes import Unrest
 from energyc.runtime.gradients import ended
 from energyc.runtime.host import relaxed_inside
 from energyc.runtime.inputs import (
@@ -28,7 +29,6 @@ from energyc.runtime.inputs import (
 from energyc.runtime.network import EnergyNetwork
 from energyc.runtime.phases import settle
 from energyc.runtime.records import Fixed, FreePhase, Gradients, Relaxed, Tensors
-from energyc.runtime.unrest import Unrest
 
 
 class EnergyLayer(EnergyNetwork):

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from energyc.runtime.answering import Answering
+from energyc.runtime.causes import Unrest
 from energyc.runtime.gradients import averaged
 from energyc.runtime.graphs import Graphs
 from energyc.runtime.host import relaxed_inside
@@ -41,7 +42,7 @@ from energyc.runtime.phases import (
 from energyc.runtime.records import Gradients, Relaxed, RuleSettings, Tensors, Terms
 from energyc.runtime.rule import LearningRule
 from energyc.runtime.states import filled
-from energyc.runtime.unrest import Unrest, unrest
+from energyc.runtime.unrest import unrest
 
 
 class EnergyNetwork(Answering):

@@ -7,8 +7,8 @@ from typing import Any, Protocol
 
 from torch import Tensor
 
+from energyc.runtime.causes import Unrest
 from energyc.runtime.records import Answers
-from energyc.runtime.unrest import Unrest
 
 Tensors = dict[str, Tensor]
 
