@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from torch import Tensor
 
-from energyc.runtime.convergence.unrest import Unrest
+from energyc.runtime.convergence.causes import Unrest
 from energyc.runtime.equations.records import Answers
 
 Tensors = dict[str, Tensor]

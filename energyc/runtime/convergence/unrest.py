@@ -1,14 +1,14 @@
-"""Why samples do not settle, and what helps: jumps and missing floors are looked for, other steps are tried."""
+"""Trials on samples that do not settle: jumps and missing floors are looked for, other steps are tried."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from energyc.runtime.convergence.causes import Unrest, force_jumps, in_vain, large_step, no_floor, settles_slowly
 from energyc.runtime.equations.equations import Equations
 from energyc.runtime.equations.inputs import free_phase, starting_states
 from energyc.runtime.equations.records import Fixed, FreePhase, Phase
@@ -43,17 +43,6 @@ FALLEN = 0.1
 SPEED_KEPT = 0.9
 
 
-class Unrest(NamedTuple):
-    """Why samples do not settle, and what helps; ``cause`` is ``jump``, ``no floor``, ``step``, ``slow``, ``unknown``.
-
-    The remedy of ``step`` and ``slow`` was tried on these samples: all settled.
-    """
-
-    cause: str
-    why: str
-    helps: str
-
-
 def settled_within(tolerance: float | None) -> float:
     """The largest residual of a settled sample for a ``relax.tolerance``."""
     return LOOSE if tolerance is None else tolerance
@@ -75,7 +64,7 @@ def unrest(net: Equations, fixed: Fixed) -> Unrest | None:
     unsettled = fixed.rows(rows)
     trials = Trials(net, unsettled, phase._replace(tolerance=goal, step=end.step, auto=False))
     states = take(end.states, rows)
-    return next(trials.causes(states), trials.unknown())
+    return next(trials.causes(states), in_vain(LONGER, len(rows)))
 
 
 class Trials:
@@ -87,14 +76,14 @@ class Trials:
         self.scale = max(1.0, largest(self.start))
 
     def causes(self, states: list[Tensor]) -> Iterator[Unrest]:
-        """What is found from the states at the end, the surest first."""
+        """The causes that are found from the states at the end, the surest first."""
         if self.exploded(states):
             yield from self.smaller_steps()
             yield from self.runs_away(SMALLER[-1])
-            yield from self.jump(self.start)
+            yield from self.jumps(self.start)
             return
         if self.net.relax_solver == "gradient" and chatters(self.watched(states, 1.0)[0]):
-            yield from self.jump(states)
+            yield from self.jumps(states)
             yield from self.smaller_steps()
         yield from self.runs_away(1.0)
         yield from self.more_steps()
@@ -129,7 +118,7 @@ class Trials:
         back = self.net._force_adjoint(at, self.fixed, along)
         return (flatten([torch.zeros_like(x) if b is None else b for b, x in zip(back, at)]) * move).sum(1).abs()
 
-    def jump(self, states: list[Tensor]) -> Iterator[Unrest]:
+    def jumps(self, states: list[Tensor]) -> Iterator[Unrest]:
         """Whether the force jumps as the samples go back and forth, even with a short step.
 
         J, which sees no jump, explains little of the change of the force there.
@@ -145,14 +134,7 @@ class Trials:
         if 2 * int(jumps.sum()) < jumps.numel():
             return
         by_state = [float(part.square().sum()) for part in unflatten(torch.stack(changes).abs().sum(0), self.start)]
-        name = self.net.state_names[by_state.index(max(by_state))]
-        why = (
-            f"state {name} goes back and forth where its force jumps, as that of abs(u) does at u = 0; a smaller step"
-            " makes the way shorter, and neither that nor more steps ends it"
-        )
-        smooth = "sqrt(u^2 + w^2) for abs(u) and tanh(u/w) for sign(u), with relax.step below 2w over their factor"
-        signs = "for an l1 norm, two states `in nonnegative` with their sum for abs(u) and their difference for u"
-        yield Unrest("jump", why, f"a force without a jump: {smooth}; or {signs}")
+        yield force_jumps(self.net.state_names[by_state.index(max(by_state))])
 
     # ---------------------------------------------------------------- what is tried
 
@@ -177,9 +159,8 @@ class Trials:
         for factor in SMALLER:
             end = self.trial(factor, LONGER)
             if bool((end.residual <= factor * (self.phase.tolerance or LOOSE)).all()):
-                steps = f"{int(end.steps.max())} steps"
-                why = f"relax.step is too large for the curvature there: with {factor:g} of it they settle in {steps}"
-                yield Unrest("step", why, self.smaller(factor, int(end.steps.max())))
+                steps = int(end.steps.max())
+                yield large_step(factor, steps, self.smaller(factor, steps))
                 return
 
     def smaller(self, factor: float, steps: int) -> str:
@@ -203,8 +184,8 @@ class Trials:
         """Whether more steps of the same size are enough."""
         end = self.trial(1.0, LONGER)
         if bool((end.residual <= (self.phase.tolerance or LOOSE)).all()):
-            why = f"it settles slowly: in {int(end.steps.max())} steps"
-            yield Unrest("slow", why, self.limit(int(end.steps.max())))
+            steps = int(end.steps.max())
+            yield settles_slowly(steps, self.limit(steps))
 
     def runs_away(self, factor: float) -> Iterator[Unrest]:
         """Whether the states grow with ``factor`` times the step, at a speed that does not fall."""
@@ -214,12 +195,8 @@ class Trials:
         circles = len(sizes) == PLACES and sizes[-1] < GROWN / 2 * sizes[PLACES // 2]
         if circles or sizes[-1] < GROWN * sizes[0]:
             return
-        grow = f"the states grow from {sizes[0]:.2g} to {sizes[-1]:.2g} and do not slow down"
         falls = energies[-1] == min(energies) and energies[0] - energies[-1] > FALLEN * abs(energies[0])
-        floor = f"the energy has no floor: it falls from {energies[0]:.3g} to {energies[-1]:.3g} as"
-        why = f"{floor if falls else 'nothing holds the states:'} {grow}"
-        box = "a box or another set for them, as `state z[D] in [-1, 1]`"
-        yield Unrest("no floor", why, f"{box}, or a term that grows faster than what falls")
+        yield no_floor(sizes, energies, falls)
 
     def path(self, factor: float) -> tuple[list[float], list[float], list[float]]:
         """The largest entry, the speed and the mean energy at some places from the start towards an explosion."""
@@ -244,13 +221,6 @@ class Trials:
         for _ in range(count):
             self.net._step_(states, self.fixed, self.steps(factor))
         return states
-
-    def unknown(self) -> Unrest:
-        """What is said where nothing that was tried helps."""
-        tried = (
-            f"{LONGER} times as many steps and steps of 1/4 to 1/64 were tried on {len(self.start[0])} of them in vain"
-        )
-        return Unrest("unknown", tried, "a lower gain (smaller weights), or more damping in the energy")
 
 
 def largest(states: list[Tensor]) -> float:

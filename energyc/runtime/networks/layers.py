@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from energyc.runtime.adjoints.autograd import relaxed_inside
-from energyc.runtime.convergence.unrest import Unrest
+from energyc.runtime.convergence.causes import Unrest
 from energyc.runtime.equations.gradients import ended
 from energyc.runtime.equations.inputs import (
     fixed_by,

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from energyc.runtime.adjoints.autograd import relaxed_inside
-from energyc.runtime.convergence.unrest import Unrest, unrest
+from energyc.runtime.convergence.causes import Unrest
+from energyc.runtime.convergence.unrest import unrest
 from energyc.runtime.equations.gradients import averaged
 from energyc.runtime.equations.inputs import (
     checked_nudge_steps,
