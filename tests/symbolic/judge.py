@@ -49,11 +49,17 @@ class Judge:
     @cached_property
     def inputs(self) -> list[Input]:
         d, n = derive(self.network), self.network
-        made = [*d.states.values(), *d.params.values(), *d.seeds.values(), *d.directions.values()]
+        params = [param.each or param.node for param in n.params.values()]
+        made = [*d.states.values(), *params, *d.seeds.values(), *d.directions.values()]
         tables: tuple[Mapping[str, Any], ...] = (n.clamps, n.noises, n.targets)
         made += [item.node for table in tables for item in table.values()]
         made += [output for layer in n.layers.values() for output in layer.outputs.values()]
-        made += [each for block in n.blocks for stream in getattr(block, "streams", {}).values() for each in (stream.node, stream.end)]
+        made += [
+            each
+            for block in n.blocks
+            for stream in getattr(block, "streams", {}).values()
+            for each in (stream.node, stream.end)
+        ]
         return list(dict.fromkeys([*made, *filter(None, (n.step, n.training))]))
 
     def _drawn(self, node: Input, random: np.random.Generator) -> np.ndarray:
@@ -63,10 +69,18 @@ class Judge:
         if node.over is not None:
             return random.integers(0, self.network.extents.get(node.over, 2), shape)
         values = np.round(random.normal(size=shape) * 0.7, 3) + 0.0003
-        param = self.network.params.get(node.name) if node.kind == "param" else None
-        if param is not None and (param.low is not None or param.high is not None):
-            values = np.clip(values, param.low, param.high)
-        return np.asarray(values)
+        low, high = self._bounds(node)
+        return np.asarray(values if low is None and high is None else np.clip(np.abs(values), low, high))
+
+    def _bounds(self, node: Input) -> tuple[float | None, float | None]:
+        """A little inside of the set of a state, at whose edge a logarithm may have no value."""
+        if node.kind == "param":
+            param = self.network.params[node.name]
+            return param.low, param.high
+        state = self.network.states.get(node.name) if node.kind == "state" else None
+        if state is None or state.constraint is None or state.constraint.kind == "sphere":
+            return None, None
+        return (0.05, 0.95) if state.constraint.kind in ("box", "simplex", "nonnegative") else (None, None)
 
     @cached_property
     def integers(self) -> dict[str, np.ndarray]:
@@ -76,6 +90,11 @@ class Judge:
     @cached_property
     def written(self) -> WrittenOut:
         return WrittenOut(self.network, self.integers)
+
+    @property
+    def products(self) -> int:
+        """What writing everything out takes."""
+        return sum(map(self.written.products, SECTIONS))
 
     @cached_property
     def numbers(self) -> Numbers:
@@ -134,7 +153,9 @@ class Judge:
         yield from self._jvp(force)
         yield from self._by("updates", w.updates, self._energy(contrasted=True), d.params)
         if self.network.cost is not None:
-            yield from self._by("cost_slopes", w.cost_slopes, w.tensor(self.network.cost.node), {**d.states, **d.params})
+            yield from self._by(
+                "cost_slopes", w.cost_slopes, w.tensor(self.network.cost.node), {**d.states, **d.params}
+            )
 
     def _forces(self) -> Iterator[Derivative]:
         """Minus the slope of the energy, in which what is frozen is constant, and the forces as written."""
@@ -144,12 +165,18 @@ class Judge:
             total = [-self.numbers.slope(energy, z, thawed=False) if moves else 0 for z in self.symbols(node)]
             for term in self.network.forces.values():
                 if term.state == name:
-                    total = [s + self.numbers(f) for s, f in zip(total, entries(self.written.terms[term.name]), strict=True)]
+                    total = [
+                        s + self.numbers(f) for s, f in zip(total, entries(self.written.terms[term.name]), strict=True)
+                    ]
             yield f"forces.{name}", entries(self.written.forces[name]), total
 
     def _jvp(self, force: Mapping[str, list[Expr]]) -> Iterator[Derivative]:
         d, numbers = derive(self.network), self.numbers
-        moving = [pair for n, z in d.states.items() for pair in zip(self.symbols(z), self.symbols(d.directions[n]), strict=True)]
+        moving = [
+            pair
+            for n, z in d.states.items()
+            for pair in zip(self.symbols(z), self.symbols(d.directions[n]), strict=True)
+        ]
         for name, rows in force.items():
             expected = [mpmath.fsum(numbers.slope(f, z) * numbers(v) for z, v in moving) for f in rows]
             yield f"jvp.{name}", entries(self.written.jvp[name]), expected

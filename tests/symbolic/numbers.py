@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
-from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import mpmath
-import numpy as np
 import sympy
 from sympy import Basic
 
@@ -20,7 +19,7 @@ Point = Mapping[Basic, Any]
 
 
 def _heaviside(u: Any, middle: Any) -> Any:
-    return middle if u == 0 else mpmath.mpf(u > 0)
+    return middle if u == 0 else mpmath.mpf(int(u > 0))
 
 
 def _power(base: Any, exponent: Any) -> Any:
@@ -43,17 +42,9 @@ OPERATIONS: Mapping[type, Callable[..., Any]] = {
     sympy.sign: mpmath.sign,
     sympy.Heaviside: _heaviside,
     sympy.DiracDelta: lambda *_: mpmath.mpf(0),
+    sympy.KroneckerDelta: lambda a, b: mpmath.mpf(int(a == b)),
     sympy.Mod: operator.mod,
     sympy.floor: mpmath.floor,
-    sympy.Eq: operator.eq,
-    sympy.Ne: operator.ne,
-    sympy.Gt: operator.gt,
-    sympy.Ge: operator.ge,
-    sympy.Lt: operator.lt,
-    sympy.Le: operator.le,
-    sympy.And: lambda *parts: all(parts),
-    sympy.Or: lambda *parts: any(parts),
-    sympy.Not: operator.not_,
     **{held: lambda u: u for held in (frozen, detach, batch_mean, batch_median)},  # of one sample
 }
 
@@ -67,38 +58,32 @@ class Numbers:
         self._reads: dict[Basic, frozenset[Basic]] = {}
 
     def __call__(self, expr: Basic) -> Any:
-        """The number, or truth value, of an expression."""
+        """The number of an expression."""
         if expr not in self._known:
             self._known[expr] = self._computed(expr)
         return self._known[expr]
 
     def slope(self, expr: Basic, by: Basic, *, thawed: bool = True) -> Any:
-        """The derivative by an entry, by SymPy, of the expression in which all other entries are numbers.
+        """The derivative by an entry: each operation is differentiated by SymPy, the chain rule joins them.
 
-        What is frozen is constant unless it is ``thawed``.
+        ``sympy.diff`` of the whole would derive again and again what an expression holds many times. What is frozen is
+        constant unless it is ``thawed``.
         """
-        if by not in self._entries(expr):
-            return mpmath.mpf(0)
-        return Numbers({by: self.point[by]})(sympy.diff(self._along(expr, by, thawed, {}), by))
+        known: dict[Basic, Any] = {by: mpmath.mpf(1)}
 
-    def _along(self, expr: Basic, by: Basic, thawed: bool, known: dict[Basic, Basic]) -> Basic:
-        if expr not in known:
-            if expr == by:
-                known[expr] = expr
-            elif by not in self._entries(expr):
-                known[expr] = self._constant(expr)
-            else:
-                args = [self._along(arg, by, thawed, known) for arg in expr.args]
-                known[expr] = args[0] if thawed and isinstance(expr, frozen) else expr.func(*args)
-        return known[expr]
+        def slope(part: Any) -> Any:
+            if part not in known:
+                known[part] = computed(part) if by in self._entries(part) else mpmath.mpf(0)
+            return known[part]
 
-    def _constant(self, expr: Basic) -> Basic:
-        if isinstance(expr, sympy.Rational) or expr in (sympy.true, sympy.false):
-            return expr
-        if isinstance(expr, sympy.functions.elementary.piecewise.ExprCondPair):
-            return expr.func(self._constant(expr.args[0]), self._constant(expr.args[1]))
-        value = self(expr)
-        return sympy.sympify(value) if isinstance(value, bool) else sympy.Float(value, 30)
+        def computed(part: Any) -> Any:
+            if thawed and isinstance(part, frozen):
+                return slope(part.args[0])
+            values = tuple(None if arg.is_number else self(arg) for arg in part.args)
+            moving = [k for k, arg in enumerate(part.args) if by in self._entries(arg)]
+            return mpmath.fsum(partial(part, k, values) * slope(part.args[k]) for k in moving)
+
+        return slope(expr)
 
     def _entries(self, expr: Basic) -> frozenset[Basic]:
         """The entries that an expression reads."""
@@ -112,20 +97,27 @@ class Numbers:
             return mpmath.mpf(expr.p) / expr.q
         if isinstance(expr, sympy.Float):
             return expr._to_mpmath(120)
-        if expr in (sympy.true, sympy.false):
-            return bool(expr)
         if isinstance(expr, sympy.NumberSymbol):
             return expr.evalf(30)._to_mpmath(120)
-        if isinstance(expr, sympy.Piecewise):
-            return next(self(value) for value, condition in expr.args if self(condition))
         return OPERATIONS[type(expr)](*map(self, expr.args))
+
+
+def partial(expr: Any, k: int, values: tuple[Any, ...]) -> Any:
+    """The derivative of one operation by its k-th argument, at the values of those that are no numbers."""
+    fixed = tuple(arg if value is None else None for arg, value in zip(expr.args, values, strict=True))
+    arguments, derived = _derived(expr.func, fixed, k)
+    return Numbers({a: v for a, v in zip(arguments, values, strict=True) if v is not None})(derived)
+
+
+@cache
+def _derived(operation: Any, fixed: tuple[Any, ...], k: int) -> tuple[list[Any], Any]:
+    """An operation of fresh symbols, where no number is ``fixed``, differentiated by SymPy."""
+    arguments = [sympy.Symbol(f"u{j}", real=True) if arg is None else arg for j, arg in enumerate(fixed)]
+    return arguments, sympy.diff(operation(*arguments), arguments[k])
 
 
 def entries(value: Any) -> list[Any]:
     """The entries of a scalar, a matrix or an array, in the order of the axes."""
-    return list(value) if isinstance(value, sympy.MatrixBase) else list(sympy.flatten(value)) if hasattr(value, "shape") else [value]
-
-
-def exact(array: np.ndarray) -> list[Any]:
-    """Entries as numbers of 30 digits."""
-    return [mpmath.mpf(x.numerator) / x.denominator if isinstance(x, Fraction) else mpmath.mpf(float(x)) for x in array.ravel()]
+    if isinstance(value, sympy.MatrixBase):
+        return list(value)
+    return list(sympy.flatten(value)) if isinstance(value, sympy.NDimArray) else [value]

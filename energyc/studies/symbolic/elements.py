@@ -140,23 +140,9 @@ class Elements:
     def _map(self, function: Function, u: Expr) -> Expr:
         if function.slope is None:
             return applied(function, u)
-        if function.primitive is not None:
-            return self._body(function.primitive, u)
-        return self._potential(function)(u)
-
-    def _body(self, root: Node, u: Expr) -> Expr:
-        return replace(self, argument=u, _known={}).element(root, ())
-
-    def _potential(self, function: Function) -> type[Expr]:
-        """A function of SymPy of which the slope alone is known."""
-        made = self.ranges.symbols.potentials
-        if function not in made:
-            assert function.slope is not None
-            slope = function.slope
-            made[function] = type(
-                function.name, (sympy.Function,), {"fdiff": lambda own, argindex=1: self._body(slope, own.args[0])}
-            )
-        return made[function]
+        if function.primitive is None:
+            raise ValueError(f"the potential {function.name} has no closed form")
+        return replace(self, argument=u, _known={}).element(function.primitive, ())
 
     # ------------------------------------------------------------ reductions
 
@@ -165,55 +151,54 @@ class Elements:
             case Softmax():
                 return guarded(self._passes(node, places), lambda: self._weight(node, places, scope))
             case ArgMax():
-                return guarded(self._first(node, places, scope), lambda: Integer(1))
+                return self._first(node, places, scope)
             case LogSumExp():
-                return guarded(
-                    sympy.Not(self._empty(node, places, scope)),
-                    lambda: sympy.log(self._exponentials(node, places, scope)),
-                )
+                return sympy.log(self._exponentials(node, places, scope) + self._empty(node, places, scope))
             case Max():
                 return self._along(node, places, scope, lambda own, around: self._largest(node, own, around))
         raise NoRule("sympy", node)
 
     def _weight(self, node: Softmax, places: Places, scope: Scope) -> Expr:
         left = tuple(place for k, place in enumerate(places) if k not in node.axes)
-        return sympy.exp(self.element(node.argument, places, scope)) / self._exponentials(node, left, scope)
+        total = self._exponentials(node, left, scope) + self._empty(node, left, scope)
+        return sympy.exp(self.element(node.argument, places, scope)) / total
 
     def _exponentials(self, node: Reduction, left: Places, scope: Scope) -> Expr:
         """The sum of the exponentials of what passes the guard; ``left`` are the places along the other axes."""
 
         def term(own: Places, around: Scope) -> Expr:
-            return guarded(
-                self._passes(node, own), lambda: sympy.exp(self.element(node.argument, own, around))
-            )
+            return guarded(self._passes(node, own), lambda: sympy.exp(self.element(node.argument, own, around)))
 
         return self._along(node, left, scope, term)
 
     def _largest(self, node: Reduction, own: Places, scope: Scope) -> Expr:
-        return guarded(self._first(node, own, scope), lambda: self.element(node.argument, own, scope))
+        first = self._first(node, own, scope)
+        return first if first == 0 else first * self.element(node.argument, own, scope)
 
-    def _first(self, node: Reduction, own: Places, scope: Scope) -> Condition:
-        """Whether a place holds the first of the largest entries: none is larger, and none before it as large."""
+    def _first(self, node: Reduction, own: Places, scope: Scope) -> Expr:
+        """1 at the first of the largest entries: it is above those before it, and no other is above it."""
         value = self.element(node.argument, own, scope)
 
-        def better(other: Places, around: Scope) -> Condition:
-            if other == own:
-                return False
-            rival = self.element(node.argument, other, around)
+        def holds(other: Places, around: Scope) -> Expr:
+            gap = value - self.element(node.argument, other, around)
             earlier = _before([(other[k], own[k]) for k in node.axes])
-            beats = sympy.Or(_more(rival, value), sympy.And(sympy.Eq(rival, value, evaluate=False), earlier))
-            return both([self._passes(node, other), beats])
+            beaten = guarded(earlier, lambda: _step(gap, at_zero=0), _step(gap, at_zero=1))
+            return guarded(self._passes(node, other), lambda: beaten, Integer(1))
 
         left = tuple(place for k, place in enumerate(own) if k not in node.axes)
-        nowhere = self.ranges.nowhere(self._axes(node), scope, self._placed(node, left, better))
-        return both([self._passes(node, own), nowhere])
+        return guarded(
+            self._passes(node, own),
+            lambda: self.ranges.product(self._axes(node), scope, self._placed(node, left, holds)),
+        )
 
-    def _empty(self, node: Reduction, left: Places, scope: Scope) -> Condition:
-        """Whether nothing passes the guard."""
-        if node.guard is None:
-            return False
-        passes = self._placed(node, left, lambda own, around: self._passes(node, own))
-        return self.ranges.nowhere(self._axes(node), scope, passes)
+    def _empty(self, node: Reduction, left: Places, scope: Scope) -> Expr:
+        """1 where nothing passes the guard: then a logarithm of the sum is 0, and a quotient by it."""
+        if node.guard is None or self.ranges.always_passes(node.guard, node.axes):
+            return Integer(0)
+        fails = self._placed(
+            node, left, lambda own, _: guarded(self._passes(node, own), lambda: Integer(0), Integer(1))
+        )
+        return self.ranges.product(self._axes(node), scope, fails)
 
     def _passes(self, node: Reduction, own: Places) -> Condition:
         if node.guard is None:
@@ -238,8 +223,8 @@ class Elements:
         return [Axis(node.argument.dims[k], known[k]) for k in node.axes]
 
 
-def _more(a: Expr, b: Expr) -> Condition:
-    return sympy.Gt(a, b, evaluate=False)
+def _step(u: Expr, at_zero: int) -> Expr:
+    return sympy.Heaviside(u, Integer(at_zero), evaluate=u.is_number)
 
 
 def _before(pairs: Sequence[tuple[Place, Place]]) -> Condition:

@@ -20,7 +20,6 @@ from energyc.language.network import Network
 from energyc.mathematics.ir import (
     ArgMax,
     Einsum,
-    Function,
     Indicator,
     Input,
     Map,
@@ -124,11 +123,10 @@ class Formulas(Sections):
     @cached_property
     def definitions(self) -> dict[Expr, Expr]:
         """What each name stands for, in the order in which they build on each other."""
-        return {
-            element(self._named[node], tuple(map(self._symbols.index, indices))): self._expression(Side(node, indices))
-            for node, (_, indices) in self._notation.names.items()
-            if node in self._named
-        }
+        named = sorted(self._named, key=lambda node: node.number)
+        sides = [Side(node, self._notation.names[node][1]) for node in named]
+        lefts = (element(self._named[s.node], tuple(map(self._symbols.index, s.indices))) for s in sides)
+        return dict(zip(lefts, map(self._expression, sides), strict=True))
 
     @cached_property
     def indices(self) -> dict[str, dict[str, tuple[Symbol, ...]]]:
@@ -145,11 +143,6 @@ class Formulas(Sections):
             getattr(self, name)
         assert self.definitions is not None
         return {**self._symbols.dims, **self._symbols.consts, **self._symbols.tensors}
-
-    @property
-    def potentials(self) -> dict[Function, type[Expr]]:
-        """The functions of SymPy that stand for functions of which the spec gives the slope alone."""
-        return self._symbols.potentials
 
     @cached_property
     def layers(self) -> dict[str, Formulas]:
@@ -284,7 +277,7 @@ class WrittenOut(Sections):
     def section(self, name: str) -> Made:
         """Expressions, matrices and arrays of entries."""
         sides = self._quantities.section(name)
-        self._check_size(name, [side.node for side in sides.values()])
+        self._check_size(name)
         return {key: self.tensor(side.node) for key, side in sides.items()}
 
     def tensor(self, node: Node) -> Any:
@@ -329,8 +322,13 @@ class WrittenOut(Sections):
     def _elements(self) -> Elements:
         return Elements(self._ranges)
 
-    def _check_size(self, section: str, nodes: Sequence[Node]) -> None:
-        products = sum(_products(node, self.sizes) for node in walk(nodes))
+    def products(self, section: str) -> int:
+        """How many products writing out a section takes."""
+        nodes = [side.node for side in self._quantities.section(section).values()]
+        return sum(_products(node, self.sizes) for node in walk(nodes))
+
+    def _check_size(self, section: str) -> None:
+        products = self.products(section)
         if products > MOST_PRODUCTS:
             message = f"the {section} of {self.network.name} are {products:,} products when written out"
             raise UserError(message, code="E0971", help='give smaller sizes, as .at({"D": 2})')
@@ -373,9 +371,8 @@ def resized(network: Network, sizes: Mapping[str, int]) -> Network:
 
     Raises SpecError, UserError.
     """
-    known = {*network.sizes, *network.consts}
-    dims = {name: size.value for name, size in network.sizes.items() if not known & set(size.derived_from)}
-    consts = {name: c.exact or c.value for name, c in network.consts.items() if not known & set(c.derived_from)}
+    dims = {name: size.value for name, size in network.sizes.items() if not size.derived_from}
+    consts = {name: const.exact or const.value for name, const in network.consts.items() if not const.derived_from}
     return resolve(network.source, Choices(None, {**dims, **consts, **sizes}))
 
 

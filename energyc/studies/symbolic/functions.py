@@ -47,7 +47,8 @@ def _core_slope(u: Expr) -> Expr:
     return sqrt(2 / pi) * (1 + 3 * CUBIC * u**2)
 
 
-#: By the name of the entry. ``Heaviside(u, h)`` is h at 0.
+#: By the name of the entry. ``Heaviside(u, h)`` is h at 0. What would ask for the sign of ``u`` is not evaluated: SymPy
+#: searches long expressions for it.
 FORMS: Mapping[str, Form] = MappingProxyType(
     {
         "exp": exp,
@@ -57,10 +58,10 @@ FORMS: Mapping[str, Form] = MappingProxyType(
         "cos": sympy.cos,
         "tanh": tanh,
         "erf": erf,
-        "relu": lambda u: Max(Integer(0), u),
-        "step": lambda u: Heaviside(u, Integer(0)),
-        "above": lambda u: Heaviside(u, Integer(0)),
-        "reached": lambda u: Heaviside(u, Integer(1)),
+        "relu": lambda u: Max(Integer(0), u, evaluate=False),
+        "step": lambda u: Heaviside(u, Integer(0), evaluate=False),
+        "above": lambda u: Heaviside(u, Integer(0), evaluate=False),
+        "reached": lambda u: Heaviside(u, Integer(1), evaluate=False),
         "abs": sympy.Abs,
         "sign": sympy.sign,
         "sigmoid": _sigmoid,
@@ -68,7 +69,7 @@ FORMS: Mapping[str, Form] = MappingProxyType(
         "logsigmoid": lambda u: -log(1 + exp(-u)),
         "silu": lambda u: u * _sigmoid(u),
         "silu_slope": lambda u: _sigmoid(u) * (1 + u * _sigmoid(-u)),
-        "silu_integral": lambda u: u * log(1 + exp(u)) + polylog(2, -exp(u)),
+        "silu_integral": lambda u: u * log(1 + exp(u)) + polylog(2, -exp(u), evaluate=False),
         "erf_slope": lambda u: 2 / sqrt(pi) * exp(-(u**2)),
         "gauss": _gauss,
         "cumulative": _cumulative,
@@ -81,9 +82,7 @@ FORMS: Mapping[str, Form] = MappingProxyType(
     }
 )
 #: The forms that write their argument more than once.
-REPEATING = frozenset(
-    {"silu", "silu_slope", "silu_integral", "gelu", "gelu_slope", "gelu_tanh", "gelu_tanh_slope", "gelu_tanh_core"}
-)
+REPEATING = frozenset({"silu", "silu_slope", "silu_integral", "gelu", "gelu_slope", "gelu_tanh", "gelu_tanh_slope"})
 
 
 def applied(function: Function, u: Expr) -> Expr:

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 import sympy
+from sympy import And, Eq, Expr, Ge, Gt, Heaviside, KroneckerDelta, Le, Lt, Mul, Ne, Not, Or
 
 from energyc.mathematics.ir import IndexExpr, Input
 
@@ -49,8 +50,28 @@ OPERATIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
 
 
 def both(parts: Sequence[Condition]) -> Condition:
-    """All of some conditions."""
-    return sympy.And(*parts)
+    """All of some conditions; of those that are known, without SymPy."""
+    return all(parts) if all(isinstance(part, bool) for part in parts) else sympy.And(*parts)
+
+
+def bracket(condition: Condition) -> Expr:
+    """1 where a condition on integers holds, else 0, as an expression."""
+    match condition:
+        case Eq(args=(a, b)):
+            return KroneckerDelta(a, b)
+        case Lt(args=(a, b)) | Gt(args=(b, a)):
+            return Heaviside(b - a, 0)
+        case Le(args=(a, b)) | Ge(args=(b, a)):
+            return Heaviside(b - a, 1)
+        case Ne(args=(a, b)):
+            return 1 - KroneckerDelta(a, b)
+        case And():
+            return Mul(*map(bracket, condition.args))
+        case Or():
+            return 1 - Mul(*(1 - bracket(part) for part in condition.args))
+        case Not(args=(part,)):
+            return 1 - bracket(part)
+    raise TypeError(f"{condition!r} is not a condition on integers")
 
 
 def index(
@@ -59,7 +80,7 @@ def index(
     size: Callable[[str], Place],
     read: Callable[[Input, Places], Place],
 ) -> Any:
-    """An integer or a condition, where axis k stands at ``places[k]``; ``read`` gives an element of an integer input."""
+    """An integer or a condition, where axis k stands at ``places[k]``; ``read`` gives what an integer input holds."""
     match expr.op, expr.args:
         case "axis", (int(k),):
             return places[k]

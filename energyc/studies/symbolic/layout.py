@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 #: The longest line, and how far what is inside of brackets is set in.
-WIDTH, INDENT = 100, 4
+WIDTH, INDENT = 96, 4
 
 
 @dataclass(frozen=True)
@@ -84,6 +84,8 @@ def _joined(parts: Sequence[Text], indent: int, used: int, after: int) -> str:
     written = ""
     for k, part in enumerate(parts):
         behind = sum(len(flat(rest)) for rest in parts[k + 1 :]) + after
-        column = len(written.rpartition("\n")[2]) - (indent if "\n" in written else 0) + (0 if "\n" in written else used)
+        column = (
+            len(written.rpartition("\n")[2]) - (indent if "\n" in written else 0) + (0 if "\n" in written else used)
+        )
         written += laid_out(part, indent, column, behind)
     return written

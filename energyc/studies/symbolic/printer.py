@@ -20,14 +20,12 @@ Bound = tuple[Text, int]
 CALLS = {
     **{kind: kind.__name__ for kind in (sympy.exp, sympy.log, sympy.sin, sympy.cos, sympy.tanh, sympy.erf)},
     **{kind: kind.__name__ for kind in (sympy.polylog, sympy.Max, sympy.Abs, sympy.sign, sympy.Heaviside)},
-    **{kind: kind.__name__ for kind in (sympy.Mod, sympy.floor, sympy.And, sympy.Or, sympy.Not)},
-    sympy.Eq: "Eq",
-    sympy.Ne: "Ne",
+    **{kind: kind.__name__ for kind in (sympy.Mod, sympy.floor, sympy.KroneckerDelta)},
 }
-COMPARISONS = {sympy.Lt: " < ", sympy.Le: " <= ", sympy.Gt: " > ", sympy.Ge: " >= "}
 #: Every name of SymPy that a file may import.
 IMPORTABLE = frozenset(
-    {*CALLS.values(), "Sum", "Piecewise", "Rational", "pi", "sqrt", "Function", "Integer", "Expr", "IndexedBase", "Symbol"}
+    {*CALLS.values(), "Sum", "Product", "Rational", "pi", "sqrt"}
+    | {"Function", "Integer", "Expr", "IndexedBase", "Symbol"}
 )
 
 
@@ -61,9 +59,6 @@ class Printer:
             return self.identifiers[expr], ATOM
         if type(expr) in CALLS:
             return self.call(CALLS[type(expr)], *map(self.text, expr.args))
-        if type(expr) in COMPARISONS:
-            left, right = (self.within(side, SUM) for side in expr.args)
-            return joined(left, COMPARISONS[type(expr)], right), ATOM
         if expr.func in self.identifiers:
             self.own.add(self.identifiers[expr.func])
             return Bracket(f"{self.identifiers[expr.func]}(", tuple(map(self.text, expr.args)), ")"), ATOM
@@ -77,15 +72,13 @@ class Printer:
         return {
             Rational: self._rational,
             type(sympy.pi): lambda _: self._name("pi"),
-            type(sympy.true): lambda _: ("True", ATOM),
-            type(sympy.false): lambda _: ("False", ATOM),
             type(sympy.E): lambda _: self.call("exp", "1"),
             sympy.Indexed: self._indexed,
             sympy.Add: self._add,
             sympy.Mul: self._mul,
             sympy.Pow: self._mul,
-            sympy.Sum: self._sum,
-            sympy.Piecewise: self._piecewise,
+            sympy.Sum: lambda expr: self._over("Sum", expr),
+            sympy.Product: lambda expr: self._over("Product", expr),
         }
 
     def _name(self, name: str) -> Bound:
@@ -132,12 +125,9 @@ class Printer:
             return self.call("sqrt", self.text(base))[0]
         return joined(self.within(base, ATOM), "**", self.within(exponent, ATOM))
 
-    def _sum(self, expr: Any) -> Bound:
+    def _over(self, name: str, expr: Any) -> Bound:
         limits = (Bracket("(", tuple(map(self.text, limit)), ")") for limit in expr.limits)
-        return self.call("Sum", self.text(expr.function), *limits)
-
-    def _piecewise(self, expr: Any) -> Bound:
-        return self.call("Piecewise", *(Bracket("(", tuple(map(self.text, pair)), ")") for pair in expr.args))
+        return self.call(name, self.text(expr.function), *limits)
 
 
 def _fraction(product: Any) -> tuple[list[tuple[Any, Any]], list[tuple[Any, Any]]]:

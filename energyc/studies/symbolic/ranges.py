@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import product as places_of
+from math import prod
 from typing import Any
 
 import numpy as np
 import sympy
-from sympy import Expr, Integer, Rational, Sum
+from sympy import Expr, Integer, Product, Rational, Sum
+from sympy.logic.boolalg import BooleanAtom
 
 from energyc.derivation.notation.contraction import Contraction, at
 from energyc.derivation.notation.indices import IndexNames
-from energyc.mathematics.ir import Coefficient, Einsum, Indicator, Input
+from energyc.mathematics.ir import Coefficient, Einsum, Guard, Indicator, Input
 from energyc.mathematics.ir.indexing import axis
+from energyc.mathematics.ir.interpreter import evaluate
 from energyc.studies.symbolic.functions import rational
-from energyc.studies.symbolic.indices import Condition, Place, Places, both
+from energyc.studies.symbolic.indices import Condition, Place, Places, bracket
 from energyc.studies.symbolic.symbols import Symbols, element, is_declared
 
 #: The names of the indices that surround an element.
 Scope = frozenset[str]
 Body = Callable[[Places, Scope], Any]
+ZERO = Integer(0)
+#: Places at which a guard is tried.
+MOST_PLACES = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -48,20 +54,24 @@ class Ranges(ABC):
         """The sum of a body over indices along some axes."""
 
     @abstractmethod
-    def nowhere(self, axes: Sequence[Axis], scope: Scope, condition: Body) -> Condition:
-        """Whether a condition holds at no place along some axes."""
+    def product(self, axes: Sequence[Axis], scope: Scope, body: Body) -> Expr:
+        """The product of a body over indices along some axes."""
 
     @abstractmethod
     def contraction(self, node: Einsum) -> Contraction:
         """Which labels of an einsum are given by others, and the conditions that are left."""
 
+    def always_passes(self, guard: Guard, axes: Sequence[int]) -> bool:
+        """Whether at every place something along some axes is known to pass a guard."""
+        return False
+
     def factor(self, coefficient: Coefficient) -> Expr:
         """An exact factor."""
-        product: Expr = rational(coefficient.value)
+        factor: Expr = rational(coefficient.value)
         for name, power in coefficient.powers:
             base = self.symbols.consts[name] if name in self.symbols.consts else self.size(name)
-            product *= sympy.sympify(base) ** rational(power)
-        return product
+            factor *= sympy.sympify(base) ** rational(power)
+        return factor
 
     def entry(self, node: Input, places: Places) -> Expr:
         """An element of an input."""
@@ -85,27 +95,37 @@ class Symbolic(Ranges):
 
     def sum(self, axes: Sequence[Axis], scope: Scope, body: Body) -> Expr:
         """A ``Sum`` over indices that nothing around it uses."""
+        return self._over(Sum, axes, scope, body)
+
+    def product(self, axes: Sequence[Axis], scope: Scope, body: Body) -> Expr:
+        """A ``Product`` over such indices."""
+        return self._over(Product, axes, scope, body)
+
+    def _over(self, operation: type[Expr], axes: Sequence[Axis], scope: Scope, body: Body) -> Expr:
         if not axes:
             return body((), scope)
         chosen = self._fresh(axes, scope)
         places = tuple(map(self.symbols.index, chosen))
         inner = body(places, scope | set(chosen))
         limits = [(place, 0, self.size(axis.dim) - 1) for place, axis in zip(places, axes, strict=True)]
-        return inner if inner == 0 else Sum(inner, *limits)
-
-    def nowhere(self, axes: Sequence[Axis], scope: Scope, condition: Body) -> Condition:
-        """The number of places where it holds is 0."""
-        count = self.sum(axes, scope, lambda places, inner: guarded(condition(places, inner), lambda: Integer(1)))
-        return sympy.Eq(count, 0)
+        return inner if inner == 0 else operation(inner, *limits)
 
     def contraction(self, node: Einsum) -> Contraction:
         """As many labels as can be are solved for: ``x[2*i + p]`` in place of a sum."""
         return Contraction.of(node, self.sizes)
 
+    def always_passes(self, guard: Guard, axes: Sequence[int]) -> bool:
+        """So it is at the spec's sizes, where the guard reads indices alone."""
+        indicator = guard.indicator
+        if indicator.condition.inputs or prod(self.sizes[dim] for dim in indicator.dims) > MOST_PLACES:
+            return False
+        (holds,) = evaluate([indicator], {}, sizes=self.sizes)
+        return bool(np.all(np.any(holds != 0, axis=tuple(k for k, a in enumerate(guard.axes) if a in axes))))
+
     def _fresh(self, axes: Sequence[Axis], scope: Scope) -> list[str]:
         chosen: list[str] = []
-        for axis in axes:
-            chosen.append(self.names.fresh(axis.dim, scope | set(chosen), axis.wish))
+        for each in axes:
+            chosen.append(self.names.fresh(each.dim, scope | set(chosen), each.wish))
         return chosen
 
 
@@ -120,25 +140,25 @@ class Written(Ranges):
         """The size."""
         return self.sizes[dim]
 
-    def places(self, dims: Sequence[str]) -> product[tuple[int, ...]]:
+    def places(self, dims: Sequence[str]) -> Iterator[tuple[int, ...]]:
         """Every place of a tensor."""
-        return product(*(range(self.sizes[dim]) for dim in dims))
+        return places_of(*(range(self.sizes[dim]) for dim in dims))
 
     def sum(self, axes: Sequence[Axis], scope: Scope, body: Body) -> Expr:
         """A term for each place."""
         return sympy.Add(*(body(places, scope) for places in self.places([axis.dim for axis in axes])))
 
-    def nowhere(self, axes: Sequence[Axis], scope: Scope, condition: Body) -> Condition:
-        """It is false at each place."""
-        return both([sympy.Not(condition(places, scope)) for places in self.places([axis.dim for axis in axes])])
+    def product(self, axes: Sequence[Axis], scope: Scope, body: Body) -> Expr:
+        """A factor for each place."""
+        return sympy.Mul(*(body(places, scope) for places in self.places([axis.dim for axis in axes])))
 
     def contraction(self, node: Einsum) -> Contraction:
-        """Nothing is solved for: a condition on numbers is true or false."""
-        conditions = (
-            at(o.node.condition, dict(enumerate(map(axis, o.axes))))
-            for o in node.operands
-            if isinstance(o.node, Indicator)
-        )
+        """Windows are solved for; what an input's element says stays a condition, as its value may not be known."""
+        found = Contraction.of(node, self.sizes)
+        if not any(value.inputs for value in found.solved.values()):
+            return found
+        indicators = (operand for operand in node.operands if isinstance(operand.node, Indicator))
+        conditions = (at(o.node.condition, dict(enumerate(map(axis, o.axes)))) for o in indicators)
         return Contraction({}, tuple(dict.fromkeys(conditions)))
 
     def entry(self, node: Input, places: Places) -> Expr:
@@ -158,12 +178,15 @@ class Written(Ranges):
         return node.name in self.values and is_declared(node)
 
 
-def guarded(condition: Condition, body: Callable[[], Expr]) -> Expr:
-    """A body where a condition holds, else 0."""
-    if condition in (True, False):
-        return body() if condition else Integer(0)
-    value = body()
-    return value if value == 0 else sympy.Piecewise((value, condition), (Integer(0), True), evaluate=False)
+def guarded(condition: Condition, body: Callable[[], Expr], otherwise: Expr = ZERO) -> Expr:
+    """A body where a condition holds, else a number.
+
+    A bracket of deltas and steps stands for the condition, and no ``Piecewise``: where a sum holds one, SymPy moves it
+    out of sums inside of it as well, away from the indices that its condition reads.
+    """
+    if isinstance(condition, bool | BooleanAtom):
+        return body() if condition else otherwise
+    return otherwise + bracket(condition) * (body() - otherwise)
 
 
 def number(value: Any) -> Expr:
@@ -171,4 +194,3 @@ def number(value: Any) -> Expr:
     if isinstance(value, float | np.floating):
         return sympy.Float(float(value))
     return Rational(value.numerator, value.denominator) if hasattr(value, "numerator") else sympy.sympify(value)
-

@@ -14,7 +14,6 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from sympy import Expr, IndexedBase, Symbol
 
@@ -33,15 +32,15 @@ RESERVED = frozenset(
 )
 
 
-
 def source(formulas: Formulas) -> str:
     """The text of the file. Raises UserError E0971 for what SymPy cannot take."""
     shared = Printer({})
     body = [line for part, prefix in _parts(formulas, "") for line in _Part(part, prefix, shared).lines()]
     held = [kind for kind in dict.fromkeys(HELD.values()) if kind.__name__ in shared.own]
     imported = shared.imported | {"IndexedBase", "Symbol"} | ({"Expr", "Function", "Integer"} if held else set())
+    carried = [line for kind in held for line in ("", "", inspect.getsource(kind).rstrip())]
     head = _head(formulas.network.name, imported, annotated=bool(held))
-    return "\n".join([*head, *(f"\n\n{inspect.getsource(kind).rstrip()}" for kind in held), *([""] if held else []), *body, ""])
+    return "\n".join([*head, *carried, *([""] if held else []), *body, ""])
 
 
 def _head(name: str, imported: set[str], *, annotated: bool) -> list[str]:
@@ -55,8 +54,9 @@ def _head(name: str, imported: set[str], *, annotated: bool) -> list[str]:
 
 
 def _names(names: tuple[str, ...]) -> Text:
+    """On one line without brackets, or a line for each."""
     line = ", ".join(names)
-    return line if len(line) < WIDTH - 20 else Bracket("(", names, ")")
+    return line if len("from sympy import ") + len(line) <= WIDTH else Bracket("(", names, ")")
 
 
 def _parts(formulas: Formulas, prefix: str) -> Iterator[tuple[Formulas, str]]:
@@ -80,7 +80,7 @@ class _Part:
         definitions = self.formulas.definitions
         self._identify([*definitions.values(), *(e for section in sections.values() for e in section.values())])
         lines = ["", f"# The layer {self.prefix.rstrip('_')}."] if self.prefix else []
-        lines += [*self._symbols(), *self._potentials()]
+        lines += self._symbols()
         lines += self._dict("definitions", [(self.printer.text(left), right) for left, right in definitions.items()])
         for name, section in sections.items():
             lines += self._dict(name, [(json.dumps(key), expr) for key, expr in section.items()])
@@ -93,16 +93,14 @@ class _Part:
         return Printer(dict(held), self.shared.imported, self.shared.own)
 
     def _identify(self, expressions: list[Expr]) -> None:
-        """An identifier for every symbol, tensor and potential."""
-        known = [*self.formulas.symbols.values(), *self.formulas.potentials.values()]
-        labels = [item.label if isinstance(item, IndexedBase) else item for item in known]
+        """An identifier for every symbol and tensor."""
+        labels = [s.label if isinstance(s, IndexedBase) else s for s in self.formulas.symbols.values()]
         indices = {atom for expr in expressions for atom in expr.atoms(Symbol)} - set(labels)
         for item in [*labels, *sorted(indices, key=str)]:
             self.printer.identifiers[item] = self._identifier(item)
 
-    def _identifier(self, item: Any) -> str:
-        name = item.__name__ if isinstance(item, type) else item.name
-        plain = re.sub(r"\W", "_", name, flags=re.ASCII)
+    def _identifier(self, symbol: Symbol) -> str:
+        plain = re.sub(r"\W", "_", symbol.name, flags=re.ASCII)
         plain = f"_{plain}" if plain[:1].isdigit() or plain.startswith("__") else plain
         return unused(plain, {*RESERVED, *self.printer.identifiers.values()} | _section_names(self.prefix))
 
@@ -114,7 +112,10 @@ class _Part:
         known = {*dims, *consts, *tensors, *(t.label for t in tensors if isinstance(t, IndexedBase))}
         indices = [item for item in names if isinstance(item, Symbol) and item not in known]
         return [
-            *_group("Dims and consts, and what they are in the spec.", (f"{names[s]} = {_symbol(s)}  # {value}" for s, value in {**dims, **consts}.items())),
+            *_group(
+                "Dims and consts, and what they are in the spec.",
+                (f"{names[s]} = {_symbol(s)}  # {value}" for s, value in {**dims, **consts}.items()),
+            ),
             *_group("Indices.", (f"{names[index]} = {_symbol(index)}" for index in indices)),
             *_group("Tensors.", map(self._tensor, tensors)),
         ]
@@ -127,20 +128,6 @@ class _Part:
         comma = "," if len(tensor.shape) == 1 else ""
         made = _made("IndexedBase", tensor.label, f"shape=({shape}{comma})")
         return f"{names[tensor.label]} = {made}"
-
-    def _potentials(self) -> list[str]:
-        """A class for each function of which the slope alone is known."""
-        lines = []
-        for kind in self.formulas.potentials.values():
-            self.shared.imported.add("Function")
-            argument = Symbol(unused("u", {*self.printer.identifiers.values(), *RESERVED}), real=True)
-            printer = Printer({**self.printer.identifiers, argument: argument.name}, self.shared.imported, self.shared.own)
-            slope = laid_out(printer.text(kind(argument).fdiff()), 8, len("return ("), 1)
-            lines += ["", "", f"class {self.printer.identifiers[kind]}(Function):"]
-            lines += ['    """A function of the spec, which is known by its slope."""', ""]
-            lines += ["    def fdiff(self, argindex=1):", '        """Return the slope."""']
-            lines += [f"        ({argument.name},) = self.args", f"        return ({slope})", ""]
-        return lines
 
     def _dict(self, name: str, items: list[tuple[Text, Expr]]) -> list[str]:
         if not items:

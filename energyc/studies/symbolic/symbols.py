@@ -11,7 +11,7 @@ from sympy import Expr, IndexedBase, Symbol
 
 from energyc.derivation.notation.build import VECTORS
 from energyc.language.network import Network
-from energyc.mathematics.ir import Function, Input, Node
+from energyc.mathematics.ir import Input, Node
 from energyc.studies.symbolic.indices import Places
 
 #: A tensor with dims, or without.
@@ -22,14 +22,12 @@ Tensor = IndexedBase | Symbol
 class Symbols:
     """Makes the symbols of a network; the same name always gives the same symbol.
 
-    ``reserved`` are the names that the spec declares. ``tensors`` are those made so far, by their labels, and
-    ``potentials`` the functions that a spec declares by their slopes.
+    ``reserved`` are the names that the spec declares, ``tensors`` those made so far, by their labels.
     """
 
     network: Network
     reserved: frozenset[str]
     tensors: dict[str, Tensor] = field(default_factory=dict)
-    potentials: dict[Function, type[Expr]] = field(default_factory=dict)
     _of: dict[Node, Tensor] = field(default_factory=dict)
 
     def dim(self, name: str) -> Symbol:
@@ -60,7 +58,8 @@ class Symbols:
     def named(self, node: Node, label: str, *, declared: bool = False) -> Tensor:
         """The tensor that stands for a node; a label that the spec has not ``declared`` keeps clear of its names."""
         if node not in self._of:
-            free = label if declared else next(n for n in _numbered(label) if n not in self.reserved | self.tensors.keys())
+            taken = self.tensors.keys() | (frozenset() if declared else self.reserved)
+            free = next(name for name in _numbered(label) if name not in taken)
             self._of[node] = self.tensors[free] = self._tensor(free, node)
         return self._of[node]
 
