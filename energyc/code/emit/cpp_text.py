@@ -26,6 +26,8 @@ from energyc.mathematics.ir.indexing import Affine
 
 _SYMBOLS = {"and": "&&", "or": "||"}
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
+#: Where a comment and an expression may be broken.
+_SPACE, _BREAK = re.compile(" "), re.compile(r", | [-+*?:] ")
 #: What the text around a kernel uses, and the words of the language.
 _RESERVED = frozenset(
     """
@@ -195,13 +197,13 @@ def bare(text: str) -> str:
 
 def folded(line: str, width: int = 120) -> list[str]:
     """A line in pieces that fit the width; a comment goes on as a comment, an expression at an operator or comma."""
-    if len(line) <= width or line.lstrip().startswith("#"):
-        return [line]
-    indent = line[: len(line) - len(line.lstrip())]
-    remark = line.lstrip().startswith("//")
-    ends = [match.end() for match in re.finditer(r" " if remark else r", | [-+*?:] ", line)]
-    fitting = [end for end in ends if len(indent) + 3 < end <= width]
-    if not fitting:
-        return [line]
-    first, rest = line[: fitting[-1]].rstrip(), line[fitting[-1] :]
-    return [first, *folded(f"{indent}// {rest}" if remark else f"{indent}    {rest}", width)]
+    pieces: list[str] = []
+    while len(line) > width and not line.lstrip().startswith("#"):
+        indent = line[: len(line) - len(line.lstrip())]
+        remark = line.lstrip().startswith("//")
+        ends = [match.end() for match in (_SPACE if remark else _BREAK).finditer(line, 0, width)]
+        if not ends or ends[-1] <= len(indent) + 3:
+            break
+        pieces.append(line[: ends[-1]].rstrip())
+        line = f"{indent}{'// ' if remark else '    '}{line[ends[-1] :]}"
+    return [*pieces, line]
