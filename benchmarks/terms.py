@@ -1,6 +1,6 @@
 """Processor time of the passes for specs with more and more terms: whether it grows in proportion.
 
-    python -m benchmarks.terms                                     # every shape, 10 to 640 terms, into benchmarks/results
+    python -m benchmarks.terms                                     # all, 10 to 640 terms, into benchmarks/results
     python -m benchmarks.terms states lets --terms 10 40 --passes resolve torch
 
 A shape says what there are many of. Each pass starts from what the passes before it gave for a network of its own; the
@@ -123,12 +123,12 @@ def planned(network: Network) -> Callable[[], object]:
     return lambda: module_plan(network, rules, Passes(), classes.unproved, classes.descends)
 
 
-def emitted(target: str) -> Callable[[Source], Callable[[], object]]:
-    """Everything from the network to a module's text."""
+def of_network(run: Callable[[Network], object]) -> Callable[[Source], Callable[[], object]]:
+    """What is done with a network, once that is there."""
 
     def of(source: Source) -> Callable[[], object]:
         network = pipeline.resolve(source)
-        return lambda: pipeline.emit(network, target=target)
+        return lambda: run(network)
 
     return of
 
@@ -142,13 +142,13 @@ def shown(stage: str) -> Callable[[Source], Callable[[], object]]:
 PASSES: Mapping[str, Callable[[Source], Callable[[], object]]] = {
     "parse": lambda source: lambda: pipeline.parse(source),
     "resolve": lambda source: lambda: pipeline.resolve(source),
-    "classify": lambda source: lambda network=pipeline.resolve(source): pipeline.classify(network),
+    "classify": of_network(pipeline.classify),
     "derive": lambda source: derived(pipeline.resolve(source)),
     "plan": lambda source: planned(pipeline.resolve(source)),
-    "torch": emitted("torch"),
-    "cpp": emitted("cpp"),
+    "torch": of_network(lambda network: pipeline.emit(network, target="torch")),
+    "cpp": of_network(lambda network: pipeline.emit(network, target="cpp")),
     "check": lambda source: lambda: check_source(source),
-    "explain": lambda source: lambda network=pipeline.resolve(source): explain(network),
+    "explain": of_network(explain),
     **{f"show {stage}": shown(stage) for stage in ("tree", "network", "ir", "forces", "jacobian", "plan", "kernels")},
 }
 

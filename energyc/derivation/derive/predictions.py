@@ -82,9 +82,7 @@ def _ordered(network: Network, squares: Sequence[_Square]) -> dict[str, Predicti
     return found
 
 
-def _squares(
-    network: Network, name: str, root: Node, states: Collection[Node]
-) -> Iterator[tuple[Coefficient, Node]]:
+def _squares(network: Network, name: str, root: Node, states: Collection[Node]) -> Iterator[tuple[Coefficient, Node]]:
     """An energy as ``factor * sum(error^2)``, a pair for each. Raises NoPredictions."""
     for factor, node in _terms(network.graph, ONE, root):
         error = _squared(node)
