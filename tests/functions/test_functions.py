@@ -103,11 +103,12 @@ def test_range_and_monotony_hold_and_are_tight(name: str) -> None:
     function = FUNCTIONS[name]
     grid = GRID[GRID > 0] if name in POSITIVE else GRID
     values = value(name, None, grid)
-    assert values.min() >= function.low and values.max() <= function.high
+    ends = np.array([values.min(), values.max(), *value(name, None, points(name))])
+    assert ends.min() >= function.low and ends.max() <= function.high
     if np.isfinite(function.low):
-        assert values.min() - function.low < 1e-2
+        assert ends.min() - function.low < 1e-2
     if np.isfinite(function.high):
-        assert function.high - values.max() < 1e-2
+        assert function.high - ends.max() < 1e-2
     steps = np.diff(values)
     assert function.monotone == (1 if np.all(steps >= 0) else -1 if np.all(steps <= 0) else 0)
 

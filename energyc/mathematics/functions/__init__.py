@@ -7,7 +7,7 @@ Imports: ``expressions``; libraries: ``numpy``, ``scipy``.
 """
 
 from energyc.mathematics.functions.entry import Domain, Form, Homogeneous, ScalarFunction
-from energyc.mathematics.functions.table import FUNCTIONS, definitions, scalar_function
+from energyc.mathematics.functions.table import FUNCTIONS, definitions, scalar_function, written_out
 from energyc.mathematics.functions.values import RELATIONS
 
 __all__ = [
@@ -19,4 +19,5 @@ __all__ = [
     "ScalarFunction",
     "definitions",
     "scalar_function",
+    "written_out",
 ]

@@ -91,7 +91,6 @@ class ScalarFunction:
     forms           how a target writes it
     nameable        whether a spec may use it by its name
     yields          whether a spec may declare the name itself, as those may that came late
-    group           the row of the table in ``docs/language.md`` that shows it
     derivative_of   the function whose derivative it is written as: ``relu'``, not ``step``
     definition      how a spec would define a function that it cannot name
     description     what messages call such a function
@@ -120,7 +119,6 @@ class ScalarFunction:
     formula: Expression | None = None
     nameable: bool = False
     yields: bool = False
-    group: Literal["elementary", "activations"] = "activations"
     derivative_of: str | None = None
     definition: str | None = None
     description: str | None = None

@@ -1,7 +1,7 @@
 """How each target writes a function, from its formula.
 
 A language is a table: how it writes numbers, selections and helpers. Torch, C++ and Triton call a helper, whose
-definition is part of the form; SPICE, which has no functions, writes the formula out.
+definition is part of the form. SPICE and specs (``energy``), which need no helper, write the formula out.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ def _short(value: float) -> str:
 class Language:
     """How a target writes what functions are made of.
 
-    ``call`` is a use of a helper, ``helper`` its definition by the ``lines`` of its body, of which those that name a
-    repeated part are ``local``. Without a helper a use is the formula written out.
+    ``call`` is a use of a helper and ``helper`` its head. In its body a ``local`` line names a part that is repeated,
+    and the ``result`` ends it. Without a helper a use is the formula written out.
     """
 
     number: Callable[[float], str]
@@ -57,9 +57,8 @@ class Language:
     argument: str = "u"
     call: str = ""
     helper: str = ""
-    indent: str = "    "
-    local: str = "{name} = {value}"
-    result: str = "return {value}"
+    local: str = "    {name} = {value}\n"
+    result: str = "    return {value}\n"
 
 
 LANGUAGES: Mapping[str, Language] = MappingProxyType(
@@ -69,23 +68,28 @@ LANGUAGES: Mapping[str, Language] = MappingProxyType(
             "torch.where({test}, {if_true}, {if_false})",
             "({test}).to(u.dtype)",
             call="{name}({{u}})",
-            helper='def {name}(u: Tensor) -> Tensor:\n    """{about}"""\n{lines}\n',
+            helper='def {name}(u: Tensor) -> Tensor:\n    """``{about}``."""\n',
         ),
         "cpp": Language(
             lambda value: f"T({_short(value)})",
             "({test} ? {if_true} : {if_false})",
             "({test} ? T(1) : T(0))",
             call="of::{name}({{u}})",
-            helper="FUNCTION {name}(T u) {{\n{lines}\n}}\n",
-            local="const T {name} = {value};",
-            result="return {value};",
+            helper="FUNCTION {name}(T u) {{ ",
+            local="const T {name} = {value}; ",
+            result="return {value}; }}\n",
         ),
         "triton": Language(
             lambda value: repr(float(value)),
             "tl.where({test}, {if_true}, {if_false})",
             "({test}).to(u.dtype)",
             call="block_{name}({{u}})",
-            helper='@jit\ndef block_{name}(u: tl.tensor) -> tl.tensor:\n    """{about}"""\n{lines}\n',
+            helper='@jit\ndef block_{name}(u: tl.tensor) -> tl.tensor:\n    """{about}."""\n',
+        ),
+        "energy": Language(
+            _short,
+            "where({test}, {if_true}, {if_false})",
+            "where({test}, 1, 0)",
         ),
         "spice": Language(
             _short,
@@ -141,18 +145,15 @@ class Writer(Traverser[Written]):
 
     @rule(Product)
     def _product(self, node: Product) -> Written:
-        if node.is_number:
-            return self.language.number(float(node.coefficient)), ATOM if node.coefficient >= 0 else UNARY
         known = constant(node)
         if known is not None:
-            return self.language.number(known), ATOM
-        sign = "-" if node.coefficient < 0 else ""
-        size = abs(node.coefficient)
-        first = [self.language.number(float(size))] if size != 1 or not node.factors else []
-        text = sign + " * ".join([*first, *(self.at(factor, UNARY) for factor in node.factors)])
+            return self.language.number(known), ATOM if known >= 0 else UNARY
+        coefficient, factors = _gathered(node)
+        sign = "-" if coefficient < 0 else ""
+        first = [self.language.number(abs(coefficient))] if abs(coefficient) != 1 or not factors else []
+        text = sign + " * ".join([*first, *(self.at(factor, UNARY) for factor in factors)])
         if not node.divisors:
-            single = sign and not first and len(node.factors) == 1
-            return text, UNARY if single else PRODUCT
+            return text, UNARY if len(first) + len(factors) == 1 else PRODUCT
         under = " * ".join(self.at(divisor, UNARY) for divisor in node.divisors)
         return f"{text} / {under if len(node.divisors) == 1 else f'({under})'}", PRODUCT
 
@@ -183,6 +184,17 @@ class Writer(Traverser[Written]):
 
     def _test(self, node: Comparison) -> str:
         return f"{self.at(node.left, SUM)} {node.relation} {self.at(node.right, SUM)}"
+
+
+def _gathered(product: Product) -> tuple[float, list[Expression]]:
+    """The number in front of a product, and its other factors; products among them are part of it."""
+    coefficient, others = float(product.coefficient), list[Expression]()
+    for factor in product.factors:
+        known = constant(factor)
+        inner = _gathered(factor) if isinstance(factor, Product) and not factor.divisors else (1.0, [factor])
+        coefficient *= inner[0] if known is None else known
+        others += inner[1] if known is None else []
+    return coefficient, others
 
 
 def constant(node: Expression) -> float | None:
@@ -222,9 +234,8 @@ def deduced_form(target: str, name: str, formula: Expression, functions: Lookup)
     language, writer = LANGUAGES[target], Writer(target, functions)
     if not language.call:
         return Form(target, f"({writer.at(formula, SUM)})")
-    lines = [*_locals(writer, formula), language.result.format(value=writer.at(formula, SUM))]
-    body = "\n".join(language.indent + line for line in lines)
-    helper = language.helper.format(name=name, about=f"{name}, by its formula.", lines=body)
+    head = language.helper.format(name=name, about=Writer("energy", functions)(formula)[0])
+    helper = head + "".join(_locals(writer, formula)) + language.result.format(value=writer.at(formula, SUM))
     called = {str(part.function) for part in formula.walk() if isinstance(part, Call)}
     extends = target == "torch" and all(functions(other).form(target).extends for other in called)
     return Form(target, language.call.format(name=name), extends=extends, definition=helper)

@@ -57,8 +57,6 @@ FUNCTIONS = (
                 in_place='torch.ops.aten.gelu_({u}, approximate="tanh")',
                 complex="complex_gelu_tanh({u})",
             ),
-            Form("cpp", "of::gelu_tanh({u})"),
-            Form("triton", "block_gelu_tanh({u})"),
         ),
         nameable=True,
         low=-0.170041,

@@ -45,6 +45,7 @@ FUNCTIONS = (
         latex=r"\operatorname{{erf}}({0})",
         forms=(Form("torch", "torch.erf({u})"), Form("cpp", "of::erf({u})"), Form("triton", "tl.erf({u})")),
         nameable=True,
+        yields=True,
         low=-1.0,
         high=1.0,
         monotone=1,
@@ -65,8 +66,6 @@ FUNCTIONS = (
                 extends=True,
                 binds="product",
             ),
-            Form("cpp", "of::erf_slope({u})"),
-            Form("triton", "block_erf_slope({u})"),
         ),
         derivative_of="erf",
         low=0.0,
@@ -83,8 +82,6 @@ FUNCTIONS = (
         latex=r"\varphi({0})",
         forms=(
             Form("torch", "gauss({u})", extends=True),
-            Form("cpp", "of::gauss({u})"),
-            Form("triton", "block_gauss({u})"),
         ),
         definition="fn gauss(u) = exp(-u^2 / 2) / sqrt(6.283185307179586)",
         low=0.0,
@@ -119,8 +116,6 @@ FUNCTIONS = (
         latex=r"\operatorname{{gelu}}({0})",
         forms=(
             Form("torch", "F.gelu({u})", in_place="torch.ops.aten.gelu_({u})"),
-            Form("cpp", "of::gelu({u})"),
-            Form("triton", "block_gelu({u})"),
         ),
         nameable=True,
         alternative="gelu_tanh",
@@ -136,8 +131,6 @@ FUNCTIONS = (
         latex=r"\operatorname{{gelu}}'({0})",
         forms=(
             Form("torch", "gelu_slope({u})"),
-            Form("cpp", "of::gelu_slope({u})"),
-            Form("triton", "block_gelu_slope({u})"),
         ),
         derivative_of="gelu",
         alternative="gelu_tanh",

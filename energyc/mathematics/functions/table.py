@@ -8,14 +8,14 @@ from fractions import Fraction
 from types import MappingProxyType
 
 from energyc.mathematics.expressions import Call, Expression
-from energyc.mathematics.functions import elementary, gelu_tanh, logistic, normal, piecewise
+from energyc.mathematics.functions import elementary, gelu_tanh, logistic, normal, piecewise, rational
 from energyc.mathematics.functions.deduced import Derivative, Parity, is_analytic
-from energyc.mathematics.functions.entry import DEDUCED, ScalarFunction, deduced
-from energyc.mathematics.functions.forms import deduced_forms
+from energyc.mathematics.functions.entry import DEDUCED, Form, ScalarFunction, deduced
+from energyc.mathematics.functions.forms import Writer, deduced_forms
 from energyc.mathematics.functions.power import power
 from energyc.mathematics.functions.values import value_by
 
-FAMILIES = (elementary, piecewise, logistic, normal, gelu_tanh)
+FAMILIES = (elementary, piecewise, logistic, normal, gelu_tanh, rational)
 
 
 def table(entries: Mapping[str, ScalarFunction]) -> Mapping[str, ScalarFunction]:
@@ -31,7 +31,10 @@ def table(entries: Mapping[str, ScalarFunction]) -> Mapping[str, ScalarFunction]
 
 
 def _complete(entry: ScalarFunction, functions: Callable[[str], ScalarFunction]) -> ScalarFunction:
-    latex = entry.latex or rf"\operatorname{{{{{entry.name}}}}}({{0}})"
+    upright = entry.name.replace("_", r"\_")
+    latex = entry.latex or rf"\operatorname{{{{{upright}}}}}({{0}})"
+    if not any(form.target == "energy" for form in entry.forms):
+        entry = replace(entry, forms=(*entry.forms, Form("energy", f"{entry.text}({{u}})")))
     formula = entry.formula
     if formula is None:
         if entry.value is deduced or entry.derivative is DEDUCED:
@@ -62,6 +65,13 @@ FUNCTIONS: Mapping[str, ScalarFunction] = table(
 def scalar_function(name: str, exponent: Fraction | None = None) -> ScalarFunction:
     """A function of the table, or the power of an exponent. Raises KeyError for a name that is not there."""
     return FUNCTIONS[name] if exponent is None else power(exponent)
+
+
+def written_out(function: ScalarFunction) -> str | None:
+    """The formula as a spec writes it; None where there is none, or it is of functions that a spec cannot name."""
+    called = [] if function.formula is None else [part for part in function.formula.walk() if isinstance(part, Call)]
+    nameable = all(FUNCTIONS[str(part.function)].nameable for part in called)
+    return Writer("energy", scalar_function)(function.formula)[0] if function.formula and nameable else None
 
 
 def definitions(target: str) -> list[str]:

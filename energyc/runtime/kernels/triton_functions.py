@@ -96,22 +96,10 @@ def block_softplus(u: tl.tensor) -> tl.tensor:
 
 
 @jit
-def block_silu(u: tl.tensor) -> tl.tensor:
-    """u sigmoid(u)."""
-    return u * tl.sigmoid(u)
-
-
-@jit
 def block_silu_slope(u: tl.tensor) -> tl.tensor:
     """The derivative of u sigmoid(u)."""
     s = tl.sigmoid(u)
     return s + u * s * tl.sigmoid(-u)
-
-
-@jit
-def block_gauss(u: tl.tensor) -> tl.tensor:
-    """The density of the normal distribution."""
-    return tl.exp(-0.5 * u * u) * 0.39894228040143267794
 
 
 @jit
@@ -121,33 +109,9 @@ def block_cumulative(u: tl.tensor) -> tl.tensor:
 
 
 @jit
-def block_erf_slope(u: tl.tensor) -> tl.tensor:
-    """The derivative of erf."""
-    return tl.exp(-u * u) * 1.12837916709551257390
-
-
-@jit
-def block_gelu(u: tl.tensor) -> tl.tensor:
-    """u times the normal distribution function."""
-    return u * block_cumulative(u)
-
-
-@jit
-def block_gelu_slope(u: tl.tensor) -> tl.tensor:
-    """The derivative of GELU."""
-    return block_cumulative(u) + u * block_gauss(u)
-
-
-@jit
 def block_gelu_tanh_core(u: tl.tensor) -> tl.tensor:
     """The tanh in the tanh form of GELU."""
     return block_tanh(0.79788456080286535588 * (u + 0.044715 * u * u * u))
-
-
-@jit
-def block_gelu_tanh(u: tl.tensor) -> tl.tensor:
-    """GELU in its tanh form."""
-    return 0.5 * u * (1.0 + block_gelu_tanh_core(u))
 
 
 @jit
@@ -169,3 +133,49 @@ def block_modulo(a: tl.tensor, b: tl.tensor) -> tl.tensor:
     """What remains of a / b rounded down: of the sign of b."""
     rest = a % b
     return tl.where((rest != 0) & ((rest < 0) != (b < 0)), rest + b, rest)
+
+
+# By their formulas.
+
+
+@jit
+def block_silu(u: tl.tensor) -> tl.tensor:
+    """u * sigmoid(u)."""
+    return u * tl.sigmoid(u)
+
+
+@jit
+def block_erf_slope(u: tl.tensor) -> tl.tensor:
+    """1.1283791670955126 * exp(-u * u)."""
+    return 1.1283791670955126 * tl.exp(-u * u)
+
+
+@jit
+def block_gauss(u: tl.tensor) -> tl.tensor:
+    """0.3989422804014327 * exp(-0.5 * u * u)."""
+    return 0.3989422804014327 * tl.exp(-0.5 * u * u)
+
+
+@jit
+def block_gelu(u: tl.tensor) -> tl.tensor:
+    """u * cumulative(u)."""
+    return u * block_cumulative(u)
+
+
+@jit
+def block_gelu_slope(u: tl.tensor) -> tl.tensor:
+    """cumulative(u) + u * gauss(u)."""
+    return block_cumulative(u) + u * block_gauss(u)
+
+
+@jit
+def block_gelu_tanh(u: tl.tensor) -> tl.tensor:
+    """0.5 * u * (1 + gelu_tanh_core(u))."""
+    return 0.5 * u * (1.0 + block_gelu_tanh_core(u))
+
+
+@jit
+def block_softsign(u: tl.tensor) -> tl.tensor:
+    """u / (1 + abs(u))."""
+    return u / (1.0 + tl.abs(u))
+# end

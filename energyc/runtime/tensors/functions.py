@@ -56,3 +56,12 @@ def silu_integral(u: Tensor) -> Tensor:
         series = series + b * w ** (2 * k + 1)
     dilogarithm = torch.where(u > 0, math.pi**2 / 6 + u.square() / 2 - series, series)
     return u * (torch.relu(u) + w) - dilogarithm
+
+
+# By their formulas.
+
+
+def softsign(u: Tensor) -> Tensor:
+    """``u / (1 + abs(u))``."""
+    return u / (1 + torch.abs(u))
+# end
