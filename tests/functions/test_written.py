@@ -26,8 +26,8 @@ def _python(target: str) -> str:
 
 #: A file, the lines between which the text stands, and what belongs there.
 BLOCKS = {
-    "torch": ("energyc/runtime/functions.py", "#", lambda: _python("torch")),
-    "triton": ("energyc/runtime/triton_functions.py", "#", lambda: _python("triton")),
+    "torch": ("energyc/runtime/tensors/functions.py", "#", lambda: _python("torch")),
+    "triton": ("energyc/runtime/kernels/triton_functions.py", "#", lambda: _python("triton")),
     "cpp": ("codegen/cpp/kernels.h", "//", lambda: "".join(definitions("cpp"))),
 }
 MARK = "By their formulas."
