@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from energyc.code.emit.context import Context, Options
 from energyc.code.emit.cpp_text import Names
 from energyc.code.emit.formulas import formulas
-from energyc.code.emit.library import free_names
 from energyc.code.emit.printed import Printed
 from energyc.code.emit.torch_layers import Around, layer_contexts, layered_parts
 from energyc.code.emit.torch_module import Parts, learning_rules, module, parts_of
@@ -26,7 +25,6 @@ from energyc.code.tree.statements import (
     Parameter,
     Return,
     Statement,
-    Verbatim,
 )
 from energyc.language.network import Network
 from energyc.mathematics.ir import Node
@@ -52,21 +50,31 @@ class Relaxing:
         return (*prefix, *in_training)
 
 
-#: Kernels in a language: the definitions of a module, and the object that runs them.
-Written = Callable[[Sequence[Relaxing]], tuple[str, Expr]]
+@dataclass(frozen=True)
+class Written:
+    """Kernels in a language: the definitions of a module, and the object that runs them.
+
+    ``source`` is what is built before they run.
+    """
+
+    definitions: Body
+    runner: Expr
+    source: str | None = None
 
 
-def kernel_module(network: Network, options: Options, rows: Rows, written: Written) -> Printed:
+def kernel_module(
+    network: Network, options: Options, rows: Rows, write: Callable[[Sequence[Relaxing]], Written]
+) -> Printed:
     """The module; where a network has no kernels it is that of the torch target, and says why."""
     try:
         relaxing = kernels_of(network, options, rows)
     except NotLowered as reason:
         text = module(network, options, parts_of(network, options), f"none: {reason}")
         return Printed(text, fallback=str(reason))
-    text, runner = written([r for r in relaxing if r.kernels])
-    definitions = Verbatim(text, free_names(text), frozenset({"kernels"}))
-    own, classes = (_layered if network.blocks else _plain)(network, options, relaxing, runner)
-    return Printed(module(network, options, (own, (definitions, *classes)), _said(relaxing)))
+    written = write([r for r in relaxing if r.kernels])
+    own, classes = (_layered if network.blocks else _plain)(network, options, relaxing, written.runner)
+    text = module(network, options, (own, (*written.definitions, *classes)), _said(relaxing))
+    return Printed(text, source=written.source)
 
 
 def _said(relaxing: Sequence[Relaxing]) -> str:

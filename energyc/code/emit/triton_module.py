@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from energyc.code.emit.context import Context, Options
-from energyc.code.emit.kernels import Relaxing, kernel_module
+from energyc.code.emit.kernels import Relaxing, Written, kernel_module
 from energyc.code.emit.layout import broken_lines, escaped
+from energyc.code.emit.library import free_names
 from energyc.code.emit.printed import Printed
 from energyc.code.emit.triton_kernels import GroupWriter, Launch, comment
 from energyc.code.emit.triton_products import product, scattered
@@ -15,20 +16,22 @@ from energyc.code.loops import Kernel
 from energyc.code.loops.memory import layout
 from energyc.code.loops.nest import Buffer, Group, Product
 from energyc.code.tree.expressions import Dict, Expr, Name, Number, SetOf, String, call
+from energyc.code.tree.statements import Verbatim
 from energyc.language.network import Network
 from energyc.mathematics.ir import Node
 
 
 def triton_module(network: Network, options: Options) -> Printed:
     """The module; where a network has no kernels it is that of the torch target, and says why."""
-    return kernel_module(network, options, "registers", _printed)
+    return kernel_module(network, options, "registers", _written)
 
 
-def _printed(relaxing: Sequence[Relaxing]) -> tuple[str, Expr]:
+def _written(relaxing: Sequence[Relaxing]) -> Written:
     definitions = [text for r in relaxing for kernel in r.kernels for text in _definitions(kernel, r.context)]
     kernels = [kernel for r in relaxing for kernel in r.kernels]
     phases = Dict(tuple((String(kernel.name), _phase(kernel)) for kernel in kernels))
-    return "\n\n\n".join(definitions), call("TritonKernels", phases)
+    text = "\n\n\n".join(definitions)
+    return Written((Verbatim(text, free_names(text), frozenset({"kernels"})),), call("TritonKernels", phases))
 
 
 def _phase(kernel: Kernel) -> Expr:
