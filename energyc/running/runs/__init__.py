@@ -15,6 +15,6 @@
 It combines specs, modules, data and training; it measures and reports nothing.
 
 Imports: ``conservativeness``, ``data``, ``diagnostics``, ``loggers``, ``network``, ``pipeline``, ``ranks``,
-``resolve``, ``rules``, ``runtime``, ``settings``, ``syntax``, ``training``, ``verdicts``, ``version``; libraries:
+``resolve``, ``rules``, ``settings``, ``syntax``, ``targets``, ``training``, ``verdicts``, ``version``; libraries:
 ``torch``.
 """

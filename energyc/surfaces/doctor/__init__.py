@@ -12,5 +12,5 @@
 
 The process of the command itself imports nothing that may be broken.
 
-Imports: ``pipeline``, ``resources``, ``runs``, ``runtime``, ``syntax``, ``version``; libraries: ``torch``.
+Imports: ``pipeline``, ``resources``, ``runs``, ``syntax``, ``targets``, ``version``; libraries: ``torch``.
 """
