@@ -21,7 +21,7 @@ keeps tables over edges by their entries, `notation` writes nodes as the spec do
 Nothing here prints: every function returns an object or text. Torch is imported only by what runs a network.
 
 Imports: ``claims``, ``data``, ``derive``, ``diagnostics``, ``emit``, ``loops``, ``network``, ``resolve``, ``rules``,
-``syntax``, ``verdicts``, ``version``; libraries: ``torch``.
+``syntax``, ``targets``, ``verdicts``, ``version``; libraries: ``torch``.
 """
 
 from __future__ import annotations
@@ -33,21 +33,20 @@ from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from energyc.code.targets import TARGETS, find_target
 from energyc.language.diagnostics import Source, UserError, arithmetic, stage
 from energyc.version import __version__
 
 if TYPE_CHECKING:
     import torch
 
-    from energyc.code.emit import Options, Runtime
+    from energyc.code.emit import Options, Printed, Runtime
     from energyc.derivation.derive import Derivation
     from energyc.language.network import Network
     from energyc.language.resolve.bindings import Schemas
     from energyc.language.syntax import ast
     from energyc.proofs.claims.classes import Classes
 
-#: What a module may be written for.
-TARGETS = ("torch", "cpp", "triton")
 #: Stands for every rule that a network admits.
 ALL = ("all",)
 
@@ -84,20 +83,24 @@ class Choices:
 
 @dataclass(frozen=True)
 class Compiled:
-    """A generated module: its text, the name of its file and of its class.
-
-    ``fallback`` is why a module for kernels has none, so that it runs as torch operations; None where it has them.
-    ``source`` is the source of kernels that are built before they run.
-    """
+    """A generated module: what a target wrote, the name of its file and of its class."""
 
     network: Network
     classes: Classes
     target: str
-    text: str
+    printed: Printed
     file_name: str
     class_name: str
-    fallback: str | None = None
-    source: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The text of the module."""
+        return self.printed.text
+
+    @property
+    def fallback(self) -> str | None:
+        """Why a module for kernels has none, so that it runs as torch operations; None where it has them."""
+        return self.printed.fallback
 
 
 # ------------------------------------------------------------------ the passes
@@ -180,16 +183,15 @@ def emit(
     The same input gives the same bytes. Raises UserError for an unknown target or rule, and for a rule that
     is inadmissible on this network.
     """
-    from energyc.code.emit import PRINTERS, class_name
+    from energyc.code.emit import class_name
 
-    if not isinstance(target, str) or target not in PRINTERS:
-        raise UserError(f"there is no target {target}", help=f"the targets are {', '.join(PRINTERS)}")
+    if not isinstance(target, str) or target not in TARGETS:
+        raise UserError(f"there is no target {target}", help=f"the targets are {', '.join(TARGETS)}")
     classes = classify(network)
     options = _options(network, classes, rules, choices, runtime)
     with stage("emit", network.source.name):
-        printed = PRINTERS[target](network, options)
-    file, name = f"{network.name}_{target}.py", class_name(network.name)
-    return Compiled(network, classes, target, printed.text, file, name, printed.fallback, printed.source)
+        printed = find_target(target).module(network, options)
+    return Compiled(network, classes, target, printed, f"{network.name}_{target}.py", class_name(network.name))
 
 
 def _options(
@@ -217,8 +219,9 @@ def kernels(network: Network, rules: Sequence[str] | None = None, choices: Choic
 
     Raises UserError as ``emit``.
     """
-    from energyc.code.emit import all_kernels, kernels_of, own_source
     from energyc.code.loops import NotLowered, kernel_text
+    from energyc.code.targets.cpp.source import own_source
+    from energyc.code.targets.kernels import all_kernels, kernels_of
 
     options = _options(network, classify(network), rules, choices, "import")
     with stage("emit", network.source.name):

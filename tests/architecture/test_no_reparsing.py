@@ -28,6 +28,7 @@ READERS = {
     "prose.py": "sentences and formulas for docstrings",
     "python.py": "remarks, and source that a person wrote",
     "cpp.py": "remarks, and source that a person wrote",
+    "target.py": "the name of a compiler, and what it says of itself",
     "instantiate.py": "the whole text of a module, in lines for tracebacks",
 }
 

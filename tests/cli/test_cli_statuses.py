@@ -71,7 +71,7 @@ def test_our_bug_is_70_and_says_so(tmp_path: Path, capfd: Capture, monkeypatch: 
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("a wheel came off")
 
-    monkeypatch.setattr("energyc.code.emit.PRINTERS", {"torch": broken})
+    monkeypatch.setattr("energyc.code.targets.torch.target.TorchTarget.module", broken)
     path = written(tmp_path)
     done = energyc(capfd, "compile", path, "-o", tmp_path)
     assert done.status == 70

@@ -11,7 +11,8 @@ import numpy as np
 import torch
 
 from energyc import pipeline
-from energyc.code.emit import Options, class_name, instantiate, torch_module
+from energyc.code.emit import Options, class_name, instantiate
+from energyc.code.emit.torch_module import torch_module
 from energyc.code.plan import Passes
 from energyc.derivation.derive import Derivation, derive
 from energyc.language.network import Network

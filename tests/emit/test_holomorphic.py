@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from energyc.code.emit import Options, class_name, instantiate, torch_module
+from energyc.code.emit import Options, class_name, instantiate
+from energyc.code.emit.torch_module import torch_module
 from energyc.language.diagnostics import SpecError
 from energyc.language.network import Network
 from energyc.mathematics.ir import Node

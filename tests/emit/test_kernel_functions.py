@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 
-from energyc.code.emit import Options, all_kernels, kernels_of
+from energyc.code.emit import Options
 from energyc.code.loops.extents import Extent, named
 from energyc.code.loops.nest import Buffer, Group, Kernel, Load, Statement, Total
 from energyc.code.targets.cpp import groups as cpp_groups
 from energyc.code.targets.functions import Functions
+from energyc.code.targets.kernels import all_kernels, kernels_of
 from energyc.code.targets.sums import address, size, times, total
 from energyc.code.targets.triton import groups as triton_groups
 from energyc.code.tree import cpp
@@ -51,7 +52,7 @@ def doubled(names: str) -> tuple[Kernel, Group]:
 
 def test_groups_that_are_equal_up_to_names_share_a_function() -> None:
     for write in (cpp_groups.function, triton_groups.function):
-        functions = Functions(write, "_end")
+        functions = Functions(write, "{}_end")
         first, second = (functions.of(*doubled(names)) for names in ("xy", "uv"))
         assert first is second and first.name == "y_end"
         kernel, group = doubled("uv")
@@ -62,7 +63,7 @@ def test_groups_that_are_equal_up_to_names_share_a_function() -> None:
 def test_thick_has_fewer_functions_than_groups() -> None:
     (path,) = (path for path in SPECS if path.stem == "thick")
     network = shipped(path)
-    functions, count = Functions(triton_groups.function, "_kernel"), 0
+    functions, count = Functions(triton_groups.function, "{}_kernel"), 0
     for kernel in all_kernels(kernels_of(network, Options(("tracking-aep",), "spec", "test"), "registers")):
         for group in (block for block in kernel.body if isinstance(block, Group)):
             functions.of(kernel, group)

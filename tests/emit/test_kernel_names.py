@@ -10,9 +10,9 @@ import subprocess
 import pytest
 
 from energyc.code.emit.library import library
-from energyc.code.targets.names import POINTER, VALUE, Names
+from energyc.code.targets.names import POINTER, SIZE, VALUE, Names
 from energyc.resources import resource
-from energyc.runtime.kernels import FLAGS
+from energyc.runtime.kernels.kernels import FLAGS
 from tests.emit.judge import resolved
 from tests.emit.kernels import TOLERANCE, differences, kernel_module, needs_compiler
 from tests.emit.test_triton import needs_interpreter
@@ -62,8 +62,8 @@ def test_names_in_triton(turn: int) -> None:
     assert "nudged" in found and max(found.values()) < TOLERANCE, found
 
 
-def has_the_shape(name: str) -> bool:
-    return name[0].isalpha() and name.endswith((VALUE, POINTER))
+def has_a_shape(name: str) -> bool:
+    return any(re.fullmatch(shape.format("[A-Za-z][A-Za-z0-9_]*"), name) for shape in (VALUE, POINTER, SIZE))
 
 
 def test_names_have_a_shape_of_their_own() -> None:
@@ -75,9 +75,13 @@ def test_names_have_a_shape_of_their_own() -> None:
 
 
 def test_python_has_no_such_names() -> None:
-    """Nor has the runtime."""
-    known = [*keyword.kwlist, *keyword.softkwlist, *dir(builtins), *library().definitions, *library().imports]
-    assert [name for name in known if has_the_shape(name)] == []
+    """Nor have the functions that kernels call; that of a module's size is no name of the runtime at all."""
+    known = [*keyword.kwlist, *keyword.softkwlist, *dir(builtins)]
+    known += [
+        name for name, found in library().definitions.items() if found.module.rpartition(".")[2].startswith("triton")
+    ]
+    assert [name for name in known if has_a_shape(name)] == []
+    assert [name for name in (*library().definitions, *library().imports) if name.startswith("n_")] == []
 
 
 @needs_compiler
@@ -87,4 +91,4 @@ def test_headers_have_no_such_macros() -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     macros = [line.split()[1].partition("(")[0] for line in done.stdout.splitlines()]
     assert len(macros) > 1000 and "M_PI" in macros
-    assert [name for name in macros if has_the_shape(name)] == []
+    assert [name for name in macros if has_a_shape(name)] == []

@@ -13,7 +13,6 @@ import mpmath as mp
 import numpy as np
 import pytest
 import torch
-from energyc.runtime.triton_kernels import interpreted
 
 from energyc.mathematics.expressions import U, call, where
 from energyc.mathematics.functions import FUNCTIONS, ScalarFunction, scalar_function
@@ -24,6 +23,7 @@ from energyc.proofs.enclosures.multiprecision import Multiprecision
 from energyc.resources import resource
 from energyc.runtime import functions as runtime
 from energyc.runtime import triton_functions
+from energyc.runtime.kernels.triton_kernels import interpreted
 from tests.emit.test_cpp import built, needs_compiler
 from tests.emit.test_triton import interpreted_function
 from tests.functions.definitions import DEFINITIONS

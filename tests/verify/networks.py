@@ -9,7 +9,8 @@ from typing import Any
 import torch
 
 from energyc import pipeline
-from energyc.code.emit import Options, class_name, torch_module
+from energyc.code.emit import Options, class_name
+from energyc.code.emit.torch_module import torch_module
 from energyc.pipeline import Choices, Compiled
 from tests.independent import NOT_CONSERVATIVE, Network, Random, Tensors, rules
 from tests.specs.judging import SPECS
@@ -50,9 +51,9 @@ def module(net: Network, unproved: tuple[str, ...] | None = None) -> Compiled:
     source = pipeline.read(SPECS / f"{net.name}.energy")
     network = pipeline.resolve(source, Choices.of(dims=net.dims, settings=settings))
     held = (*RULES, "holomorphic-aep") if net is THICK else RULES  # thin has a relu
-    text = torch_module(network, Options(rules=held, label=net.name, version="0", unproved=unproved)).text
+    printed = torch_module(network, Options(rules=held, label=net.name, version="0", unproved=unproved))
     classes = pipeline.classify(network)
-    return Compiled(network, classes, "torch", text, f"{net.name}_torch.py", class_name(network.name))
+    return Compiled(network, classes, "torch", printed, f"{net.name}_torch.py", class_name(network.name))
 
 
 @cache

@@ -2,45 +2,25 @@
 
 It prints code for torch and imports no torch: others run what it prints.
 
-Imports: ``calculus``, ``convergence``, ``derive``, ``equations``, ``ir``, ``loops``, ``network``, ``networks``,
-``notation``, ``plan``, ``rules``, ``runtime``, ``settings``, ``sparse``, ``targets``, ``tree``; libraries: ``numpy``.
+Imports: ``calculus``, ``convergence``, ``derive``, ``equations``, ``ir``, ``network``, ``networks``, ``notation``,
+``plan``, ``rules``, ``runtime``, ``settings``, ``sparse``, ``tree``; libraries: ``numpy``.
 """
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
-
 from energyc.code.emit.context import Options, Planned, Runtime, module_plan
-from energyc.code.emit.cpp_module import cpp_module
 from energyc.code.emit.formulas import segment_text
 from energyc.code.emit.glue import Glue
 from energyc.code.emit.instantiate import instantiate
-from energyc.code.emit.kernels import all_kernels, kernels_of
 from energyc.code.emit.names import class_name
 from energyc.code.emit.printed import Printed
-from energyc.code.emit.torch_module import torch_module
-from energyc.code.emit.triton_module import triton_module
-from energyc.code.targets.cpp.source import own_source
-from energyc.language.network import Network
-
-#: The printer of each target.
-PRINTERS: Mapping[str, Callable[[Network, Options], Printed]] = MappingProxyType(
-    {"torch": torch_module, "cpp": cpp_module, "triton": triton_module}
-)
 
 __all__ = [
-    "PRINTERS",
     "Glue",
     "Options",
     "Planned",
     "Printed",
     "Runtime",
-    "all_kernels",
     "class_name",
-    "cpp_module",
     "instantiate",
-    "kernels_of",
     "module_plan",
-    "own_source",
     "segment_text",
-    "torch_module",
 ]

@@ -63,9 +63,7 @@ class Builder:
         e = self.equations
         given: dict[Node, Buffer] = {self.network.states[name].node: buffer for name, buffer in at.items()}
         given |= {e.directions[name]: buffer for name, buffer in (along or {}).items()}
-        lowering = Lowering(
-            e.sizes, self.network.values, {**given, **self.asked}, e.offered, e.names, e.text, e.rows
-        )
+        lowering = Lowering(e.sizes, self.network.values, {**given, **self.asked}, e.offered, e.names, e.text, e.rows)
         lowering.steps = self.steps
         return lowering
 

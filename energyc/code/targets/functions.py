@@ -17,10 +17,10 @@ Write = Callable[[Kernel, Group, Names, str], s.Function]
 
 
 class Functions:
-    """The functions that kernels call, made as they are asked for; their names end in ``end``."""
+    """The functions that kernels call, made as they are asked for; their names have a ``shape``."""
 
-    def __init__(self, write: Write, end: str) -> None:
-        self.write, self.end = write, end
+    def __init__(self, write: Write, shape: str) -> None:
+        self.write, self.shape = write, shape
         self.names = Names()
         self.made: dict[s.Function, s.Function] = {}
 
@@ -29,7 +29,7 @@ class Functions:
         taken = dims_of(kernel)
         alike = replace(self.write(kernel, _unlabelled(group), _Numbered(taken), ""), doc=())
         if alike not in self.made:
-            self.made[alike] = self.write(kernel, group, Names(taken), self.names.new(_wish(group), self.end))
+            self.made[alike] = self.write(kernel, group, Names(taken), self.names.new(_wish(group), self.shape))
         return self.made[alike]
 
 
@@ -48,9 +48,9 @@ def constants(kernels: Iterable[Kernel], *read: Node) -> dict[str, int]:
 class _Numbered(Names):
     """Names by number alone, whatever is wished."""
 
-    def new(self, wish: str, end: str = VALUE) -> str:
+    def new(self, wish: str, shape: str = VALUE) -> str:
         """The next name."""
-        return super().new("v", end)
+        return super().new("v", shape)
 
 
 def _unlabelled(group: Group) -> Group:

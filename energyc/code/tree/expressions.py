@@ -20,7 +20,7 @@ class Expr(Node):
         """``self.name``."""
         return Attribute(self, name)
 
-    def method(self, name: str, *arguments: Expr, **keywords: Expr) -> Call:
+    def method(self, name: str, /, *arguments: Expr, **keywords: Expr) -> Call:
         """``self.name(arguments)``."""
         return Call(Attribute(self, name), arguments, tuple(keywords.items()))
 
@@ -209,7 +209,7 @@ def number(value: float) -> Expr:
     return Number(int(value) if value == int(value) and abs(value) < 1e15 else value)
 
 
-def call(function: str | Expr, *arguments: Expr, **keywords: Expr) -> Call:
+def call(function: str | Expr, /, *arguments: Expr, **keywords: Expr) -> Call:
     """A call of a function, which may be given by its name with dots."""
     return Call(name(function) if isinstance(function, str) else function, arguments, tuple(keywords.items()))
 

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import os
-import time
-from types import MappingProxyType
 
+from energyc.code.targets import TARGETS as WRITTEN
+from energyc.code.targets import find_target
 from energyc.language.diagnostics import UserError
 from energyc.language.network import Network
 from energyc.pipeline import Choices, Compiled, emit, training_dtype
-from energyc.runtime.kernels.kernels import KINDS, NoCompiler, built
 from energyc.runtime.rules import RULES
 
-#: What ``--target`` may say; ``auto`` takes kernels in C++ where they can be built. Those in Triton have not run on a
-#: GPU yet, so they are taken only by name.
-TARGETS = ("auto", "torch", "cpp", "triton")
-#: How messages call the kernels of a target.
-KERNELS = MappingProxyType({"cpp": "C++ kernels", "triton": "Triton kernels"})
+#: What ``--target`` may say; ``auto`` takes the target that is usual on a device, where its kernels can be built.
+TARGETS = ("auto", *WRITTEN)
 
 
 def usual_target() -> str:
@@ -35,54 +31,29 @@ def compiled_for(
     A run that ``resumes`` where its kernels are not to be had goes on as torch operations. Raises UserError where
     kernels are asked for otherwise and the network, the device or this machine has none.
     """
-    target = wanted if wanted != "auto" else "cpp" if device == "cpu" else "torch"
-    if target == "torch":
-        return emit(network, [rule], choices), None
-    compiled = emit(network, [rule], choices, target)
-    ready, reason = (_built if target == "cpp" else _launched)(compiled, device)
-    if reason is None:
+    target = find_target(wanted if wanted != "auto" else _usual_on(device))
+    if target.phases is None:
+        return emit(network, [rule], choices, target.name), None
+    compiled = emit(network, [rule], choices, target.name)
+    ready = target.ready(compiled.printed, device, str(training_dtype(network)).removeprefix("torch."))
+    if ready.reason is None:
         others = [f"those that {rule} records"] if "trajectory" in RULES[rule].needs else []
-        others += ["steps in bfloat16"] if target == "cpp" and _roughly(network) else []
+        others += ["steps in bfloat16"] if not target.takes_bfloat16 and _roughly(network) else []
         note = "".join(f"; {which} run as torch operations" for which in others)
-        return compiled, f"phases run in {KERNELS[target]}{ready}{note}"
-    if wanted == target and not resumes:
-        message = f"{network.name} cannot be trained in {KERNELS[target]}: {reason}"
+        return compiled, f"phases run in {target.phases}{ready.note}{note}"
+    if wanted == target.name and not resumes:
+        message = f"{network.name} cannot be trained in {target.phases}: {ready.reason}"
         raise UserError(message, code="E0518", help="use --target torch, or --target auto to take kernels if possible")
-    note = f"phases run as torch operations: {reason}"
+    note = f"phases run as torch operations: {ready.reason}"
     return emit(network, [rule], choices), f"{note}; from here on rounding differs" if resumes else note
+
+
+def _usual_on(device: str) -> str:
+    """The target that ``auto`` takes on a device."""
+    return next((name for name in WRITTEN if device in find_target(name).usual_on), WRITTEN[0])
 
 
 def _roughly(network: Network) -> bool:
     """Whether a free phase begins with products in bfloat16, that of the network or of one of its layers."""
     parts = (network, *(layer.network for layer in network.layers.values()))
     return any(part.relax.products == "bfloat16" for part in parts)
-
-
-def _built(compiled: Compiled, device: str) -> tuple[str, str | None]:
-    """Builds the kernels in C++: how long it took, and why they cannot run."""
-    if compiled.fallback is not None:
-        return "", compiled.fallback
-    if device != "cpu":
-        return "", f"they run on the cpu, not on {device}"
-    started = time.perf_counter()
-    try:
-        built(compiled.source or "", KINDS[training_dtype(compiled.network)])
-    except NoCompiler as error:
-        return "", str(error)
-    return f" (ready in {time.perf_counter() - started:.1f} s)", None
-
-
-def _launched(compiled: Compiled, device: str) -> tuple[str, str | None]:
-    """Why the kernels in Triton cannot run; they are compiled when they are first launched."""
-    from energyc.runtime.kernels.triton_functions import has_triton
-    from energyc.runtime.kernels.triton_kernels import interpreted
-
-    if compiled.fallback is not None:
-        return "", compiled.fallback
-    if not (_is_cuda(device) or (device == "cpu" and interpreted())):
-        return "", f"they run on a GPU, not on {device}"
-    return "", None if has_triton() else "triton is not installed (pip install energyc[triton])"
-
-
-def _is_cuda(device: str) -> bool:
-    return device.partition(":")[0] == "cuda"

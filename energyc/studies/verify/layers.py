@@ -11,7 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from energyc.code.emit import Options, class_name, instantiate, torch_module
+from energyc.code.emit import Options, class_name, instantiate
+from energyc.code.emit.torch_module import torch_module
 from energyc.code.plan import Passes
 from energyc.language.diagnostics import UserError
 from energyc.language.network import ConstraintSet, Network

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from energyc.pipeline import TARGETS
+from energyc.code.targets import TARGETS
 from energyc.surfaces.cli.console import Console
 from energyc.surfaces.cli.options import output_options, rule_option, spec_argument, spec_options
 

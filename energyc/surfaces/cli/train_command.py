@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from energyc.code.targets import TARGETS
 from energyc.surfaces.cli import candidates
 from energyc.surfaces.cli.console import Console
 from energyc.surfaces.cli.options import SEED, data_option, output_options, spec_options
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 @click.option("--device", metavar="D", help="The device: cpu, cuda, cuda:1.", shell_complete=candidates.devices)
 @click.option(
     "--target",
-    type=click.Choice(["auto", "torch", "cpp", "triton"]),
+    type=click.Choice(["auto", *TARGETS]),
     help="What the phases run as: torch operations, kernels in C++ or Triton (CUDA), or C++ where it builds (auto).",
 )
 @click.option(

@@ -5,18 +5,17 @@ It is a process of its own, since a broken library or compiler may end it.
 
 from __future__ import annotations
 
-import importlib.metadata
-import importlib.util
 import json
 import os
-import shutil
-import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
+from energyc.code.targets import TARGETS, find_target
+from energyc.code.targets.interface import Absent, Missing
 from energyc.surfaces.doctor.finding import reason
 
 #: A network that is compiled in a moment, with states at rest after 40 steps.
@@ -29,12 +28,8 @@ state s[J]
 energy e = 1/2 * sum[j](s[j]^2) - sum[i,j](x[i] * W[i,j] * tanh(s[j]))
 relax { step = 1/2, steps = 40 }
 """
-#: The largest difference of the states of two targets in float64, and in float32.
-CLOSE, ROUGHLY = 1e-9, 1e-4
-
-
-class Absent(Exception):
-    """There is nothing to try."""
+#: The largest residual of what settles.
+CLOSE = 1e-9
 
 
 class Failed(Exception):
@@ -83,64 +78,36 @@ def try_network() -> dict[str, Any]:
     return {"seconds": round(time.perf_counter() - started, 2), "residual": residual}
 
 
-def try_kernels() -> dict[str, Any]:
-    """Build the same network's kernels in C++, not those of another time, and compare with torch."""
-    compiler = os.environ.get("CXX") or next(filter(shutil.which, ("c++", "g++", "clang++")), None)
-    if compiler is None:
-        raise Absent("no C++ compiler was found")
+def try_target(name: str) -> dict[str, Any]:
+    """Relax the same network in a target, with nothing built at another time, and compare with torch.
+
+    Raises Absent, Missing, Failed.
+    """
+    trial = find_target(name).trial()
     with tempfile.TemporaryDirectory(prefix="energyc-") as folder:
         os.environ["XDG_CACHE_HOME"] = folder
         started = time.perf_counter()
-        difference, failure = _difference("cpp", "cpu", CLOSE)
+        states, _, failure = _relaxed(name, trial.device, trial.dtype)
         seconds = round(time.perf_counter() - started, 2)
+        difference = float((states - _relaxed("torch")[0].to(states.dtype)).abs().max())
+    if not difference < trial.close:
+        raise Failed(f"its states differ from torch's by {difference:.1e}")
     if failure is not None:
         raise Failed(failure)
-    return {"compiler": compiler, "version": _version(compiler), "seconds": seconds, "difference": difference}
+    return {**trial.facts, "seconds": seconds, "difference": difference}
 
 
-def try_triton() -> dict[str, Any]:
-    """Run the same network in Triton, on a GPU or by the interpreter."""
-    import torch
-
-    from energyc.runtime.kernels.triton_kernels import interpreted
-
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    if device == "cpu" and not interpreted():
-        raise Absent("it runs on a GPU, and there is none; TRITON_INTERPRET=1 interprets it")
-    if importlib.util.find_spec("triton") is None:
-        raise ModuleNotFoundError("triton is not installed")
-    difference, failure = _difference("triton", device, ROUGHLY)
-    if failure is not None:
-        raise Failed(failure)
-    by = "the interpreter" if interpreted() else "a GPU"
-    return {"version": importlib.metadata.version("triton"), "by": by, "difference": difference}
-
-
-def _relaxed(target: str, device: str = "cpu") -> tuple[Any, Any, str | None]:
+def _relaxed(target: str, device: str = "cpu", dtype: str = "float64") -> tuple[Any, Any, str | None]:
     """The states and residuals of two samples, and why there are no kernels, if there are none."""
     import torch
 
     from energyc.running.runs.load import load
 
-    dtype = torch.float32 if target == "triton" else torch.float64
-    net, _ = load(SPEC, target=target, device=device, dtype=dtype)
-    x = torch.linspace(-1, 1, 6, dtype=dtype, device=device).reshape(2, 3)
+    kind = getattr(torch, dtype)
+    net, _ = load(SPEC, target=target, device=device, dtype=kind)
+    x = torch.linspace(-1, 1, 6, dtype=kind, device=device).reshape(2, 3)
     rest = net.relax({"x": x})
     return rest.states["s"].cpu(), rest.residual.cpu(), getattr(getattr(net, "kernels", None), "failure", None)
-
-
-def _difference(target: str, device: str, close: float) -> tuple[float, str | None]:
-    states, _, failure = _relaxed(target, device)
-    difference = float((states - _relaxed("torch")[0].to(states.dtype)).abs().max())
-    if not difference < close:
-        raise Failed(f"its states differ from torch's by {difference:.1e}")
-    return difference, failure
-
-
-def _version(compiler: str) -> str:
-    """The name that a compiler gives itself: not ``c++``, which may be any."""
-    done = subprocess.run([*compiler.split(), "--version"], capture_output=True, text=True, timeout=30)
-    return done.stdout.partition("\n")[0].strip()
 
 
 STEPS: Mapping[str, Callable[[], dict[str, Any]]] = MappingProxyType(
@@ -148,8 +115,7 @@ STEPS: Mapping[str, Callable[[], dict[str, Any]]] = MappingProxyType(
         "torch": try_torch,
         "specs": try_specs,
         "network": try_network,
-        "kernels": try_kernels,
-        "triton": try_triton,
+        **{name: partial(try_target, name) for name in TARGETS[1:]},
     }
 )
 
@@ -162,6 +128,8 @@ def main() -> None:
             found = {"state": "works", **step()}
         except Absent as absent:
             found = {"state": "none", "reason": str(absent)}
+        except Missing as missing:
+            found = {"state": "missing", "reason": str(missing)}
         except ModuleNotFoundError as error:
             found = {"state": "missing", "reason": str(error), "module": error.name}
         except Exception as error:

@@ -10,6 +10,8 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from energyc.code.targets import TARGETS, find_target
+from energyc.code.targets.interface import Target
 from energyc.surfaces.doctor.finding import Finding
 from energyc.surfaces.doctor.installing import compiler_install, pip_install
 from energyc.surfaces.doctor.requirements import requirements
@@ -78,8 +80,7 @@ def findings(found: Mapping[str, Found]) -> Iterator[Finding]:
     yield from torch_findings(found.get("torch", untried))
     yield _core("specs", found.get("specs", untried), "all {specs} that ship are read and typed")
     yield _core("a network", found.get("network", untried), "a small one compiles and settles, in {seconds} s")
-    yield kernels(found.get("kernels", untried))
-    yield triton(found.get("triton", untried))
+    yield from (of_target(find_target(name), found.get(name, untried)) for name in TARGETS[1:])
 
 
 def _core(name: str, found: Found, says: str) -> Finding:
@@ -106,26 +107,17 @@ def torch_findings(found: Found) -> Iterator[Finding]:
     yield Finding("devices", "works", "; ".join(says), facts={"threads": found["threads"], "devices": found["devices"]})
 
 
-def kernels(found: Found) -> Finding:
-    """Return that on kernels in C++."""
+def of_target(target: Target, found: Found) -> Finding:
+    """Return that on a target."""
     if found["state"] == "works":
-        says = f"built in {found['seconds']} s and settled as torch does ({found['version'] or found['compiler']})"
-        return Finding("C++ kernels", "works", says, facts={name: found[name] for name in ("compiler", "seconds")})
+        facts = {name: value for name, value in found.items() if name not in ("state", "step", "difference")}
+        return Finding(target.title, "works", target.settled.format(**found), facts=facts)
     if found.get("module"):
-        return Finding("C++ kernels", "none", f"not tried: {found['reason']}")
-    without = "phases run as torch operations"
-    if found["state"] == "none":
-        return Finding("C++ kernels", "missing", f"{found['reason']}; {without}", compiler_install())
-    mend = "unset CXX" if os.environ.get("CXX") else "unset CXXFLAGS" if os.environ.get("CXXFLAGS") else None
-    return Finding("C++ kernels", found["state"], f"{found['reason']}; {without}", mend or compiler_install())
-
-
-def triton(found: Found) -> Finding:
-    """Return that on kernels in Triton."""
-    if found["state"] == "works":
-        says = f"{found['version']}, by {found['by']}, settled as torch does"
-        return Finding("Triton", "works", says, facts={"version": found["version"]})
-    if found.get("module"):
-        return Finding("Triton", "none", f"not tried: {found['reason']}")
-    mend = pip_install("energyc[triton]") if found["state"] == "missing" else None
-    return Finding("Triton", found["state"], found["reason"], mend)
+        return Finding(target.title, "none", f"not tried: {found['reason']}")
+    if target.needs.compiler:
+        mend = "unset CXX" if os.environ.get("CXX") else "unset CXXFLAGS" if os.environ.get("CXXFLAGS") else None
+        says = f"{found['reason']}; phases run as torch operations"
+        return Finding(target.title, found["state"], says, mend or compiler_install())
+    lacking = target.needs.extra if found["state"] == "missing" else None
+    mend = pip_install(f"energyc[{lacking}]") if lacking else None
+    return Finding(target.title, found["state"], found["reason"], mend)

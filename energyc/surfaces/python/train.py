@@ -14,6 +14,7 @@ from typing import Any
 from rich.console import Console
 
 from energyc.language.diagnostics import UserError
+from energyc.language.diagnostics.near import listed
 from energyc.pipeline import Choices, wrong_argument
 from energyc.running.data import describe
 from energyc.running.loggers.chosen import continued, given
@@ -23,7 +24,7 @@ from energyc.running.runs.given import of_program
 from energyc.running.runs.locate import is_run, read_spec
 from energyc.running.runs.prepare import Prepared, Request, prepare, reopen
 from energyc.running.runs.saved import load_run
-from energyc.running.runs.target import usual_target
+from energyc.running.runs.target import TARGETS, usual_target
 from energyc.running.training.folder import RunFolder, new_run
 from energyc.running.training.loop import Watch
 from energyc.running.training.loop import train as train_session
@@ -183,7 +184,7 @@ def _check(**arguments: Any) -> None:
         "rule": (str, 'the name of a rule, as rule="centered-ep"'),
         "steps": (Integral, "a number of updates, as steps=1000"),
         "seed": (Integral, "a whole number, as seed=0"),
-        "target": (str, '"auto", "torch", "cpp" or "triton"'),
+        "target": (str, listed([f'"{name}"' for name in TARGETS], "or")),
         "out": ((str, PathLike), "the path of a folder that is not there yet"),
     }
     for name, value in arguments.items():
@@ -194,7 +195,7 @@ def _check(**arguments: Any) -> None:
             raise wrong_argument(name, value, kinds[name][1])
     if arguments.get("steps") is not None and arguments["steps"] < 0:
         raise wrong_argument("steps", arguments["steps"], "0 or more")
-    if arguments.get("target") not in (None, "auto", "torch", "cpp", "triton"):
+    if arguments.get("target") not in (None, *TARGETS):
         raise wrong_argument("target", arguments["target"], kinds["target"][1])
 
 

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from energyc import pipeline
 from energyc.code.emit import Glue, Planned, module_plan, segment_text
 from energyc.code.plan import Passes
+from energyc.code.targets import TARGETS
 from energyc.derivation.derive import Derivation
 from energyc.derivation.notation import Notation, Reference, left_side, of_network, text
 from energyc.derivation.notation import name as index
@@ -35,7 +36,7 @@ def show(source: Source, at: str, choices: Choices = Choices(), rules: Sequence[
     if at == "tree":
         return tree(pipeline.parse(source))
     network = pipeline.resolve(source, choices)
-    if at in pipeline.TARGETS:
+    if at in TARGETS:
         return pipeline.emit(network, rules, choices, at, runtime="import").text
     if at == "kernels":
         return pipeline.kernels(network, rules, choices)

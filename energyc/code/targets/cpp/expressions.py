@@ -65,8 +65,8 @@ class Expressions:
             case Call() if expr in self.held:
                 return self.held[expr]
             case Call(function, argument):
-                form, value = function.form("cpp"), self.of(argument, here)
-                return e.Template(form.text, (("u", value), ("atom", value)), form.binds)
+                form, inside = function.form("cpp"), self.of(argument, here)
+                return e.Template(form.text, (("u", inside), ("atom", inside)), form.binds)
             case Choice(condition, yes, no):
                 return e.Conditional(self.index(condition, here), self.of(yes, here), self.of(no, here))
             case Count(value):
@@ -108,9 +108,7 @@ class Expressions:
         moves = address([*sample, *self._moves(place[first:], buffer.strides[first:], here)])
         return name[total([times(step, label) for step, label in moves])]
 
-    def _moves(
-        self, place: Sequence[IndexExpr], strides: Sequence[int], here: Here
-    ) -> Iterator[tuple[int, e.Expr]]:
+    def _moves(self, place: Sequence[IndexExpr], strides: Sequence[int], here: Here) -> Iterator[tuple[int, e.Expr]]:
         """How far an entry is from the first one: strides, and what they are taken of."""
         whole = Affine(0, ())
         for index, stride in zip(place, strides, strict=True):

@@ -22,7 +22,7 @@ def whole_source(kernels: Sequence[Kernel]) -> str:
 
 def own_source(kernels: Sequence[Kernel]) -> str:
     """The network's own part: sizes, tables of places, the functions of groups, and its kernels."""
-    tables, functions = Tables(), Functions(function, "_loops")
+    tables, functions = Tables(), Functions(function, "{}_loops")
     writers = [KernelWriter(kernel, tables, functions) for kernel in kernels]
     structs = [writer.write() for writer in writers]
     places = list(tables.statements())

@@ -150,9 +150,7 @@ class Expressions:
         at = signed_sum([start, *((step, times(step if step > 0 else -step, label)) for step, label in terms)])
         return Index(at, along), both(self.masks.get(along), guard)
 
-    def _moves(
-        self, buffer: Buffer, place: Sequence[IndexExpr], guard: Index | None
-    ) -> Iterator[tuple[int, Index]]:
+    def _moves(self, buffer: Buffer, place: Sequence[IndexExpr], guard: Index | None) -> Iterator[tuple[int, Index]]:
         """How far an entry is from the first one: steps, and what they are taken of."""
         whole = Affine(0, ())
         if buffer.batched:

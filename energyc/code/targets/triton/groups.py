@@ -111,7 +111,7 @@ class GroupWriter:
         outer, rows = self.group.outer, self.blocks.rows
         if not self.group.batched and not outer:
             return
-        first = e.call("tl.program_id", e.Number(0)).method("to", e.name("tl.int64"))
+        first: e.Expr = e.call("tl.program_id", e.Number(0)).method("to", e.name("tl.int64"))
         if rows > 1:
             first = e.Binary("*", first, e.Number(rows))
         yield s.Assign(_PLACE, e.Binary("+", first, _arange(rows, e.Slice(), e.Constant(None))))
@@ -123,7 +123,7 @@ class GroupWriter:
             if outer[k] == 1:
                 self.outer.append(Index(ZERO))
                 continue
-            label = e.Name(self.names.new(_LETTERS[k % len(_LETTERS)], ""))
+            label = e.Name(self.names.new(_LETTERS[k % len(_LETTERS)], "{}"))
             self.outer.append(Index(label, PLACES))
             yield s.Assign(label, digit)
 
@@ -193,7 +193,7 @@ class GroupWriter:
         if tuple(inner) in self.rows_known:
             return []
         block = min(_power(width), LONGEST_ROW)
-        entry = e.Name(self.names.new("r", ""))
+        entry = e.Name(self.names.new("r", "{}"))
         entries = _arange(block, e.Constant(None), e.Slice())
         lines: list[s.Statement] = [s.Assign(entry, e.Binary("+", start, entries) if start else entries)]
         labels = list[Index]()
@@ -203,7 +203,7 @@ class GroupWriter:
             elif extent == width:
                 labels.append(Index(entry, ROW))
             else:
-                label = e.Name(self.names.new(_LETTERS[(self.depth + k) % len(_LETTERS)], ""))
+                label = e.Name(self.names.new(_LETTERS[(self.depth + k) % len(_LETTERS)], "{}"))
                 lines.append(s.Assign(label, digit))
                 labels.append(Index(label, ROW))
         if all(not label.along.row for label in labels):

@@ -21,7 +21,7 @@ _PARAMETERS = {"now": "Tensors", "then": "Tensors", "given": "Tensors", "scalars
 
 def definitions(kernels: Sequence[Kernel]) -> s.Body:
     """Sizes, the kernels of all groups, each once, and a function for the step of each phase."""
-    functions = Functions(function, "_kernel")
+    functions = Functions(function, "{}_kernel")
     steps = [_step(kernel, functions) for kernel in kernels]
     sizes = constants(kernels, *steps)
     return (*_sizes(sizes), *functions.made.values(), *steps)
@@ -72,9 +72,7 @@ def _step(kernel: Kernel, functions: Functions) -> s.Statement:
     return s.Function(_called(kernel).id, parameters, tuple(body), e.Constant(None), doc)
 
 
-def _block(
-    kernel: Kernel, block: Block, names: Mapping[Buffer, str], functions: Functions
-) -> Iterator[s.Statement]:
+def _block(kernel: Kernel, block: Block, names: Mapping[Buffer, str], functions: Functions) -> Iterator[s.Statement]:
     """What computes a block, under a remark on what that is."""
     if isinstance(block, Group):
         yield s.Do(_launched(kernel, block, names, functions.of(kernel, block)))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from energyc.code.emit.context import Options
-from energyc.code.emit.kernels import Written, kernel_module
 from energyc.code.emit.printed import Printed
 from energyc.code.loops import Kernel
 from energyc.code.targets.cpp.source import whole_source
+from energyc.code.targets.kernels import Written, kernel_module
 from energyc.code.tree.expressions import Name, String, Tuple, call
 from energyc.code.tree.statements import Comment, Verbatim
 from energyc.language.network import Network

@@ -14,7 +14,7 @@ from energyc.code.emit.torch_param_sets import param_sets
 from energyc.code.emit.torch_part import Carried, final_class, network_part
 from energyc.code.loops import Equations, Kernel, NotLowered, Rows, free_phase, nudged_phase, tracking_phases
 from energyc.code.loops.extents import named
-from energyc.code.targets.names import Names
+from energyc.code.targets.names import SIZE, Names
 from energyc.code.tree.expressions import Comparison, Expr, List, Name, Number, String
 from energyc.code.tree.quotation import quote, quote_body
 from energyc.code.tree.statements import Assign, Body, Comment, Function, If, Parameter, Return, Statement
@@ -153,7 +153,7 @@ def _equations(context: Context, rows: Rows, prefix: str) -> Equations:
     names = Names()
     return Equations(
         context.network,
-        named(context.network.extents, {dim: names.new(dim) for dim in context.network.extents}),
+        named(context.network.extents, {dim: names.new(dim, SIZE) for dim in context.network.extents}),
         by_state("_force"),
         nudge,
         by_state("_correction"),

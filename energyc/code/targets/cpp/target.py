@@ -1,0 +1,65 @@
+"""C++ as a target."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from types import MappingProxyType
+
+from energyc.code.emit.context import Options
+from energyc.code.emit.printed import Printed
+from energyc.code.targets.cpp.module import cpp_module
+from energyc.code.targets.interface import Missing, Needs, Ready, Trial
+from energyc.language.network import Network
+
+#: How C++ calls each dtype.
+_TYPES = MappingProxyType({"float32": "float", "float64": "double"})
+
+
+class CppTarget:
+    """Kernels in C++17 on the CPU, built by the compiler of this machine."""
+
+    name: str = "cpp"
+    title: str = "C++ kernels"
+    phases: str | None = "C++ kernels"
+    usual_on: frozenset[str] = frozenset({"cpu"})
+    takes_bfloat16: bool = False
+    needs: Needs = Needs(compiler=True)
+    settled: str = "built in {seconds} s and settled as torch does ({by})"
+
+    def module(self, network: Network, options: Options) -> Printed:
+        """Write the module."""
+        return cpp_module(network, options)
+
+    def ready(self, printed: Printed, device: str, dtype: str) -> Ready:
+        """Build the kernels."""
+        from energyc.runtime.kernels.kernels import NoCompiler, built
+
+        if printed.fallback is not None:
+            return Ready(reason=printed.fallback)
+        if device != "cpu":
+            return Ready(reason=f"they run on the cpu, not on {device}")
+        started = time.perf_counter()
+        try:
+            built(printed.source or "", _TYPES[dtype])
+        except NoCompiler as error:
+            return Ready(reason=str(error))
+        return Ready(f" (ready in {time.perf_counter() - started:.1f} s)")
+
+    def trial(self) -> Trial:
+        """The CPU, by the compiler that ``CXX`` names or the first one there is. Raises Missing."""
+        compiler = os.environ.get("CXX") or next(filter(shutil.which, ("c++", "g++", "clang++")), None)
+        if compiler is None:
+            raise Missing("no C++ compiler was found")
+        return Trial(facts={"compiler": compiler, "by": _version(compiler) or compiler})
+
+
+def _version(compiler: str) -> str:
+    """What a compiler says it is: not ``c++``, which may be any."""
+    done = subprocess.run([*compiler.split(), "--version"], capture_output=True, text=True, timeout=30)
+    return done.stdout.partition("\n")[0].strip()
+
+
+TARGET = CppTarget()

@@ -1,0 +1,93 @@
+"""The contract of a target: all that the compiler, a run, the doctor and the commands ask of one.
+
+A target is a package of this room with an object that fulfils :class:`Target`, and a line in the registry beside it.
+What it is given is a network and the options of a module. From these :class:`~energyc.code.emit.context.Context` makes
+the lowered form that the printers of equations read: a derivation, the plan of every routine with its order and what
+is hoisted, names and features; and :func:`~energyc.code.targets.kernels.kernels_of` the loop nests of its phases. What
+a target gives is a :class:`~energyc.code.emit.printed.Printed`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from energyc.code.emit.context import Options
+from energyc.code.emit.printed import Printed
+from energyc.language.network import Network
+
+
+class Absent(Exception):
+    """What a target runs on is not in this machine, and nothing that could be installed helps; the text says why."""
+
+
+class Missing(Exception):
+    """What a target needs is not installed; the text says what."""
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What modules of a target need beside torch: a C++ ``compiler``, or the packages of an ``extra`` of energyc."""
+
+    compiler: bool = False
+    extra: str | None = None
+
+
+@dataclass(frozen=True)
+class Ready:
+    """Whether the phases of a module can run; ``note`` is what a run says of it, ``reason`` why they cannot."""
+
+    note: str = ""
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Where the doctor tries a target: a device and a dtype, and how ``close`` its states must be to torch's.
+
+    ``facts`` are versions and the like, which its finding tells.
+    """
+
+    device: str = "cpu"
+    dtype: str = "float64"
+    close: float = 1e-9
+    facts: Mapping[str, str] = field(default_factory=dict)
+
+
+class Target(Protocol):
+    """A language or a library that modules are written for.
+
+    ===============  =====================================================================================
+    name             what ``--target`` and ``show --stage`` say
+    title            how the doctor calls it
+    phases           how messages call what phases run as; None for plain operations of torch
+    usual_on         kinds of devices on which ``--target auto`` takes it: ``cpu``, ``cuda``
+    takes_bfloat16   whether it runs steps whose products are in bfloat16
+    needs            what its modules need beside torch
+    settled          what the doctor says where it works; ``{seconds}`` and the facts of its trial are filled in
+    ===============  =====================================================================================
+    """
+
+    name: str
+    title: str
+    phases: str | None
+    usual_on: frozenset[str]
+    takes_bfloat16: bool
+    needs: Needs
+    settled: str
+
+    def module(self, network: Network, options: Options) -> Printed:
+        """Write the module; the same network and options give the same bytes.
+
+        Where the target has no form for a network, the module is one of torch, and says why in ``fallback``.
+        """
+        ...
+
+    def ready(self, printed: Printed, device: str, dtype: str) -> Ready:
+        """Build what has to be built, and say whether phases run on a device in a dtype: ``float32``, ``float64``."""
+        ...
+
+    def trial(self) -> Trial:
+        """Where the doctor tries it. Raises Absent, Missing."""
+        ...

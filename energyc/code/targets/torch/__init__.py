@@ -1,0 +1,1 @@
+"""Modules that run as operations of PyTorch."""

@@ -1,0 +1,36 @@
+"""PyTorch as a target."""
+
+from __future__ import annotations
+
+from energyc.code.emit.context import Options
+from energyc.code.emit.printed import Printed
+from energyc.code.emit.torch_module import torch_module
+from energyc.code.targets.interface import Needs, Ready, Trial
+from energyc.language.network import Network
+
+
+class TorchTarget:
+    """Operations of PyTorch, on every device: what other targets fall back on."""
+
+    name: str = "torch"
+    title: str = "torch"
+    phases: str | None = None
+    usual_on: frozenset[str] = frozenset()
+    takes_bfloat16: bool = True
+    needs: Needs = Needs()
+    settled: str = "settled in {seconds} s"
+
+    def module(self, network: Network, options: Options) -> Printed:
+        """Write the module."""
+        return torch_module(network, options)
+
+    def ready(self, printed: Printed, device: str, dtype: str) -> Ready:
+        """It always is."""
+        return Ready()
+
+    def trial(self) -> Trial:
+        """The CPU: what other targets are compared with."""
+        return Trial()
+
+
+TARGET = TorchTarget()

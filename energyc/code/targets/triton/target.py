@@ -1,0 +1,57 @@
+"""Triton as a target."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+
+from energyc.code.emit.context import Options
+from energyc.code.emit.printed import Printed
+from energyc.code.targets.interface import Absent, Missing, Needs, Ready, Trial
+from energyc.code.targets.triton.module import triton_module
+from energyc.language.network import Network
+
+
+class TritonTarget:
+    """Kernels in Triton on a GPU, or by its interpreter. They have not run on a GPU yet: ``auto`` leaves them out."""
+
+    name: str = "triton"
+    title: str = "Triton"
+    phases: str | None = "Triton kernels"
+    usual_on: frozenset[str] = frozenset()
+    takes_bfloat16: bool = True
+    needs: Needs = Needs(extra="triton")
+    settled: str = "{version}, by {by}, settled as torch does"
+
+    def module(self, network: Network, options: Options) -> Printed:
+        """Write the module."""
+        return triton_module(network, options)
+
+    def ready(self, printed: Printed, device: str, dtype: str) -> Ready:
+        """Whether they can run; they are compiled when they are first launched."""
+        from energyc.runtime.kernels.triton_functions import has_triton
+        from energyc.runtime.kernels.triton_kernels import interpreted
+
+        if printed.fallback is not None:
+            return Ready(reason=printed.fallback)
+        if not (device.startswith("cuda") or (device == "cpu" and interpreted())):
+            return Ready(reason=f"they run on a GPU, not on {device}")
+        return Ready(reason=None if has_triton() else "triton is not installed (pip install energyc[triton])")
+
+    def trial(self) -> Trial:
+        """A GPU, or the interpreter. Raises Absent, Missing."""
+        import torch
+
+        from energyc.runtime.kernels.triton_kernels import interpreted
+
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+        if device == "cpu" and not interpreted():
+            raise Absent("it runs on a GPU, and there is none; TRITON_INTERPRET=1 interprets it")
+        if importlib.util.find_spec("triton") is None:
+            raise Missing("triton is not installed")
+        by = "the interpreter" if interpreted() else "a GPU"
+        facts = {"version": importlib.metadata.version("triton"), "by": by}
+        return Trial(device, "float32", 1e-4, facts)
+
+
+TARGET = TritonTarget()
