@@ -32,7 +32,7 @@ def module(network: Network, options: Options, parts: Parts, further: Collection
     """A module of a network's parts and the runtime that they need; ``further`` lines stand at the end of its head."""
     own, classes = parts
     called = {*free_names(own), *free_names(classes)}
-    runtime = runtime_of(network, options, f"{own}\n\n\n{classes}") if options.runtime == "copy" else ""
+    runtime = runtime_of(network, options, f"{own}\n\n\n{classes}") if options.runtime != "import" else ""
     read = {*called, *free_names(runtime)}
     about = f"{network.name}: {network.description}" if network.description else network.name
     return _template().render(
@@ -65,7 +65,7 @@ def _template() -> Template:
 
 def _imported(options: Options, called: Collection[str]) -> Collection[str]:
     """What is imported from energyc: nothing where the module carries its runtime."""
-    return () if options.runtime == "copy" else [name for name in called if name != "Fixed"]
+    return () if options.runtime != "import" else [name for name in called if name != "Fixed"]
 
 
 def _head(network: Network, options: Options, further: Collection[str]) -> str:
