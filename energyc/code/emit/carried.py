@@ -33,12 +33,14 @@ DOCUMENTED = frozenset({"EnergyNetwork", "Gradients", "LayeredNetwork", "Relaxed
 
 def runtime_of(network: Network, options: Options, own: Body) -> Body:
     """The runtime of a module of a network, whose ``own`` part is given."""
+    replaced = [] if network.blocks else ["Fixed"]  # by the network's own record
+    if options.runtime == "full":
+        return carried(own, library().parts, library().members("EnergyNetwork"), replaced)
     networks = [network, *(layer.network for layer in network.layers.values())]
     parts = {key for each in networks for key in features_of(each, options.rules).parts(each)}
     if network.blocks:
         parts |= {("differentiation", "implicit"), ("differentiation", "bptt")}
     public = ["draw_noise"] * bool(network.noises) + ["project_params"] * any(_bounded(each) for each in networks)
-    replaced = [] if network.blocks else ["Fixed"]  # by the network's own record
     return carried(own, parts, public, replaced)
 
 

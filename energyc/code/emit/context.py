@@ -20,8 +20,8 @@ from energyc.derivation.notation import Notation, of_network
 from energyc.language.network import DataInput, Network, Noise
 from energyc.mathematics.ir import Einsum, Indicator, Input, Node, walk
 
-#: Whether a module carries the source of the runtime that it uses, or imports it.
-Runtime = Literal["copy", "import"]
+#: Whether a module carries the source of the runtime that its rules and settings reach, all of it, or imports it.
+Runtime = Literal["copy", "full", "import"]
 #: The plan of a class, the routines it was made from, and what derived them.
 Planned = tuple[Plan, list[Prepared], Derivation]
 
@@ -32,7 +32,8 @@ class Options:
 
     ``biased`` gives the rules that are biased on this network their reasons, ``unproved`` the terms that are not
     known to be gradients (None: all that are written as forces). ``descends``: all flows go down the energies. With
-    ``runtime`` ``copy`` the module carries the source of the runtime that it uses, with ``import`` it imports it.
+    ``runtime`` ``copy`` the module carries the source of the runtime that it reaches, with ``full`` also of what other
+    settings and members reach, with ``import`` it imports it.
     """
 
     rules: tuple[str, ...]

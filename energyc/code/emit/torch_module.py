@@ -36,7 +36,7 @@ def module(network: Network, options: Options, parts: Parts, kernels: str = "") 
     """A module of a network's parts and the runtime that they need; ``kernels`` says in its head which it has."""
     own, classes = parts
     called = facts.free_names(*own, *classes)
-    runtime = runtime_of(network, options, (*own, *classes)) if options.runtime == "copy" else ()
+    runtime = runtime_of(network, options, (*own, *classes)) if options.runtime != "import" else ()
     imported = imports(called | facts.free_names(*runtime), _imported(options, called))
     future = Import("__future__", ("annotations",))
     body = (future, Blank(), *imported, *own, *([Verbatim(RUNTIME)] if runtime else []), *runtime, *classes)
@@ -62,7 +62,7 @@ def learning_rules(context: Context) -> Body:
 
 def _imported(options: Options, called: Collection[str]) -> Collection[str]:
     """What is imported from energyc: nothing where the module carries its runtime."""
-    return () if options.runtime == "copy" else [name for name in called if name != "Fixed"]
+    return () if options.runtime != "import" else [name for name in called if name != "Fixed"]
 
 
 def _head(network: Network, options: Options, kernels: str) -> tuple[str, ...]:

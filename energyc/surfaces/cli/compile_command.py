@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--runtime",
-    type=click.Choice(["copy", "import"]),
+    type=click.Choice(["copy", "full", "import"]),
     default="copy",
-    help="Carry the runtime in the module (the default), or import it from energyc.",
+    help="Carry what the rules and settings reach of the runtime (the default), carry all of it, or import it.",
 )
 @rule_option
 @spec_options
@@ -39,7 +39,7 @@ def command(
     spec: str,
     out: str,
     targets: tuple[str, ...],
-    runtime: Literal["copy", "import"],
+    runtime: Literal["copy", "full", "import"],
     rules: tuple[str, ...],
     choices: Choices,
     console: Console,
