@@ -4,6 +4,7 @@ In: what all other wings give. Out: text, pictures, pages, JSON.
 
 | room | content |
 |---|---|
+| ``tables`` | a table and its layouts as text, Markdown and LaTeX |
 | ``html`` | pages, cards and charts |
 | ``report`` | results as text, documents, JSON and pictures |
 | ``python`` | ``energyc.load``, ``train`` and ``resume`` |

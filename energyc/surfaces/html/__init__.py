@@ -4,6 +4,7 @@
 |---|---|
 | ``markup`` | elements with escaped text, whole pages, styles and scripts of this package |
 | ``verdicts`` | verdicts as coloured words |
+| ``tables`` | the layout of a table |
 | ``chart`` | curves as SVG |
 | ``diagram`` | which state acts on which, through which terms, as SVG |
 | ``card`` | what a notebook shows of an object; ``network_card``, ``result_cards``, ``run_card`` of which |
@@ -11,6 +12,6 @@
 
 Text from specs and run folders is untrusted: it enters through ``tag``, which escapes it.
 
-Imports: ``claims``, ``derive``, ``diagnostics``, ``ir``, ``network``, ``notation``, ``symbolic``; libraries:
-``markupsafe``.
+Imports: ``claims``, ``derive``, ``diagnostics``, ``ir``, ``network``, ``notation``, ``symbolic``, ``tables``;
+libraries: ``markupsafe``.
 """

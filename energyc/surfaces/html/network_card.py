@@ -12,10 +12,12 @@ from energyc.derivation.notation import Formula, Reference, Total, latex, mathml
 from energyc.language.network import Network
 from energyc.mathematics.ir import Input
 from energyc.proofs.claims.classes import Classes
-from energyc.surfaces.html.card import card, table
+from energyc.surfaces.html.card import card
 from energyc.surfaces.html.diagram import diagram
 from energyc.surfaces.html.markup import Content, tag
+from energyc.surfaces.html.tables import to_html
 from energyc.surfaces.html.verdicts import verdict
+from energyc.surfaces.tables import Table, Verdict
 
 #: A left side, what it is equal to, and the name of its term, if it is one.
 Line = tuple[Formula, Formula, str]
@@ -60,10 +62,10 @@ def _lines(network: Network) -> Iterator[Line]:
 def _terms(network: Network, classes: Classes) -> Markup:
     verdicts = {term.name: term.verdict for term in classes.terms}
     rows = [
-        (Markup(mathml.equation(left, right)), verdict(verdicts[term]) if term in verdicts else None)
+        (Markup(mathml.equation(left, right)), Verdict(verdicts[term]) if term in verdicts else "")
         for left, right, term in _lines(network)
     ]
-    return table(("energy, forces", "class"), rows)
+    return to_html(Table(("energy, forces", "class"), tuple(rows)))
 
 
 def _lets(network: Network) -> Content:
@@ -75,7 +77,7 @@ def _lets(network: Network) -> Content:
         (Markup(mathml.equation(notation.element(q.node, q.indices), notation.formula(q.node, q.indices))),)
         for q in network.lets.values()
     ]
-    return tag("details", tag("summary", "named quantities"), table((), rows))
+    return tag("details", tag("summary", "named quantities"), to_html(Table((), tuple(rows))))
 
 
 def _diagram(network: Network, classes: Classes) -> Markup:
@@ -96,7 +98,7 @@ def _tensors(network: Network) -> Markup:
     rows = [
         (kind, tag("code", item), _shape(network, each.node)) for kind, items in groups for item, each in items.items()
     ]
-    return table(("kind", "name", "shape"), rows)
+    return to_html(Table(("kind", "name", "shape"), tuple(rows)))
 
 
 def _shape(network: Network, node: object) -> str:

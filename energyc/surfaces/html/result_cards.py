@@ -7,9 +7,12 @@ from typing import Any
 
 from markupsafe import Markup
 
-from energyc.surfaces.html.card import CURVES, card, latex_table, table
+from energyc.surfaces.html.card import CURVES, card
 from energyc.surfaces.html.chart import Scale, Series, chart, number
 from energyc.surfaces.html.markup import tag
+from energyc.surfaces.html.tables import to_html
+from energyc.surfaces.tables import Table
+from energyc.surfaces.tables.layouts import to_array
 
 #: What may be recorded that is a number of each sample, and the scale of its axis.
 RECORDED: Mapping[str, Scale] = {"energy": "linear", "residual": "log"}
@@ -21,15 +24,15 @@ def relaxed_html(relaxed: Any) -> str:
     hint = None if curves else tag("p", "relax(..., record=('energy', 'residual')) draws curves", class_="soft")
     return card(
         f"Relaxation of {_samples(relaxed.residual)}",
-        table(("", "least", "median", "most"), _ends(relaxed)),
+        to_html(_ends("", relaxed)),
         tag("div", curves, class_="panels") if curves else hint,
-        table(("state", "shape", "least", "most"), _states(relaxed.states)),
+        to_html(_states(relaxed.states)),
     )
 
 
 def relaxed_latex(relaxed: Any) -> str:
     """Return how a relaxation ended, as a table in LaTeX."""
-    return latex_table(("", "least", "median", "most"), _ends(relaxed))
+    return to_array(_ends("", relaxed))
 
 
 def gradients_html(gradients: Any) -> str:
@@ -40,21 +43,19 @@ def gradients_html(gradients: Any) -> str:
     return card(
         f"Gradients of {_samples(gradients.cost)}",
         tag("p", f"mean cost {number(float(gradients.cost.double().mean()))}{beta}{left_out}", class_="soft"),
-        table(_HEADER, _params(gradients)),
-        table(("free phase", "least", "median", "most"), _ends(gradients)),
+        to_html(_params(gradients)),
+        to_html(_ends("free phase", gradients)),
     )
 
 
 def gradients_latex(gradients: Any) -> str:
     """Return the size of each gradient, as a table in LaTeX."""
-    return latex_table(_HEADER, _params(gradients))
+    return to_array(_params(gradients))
 
 
-_HEADER = ("param", "shape", "norm", "largest entry", "norm over that of the param")
-
-
-def _ends(record: Any) -> list[tuple[str, str, str, str]]:
-    return [(name, *_spread(getattr(record, name))) for name in ("residual", "steps")]
+def _ends(heading: str, record: Any) -> Table:
+    rows = [(name, *_spread(getattr(record, name))) for name in ("residual", "steps")]
+    return Table((heading, "least", "median", "most"), tuple(rows))
 
 
 def _spread(values: Any) -> tuple[str, str, str]:
@@ -65,8 +66,9 @@ def _spread(values: Any) -> tuple[str, str, str]:
     return low, middle, high
 
 
-def _states(states: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
-    return [(name, _shape(x.shape[1:]), *_ends_of(x)) for name, x in states.items()]
+def _states(states: Mapping[str, Any]) -> Table:
+    rows = [(name, _shape(x.shape[1:]), *_ends_of(x)) for name, x in states.items()]
+    return Table(("state", "shape", "least", "most"), tuple(rows))
 
 
 def _ends_of(values: Any) -> tuple[str, str]:
@@ -75,8 +77,9 @@ def _ends_of(values: Any) -> tuple[str, str]:
     return number(float(values.min())), number(float(values.max()))
 
 
-def _params(gradients: Any) -> list[tuple[str, str, str, str, str]]:
-    return [_param(name, slope, gradients.owners[name].detach()) for name, slope in gradients.params.items()]
+def _params(gradients: Any) -> Table:
+    rows = [_param(name, slope, gradients.owners[name].detach()) for name, slope in gradients.params.items()]
+    return Table(("param", "shape", "norm", "largest entry", "norm over that of the param"), tuple(rows))
 
 
 def _param(name: str, slope: Any, param: Any) -> tuple[str, str, str, str, str]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from energyc.surfaces.html.card import card, latex_table, tiles
+from energyc.surfaces.html.card import card, tiles
 from energyc.surfaces.html.chart import Mark, Series, chart, legend, number, smoothed
 from energyc.surfaces.html.markup import tag
+from energyc.surfaces.tables import Table
+from energyc.surfaces.tables.layouts import to_array
 
 Row = Mapping[str, Any]
 #: Numbers of an evaluation that are neither the cost nor a metric.
@@ -37,7 +39,7 @@ def run_latex(rows: Sequence[Row]) -> str:
     """Return the last evaluation of a run as a table in LaTeX."""
     evaluations = _kind(rows, "eval")
     last = evaluations[-1] if evaluations else {}
-    return latex_table(("of the last evaluation", ""), _numbers(last, _metrics(evaluations)))
+    return to_array(Table(("of the last evaluation", ""), tuple(_numbers(last, _metrics(evaluations)))))
 
 
 def _kind(rows: Sequence[Row], kind: str) -> list[Row]:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from energyc.proofs.claims.classes import Classes
-from energyc.surfaces.html.card import card, latex_table, table
+from energyc.surfaces.html.card import card
 from energyc.surfaces.html.markup import Content, tag
+from energyc.surfaces.html.tables import to_html
 from energyc.surfaces.html.verdicts import verdict
 from energyc.surfaces.report.evidence import evidence
+from energyc.surfaces.tables import Table, Verdict
+from energyc.surfaces.tables.layouts import to_array
 
 #: A layer's name (empty for a network without layers) and its classes.
 Parts = Mapping[str, Classes]
@@ -22,16 +25,16 @@ def check_html(
     body += [tag("p", fact, class_="soft") for fact in facts]
     for name, classes in parts.items():
         prefix = f"{name}." if name else ""
-        rows = [(prefix + term.name, term.kind, verdict(term.verdict), evidence(term)) for term in classes.terms]
-        body.append(table(("term", "written as", "class", "evidence"), rows))
-        claims = [(c.about, c.claim, verdict(c.verdict), c.evidence) for c in classes.claims]
+        rows = [(prefix + term.name, term.kind, Verdict(term.verdict), evidence(term)) for term in classes.terms]
+        body.append(to_html(Table(("term", "written as", "class", "evidence"), tuple(rows))))
+        claims = [(c.about, c.claim, Verdict(c.verdict), c.evidence) for c in classes.claims]
         if claims:
-            shown = table(("about", "claim", "verdict", "evidence"), claims)
+            shown = to_html(Table(("about", "claim", "verdict", "evidence"), tuple(claims)))
             body.append(tag("details", tag("summary", "claims"), shown))
     rules = [
-        (name, verdict(rule.verdict), rule.why or "", rule.use_instead or "") for name, rule in whole.rules.items()
+        (name, Verdict(rule.verdict), rule.why or "", rule.use_instead or "") for name, rule in whole.rules.items()
     ]
-    body.append(table(("rule", "verdict", "because of", "use instead"), rules))
+    body.append(to_html(Table(("rule", "verdict", "because of", "use instead"), tuple(rules))))
     body += [tag("pre", messages)] if messages else []
     return card([title, " ", verdict(whole.verdict)], body)
 
@@ -43,7 +46,7 @@ def errors_html(title: str, messages: str) -> str:
 
 def check_latex(parts: Parts) -> str:
     """Return the terms with their classes, as a table in LaTeX."""
-    return latex_table(("term", "written as", "class"), _terms(parts))
+    return to_array(Table(("term", "written as", "class"), tuple(_terms(parts))))
 
 
 def _terms(parts: Parts) -> Iterable[tuple[str, str, str]]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.console import Console
-from rich.table import Table
 
 from energyc.running.training.numbers import format_spread
 from energyc.studies.hardware.study import Row
+from energyc.surfaces.tables import Table
 
 
 def print_study(title: str, rows: Sequence[Row], *, color: bool = False) -> None:
@@ -18,12 +18,10 @@ def print_study(title: str, rows: Sequence[Row], *, color: bool = False) -> None
 
 def study_table(title: str, rows: Sequence[Row]) -> Table:
     """Return a table with a line for each precision and a column for each number."""
-    table = Table(title=title, title_justify="left")
     names = [name for name in rows[0].numbers if name != "residual"]
-    for heading in ("bits", "mismatch", "devices", *names):
-        table.add_column(heading, justify="right")
+    lines = []
     for row in rows:
         bits = "as trained" if row.precision.bits is None else str(row.precision.bits)
         found = [format_spread(name, row.numbers[name]["mean"], row.numbers[name]["deviation"]) for name in names]
-        table.add_row(bits, row.precision.share, str(len(row.results)), *found)
-    return table
+        lines.append((bits, row.precision.share, str(len(row.results)), *found))
+    return Table(("bits", "mismatch", "devices", *names), tuple(lines), title, words=0)

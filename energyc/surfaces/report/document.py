@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from energyc.derivation.notation import Formula, latex, text
+from energyc.surfaces.tables import Table, layouts
+from energyc.surfaces.tables.layouts import escape_markdown
 
 
 @dataclass(frozen=True)
@@ -22,27 +24,6 @@ class Paragraph:
     """Plain text."""
 
     text: str
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """A cell with a class or a verdict, which a layout may colour."""
-
-    word: str
-
-    def __str__(self) -> str:
-        return self.word
-
-
-Cell = str | Verdict
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table of plain cells."""
-
-    header: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -79,7 +60,7 @@ class Document:
 
 def to_markdown(document: Document) -> str:
     """Return Markdown with equations as code in the spec's notation, readable as plain text."""
-    head = [f"# {_escaped(document.title)}", *([_escaped(document.about)] if document.about else [])]
+    head = [f"# {escape_markdown(document.title)}", *([escape_markdown(document.about)] if document.about else [])]
     return "\n\n".join([*head, *_join_equations(map(_markdown, _written(document)))]) + "\n"
 
 
@@ -102,22 +83,15 @@ def _join_equations(pieces: Iterable[str]) -> list[str]:
 def _markdown(block: Block) -> str:
     match block:
         case Heading():
-            return f"## {_escaped(block.title)}"
+            return f"## {escape_markdown(block.title)}"
         case Paragraph():
-            return _escaped(block.text)
+            return escape_markdown(block.text)
         case Table():
-            rows = [block.header, tuple("---" for _ in block.header), *block.rows]
-            cells = [[_escaped(str(cell)).replace("|", "\\|") for cell in row] for row in rows]
-            return "\n".join("| " + " | ".join(row) + " |" for row in cells)
+            return layouts.to_markdown(block)
         case Equation():
             remark = f"    # {block.remark}" if block.remark else ""
             return f"```text\n{text.equation(block.left, block.right)}{remark}\n```"
     raise TypeError(f"no Markdown for {block!r}")
-
-
-def _escaped(content: str) -> str:
-    """Escape Markdown in text from a spec."""
-    return content.replace("\\", "\\\\").replace("<", "&lt;").replace("`", "'").replace("[", "\\[").replace("*", "\\*")
 
 
 # ------------------------------------------------------------------ LaTeX
@@ -144,16 +118,9 @@ def _latex(block: Block) -> str:
         case Paragraph():
             return latex.escape(block.text) + "\n"
         case Table():
-            return _latex_table(block)
+            return layouts.to_longtable(block)
         case Equation():
             remark = rf" \tag*{{\small {latex.escape(block.remark)}}}" if block.remark else ""
             both = latex.equation(block.left, block.right)
             return f"\\begin{{equation*}}\n{both}{remark}\n\\end{{equation*}}"
     raise TypeError(f"no LaTeX for {block!r}")
-
-
-def _latex_table(table: Table) -> str:
-    rows = [" & ".join(latex.escape(str(cell)) for cell in row) + r" \\" for row in (table.header, *table.rows)]
-    rows.insert(1, r"\midrule")
-    columns = "l" * len(table.header)
-    return "\n".join([rf"\begin{{longtable}}{{{columns}}}", r"\toprule", *rows, r"\bottomrule", r"\end{longtable}"])

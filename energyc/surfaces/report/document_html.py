@@ -7,19 +7,10 @@ from collections.abc import Iterator, Sequence
 from markupsafe import Markup
 
 from energyc.derivation.notation import mathml, text
+from energyc.surfaces.html import tables
 from energyc.surfaces.html.markup import page, tag
-from energyc.surfaces.html.verdicts import verdict
-from energyc.surfaces.report.document import (
-    Block,
-    Cell,
-    Document,
-    Equation,
-    Heading,
-    Paragraph,
-    Picture,
-    Table,
-    Verdict,
-)
+from energyc.surfaces.report.document import Block, Document, Equation, Heading, Paragraph, Picture
+from energyc.surfaces.tables import Table
 
 
 def to_html(document: Document) -> str:
@@ -57,19 +48,13 @@ def _html(block: Block) -> Markup:
         case Paragraph():
             return tag("p", block.text)
         case Table():
-            head = tag("thead", tag("tr", (tag("th", cell) for cell in block.header)))
-            rows = (tag("tr", map(_cell, row)) for row in block.rows)
-            return tag("div", tag("table", head, tag("tbody", rows)), class_="wide")
+            return tables.to_html(block)
         case Picture():
             caption = tag("figcaption", block.caption)
             return tag("figure", tag("div", block.svg, class_="wide"), caption, class_="picture")
         case Equation():
             return _equation(block)
     raise TypeError(f"no HTML for {block!r}")
-
-
-def _cell(cell: Cell) -> Markup:
-    return tag("td", verdict(cell.word) if isinstance(cell, Verdict) else cell)
 
 
 def _equation(equation: Equation) -> Markup:

@@ -13,9 +13,10 @@ from energyc.mathematics.ir import Node
 from energyc.proofs.claims.classes import Classes, SumReport, TermReport
 from energyc.surfaces.html.diagram import diagram
 from energyc.surfaces.report.check import CheckReport, StateReport
-from energyc.surfaces.report.document import Block, Cell, Heading, Paragraph, Picture, Table, Verdict
+from energyc.surfaces.report.document import Block, Heading, Paragraph, Picture
 from energyc.surfaces.report.evidence import evidence, sum_evidence
 from energyc.surfaces.report.witness_text import entries, point
+from energyc.surfaces.tables import Cell, Table, Verdict
 
 #: The length of the longest point of a witness shown in full.
 POINT = 600

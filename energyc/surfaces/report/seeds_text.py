@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
 from energyc.running.training.numbers import format_spread
 from energyc.running.training.run_health import RunHealth
+from energyc.surfaces.tables import Table
 
 
 def print_summary(summary: Mapping[str, Any], *, color: bool = False) -> None:
@@ -36,13 +36,11 @@ def summary_table(summary: Mapping[str, Any]) -> Table:
 
 def spread_table(title: str, columns: Mapping[str, Mapping[str, Any]]) -> Table:
     """Return a table of mean and deviation of numbers over the runs, a column for each heading."""
-    table = Table(title=title, title_justify="left")
-    table.add_column("")
-    for heading in columns:
-        table.add_column(heading, justify="right")
-    for name in next(iter(columns.values())):
-        table.add_row(name, *(_mean(name, column[name]) if name in column else "" for column in columns.values()))
-    return table
+    rows = (
+        (name, *(_mean(name, column[name]) if name in column else "" for column in columns.values()))
+        for name in next(iter(columns.values()))
+    )
+    return Table(("", *columns), tuple(rows), title)
 
 
 def print_evaluation(

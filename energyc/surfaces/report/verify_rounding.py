@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from rich.console import RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from energyc.language.diagnostics import listed
-from energyc.surfaces.report.verify_tables import new_table, number
+from energyc.surfaces.report.verify_numbers import number
+from energyc.surfaces.tables import Table
 
 if TYPE_CHECKING:
     from energyc.studies.verify import Fidelity, PrecisionTable, ProductsCost
@@ -37,12 +37,12 @@ def products_part(cost: ProductsCost) -> Iterator[RenderableType]:
     settings = listed(cost.settings)
     beside = f"cosine {number(cost.beside.cosine, '.6f')}, error {number(cost.beside.relative_error, '.1e')}"
     yield Text(f"{cost.rule} with {settings}, beside products in float32: {beside}")
-    table = new_table("products", "cosine to the exact gradient", "error", "residual", "steps")
+    rows = []
     for name, found in (("as set", cost.rounded), ("float32", cost.plain)):
         exact = found.exact
         row = (number(exact.cosine, ".6f"), number(exact.relative_error, ".1e"), number(found.residual, ".1e"))
-        table.add_row(name, *row, str(found.steps))
-    yield table
+        rows.append((name, *row, str(found.steps)))
+    yield Table(("products", "cosine to the exact gradient", "error", "residual", "steps"), tuple(rows))
 
 
 def _nudge_line(precision: PrecisionTable) -> str:
@@ -60,7 +60,5 @@ def _rounding_warning(precision: PrecisionTable) -> str:
 
 def _errors(precision: PrecisionTable) -> Table:
     """Return the table of the rounding error of each param's gradient, without gradients of zero."""
-    table = new_table("param", "error", "share")
-    for row in precision.rows:
-        table.add_row(row.param, number(row.error, ".1e"), number(row.share, ".1e"))
-    return table
+    rows = ((row.param, number(row.error, ".1e"), number(row.share, ".1e")) for row in precision.rows)
+    return Table(("param", "error", "share"), tuple(rows))

@@ -10,7 +10,8 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from energyc.language.diagnostics import listed
-from energyc.surfaces.report.verify_tables import cosine, new_table, number
+from energyc.surfaces.report.verify_numbers import cosine, number
+from energyc.surfaces.tables import Cell, Styled, Table
 
 if TYPE_CHECKING:
     from energyc.studies.verify import Fidelity, Measure, RuleFidelity, Symmetry
@@ -42,11 +43,12 @@ def rules_table(fidelity: Fidelity) -> Iterator[RenderableType]:
         return
     yield Text("\nEach rule in the limit (float64, converged, beta swept), and as configured")
     columns = ("rule", "verdict", "cosine", "error", "law", "configured", "error", "beta", "")
-    table = new_table(*columns)
-    for name, rule in fidelity.rules.items():
-        verdict = Text(rule.verdict, "" if rule.verdict == "exact" else "yellow")
-        table.add_row(name, verdict, *_limit(rule), *_configured(rule), Text(_failure(rule), "bold red"))
-    yield table
+    yield Table(columns, tuple(_row(name, rule) for name, rule in fidelity.rules.items()))
+
+
+def _row(name: str, rule: RuleFidelity) -> tuple[Cell, ...]:
+    verdict = Styled(((rule.verdict, "" if rule.verdict == "exact" else "yellow"),))
+    return name, verdict, *_limit(rule), *_configured(rule), Styled(((_failure(rule), "bold red"),))
 
 
 def _failure(rule: RuleFidelity) -> str:
@@ -124,10 +126,9 @@ def params(fidelity: Fidelity) -> Iterator[RenderableType]:
         yield Text("Cosine of each param: in the limit, as configured")
     for start in range(0, len(rules), SIDE_BY_SIDE):
         chosen = rules[start : start + SIDE_BY_SIDE]
-        table = new_table("param", *chosen)
-        for param in fidelity.rules[chosen[0]].limit_params:
-            table.add_row(param, *(_cell(fidelity.rules[rule], param) for rule in chosen))
-        yield table
+        params = fidelity.rules[chosen[0]].limit_params
+        rows = ((param, *(_cell(fidelity.rules[rule], param) for rule in chosen)) for param in params)
+        yield Table(("param", *chosen), tuple(rows))
     if rules and fidelity.zero:
         yield Text(f"{listed(fidelity.zero)}: the exact gradient is zero beside rounding: nothing was measured\n")
 
@@ -137,6 +138,7 @@ def _has_cosines(rule: RuleFidelity) -> bool:
     return any(math.isfinite(measure.cosine) for measure in measures)
 
 
-def _cell(rule: RuleFidelity, param: str) -> Text:
+def _cell(rule: RuleFidelity, param: str) -> Styled:
     limit, configured = rule.limit_params[param], rule.configured_params.get(param)
-    return Text.assemble(cosine(limit.cosine), "  ", cosine(math.nan if configured is None else configured.cosine))
+    beside = cosine(math.nan if configured is None else configured.cosine)
+    return Styled((cosine(limit.cosine), ("  ", ""), beside))

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from rich.console import RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from energyc.language.diagnostics import listed
-from energyc.surfaces.report.verify_tables import cosine, new_table
+from energyc.surfaces.report.verify_numbers import cosine
+from energyc.surfaces.tables import Styled, Table
 
 if TYPE_CHECKING:
     from energyc.studies.verify import Fidelity, Looseness
@@ -36,17 +36,17 @@ def sweeps(fidelity: Fidelity) -> Iterator[RenderableType]:
 
 def looseness_table(looseness: Looseness) -> Table:
     """Return the lowest cosine of a param for each rule, with a row for each length of the free phase."""
-    table = new_table("residual", "steps", *looseness.rules)
+    rows = []
     for row in zip(*looseness.rules.values(), strict=True):
         cells = [_lowest_cosine(point.worst.cosine, point.param, point.kept) for point in row]
-        table.add_row(f"{row[0].residual:.0e}", str(row[0].steps), *cells)
-    return table
+        rows.append((f"{row[0].residual:.0e}", str(row[0].steps), *cells))
+    return Table(("residual", "steps", *looseness.rules), tuple(rows))
 
 
-def _lowest_cosine(value: float, param: str, share: float) -> Text:
+def _lowest_cosine(value: float, param: str, share: float) -> Styled:
     if share < 1:
-        return Text(f"{1 - share:.0%} diverged", "red")
-    return Text.assemble(f"{param} ", cosine(value))
+        return Styled(((f"{1 - share:.0%} diverged", "red"),))
+    return Styled(((f"{param} ", ""), cosine(value)))
 
 
 def looseness_verdicts(looseness: Looseness) -> Iterator[str]:

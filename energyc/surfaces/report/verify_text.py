@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from rich.console import Console, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from energyc.language.diagnostics import listed
@@ -14,6 +13,7 @@ from energyc.surfaces.report.verify_network import network_lines
 from energyc.surfaces.report.verify_rounding import products_part, rounding_part
 from energyc.surfaces.report.verify_rules import rules_part
 from energyc.surfaces.report.verify_sweeps import residual_part, sweeps
+from energyc.surfaces.tables import Table
 
 if TYPE_CHECKING:
     from energyc.studies.verify import Verification

@@ -1,19 +1,8 @@
-"""Tables and numbers of the report of ``verify``."""
+"""Numbers of the report of ``verify``."""
 
 from __future__ import annotations
 
 import math
-
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
-
-
-def new_table(*columns: str) -> Table:
-    """Return an empty table with these columns."""
-    empty = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for k, column in enumerate(columns):
-        empty.add_column(column, justify="left" if k == 0 else "right", no_wrap=True)
-    return empty
 
 
 def number(value: float, form: str) -> str:

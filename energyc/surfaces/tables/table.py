@@ -1,0 +1,63 @@
+"""A table as what it says; each layout decides how it looks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.table import Table as Terminal
+    from rich.text import Text
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A cell with a class or a verdict, which a layout may colour."""
+
+    word: str
+
+    def __str__(self) -> str:
+        return self.word
+
+
+@dataclass(frozen=True)
+class Styled:
+    """A cell of pieces of text, each with a style of rich, empty for none; only a terminal shows the styles."""
+
+    pieces: tuple[tuple[str, str], ...]
+
+    def __str__(self) -> str:
+        return "".join(text for text, _ in self.pieces)
+
+
+Cell = str | Verdict | Styled
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of cells below a header. All columns but the first ``words`` are numbers, which a terminal aligns."""
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    title: str = ""
+    words: int = 1
+
+    def __rich__(self) -> Terminal:
+        """Return the table as ``rich`` prints it: in a frame below its title, or else plain and never folded."""
+        from rich.box import HEAVY_HEAD, SIMPLE_HEAD
+        from rich.table import Table as Terminal
+
+        framed = bool(self.title)
+        box = HEAVY_HEAD if framed else SIMPLE_HEAD
+        made = Terminal(title=self.title or None, title_justify="left", box=box, pad_edge=framed)
+        for k, heading in enumerate(self.header):
+            made.add_column(heading, justify="left" if k < self.words else "right", no_wrap=not framed)
+        for row in self.rows:
+            made.add_row(*map(_terminal_cell, row))
+        return made
+
+
+def _terminal_cell(cell: Cell) -> str | Text:
+    from rich.text import Text
+
+    return Text.assemble(*cell.pieces) if isinstance(cell, Styled) else str(cell)
