@@ -1,0 +1,73 @@
+"""Which tests are run for a mutant: those that enter its function, each file's quickest first, within a budget."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.mutation.mutants import Mutant
+from tests.mutation.packages import MODULE
+
+#: A file takes no longer to collect: what took longer imported energyc and libraries first.
+COLLECTING = 1.0
+
+
+@dataclass
+class Record:
+    """What ``recording`` wrote: seconds by test and by file, and the tests that enter a function or a file."""
+
+    seconds: dict[str, float] = field(default_factory=dict)
+    collecting: dict[str, float] = field(default_factory=dict)
+    by_function: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+
+    @classmethod
+    def read(cls, path: Path) -> Record:
+        record, names = cls(), list[str]()
+        for line in path.read_text(encoding="utf-8").splitlines():
+            match json.loads(line):
+                case {"names": new}:
+                    names.extend(new)
+                case {"file": file, "seconds": seconds}:
+                    record.collecting[file] = min(seconds, COLLECTING)
+                case {"test": test, "passed": True, "seconds": seconds, "entered": entered}:
+                    record.seconds[test] = seconds
+                    for number in entered:
+                        record.by_function[names[number]].append(test)
+        return record
+
+    def entering(self, mutant: Mutant) -> list[str]:
+        """The tests that enter a function; for what runs at import, those that enter any function of the file."""
+        if mutant.function != MODULE:
+            return self.by_function.get(f"{mutant.path}:{mutant.function}", [])
+        entering = (tests for name, tests in self.by_function.items() if name.startswith(f"{mutant.path}:"))
+        return list(dict.fromkeys(test for tests in entering for test in tests))
+
+    def ordered(self, tests: list[str]) -> list[str]:
+        """The quickest test function of each file, then the second of each; after all functions their other params."""
+        ranks: dict[str, int] = defaultdict(int)
+        placed = []
+        for test in sorted(tests, key=lambda t: (self.seconds[t], t)):
+            function = test.partition("[")[0]
+            ranks[function] += 1
+            file = f"{test.partition('::')[0]} {ranks[function]}"
+            ranks[file] += 1
+            placed.append((ranks[function], ranks[file], self.seconds[test], test))
+        return [test for *_, test in sorted(placed)]
+
+    def batches(self, tests: list[str], sizes: tuple[float, ...]) -> list[list[str]]:
+        """Tests in their order, in batches of at most so many seconds each; what is beyond the last is left out."""
+        made: list[list[str]] = [[] for _ in sizes]
+        spent, batch, files = 0.0, 0, set[str]()
+        for test in self.ordered(tests):
+            file = test.partition("::")[0]
+            cost = self.seconds[test] + (0 if file in files else self.collecting.get(file, 0))
+            while spent + cost > sizes[batch] and (made[batch] or batch + 1 < len(sizes)):
+                if batch + 1 == len(sizes):
+                    return [some for some in made if some]
+                batch, spent = batch + 1, 0.0
+            made[batch].append(test)
+            files.add(file)
+            spent += cost
+        return [some for some in made if some]
