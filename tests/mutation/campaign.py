@@ -15,6 +15,7 @@ from typing import Any
 
 from tests.mutation.mutants import Mutant
 from tests.mutation.selection import Record
+from tests.mutation.tables import results
 
 #: Seconds of tests before it is seen whether one failed: most mutants are killed by the first few.
 FIRST, SECOND = 2.0, 8.0
@@ -29,11 +30,10 @@ class Campaign:
         self.sizes = (FIRST, SECOND, max(budget - FIRST - SECOND, 0.0))
         self.results = tree.parent / "results.jsonl"
 
-    def run(self, mutants: list[Mutant], minutes: float) -> None:
-        """All mutants that have no result yet, as far as time goes."""
+    def run(self, mutants: list[Mutant], minutes: float, again: bool) -> None:
+        """All mutants that have no result yet, as far as time goes; ``again``: or that some tests have not seen."""
         end = time.monotonic() + 60 * minutes
-        _restore(self.tree)
-        record, judged = Record.read(self.tree.parent / "entered.jsonl"), self._judged()
+        record, judged = Record.read(self.tree.parent / "entered.jsonl"), self._judged(again)
         with self._worker() as worker:
             for number, mutant in enumerate(mutants):
                 if mutant.name in judged or time.monotonic() > end:
@@ -42,9 +42,9 @@ class Campaign:
                 result = self._judge(mutant, record, worker)
                 self._write(number, mutant, {**result, "seconds": round(time.monotonic() - start, 1)})
 
-    def _judged(self) -> set[str]:
-        lines = self.results.read_text(encoding="utf-8").splitlines() if self.results.exists() else []
-        return {json.loads(line)["name"] for line in lines}
+    def _judged(self, again: bool) -> set[str]:
+        found = results(self.results) if self.results.exists() else []
+        return {r["name"] for r in found if not (again and r["outcome"] == "survived" and r["tests"] < r["of"])}
 
     def _write(self, number: int, mutant: Mutant, result: dict[str, Any]) -> None:
         with self.results.open("a", encoding="utf-8") as file:
@@ -74,7 +74,7 @@ class Campaign:
             return {**json.loads(worker.stdout.readline()), "of": len(tests)}
 
 
-def _restore(tree: Path) -> None:
+def restore(tree: Path) -> None:
     """Take back a mutant that an earlier run left when it was killed itself."""
     for kept in (tree / "energyc").rglob("*.kept"):
         kept.replace(kept.with_suffix(".py"))

@@ -11,7 +11,9 @@ from tests.mutation.mutants import Mutant
 from tests.mutation.packages import MODULE
 
 #: A file takes no longer to collect: what took longer imported energyc and libraries first.
-COLLECTING = 1.0
+COLLECTING = 0.5
+#: After the quickest tests comes what compares whole texts, and notices most.
+GOLDEN, GOLDENS = "tests/golden/", 3
 
 
 @dataclass
@@ -57,17 +59,24 @@ class Record:
         return [test for *_, test in sorted(placed)]
 
     def batches(self, tests: list[str], sizes: tuple[float, ...]) -> list[list[str]]:
-        """Tests in their order, in batches of at most so many seconds each; what is beyond the last is left out."""
-        made: list[list[str]] = [[] for _ in sizes]
-        spent, batch, files = 0.0, 0, set[str]()
-        for test in self.ordered(tests):
+        """Tests in their order, some goldens after the first batch, in batches of so many seconds each."""
+        left, made = self.ordered(tests), []
+        for size in sizes:
+            batch = self._within(left, size, anything=not made)
+            left = [test for test in left if test not in set(batch)]
+            goldens = [test for test in left if test.startswith(GOLDEN)][:GOLDENS]
+            left = [*goldens, *(test for test in left if test not in goldens)]
+            made.append(batch)
+        return [batch for batch in made if batch]
+
+    def _within(self, tests: list[str], size: float, anything: bool) -> list[str]:
+        """The first tests that take so many seconds in all; the very first one also if it takes longer."""
+        files, batch, total = set[str](), list[str](), 0.0
+        for test in tests:
             file = test.partition("::")[0]
-            cost = self.seconds[test] + (0 if file in files else self.collecting.get(file, 0))
-            while spent + cost > sizes[batch] and (made[batch] or batch + 1 < len(sizes)):
-                if batch + 1 == len(sizes):
-                    return [some for some in made if some]
-                batch, spent = batch + 1, 0.0
-            made[batch].append(test)
+            total += self.seconds[test] + (0 if file in files else self.collecting.get(file, 0))
+            if total > size and (batch or not anything):
+                break
+            batch.append(test)
             files.add(file)
-            spent += cost
-        return [some for some in made if some]
+        return batch

@@ -14,7 +14,9 @@ KILLED = ("killed", "timeout")
 
 
 def results(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    """The last result of each mutant."""
+    lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+    return list({line["name"]: line for line in lines}.values())
 
 
 def table(path: Path) -> str:

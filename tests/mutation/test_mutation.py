@@ -114,7 +114,7 @@ def test_batches_keep_within_their_seconds_and_begin_with_the_quickest_of_each_f
     seconds = {"a.py::x[1]": 0.1, "a.py::x[2]": 0.2, "a.py::y": 1.0, "b.py::x": 0.3, "b.py::y": 9.0}
     record = Record(seconds=seconds, collecting={"a.py": 0.5, "b.py": 0.5})
     assert record.ordered(list(seconds)) == ["a.py::x[1]", "b.py::x", "a.py::y", "b.py::y", "a.py::x[2]"]
-    assert record.batches(list(seconds), (1.5, 5.0)) == [["a.py::x[1]", "b.py::x"], ["a.py::y"]]
+    assert record.batches(list(seconds), (1.5, 2.0)) == [["a.py::x[1]", "b.py::x"], ["a.py::y"]]
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="the files of a repository are listed by git")

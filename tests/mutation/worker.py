@@ -22,7 +22,7 @@ from typing import Any
 import pytest
 
 #: A test hangs when it takes so many seconds and so many times as long as it took when it was recorded.
-PATIENCE, TIMES = 20, 8
+PATIENCE, TIMES = 30, 20
 #: Seconds for the import and the collection.
 COLLECTING = 120
 MEMORY = 8 << 30
