@@ -43,7 +43,7 @@ class Recorder:
         self.fixtures: dict[Any, set[str]] = defaultdict(set)
         self.seconds: dict[str, float] = defaultdict(float)
         self.done: set[str] = set()
-        self.passed = True
+        self.outcome = "passed"
         if path.exists():
             self._read()
 
@@ -51,7 +51,7 @@ class Recorder:
         """Go on where an earlier recording ended."""
         for line in map(json.loads, self.path.read_text(encoding="utf-8").splitlines()):
             self.numbers.update({name: k for k, name in enumerate(line.get("names", []), start=len(self.numbers))})
-            if line.get("passed"):
+            if line.get("outcome") == "passed":
                 self._count(line["test"], line["seconds"])
 
     def _count(self, test: str, seconds: float) -> None:
@@ -79,6 +79,7 @@ class Recorder:
     def pytest_runtest_setup(self, item: Any) -> None:
         parts = (item.nodeid.partition("[")[0], item.nodeid.partition("::")[0])
         if any(self.seconds[part] > enough for part, enough in zip(parts, self.enough, strict=True)):
+            self.outcome = "left out"
             pytest.skip("enough of its like is recorded")
 
     @pytest.hookimpl(wrapper=True)
@@ -89,11 +90,12 @@ class Recorder:
         return result
 
     def pytest_runtest_logreport(self, report: Any) -> None:
-        self.passed = self.passed and not report.failed and not report.skipped
+        if self.outcome == "passed" and not report.passed:
+            self.outcome = report.outcome
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: Any) -> Any:
-        self.passed, start = True, spent()
+        self.outcome, start = "passed", spent()
         with self.entered.apart(set()) as names:
             result = yield
         seconds = spent() - start
@@ -101,7 +103,8 @@ class Recorder:
         names |= self.files[item.nodeid.partition("::")[0]] | self._of_fixtures(item) | self._of_subprocesses()
         self._number(names)
         numbers = sorted(self.numbers[name] for name in names)
-        self.write({"test": item.nodeid, "passed": self.passed, "seconds": round(seconds, 4), "entered": numbers})
+        line = {"test": item.nodeid, "outcome": self.outcome, "seconds": round(seconds, 4), "entered": numbers}
+        self.write(line)
         return result
 
     def _of_fixtures(self, item: Any) -> set[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -26,18 +27,33 @@ class Record:
 
     @classmethod
     def read(cls, path: Path) -> Record:
-        record, names = cls(), list[str]()
+        record, names, entered = cls(), list[str](), dict[str, list[int]]()
+        left_out = dict[str, None]()
         for line in path.read_text(encoding="utf-8").splitlines():
             match json.loads(line):
                 case {"names": new}:
                     names.extend(new)
                 case {"file": file, "seconds": seconds}:
                     record.collecting[file] = min(seconds, COLLECTING)
-                case {"test": test, "passed": True, "seconds": seconds, "entered": entered}:
-                    record.seconds[test] = seconds
-                    for number in entered:
-                        record.by_function[names[number]].append(test)
+                case {"test": test, "outcome": "passed", "seconds": seconds, "entered": numbers}:
+                    record.seconds[test], entered[test] = seconds, numbers
+                case {"test": test, "outcome": "left out"}:
+                    left_out[test] = None
+        record._infer(left_out, entered)
+        for test, numbers in entered.items():
+            for number in numbers:
+                record.by_function[names[number]].append(test)
         return record
+
+    def _infer(self, left_out: Iterable[str], entered: dict[str, list[int]]) -> None:
+        """A test that was left out is taken to do what it does with other params, and to take as long."""
+        params: dict[str, list[str]] = defaultdict(list)
+        for test in entered:
+            params[test.partition("[")[0]].append(test)
+        for test in left_out:
+            if test not in entered and (like := params.get(test.partition("[")[0])):
+                self.seconds[test] = sum(self.seconds[one] for one in like) / len(like)
+                entered[test] = sorted({number for one in like for number in entered[one]})
 
     def entering(self, mutant: Mutant) -> list[str]:
         """The tests that enter a function; for what runs at import, those that enter any function of the file."""
