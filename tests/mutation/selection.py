@@ -1,0 +1,98 @@
+"""Which tests are run for a mutant: those that enter its function, each file's quickest first, within a budget."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.mutation.mutants import Mutant
+from tests.mutation.packages import MODULE
+
+#: A file takes no longer to collect: what took longer imported energyc and libraries first.
+COLLECTING = 0.5
+#: After the quickest tests comes what compares whole texts, and notices most.
+GOLDEN, GOLDENS = "tests/golden/", 3
+
+
+@dataclass
+class Record:
+    """What ``recording`` wrote: seconds by test and by file, and the tests that enter a function or a file."""
+
+    seconds: dict[str, float] = field(default_factory=dict)
+    collecting: dict[str, float] = field(default_factory=dict)
+    by_function: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+
+    @classmethod
+    def read(cls, path: Path) -> Record:
+        record, names, entered = cls(), list[str](), dict[str, list[int]]()
+        left_out = dict[str, None]()
+        for line in path.read_text(encoding="utf-8").splitlines():
+            match json.loads(line):
+                case {"names": new}:
+                    names.extend(new)
+                case {"file": file, "seconds": seconds}:
+                    record.collecting[file] = min(seconds, COLLECTING)
+                case {"test": test, "outcome": "passed", "seconds": seconds, "entered": numbers}:
+                    record.seconds[test], entered[test] = seconds, numbers
+                case {"test": test, "outcome": "left out"}:
+                    left_out[test] = None
+        record._infer(left_out, entered)
+        for test, numbers in entered.items():
+            for number in numbers:
+                record.by_function[names[number]].append(test)
+        return record
+
+    def _infer(self, left_out: Iterable[str], entered: dict[str, list[int]]) -> None:
+        """A test that was left out is taken to do what it does with other params, and to take as long."""
+        params: dict[str, list[str]] = defaultdict(list)
+        for test in entered:
+            params[test.partition("[")[0]].append(test)
+        for test in left_out:
+            if test not in entered and (like := params.get(test.partition("[")[0])):
+                self.seconds[test] = sum(self.seconds[one] for one in like) / len(like)
+                entered[test] = sorted({number for one in like for number in entered[one]})
+
+    def entering(self, mutant: Mutant) -> list[str]:
+        """The tests that enter a function; for what runs at import, those that enter any function of the file."""
+        if mutant.function != MODULE:
+            return self.by_function.get(f"{mutant.path}:{mutant.function}", [])
+        entering = (tests for name, tests in self.by_function.items() if name.startswith(f"{mutant.path}:"))
+        return list(dict.fromkeys(test for tests in entering for test in tests))
+
+    def ordered(self, tests: list[str]) -> list[str]:
+        """The quickest test function of each file, then the second of each; after all functions their other params."""
+        ranks: dict[str, int] = defaultdict(int)
+        placed = []
+        for test in sorted(tests, key=lambda t: (self.seconds[t], t)):
+            function = test.partition("[")[0]
+            ranks[function] += 1
+            file = f"{test.partition('::')[0]} {ranks[function]}"
+            ranks[file] += 1
+            placed.append((ranks[function], ranks[file], self.seconds[test], test))
+        return [test for *_, test in sorted(placed)]
+
+    def batches(self, tests: list[str], sizes: tuple[float, ...]) -> list[list[str]]:
+        """Tests in their order, some goldens after the first batch, in batches of so many seconds each."""
+        left, made = self.ordered(tests), []
+        for size in sizes:
+            batch = self._within(left, size, anything=not made)
+            left = [test for test in left if test not in set(batch)]
+            goldens = [test for test in left if test.startswith(GOLDEN)][:GOLDENS]
+            left = [*goldens, *(test for test in left if test not in goldens)]
+            made.append(batch)
+        return [batch for batch in made if batch]
+
+    def _within(self, tests: list[str], size: float, anything: bool) -> list[str]:
+        """The first tests that take so many seconds in all; the very first one also if it takes longer."""
+        files, batch, total = set[str](), list[str](), 0.0
+        for test in tests:
+            file = test.partition("::")[0]
+            total += self.seconds[test] + (0 if file in files else self.collecting.get(file, 0))
+            if total > size and (batch or not anything):
+                break
+            batch.append(test)
+            files.add(file)
+        return batch
