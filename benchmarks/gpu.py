@@ -27,9 +27,10 @@ import torch
 from torch import Tensor
 
 from energyc import pipeline
-from energyc.code.emit import Options, kernels_of
+from energyc.code.emit import Options
 from energyc.code.loops import NotLowered
 from energyc.code.loops.nest import Product
+from energyc.code.targets.kernels import kernels_of
 from energyc.runtime.graphs import Graphs
 from energyc.runtime.inputs import prepared
 from energyc.runtime.products import products_in

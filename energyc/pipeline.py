@@ -219,9 +219,9 @@ def kernels(network: Network, rules: Sequence[str] | None = None, choices: Choic
 
     Raises UserError as ``emit``.
     """
-    from energyc.code.emit import kernels_of
-    from energyc.code.emit.cpp_module import own_source
     from energyc.code.loops import NotLowered, kernel_text
+    from energyc.code.targets.cpp.source import own_source
+    from energyc.code.targets.kernels import all_kernels, kernels_of
 
     options = _options(network, classify(network), rules, choices, "import")
     with stage("emit", network.source.name):
@@ -230,8 +230,8 @@ def kernels(network: Network, rules: Sequence[str] | None = None, choices: Choic
         except NotLowered as reason:
             return f"no kernels: {reason}\n"
         without = [f"no kernels of {r.context.network.name}: {r.reason}\n" for r in relaxing if r.reason]
-        made = [kernel_text(kernel) for r in relaxing for kernel in r.kernels]
-        return "\n".join([*made, *without, own_source(relaxing)])
+        found = all_kernels(relaxing)
+        return "\n".join([*map(kernel_text, found), *without, own_source(found)])
 
 
 def rules_of(network: Network, classes: Classes, rules: Sequence[str] | None) -> tuple[str, ...]:

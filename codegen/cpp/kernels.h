@@ -281,4 +281,55 @@ void share(Int samples, Int threads, const Work& work) {
     for (std::thread& other : others) other.join();
 }
 
+// Steps of a phase in place, tile by tile; change, if it is wanted, is the relative change of the step after them. In
+// the memory of a tile are what its steps leave between statements, the states now and next, and panels of matrices.
+template <class Phase, class T>
+void relax(Int samples, Int steps, T* const* states, const void* const* given, const T* scalars, T* change,
+           Int threads) {
+    constexpr Int tile = Phase::tile, count = sizeof(Phase::sizes) / sizeof(Int);
+    Int entries = Phase::scratch;
+    for (Int size : Phase::sizes) entries += 2 * size;
+    T* const packed = workspace<T>(Phase::packed_entries, 0);
+    Phase::pack_given(given, packed);
+    threads = std::max<Int>(1, std::min(threads, samples));
+    const Int room = (entries * tile + Phase::panel_entries + 15) / 16 * 16;
+    T* const rooms = workspace<T>(threads * room, 1);
+    share(samples, threads, [=](Int thread, Int first, Int several) {
+        T* const memory = rooms + thread * room;
+        for (Int start = first; start < first + several; start += tile) {
+            const Int n = std::min(tile, first + several - start);
+            T* now[count];
+            T* next[count];
+            T* place = memory + Phase::scratch * tile;
+            for (Int k = 0; k < count; ++k) {
+                const Int size = Phase::sizes[k];
+                now[k] = place;
+                next[k] = place + size * tile;
+                place += 2 * size * tile;
+                std::copy_n(states[k] + start * size, n * size, now[k]);
+            }
+            Phase phase = Phase::at(given, scalars, start);
+            phase.memory = memory;
+            phase.panel_memory = place;
+            phase.packed = packed;
+            for (Int number = 0; number < steps; ++number) {
+                phase.step(n, now, next);
+                phase.count();
+                for (Int k = 0; k < count; ++k) std::swap(now[k], next[k]);
+            }
+            for (Int k = 0; k < count; ++k)
+                std::copy_n(now[k], n * Phase::sizes[k], states[k] + start * Phase::sizes[k]);
+            if (change == nullptr) continue;
+            phase.step(n, now, next);
+            for (Int b = 0; b < n; ++b) {
+                change[start + b] = 0;
+                for (Int k = 0; k < count; ++k) {
+                    const Int size = Phase::sizes[k];
+                    change[start + b] = relative_change(now[k] + b * size, next[k] + b * size, size, change[start + b]);
+                }
+            }
+        }
+    });
+}
+
 }  // namespace

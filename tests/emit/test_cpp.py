@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +14,6 @@ import pytest
 import torch
 
 from energyc import pipeline
-from energyc.code.emit.cpp_text import Names, comment
 from energyc.language.diagnostics import SpecError
 from energyc.resources import resource
 from energyc.runtime.inputs import prepared
@@ -357,16 +355,6 @@ def test_tensors_that_are_called_as_loops_are(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("CXXFLAGS", "-O0")
     found = differences(kernel_module(resolved(NAMES)))
     assert "tracking" in found and max(found.values()) < TOLERANCE, found
-
-
-def test_names_are_no_code() -> None:
-    """Names of a spec that mean something to C++ are identifiers, and comments end where their line ends."""
-    names = Names()
-    made = [names.new(wish) for wish in ("double", "T", "n", "now", "a b", "λ", "_x", "__y", "x", "x", "main", "T);//")]
-    assert len(set(made)) == len(made)
-    assert all(re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) for name in made)
-    assert not {"double", "T", "n", "now", "main"} & set(made)
-    assert comment("a \\\n b??/ c") == ["// a b / c"]
 
 
 @needs_compiler

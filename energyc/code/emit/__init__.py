@@ -2,15 +2,14 @@
 
 It prints code for torch and imports no torch: others run what it prints.
 
-Imports: ``calculus``, ``derive``, ``ir``, ``loops``, ``network``, ``notation``, ``plan``, ``resources``, ``rules``,
-``runtime``, ``settings``, ``sparse``, ``tree``; libraries: ``numpy``.
+Imports: ``calculus``, ``derive``, ``ir``, ``network``, ``notation``, ``plan``, ``rules``, ``runtime``, ``settings``,
+``sparse``, ``tree``; libraries: ``numpy``.
 """
 
 from energyc.code.emit.context import Options, Planned, Runtime, module_plan
 from energyc.code.emit.formulas import segment_text
 from energyc.code.emit.glue import Glue
 from energyc.code.emit.instantiate import instantiate
-from energyc.code.emit.kernels import kernels_of
 from energyc.code.emit.names import class_name
 from energyc.code.emit.printed import Printed
 
@@ -22,7 +21,6 @@ __all__ = [
     "Runtime",
     "class_name",
     "instantiate",
-    "kernels_of",
     "module_plan",
     "segment_text",
 ]

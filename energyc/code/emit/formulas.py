@@ -7,23 +7,26 @@ from collections.abc import Callable, Iterable
 from energyc.code.emit.context import Context
 from energyc.derivation.notation import Notation, at, left_side, of_network, text
 from energyc.derivation.notation import name as index
-from energyc.mathematics.ir import Node, walk
+from energyc.mathematics.ir import Input, Node, walk
 from energyc.mathematics.sparse import Segment
 
 
 def formulas(context: Context, roots: Iterable[Node]) -> Callable[[Node], str]:
-    """Writes nodes below the roots: a named one as its definition, others as what they are."""
-    named: dict[Node, tuple[str, tuple[str, ...]]] = {
-        node: (context.plan.names.get(node, node.kind.operator), context.notation.indices(node))
-        for node in walk(roots)
-        if isinstance(node, Segment)
-    }
+    """Writes nodes below the roots: a named one as its definition, others as what they are, down to what has a name."""
+    names = {**context.fields, **context.plan.names}
+    called = dict[Node, str]()
+    for node in walk(roots):
+        if isinstance(node, Segment):
+            called[node] = names.get(node, node.kind.operator)
+        elif node in names and not isinstance(node, Input):
+            called[node] = names[node]
+    named = {node: (name, context.notation.indices(node)) for node, name in called.items()}
     notation = of_network(context.network, named) if named else context.notation
 
     def formula(node: Node) -> str:
         right = segment_text(notation, node) if isinstance(node, Segment) else notation.text(node)
         name = context.plan.names.get(node)
-        return f"{left_side(name, context.notation.indices(node))} = {right}" if name else right
+        return f"{left_side(name, notation.indices(node))} = {right}" if name else right
 
     return formula
 

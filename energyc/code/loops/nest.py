@@ -7,7 +7,8 @@ differ from sample to sample, [sizes].
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -34,19 +35,12 @@ class Buffer:
     @property
     def strides(self) -> tuple[int, ...]:
         """How far apart neighbours along each axis are."""
-        strides, step = [], 1
-        for size in reversed(self.sizes):
-            strides.append(step)
-            step *= size
-        return tuple(reversed(strides))
+        return tuple(math.prod(self.sizes[k + 1 :]) for k in range(len(self.sizes)))
 
     @property
     def size(self) -> int:
         """The number of entries of one sample."""
-        count = 1
-        for size in self.sizes:
-            count *= size
-        return count
+        return math.prod(self.sizes)
 
 
 # ------------------------------------------------------------------ expressions
@@ -229,10 +223,7 @@ class Run:
     @property
     def count(self) -> int:
         """The number of places they run over."""
-        count = 1
-        for size in self.sizes:
-            count *= size
-        return count
+        return math.prod(self.sizes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -317,7 +308,7 @@ class Kernel:
     """Steps of a phase on a tile of samples.
 
     ``moves`` gives each state the buffer of its next value. ``given`` are the buffers that the caller passes, in
-    order, ``scalars`` the numbers.
+    order, ``scalars`` the numbers. ``sizes`` are those of all dims.
     """
 
     name: str
@@ -327,6 +318,7 @@ class Kernel:
     given: tuple[tuple[Node, Buffer], ...]
     scalars: tuple[str, ...]
     body: tuple[Block, ...]
+    sizes: Mapping[str, int]
 
     @property
     def number(self) -> int | None:

@@ -23,12 +23,14 @@ Slopes = Mapping[str, Node]
 class Equations:
     """What kernels are made from: nodes by state, after planning.
 
-    ``force`` moves the states, ``nudge`` is subtracted from it times beta, ``correction`` is by states and
-    ``directions``. ``offered`` are nodes that are computed before a relaxation, with their names; ``text`` writes any.
-    ``rows`` is where a group keeps them, ``prefix`` what the kernels' names begin with.
+    ``sizes`` are those of the dims. ``force`` moves the states, ``nudge`` is subtracted from it times beta,
+    ``correction`` is by states and ``directions``. ``offered`` are nodes that are computed before a relaxation, with
+    their names; ``text`` writes any. ``rows`` is where a group keeps them, ``prefix`` what the kernels' names begin
+    with.
     """
 
     network: Network
+    sizes: Mapping[str, int]
     force: Slopes
     nudge: Slopes = field(default_factory=dict)
     correction: Slopes = field(default_factory=dict)
@@ -52,7 +54,7 @@ class Builder:
     def states(self, suffix: str = "") -> dict[str, Buffer]:
         """A buffer for each state."""
         return {
-            name: Buffer(name + suffix, tuple(self.network.extents[d] for d in state.node.dims), True, "state")
+            name: Buffer(name + suffix, tuple(self.equations.sizes[d] for d in state.node.dims), True, "state")
             for name, state in self.network.states.items()
         }
 
@@ -61,9 +63,7 @@ class Builder:
         e = self.equations
         given: dict[Node, Buffer] = {self.network.states[name].node: buffer for name, buffer in at.items()}
         given |= {e.directions[name]: buffer for name, buffer in (along or {}).items()}
-        lowering = Lowering(
-            self.network.extents, self.network.values, {**given, **self.asked}, e.offered, e.names, e.text, e.rows
-        )
+        lowering = Lowering(e.sizes, self.network.values, {**given, **self.asked}, e.offered, e.names, e.text, e.rows)
         lowering.steps = self.steps
         return lowering
 
@@ -99,10 +99,10 @@ class Builder:
         """The kernel that repeats the collected steps."""
         for buffer in after:
             buffer.kind = "state"
-        steps = arranged(self.steps, self.network.extents)
+        steps = arranged(self.steps, self.equations.sizes)
         body = grouped(steps, set(after), self.equations.rows)
         whole, given = self.equations.prefix + name, tuple(self.asked.items())
-        return Kernel(whole, doc, tuple(at), tuple(after), given, tuple(scalars), body)
+        return Kernel(whole, doc, tuple(at), tuple(after), given, tuple(scalars), body, self.equations.sizes)
 
 
 def check_simplex(name: str, sizes: Sequence[int]) -> None:

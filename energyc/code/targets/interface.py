@@ -3,8 +3,8 @@
 A target is a package of this room with an object that fulfils :class:`Target`, and a line in the registry beside it.
 What it is given is a network and the options of a module. From these :class:`~energyc.code.emit.context.Context` makes
 the lowered form that the printers of equations read: a derivation, the plan of every routine with its order and what
-is hoisted, names and features; and :func:`~energyc.code.emit.kernels.kernels_of` the loop nests of its phases. What a
-target gives is a :class:`~energyc.code.emit.printed.Printed`.
+is hoisted, names and features; and :func:`~energyc.code.targets.kernels.kernels_of` the loop nests of its phases. What
+a target gives is a :class:`~energyc.code.emit.printed.Printed`.
 """
 
 from __future__ import annotations

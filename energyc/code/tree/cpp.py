@@ -10,7 +10,7 @@ from typing import Any
 from energyc.code.tree import expressions as e
 from energyc.code.tree import statements as s
 from energyc.code.tree.expressions import Expr
-from energyc.code.tree.layout import Group, Line, broken, joined
+from energyc.code.tree.layout import Group, Line, joined
 from energyc.code.tree.node import Node
 
 #: The most characters of a line.
@@ -110,16 +110,11 @@ def _unary(expr: e.Unary) -> Line:
 
 
 def _binary(expr: e.Binary) -> Line:
-    """Two operands; a sum can be broken before each of its terms."""
     if expr.operator not in _BINARY:
         raise TypeError(f"C++ has no operator {expr.operator}")
     spelt, own, needs = _BINARY[expr.operator]
-    chained = level(expr.left) == own
-    left, right = _at(expr.left, own if chained else needs), _at(expr.right, needs)
-    cuts: tuple[int, ...] = ()
-    if expr.operator in ("+", "-"):
-        cuts = (*(_line(expr.left).cuts if chained else ()), len(left.parts))
-    return Line((*left.parts, f" {spelt} ", *right.parts), cuts)
+    left = _at(expr.left, own if level(expr.left) == own else needs)
+    return joined(left, f" {spelt} ", _at(expr.right, needs))
 
 
 def _comparison(expr: e.Comparison) -> Line:
@@ -188,7 +183,42 @@ def _below(body: s.Body, width: int) -> list[str]:
 
 
 def _ended(line: Line, width: int) -> Iterator[str]:
-    return broken(line, width, tail=";")
+    return _filled(line, width, ";")
+
+
+def _filled(line: Line, width: int, tail: str) -> Iterator[str]:
+    """As many words on each line as fit; those after the first line stand to the right."""
+    text = ""
+    for word in _words(joined(line, tail)):
+        if text.strip() and len(text) + len(word.rstrip()) > width:
+            yield text.rstrip()
+            text = "    "
+        text += word
+    yield text
+
+
+def _words(line: Line) -> Iterator[str]:
+    """What stays on one line: up to an operator or a comma, which ends its line."""
+    word = ""
+    for piece in _pieces(line):
+        word += piece
+        if piece.endswith(" "):
+            yield word
+            word = ""
+    yield word
+
+
+def _pieces(line: Line) -> Iterator[str]:
+    """The parts of a line, those of its brackets among them."""
+    for part in line.parts:
+        if isinstance(part, str):
+            yield part
+            continue
+        yield part.opening
+        for k, item in enumerate(part.items):
+            yield from [", "] if k else []
+            yield from _pieces(item)
+        yield part.closing
 
 
 def _declare(statement: s.Declare, width: int) -> Iterator[str]:
@@ -277,9 +307,9 @@ def _function(statement: s.Function, width: int) -> Iterator[str]:
     before = f"{static} {returns} {statement.name}{last}".lstrip()
     after = f" {statement.after} {{" if statement.after else " {"
     given = ", ".join(map(_parameter, statement.parameters))
-    yield from _head(f"{before}(", given, f"){after}", width)
+    yield from _head(f"{before}(", given, f"){after}{'' if statement.body else '}'}", width)
     yield from _below(statement.body, width)
-    yield "}"
+    yield from ["}"] if statement.body else []
 
 
 def _head(before: str, given: str, after: str, width: int) -> Iterator[str]:

@@ -108,7 +108,11 @@ def _line(expr: Expr) -> Line:
 def _at(expr: Expr, needed: int) -> Line:
     """An expression, in brackets where it binds less tightly than its place asks."""
     line = _line(expr)
-    return line.whole if level(expr) >= needed else Line((Group("(", (line.whole,), ")"),))
+    return line.whole if level(expr) >= needed else _bracketed(line)
+
+
+def _bracketed(line: Line) -> Line:
+    return Line((Group("(", (line.whole,), ")"),))
 
 
 def _optional(before: str, expr: Expr | None) -> Line:
@@ -157,11 +161,11 @@ def _unary(expr: e.Unary) -> Line:
 def _binary(expr: e.Binary) -> Line:
     """Two operands; a sum can be broken before each of its terms."""
     _, left_needs, right_needs = _BINARY[expr.operator]
-    left, right = _at(expr.left, left_needs), _at(expr.right, right_needs)
+    line, right = _line(expr.left), _at(expr.right, right_needs)
+    left = line if level(expr.left) >= left_needs else _bracketed(line)
     if expr.operator not in ("+", "-"):
         return joined(left, f" {expr.operator} ", right)
-    cuts = _line(expr.left).cuts if level(expr.left) >= left_needs else ()
-    return Line((*left.parts, f" {expr.operator} ", *right.parts), (*cuts, len(left.parts)))
+    return Line((*left.parts, f" {expr.operator} ", *right.parts), (*left.cuts, len(left.parts)))
 
 
 def _comparison(expr: e.Comparison) -> Line:

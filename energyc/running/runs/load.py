@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,15 @@ def load(
     if is_run(spec_or_run):
         return load_trained(Path(spec_or_run), choices, target, device=device, dtype=dtype, rules=rules)
     compiled = emit(resolve(read_spec(spec_or_run), choices), rules or ALL, choices, target)
+    _tell(compiled)
     return instantiate(compiled, device, dtype, seed), compiled
+
+
+def _tell(compiled: Compiled) -> None:
+    """Warn of kernels that were asked for and are not to be had."""
+    if compiled.fallback is not None:
+        what = f"the phases of {compiled.network.name} run as torch operations"
+        warnings.warn(f"{what}: {compiled.fallback}", RuntimeWarning, stacklevel=4)
 
 
 def load_trained(
@@ -47,6 +56,7 @@ def load_trained(
     saved = load_run(run)
     network = saved.resolved(choices)
     compiled = emit(network, rules or ALL, choices, target)
+    _tell(compiled)
     net = instantiate(compiled, device, dtype or training_dtype(network), saved.options.seed)
     saved.load_into(net)
     return net, compiled

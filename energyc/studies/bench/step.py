@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 
 from energyc.code.emit import Options, class_name, instantiate
-from energyc.code.emit.cpp_module import cpp_module
 from energyc.code.emit.torch_module import torch_module
 from energyc.code.plan import Passes
+from energyc.code.targets.cpp.module import cpp_module
 from energyc.language.diagnostics import UserError, arithmetic, stage
 from energyc.language.network import Network
 from energyc.language.settings import extremes

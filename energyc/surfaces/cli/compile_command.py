@@ -49,6 +49,9 @@ def command(
 
     modules = pipeline.compile_spec(spec, choices, targets=targets, rules=rules or None, runtime=runtime)
     paths = [_write_module(Path(out), module.file_name, module.text) for module in modules]
+    for module in modules:
+        if module.fallback is not None:
+            console.note(f"{module.file_name}: phases run as torch operations: {module.fallback}")
     if console.is_json:
         files = [
             {"target": m.target, "path": str(p), "class": m.class_name} for m, p in zip(modules, paths, strict=True)

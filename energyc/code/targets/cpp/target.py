@@ -9,8 +9,8 @@ import time
 from types import MappingProxyType
 
 from energyc.code.emit.context import Options
-from energyc.code.emit.cpp_module import cpp_module
 from energyc.code.emit.printed import Printed
+from energyc.code.targets.cpp.module import cpp_module
 from energyc.code.targets.interface import Missing, Needs, Ready, Trial
 from energyc.language.network import Network
 

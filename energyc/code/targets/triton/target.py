@@ -7,8 +7,8 @@ import importlib.util
 
 from energyc.code.emit.context import Options
 from energyc.code.emit.printed import Printed
-from energyc.code.emit.triton_module import triton_module
 from energyc.code.targets.interface import Absent, Missing, Needs, Ready, Trial
+from energyc.code.targets.triton.module import triton_module
 from energyc.language.network import Network
 
 

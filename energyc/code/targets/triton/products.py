@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from energyc.code.loops.matrices import walk_of
 from energyc.code.loops.nest import Buffer, Load, Product, Run, Scatter
+from energyc.code.targets.sums import size, times
+from energyc.code.tree import expressions as e
 from energyc.mathematics.ir import Node
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -23,13 +25,13 @@ class Label:
     sampled: bool = False
 
     @property
-    def count(self) -> str:
-        """The number of places, as text."""
-        return str(self.size) if not self.sampled else "n" if self.size == 1 else f"{self.size} * n"
+    def count(self) -> e.Expr:
+        """The number of places."""
+        return times(self.size, e.Name("n")) if self.sampled else size(self.size)
 
 
-def product(block: Product, names: Mapping[Buffer, str]) -> str:
-    """The statement that computes a product.
+def product(block: Product, names: Mapping[Buffer, str]) -> e.Expr:
+    """The call that computes a product.
 
     It is a product of two matrices, or of a batch of them, written where it belongs, if each of rows, columns and what
     is summed over is one label; else an einsum, whose result is copied or added.
@@ -76,16 +78,16 @@ def _in_place(
     rows: Sequence[Label],
     columns: Sequence[Label],
     inner: Sequence[Label],
-) -> str:
+) -> e.Expr:
     one = [Label(1, 1, 1, 1)]
     rows, columns, inner = rows or one, columns or one, inner or one
     target = _view(names[block.target], [(x.count, x.out) for x in (*batch, *rows, *columns)])
     left = _view(names[block.left], [(x.count, x.left) for x in (*batch, *rows, *inner)], block.left_at)
     right = _view(names[block.right], [(x.count, x.right) for x in (*batch, *inner, *columns)], block.right_at)
-    return f"put_product({', '.join([target, left, right, *_how(block)])})"
+    return e.call("put_product", target, left, right, **_how(block))
 
 
-def _einsum(block: Product, names: Mapping[Buffer, str], outer: Sequence[Label], inner: Sequence[Label]) -> str:
+def _einsum(block: Product, names: Mapping[Buffer, str], outer: Sequence[Label], inner: Sequence[Label]) -> e.Expr:
     labels = [*outer, *inner]
     letter = dict(zip(map(id, labels), _LETTERS, strict=False))
     assert len(letter) == len(labels)
@@ -95,19 +97,20 @@ def _einsum(block: Product, names: Mapping[Buffer, str], outer: Sequence[Label],
     right = _view(names[block.right], [(x.count, x.right) for x in rights], block.right_at)
     target = _view(names[block.target], [(x.count, x.out) for x in outer])
     spelt = ["".join(letter[id(x)] for x in part) for part in (lefts, rights, outer)]
-    equation = f'"{spelt[0]},{spelt[1]}->{spelt[2]}"'
-    return f"put_einsum({', '.join([target, equation, left, right, *_how(block)])})"
+    equation = e.String(f"{spelt[0]},{spelt[1]}->{spelt[2]}")
+    return e.call("put_einsum", target, equation, left, right, **_how(block))
 
 
-def _how(block: Product) -> list[str]:
+def _how(block: Product) -> dict[str, e.Expr]:
     """Whether a product is added to what is there, and its factor."""
-    return [*(["adds=True"] if block.adds else []), *([f"factor={block.factor!r}"] if block.factor != 1 else [])]
+    adds = {"adds": e.Constant(True)} if block.adds else {}
+    return {**adds, **({"factor": e.literal(block.factor)} if block.factor != 1 else {})}
 
 
 def scattered(
     block: Scatter, names: Mapping[Buffer, str], integers: Mapping[Node, Buffer], sizes: Mapping[str, int]
-) -> str:
-    """The statement that brings entries to the places that an integer input gives: torch's own, along one axis."""
+) -> e.Expr:
+    """The call that brings entries to the places that an integer input gives: torch's own, along one axis."""
     (at,) = (k for k, place in enumerate(block.place) if place.op != "axis")
     target, read = block.target, block.place[at]
     kept = len(target.sizes) - 1
@@ -115,22 +118,22 @@ def scattered(
     assert isinstance(block.expr, Load)
     moves = zip(block.place, target.strides, strict=True)
     own = {k: stride for place, stride in moves if place is not read for k in place.axes()}
-    goal = [(str(block.extents[k]), own[k]) for k in range(kept)] + [(str(target.sizes[at]), target.strides[at])]
+    goal = [(size(block.extents[k]), own[k]) for k in range(kept)]
+    goal.append((size(target.sizes[at]), target.strides[at]))
     walk = walk_of(Load(edges, read.parts), sizes)
     entries = walk_of(block.expr, sizes)
     assert walk is not None and entries is not None
     labels = range(len(block.extents))
-    along = [(str(block.extents[k]), walk.of(k)) for k in labels]
-    values = [(str(block.extents[k]), entries.of(k)) for k in labels]
+    along = [(size(block.extents[k]), walk.of(k)) for k in labels]
+    values = [(size(block.extents[k]), entries.of(k)) for k in labels]
     if target.batched:
-        goal.insert(0, ("n", target.size))
-        along.insert(0, ("n", edges.size if edges.batched else 0))
-        values.insert(0, ("n", block.expr.buffer.size if block.expr.buffer.batched else 0))
+        goal.insert(0, (e.Name("n"), target.size))
+        along.insert(0, (e.Name("n"), edges.size if edges.batched else 0))
+        values.insert(0, (e.Name("n"), block.expr.buffer.size if block.expr.buffer.batched else 0))
     views = [_view(names[target], goal), _view(names[edges], along, walk.at), _view(names[block.expr.buffer], values)]
-    return f'scatter({", ".join(views)}, "{block.fold}")'
+    return e.call("scatter", *views, e.String(block.fold))
 
 
-def _view(name: str, labels: Sequence[tuple[str, int]], at: int = 0) -> str:
-    comma = "," * (len(labels) == 1)
-    sizes, strides = ", ".join(size for size, _ in labels), ", ".join(str(stride) for _, stride in labels)
-    return f"matrix({name}, ({sizes}{comma}), ({strides}{comma}){f', {at}' if at else ''})"
+def _view(name: str, labels: Sequence[tuple[e.Expr, int]], at: int = 0) -> e.Expr:
+    counts, strides = e.Tuple(tuple(count for count, _ in labels)), e.Tuple(tuple(size(step) for _, step in labels))
+    return e.call("matrix", e.Name(name), counts, strides, *([size(at)] if at else []))

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from energyc.code.emit.context import Context, Options
-from energyc.code.emit.cpp_text import Names
 from energyc.code.emit.formulas import formulas
 from energyc.code.emit.printed import Printed
 from energyc.code.emit.torch_layers import Around, layer_contexts, layered_parts
@@ -14,18 +13,11 @@ from energyc.code.emit.torch_module import Parts, learning_rules, module, parts_
 from energyc.code.emit.torch_param_sets import param_sets
 from energyc.code.emit.torch_part import Carried, final_class, network_part
 from energyc.code.loops import Equations, Kernel, NotLowered, Rows, free_phase, nudged_phase, tracking_phases
+from energyc.code.loops.extents import named
+from energyc.code.targets.names import SIZE, Names
 from energyc.code.tree.expressions import Comparison, Expr, List, Name, Number, String
 from energyc.code.tree.quotation import quote, quote_body
-from energyc.code.tree.statements import (
-    Assign,
-    Body,
-    Comment,
-    Function,
-    If,
-    Parameter,
-    Return,
-    Statement,
-)
+from energyc.code.tree.statements import Assign, Body, Comment, Function, If, Parameter, Return, Statement
 from energyc.language.network import Network
 from energyc.mathematics.ir import Node
 
@@ -63,7 +55,7 @@ class Written:
 
 
 def kernel_module(
-    network: Network, options: Options, rows: Rows, write: Callable[[Sequence[Relaxing]], Written]
+    network: Network, options: Options, rows: Rows, write: Callable[[Sequence[Kernel]], Written]
 ) -> Printed:
     """The module; where a network has no kernels it is that of the torch target, and says why."""
     try:
@@ -71,7 +63,7 @@ def kernel_module(
     except NotLowered as reason:
         text = module(network, options, parts_of(network, options), f"none: {reason}")
         return Printed(text, fallback=str(reason))
-    written = write([r for r in relaxing if r.kernels])
+    written = write(all_kernels(relaxing))
     own, classes = (_layered if network.blocks else _plain)(network, options, relaxing, written.runner)
     text = module(network, options, (own, (*written.definitions, *classes)), _said(relaxing))
     return Printed(text, source=written.source)
@@ -79,7 +71,7 @@ def kernel_module(
 
 def _said(relaxing: Sequence[Relaxing]) -> str:
     """The line of the head that tells which kernels there are, and which layers have none."""
-    names = ", ".join(kernel.name for r in relaxing for kernel in r.kernels)
+    names = ", ".join(kernel.name for kernel in all_kernels(relaxing))
     without = [f"{r.context.network.name} has none: {r.reason}" for r in relaxing if r.reason]
     return "; ".join([names, *without])
 
@@ -108,6 +100,11 @@ def _layered(network: Network, options: Options, relaxing: Sequence[Relaxing], r
     return own, (*shared, *classes)
 
 
+def all_kernels(relaxing: Sequence[Relaxing]) -> list[Kernel]:
+    """The kernels of a network, or of all of its layers."""
+    return [kernel for r in relaxing for kernel in r.kernels]
+
+
 def kernels_of(network: Network, options: Options, rows: Rows = "array") -> list[Relaxing]:
     """The kernels of a network's phases or of its layers', whose groups keep their rows so.
 
@@ -115,8 +112,8 @@ def kernels_of(network: Network, options: Options, rows: Rows = "array") -> list
     """
     if not network.blocks:
         return [_phases(Context(network, options), rows)]
-    names = Names(())
-    found = [_layer(c, f"{names.new(name)}_", rows) for name, c in layer_contexts(network, options).items()]
+    names = Names()
+    found = [_layer(c, names.new(name), rows) for name, c in layer_contexts(network, options).items()]
     if not any(r.kernels for r in found):
         raise NotLowered("; ".join(f"in layer {r.context.network.name}, {r.reason}" for r in found))
     return found
@@ -153,8 +150,10 @@ def _equations(context: Context, rows: Rows, prefix: str) -> Equations:
         return {key: node for key, node in outputs.get(routine, {}).items() if key in states}
 
     nudge = by_state("_nudge") if context.options.descends else by_state("_cost_pullback")
+    names = Names()
     return Equations(
         context.network,
+        named(context.network.extents, {dim: names.new(dim, SIZE) for dim in context.network.extents}),
         by_state("_force"),
         nudge,
         by_state("_correction"),

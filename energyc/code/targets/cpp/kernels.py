@@ -1,0 +1,153 @@
+"""A phase in C++: a struct of what a tile of samples has, and its step; ``relax`` in kernels.h walks with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+from energyc.code.loops.memory import layout
+from energyc.code.loops.nest import Block, Group, Kernel, Product
+from energyc.code.targets.cpp.expressions import Expressions
+from energyc.code.targets.cpp.groups import type_of
+from energyc.code.targets.cpp.products import Products, Tables, largest_panel, packed_size
+from energyc.code.targets.cpp.scatters import scattered
+from energyc.code.targets.functions import Functions, dims_of, outside
+from energyc.code.targets.names import Names
+from energyc.code.targets.sums import size, times, total
+from energyc.code.tree import expressions as e
+from energyc.code.tree import statements as s
+
+#: What a tile may take of the second cache, in entries.
+TILE_ENTRIES = 96 * 1024
+#: The most samples of a tile.
+LARGEST_TILE = 32
+
+_TEMPLATE = (e.Name("template <class T>"),)
+_SCALARS, _GIVEN, _START = e.Name("scalars"), e.Name("given"), e.Name("start")
+
+
+class KernelWriter:
+    """Writes one kernel; ``tables`` and ``functions`` are those of the module."""
+
+    def __init__(self, kernel: Kernel, tables: Tables, functions: Functions) -> None:
+        self.kernel, self.functions = kernel, functions
+        self.given = {buffer: k for k, (_, buffer) in enumerate(kernel.given)}
+        self.layout = layout(kernel.body)
+        names = Names(dims_of(kernel))
+        buffers = [*self.given, *kernel.states, *kernel.moves, *self.layout.offsets]
+        self.names = {buffer: names.new(buffer.name) for buffer in buffers}
+        self.scalars = {name: names.new(name) for name in kernel.scalars}
+        self.expressions = Expressions(kernel, self.names, self.scalars)
+        entries = self.layout.entries + 2 * sum(state.size for state in kernel.states)
+        self.tile = max(1, min(LARGEST_TILE, TILE_ENTRIES // max(1, entries)))
+        products = [block for block in kernel.body if isinstance(block, Product)]
+        self.panels = [block for block in products if not block.packed_once]
+        self.packed = tuple(block for block in products if block.packed_once)
+        self.products = Products(self.packed, self.names, self.tile, tables)
+
+    @cached_property
+    def struct(self) -> str:
+        """What the struct is called."""
+        return f"{self.kernel.name}_kernel"
+
+    def write(self) -> s.Statement:
+        """The struct."""
+        parts = [self._facts(), self._members(), self._packing(), self._at(), self._counting(), self._step()]
+        body = [statement for part in parts for statement in (*part, s.Blank())]
+        return s.Class(self.struct, tuple(body[:-1]), doc=(self.kernel.doc,), before=_TEMPLATE)
+
+    def entry_point(self) -> s.Statement:
+        """What the library exports, for the type that it is built for."""
+        kinds = {
+            "samples": "Int",
+            "steps": "Int",
+            "states": "Real* const*",
+            "given": "const void* const*",
+            "scalars": "const Real*",
+            "change": "Real*",
+            "threads": "Int",
+        }
+        walks = e.call(f"relax<{self.struct}<Real>, Real>", *map(e.Name, kinds))
+        parameters = tuple(s.Parameter(name, e.Name(kind)) for name, kind in kinds.items())
+        return s.Function(f"{self.kernel.name}_phase", parameters, (s.Do(walks),), before=(e.Name('extern "C"'),))
+
+    # ------------------------------------------------------------ the tile
+
+    def _facts(self) -> Iterator[s.Statement]:
+        """Sizes: of a tile, of each state, and of the memory in between, for a sample and for all."""
+        states = tuple(size(state.size) for state in self.kernel.states)
+        yield s.Declare("static constexpr Int", "tile", e.Number(self.tile))
+        yield s.Declare("static constexpr Int", "sizes[]", e.SetOf(states))
+        yield s.Declare("static constexpr Int", "scratch", e.Number(self.layout.entries))
+        yield s.Declare("static constexpr Int", "panel_entries", largest_panel(self.panels))
+        yield s.Declare("static constexpr Int", "packed_entries", total(list(map(packed_size, self.packed))))
+
+    def _members(self) -> Iterator[s.Statement]:
+        """What the caller gives, for the tile at hand, and its memory."""
+        for buffer in self.given:
+            yield s.Declare(type_of(buffer, True), self.names[buffer])
+        for name in self.scalars.values():
+            yield s.Declare("T", name)
+        yield s.Declare("T*", "memory")
+        yield s.Declare("T*", "panel_memory")
+        yield s.Declare("const T*", "packed")
+
+    def _packing(self) -> Iterator[s.Statement]:
+        parameters = (s.Parameter("given", e.Name("const void* const*")), s.Parameter("to", e.Name("T*")))
+        yield s.Function("pack_given", parameters, tuple(self.products.packing(self.given)), before=(e.Name("static"),))
+
+    def _at(self) -> Iterator[s.Statement]:
+        """The tile that begins with a sample."""
+        phase = e.Name("phase")
+        body: list[s.Statement] = [s.Declare(self.struct, "phase")]
+        for buffer, k in self.given.items():
+            source = e.Cast(type_of(buffer, True) if buffer.kind != "number" else "const Int*", _GIVEN[e.Number(k)])
+            moved = total([source, *([times(buffer.size, _START)] if buffer.batched else [])])
+            value = e.Unary("*", source) if buffer.kind == "number" else moved
+            body.append(s.Assign(phase.attribute(self.names[buffer]), value))
+        for k, name in enumerate(self.scalars.values()):
+            body.append(s.Assign(phase.attribute(name), _SCALARS[e.Number(k)]))
+        kinds = {"given": "const void* const*", "scalars": "const T*", "start": "Int"}
+        parameters = tuple(s.Parameter(name, e.Name(kind)) for name, kind in kinds.items())
+        body.append(s.Return(phase))
+        yield s.Function("at", parameters, tuple(body), e.Name(self.struct), before=(e.Name("static"),))
+
+    def _counting(self) -> Iterator[s.Statement]:
+        """What one step does to the number of the step."""
+        number = self.kernel.number
+        name = None if number is None else self.names[self.kernel.given[number][1]]
+        body = () if name is None else (s.Do(e.Unary("++", e.Name(name))),)
+        yield s.Function("count", (), body)
+
+    # ------------------------------------------------------------ a step
+
+    def _step(self) -> Iterator[s.Statement]:
+        """One step of n samples, from the states ``now`` to ``next``."""
+        body: list[s.Statement] = []
+        for k, (state, moved) in enumerate(zip(self.kernel.states, self.kernel.moves, strict=True)):
+            body.append(s.Declare("const T* const", self.names[state], e.Name("now")[e.Number(k)]))
+            body.append(s.Declare("T* const", self.names[moved], e.Name("next")[e.Number(k)]))
+        for buffer, offset in self.layout.offsets.items():
+            at = [times(offset, e.Name("tile"))] if offset else []
+            body.append(s.Declare("T* const", self.names[buffer], total([e.Name("memory"), *at])))
+        for block in self.kernel.body:
+            body += self._block(block)
+        kinds = {"n": "Int", "now": "T* const*", "next": "T* const*"}
+        parameters = tuple(s.Parameter(name, e.Name(kind)) for name, kind in kinds.items())
+        yield s.Function("step", parameters, tuple(body), after="const")
+
+    def _block(self, block: Block) -> Iterator[s.Statement]:
+        match block:
+            case Group():
+                yield self._call(block)
+            case Product():
+                yield from self.products.product(block)
+            case _:
+                yield from scattered(block, self.expressions)
+
+    def _call(self, group: Group) -> s.Statement:
+        """The call of a group's function."""
+        buffers, scalars = outside(self.kernel, group)
+        given = [e.Name(self.names[buffer]) for buffer in buffers] + [e.Name(self.scalars[x]) for x in scalars]
+        samples = [e.Name("n")] if group.batched else []
+        return s.Do(e.call(self.functions.of(self.kernel, group).name, *samples, *given))

@@ -1,0 +1,27 @@
+"""A network as a PyTorch module whose phases run in C++ kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from energyc.code.emit.context import Options
+from energyc.code.emit.printed import Printed
+from energyc.code.loops import Kernel
+from energyc.code.targets.cpp.source import whole_source
+from energyc.code.targets.kernels import Written, kernel_module
+from energyc.code.tree.expressions import Name, String, Tuple, call
+from energyc.code.tree.statements import Comment, Verbatim
+from energyc.language.network import Network
+
+
+def cpp_module(network: Network, options: Options) -> Printed:
+    """The module; where a network has no kernels it is that of the torch target, and says why."""
+    return kernel_module(network, options, "array", _written)
+
+
+def _written(kernels: Sequence[Kernel]) -> Written:
+    source = f"\n{whole_source(kernels)}"
+    names = Tuple(tuple(String(kernel.name) for kernel in kernels))
+    remark = Comment("The kernels in C++17.", documents=True)
+    definition = Verbatim(f'SOURCE = r"""{source}"""', defines=frozenset({"SOURCE"}))
+    return Written((remark, definition), call("Kernels", Name("SOURCE"), names), source)

@@ -1,0 +1,140 @@
+"""Matrix products in C++: calls on packed panels, and tables of the places along the sides of a matrix."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from energyc.code.loops.nest import Buffer, Product, Run
+from energyc.code.targets.cpp.expressions import real
+from energyc.code.targets.cpp.statements import LABELS, SAMPLES, loops, remark
+from energyc.code.targets.sums import ZERO, product, size, times, total
+from energyc.code.tree import expressions as e
+from energyc.code.tree import statements as s
+
+PACKED, PANEL = e.Name("packed"), e.Name("panel_memory")
+
+
+class Tables:
+    """The tables of places of a module, each once."""
+
+    def __init__(self) -> None:
+        self.names: dict[e.Expr, str] = {}
+
+    def along(self, run: Run, strides: Sequence[int]) -> e.Expr:
+        """The table of the places along a side of a matrix, by its name."""
+        labels = (e.SetOf((size(count), size(step))) for count, step in zip(run.sizes, strides, strict=True))
+        return e.Name(self.names.setdefault(e.SetOf(tuple(labels)), f"places_{len(self.names) + 1}"))
+
+    def statements(self) -> Iterator[s.Statement]:
+        """Their definitions."""
+        for labels, name in self.names.items():
+            yield s.Declare("static const Places", name, e.call("places", labels))
+
+
+@dataclass(frozen=True)
+class Products:
+    """The products of one kernel: those whose right matrix is ``packed`` once, in their order, and the others.
+
+    ``names`` are the identifiers of buffers, ``tile`` the most samples that are computed together.
+    """
+
+    packed: tuple[Product, ...]
+    names: Mapping[Buffer, str]
+    tile: int
+    tables: Tables
+
+    def packing(self, given: Mapping[Buffer, int]) -> Iterator[s.Statement]:
+        """Packs what is the same for all samples and steps; ``given`` are the numbers of what the caller passes."""
+        for block in self.packed:
+            moving = [(LABELS[k], block.outer.sizes[k], stride) for k, stride in _moving(block)]
+            source = e.Cast("const T*", e.Name("given")[e.Number(given[block.right])])
+            start = total([source, *_moves(block.right_at, [(stride, name) for name, _, stride in moving])])
+            packs = s.Do(e.call("pack", start, self._inner(block), self._columns(block), e.Name("to")))
+            goes_on = s.Augment("+", e.Name("to"), product(_place(block)))
+            yield from remark(f"{self.names[block.right]}, packed")
+            yield from loops([(name, size) for name, size, _ in moving], [packs, goes_on])
+
+    def product(self, block: Product) -> Iterator[s.Statement]:
+        """A product for each place of its outer labels, and for each sample where both matrices are its own."""
+        left, target = block.left, block.target
+        stacked = target.batched and left.batched and not block.right.batched
+        by_sample = block.right.batched or (target.batched and not left.batched)
+        turns = [*([SAMPLES] if by_sample else []), *zip(LABELS, block.outer.sizes, strict=False)]
+        rows = self._stacked(block) if stacked else block.rows
+        count = times(block.rows.count, e.Name("n")) if stacked else size(block.rows.count)
+        panels, packs = self._panels(block, by_sample)
+        multiplies = e.call(
+            "multiply<T>",
+            self._start(left, block.left_at, block.outer.left, by_sample and not stacked),
+            self.tables.along(rows, rows.left),
+            count,
+            self.tables.along(block.inner, block.inner.left),
+            panels,
+            self._start(target, 0, block.outer.out, by_sample and not stacked),
+            self.tables.along(rows, rows.out),
+            size(block.columns.count),
+            real(block.factor),
+            e.Constant(block.adds),
+        )
+        yield from remark(block.label)
+        yield from loops(turns, [*packs, s.Do(multiplies)])
+
+    def _stacked(self, block: Product) -> Run:
+        """The rows of all samples of a tile as those of one matrix."""
+        rows = block.rows
+        return Run(
+            (self.tile, *rows.sizes), (block.left.size, *rows.left), (0, *rows.right), (block.target.size, *rows.out)
+        )
+
+    def _panels(self, block: Product, by_sample: bool) -> tuple[e.Expr, list[s.Statement]]:
+        """Where the right matrix lies packed, and what packs it if that is not done before all steps."""
+        if not block.packed_once:
+            source = self._start(block.right, block.right_at, block.outer.right, by_sample)
+            return PANEL, [s.Do(e.call("pack", source, self._inner(block), self._columns(block), PANEL))]
+        earlier = [packed_size(other) for other in self.packed[: self.packed.index(block)]]
+        place: e.Expr = ZERO
+        for k, _ in _moving(block):
+            name = e.Name(LABELS[k])
+            place = name if place == ZERO else total([e.Binary("*", place, size(block.outer.sizes[k])), name])
+        here = [] if place == ZERO else [product([place, *_place(block)])]
+        return total([PACKED, *earlier, *here]), []
+
+    def _start(self, buffer: Buffer, at: int, strides: Sequence[int], own: bool) -> e.Expr:
+        """Where a matrix starts."""
+        sample = [(buffer.size, "b")] if buffer.batched and own else []
+        return total([e.Name(self.names[buffer]), *_moves(at, [*sample, *zip(strides, LABELS, strict=False)])])
+
+    def _inner(self, block: Product) -> e.Expr:
+        return self.tables.along(block.inner, block.inner.right)
+
+    def _columns(self, block: Product) -> e.Expr:
+        return self.tables.along(block.columns, block.columns.right)
+
+
+def _moving(block: Product) -> Iterator[tuple[int, int]]:
+    """The outer labels that move the right matrix, by number, with their strides."""
+    return ((k, stride) for k, stride in enumerate(block.outer.right) if stride)
+
+
+def _moves(at: int, moves: Sequence[tuple[int, str]]) -> list[e.Expr]:
+    """The terms of how far a place is from the first one."""
+    return [*([size(at)] if at else []), *(times(stride, e.Name(name)) for stride, name in moves if stride)]
+
+
+def _place(block: Product) -> tuple[e.Expr, ...]:
+    """The factors of the entries of one packed matrix."""
+    return size(block.inner.count), e.call("padded<T>", size(block.columns.count))
+
+
+def packed_size(block: Product) -> e.Expr:
+    """The entries of the packed matrices of a product."""
+    places = math.prod(block.outer.sizes[k] for k, _ in _moving(block))
+    return product([*([size(places)] if places > 1 else []), *_place(block)])
+
+
+def largest_panel(blocks: Sequence[Product]) -> e.Expr:
+    """The entries of the largest of the panels that are packed at each step; 0 where there is none."""
+    sizes = list(dict.fromkeys(product(_place(block)) for block in blocks))
+    return e.call("std::max", e.SetOf(tuple(sizes))) if len(sizes) > 1 else sizes[0] if sizes else ZERO

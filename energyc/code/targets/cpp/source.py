@@ -1,0 +1,40 @@
+"""The C++ source of a module's kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from energyc.code.loops import Kernel
+from energyc.code.targets.cpp.groups import function
+from energyc.code.targets.cpp.kernels import KernelWriter
+from energyc.code.targets.cpp.products import Tables
+from energyc.code.targets.functions import Functions, constants
+from energyc.code.tree import cpp
+from energyc.code.tree import expressions as e
+from energyc.code.tree import statements as s
+from energyc.resources import resource
+
+
+def whole_source(kernels: Sequence[Kernel]) -> str:
+    """What is compiled: kernels.h, and the kernels of a network."""
+    return f"{(resource('codegen') / 'cpp' / 'kernels.h').read_text()}\n{own_source(kernels)}"
+
+
+def own_source(kernels: Sequence[Kernel]) -> str:
+    """The network's own part: sizes, tables of places, the functions of groups, and its kernels."""
+    tables, functions = Tables(), Functions(function, "{}_loops")
+    writers = [KernelWriter(kernel, tables, functions) for kernel in kernels]
+    structs = [writer.write() for writer in writers]
+    places = list(tables.statements())
+    used = constants(kernels, *places, *functions.made.values(), *structs)
+    sizes = [s.Declare("constexpr Int", name, e.Number(size)) for name, size in used.items()]
+    inside = _apart([sizes, places, *([made] for made in functions.made.values()), *([struct] for struct in structs)])
+    entries = _apart([[writer.entry_point()] for writer in writers])
+    return cpp.program(s.Module((s.Block(tuple(inside), "namespace"), s.Blank(), *entries)))
+
+
+def _apart(parts: Sequence[Sequence[s.Statement]]) -> Iterator[s.Statement]:
+    """Parts with an empty line between them."""
+    for k, part in enumerate(part for part in parts if part):
+        yield from [s.Blank()] if k else []
+        yield from part

@@ -1,0 +1,84 @@
+"""The functions of a module's groups, each once: groups that are equal up to names share one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from energyc.code.loops.extents import Extent
+from energyc.code.loops.nest import Buffer, Group, Kernel, Scalar, indices, walk
+from energyc.code.targets.names import VALUE, Names
+from energyc.code.tree import facts
+from energyc.code.tree import statements as s
+from energyc.code.tree.node import Node
+
+#: Writes the function of a group: its kernel, the group, the names of its scope, and its own name.
+Write = Callable[[Kernel, Group, Names, str], s.Function]
+
+
+class Functions:
+    """The functions that kernels call, made as they are asked for; their names have a ``shape``."""
+
+    def __init__(self, write: Write, shape: str) -> None:
+        self.write, self.shape = write, shape
+        self.names = Names()
+        self.made: dict[s.Function, s.Function] = {}
+
+    def of(self, kernel: Kernel, group: Group) -> s.Function:
+        """The function of a group; its parameters have the names that it was made with first."""
+        taken = dims_of(kernel)
+        alike = replace(self.write(kernel, _unlabelled(group), _Numbered(taken), ""), doc=())
+        if alike not in self.made:
+            self.made[alike] = self.write(kernel, group, Names(taken), self.names.new(_wish(group), self.shape))
+        return self.made[alike]
+
+
+def dims_of(kernel: Kernel) -> dict[str, int]:
+    """The sizes of all dims, by the names that they have in generated code."""
+    return dict(dim for size in kernel.sizes.values() if isinstance(size, Extent) for dim in size.dims)
+
+
+def constants(kernels: Iterable[Kernel], *read: Node) -> dict[str, int]:
+    """The sizes that generated code reads, by their names."""
+    known = {name: size for kernel in kernels for name, size in dims_of(kernel).items()}
+    found = facts.reads(*read)
+    return {name: size for name, size in known.items() if name in found}
+
+
+class _Numbered(Names):
+    """Names by number alone, whatever is wished."""
+
+    def new(self, wish: str, shape: str = VALUE) -> str:
+        """The next name."""
+        return super().new("v", shape)
+
+
+def _unlabelled(group: Group) -> Group:
+    """The group without remarks."""
+    return Group(group.outer, group.batched, [replace(statement, label="") for statement in group.statements])
+
+
+def _wish(group: Group) -> str:
+    """A name from what the group leaves to others: the first two buffers."""
+    left = dict.fromkeys(x.target.name for x in group.statements if not is_local(x.target))
+    return "_".join(list(left)[:2])
+
+
+def is_local(buffer: Buffer) -> bool:
+    """Whether a buffer lives inside a group."""
+    return buffer.kind in ("row", "value")
+
+
+def outside(kernel: Kernel, group: Group) -> tuple[tuple[Buffer, ...], tuple[str, ...]]:
+    """What a group reads and writes that others do too, and the scalars that it needs."""
+    integers = {node: buffer for node, buffer in kernel.given if buffer.integers is not None}
+    own = {statement.target for statement in group.statements}
+    found: list[Buffer] = []
+    for statement in group.statements:
+        found += (buffer for buffer in statement.reads if buffer not in own)
+        found += (integers[node] for index in indices(statement.expr) for node in index.inputs)
+    found += (statement.target for statement in group.statements)
+    every = (part for statement in group.statements for part in walk(statement.expr))
+    asked = {part.name for part in every if isinstance(part, Scalar)}
+    scalars = tuple(name for name in kernel.scalars if name in asked)
+    return tuple(dict.fromkeys(b for b in found if not is_local(b))), scalars

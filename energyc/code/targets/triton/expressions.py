@@ -1,0 +1,234 @@
+"""Expressions, addresses and conditions of a group in Triton, over blocks of [places, entries of a row]."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from energyc.code.loops.nest import (
+    Buffer,
+    Call,
+    Choice,
+    Clip,
+    Count,
+    Expr,
+    Kernel,
+    Load,
+    Number,
+    Quotient,
+    Scalar,
+    Times,
+    Total,
+    Unless,
+)
+from energyc.code.targets.names import Names
+from energyc.code.targets.sums import ZERO, address, product, signed_sum, size, terms_of, times
+from energyc.code.targets.triton.values import PLACES, PLAIN, Along, Index, Value, both, negated
+from energyc.code.tree import expressions as e
+from energyc.code.tree import statements as s
+from energyc.code.tree.quotation import quote
+from energyc.mathematics.ir import IndexExpr
+from energyc.mathematics.ir.indexing import BOOLEAN, Affine
+
+#: The type in which a group computes, by the name that it has there.
+REAL = e.Name("real")
+
+
+class Expressions:
+    """Writes the expressions of one group; what is loaded on the way becomes a line of ``lines``.
+
+    ``pointers`` are identifiers, ``held`` is what is in registers, ``scalars`` the numbers that the caller gives.
+    ``labels`` are the indices at hand, ``masks`` what tells places from padding, by where a value differs.
+    """
+
+    def __init__(self, kernel: Kernel, pointers: Mapping[Buffer, str], names: Names) -> None:
+        self.pointers, self.names, self.sizes = pointers, names, kernel.sizes
+        self.integers = {node: buffer for node, buffer in kernel.given if buffer.integers is not None}
+        self.scalars: dict[str, Value] = {}
+        self.held: dict[Buffer, Value] = {}
+        self.lines: list[s.Statement] = []
+        self.labels: Sequence[Index] = ()
+        self.masks: Mapping[Along, Index | None] = {}
+        self.loaded: dict[e.Expr, Value] = {}
+
+    # ------------------------------------------------------------ real numbers
+
+    def of(self, expr: Expr, guard: Index | None = None) -> Value:
+        """An expression; what it reads is read where the guard holds."""
+        match expr:
+            case Number(value):
+                return Value(number(value), typed=False)
+            case Scalar(name):
+                return self.scalars[name]
+            case Load(buffer, place):
+                return self.held[buffer] if buffer in self.held else self.load(buffer, place, guard)
+            case Total():
+                return self._total(expr, guard)
+            case Times(factors):
+                parts = [self.of(part, guard) for part in factors]
+                return _made(product(part.code for part in parts), *parts)
+            case Call(function, argument):
+                inside, form = self.typed(self.of(argument, guard)), function.form("triton").text
+                return Value(quote(form, u=inside.code, atom=inside.code), inside.along)
+            case Choice(condition, yes, no):
+                test = self.index(condition, guard)
+                sides = self.of(yes, both(guard, test)), self.of(no, both(guard, negated(test)))
+                return self._chosen(test, *sides)
+            case Count(value):
+                return _counted(self.index(value, guard))
+            case Clip(argument, low, high):
+                return self._clipped(self.typed(self.of(argument, guard)), low, high)
+            case Quotient(part, whole):
+                top, below = self.of(part, guard), self.of(whole, guard)
+                return _made(e.Binary("/", top.code, below.code), top, below)
+            case Unless(test, value, usual, instead):
+                at, kept, other = (self.of(part, guard) for part in (test, usual, instead))
+                return self._chosen(Index(e.Comparison("==", at.code, number(value)), at.along), other, kept)
+
+    def _total(self, expr: Total, guard: Index | None) -> Value:
+        terms, values = list[tuple[float, e.Expr]](), list[Value]()
+        for factor, term in terms_of(expr):
+            value = self.of(term, guard)
+            values.append(value)
+            terms.append((factor, value.code if abs(factor) == 1 else product([number(abs(factor)), value.code])))
+        return _made(signed_sum(terms), *values) if terms else Value(number(0.0), typed=False)
+
+    def _chosen(self, test: Index, yes: Value, no: Value) -> Value:
+        if not yes.typed and not no.typed:
+            yes = self.typed(yes)
+        return Value(e.call("tl.where", test.code, yes.code, no.code), test.along | yes.along | no.along)
+
+    def typed(self, value: Value) -> Value:
+        """The value in the type of the states."""
+        return value if value.typed else Value(full(e.integers(1, 1), value.code))
+
+    def _clipped(self, value: Value, low: float | None, high: float | None) -> Value:
+        """Written so that NaN stays NaN."""
+        if not isinstance(value.code, e.Name):
+            value = self.line("free", value)
+        code = value.code
+        for end, operator in ((high, ">"), (low, "<")):
+            if end is not None:
+                code = e.call("tl.where", e.Comparison(operator, value.code, number(end)), number(end), code)
+        return Value(code, value.along)
+
+    def line(self, wish: str, value: Value) -> Value:
+        """The value under a name of its own, which a line gives it."""
+        name = e.Name(self.names.new(wish))
+        self.lines.append(s.Assign(name, value.code))
+        return Value(name, value.along, value.typed)
+
+    # ------------------------------------------------------------ memory
+
+    def load(self, buffer: Buffer, place: Sequence[IndexExpr], guard: Index | None) -> Value:
+        """An entry of a buffer, by the name of what is loaded."""
+        if buffer.size == 1 and not buffer.batched:
+            guard = None
+        at, mask = self._pointed(buffer, place, guard)
+        keywords = {} if mask is None else {"mask": mask.code, "other": e.Number(0 if buffer.integers else 0.0)}
+        entry: e.Expr = e.call("tl.load", at.code, **keywords)
+        if buffer.kind == "scratch":
+            entry = entry.method("to", REAL)
+        if entry not in self.loaded:
+            self.loaded[entry] = self.line(buffer.name, Value(entry, at.along))
+        return self.loaded[entry]
+
+    def store(self, buffer: Buffer, place: Sequence[IndexExpr], value: e.Expr) -> s.Statement:
+        """The line that writes an entry."""
+        at, mask = self._pointed(buffer, place, None)
+        return s.Do(e.call("tl.store", at.code, value, **({} if mask is None else {"mask": mask.code})))
+
+    def _pointed(self, buffer: Buffer, place: Sequence[IndexExpr], guard: Index | None) -> tuple[Index, Index | None]:
+        """Where an entry is, and the mask, both along the same axes."""
+        moves = list(self._moves(buffer, place, guard))
+        own, terms = _along([index for _, index in moves]), address((step, index.code) for step, index in moves)
+        along = own | (guard.along if guard is not None else PLAIN)
+        if along.places and not own.places:
+            terms.append((1, e.Binary("*", ZERO, e.Name("place"))))
+        if along.row and not own.row:
+            terms.append((1, e.Binary("*", ZERO, next(x.code for x in self.labels if x.along.row))))
+        start: tuple[float, e.Expr] = (1.0, e.Name(self.pointers[buffer]))
+        at = signed_sum([start, *((step, times(step if step > 0 else -step, label)) for step, label in terms)])
+        return Index(at, along), both(self.masks.get(along), guard)
+
+    def _moves(self, buffer: Buffer, place: Sequence[IndexExpr], guard: Index | None) -> Iterator[tuple[int, Index]]:
+        """How far an entry is from the first one: steps, and what they are taken of."""
+        whole = Affine(0, ())
+        if buffer.batched:
+            yield buffer.size, Index(e.Name("sample"), PLACES)
+        for index, stride in zip(place, buffer.strides, strict=True):
+            form = Affine.of(index, self.sizes)
+            if form is None:
+                yield stride, self.index(index, guard)
+            else:
+                whole = whole.plus(form.times(stride))
+        yield from ((step, self.labels[k]) for k, step in whole.strides if self.labels[k].code != ZERO)
+        if whole.offset:
+            yield (1 if whole.offset > 0 else -1), Index(e.Number(abs(whole.offset)))
+
+    # ------------------------------------------------------------ integers
+
+    def index(self, expr: IndexExpr, guard: Index | None) -> Index:
+        """An integer or a condition."""
+        match expr.op:
+            case "axis":
+                return self.labels[expr.args[0]]  # type: ignore[index]
+            case "int":
+                return Index(size(expr.args[0]))  # type: ignore[arg-type]
+            case "size":
+                return Index(size(self.sizes[expr.args[0]]))  # type: ignore[index]
+            case "true":
+                return Index(e.Constant(True))
+            case "read":
+                found = self.load(self.integers[expr.args[0]], expr.parts, guard)  # type: ignore[index]
+                return Index(found.code, found.along)
+        parts = [self.index(expr.parts[0], guard)]
+        for part in expr.parts[1:]:
+            parts.append(self.index(part, both(guard, parts[0]) if expr.op == "and" else guard))
+        along = _along(parts)
+        return Index(_operated(expr.op, [part.code for part in parts], along.block), along)
+
+
+def _operated(op: str, parts: Sequence[e.Expr], block: bool) -> e.Expr:
+    """An operation on integers or truth values, of blocks or of Python's."""
+    match op:
+        case "not":
+            return e.Unary("~" if block else "not", *parts)
+        case "neg":
+            return e.Unary("-", *parts)
+        case "abs":
+            return e.call("tl.abs" if block else "abs", *parts)
+        case "floor_div":
+            return e.call("block_floor_div", *parts) if block else e.Binary("//", *parts)
+        case "mod":
+            return e.call("block_modulo", *parts) if block else e.Binary("%", *parts)
+        case "and" | "or":
+            return e.Binary({"and": "&", "or": "|"}[op], *parts)
+    return (e.Comparison if op in BOOLEAN else e.Binary)(op, *parts)
+
+
+def number(value: float) -> e.Expr:
+    """A constant; one that is not finite is ``float("inf")``."""
+    return e.literal(float(value))
+
+
+def full(shape: e.Expr, value: e.Expr) -> e.Expr:
+    """A block with the same in all places."""
+    return e.call("tl.full", shape, value, REAL)
+
+
+def _along(parts: Sequence[Index]) -> Along:
+    """Where a value of parts differs."""
+    return Along(any(part.along.places for part in parts), any(part.along.row for part in parts))
+
+
+def _made(code: e.Expr, *parts: Value) -> Value:
+    """A value of parts, typed where one of them is."""
+    along = Along(any(part.along.places for part in parts), any(part.along.row for part in parts))
+    return Value(code, along, any(part.typed for part in parts))
+
+
+def _counted(index: Index) -> Value:
+    """An integer as a real number."""
+    if index.along.block:
+        return Value(index.code.method("to", REAL), index.along)
+    return Value(e.call("float", index.code), typed=False)

@@ -1,0 +1,100 @@
+"""A step of a phase in Triton: launches of kernels, products and scatters of torch, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from energyc.code.loops import Kernel
+from energyc.code.loops.memory import layout
+from energyc.code.loops.nest import Block, Buffer, Group, Product
+from energyc.code.targets.functions import Functions, constants, dims_of, outside
+from energyc.code.targets.names import Names
+from energyc.code.targets.sums import size
+from energyc.code.targets.triton.groups import Blocks, function
+from energyc.code.targets.triton.products import product, scattered
+from energyc.code.tree import expressions as e
+from energyc.code.tree import statements as s
+from energyc.mathematics.ir import Node
+
+_PARAMETERS = {"now": "Tensors", "then": "Tensors", "given": "Tensors", "scalars": "Tensor", "memory": "Tensor"}
+
+
+def definitions(kernels: Sequence[Kernel]) -> s.Body:
+    """Sizes, the kernels of all groups, each once, and a function for the step of each phase."""
+    functions = Functions(function, "{}_kernel")
+    steps = [_step(kernel, functions) for kernel in kernels]
+    sizes = constants(kernels, *steps)
+    return (*_sizes(sizes), *functions.made.values(), *steps)
+
+
+def phases(kernels: Sequence[Kernel]) -> e.Expr:
+    """The object that runs the phases."""
+    return e.call("TritonKernels", e.Dict(tuple((e.String(kernel.name), _phase(kernel)) for kernel in kernels)))
+
+
+def _sizes(sizes: Mapping[str, int]) -> Iterator[s.Statement]:
+    """The sizes of dims, on one line."""
+    if sizes:
+        names, values = tuple(map(e.Name, sizes)), tuple(map(e.Number, sizes.values()))
+        yield s.Comment("The sizes of the dims.", documents=True)
+        yield s.Assign(e.Tuple(names, bare=True), e.Tuple(values, bare=True))
+
+
+def _phase(kernel: Kernel) -> e.Expr:
+    """Its step, the entries of memory between launches, and what of the given numbers it, and what products read."""
+    elsewhere = {buffer for block in kernel.body if not isinstance(block, Product) for buffer in block.reads}
+    matrices = [k for k, (_, b) in enumerate(kernel.given) if b.integers is None and b not in elsewhere]
+    keywords: dict[str, e.Expr] = {} if kernel.number is None else {"number": e.Number(kernel.number)}
+    keywords |= {"matrices": e.SetOf(tuple(map(e.Number, matrices)))} if matrices else {}
+    return e.call("PhaseStep", _called(kernel), e.Number(layout(kernel.body).entries), **keywords)
+
+
+def _called(kernel: Kernel) -> e.Name:
+    return e.Name(f"{kernel.name}_step")
+
+
+def _step(kernel: Kernel, functions: Functions) -> s.Statement:
+    """The function that makes one step."""
+    given = [buffer for _, buffer in kernel.given]
+    places = layout(kernel.body)
+    own = Names(dims_of(kernel))
+    names = {b: own.new(b.name) for b in dict.fromkeys([*kernel.states, *kernel.moves, *given, *places.offsets])}
+    body: list[s.Statement] = [_unpacked(kernel.states, names, "now"), _unpacked(kernel.moves, names, "then")]
+    body += [_unpacked(given, names, "given")] if given else []
+    body.append(s.Assign(e.Name("n"), e.call("len", e.Name(names[kernel.states[0]]))))
+    for buffer, at in places.offsets.items():
+        room = e.call("room", e.Name("memory"), e.Name("n"), e.Number(at), size(buffer.size))
+        body.append(s.Assign(e.Name(names[buffer]), room))
+    for block in kernel.body:
+        body += _block(kernel, block, names, functions)
+    parameters = tuple(s.Parameter(name, e.Name(kind)) for name, kind in _PARAMETERS.items())
+    doc = (kernel.doc.replace("Steps", "A step", 1),)
+    return s.Function(_called(kernel).id, parameters, tuple(body), e.Constant(None), doc)
+
+
+def _block(kernel: Kernel, block: Block, names: Mapping[Buffer, str], functions: Functions) -> Iterator[s.Statement]:
+    """What computes a block, under a remark on what that is."""
+    if isinstance(block, Group):
+        yield s.Do(_launched(kernel, block, names, functions.of(kernel, block)))
+        return
+    yield from [s.Comment(block.label)] if block.label else []
+    if isinstance(block, Product):
+        yield s.Do(product(block, names))
+    else:
+        integers: dict[Node, Buffer] = {node: b for node, b in kernel.given if b.integers is not None}
+        yield s.Do(scattered(block, names, integers, kernel.sizes))
+
+
+def _launched(kernel: Kernel, group: Group, names: Mapping[Buffer, str], made: s.Function) -> e.Expr:
+    """The call of a group's kernel."""
+    buffers, scalars = outside(kernel, group)
+    given = [e.Name(names[buffer]) for buffer in buffers]
+    given += [*([e.Name("scalars")] if scalars else []), *([e.Name("n")] if group.batched else [])]
+    given += [e.Name(parameter.name) for parameter in made.parameters if parameter.type is not None]
+    blocks = Blocks.of(group)
+    warps = {"num_warps": e.Number(blocks.warps)} if blocks.warps != 4 else {}
+    return e.call(e.Name(made.name)[blocks.programs()], *given, **warps)
+
+
+def _unpacked(buffers: Sequence[Buffer], names: Mapping[Buffer, str], value: str) -> s.Statement:
+    return s.Assign(e.Tuple(tuple(e.Name(names[b]) for b in buffers), bare=True), e.Name(value))

@@ -1,0 +1,55 @@
+"""What is known of an expression in a kernel beside its text: where it differs, and whether it has a type."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from energyc.code.tree import expressions as e
+
+
+@dataclass(frozen=True)
+class Along:
+    """Whether a value differs along the places of a program, and along the entries of a row."""
+
+    places: bool = False
+    row: bool = False
+
+    def __or__(self, other: Along) -> Along:
+        return Along(self.places or other.places, self.row or other.row)
+
+    @property
+    def block(self) -> bool:
+        """Whether it is a block, and not one number of Python's."""
+        return self.places or self.row
+
+
+PLAIN, PLACES, ROW = Along(), Along(places=True), Along(row=True)
+
+
+@dataclass(frozen=True)
+class Index:
+    """An integer or a condition."""
+
+    code: e.Expr
+    along: Along = field(default=PLAIN)
+
+
+@dataclass(frozen=True)
+class Value:
+    """A real number; one that is ``typed`` has the type of the states already, as a number of Python's has not."""
+
+    code: e.Expr
+    along: Along = field(default=PLAIN)
+    typed: bool = True
+
+
+def both(one: Index | None, other: Index | None) -> Index | None:
+    """The condition that both hold; None holds always."""
+    if one is None or other is None:
+        return one or other
+    return Index(e.Binary("&", one.code, other.code), one.along | other.along)
+
+
+def negated(test: Index) -> Index:
+    """The condition that it does not hold, for a block."""
+    return Index(e.Unary("~", test.code), test.along)
