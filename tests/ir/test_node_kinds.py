@@ -8,7 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from energyc.code.emit.symbols import Symbols
 from energyc.code.emit.torch_nodes import TorchWriter
+from energyc.code.tree.expressions import Name, Named
 from energyc.derivation.notation import Notation
 from energyc.mathematics.calculus.adjoint import node_adjoint
 from energyc.mathematics.calculus.substitute import rebuilt
@@ -95,8 +97,9 @@ def as_formula(node: Node) -> None:
 
 
 def as_torch(node: Node) -> None:
-    writer = TorchWriter(SIZES, {}, {})
-    with writer.scope({Z: "z"}):
+    sizes = {dim: Named(size, dim) for dim, size in SIZES.items()}
+    writer = TorchWriter(Symbols(sizes, {}), {})
+    with writer.scope({Z: Name("z")}):
         writer.code(node)
 
 

@@ -56,7 +56,7 @@ def test_quotation_is_the_inverse_of_printing():
     [
         (e.Binary("*", e.Binary("+", x, y), z), "(x + y) * z"),
         (e.Binary("-", x, e.Binary("-", y, z)), "x - (y - z)"),
-        (e.Binary("**", e.Unary("-", x), Number(-1.5)), "(-x) ** (-1.5)"),
+        (e.Binary("**", e.Unary("-", x), Number(-1.5)), "(-x) ** -1.5"),
         (e.Binary("@", x, e.Binary("@", y, z)), "x @ (y @ z)"),
         (e.Binary("&", e.Comparison("<=", x, y), e.Unary("~", z)), "(x <= y) & ~z"),
         (e.Unary("-", x).attribute("T"), "(-x).T"),

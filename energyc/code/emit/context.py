@@ -10,6 +10,7 @@ from energyc.code.emit.features import Features
 from energyc.code.emit.library import library
 from energyc.code.emit.names import Identifiers, attribute_names, class_name
 from energyc.code.emit.routines import REPEATED, Prepared, prepare
+from energyc.code.emit.symbols import Symbols, module_names
 from energyc.code.plan import Passes, Plan, plan
 from energyc.code.tree import facts
 from energyc.code.tree.expressions import Attribute, Expr, Name, Number
@@ -59,6 +60,11 @@ class Called:
     fixed: str
     bases: tuple[str, ...] = ("EnergyNetwork",)
 
+    @property
+    def classes(self) -> tuple[str, str, str]:
+        """The names of its classes."""
+        return self.own, self.equations, self.fixed
+
     @staticmethod
     def network(name: str) -> Called:
         """The names for a network without layers."""
@@ -70,8 +76,15 @@ class Context:
     """One class of a module while it is being written: that of a network, of a layer, or of what is around layers."""
 
     def __init__(
-        self, network: Network, options: Options, called: Called | None = None, planned: Planned | None = None
+        self,
+        network: Network,
+        options: Options,
+        called: Called | None = None,
+        planned: Planned | None = None,
+        names: Identifiers | None = None,
+        known: Sequence[Symbols] = (),
     ) -> None:
+        """``names`` are those free at the top of the module, ``known`` what its other classes call their sizes."""
         self.network = network
         self.options = options
         self.features = features_of(network, options.rules)
@@ -84,7 +97,11 @@ class Context:
         taken = {*attribute_names(*self.called.bases), *(p.signature.name for p in self.prepared)}
         attributes = self.attributes = Identifiers(taken)
         self.params = {name: attributes.new(name) for name in network.params}
-        self.globals = Identifiers({self.called.own, self.called.equations, *library().helpers()})
+        names = names or module_names(*self.called.classes)
+        self.symbols = Symbols.of(network, names, known)
+        self.symbols.name_roots(walk([o.node for routine in self.plan.routines for o in routine.outputs]), names)
+        own = {self.called.own, self.called.equations}
+        self.globals = Identifiers({*own, *library().helpers(), *self.symbols.names})
         inputs = (*network.states, *network.clamps, *network.noises, *network.targets)
         self.local = {name: self.globals.new(name) for name in inputs}
         self.given: dict[str, DataInput | Noise] = {**network.clamps, **network.noises}
@@ -102,6 +119,11 @@ class Context:
         self.constants = {node: attributes.new(self._constant_wish(node)) for node in self.plan.constants}
         chosen, wishes = self.globals.child(), self.fixed_names(self.plan.fixed)
         self.fields = {node: chosen.new(wishes[node]) for node in self.plan.fixed}
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """The size of every dim, which is written by its name."""
+        return self.symbols.sizes
 
     def _constant_wish(self, node: Node) -> str:
         return self.plan.names.get(node, "mask" if isinstance(node, Indicator) else "position")

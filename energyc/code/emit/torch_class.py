@@ -136,11 +136,11 @@ def _nudge_options(nudge: Nudge, settings: Collection[str]) -> dict[str, object]
 
 
 def _shape(context: Context, node: Node) -> tuple[int, ...]:
-    return tuple(context.network.extents[dim] for dim in node.dims)
+    return tuple(context.sizes[dim] for dim in node.dims)
 
 
 def _input_shapes(context: Context, items: Mapping[str, DataInput]) -> dict[str, tuple[tuple[int, ...], int | None]]:
-    sizes = context.network.extents
+    sizes = context.sizes
     return {n: (_shape(context, i.node), sizes[i.node.over] if i.node.over else None) for n, i in items.items()}
 
 
@@ -218,7 +218,7 @@ def at_step(context: Context) -> Function:
 def noise(context: Context) -> Function:
     """The method that draws the noises of some samples."""
     draws = [
-        drawn(n.law, (Name("batch"), *map(Number, _shape(context, n.node)))) for n in context.network.noises.values()
+        drawn(n.law, (Name("batch"), *map(literal, _shape(context, n.node)))) for n in context.network.noises.values()
     ]
     (method,) = quote_body(_NOISE, draws=List(tuple(draws)))
     assert isinstance(method, Function)

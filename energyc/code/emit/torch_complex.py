@@ -12,6 +12,7 @@ from dataclasses import replace
 from energyc.code.emit import torch_functions as functions
 from energyc.code.emit.code import Code, called
 from energyc.code.emit.context import Context
+from energyc.code.emit.symbols import Symbols
 from energyc.code.emit.torch_methods import MethodWriter
 from energyc.code.emit.torch_nodes import TorchWriter
 from energyc.code.plan.statics import Statics
@@ -35,8 +36,8 @@ NO_ENERGY = '''def _energy_gradient(self, states: Tensors, fixed: Fixed) -> dict
 class ComplexWriter(TorchWriter):
     """Writes nodes for complex tensors; what depends on no state is real, and of that anything can be taken."""
 
-    def __init__(self, sizes: Mapping[str, int], values: Mapping[str, float], letters: Mapping[str, str]) -> None:
-        super().__init__(sizes, values, letters)
+    def __init__(self, symbols: Symbols, letters: Mapping[str, str]) -> None:
+        super().__init__(symbols, letters)
         self._statics = Statics()
 
     def _max(self, node: Max) -> Code:
@@ -83,7 +84,7 @@ class ComplexWriter(TorchWriter):
 
 def extension(context: Context) -> Class:
     """The class ``Holomorphic``."""
-    writer = ComplexWriter(context.network.extents, context.network.values, context.letters)
+    writer = ComplexWriter.of(context)
     methods = MethodWriter(context, writer)
     equations: list[Statement] = [methods.prepare(context.fields)]
     for prepared, planned in zip(context.prepared, context.plan.routines, strict=True):

@@ -8,7 +8,7 @@ from math import prod, sqrt
 from energyc.code.emit.code import quoted
 from energyc.code.emit.torch_nodes import TorchWriter
 from energyc.code.emit.torch_param_sets import on_sets
-from energyc.code.tree.expressions import Attribute, Expr, Name, Number, Tuple, call, number
+from energyc.code.tree.expressions import Attribute, Expr, Name, Number, Tuple, call, literal, number
 from energyc.code.tree.expressions import name as dotted
 from energyc.code.tree.statements import Assign
 from energyc.language.network import Network, Param, StartLaw
@@ -16,7 +16,7 @@ from energyc.language.network import Network, Param, StartLaw
 
 def initial_values(network: Network, writer: TorchWriter, attributes: Mapping[str, str]) -> list[Assign]:
     """An assignment for each param; copies of one are drawn by the law of a single one."""
-    sizes = network.extents
+    sizes = writer.sizes
     made = []
     for name, param in network.params.items():
         shape = tuple(sizes[dim] for dim in param.node.dims)
@@ -35,12 +35,12 @@ def bounds(low: float | None, high: float | None) -> dict[str, Expr]:
 
 def _value(param: Param, shape: tuple[int, ...], single: tuple[int, ...], writer: TorchWriter) -> Expr:
     if param.law is not None:
-        return drawn(param.law, tuple(map(Number, shape)), fans(single))
+        return drawn(param.law, tuple(map(literal, shape)), fans(single))
     assert param.start is not None
-    start = writer.code(param.start).expr
-    if isinstance(start, Number):
-        value = Number(float(start.value))
+    if (known := writer.constant_value(param.start)) is not None:
+        value = Number(float(known))
         return quoted("torch.full({shape}, {value}, dtype=torch.float64)", shape=shape, value=value).expr
+    start = writer.code(param.start).expr
     return quoted("{start}.double().expand({shape}).clone()", start=start, shape=shape).expr
 
 

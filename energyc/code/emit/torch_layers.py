@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from energyc.code.emit import torch_class
-from energyc.code.emit.code import Code
+from energyc.code.emit.code import Code, tree
 from energyc.code.emit.context import Called, Context, Options
 from energyc.code.emit.glue import BLOCKS, Glue, clamp_key, layer_inputs, next_key, param_key, start_key
 from energyc.code.emit.names import Identifiers, class_name
+from energyc.code.emit.symbols import Symbols, definitions, module_names
 from energyc.code.emit.torch_methods import MethodWriter, docstring, unpacked
 from energyc.code.emit.torch_nodes import TorchWriter
 from energyc.code.emit.torch_param_sets import param_sets
@@ -45,8 +46,11 @@ class Around:
 def layer_contexts(network: Network, options: Options) -> dict[str, Context]:
     """The layers' classes while they are being written."""
     called = _called(network)
-    names = Identifiers({called.own, called.equations, called.fixed})
-    return {layer.name: _layer_context(layer, options, names) for layer in network.layers.values()}
+    names = module_names(*called.classes)
+    contexts: dict[str, Context] = {}
+    for layer in network.layers.values():
+        contexts[layer.name] = _layer_context(layer, options, names, [c.symbols for c in contexts.values()])
+    return contexts
 
 
 def layered_parts(network: Network, options: Options, around: Around | None = None) -> tuple[Body, Body]:
@@ -54,7 +58,10 @@ def layered_parts(network: Network, options: Options, around: Around | None = No
     around = around or Around(layer_contexts(network, options))
     layers, called = around.contexts, _called(network)
     glue, without = Glue(network), replace(options.passes, inplace=False)  # autograd needs what it went through
-    context = Context(glue.as_network(), replace(options, passes=without), called, glue.planned(without))
+    inner = [layer.symbols for layer in layers.values()]
+    taken = {name for layer in layers.values() for name in (*layer.called.classes, *layer.symbols.names)}
+    names = module_names(*called.classes, *taken)
+    context = Context(glue.as_network(), replace(options, passes=without), called, glue.planned(without), names, inner)
     parts = [part for name, layer in layers.items() for part in _layer_part(layer, around.of(name))]
     parts += _around(network, context, {name: layer.called.own for name, layer in layers.items()})
     final = [_layer_class(layer, around.of(name)) for name, layer in layers.items()]
@@ -67,7 +74,7 @@ def layered_parts(network: Network, options: Options, around: Around | None = No
     chosen = () if ordered == ("bptt", "implicit") else (Assign(Name("rules"), literal(ordered)),)
     body = (*chosen, *param_sets(context))
     final.append(final_class(context, "The network: its layers in a row, relaxed and learned.", body))
-    return tuple(parts), tuple(final)
+    return (*definitions([context.symbols, *inner], tuple(parts)), *parts), tuple(final)
 
 
 def _called(network: Network) -> Called:
@@ -81,10 +88,11 @@ def _layer_class(context: Context, carried: Carried) -> Class:
     return final_class(context, doc, carried.body, bases)
 
 
-def _layer_context(layer: Layer, options: Options, names: Identifiers) -> Context:
+def _layer_context(layer: Layer, options: Options, names: Identifiers, known: Sequence[Symbols]) -> Context:
     own = class_name(layer.name)
     called = Called(names.new(own), names.new(f"{own}Equations"), names.new(f"{own}Fixed"), LAYER_BASES)
-    return Context(layer.network, replace(options, unproved=None, descends=False, biased={}), called)
+    chosen = replace(options, unproved=None, descends=False, biased={})
+    return Context(layer.network, chosen, called, names=names, known=known)
 
 
 def _layer_part(context: Context, carried: Carried) -> Body:
@@ -102,7 +110,7 @@ def _layer_part(context: Context, carried: Carried) -> Body:
 
 def _around(network: Network, context: Context, classes: Mapping[str, str]) -> Body:
     """The record and the class of what is around the layers."""
-    writer = TorchWriter(network.extents, network.values, context.letters)
+    writer = TorchWriter.of(context)
     methods = MethodWriter(context, writer)
     attributes = {name: context.attributes.new(name) for name in classes}
     planned = list(zip(context.prepared, context.plan.routines, strict=True))
@@ -113,7 +121,7 @@ def _around(network: Network, context: Context, classes: Mapping[str, str]) -> B
 
     def head(writer: TorchWriter, constants: Mapping[Node, str]) -> Body:
         made = torch_class.init(context, writer, constants, {attributes[name]: own for name, own in classes.items()})
-        return (*torch_class.layered_settings(context, _further(network, attributes)), made)
+        return (*torch_class.layered_settings(context, _further(context, network, attributes)), made)
 
     about = (
         f"What is around the layers {', '.join(classes)}." if len(classes) > 1 else f"What is around {min(classes)}."
@@ -121,10 +129,10 @@ def _around(network: Network, context: Context, classes: Mapping[str, str]) -> B
     return fixed_record(context), equations_class(context, about, writer, head, body, derived=False)
 
 
-def _further(network: Network, attributes: Mapping[str, str]) -> dict[str, object]:
+def _further(context: Context, network: Network, attributes: Mapping[str, str]) -> dict[str, object]:
     """The shapes of the layers' states, with the copies first, and where the layers are."""
     copies = {layer.name: b.dim for b in network.blocks if isinstance(b, Repeat) for layer in b.layers}
-    sizes = network.extents
+    sizes = context.sizes
     shapes = {
         f"{name}.{state}": tuple(sizes[dim] for dim in ([copies[name]] if name in copies else []) + list(s.node.dims))
         for name, layer in network.layers.items()
@@ -199,7 +207,7 @@ class BlocksWriter:
         inside = [part for layer in block.layers for part in self._layer(layer, number)]
         inside += self._assigned(list(names.values()), [next_key(name) for name in names])
         self.writer.names.update({stream.end: names[name] for name, stream in block.streams.items()})
-        copies = call("range", Number(self.network.extents[block.dim]))
+        copies = call("range", tree(self.context.sizes[block.dim]))
         return (*before, For(number, copies, tuple(inside)))
 
     def _params(self, block: Repeat) -> dict[str, Param]:
@@ -267,6 +275,6 @@ class BlocksWriter:
         needed = set(walk(roots))
         for node in self.statements:
             if node in needed and node not in self.writer.names:
-                self.body.state(node, self.wishes.get(node) or self.body.wish(node))
+                self.body.state(node, self.wishes.get(node) or self.body.wishes.of(node))
         stated, self.body.body = self.body.body, []
         return tuple(stated)

@@ -7,11 +7,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from types import MappingProxyType
+from typing import Self
 
 import numpy as np
 
 from energyc.code.emit import torch_functions as functions
 from energyc.code.emit.code import Code, called, product, quoted, scaled, tree
+from energyc.code.emit.context import Context
+from energyc.code.emit.symbols import Symbols
 from energyc.code.emit.torch_access import AccessWriter, access_of
 from energyc.code.emit.torch_conv import ConvolutionWriter
 from energyc.code.emit.torch_einsum import BATCH, Label, arranged, diagonal, pairwise, reduction, summed_where_unshared
@@ -57,19 +60,20 @@ SEGMENTED: Mapping[type[Reduction], str] = MappingProxyType(
 class TorchWriter:
     """Writes nodes as expressions of what is already named.
 
-    ``sizes`` and ``values`` give dims and consts; ``letters`` the wished letters of each dim in an einsum.
+    ``symbols`` are sizes and consts; ``letters`` the wished letters of each dim in an einsum.
     """
 
-    def __init__(self, sizes: Mapping[str, int], values: Mapping[str, float], letters: Mapping[str, str]) -> None:
-        self.sizes = sizes
-        self.values = values
+    def __init__(self, symbols: Symbols, letters: Mapping[str, str]) -> None:
+        self.symbols = symbols
+        self.sizes: Mapping[str, int] = symbols.sizes
+        self.values = symbols.values
         self.letters = letters
         self.names: dict[Node, Expr] = {}
         self.masks: dict[Node, Expr] = {}
         self.dying: set[Node] = set()
         self._in_place = False
-        self._access = AccessWriter(sizes, self.code)
-        self._convolution = ConvolutionWriter(sizes, self.code, lambda: self.names)
+        self._access = AccessWriter(self.sizes, self.code)
+        self._convolution = ConvolutionWriter(self.sizes, self.code, lambda: self.names)
         self._rules: tuple[tuple[type[Node], Callable[..., Code]], ...] = (
             (Input, self._input),
             (Einsum, self._einsum),
@@ -85,6 +89,11 @@ class TorchWriter:
             (BatchStatistic, self._batch_statistic),
             (Stop, self._stop),
         )
+
+    @classmethod
+    def of(cls, context: Context) -> Self:
+        """The writer of a class."""
+        return cls(context.symbols, context.letters)
 
     @contextmanager
     def scope(self, names: Mapping[Node, Expr], *, in_place: bool = False) -> Iterator[None]:
@@ -112,7 +121,7 @@ class TorchWriter:
 
     def factor(self, coefficient: Coefficient) -> float:
         """An exact factor as a float."""
-        return coefficient.number(self.values)
+        return self.symbols.factor(coefficient)
 
     def labels(self, node: Node, axes: Sequence[int]) -> list[Label]:
         """The labels of a tensor's axes, the batch among them."""

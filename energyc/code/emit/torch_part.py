@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from energyc.code.emit import torch_class, torch_complex
 from energyc.code.emit.context import Context
+from energyc.code.emit.symbols import definitions
 from energyc.code.emit.torch_held import held_methods
 from energyc.code.emit.torch_methods import MethodWriter
 from energyc.code.emit.torch_nodes import TorchWriter
@@ -40,12 +41,13 @@ def network_part(context: Context, further: Methods = tuple) -> Body:
     def head(writer: TorchWriter, constants: Mapping[Node, str]) -> Body:
         return (*torch_class.settings(context), torch_class.init(context, writer, constants))
 
-    return equations_part(context, f"States {states}.", head, further)
+    part = equations_part(context, f"States {states}.", head, further)
+    return (*definitions([context.symbols], part), *part)
 
 
 def equations_part(context: Context, about: str, head: Head, further: Methods = tuple) -> Body:
     """The records and the class of equations that relax; ``about`` is the first sentence on it."""
-    writer = TorchWriter(context.network.extents, context.network.values, context.letters)
+    writer = TorchWriter.of(context)
     methods = MethodWriter(context, writer)
     planned = zip(context.prepared, context.plan.routines, strict=True)
     equations: list[Statement] = [methods.method(p, r) for p, r in planned if not p.signature.complex]

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
-from energyc.code.emit.code import Code, called, product, quoted
+from energyc.code.emit.code import Code, called, product, quoted, tree
 from energyc.code.emit.names import Identifiers
 from energyc.code.emit.torch_access import access_of
 from energyc.code.emit.torch_einsum import BATCH, pairwise, reduction, summed_where_unshared
 from energyc.code.emit.torch_nodes import TorchWriter
 from energyc.code.emit.torch_sums import Term, like_terms_collected, sum_of_terms
+from energyc.code.emit.wishes import Wishes
 from energyc.code.plan import Passes, PlannedRoutine
-from energyc.code.tree.expressions import Attribute, Expr, Name, Number, Subscript, Tuple, number
+from energyc.code.tree.expressions import Attribute, Expr, Name, Subscript, Tuple, number
 from energyc.code.tree.statements import Assign, Augment, Body, Do, Statement
-from energyc.mathematics.ir import ONE, Add, Coefficient, Einsum, Indicator, Map, Node, Softmax, walk
-from energyc.mathematics.ir.nodes import LogSumExp
-from energyc.mathematics.sparse import Segment, selection_of
+from energyc.mathematics.ir import ONE, Add, Coefficient, Einsum, Indicator, Node, walk
+from energyc.mathematics.sparse import selection_of
 
 #: Expressions of outputs: of each sample, and those summed over the batch.
 Codes = tuple[dict[str, Code], dict[str, Code]]
@@ -36,6 +36,7 @@ class RoutineWriter:
         self.body: list[Statement] = []
         self.named: dict[Node, str] = {}
         self.reads: Counter[Node] = Counter()
+        self.wishes = Wishes(self._short_name, self._own_name, {}, names)
         writer.dying = set()
 
     def write(self, routine: PlannedRoutine, early: Callable[[Mapping[str, Code]], Body] | None = None) -> Codes:
@@ -46,40 +47,20 @@ class RoutineWriter:
         late = _summed_late(routine)
         self.reads = _reads(routine, late)
         wishes = {o.node: o.wish for o in routine.outputs}
+        self.wishes = Wishes(self._short_name, self._own_name, wishes, self.names)
         statements = [node for node in routine.statements if node not in late]
         plain = [output for output in routine.outputs if not output.summed]
         before = set(walk([output.node for output in plain])) if early else set(statements)
         with self.writer.scope({}, in_place=self.passes.inplace):
             for node in (node for node in statements if node in before):
-                self.state(node, self.names.get(node) or wishes.get(node) or self.wish(node))
+                self.state(node, self.names.get(node) or wishes.get(node) or self.wishes.of(node))
             codes = {output.key: self.full(output.node) for output in plain}
             self.body += early(codes) if early else ()
             for node in (node for node in statements if node not in before):
-                self.state(node, self.names.get(node) or wishes.get(node) or self.wish(node))
+                self.state(node, self.names.get(node) or wishes.get(node) or self.wishes.of(node))
             return codes, {output.key: self._summed(output.node) for output in routine.outputs if output.summed}
 
     # ------------------------------------------------------------ statements
-
-    def wish(self, node: Node) -> str:
-        """A name that says what an anonymous node is."""
-        match node:
-            case Softmax():
-                return "weights"
-            case LogSumExp():
-                return "level"
-            case Segment():
-                return {Softmax: "weights", LogSumExp: "level"}.get(node.kind, node.kind.operator)
-            case Map():
-                return node.function.name if node.function.name != "power" else "power"
-            case Einsum() if len(node.operands) == 2:
-                parts = [self._short_name(o.node) for o in node.operands]
-                joined = "_".join(p for p in parts if p)
-                return joined if all(parts) and len(joined) <= 20 else "product"
-            case Add():
-                return "total"
-            case Indicator():
-                return "hit"
-        return "part"
 
     def _short_name(self, node: Node) -> str:
         """What a node is called, without what it is kept in; nothing where its own name says nothing."""
@@ -88,6 +69,10 @@ class RoutineWriter:
         if node in self.named:
             return self.names.get(node, "")
         return last_name(self.writer.names[node]) if node in self.writer.names else ""
+
+    def _own_name(self, node: Node) -> str:
+        """What a node is called, whether the name is the spec's or not; nothing where it has none."""
+        return self.named.get(node) or (last_name(self.writer.names[node]) if node in self.writer.names else "")
 
     def state(self, node: Node, wish: str) -> None:
         """An assignment that gives a node a name; none for a number."""
@@ -129,7 +114,7 @@ class RoutineWriter:
 
     def _shape(self, node: Node) -> tuple[Expr, ...]:
         """The sizes of a node for all samples."""
-        return self.batch, *(Number(self.writer.sizes[dim]) for dim in node.dims)
+        return self.batch, *(tree(self.writer.sizes[dim]) for dim in node.dims)
 
     def _summed(self, node: Node) -> Code:
         """An output added up over the batch, as part of its last product where there is one."""
@@ -151,7 +136,8 @@ class RoutineWriter:
         code = self._summed_einsum(node)
         if code is None:
             return Term(factor, writer.define(node).method("sum", 0, fresh=True))
-        return Term(factor * writer.factor(node.coefficient), code)
+        whole, value = writer.factor(coefficient * node.coefficient), factor * writer.factor(node.coefficient)
+        return Term(whole if whole == value else value, code)
 
     def _summed_einsum(self, node: Einsum) -> Code | None:
         """An einsum without its coefficient, the batch among what is summed over; None where that is not so easy."""

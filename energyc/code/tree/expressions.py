@@ -202,8 +202,43 @@ class Template(Expr):
 # ------------------------------------------------------------------ short ways to write them
 
 
+class Named(int):
+    """A whole number that is written by a name, which the program gives that value."""
+
+    name: str
+
+    def __new__(cls, value: int, name: str) -> Named:
+        """The number with its name."""
+        self = super().__new__(cls, value)
+        self.name = name
+        return self
+
+
+class Exact(float):
+    """A number that is written as an expression of that very value: ``plus`` or, where it is negative, ``minus``."""
+
+    plus: Expr
+    minus: Expr
+
+    def __new__(cls, value: float, plus: Expr, minus: Expr) -> Exact:
+        """The number with its expressions."""
+        self = super().__new__(cls, value)
+        self.plus, self.minus = plus, minus
+        return self
+
+    def __neg__(self) -> Exact:
+        """The negated number, written likewise."""
+        return Exact(-float(self), self.plus, self.minus)
+
+    def __abs__(self) -> Exact:
+        """The absolute value, written likewise."""
+        return Exact(abs(float(self)), self.plus, self.minus)
+
+
 def number(value: float) -> Expr:
     """A number as a person writes it: integers without a fraction, what is not finite as ``float("inf")``."""
+    if isinstance(value, Exact):
+        return value.minus if value < 0 else value.plus
     if not math.isfinite(value):
         return Call(Name("float"), (String(str(float(value))),))
     return Number(int(value) if value == int(value) and abs(value) < 1e15 else value)
@@ -238,10 +273,12 @@ def literal(value: object) -> Expr:
             return Constant(value)
         case str():
             return String(value)
+        case Named():
+            return Name(value.name)
         case int():
             return Number(value)
         case float():
-            return Number(value) if math.isfinite(value) else number(value)
+            return Number(value) if math.isfinite(value) and not isinstance(value, Exact) else number(value)
         case tuple():
             return Tuple(tuple(map(literal, value)))
         case list():

@@ -35,7 +35,7 @@ _BINARY: Mapping[str, tuple[int, int, int]] = MappingProxyType(
         "//": (_PRODUCT, _PRODUCT, _UNARY),
         "%": (_PRODUCT, _PRODUCT, _UNARY),
         "@": (_PRODUCT, _PRODUCT, ATOM),
-        "**": (_POWER, ATOM, ATOM),
+        "**": (_POWER, ATOM, _UNARY),
     }
 )
 _UNARIES: Mapping[str, tuple[int, int]] = MappingProxyType(
