@@ -58,8 +58,8 @@ def picture(path: Path, rows: int, columns: int, size: tuple[float, float]) -> I
     """
     try:
         import matplotlib
-        from matplotlib.rcsetup import cycler
         from matplotlib.figure import Figure
+        from matplotlib.rcsetup import cycler
     except ImportError:
         raise UserError("pictures need matplotlib", code="E0530", help="pip install 'energyc[plots]'") from None
     with matplotlib.rc_context({**_LOOK, "axes.prop_cycle": cycler(color=COLOURS)}):
