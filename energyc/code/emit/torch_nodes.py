@@ -12,7 +12,7 @@ from typing import Self
 import numpy as np
 
 from energyc.code.emit import torch_functions as functions
-from energyc.code.emit.code import ALL, Code, called, product, quoted, scaled, tree
+from energyc.code.emit.code import Code, called, product, quoted, scaled, tree
 from energyc.code.emit.context import Context
 from energyc.code.emit.symbols import Symbols
 from energyc.code.emit.torch_access import AccessWriter, access_of
@@ -20,9 +20,7 @@ from energyc.code.emit.torch_conv import ConvolutionWriter
 from energyc.code.emit.torch_einsum import BATCH, Label, arranged, diagonal, pairwise, reduction, summed_where_unshared
 from energyc.code.emit.torch_index import IndexWriter, axes_missing, constant
 from energyc.code.emit.torch_sums import Term, full_axes, like_terms_collected, sum_of_terms
-from energyc.code.plan import stack
-from energyc.code.plan.stack import Stack
-from energyc.code.tree.expressions import Expr, List, Unary, name, number
+from energyc.code.tree.expressions import Expr, Unary, name, number
 from energyc.mathematics.ir import (
     ONE,
     Add,
@@ -89,8 +87,6 @@ class TorchWriter:
             (Indicator, self._indicator),
             (Position, self._position),
             (BatchStatistic, self._batch_statistic),
-            (Stack, self._stack),
-            (stack.Part, self._part),
             (Stop, self._stop),
         )
 
@@ -195,14 +191,8 @@ class TorchWriter:
             return called("batch_median", argument, fresh=True)
         return argument.method("mean", 0, fresh=True)
 
-    def _stack(self, node: Stack) -> Code:
-        return called("torch.stack", List(tuple(self.code(part).expr for part in node.parts)), fresh=True)
-
     def _stop(self, node: Stop) -> Code:
         return self.tensor(node.argument).method("detach")
-
-    def _part(self, node: stack.Part) -> Code:
-        return self.code(node.argument).at(ALL, node.place)
 
     # ------------------------------------------------------------ sums and products
 

@@ -20,7 +20,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from fractions import Fraction
 from types import MappingProxyType
 
-from energyc.code.plan.stack import Stack
 from energyc.mathematics.ir import Add, Coefficient, Einsum, Indicator, LogSumExp, Map, Max, Node, Softmax, walk
 from energyc.mathematics.sparse import Segment
 
@@ -72,8 +71,6 @@ class Wishes:
                 return known or self._part(node) or "total"
             case Indicator():
                 return "hit"
-            case Stack():
-                return "_".join(filter(None, map(self.short, node.parts))) or "stack"
         return self._part(node) or "part"
 
     def _part(self, node: Node) -> str:
