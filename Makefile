@@ -15,7 +15,7 @@ slow:            ## the tests that take minutes
 	$(PYTHON) -m pytest $(WORKERS) -m slow
 
 golden:          ## rewrite the golden files and the output in the pages, then look at the difference
-	$(PYTHON) -m pytest --update-golden tests/golden tests/pages tests/editors
+	$(PYTHON) -m pytest --update-golden tests/golden tests/pages tests/editors tests/functions
 
 lint:            ## style
 	$(PYTHON) -m ruff check .

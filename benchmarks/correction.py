@@ -21,7 +21,7 @@ from torch import Tensor
 from torch.func import jvp, vjp
 
 import energyc
-from energyc.runtime.inputs import prepared
+from energyc.runtime.equations.inputs import prepared
 from energyc.studies.bench.step import least
 
 SPEC = Path(__file__).parents[1] / "specs" / "thick.energy"

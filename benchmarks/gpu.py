@@ -31,11 +31,11 @@ from energyc.code.emit import Options
 from energyc.code.loops import NotLowered
 from energyc.code.loops.nest import Product
 from energyc.code.targets.kernels import kernels_of
-from energyc.runtime.graphs import Graphs
-from energyc.runtime.inputs import prepared
-from energyc.runtime.products import products_in
-from energyc.runtime.triton_functions import has_triton
-from energyc.runtime.triton_kernels import interpreted
+from energyc.runtime.equations.inputs import prepared
+from energyc.runtime.equations.products import products_in
+from energyc.runtime.kernels.triton_functions import has_triton
+from energyc.runtime.kernels.triton_kernels import interpreted
+from energyc.runtime.relaxation.graphs import Graphs
 from energyc.studies.bench.step import least
 from energyc.studies.verify import random_probe
 

@@ -17,8 +17,8 @@ from torch import Tensor
 
 import energyc
 from energyc.resources import folder
-from energyc.runtime.contrast import energy_contrast
-from energyc.runtime.inputs import prepared
+from energyc.runtime.equations.inputs import prepared
+from energyc.runtime.nudging.contrast import energy_contrast
 
 Tensors = dict[str, Tensor]
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from energyc.language.diagnostics import SpecError, UserError
     from energyc.running.data import register_data
     from energyc.running.training.outcome import Diverged
-    from energyc.runtime.settled import NotSettledWarning
+    from energyc.runtime.convergence.settled import NotSettledWarning
     from energyc.surfaces.python.load import load
     from energyc.surfaces.python.train import Run, resume, train
     from energyc.surfaces.report.check import check
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _PLACES = MappingProxyType(
     {
         "Diverged": "energyc.running.training.outcome",
-        "NotSettledWarning": "energyc.runtime.settled",
+        "NotSettledWarning": "energyc.runtime.convergence.settled",
         "Run": "energyc.surfaces.python.train",
         "SpecError": "energyc.language.diagnostics",
         "UserError": "energyc.language.diagnostics",

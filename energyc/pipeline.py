@@ -12,7 +12,7 @@
 | emit     | `emit`, codegen/      | plan, loop nests -> the text of a module |
 | run      | `train`, `runs`       | module -> trained network; run folder -> its network, its text samples |
 | measure  | `verify`, `bench`, `inspection` | module -> gradients' fidelity; time of a step; what goes on inside |
-| export   | `hardware`            | network, weights -> circuit, Ising problem; answers with few bits |
+| export   | `hardware`, `symbolic` | network, weights -> circuit, Ising problem; answers with few bits; formulas in SymPy |
 | report   | `report`              | any of these -> what people and programs read |
 
 The passes from read to emit are functions of this module; the packages of the last four rows build on them.
@@ -53,7 +53,7 @@ ALL = ("all",)
 
 @dataclass(frozen=True)
 class Choices:
-    """What is set beside the spec: a preset, and values of dims, consts and dotted settings, which win over it."""
+    """The choices beside the spec: a preset, and values of dims, consts and dotted settings, which win over it."""
 
     preset: str | None = None
     overrides: Mapping[str, object] = field(default_factory=dict)
@@ -161,7 +161,7 @@ def derive(network: Network, classes: Classes | None = None) -> Derivation:
 
 
 def classify(network: Network) -> Classes:
-    """What is conservative, with the evidence, and which rules are admissible."""
+    """The class of each term with its evidence, and the rules that are admissible."""
     from energyc.proofs.verdicts.in_notation import classes_of
 
     with stage("classify", network.source.name):
@@ -197,7 +197,7 @@ def emit(
 def _options(
     network: Network, classes: Classes, rules: Sequence[str] | None, choices: Choices, runtime: Runtime
 ) -> Options:
-    """What a module is made with. Raises UserError as ``emit``."""
+    """The options that a module is made with. Raises UserError as ``emit``."""
     from energyc.code.emit import Options
     from energyc.proofs.verdicts.admission import biased
 

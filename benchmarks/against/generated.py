@@ -9,7 +9,7 @@ import torch
 
 from benchmarks.against.cases import STEPS, Problem, Tensors, Way
 from energyc import pipeline
-from energyc.runtime.inputs import prepared
+from energyc.runtime.equations.inputs import prepared
 
 
 def ways(problem: Problem) -> dict[str, dict[str, Way]]:

@@ -221,24 +221,27 @@ FUNCTION sign(T u) { return u > 0 ? T(1) : u < 0 ? T(-1) : T(0); }
 FUNCTION sigmoid(T u) { return T(1) / (T(1) + exp(-u)); }
 FUNCTION softplus(T u) { return relu(u) + log1p(exp(-abs(u))); }
 FUNCTION logsigmoid(T u) { return -softplus(-u); }
-FUNCTION silu(T u) { return u * sigmoid(u); }
 FUNCTION silu_slope(T u) {
     const T s = sigmoid(u);
     return s + u * s * sigmoid(-u);
 }
 FUNCTION cumulative(T u) { return T(0.5) * erfc(u * T(-0.70710678118654752440)); }
-FUNCTION gauss(T u) { return exp(T(-0.5) * u * u) * T(0.39894228040143267794); }
-FUNCTION erf_slope(T u) { return exp(-u * u) * T(1.12837916709551257390); }
-FUNCTION gelu(T u) { return u * cumulative(u); }
-FUNCTION gelu_slope(T u) { return cumulative(u) + u * gauss(u); }
 FUNCTION gelu_tanh_core(T u) { return tanh(T(0.79788456080286535588) * (u + T(0.044715) * u * u * u)); }
-FUNCTION gelu_tanh(T u) { return T(0.5) * u * (T(1) + gelu_tanh_core(u)); }
 FUNCTION gelu_tanh_slope(T u) {
     const T t = gelu_tanh_core(u);
     const T rise = T(0.79788456080286535588) * (T(1) + T(3 * 0.044715) * u * u);
     return T(0.5) * (T(1) + t) + T(0.5) * u * (T(1) - t) * (T(1) + t) * rise;
 }
 FUNCTION clip(T u, T low, T high) { return u < low ? low : u > high ? high : u; }
+// By their formulas.
+FUNCTION silu(T u) { return u * of::sigmoid(u); }
+FUNCTION erf_slope(T u) { return T(1.1283791670955126) * of::exp(-u * u); }
+FUNCTION gauss(T u) { return T(0.3989422804014327) * of::exp(-T(0.5) * u * u); }
+FUNCTION gelu(T u) { return u * of::cumulative(u); }
+FUNCTION gelu_slope(T u) { return of::cumulative(u) + u * of::gauss(u); }
+FUNCTION gelu_tanh(T u) { return T(0.5) * u * (T(1) + of::gelu_tanh_core(u)); }
+FUNCTION softsign(T u) { return u / (T(1) + of::abs(u)); }
+// end
 #undef FUNCTION
 }  // namespace of
 

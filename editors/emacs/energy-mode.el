@@ -14,8 +14,8 @@
 (defconst energy-declarations '("clamp" "const" "data" "dim" "noise" "param" "state" "target"))
 (defconst energy-equations '("clamped" "cost" "energy" "flow" "fn" "force" "let" "metric" "next" "readout" "start" "tie"))
 (defconst energy-statements '("layer" "network" "nudge" "preset" "relax" "repeat" "train"))
-(defconst energy-inside '("and" "in" "not" "on" "or" "per"))
-(defconst energy-functions '("abs" "clip" "correct" "cos" "cross_entropy" "detach" "erf" "exp" "frozen" "gelu" "gelu_tanh" "grad" "layernorm" "leaky_relu" "log" "logsigmoid" "logsumexp" "max" "mean" "median" "min" "relu" "rmsnorm" "sigmoid" "sign" "silu" "sin" "softmax" "softplus" "sqrt" "standardize" "sum" "tanh" "variance" "where"))
+(defconst energy-inside '("and" "in" "not" "on" "or"))
+(defconst energy-functions '("abs" "clip" "correct" "cos" "cross_entropy" "detach" "erf" "exp" "frozen" "gelu" "gelu_tanh" "grad" "layernorm" "leaky_relu" "log" "logsigmoid" "logsumexp" "max" "mean" "median" "min" "relu" "rmsnorm" "sigmoid" "sign" "silu" "sin" "softmax" "softplus" "softsign" "sqrt" "standardize" "sum" "tanh" "variance" "where"))
 (defconst energy-laws-and-sets '("glorot" "kaiming" "nonnegative" "normal" "ones" "orthogonal" "simplex" "sphere" "standardized" "symmetric" "uniform" "zero_diagonal" "zeros"))
 
 (defconst energy--name "[A-Za-z_][A-Za-z_0-9]*")

@@ -1,4 +1,4 @@
-"""What is proved or refuted of a network before it runs: conservativeness, claims, the rules that it admits.
+"""Proofs about a network before it runs: conservativeness, claims, the rules that it admits.
 
 In: a network and its derivation. Out: classes with evidence, claims with verdicts, a verdict on each learning rule.
 It works on graphs, with exact fractions, intervals and NumPy; it neither generates nor runs a module.

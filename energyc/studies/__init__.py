@@ -8,6 +8,7 @@ In: a module or a run. Out: numbers and arrays; ``surfaces`` shows them.
 | ``bench`` | the time of a step beside alternatives |
 | ``inspection`` | energies, memories, attention, positions as arrays |
 | ``hardware`` | circuits, Ising problems, few bits, devices that differ |
+| ``symbolic`` | the formulas of a network as SymPy expressions |
 
 It imports every wing but ``proofs`` and ``surfaces``.
 """

@@ -1,4 +1,4 @@
-"""What people and programs meet: the command line, Python, reports, pages, notebooks, editors.
+"""The interfaces for people and programs: the command line, Python, reports, pages, notebooks, editors.
 
 In: what all other wings give. Out: text, pictures, pages, JSON.
 

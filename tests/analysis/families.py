@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from energyc.mathematics.calculus import derivative, substitute
-from energyc.mathematics.ir import Coefficient, IndexExpr, Indicator, Input, Node
+from energyc.mathematics.ir import TRUTHS, Coefficient, IndexExpr, Indicator, Input, Node
 from energyc.proofs.fields.problem import ForceField
 from tests.analysis.build import A0, A1, A2, A3, Build, integer, op, plus, random_sizes, times
 
@@ -105,7 +105,7 @@ def _feed_forward(b: Build, rng: Rng, x: Node, tied: bool, f: str, sign: int = 1
 
 
 def tied_network(rng: Rng) -> Draw:
-    """``W f(W^T z + b)``, with or without a weight for each hidden unit; untied it is no gradient."""
+    """``W f(W^T z + b)``, with or without a weight for each hidden unit; untied it is not a gradient."""
     b = Build({"t": "T", "d": "D", "f": "F"}, random_sizes(rng, "TDF"))
     z, tied = b.state("z", "td"), coin(rng)
     return b.field({z: _feed_forward(b, rng, z, tied, pick(rng, *SMOOTH, *KINKED))}), tied
@@ -257,7 +257,7 @@ def oscillators(rng: Rng) -> Draw:
 def relation(rng: Rng) -> Draw:
     """Sums over the edges of a graph that came from outside, one way or both ways."""
     b = Build({"n": "N", "m": "N", "d": "D"}, random_sizes(rng, "ND", 3, 5))
-    z, adj = b.state("z", "nd"), b.clamp("adj", "nm", "relation")
+    z, adj = b.state("z", "nd"), b.clamp("adj", "nm", TRUTHS)
     there, back = (b.mask("nm", op_related(adj, *axes)) for axes in ((A0, A1), (A1, A0)))
     both = coin(rng)
     force = b.es("nm,md->nd", there, z)

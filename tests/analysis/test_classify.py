@@ -147,7 +147,7 @@ def test_what_is_proved_in_parts_is_proved(monkeypatch: pytest.MonkeyPatch) -> N
         whole = {"A", "B"} <= {node.name for node in field.inputs}
         return Verdict("undecided", "none", tried=("too little time",)) if whole else found
 
-    monkeypatch.setattr("energyc.proofs.conservativeness.together.decide_on_set", short)
+    monkeypatch.setattr("energyc.proofs.conservativeness.term_sums.decide_on_set", short)
     found = classify(network(halves() + halves("B", "ask", "answer", "q")))
     assert found.kind == "conservative" and found.unproved == ()
     assert (

@@ -12,7 +12,7 @@ from energyc.proofs.conservativeness.prover import prove
 from tests.analysis.families import FAMILIES
 from tests.drawing import SEED, draws
 
-#: Their Jacobian may be symmetric although they are no gradients: the prover alone cannot tell.
+#: Their Jacobian may be symmetric although they are not gradients: the prover alone cannot tell.
 BEYOND_JACOBIANS = {"jumps", "holes", "selections"}
 
 
@@ -47,7 +47,7 @@ def test_many_draws(family: str) -> None:
 
 @pytest.mark.parametrize("family", sorted(set(FAMILIES) - BEYOND_JACOBIANS))
 def test_the_prover_alone_proves_nothing_false(family: str) -> None:
-    """Without the numbers that go before it: no certificate for a force that is no gradient."""
+    """Without the numbers that go before it: no certificate for a force that is not a gradient."""
     for number in range(4):
         generator = np.random.default_rng([SEED, number, *family.encode()])
         field, conservative = FAMILIES[family](generator)

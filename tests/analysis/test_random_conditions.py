@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 import pytest
 
-from energyc.mathematics.ir import IndexExpr, Input
+from energyc.mathematics.ir import TRUTHS, IndexExpr, Input
 from energyc.mathematics.ir.indexing import axis
 from energyc.proofs.conservativeness.decide import decide
 from energyc.proofs.conservativeness.witness import sample_at
@@ -59,7 +59,7 @@ class Conditions:
 def tokens(b: Build, rng: np.random.Generator) -> ForceField:
     """Guarded sums over tokens: linear, a function between two of them, or a softmax with one half or both."""
     z = b.state("z", "i")
-    conditions = Conditions(rng, "NN", b.clamp("adj", "ij", "relation"))
+    conditions = Conditions(rng, "NN", b.clamp("adj", "ij", TRUTHS))
     mask = b.mask("ij", conditions.draw())
     match int(rng.integers(0, 4)):
         case 0:

@@ -1,4 +1,4 @@
-"""``train --log``: TensorBoard, a logger of one's own, and what is no logger."""
+"""``train --log``: TensorBoard, a logger of one's own, and what is not a logger."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def test_what_is_not_there(run: Path, capfd: Capture, arguments: list[str], said
 
 def test_a_token_is_numbers(run: Path, capfd: Capture) -> None:
     done = energyc(capfd, "plot", run, "--token", "a,1")
-    assert done.status == 2 and "'a,1' is no place of a token" in done.err
+    assert done.status == 2 and "'a,1' is not a place of a token" in done.err
 
 
 def test_what_has_no_meaning_is_said_in_a_line(tmp_path: Path, capfd: Capture) -> None:

@@ -147,7 +147,7 @@ def test_a_bad_batch_is_one_message(tmp_path: Path, kind: str) -> None:
     assert raised.value.code == "E0914"
 
 
-@pytest.mark.filterwarnings("ignore:invalid escape sequence")  # of pickletools, for text that is no pickle
+@pytest.mark.filterwarnings("ignore:invalid escape sequence")  # of pickletools, for text that is not a pickle
 def test_a_mutated_batch_is_read_or_refused() -> None:
     """Whatever bytes change, the reader gives images and labels in range or a ValueError."""
     seed = random.randrange(2**32)

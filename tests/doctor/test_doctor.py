@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from energyc.surfaces.doctor import examination, places, requirements, tried
+from energyc.surfaces.doctor import examination, requirements, tried
 from energyc.surfaces.doctor.finding import Finding, carried_out
 from energyc.surfaces.doctor.installing import compiler_install, pip_install
 from energyc.surfaces.doctor.requirements import Requirement
@@ -118,7 +118,7 @@ def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monk
     (tmp_path / "file").write_text("")
     for place in (tmp_path / "file", Path("/proc/none"), Path("/dev/null")):
         monkeypatch.setenv("XDG_CACHE_HOME", str(place))
-        (found,) = places.caches()
+        (found,) = examination.caches()
         assert found.state == "broken" and "nothing can be kept" in found.says and not found.core
         assert str(found.mend).startswith("export XDG_CACHE_HOME=")
 
@@ -129,7 +129,7 @@ def test_no_home(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setattr(Path, "home", no_home)
-    (found,) = places.caches()
+    (found,) = examination.caches()
     assert found.state == "broken" and "Could not determine home directory" in found.says
 
 

@@ -17,7 +17,7 @@ from energyc.runtime.rules import RULES
 
 ROOT = Path(__file__).resolve().parents[2]
 SPECS = sorted((ROOT / "specs").glob("*.energy"))
-#: The pages of the error reference show what is no spec.
+#: The pages of the error reference show what is not a spec.
 PAGES = sorted(page for page in [*(ROOT / "docs").rglob("*.md"), ROOT / "README.md"] if page.parent.name != "errors")
 BLOCKS = [
     pytest.param(block, id=f"{page.stem}-{number}")

@@ -8,7 +8,7 @@ from energyc.highlight import LOGIC, SPECIAL
 from energyc.language.resolve.words import LANGUAGE_FUNCTIONS, LAWS, SETS
 from energyc.language.syntax.scan import DECLARATION_WORDS, EQUATION_WORDS, RESERVED, SETTINGS_WORDS
 
-INSIDE = frozenset({"in", "on", "per"})
+INSIDE = frozenset({"in", "on"})
 #: Words that open neither a declaration nor an equation.
 OTHERS = RESERVED - DECLARATION_WORDS - EQUATION_WORDS - INSIDE - set(LOGIC)
 

@@ -19,8 +19,8 @@ from energyc.language.network import Network
 from energyc.mathematics.calculus import substitute
 from energyc.mathematics.ir import Input, Node
 from energyc.mathematics.ir.interpreter import evaluate, key
-from energyc.runtime.contrast import energy_contrast
-from energyc.runtime.inputs import ordered_targets, prepared
+from energyc.runtime.equations.inputs import ordered_targets, prepared
+from energyc.runtime.nudging.contrast import energy_contrast
 
 Arrays = dict[str, np.ndarray]
 BATCH = 3

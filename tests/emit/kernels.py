@@ -15,8 +15,8 @@ from energyc import pipeline
 from energyc.language.diagnostics import SpecError, UserError
 from energyc.language.network import Network
 from energyc.resources import folder
-from energyc.runtime.inputs import prepared
-from energyc.runtime.network import EnergyNetwork
+from energyc.runtime.equations.inputs import prepared
+from energyc.runtime.networks.network import EnergyNetwork
 
 SPECS = sorted(folder("specs").glob("*.energy"))
 MODELS = sorted((Path(__file__).parents[1] / "models").glob("*.energy"))
@@ -242,7 +242,7 @@ def clones(states: Sequence[Tensor]) -> list[Tensor]:
 
 
 def difference(one: Sequence[Tensor], two: Sequence[Tensor]) -> float:
-    """The largest difference, relative to the largest entry; what is no number must be none in both."""
+    """The largest difference, relative to the largest entry; what is not a number must be none in both."""
     worst = 0.0
     for a, b in zip(one, two, strict=True):
         if not torch.equal(a.isfinite(), b.isfinite()):

@@ -203,7 +203,7 @@ class SpecMaker:
         ops = ("sum", "sum", "mean", "max", "variance", "logsumexp", "logsumexp", *(("min",) if self.real else ()))
         op = self.smooth(ops, "sum")
         u = self.expr({**env, **inner}, depth - 1)
-        if op in ("max", "min"):  # ties of things that are equal only up to rounding are no test
+        if op in ("max", "min"):  # ties of things that are equal only up to rounding are not tests
             u = f"{self.atom({**env, **inner})} + 0.1 * {self.distinct(inner)}"
         guard = "" if op in ("variance",) else self.guarded({**env, **inner}, inner, 0.35)
         text = f"{op}[{', '.join(binders)}{guard}]({u})"

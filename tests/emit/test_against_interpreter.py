@@ -89,7 +89,7 @@ def test_every_routine_at_length(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(100, 116))
 def test_every_mixture_of_passes(seed: int) -> None:
     on = [bool(seed >> k & 1) for k in range(5)]
-    passes = Passes(hoist=on[0], share=on[1], stack=on[2], inplace=on[3], separate=on[4])
+    passes = Passes(hoist=on[0], share=on[1], segments=on[2], inplace=on[3], separate=on[4])
     assert disagreements(case(seed, passes)) == {}
 
 
@@ -114,7 +114,7 @@ def test_force_is_minus_the_slope_of_the_energy(seed: int, real: bool) -> None:
     """Central differences of the interpreter's energy along a random direction, against the module's force."""
     j = case(seed, real=real)
     if j.network.forces or any(isinstance(node, Stop) for node in walk([j.derivation.energy])):
-        pytest.skip("a force that is no gradient of the energy as it stands")
+        pytest.skip("a force that is not a gradient of the energy as it stands")
     states = dict(zip(j.network.states, j.states, strict=True))
     found = sum(
         (force.numpy() * j.inputs["direction", name]).reshape(len(force), -1).sum(1)

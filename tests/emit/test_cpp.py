@@ -16,9 +16,9 @@ import torch
 from energyc import pipeline
 from energyc.language.diagnostics import SpecError
 from energyc.resources import resource
-from energyc.runtime.inputs import prepared
-from energyc.runtime.kernels import built
-from energyc.runtime.network import EnergyNetwork
+from energyc.runtime.equations.inputs import prepared
+from energyc.runtime.kernels.kernels import built
+from energyc.runtime.networks.network import EnergyNetwork
 from tests.emit.judge import resolved
 from tests.emit.kernels import (
     BATCH,
@@ -345,7 +345,7 @@ def test_a_full_disk_leaves_torch_operations(monkeypatch: pytest.MonkeyPatch) ->
 
     net = unbuilt(monkeypatch)
     monkeypatch.setenv("CXXFLAGS", "-DNEVER_BUILT_BEFORE")
-    monkeypatch.setattr("energyc.runtime.kernels.build", full)
+    monkeypatch.setattr("energyc.runtime.kernels.kernels.build", full)
     with pytest.warns(RuntimeWarning, match="they cannot be built: .*No space left on device"):
         net.relax({"x": torch.rand(3, 12, dtype=torch.float64)})
 

@@ -20,6 +20,7 @@ import energyc
 from energyc.code.plan import Passes
 from energyc.derivation.derive import derive
 from energyc.language.diagnostics import SpecError
+from energyc.runtime.equations.inputs import prepared
 from energyc.surfaces.report.check import force_flops
 from tests.drawing import seeds
 from tests.emit.judge import disagreements, distance, judged, resolved, routines
@@ -247,7 +248,7 @@ def test_against_autograd() -> None:
         zip(["W_q", "W_k"], torch.autograd.grad(energy, list(params.values()), retain_graph=True), strict=True)
     )
     back, *mixed = torch.autograd.grad(-(slope * seed).sum(), [z, *params.values()])
-    fixed = energyc.runtime.inputs.prepared(net, clamps)
+    fixed = prepared(net, clamps)
     with torch.no_grad():
         assert distance(net.force({"z": start}, clamps)["z"].numpy(), -slope.detach().numpy()) < 1e-9
         for name, value in net._energy_gradient([start], fixed).items():

@@ -20,10 +20,10 @@ from energyc import pipeline
 from energyc.language.diagnostics import SpecError
 from energyc.language.network import Network
 from energyc.mathematics.functions import FUNCTIONS, ScalarFunction, scalar_function
-from energyc.runtime import triton_functions
-from energyc.runtime.graphs import MOST_GRAPHS, Graphs
-from energyc.runtime.inputs import prepared
-from energyc.runtime.triton_kernels import TritonKernels, interpreted
+from energyc.runtime.equations.inputs import prepared
+from energyc.runtime.kernels.kernels import triton_functions
+from energyc.runtime.kernels.triton_kernels import TritonKernels, interpreted
+from energyc.runtime.relaxation.graphs import MOST_GRAPHS, Graphs
 from tests.emit.judge import resolved
 from tests.emit.kernels import (
     BATCH,
@@ -287,8 +287,8 @@ POWERS = ("-1", "-1/2", "1/2", "2", "3", "3/2", "-5/2", "11", "1/3", "10", "-9")
 #: Their forms are right to rounding of 1 where they are small themselves.
 CANCELLING = frozenset({"cumulative", "gelu", "gelu_slope", "gelu_tanh", "gelu_tanh_slope"})
 KERNEL = """
-from energyc.runtime.triton_functions import *
-from energyc.runtime.triton_functions import jit, tl, triton
+from energyc.runtime.kernels.triton_functions import *
+from energyc.runtime.kernels.triton_functions import jit, tl, triton
 
 @jit
 def apply(x, y, count):

@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping
 
 import mpmath as mp
 
-TANH_CUBIC = mp.mpf("0.044715")
+
+def _cubic() -> mp.mpf:
+    return mp.mpf(44715) / 10**6
 
 
 def _sigmoid(u: mp.mpc) -> mp.mpc:
@@ -22,7 +24,7 @@ def _normal(u: mp.mpc) -> mp.mpc:
 
 
 def _inner(u: mp.mpc) -> mp.mpc:
-    return mp.sqrt(2 / mp.pi) * (u + TANH_CUBIC * u**3)
+    return mp.sqrt(2 / mp.pi) * (u + _cubic() * u**3)
 
 
 def _gelu_tanh(u: mp.mpc) -> mp.mpc:
@@ -34,7 +36,7 @@ def _silu_slope(u: mp.mpc) -> mp.mpc:
 
 
 def _gelu_tanh_slope(u: mp.mpc) -> mp.mpc:
-    inner = mp.sqrt(2 / mp.pi) * (1 + 3 * TANH_CUBIC * u**2)
+    inner = mp.sqrt(2 / mp.pi) * (1 + 3 * _cubic() * u**2)
     return (1 + mp.tanh(_inner(u))) / 2 + u * inner / mp.cosh(_inner(u)) ** 2 / 2
 
 
@@ -49,6 +51,7 @@ DEFINITIONS: Mapping[str, Callable[[mp.mpc], mp.mpc]] = {
     "tanh": mp.tanh,
     "sigmoid": _sigmoid,
     "logsigmoid": lambda u: mp.log(_sigmoid(u)),
+    "softsign": lambda u: u / (1 + (u if mp.re(u) > 0 else -u)),
     "relu": lambda u: u if mp.re(u) > 0 else mp.mpf(0),
     "step": lambda u: mp.mpf(mp.re(u) > 0),
     "above": lambda u: mp.mpf(mp.re(u) > 0),

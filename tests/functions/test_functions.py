@@ -8,17 +8,8 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from energyc.mathematics.functions import (
-    FUNCTIONS,
-    Argument,
-    Call,
-    Expression,
-    Power,
-    Product,
-    Real,
-    Sum,
-    scalar_function,
-)
+from energyc.mathematics.expressions import Argument, Call, Comparison, Constant, Expression, Power, Product, Sum, Where
+from energyc.mathematics.functions import FUNCTIONS, RELATIONS, scalar_function
 from tests.functions.definitions import DEFINITIONS
 
 LINE = np.array([-800.0, -200.0, -40.0, -30, -6, -3.5, -1, -0.3, -1e-9, 1e-9, 0.2, 1.1, 3.4, 6, 30, 200, 800])
@@ -39,16 +30,21 @@ def in_mpmath(expression: Expression, u: mp.mpf) -> mp.mpf:
     match expression:
         case Argument():
             return u
-        case Real(number):
-            return mp.mpf(number)
-        case Call(name, argument):
+        case Constant(name):
+            return +getattr(mp, name)
+        case Call(name, (argument,)):
             return DEFINITIONS[name](in_mpmath(argument, u))
         case Power(base, exponent):
             return in_mpmath(base, u) ** (mp.mpf(exponent.numerator) / exponent.denominator)
-        case Product(factors):
-            return mp.fprod(in_mpmath(factor, u) for factor in factors)
+        case Product(coefficient, factors, divisors):
+            over, under = (mp.fprod(in_mpmath(part, u) for part in parts) for parts in (factors, divisors))
+            return mp.mpf(coefficient.numerator) / coefficient.denominator * over / under
         case Sum(terms):
-            return mp.fsum(mp.mpf(f.numerator) / f.denominator * in_mpmath(term, u) for f, term in terms)
+            return mp.fsum(in_mpmath(term, u) for term in terms)
+        case Comparison(relation, left, right):
+            return mp.mpf(RELATIONS[relation](in_mpmath(left, u), in_mpmath(right, u)))
+        case Where(condition, if_true, if_false):
+            return in_mpmath(if_true if in_mpmath(condition, u) else if_false, u)
     raise TypeError(expression)
 
 
@@ -107,11 +103,12 @@ def test_range_and_monotony_hold_and_are_tight(name: str) -> None:
     function = FUNCTIONS[name]
     grid = GRID[GRID > 0] if name in POSITIVE else GRID
     values = value(name, None, grid)
-    assert values.min() >= function.low and values.max() <= function.high
+    ends = np.array([values.min(), values.max(), *value(name, None, points(name))])
+    assert ends.min() >= function.low and ends.max() <= function.high
     if np.isfinite(function.low):
-        assert values.min() - function.low < 1e-2
+        assert ends.min() - function.low < 1e-2
     if np.isfinite(function.high):
-        assert function.high - values.max() < 1e-2
+        assert function.high - ends.max() < 1e-2
     steps = np.diff(values)
     assert function.monotone == (1 if np.all(steps >= 0) else -1 if np.all(steps <= 0) else 0)
 
@@ -198,7 +195,7 @@ def test_what_an_entry_names_exists(name: str) -> None:
     ]
     assert {*named, *filter(None, [function.derivative_of, function.alternative])} <= set(FUNCTIONS)
     if function.derivative_of is not None:
-        assert FUNCTIONS[function.derivative_of].derivative == Call(name, Argument())
+        assert FUNCTIONS[function.derivative_of].derivative == Call(name, (Argument(),))
     assert function.form("torch").text
     with pytest.raises(NotImplementedError, match=f"{name}.*abacus"):
         function.form("abacus")

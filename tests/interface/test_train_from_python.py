@@ -297,7 +297,7 @@ def changed(**others: Any) -> dict[str, Any]:
 
 MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
     "no data": ({}, "nothing feeds the clamp x"),
-    "a number": ({"data": 3}, "the data are int, which is no data"),
+    "a number": ({"data": 3}, "the data are int, which is not data"),
     "an array for two inputs": ({"data": arrays()["x"]}, "1 array was given for x, label"),
     "three arrays for two inputs": ({"data": (np.ones((9, 4)),) * 3}, "3 arrays were given for x, label"),
     "an empty dict": ({"data": {}}, "the data have no names, which feed nothing: the inputs are x and label"),
@@ -471,7 +471,7 @@ def test_factories_on_the_command_line(capfd: pytest.CaptureFixture[str]) -> Non
         ("own_data:arays", "own_data has no arays\n  = help: did you mean arrays?"),
         ("own_data:failing", "own_data:failing raised RuntimeError: no disk ("),
         ("own_data:wants", "missing 1 required positional argument"),
-        ("own_data:number", "the data are int, which is no data"),
+        ("own_data:number", "the data are int, which is not data"),
         ("no_such.py:arrays", "there is no file no_such.py"),
         ("bad_data:arrays", "importing bad_data raised SyntaxError"),
         ("worse_data:arrays", "importing worse_data raised ModuleNotFoundError: No module named 'not_here'"),

@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from energyc.mathematics.ir import ONE, Coefficient, Function, Graph, Guard, IndexExpr, Indicator, Input, Node
+from energyc.mathematics.ir import ONE, TRUTHS, Coefficient, Function, Graph, Guard, IndexExpr, Indicator, Input, Node
 from energyc.mathematics.ir.indexing import axis, integer
 
 BATCH = 3
@@ -62,7 +62,7 @@ class RandomGraph:
             self.leaf("c", "param"),
         ]
         self.index = self.integers("idx", ("N",), "K", SIZES["K"])
-        self.relation = self.integers("adj", ("N", "N"), "relation", 2)
+        self.relation = self.integers("adj", ("N", "N"), TRUTHS, 2)
         self.indicators: list[Indicator] = []
 
     # ------------------------------------------------------------ inputs

@@ -120,7 +120,7 @@ def test_powers(graph: Graph, v: Node) -> None:
 def test_what_does_not_fit_is_refused(graph: Graph, a: Node, v: Node) -> None:
     with pytest.raises(ValueError, match="no elementwise product"):
         graph.product(a, v)
-    with pytest.raises(ValueError, match="is no term of a sum"):
+    with pytest.raises(ValueError, match="is not a term of a sum"):
         graph.plus(a, v)
 
 

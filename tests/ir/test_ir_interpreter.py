@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from energyc.mathematics.ir import ONE, Coefficient, Function, Graph, Guard, IndexExpr, Input
+from energyc.mathematics.ir import ONE, TRUTHS, Coefficient, Function, Graph, Guard, IndexExpr, Input
 from energyc.mathematics.ir.indexing import axis, equal, integer
 from energyc.mathematics.ir.interpreter import evaluate, key
 
@@ -114,7 +114,7 @@ def test_argmax_takes_the_first_of_a_tie_in_the_order_of_the_axes(graph: Graph) 
 def test_gathers_windows_and_relations(graph: Graph, normal: np.random.Generator) -> None:
     tok = graph.input("tok", "param", ("V", "D"))
     idx = graph.input("idx", "clamp", ("N",), "V")
-    adj = graph.input("adj", "clamp", ("N", "N"), "relation")
+    adj = graph.input("adj", "clamp", ("N", "N"), TRUTHS)
     chosen = graph.indicator(("V", "N"), equal(axis(0), expression("read", idx, axis(1))))
     gather = graph.einsum(ONE, [(tok, (0, 2)), (chosen, (0, 1))], {0: "V", 1: "N", 2: "D"}, (1, 2))
     moved = graph.indicator(("N", "N"), expression("related", adj, axis(1), expression("+", axis(0), integer(1))))

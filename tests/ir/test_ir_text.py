@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from energyc.mathematics.ir import ONE, Coefficient, Function, Graph, Guard, IndexExpr, Node
+from energyc.mathematics.ir import ONE, TRUTHS, Coefficient, Function, Graph, Guard, IndexExpr, Node
 from energyc.mathematics.ir.indexing import axis, integer
 from energyc.mathematics.ir.text import format_graph, parse_graph
 
@@ -53,10 +53,10 @@ def test_a_graph_that_is_read_shares_and_simplifies_as_any() -> None:
 
 
 def everything(graph: Graph) -> dict[str, Node]:
-    """A node of each kind with every option it has, and names that are no words."""
+    """A node of each kind with every option it has, and names that are not words."""
     z = graph.input("layer.z'", "state", ("N", "my dim"))
     idx = graph.input('a "b"\n', "clamp", ("N",), "my dim")
-    adj = graph.input("adj", "clamp", ("N", "N"), "relation")
+    adj = graph.input("adj", "clamp", ("N", "N"), TRUTHS)
     u = graph.input("u", "argument")
     phi = Function("phi'", slope=graph.map("tanh", u), primitive=graph.power(u, Fraction(-5, 3)))
     far = IndexExpr("abs", (IndexExpr("neg", (IndexExpr("-", (axis(0), integer(-3))),)),))

@@ -9,6 +9,7 @@ import pytest
 
 from energyc.mathematics.ir import (
     ONE,
+    TRUTHS,
     Add,
     Coefficient,
     Einsum,
@@ -34,7 +35,7 @@ A = GRAPH.input("a", "param", ("N", "M"))
 B = GRAPH.input("b", "param", ("N",))
 Z = GRAPH.input("z", "state", ("N",))
 IDX = GRAPH.input("idx", "clamp", ("N",), "M")
-ADJ = GRAPH.input("adj", "clamp", ("N", "N"), "relation")
+ADJ = GRAPH.input("adj", "clamp", ("N", "N"), TRUTHS)
 U = GRAPH.input("u", "argument")
 EVEN = GRAPH.indicator(("N",), equal(axis(0), integer(0)))
 ZERO = Coefficient(Fraction(0))

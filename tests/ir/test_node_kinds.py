@@ -109,7 +109,7 @@ def normal(node: Node) -> None:
     normaliser.expand(node, [normaliser.fresh(dim) for dim in node.dims])
 
 
-#: Passes, and the kinds that they never meet: no derivative passes what is no function of a tensor of reals.
+#: Passes, and the kinds that they never meet: no derivative passes what is not a function of a tensor of reals.
 LEAVES = {"Input", "Indicator", "Position"}
 PASSES: dict[Callable[[Node], None], set[str]] = {
     numbered: set(),

@@ -63,13 +63,12 @@ def test_a_softmax_that_sees_more_than_its_sum_is_warned_of(guard: str, conditio
     assert ("W0701" in codes(LEAK.format(guard=guard, condition=condition))) == leaks
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "state q[D] per batch",
-        "clamp adj[N, N] : relation",
-    ],
-)
-def test_what_is_planned_is_answered_with_not_yet(line: str) -> None:
-    text = "dim N = 2, D = 3\nstate z[N, D]\nenergy e = sum[n,d](z[n,d]^2)\n" + line
+def test_what_is_planned_is_answered_with_not_yet() -> None:
+    text = "dim N = 2, D = 3\nstate z[N, D]\nenergy e = sum[n,d](z[n,d]^2)\nnudge { tolerance = 1e-3 }"
     assert [d.code for d in findings(text) if d.severity == "error"] == ["E0190"]
+
+
+def test_a_dim_may_be_called_relation() -> None:
+    text = "dim N = 2, relation = 3\nclamp k[N] : relation\nparam b[relation] = 1\nstate z[N]\n"
+    text += "energy e = sum[n](z[n]^2 * b[k[n]])\n"
+    assert [d.code for d in findings(text) if d.severity == "error"] == []

@@ -28,7 +28,6 @@ REFERENCES: dict[str, Callable[[Any], Any]] = {
     "hardsigmoid": F.hardsigmoid,
     "hardswish": F.hardswish,
     "mish": F.mish,
-    "softsign": F.softsign,
     "tanhshrink": F.tanhshrink,
     "softshrink": F.softshrink,
     "cosh": torch.cosh,
@@ -98,7 +97,8 @@ FUNCTIONS = [
     ("symmetric(W)", "write the symmetric part: `1/2 * (W[i,j] + W[j,i])`"),
     ("sum_j(s[0])", "write `sum[j](...)`"),
     ("sum_ij(s[0])", "write `sum[i,j](...)`"),
-    ("Softsign(s[0])", "write it as a function: `fn softsign(u) = u / (1 + abs(u))`"),
+    ("Tanhshrink(s[0])", "write it as a function: `fn tanhshrink(u) = u - tanh(u)`"),
+    ("Softsign(s[0])", "did you mean `softsign`?"),
     ("sigmiod(s[0])", "did you mean `sigmoid`?"),
 ]
 

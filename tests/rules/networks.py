@@ -54,7 +54,7 @@ cost mse = 1/2 * sum[k]((y[k] - t[k])^2)
 relax { step = 0.1, steps = 50 }
 """
 
-#: A force that is no gradient.
+#: A force that is not a gradient.
 TURNED = """\
 network turned
 dim D = 5

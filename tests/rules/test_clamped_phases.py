@@ -13,8 +13,8 @@ from torch import Tensor
 
 from energyc import pipeline
 from energyc.language.diagnostics import Source, UserError
-from energyc.runtime.triton_functions import has_triton
-from energyc.runtime.triton_kernels import interpreted
+from energyc.runtime.kernels.triton_functions import has_triton
+from energyc.runtime.kernels.triton_kernels import interpreted
 from energyc.studies.verify import measure_fidelity, random_probe
 from tests.cli.run import SMALL, energyc
 from tests.emit.kernels import needs_compiler
@@ -242,9 +242,9 @@ def test_a_param_that_no_energy_reads_is_named() -> None:
         (
             PREDICTIONS.replace("energy third", "energy pull = -sum[k](y[k])\nenergy third"),
             "predictive-coding",
-            "pull is no sum",
+            "pull is not a sum",
         ),
-        (PREDICTIONS.replace("m2[l])^2", "m2[l])^4"), "dual-propagation", "second is no sum of squares"),
+        (PREDICTIONS.replace("m2[l])^2", "m2[l])^4"), "dual-propagation", "second is not a sum of squares"),
         (
             PREDICTIONS.replace("(s2[j]", "(s1[j]").replace("1/2 * sum[j]", "-1/2 * sum[j]"),
             "dual-propagation",

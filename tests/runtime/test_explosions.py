@@ -1,4 +1,4 @@
-"""States so large that their squares are no numbers: how they read, and that no gradient is made of them."""
+"""States so large that their squares are not numbers: how they read, and that no gradient is made of them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 import energyc
-from energyc.runtime.states import norm, relative_change
+from energyc.runtime.tensors.states import norm, relative_change
 from tests.specs.judging import assert_close
 
 #: Sample by sample a linear network with the eigenvalue -k: it explodes where k is negative.
@@ -73,7 +73,7 @@ def test_where_all_exploded_there_is_no_gradient(rule: str) -> None:
 
 @DTYPES
 def test_a_residual_is_that_of_the_linear_growth(dtype: torch.dtype) -> None:
-    """s <- 1.2 s + c: past 1e19 in float32, and 1e154 in float64, the square of s is no number."""
+    """s <- 1.2 s + c: past 1e19 in float32, and 1e154 in float64, the square of s is not a number."""
     net = energyc.load(LINEAR, dtype=dtype)
     clamps, _ = inputs(dtype, -0.5)
     steps = 250 if dtype is torch.float32 else 2500

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from energyc.runtime.solvers import gmres
+from energyc.runtime.tensors.gmres import gmres
 
 ENTRIES = 80
 

@@ -12,7 +12,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks import gpu
-from energyc.runtime.inputs import prepared
+from energyc.runtime.equations.inputs import prepared
 
 BENCH = gpu.Bench(torch.device("cpu"), gpu.SMOKE, smoke=True)
 

@@ -16,8 +16,8 @@ from torch.overrides import TorchFunctionMode
 import energyc
 from energyc import pipeline
 from energyc.resources import folder
-from energyc.runtime import states as states_of_runtime
-from energyc.runtime.graphs import MOST_GRAPHS, MOST_MET, Graphs
+from energyc.runtime.relaxation.graphs import MOST_GRAPHS, MOST_MET, Graphs
+from energyc.runtime.tensors import states as states_of_runtime
 from energyc.studies.verify import random_probe
 from tests.emit.kernels import replay_plainly
 
@@ -78,7 +78,7 @@ def test_what_is_met_again_is_recorded_and_replayed_on_new_values() -> None:
 
 
 def test_a_graph_reads_what_it_was_recorded_with_and_nothing_of_later_calls() -> None:
-    """What is no tensor of the call is that of the recording, so that it must be part of the key."""
+    """What is not a tensor of the call is that of the recording, so that it must be part of the key."""
     graphs = Graphs(replay_plainly, "cpu")
     for factor, expected in ((2.0, 2.0), (2.0, 2.0), (3.0, 2.0)):
 

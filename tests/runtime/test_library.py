@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -11,16 +12,16 @@ import pytest
 import torch
 
 import energyc.runtime
-import energyc.runtime.rules
 from energyc import pipeline
 from energyc.code.emit import instantiate
 from energyc.code.emit.library import library
 from energyc.resources import folder
-from energyc.runtime.rules import ORDER, RULES
+from energyc.runtime.rules import RULES
 from energyc.studies.verify import random_probe
+from tests.runtime.alone import made, measured
 
-PACKAGES = [Path(str(package.__file__)).parent for package in (energyc.runtime, energyc.runtime.rules)]
-FILES = [file for package in PACKAGES for file in sorted(package.glob("*.py")) if file.stem != "__init__"]
+ROOT = Path(str(energyc.runtime.__file__)).parent
+FILES = [file for file in sorted(ROOT.rglob("*.py")) if file.stem != "__init__"]
 
 
 def test_a_name_is_defined_once() -> None:
@@ -62,19 +63,95 @@ def test_a_definition_follows_what_it_reads_where_it_is_defined() -> None:
         assert all(order.index(other) < order.index(name) for other in read & set(order)), name
 
 
-@pytest.mark.parametrize("name", ["hopfield", "thick", "cet"])
-def test_a_module_carries_the_runtime_verbatim_and_only_what_it_needs(name: str) -> None:
-    network = pipeline.resolve(pipeline.read(folder("specs") / f"{name}.energy"))
-    text = pipeline.emit(network).text
-    carried = [d for d in library().definitions.values() if d.text in text]
+def emitted(name: str, **settings: object) -> str:
+    """The module of a shipped spec, which carries its runtime."""
+    choices = pipeline.Choices("verify", {key.replace("_", ".", 1): value for key, value in settings.items()})
+    return pipeline.emit(
+        pipeline.resolve(pipeline.read(folder("specs") / f"{name}.energy"), choices), None, choices
+    ).text
+
+
+def defined(text: str) -> set[str]:
+    """The names at the head of a module, and the members of its classes as ``Class.member``."""
     body = ast.parse(text).body
-    defined = {n.name for n in body if isinstance(n, ast.ClassDef | ast.FunctionDef)}
-    defined |= {
-        target.id for n in body if isinstance(n, ast.Assign) for target in n.targets if isinstance(target, ast.Name)
-    }
-    assert {d.name for d in carried} <= defined
-    assert ("circled" in defined, "nudged_complex" in defined, "newton_step" in defined) == (False, False, False)
-    assert ("centred" in defined) == any(RULES[rule].contrasts for rule in ("centered-ep", "tracking-aep"))
+    names = {node.name for node in body if isinstance(node, ast.ClassDef | ast.FunctionDef)}
+    names |= {f"{k.name}.{m.name}" for k in body if isinstance(k, ast.ClassDef) for m in k.body if hasattr(m, "name")}
+    return names | {t.id for n in body if isinstance(n, ast.Assign) for t in n.targets if isinstance(t, ast.Name)}
+
+
+@pytest.mark.parametrize("name", ["hopfield", "thick", "cet"])
+def test_a_module_carries_code_verbatim_and_only_what_it_reaches(name: str) -> None:
+    text = emitted(name)
+    names = defined(text)
+    for function in (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)):
+        found = library().definitions.get(function.name)
+        if found is not None and function.col_offset == 0:
+            (own,) = ast.parse(found.text).body
+            assert isinstance(own, ast.FunctionDef)
+            assert list(map(ast.dump, function.body[1:])) == list(map(ast.dump, own.body[1:])), function.name
+    away = {"circled", "nudged_complex", "newton_step", "Graphs", "unrest", "ThroughSteps", "described", "EarlyExit"}
+    assert not away & names
+    assert not {"EnergyNetwork.unrest", "EnergyNetwork.draw_noise", "Equations._force_tangent"} & names
+    assert {"EnergyNetwork.relax", "EnergyNetwork.gradients", "EnergyNetwork.forward", "gmres"} <= names
+    assert ("centred" in names) == any(RULES[rule].contrasts for rule in ("centered-ep", "tracking-aep"))
+
+
+@pytest.mark.parametrize(
+    ("settings", "parts"),
+    [
+        ({"relax_solver": "anderson"}, {"Anderson"}),
+        ({"relax_solver": "newton"}, {"Newton", "solved_step"}),
+        ({"relax_step": "auto"}, {"CurvatureStepSize"}),
+        ({"relax_exit": "early"}, {"EarlyExit"}),
+        ({"relax_exit": "inference"}, {"EarlyExit", "InferenceExit"}),
+        ({"relax_patience": 2}, {"Patience"}),
+        ({"relax_measure": "energy"}, {"energy_change"}),
+        ({"nudge_snapshots": 3}, {"ContrastSnapshots"}),
+        ({"nudge_together": "true"}, {"JointPair"}),
+        ({"train_residual_defence": 0.1}, {"residual_defence"}),
+    ],
+)
+def test_a_setting_brings_its_part(settings: dict[str, object], parts: set[str]) -> None:
+    assert parts <= defined(emitted("cet", **settings))
+    assert not parts & defined(emitted("cet"))
+
+
+@pytest.mark.parametrize("name", ["hopfield", "thick", "cet"])
+def test_what_a_module_carries_is_enough_without_energyc(name: str, tmp_path: Path) -> None:
+    """All that the contract names, in a process of its own, bit for bit as where energyc lends the rest."""
+    choices = pipeline.Choices("verify")
+    network = pipeline.resolve(pipeline.read(folder("specs") / f"{name}.energy"), choices)
+    compiled = pipeline.emit(network, None, choices)
+    net = instantiate(compiled.text, compiled.class_name, dtype=torch.float64, seed=1)
+    probe = random_probe(net, batch=2, seed=1)
+    module, given, taken = tmp_path / "made.py", tmp_path / "given", tmp_path / "taken"
+    module.write_text(compiled.text)
+    torch.save((probe.clamps, probe.targets), given)
+    arguments = [str(module), compiled.class_name, str(given), str(taken)]
+    subprocess.run([sys.executable, str(Path(__file__).parent / "alone.py"), *arguments], check=True, cwd=tmp_path)
+    found, lent = torch.load(taken), measured(net, probe.clamps, probe.targets)
+    assert len(found) == len(lent)
+    assert all(map(torch.equal, found, lent))
+
+
+def test_what_a_module_does_not_carry_is_lent_where_energyc_loads_it() -> None:
+    text = emitted("hopfield")
+    net = instantiate(text, "Hopfield", dtype=torch.float64)
+    probe = random_probe(net, batch=2, seed=1)
+    assert net.unrest(probe.clamps) is None or net.unrest(probe.clamps).why
+    net.relax_exit, net.relax_solver = "early", "anderson"
+    assert bool((net.relax(probe.clamps).residual <= net.relax_tolerance).all())
+    assert "states: s [9], y [4]" in repr(net)
+    assert net.graphs is not None
+
+
+def test_a_part_that_a_module_does_not_carry_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "made.py"
+    path.write_text(emitted("hopfield"))
+    net = made(str(path)).Hopfield(dtype=torch.float64)
+    probe = random_probe(net, batch=2, seed=1)
+    with pytest.raises(ValueError, match="was compiled without the differentiation 'bptt'"):
+        net(probe.clamps, rule="bptt")
 
 
 @pytest.mark.parametrize("name", ["hopfield", "thick"])
@@ -99,10 +176,10 @@ def test_the_network_is_the_same_with_its_runtime_copied_and_imported(name: str)
 
 
 def test_what_the_catalogue_reads_is_what_the_rules_declare() -> None:
-    for module in ORDER:
-        (declared,) = (d for d in RULES.values() if d.module == module)
+    for declared in RULES.values():
+        module = declared.module
         rule = getattr(__import__(f"energyc.runtime.rules.{module}", fromlist=[module]), module)
-        facts = (declared.name, declared.exact, declared.settings, declared.order, declared.instead)
-        assert facts == (rule.name, rule.exact, rule.settings, rule.order, rule.instead)
+        facts = (declared.name, declared.place, declared.exact, declared.settings, declared.order, declared.instead)
+        assert facts == (rule.name, rule.place, rule.exact, rule.settings, rule.order, rule.instead)
         assert declared.needs == set(rule.needs)
         assert declared.mathematics

@@ -15,8 +15,8 @@ import energyc
 from energyc import pipeline
 from energyc.language.diagnostics import SpecError, UserError
 from energyc.running.runs.target import compiled_for
-from energyc.runtime.equations import Equations
-from energyc.runtime.products import FORMATS, RoundedEquations, products_in, rounding, with_products
+from energyc.runtime.equations.equations import Equations
+from energyc.runtime.equations.products import FORMATS, RoundedEquations, products_in, with_products
 from tests.cli.run import energyc as command
 from tests.cli.run import written
 from tests.emit.kernels import needs_compiler
@@ -132,13 +132,13 @@ def test_the_force_is_that_of_rounded_products() -> None:
 def test_every_equation_is_rounded_or_not() -> None:
     """Steps, projections, what is drawn and what only calls others are none."""
     others = {"_force_adjoint", "_cost_force", "_cost_gradient", "_project_adjoint", "_at", "_noise", "_extended"}
-    others |= {"_param", "_constant", "_owners", "_ties", "_pace"}
+    others |= {"_param", "_constant", "_owners", "_ties", "_precise", "_rounding"}
     others |= {"_prediction_errors", "_prediction_gradient"}
-    methods = {
-        name for name, value in vars(Equations).items() if callable(value) and re.fullmatch("_[a-z_]*[a-z]", name)
-    }
+    classes = [kind for kind in Equations.__mro__ if kind.__module__.startswith("energyc.")]
+    members = {name: value for kind in classes for name, value in vars(kind).items()}
+    methods = {name for name, value in members.items() if callable(value) and re.fullmatch("_[a-z_]*[a-z]", name)}
     chosen = {name for name, value in vars(RoundedEquations).items() if callable(value) and not name.startswith("__")}
-    assert chosen == methods - others - {"_residual"}
+    assert chosen - {"_precise", "_rounding"} == methods - others - {"_residual"}
 
 
 @pytest.mark.parametrize("products", ["float32", "tf32"])
@@ -189,8 +189,8 @@ def test_newton_solves_in_full_precision() -> None:
 def test_a_nudge_is_as_strong_as_the_rounding_of_products_asks_for() -> None:
     clamps, targets = inputs()
     plain, net = loaded(), loaded(train_products="bfloat16")
-    assert rounding(plain) == 2.0**-23
-    assert rounding(net) == 2.0**-7
+    assert plain._rounding() == 2.0**-23
+    assert net._rounding() == 2.0**-7
     found, usual = net.gradients(clamps, targets), plain.gradients(clamps, targets)
     assert found.beta > 4 * usual.beta
     assert cosine(flat(found), flat(usual)) > 0.999

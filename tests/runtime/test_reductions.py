@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from energyc.runtime.indexing import overlap_add, windows
-from energyc.runtime.reductions import FEW, first_largest, largest_entry, one_hot
+from energyc.runtime.tensors.indexing import overlap_add, windows
+from energyc.runtime.tensors.reductions import FEW, first_largest, largest_entry, one_hot
 
 AXES: tuple[tuple[int, ...], ...] = ((3, 5), (5, 3), (2,), (1, 4), (0,))
 

@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from energyc.runtime.indexing import gather, segment_sum
-from energyc.runtime.segments import (
+from energyc.runtime.tensors.indexing import gather, segment_sum
+from energyc.runtime.tensors.segments import (
     segment_count,
     segment_first_largest,
     segment_logsumexp,

@@ -84,5 +84,7 @@ def test_paths_that_are_not_utf8_come_back() -> None:
 
 def test_a_run_says_what_is_wrong_with_it(tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text('{"data": {"digits": 3}}')
-    with pytest.raises(UserError, match=r"is no run folder: run\.json: data\.digits: Input should be a valid string"):
+    with pytest.raises(
+        UserError, match=r"is not a run folder: run\.json: data\.digits: Input should be a valid string"
+    ):
         load_run(tmp_path)

@@ -9,7 +9,7 @@ from energyc.language.diagnostics import UserError
 from energyc.language.network import Network
 from energyc.resources import folder
 from energyc.running.runs import target
-from energyc.runtime.triton_functions import has_triton
+from energyc.runtime.kernels.triton_functions import has_triton
 
 
 def network(name: str, **overrides: str) -> Network:
@@ -35,7 +35,7 @@ def test_triton_where_it_runs(wanted: str, device: str, interpret: str, monkeypa
 def test_a_gpu_takes_triton_by_name_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its kernels have not run on one yet."""
     assert target.compiled_for("auto", "cuda", network("hopfield"), "centered-ep")[0].target == "torch"
-    monkeypatch.setattr("energyc.runtime.triton_functions.triton", None)
+    monkeypatch.setattr("energyc.runtime.kernels.triton_functions.triton", None)
     with pytest.raises(UserError, match="triton is not installed"):
         target.compiled_for("triton", "cuda", network("hopfield"), "centered-ep")
     compiled, note = target.compiled_for("triton", "cuda", network("hopfield"), "centered-ep", resumes=True)

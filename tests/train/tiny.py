@@ -19,7 +19,7 @@ from energyc.language.settings import TrainOptions
 from energyc.running.data.schema import FieldSchema, Schema
 from energyc.running.training.feeds import Feeds
 from energyc.running.training.session import Session
-from energyc.runtime.records import Answers
+from energyc.runtime.equations.records import Answers
 
 Tensors = dict[str, Tensor]
 

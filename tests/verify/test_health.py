@@ -9,7 +9,7 @@ import torch
 from torch.autograd.functional import jvp
 
 import energyc
-from energyc.runtime.snapshots import ContrastSnapshots
+from energyc.runtime.nudging.snapshots import ContrastSnapshots
 from tests.independent import NOT_CONSERVATIVE, Network, Tensors, rules
 from tests.specs.judging import assert_close, named
 from tests.verify.networks import THICK, Side, side

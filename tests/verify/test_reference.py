@@ -117,7 +117,7 @@ def test_a_reference_that_cannot_be_used_is_named(tmp_path: Path, capfd: Capture
     bad = tmp_path / "hopfield.safetensors"
     for text in (b"", b"\x08\x00\x00\x00\x00\x00\x00\x00{}", b"\xff" * 40):
         bad.write_bytes(text)
-        assert "is no reference: " in said(spec("hopfield"), str(tmp_path))
+        assert "is not a reference: " in said(spec("hopfield"), str(tmp_path))
     bad.write_bytes((FOLDER / "deep_hopfield.safetensors").read_bytes())
     with pytest.raises(Exception, match=r"J1|params"):
         hold(spec("hopfield"), str(tmp_path))

@@ -6,11 +6,11 @@ endif
 syntax keyword energyDeclaration clamp const data dim noise param state target
 syntax keyword energyEquation nextgroup=energyTitle skipwhite clamped cost energy flow fn force let metric next readout start tie
 syntax keyword energyStatement layer network repeat
-syntax keyword energyInside in on per
+syntax keyword energyInside in on
 syntax keyword energyLogic and not or
 syntax keyword energySet nonnegative orthogonal simplex sphere standardized symmetric zero_diagonal
 syntax keyword energySpecial batch pi training
-syntax match energyFunction /\<\%(abs\|clip\|correct\|cos\|cross_entropy\|detach\|erf\|exp\|frozen\|gelu\|gelu_tanh\|grad\|layernorm\|leaky_relu\|log\|logsigmoid\|logsumexp\|max\|mean\|median\|min\|relu\|rmsnorm\|sigmoid\|sign\|silu\|sin\|softmax\|softplus\|sqrt\|standardize\|sum\|tanh\|variance\|where\)\ze'\?\s*[[(]/
+syntax match energyFunction /\<\%(abs\|clip\|correct\|cos\|cross_entropy\|detach\|erf\|exp\|frozen\|gelu\|gelu_tanh\|grad\|layernorm\|leaky_relu\|log\|logsigmoid\|logsumexp\|max\|mean\|median\|min\|relu\|rmsnorm\|sigmoid\|sign\|silu\|sin\|softmax\|softplus\|softsign\|sqrt\|standardize\|sum\|tanh\|variance\|where\)\ze'\?\s*[[(]/
 syntax match energyLaw /\%(\~\s*\)\@<=\%(glorot\|kaiming\|normal\|ones\|uniform\|zeros\)\>/
 syntax region energySettings matchgroup=energyBlock start=/\<\%(nudge\|relax\|train\)\s*\%(\h\w*\s\+in\s\+\h\w*\s*\)\?{/ end=/}/ contains=@energyPairs
 syntax region energySettings matchgroup=energyBlock start=/\<preset\s\+\h\w*\s*{/ end=/}/ contains=@energyPairs

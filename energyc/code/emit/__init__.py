@@ -2,8 +2,8 @@
 
 It prints code for torch and imports no torch: others run what it prints.
 
-Imports: ``calculus``, ``derive``, ``ir``, ``network``, ``notation``, ``plan``, ``rules``, ``runtime``, ``settings``,
-``sparse``, ``tree``; libraries: ``numpy``.
+Imports: ``calculus``, ``convergence``, ``derive``, ``equations``, ``ir``, ``network``, ``networks``, ``notation``,
+``plan``, ``rules``, ``runtime``, ``settings``, ``sparse``, ``tree``; libraries: ``numpy``.
 """
 
 from energyc.code.emit.context import Options, Planned, Runtime, module_plan

@@ -11,7 +11,6 @@ from energyc.code.emit.library import library
 from energyc.code.emit.names import Identifiers, attribute_names, class_name
 from energyc.code.emit.routines import REPEATED, Prepared, prepare
 from energyc.code.plan import Passes, Plan, plan
-from energyc.code.plan.stack import Stack
 from energyc.code.tree import facts
 from energyc.code.tree.expressions import Attribute, Expr, Name, Number
 from energyc.code.tree.quotation import quote
@@ -134,7 +133,7 @@ class Context:
 def _wish(node: Node) -> str:
     if isinstance(node, Indicator):
         return "trained" if node.condition.op == "related" else "hit"
-    if not isinstance(node, Einsum | Stack):
+    if not isinstance(node, Einsum):
         return "drive" if node.dims else "offset"
     made_of = [part.name for part in walk([node]) if isinstance(part, Input)]
     return "_".join([*made_of, "part"]) if len(made_of) < 3 else "part"

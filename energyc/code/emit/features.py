@@ -1,12 +1,11 @@
-"""What the rules of a module need of it."""
+"""What the rules and the settings of a module need of it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from energyc.code.tree.expressions import Name
-from energyc.code.tree.statements import Assign, Body
+from energyc.language.network import Network
 from energyc.language.settings import Relax, TrainOptions
 from energyc.runtime.rules import RULES, Declaration
 
@@ -36,15 +35,6 @@ class Features:
         return self.solver == "newton"
 
     @property
-    def hooks(self) -> Body:
-        """What puts the solver of a class and its choice of steps in the place of the usual ones."""
-        solvers = {"newton": {"_step_": "newton_step"}, "anderson": {"_walk_": "anderson"}}
-        hooks = dict(solvers.get(self.solver, {}))
-        hooks |= {"_pace": "CurvaturePace"} if self.auto else {}
-        hooks |= {"_approach_": "approach"} if self.first_products else {}
-        return tuple(Assign(Name(hook), Name(part)) for hook, part in hooks.items())
-
-    @property
     def mixins(self) -> tuple[str, ...]:
         """The classes of the runtime that stand before a class of equations."""
         return ("RoundedEquations",) if self.products or self.first_products else ()
@@ -57,3 +47,29 @@ class Features:
     def settings(self) -> frozenset[str]:
         """The settings of the nudged phase that the rules read."""
         return frozenset(setting for rule in self.rules for setting in rule.settings)
+
+    def parts(self, network: Network) -> Iterator[tuple[str, str]]:
+        """The parts of the runtime that a network's settings and these rules choose, by kind and name."""
+        yield from self._of_free_phase(network)
+        yield from self._of_nudges(network)
+        yield from (("differentiation", rule.name) for rule in self.rules if rule.name in ("implicit", "bptt"))
+        yield from [("inputs", "noise")] * bool(network.noises)
+        yield from [("terms", "families")] * any(term.is_family for term in network.energies.values())
+
+    def _of_free_phase(self, network: Network) -> Iterator[tuple[str, str]]:
+        relax = network.relax
+        yield "solver", relax.solver
+        yield "step size", "auto" if self.auto else "fixed"
+        yield "exit", relax.exit
+        yield "measure", relax.measure
+        yield from [("exit", "patient")] * (relax.patience > 1)
+        yield from [("start", "rounded")] * (self.first_products is not None)
+        yield from [("batch", "coupled")] * bool(network.batch_mates)
+
+    def _of_nudges(self, network: Network) -> Iterator[tuple[str, str]]:
+        nudge, train = network.nudge, network.train
+        yield from [("strength", "auto")] * (nudge.beta is None and not self.settings.isdisjoint(("beta", "radius")))
+        yield from [("nudges", "together")] * bool(nudge.together)
+        yield from [("nudges", "snapshots")] * ("snapshots" in self.settings and nudge.snapshots is not None)
+        yield from [("penalty", "jacobian")] * (train.penalty is not None)
+        yield from [("penalty", "defence")] * bool(train.residual_defence)

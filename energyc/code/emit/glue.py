@@ -44,7 +44,7 @@ class Glue:
         outputs = tuple(Output(key, node, False, wish) for key, node, wish in self._inputs())
         blocks = Prepared(Signature(BLOCKS, ("fixed",), "list", "", ()), Routine(BLOCKS, outputs))
         prepared = [blocks, *answers(derivation)]
-        chosen = replace(passes, hoist=False, inplace=False, stack=False)
+        chosen = replace(passes, hoist=False, inplace=False)
         made = plan(
             network.graph,
             [p.routine for p in prepared],

@@ -12,6 +12,8 @@ import sys
 import types
 from typing import Any
 
+from energyc.code.emit.lending import lend
+
 
 def instantiate(source: str, class_name: str, *, device: Any = None, dtype: Any = None, seed: int = 0) -> Any:
     """Run a generated module and make its network; ``source`` is kept on it."""
@@ -37,6 +39,7 @@ def loaded(source: str) -> types.ModuleType:
     except BaseException:
         del sys.modules[name]
         raise
+    lend(module)
     _share_warnings(module)
     for value in list(vars(module).values()):
         if isinstance(value, type) and value.__module__ == name and _is_plain(value):
@@ -46,7 +49,7 @@ def loaded(source: str) -> types.ModuleType:
 
 def _share_warnings(module: types.ModuleType) -> None:
     """Let a module warn by the class that ``energyc`` exports, so that one filter does for all networks."""
-    from energyc.runtime.settled import NotSettledWarning
+    from energyc.runtime.convergence.settled import NotSettledWarning
 
     if hasattr(module, NotSettledWarning.__name__):
         setattr(module, NotSettledWarning.__name__, NotSettledWarning)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import ast
 import symtable
-from collections.abc import Iterable, Iterator, Mapping
+import textwrap
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -20,13 +21,44 @@ HELPERS = frozenset({"draws", "functions", "holomorphic", "indexing", "param_set
 
 
 @dataclass(frozen=True)
+class Reads:
+    """What a piece of source reads: names that it does not bind, and attributes of anything."""
+
+    names: frozenset[str]
+    attributes: frozenset[str]
+
+    @staticmethod
+    def of(text: str) -> Reads:
+        """Of a whole text."""
+        return Reads(free_names(text), attributes_read(text))
+
+
+@dataclass(frozen=True)
+class Member:
+    """A method or an attribute of a class; an attribute may be declared without a value.
+
+    One that ``passes`` calls the same member of a class behind its own.
+    """
+
+    name: str
+    text: str
+    reads: Reads
+    is_method: bool
+    has_value: bool
+    passes: bool
+
+
+@dataclass(frozen=True)
 class Definition:
-    """A top-level class, function or alias: where it is, its source, the names it reads."""
+    """A top-level class, function or alias: where it is, its source, what it reads; of a class its head and members."""
 
     name: str
     module: str
     text: str
-    reads: frozenset[str]
+    reads: Reads
+    head: str = ""
+    bases: tuple[str, ...] = ()
+    members: tuple[Member, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -34,46 +66,34 @@ class Library:
     """All definitions, each after those of the modules that its own imports; and the imports from elsewhere.
 
     ``imports`` maps a name to the module it comes from and what it is called there (None: it is a module);
-    ``attempts`` maps the names of an import that may fail to the statement that tries it.
+    ``attempts`` maps the names of an import that may fail to the statement that tries it. ``parts`` maps the kind and
+    the name of what a setting chooses to the definition that is registered for it.
     """
 
     definitions: Mapping[str, Definition]
     imports: Mapping[str, tuple[str, str | None]]
     attempts: Mapping[str, str]
-
-    def closure(self, names: Iterable[str], without: Iterable[str] = ()) -> list[Definition]:
-        """The definitions of some names and of all that they need, in order; ``without`` are defined elsewhere."""
-        needed: set[str] = set()
-        stack = list(names)
-        while stack:
-            name = stack.pop()
-            if name in self.definitions and name not in needed and name not in without:
-                needed.add(name)
-                stack.extend(self.definitions[name].reads)
-        return [definition for name, definition in self.definitions.items() if name in needed]
+    parts: Mapping[tuple[str, str], str]
 
     def defaults(self, name: str) -> dict[str, object]:
         """The attributes that a class, or one that it inherits from, gives plain values."""
-        body = self._class(name)
-        inherited = (self.defaults(base) for base in reversed(self._bases(body)))
-        own = dict(item for statement in body.body for item in _defaults(statement))
+        inherited = (self.defaults(base) for base in reversed(self.bases(name)))
+        own = dict(item for statement in self._class(name).body for item in _defaults(statement))
         return {**{k: v for defaults in inherited for k, v in defaults.items()}, **own}
 
     def members(self, name: str) -> set[str]:
         """The methods and attributes of a class and of those that it inherits from."""
-        body = self._class(name)
-        functions = {node.name for node in body.body if isinstance(node, ast.FunctionDef)}
-        annotated = {n.target.id for n in body.body if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)}
-        return {*functions, *annotated, *self.defaults(name)}.union(*map(self.members, self._bases(body)))
+        own = {member.name for member in self.definitions[name].members}
+        return own.union(*map(self.members, self.bases(name)))
+
+    def bases(self, name: str) -> list[str]:
+        """The classes of the library that a class inherits from."""
+        return [base for base in self.definitions[name].bases if base in self.definitions]
 
     def _class(self, name: str) -> ast.ClassDef:
         body = ast.parse(self.definitions[name].text).body[0]
         assert isinstance(body, ast.ClassDef)
         return body
-
-    def _bases(self, body: ast.ClassDef) -> list[str]:
-        """The classes of the library that a class inherits from."""
-        return [base.id for base in body.bases if isinstance(base, ast.Name) and base.id in self.definitions]
 
     def helpers(self) -> list[str]:
         """The functions that equations may call."""
@@ -87,22 +107,25 @@ def library() -> Library:
     definitions: dict[str, Definition] = {}
     imports: dict[str, tuple[str, str | None]] = {}
     attempts: dict[str, str] = {}
+    parts: dict[tuple[str, str], str] = {}
     for module in _in_order(modules):
         text = _sources()[module]
         for node in modules[module].body:
             for definition in _definitions(node, module, text):
                 definitions[definition.name] = definition
+            parts.update(_parts(node))
             imports.update(_imports(node))
             if isinstance(node, ast.Try):
                 tried = [name for statement in node.body for name in _imports(statement)]
                 attempts.update(dict.fromkeys(tried, ast.unparse(node)))
-    return Library(MappingProxyType(definitions), MappingProxyType(imports), MappingProxyType(attempts))
+    proxy = MappingProxyType
+    return Library(proxy(definitions), proxy(imports), proxy(attempts), proxy(parts))
 
 
 @cache
 def _sources() -> Mapping[str, str]:
     root = Path(runtime.__file__).parent
-    files = [file for place in (root, root / "rules") for file in sorted(place.glob("*.py")) if file.stem != "__init__"]
+    files = [file for file in sorted(root.glob("*/*.py")) if file.stem != "__init__"]
     return {_module(root, file): file.read_text(encoding="utf-8") for file in files}
 
 
@@ -136,11 +159,57 @@ def _definitions(node: ast.stmt, module: str, text: str) -> Iterator[Definition]
         case _:
             return
     lines = text.split("\n")
+    source = _source(node, lines)
+    if not isinstance(node, ast.ClassDef):
+        yield Definition(name, module, source, Reads.of(ast.unparse(node)))
+        return
+    bases = tuple(base.id for base in node.bases if isinstance(base, ast.Name))
+    documented = isinstance(node.body[0], ast.Expr)
+    head = "\n".join(lines[_first(node, lines) : node.body[0].end_lineno if documented else node.body[0].lineno - 1])
+    members = tuple(member for statement in node.body for member in _members(statement, lines))
+    opened = f"{head}\n    pass"
+    yield Definition(name, module, source, Reads.of(opened), head, bases, members)
+
+
+def _members(node: ast.stmt, lines: list[str]) -> Iterator[Member]:
+    """A statement in the body of a class as a member of it."""
+    match node:
+        case ast.FunctionDef(name=name):
+            value: ast.expr | None = None
+        case ast.Assign(targets=[ast.Name(id=name)], value=value):
+            pass
+        case ast.AnnAssign(target=ast.Name(id=name), value=value):
+            pass
+        case _:
+            return
+    text = _source(node, lines)
+    is_method = isinstance(node, ast.FunctionDef)
+    # The arguments of a method are its own; in a class body, names of the class are found before those of the module.
+    reads = Reads.of(textwrap.dedent(text))
+    passes = "super()" in text or isinstance(value, ast.Call)
+    yield Member(name, text, reads, is_method, is_method or value is not None, passes)
+
+
+def _parts(node: ast.stmt) -> Iterator[tuple[tuple[str, str], str]]:
+    """The part that a definition is registered as: ``@part(kind, name)``."""
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        for call in node.decorator_list:
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "part":
+                kind, name = map(ast.literal_eval, call.args)
+                yield (kind, name), node.name
+
+
+def _source(node: ast.stmt, lines: list[str]) -> str:
+    """The lines of a statement, with its decorators and the comment on it."""
+    return "\n".join(lines[_first(node, lines) : node.end_lineno])
+
+
+def _first(node: ast.stmt, lines: list[str]) -> int:
     decorators = node.decorator_list if isinstance(node, ast.FunctionDef | ast.ClassDef) else []
     first = min([node.lineno, *(d.lineno for d in decorators)]) - 1
-    while lines[first - 1].startswith("#:"):
+    while lines[first - 1].strip().startswith("#:"):
         first -= 1
-    yield Definition(name, module, "\n".join(lines[first : node.end_lineno]), free_names(ast.unparse(node)))
+    return first
 
 
 def _defaults(statement: ast.stmt) -> Iterator[tuple[str, object]]:
@@ -157,13 +226,25 @@ def _defaults(statement: ast.stmt) -> Iterator[tuple[str, object]]:
 
 def free_names(text: str) -> frozenset[str]:
     """The names that a text reads and does not bind, those in its annotations among them."""
-    tables = [symtable.symtable(text, "<definition>", "exec")]
-    names = {symbol.get_name() for symbol in tables[0].get_symbols() if not symbol.is_assigned()}
+    top = symtable.symtable(text, "<definition>", "exec")
+    names = {symbol.get_name() for symbol in top.get_symbols() if not (symbol.is_assigned() or symbol.is_annotated())}
+    tables = top.get_children()
     while tables:
         table = tables.pop()
         tables += table.get_children()
         names |= {symbol.get_name() for symbol in table.get_symbols() if symbol.is_global()}
     return frozenset(names | _in_annotations(ast.parse(text)))
+
+
+def attributes_read(text: str) -> frozenset[str]:
+    """The attributes that a text reads of anything, also by their names."""
+    tree = ast.parse(text)
+    read = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Constant(value=str(name)), *_]):
+                read.add(name)
+    return frozenset(read)
 
 
 def _in_annotations(tree: ast.AST) -> set[str]:

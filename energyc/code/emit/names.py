@@ -28,6 +28,7 @@ class Identifiers:
 
     def __init__(self, taken: Iterable[str] = ()) -> None:
         self._taken = {*taken, *METHOD_NAMES, *_RECORD_NAMES}
+        self._next: dict[str, int] = {}  # the first number that may be free after a name
 
     def new(self, wish: str) -> str:
         """The wish itself where it is a free public ASCII identifier, else a near one."""
@@ -35,10 +36,11 @@ class Identifiers:
         base = base if base[:1].isalpha() else f"v_{base.strip('_')}"  # private names are the module's own
         if keyword.iskeyword(base) or keyword.issoftkeyword(base) or hasattr(builtins, base):
             base += "_"
-        name, k = base, 2
+        name, k = base, self._next.get(base, 2)
         while name in self._taken:
             name, k = f"{base}_{k}", k + 1
         self._taken.add(name)
+        self._next[base] = k
         return name
 
     def child(self) -> Identifiers:

@@ -78,7 +78,7 @@ def _called(network: Network) -> Called:
 def _layer_class(context: Context, carried: Carried) -> Class:
     doc = f"The layer `{context.network.name}`, relaxed{' by kernels' if carried.bases else ''}."
     bases = (*carried.bases, *context.called.bases)
-    return final_class(context, doc, (*context.features.hooks, *carried.body), bases)
+    return final_class(context, doc, carried.body, bases)
 
 
 def _layer_context(layer: Layer, options: Options, names: Identifiers) -> Context:

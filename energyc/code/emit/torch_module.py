@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection
 
+from energyc.code.emit.carried import runtime_of
 from energyc.code.emit.context import Context, Options, features_of
 from energyc.code.emit.imports import imports
-from energyc.code.emit.library import Definition, library
 from energyc.code.emit.printed import Printed
 from energyc.code.emit.torch_layers import layered_parts
 from energyc.code.emit.torch_param_sets import param_sets
@@ -36,20 +36,11 @@ def module(network: Network, options: Options, parts: Parts, kernels: str = "") 
     """A module of a network's parts and the runtime that they need; ``kernels`` says in its head which it has."""
     own, classes = parts
     called = facts.free_names(*own, *classes)
-    replaced = [] if network.blocks else ["Fixed"]  # by the network's own record
-    definitions = library().closure(called, without=replaced) if options.runtime == "copy" else []
-    read = called.union(*(definition.reads for definition in definitions))
-    imported = imports(read, _imported(options, called))
+    runtime = runtime_of(network, options, (*own, *classes)) if options.runtime == "copy" else ()
+    imported = imports(called | facts.free_names(*runtime), _imported(options, called))
     future = Import("__future__", ("annotations",))
-    body = (future, Blank(), *imported, *own, *_carried(definitions), *classes)
+    body = (future, Blank(), *imported, *own, *([Verbatim(RUNTIME)] if runtime else []), *runtime, *classes)
     return python.program(Module(body, _head(network, options, kernels)))
-
-
-def _carried(definitions: list[Definition]) -> Body:
-    """The source of the runtime that a module carries, below a line that says so."""
-    if not definitions:
-        return ()
-    return (Verbatim(RUNTIME), *(Verbatim(d.text, d.reads, frozenset({d.name})) for d in definitions))
 
 
 #: The line between the network's own part and the runtime.
@@ -59,7 +50,7 @@ RUNTIME = f"# {'-' * 54} the runtime of energyc, the same for every network that
 def _parts(network: Network, options: Options) -> Parts:
     """The equations of a network without layers, and the class that users call."""
     context = Context(network, options)
-    body = (*learning_rules(context), *context.features.hooks, *param_sets(context))
+    body = (*learning_rules(context), *param_sets(context))
     return network_part(context), (final_class(context, "The network: its equations, relaxed and learned.", body),)
 
 

@@ -11,15 +11,13 @@ from types import MappingProxyType
 import numpy as np
 
 from energyc.code.emit import torch_functions as functions
-from energyc.code.emit.code import ALL, Code, called, product, quoted, scaled, tree
+from energyc.code.emit.code import Code, called, product, quoted, scaled, tree
 from energyc.code.emit.torch_access import AccessWriter, access_of
 from energyc.code.emit.torch_conv import ConvolutionWriter
 from energyc.code.emit.torch_einsum import BATCH, Label, arranged, diagonal, pairwise, reduction, summed_where_unshared
 from energyc.code.emit.torch_index import IndexWriter, axes_missing, constant
 from energyc.code.emit.torch_sums import Term, full_axes, like_terms_collected, sum_of_terms
-from energyc.code.plan import stack
-from energyc.code.plan.stack import Stack
-from energyc.code.tree.expressions import Expr, List, Unary, name, number
+from energyc.code.tree.expressions import Expr, Unary, name, number
 from energyc.mathematics.ir import (
     ONE,
     Add,
@@ -85,8 +83,6 @@ class TorchWriter:
             (Indicator, self._indicator),
             (Position, self._position),
             (BatchStatistic, self._batch_statistic),
-            (Stack, self._stack),
-            (stack.Part, self._part),
             (Stop, self._stop),
         )
 
@@ -186,14 +182,8 @@ class TorchWriter:
             return called("batch_median", argument, fresh=True)
         return argument.method("mean", 0, fresh=True)
 
-    def _stack(self, node: Stack) -> Code:
-        return called("torch.stack", List(tuple(self.code(part).expr for part in node.parts)), fresh=True)
-
     def _stop(self, node: Stop) -> Code:
         return self.tensor(node.argument).method("detach")
-
-    def _part(self, node: stack.Part) -> Code:
-        return self.code(node.argument).at(ALL, node.place)
 
     # ------------------------------------------------------------ sums and products
 

@@ -12,7 +12,6 @@ from energyc.code.emit.torch_einsum import BATCH, pairwise, reduction, summed_wh
 from energyc.code.emit.torch_nodes import TorchWriter
 from energyc.code.emit.torch_sums import Term, like_terms_collected, sum_of_terms
 from energyc.code.plan import Passes, PlannedRoutine
-from energyc.code.plan.stack import Stack
 from energyc.code.tree.expressions import Attribute, Expr, Name, Number, Subscript, Tuple, number
 from energyc.code.tree.statements import Assign, Augment, Body, Do, Statement
 from energyc.mathematics.ir import ONE, Add, Coefficient, Einsum, Indicator, Map, Node, Softmax, walk
@@ -80,8 +79,6 @@ class RoutineWriter:
                 return "total"
             case Indicator():
                 return "hit"
-            case Stack():
-                return "_".join(filter(None, map(self._short_name, node.parts))) or "stack"
         return "part"
 
     def _short_name(self, node: Node) -> str:

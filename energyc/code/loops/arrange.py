@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from energyc.code.loops.expressions import relocated, rewritten
@@ -21,19 +21,32 @@ Order = tuple[int, ...]
 def arranged(steps: Sequence[Step], sizes: Mapping[str, int]) -> list[Step]:
     """The same steps over buffers that are laid out anew, from the last to the first, so that readers come first."""
     present = list(steps)
+    touching = _touching(steps)
     for buffer in reversed(dict.fromkeys(step.target for step in steps)):
-        writers = [step for step in present if step.target is buffer]
+        near = {k: present[k] for k in touching[buffer]}
+        writers = [step for step in near.values() if step.target is buffer]
         if buffer.kind != "scratch" or any(isinstance(step, Scatter) for step in writers):
             continue
         natural = tuple(range(len(buffer.sizes)))
-        busy = [k for k in natural if any(k in _used(step) for step in writers)]
-        order = tuple(k for k in _wished(buffer, writers, present) if k in busy)
+        used = set[int]().union(*map(_used, writers))
+        busy = [k for k in natural if k in used]
+        order = tuple(k for k in _wished(buffer, writers, near.values()) if k in busy)
         for tried in (order, tuple(busy)):
-            changed = _changed(present, buffer, tried, sizes) if tried != natural else None
+            changed = _changed(near.values(), buffer, tried, sizes) if tried != natural else None
             if changed is not None:
-                present = changed
+                for k, step in zip(near, changed, strict=True):
+                    present[k] = step
                 break
     return present
+
+
+def _touching(steps: Sequence[Step]) -> dict[Buffer, list[int]]:
+    """For each buffer the places of the steps that write or read it, which are not many of all the steps."""
+    touching: dict[Buffer, list[int]] = {}
+    for k, step in enumerate(steps):
+        for buffer in {step.target: None, **dict.fromkeys(load.buffer for load in _loads(step))}:
+            touching.setdefault(buffer, []).append(k)
+    return touching
 
 
 def _used(step: Statement | Product | Scatter) -> set[int]:
@@ -46,7 +59,7 @@ def _loads(step: Step) -> list[Load]:
     return list(step.loads) if isinstance(step, Product) else list(loads(step.expr))
 
 
-def _wished(buffer: Buffer, writers: Sequence[Step], steps: Sequence[Step]) -> Order:
+def _wished(buffer: Buffer, writers: Sequence[Step], steps: Iterable[Step]) -> Order:
     """The order of the axes in which most walk along a buffer, if that has another one last; else its own.
 
     A statement that writes it has a say for each buffer, as large as itself, along which it walks. Where the last axis
@@ -71,8 +84,8 @@ def _labels(load: Load) -> list[int] | None:
     return labels if len(set(labels)) == len(load.place) else None
 
 
-def _changed(steps: Sequence[Step], buffer: Buffer, order: Order, sizes: Mapping[str, int]) -> list[Step] | None:
-    """The steps with a buffer in another order; None where a matrix product would be worse, or none at all."""
+def _changed(steps: Iterable[Step], buffer: Buffer, order: Order, sizes: Mapping[str, int]) -> list[Step] | None:
+    """The steps that touch a buffer with it in another order; None where a matrix product would be worse, or none."""
     made = Buffer(buffer.name, tuple(buffer.sizes[k] for k in order), buffer.batched, buffer.kind, buffer.integers)
 
     def moved(expr: Expr) -> Expr:
@@ -93,8 +106,6 @@ def _with(
     step: Step, buffer: Buffer, made: Buffer, order: Order, sizes: Mapping[str, int], moved: Change
 ) -> Step | None:
     """A step that reads and writes the new buffer in the place of the old one."""
-    if step.target is not buffer and all(load.buffer is not buffer for load in _loads(step)):
-        return step
     extents, place = step.extents, [axis(k) for k in range(len(step.extents))]
     target = step.target
     if target is buffer:

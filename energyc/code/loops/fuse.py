@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Literal
 
 from energyc.code.loops.affine import labels_of
-from energyc.code.loops.nest import Block, Buffer, Group, Load, Product, Scatter, Statement, loads
+from energyc.code.loops.nest import Block, Buffer, Group, Load, Statement, loads
+from energyc.code.loops.waiting import Step, Waiting
 from energyc.mathematics.ir.indexing import Affine
 
-Step = Statement | Product | Scatter
 #: Where a group keeps its rows: in an ``array`` that it reads at any place, or in ``registers``, a place of the row
 #: each, where only the same place reads them.
 Rows = Literal["array", "registers"]
@@ -26,48 +26,22 @@ def grouped(steps: Sequence[Step], kept: Collection[Buffer], rows: Rows = "array
     rows are in registers, a group ends before a statement that reads a row of it at another place.
     """
     blocks: list[Block] = []
-    waiting = list(steps)
-    while waiting:
-        fitting = _next_fitting(waiting, blocks, rows)
-        step = fitting or _next_ready(waiting)
-        waiting.remove(step)
+    waiting = Waiting(steps)
+    while (step := waiting.first()) is not None:
+        waiting.take(step)
         if not isinstance(step, Statement):
             blocks.append(step)
-        elif fitting is not None:
-            group = blocks[-1]
-            assert isinstance(group, Group)
-            group.statements.append(step)
-        else:
-            blocks.append(Group(_outer(step), step.target.batched, [step]))
+            continue
+        group = Group(_outer(step), step.target.batched, [step])
+        blocks.append(group)
+        written = {step.target}
+        for joining in waiting.inside(group):
+            if _fits(joining, group, written) and (rows == "array" or _in_registers(joining, group, written)):
+                waiting.take(joining)
+                group.statements.append(joining)
+                written.add(joining.target)
     _place(blocks, set(kept))
     return tuple(blocks)
-
-
-def _ready(step: Step, waiting: Sequence[Step]) -> bool:
-    """Whether nothing that is still to come writes what a step reads or adds to."""
-    reads = {*step.reads}
-    for other in waiting:
-        if other is step:
-            return True
-        if other.target in reads or other.target is step.target:
-            return False
-    return True
-
-
-def _next_ready(waiting: Sequence[Step]) -> Step:
-    return next(step for step in waiting if _ready(step, waiting))
-
-
-def _next_fitting(waiting: Sequence[Step], blocks: Sequence[Block], rows: Rows) -> Statement | None:
-    """The first statement that can join the last group."""
-    if not blocks or not isinstance(blocks[-1], Group):
-        return None
-    group = blocks[-1]
-    for step in waiting:
-        fits = isinstance(step, Statement) and _fits(step, group) and (rows == "array" or _in_registers(step, group))
-        if fits and _ready(step, waiting):
-            return step  # type: ignore[return-value]
-    return None
 
 
 def _outer(step: Statement) -> tuple[int, ...]:
@@ -75,25 +49,16 @@ def _outer(step: Statement) -> tuple[int, ...]:
     return step.outer if step.fold else step.outer[:-1]
 
 
-def _fits(step: Statement, group: Group) -> bool:
-    """Whether a statement can run inside the outer loops of a group.
-
-    It has them as its first labels, and of what the group writes it reads only what the same turn has written.
-    """
+def _fits(step: Statement, group: Group, written: Collection[Buffer]) -> bool:
+    """Whether a statement over the outer loops of a group reads, of what it has written, only that of the same turn."""
     depth = len(group.outer)
-    if step.target.batched != group.batched or step.outer[:depth] != group.outer:
-        return False
-    if step.fold and len(step.outer) != depth:
-        return False
-    written = {statement.target for statement in group.statements}
     own = (load for load in loads(step.expr) if load.buffer in written)
     return all(load.place[:depth] == labels_of(depth) for load in own)
 
 
-def _in_registers(step: Statement, group: Group) -> bool:
+def _in_registers(step: Statement, group: Group, written: Collection[Buffer]) -> bool:
     """Whether a statement finds what it reads of a group in registers: at its own place of a row that is short."""
     depth = len(group.outer)
-    written = {statement.target for statement in group.statements}
     own = [load for load in loads(step.expr) if load.buffer in written and len(load.buffer.sizes) > depth]
     short = math.prod(step.extents[depth:]) <= LONGEST_ROW
     return all(short and at_own_place(load, step, depth) for load in own)
@@ -147,22 +112,21 @@ def passes(group: Group) -> list[list[Statement]]:
     at the same place; a sum is read by a later loop.
     """
     depth = len(group.outer)
-    loops: list[list[Statement]] = []
+    loops: list[dict[Buffer, Statement]] = []
     for statement in group.statements:
-        if loops and _joins(statement, loops[-1], depth):
-            loops[-1].append(statement)
-        else:
-            loops.append([statement])
-    return loops
+        if not loops or not _joins(statement, loops[-1], depth):
+            loops.append({})
+        loops[-1][statement.target] = statement
+    return [list(loop.values()) for loop in loops]
 
 
-def _joins(statement: Statement, loop: Sequence[Statement], depth: int) -> bool:
+def _joins(statement: Statement, loop: Mapping[Buffer, Statement], depth: int) -> bool:
+    """Whether a statement can share a loop, whose statements are known by what they write."""
     inner = statement.extents[depth:]
-    if inner != loop[0].extents[depth:]:
+    if inner != next(iter(loop.values())).extents[depth:]:
         return False
-    written = {other.target: other for other in loop}
     for load in loads(statement.expr):
-        other = written.get(load.buffer)
+        other = loop.get(load.buffer)
         if other is not None and (other.fold or load.place != labels_of(len(load.place))):
             return False
     return True

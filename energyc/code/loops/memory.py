@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -21,21 +22,18 @@ class Layout:
 
 def layout(body: Sequence[Block]) -> Layout:
     """Places for the scratch buffers of a step: the first gap that is free from the first write to the last read."""
-    lives = _lives(body)
     offsets: dict[Buffer, int] = {}
     entries = 0
-    for buffer, (first, last) in lives.items():
-        taken = sorted(
-            (offsets[other], offsets[other] + _room(other))
-            for other in offsets
-            if lives[other][0] <= last and first <= lives[other][1]
-        )
+    taken: list[tuple[int, int, int]] = []  # where those begin and stop that are alive, and their last blocks
+    for buffer, (first, last) in _lives(body).items():  # the first written first
+        taken = [place for place in taken if place[2] >= first]
         at = 0
-        for start, stop in taken:
+        for start, stop, _ in taken:
             if start - at >= _room(buffer):
                 break
             at = max(at, stop)
         offsets[buffer] = at
+        insort(taken, (at, at + _room(buffer), last))
         entries = max(entries, at + _room(buffer))
     return Layout(offsets, entries)
 

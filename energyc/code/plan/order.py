@@ -32,7 +32,7 @@ class Leaf:
 
 
 def form_of(other: Labels, leaf: Leaf, after: Labels) -> str:
-    """What a product of a factor with a selection is: ``gather``, ``scatter``, or ``mask`` where it is neither.
+    """The kind of a product of a factor with a selection: ``gather``, ``scatter``, or ``mask`` where it is neither.
 
     ``other`` are the labels of the factor, ``after`` those that are still needed.
     """
@@ -72,7 +72,7 @@ def best_order(leaves: Sequence[Leaf], outside: Labels, extent: Callable[[Labels
 
     @cache
     def work(left: int, right: int) -> int:
-        """What a product of two costs; of what is static, computed once, only what grows counts, twice."""
+        """The cost of a product of two; of a static one, computed once, only what grows counts, twice."""
         a, b, result = group(left), group(right), group(left | right)
         entries = extent(_touched(a, b, result.labels), a.batched or b.batched)
         if a.static and b.static:

@@ -12,22 +12,19 @@ class Passes:
     ``hoist`` computes what depends only on clamps and params once per relaxation. ``share`` computes equal
     subexpressions once per routine. ``separate`` writes sines and cosines of sums over several indices as products of
     functions of fewer, where that costs less. ``segments`` keeps what a guard as ``dst[e] == n`` lets through by e, so
-    that no table of n by e is made. ``inplace`` writes results over temporaries that are no longer read. ``stack``
-    merges the products of one tensor with several weights into one. It is off: on one CPU core the larger product is
-    not faster at the sizes of any shipped spec, and slower at some (figures in benchmarks/README.md).
+    that no table of n by e is made. ``inplace`` writes results over temporaries that are no longer read.
     """
 
     hoist: bool = True
     share: bool = True
     separate: bool = True
-    stack: bool = False
     segments: bool = True
     inplace: bool = True
 
     @staticmethod
     def plain() -> Passes:
         """No optimisation, only the correct order."""
-        return Passes(hoist=False, share=False, separate=False, stack=False, segments=False, inplace=False)
+        return Passes(hoist=False, share=False, separate=False, segments=False, inplace=False)
 
     def __str__(self) -> str:
         on = [f.name for f in fields(self) if getattr(self, f.name)]

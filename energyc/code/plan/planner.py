@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from energyc.code.plan.contract import Contractor, is_view
 from energyc.code.plan.passes import Passes
 from energyc.code.plan.separate import separate
-from energyc.code.plan.stack import Part, stack_products
 from energyc.code.plan.statics import MOVING_KINDS, Statics
 from energyc.derivation.derive import Output, Routine
 from energyc.mathematics.ir import Add, Einsum, Graph, Indicator, Input, Map, Node, Position, walk
@@ -65,9 +64,6 @@ def plan(
     contractor = Contractor(graph, sizes, statics, frozenset(names), autograd)
     planned = [_with(r, contractor.rewrite(o.node for o in r.outputs)) for r in routines]
     new_names = contractor.renamed(names)
-    if passes.stack:
-        planned, replacements = stack_products(graph, planned, statics)
-        new_names = {replacements.get(node, node): name for node, name in new_names.items()}
     stepping = [o.node for r in planned if r.name in set(repeated) for o in r.outputs]
     constants = _constants(o.node for r in planned for o in r.outputs)
     fixed = _hoisted(statics, stepping, constants) if passes.hoist else ()
@@ -101,8 +97,8 @@ def _constants(roots: Iterable[Node]) -> tuple[Node, ...]:
 
 
 def _hoisted(statics: Statics, roots: Sequence[Node], constants: Sequence[Node]) -> tuple[Node, ...]:
-    frontier = [node for node in statics.frontier(roots) if not is_trivial(node)]
-    return tuple(node for node in frontier if node not in set(constants))
+    computed = set(constants)
+    return tuple(node for node in statics.frontier(roots) if node not in computed and not is_trivial(node))
 
 
 def is_trivial(node: Node) -> bool:
@@ -139,13 +135,14 @@ def _statements(roots: Sequence[Node], computed: set[Node], names: Mapping[Node,
     order = list(reached(roots, computed))
     uses = Counter(child for node in order for child in node.children)
     uses.update(roots)
-    merged = _merged_sums(order, uses, {*names, *roots})
+    separate = {*names, *roots}
+    merged = _merged_sums(order, uses, separate)
     terms = {_viewed(child) for node in order if isinstance(node, Add) for child in node.children}
     depth: dict[Node, int] = {}
     statements = []
     for node in order:
         depth[node] = 1 + max((depth.get(child, 0) for child in node.children), default=0)
-        if node not in merged and _needs_line(node, uses[node], depth[node] - (node in terms), names, roots):
+        if node not in merged and _needs_line(node, uses[node], depth[node] - (node in terms), separate):
             statements.append(node)
             depth[node] = 0
     return statements
@@ -164,14 +161,14 @@ def _merged_sums(order: Sequence[Node], uses: Mapping[Node, int], separate: set[
     return {child for child in inner if isinstance(child, Add) and uses[child] == 1 and child not in separate}
 
 
-def _needs_line(node: Node, uses: int, depth: int, names: Mapping[Node, str], roots: Sequence[Node]) -> bool:
+def _needs_line(node: Node, uses: int, depth: int, separate: set[Node]) -> bool:
     if is_trivial(node):
         return False
-    return node in names or node in roots or uses > 1 or depth > 3 or not _is_inlinable(node)
+    return node in separate or uses > 1 or depth > 3 or not _is_inlinable(node)
 
 
 def _is_inlinable(node: Node) -> bool:
-    return isinstance(node, Map | Part) or (isinstance(node, Einsum) and len(node.operands) <= 2)
+    return isinstance(node, Map) or (isinstance(node, Einsum) and len(node.operands) <= 2)
 
 
 def reached(roots: Sequence[Node], computed: set[Node]) -> Iterable[Node]:

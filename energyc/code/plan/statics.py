@@ -18,11 +18,9 @@ class Statics:
 
     def moving(self, node: Node) -> bool:
         """Whether the node depends on a state, the number of the step, a target, or a vector of either mode."""
-        if node not in self._moving:
-            for inner in walk([node]):
-                if inner not in self._moving:
-                    is_moving_input = isinstance(inner, Input) and inner.kind in self._kinds
-                    self._moving[inner] = is_moving_input or any(self._moving[child] for child in inner.children)
+        for inner in walk([node], known=self._moving):
+            is_moving_input = isinstance(inner, Input) and inner.kind in self._kinds
+            self._moving[inner] = is_moving_input or any(self._moving[child] for child in inner.children)
         return self._moving[node]
 
     def static(self, node: Node) -> bool:

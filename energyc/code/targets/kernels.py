@@ -82,7 +82,7 @@ def _plain(network: Network, options: Options, relaxing: Sequence[Relaxing], run
     context = own.context
     about = "The network: its equations, relaxed by kernels and learned."
     kernels = Assign(Name("kernels"), runner)
-    body = (*learning_rules(context), *context.features.hooks, kernels, *own.settings, *param_sets(context))
+    body = (*learning_rules(context), kernels, *own.settings, *param_sets(context))
     return network_part(context, _given(own)), (final_class(context, about, body, ("KernelNetwork",)),)
 
 
@@ -136,7 +136,7 @@ def _phases(context: Context, rows: Rows, prefix: str = "") -> Relaxing:
     kernels = [free_phase(equations)]
     if context.features.needs("contrast") and not prefix and context.network.training is None:
         kernels.append(nudged_phase(equations))
-        if any(rule.name in ("tracking-aep", "dyadic-ep") for rule in context.features.rules) and equations.correction:
+        if any(rule.corrects_moving_states for rule in context.features.rules) and equations.correction:
             kernels.append(tracking_phases(equations))
     return Relaxing(context, tuple(kernels), prefix)
 

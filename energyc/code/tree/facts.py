@@ -26,6 +26,11 @@ def attributes(owner: str, *nodes: Node) -> set[str]:
     return {part.name for part in parts if isinstance(part, e.Attribute) and part.value == e.Name(owner)}
 
 
+def every_attribute(*nodes: Node) -> frozenset[str]:
+    """The attributes that nodes read or set, whatever they are of."""
+    return frozenset(part.name for node in nodes for part in node.walk() if isinstance(part, e.Attribute))
+
+
 def calls(*nodes: Node) -> set[str]:
     """The functions that nodes call by a plain name."""
     parts = (part for node in nodes for part in node.walk())

@@ -221,7 +221,7 @@ class Derivation:
 
     @cached_property
     def predictions(self) -> dict[str, Prediction]:
-        """What each state is predicted to be. Raises NoPredictions where the energies are no prediction errors."""
+        """The prediction of each state. Raises NoPredictions where the energies are not prediction errors."""
         return {prediction.state: prediction for prediction in predictions(self.network)}
 
     @cached_property
@@ -241,7 +241,7 @@ class Derivation:
 
     @cached_property
     def nudge(self) -> dict[str, Node]:
-        """What a nudge adds to each state of a network that ``descends``, times -beta.
+        """The nudge of each state of a network that ``descends``, times -beta.
 
         In a flow ``-P grad(E, g)`` the cost takes the place of the energies: ``P dC/dg``.
         """
@@ -301,7 +301,7 @@ class Derivation:
 
     @cached_property
     def sums(self) -> Sums:
-        """What is added up over steps for ``<seed, dF/dtheta>`` and ``<seed, dF/dx>``, and which of these read it."""
+        """The sums over steps for ``<seed, dF/dtheta>`` and ``<seed, dF/dx>``, and which of these read them."""
         slopes = {**self.pullback(self.force, self.params), **self.pullback(self.force, self.real_clamps)}
         sizes = self.network.extents
         largest = max(prod(sizes[dim] for dim in node.dims) for node in self.states.values())

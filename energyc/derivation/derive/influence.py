@@ -14,7 +14,7 @@ SOURCES = ("state", "clamp", "noise")
 
 @dataclass(frozen=True)
 class Influence:
-    """What a term does: the states that it moves, each with the states, clamps and noise that its force on it reads.
+    """The states that a term moves, each with the states, clamps and noise that its force on it reads.
 
     ``reads`` are all of these that the term itself reads, and ``params`` its params; a tie counts as its source.
     """

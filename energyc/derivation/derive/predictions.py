@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 from energyc.language.network import Network
 from energyc.mathematics.calculus import depends, is_cut
-from energyc.mathematics.ir import ONE, Add, Coefficient, Einsum, Graph, Input, Map, Node, Operand, walk
+from energyc.mathematics.ir import ONE, Add, Coefficient, Einsum, Graph, Map, Node, Operand, walk
 
 
 @dataclass(frozen=True)
@@ -30,40 +30,65 @@ def predictions(network: Network) -> tuple[Prediction, ...]:
     In such a network a free phase ends where each state is what it is predicted to be, and all energies are 0.
     """
     if network.forces or network.layers or not network.states:
-        raise NoPredictions(f"{next(iter(network.forces), 'a layer')} is no energy")
+        raise NoPredictions(f"{next(iter(network.forces), 'a layer')} is not an energy")
     kept = [name for name, state in network.states.items() if state.constraint is not None]
     if kept:
         raise NoPredictions(f"{kept[0]} is kept in a set, which its prediction may leave")
-    states = {name: state.node for name, state in network.states.items()}
+    states: dict[Node, str] = {state.node: name for name, state in network.states.items()}
     squares = [
-        (name, *square) for name, term in network.energies.items() for square in _squares(network, name, term.node)
+        _Square(name, factor, error, tuple(states[node] for node in walk([error]) if node in states))
+        for name, term in network.energies.items()
+        for factor, error in _squares(network, name, term.node, states)
     ]
-    found: dict[str, Prediction] = {}
-    while squares:
-        placed = [s for s in squares if (own := _own(s[2], states, found)) is not None and own not in found]
-        if not placed:
-            raise NoPredictions(f"{squares[0][0]} is no error of a prediction from other states")
-        for square in placed:
-            name, factor, error = square
-            own = _own(error, states, found)
-            if own is None:
-                raise NoPredictions(f"{name} predicts a state that another energy predicts")
-            found[own] = _prediction(network, own, factor, error)
-            squares.remove(square)
-    missing = [name for name in states if name not in found]
+    found = _ordered(network, squares)
+    missing = [name for name in network.states if name not in found]
     if missing:
         raise NoPredictions(f"nothing predicts {missing[0]}")
     return tuple(found.values())
 
 
-def _squares(network: Network, name: str, root: Node) -> Iterator[tuple[Coefficient, Node]]:
+@dataclass(frozen=True)
+class _Square:
+    """``factor * sum(error^2)`` of an energy, and the states that the error reads."""
+
+    energy: str
+    factor: Coefficient
+    error: Node
+    reads: tuple[str, ...]
+
+
+def _ordered(network: Network, squares: Sequence[_Square]) -> dict[str, Prediction]:
+    """The predictions by state, in rounds: of those whose other states are predicted. Raises NoPredictions."""
+    readers: dict[str, list[int]] = {}
+    for k, square in enumerate(squares):
+        for name in square.reads:
+            readers.setdefault(name, []).append(k)
+    found: dict[str, Prediction] = {}
+    unknown = {k: dict.fromkeys(square.reads) for k, square in enumerate(squares)}
+    ready = [*unknown]
+    while unknown:
+        placed = [k for k in ready if len(unknown[k]) == 1 and _predicts(network, *unknown[k], squares[k].error)]
+        if not placed:
+            raise NoPredictions(f"{squares[min(unknown)].energy} is not an error of a prediction from other states")
+        before = len(found)
+        for k in placed:
+            own = next(iter(unknown.pop(k)), None)
+            if own is None:
+                raise NoPredictions(f"{squares[k].energy} predicts a state that another energy predicts")
+            found[own] = _prediction(network, own, squares[k].factor, squares[k].error)
+            for reader in unknown.keys() & readers[own]:
+                del unknown[reader][own]
+        ready = sorted({reader for own in [*found][before:] for reader in readers[own] if reader in unknown})
+    return found
+
+
+def _squares(network: Network, name: str, root: Node, states: Collection[Node]) -> Iterator[tuple[Coefficient, Node]]:
     """An energy as ``factor * sum(error^2)``, a pair for each. Raises NoPredictions."""
-    states = {state.node for state in network.states.values()}
     for factor, node in _terms(network.graph, ONE, root):
         error = _squared(node)
         factor = factor * node.coefficient if isinstance(node, Einsum) else factor
         if error is None or not factor.number(network.values) > 0:
-            raise NoPredictions(f"{name} is no sum of squares with positive factors")
+            raise NoPredictions(f"{name} is not a sum of squares with positive factors")
         if any(is_cut(n) and any(m in states for m in walk([n])) for n in walk([error])):
             raise NoPredictions(f"{name} holds a state fixed")
         yield factor, error
@@ -110,16 +135,12 @@ def _base_of_square(node: Node) -> Node | None:
     return node.argument if squared and isinstance(node, Map) else None
 
 
-def _own(error: Node, states: Mapping[str, Input], before: Mapping[str, Prediction]) -> str | None:
-    """The one state that an error adds to what states ``before`` predict; None where there is none."""
-    read = set(walk([error]))
-    later = [name for name, node in states.items() if node in read and name not in before]
-    if len(later) != 1:
-        return None
-    node = states[later[0]]
+def _predicts(network: Network, own: str, error: Node) -> bool:
+    """Whether an error adds a state to what does not depend on it."""
+    node = network.states[own].node
     terms = error.terms if isinstance(error, Add) else ((ONE, error),)
     beside = [term for _, term in terms if term is not node]
-    return later[0] if len(beside) == len(terms) - 1 and not depends(beside, {node}) & {*beside} else None
+    return len(beside) == len(terms) - 1 and not depends(beside, {node}) & {*beside}
 
 
 def _prediction(network: Network, own: str, factor: Coefficient, error: Node) -> Prediction:

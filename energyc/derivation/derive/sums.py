@@ -1,4 +1,4 @@
-"""What gradients through many steps read of all of them together.
+"""The sums over all steps that gradients through a trajectory read.
 
 A slope ``<seed, dF/dtheta>`` that is linear in what a step changes, as ``x^T seed``, is taken once of the sum over the
 steps: one product in the place of one a step.
@@ -20,7 +20,7 @@ CHANGING = frozenset({"state", "seed", "step"})
 
 @dataclass(frozen=True)
 class Sums:
-    """What is added up over the steps, ``terms`` by name; the ``slopes`` are read of the totals, ``inputs``."""
+    """The sums over the steps, ``terms`` by name; the ``slopes`` are read of the totals, ``inputs``."""
 
     terms: Mapping[str, Node]
     inputs: Mapping[str, Input]
@@ -52,7 +52,7 @@ def summed_over_steps(
 
 
 def _named(nodes: Sequence[Node], names: Mapping[Node, str]) -> dict[str, Node]:
-    """What is added up by name: that of a seed's state, or of the let that it belongs to."""
+    """The sums by name: that of a cotangent's state, or of the let that it belongs to."""
     named: dict[str, Node] = {}
     for node in nodes:
         wish = node.name if isinstance(node, Input) else names.get(node, "part")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict, deque
+from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
 from types import MappingProxyType
 
@@ -64,25 +64,43 @@ def _is_number(formula: Formula) -> bool:
 
 
 def with_cases(terms: Sequence[Formula]) -> list[Formula]:
-    """The terms of a sum, each two of which one holds where the other does not written as one."""
-    remaining = list(terms)
-    for k, first in enumerate(terms):
-        for second in terms[k + 1 :]:
-            if first in remaining and second in remaining and (both := _together(first, second)) is not None:
-                remaining[remaining.index(first)] = both
-                remaining.remove(second)
-    return remaining
+    """The terms of a sum, each two of which one holds where the other does not written as one.
+
+    A term takes the first one after it that holds elsewhere. That one is found by what its conditions compare: a sum
+    may have thousands of terms, too many to compare each two of them.
+    """
+    known = [{condition: _side(condition) for condition in _conditions(term)} for term in terms]
+    places: dict[Side, deque[int]] = defaultdict(deque)
+    for k, sides in enumerate(known):
+        for side in sides.values():
+            places[side].append(k)
+    taken: set[int] = set()
+    written: list[Formula] = []
+    for k, term in enumerate(terms):
+        if k in taken:
+            continue
+        elsewhere = (_first(places[_opposite(side)], k, taken) for side in known[k].values())
+        partner = min((place for place in elsewhere if place is not None), default=None)
+        if partner is not None:
+            taken.add(partner)
+            term = _together(term, terms[partner], known[k], known[partner])
+        written.append(term)
+    return written
 
 
-def _together(first: Formula, second: Formula) -> Formula | None:
-    for here in _conditions(first):
-        for there in _conditions(second):
-            if _difference(here) == _negative(_difference(there)) and _is_strict(here) != _is_strict(there):
-                met = here if _is_strict(here) else there
-                values = _without(first, here), _without(second, there)
-                if_true, if_false = values if met is here else values[::-1]
-                return _extreme(met, if_true, if_false) or Cases(met, if_true, if_false)
-    return None
+def _first(places: deque[int], after: int, taken: Collection[int]) -> int | None:
+    """The first of some places after one, and not taken. Those before it are dropped: nobody asks for them again."""
+    while places and (places[0] <= after or places[0] in taken):
+        places.popleft()
+    return places[0] if places else None
+
+
+def _together(first: Formula, second: Formula, here: Sides, there: Sides) -> Formula:
+    """Two terms as one, by the first of their conditions of which one holds where the other does not."""
+    one, other = next((a, b) for a, at_a in here.items() for b, at_b in there.items() if at_a == _opposite(at_b))
+    values = _without(first, one), _without(second, other)
+    met, (if_true, if_false) = (one, values) if _is_strict(one) else (other, values[::-1])
+    return _extreme(met, if_true, if_false) or Cases(met, if_true, if_false)
 
 
 def _conditions(term: Formula) -> list[Condition]:
@@ -109,6 +127,19 @@ def _extreme(met: Condition, if_true: Formula, if_false: Formula) -> Formula | N
 
 
 Terms = dict[tuple[Coefficient, Formula], int]
+#: On which side of a border a condition holds: what is positive there, and whether the border itself is left out.
+Side = tuple[frozenset[tuple[tuple[Coefficient, Formula], int]], bool]
+Sides = Mapping[Condition, Side]
+
+
+def _side(met: Condition) -> Side:
+    return frozenset(_difference(met).items()), _is_strict(met)
+
+
+def _opposite(side: Side) -> Side:
+    """Where a condition does not hold."""
+    terms, strict = side
+    return frozenset((term, -count) for term, count in terms), not strict
 
 
 def _difference(met: Condition) -> Terms:

@@ -107,6 +107,11 @@ class Notation:
         label, indices = self.names[node]
         return Definition(label, indices, self.formula(node, indices))
 
+    @property
+    def free_indices(self) -> IndexNames:
+        """Names for indices over each dim that mean nothing else in the spec."""
+        return self._index_names
+
     # ------------------------------------------------------------ derived once
 
     _pieces: tuple[Node, ...] = ()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator
 from itertools import count
 
 from energyc.mathematics.ir import (
@@ -43,8 +43,9 @@ def weight(root: Node, named: Collection[Node], limit: int = 10_000) -> int:
     return weights[root]
 
 
-def shared(roots: Sequence[Node], named: Collection[Node], taken: Iterable[str]) -> dict[Node, str]:
+def shared(roots: Iterable[Node], named: Collection[Node], taken: Iterable[str]) -> dict[Node, str]:
     """The anonymous nodes under the roots that deserve a name, each with one that is not taken."""
+    roots = dict.fromkeys(roots)
     order = _reached(roots, named)
     uses = Counter(child for node in order for child in node.children)
     names = _Namer(set(taken))
@@ -64,7 +65,7 @@ def shared(roots: Sequence[Node], named: Collection[Node], taken: Iterable[str])
     return chosen
 
 
-def _reached(roots: Sequence[Node], named: Collection[Node]) -> list[Node]:
+def _reached(roots: Collection[Node], named: Collection[Node]) -> list[Node]:
     """What is written out: nothing below a name, except below the roots themselves. Children first."""
     reached: set[Node] = set()
     stack = list(roots)
@@ -99,8 +100,7 @@ class _Namer:
 
     def __init__(self, taken: set[str]) -> None:
         self._taken = taken
+        self._numbers: defaultdict[str, Iterator[int]] = defaultdict(lambda: count(1))
 
     def next(self, stem: str) -> str:
-        name = next(f"{stem}{k}" for k in count(1) if f"{stem}{k}" not in self._taken)
-        self._taken.add(name)
-        return name
+        return next(name for k in self._numbers[stem] if (name := f"{stem}{k}") not in self._taken)

@@ -1,4 +1,4 @@
-"""What numbers do at run time: an overflow or a singular system is no internal error."""
+"""Numerical failures at run time: an overflow or a singular system is not an internal error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What carries a help out: changes of the source that an editor offers."""
+"""Remedies as changes of the source, which an editor offers."""
 
 from __future__ import annotations
 

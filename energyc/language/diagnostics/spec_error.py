@@ -1,4 +1,4 @@
-"""What is raised for a spec with errors."""
+"""The exception for a spec with errors."""
 
 from __future__ import annotations
 

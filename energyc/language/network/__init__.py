@@ -3,41 +3,23 @@
 Imports: ``diagnostics``, ``ir``, ``settings``, ``syntax``.
 """
 
-from energyc.language.network.network import (
-    Binding,
-    Const,
-    ConstraintSet,
-    DataInput,
-    Layer,
-    Meeting,
-    Network,
-    Noise,
-    Param,
-    Quantity,
-    Repeat,
-    Size,
-    Slope,
-    StartLaw,
-    State,
-    Stream,
-    Structure,
-    Term,
-    Tie,
-    Way,
-    index_names,
-)
+from energyc.language.network.declarations import Binding, Const, DataInput, Noise, Param, Size, StartLaw, State, Tie
+from energyc.language.network.equations import ContinuityCondition, Quantity, RealSelection, Slope, Term
+from energyc.language.network.network import Layer, Network, Repeat, Stream, index_names
+from energyc.language.network.sets import ConstraintSet, Structure
 
 __all__ = [
     "Binding",
     "Const",
     "ConstraintSet",
+    "ContinuityCondition",
     "DataInput",
     "Layer",
-    "Meeting",
     "Network",
     "Noise",
     "Param",
     "Quantity",
+    "RealSelection",
     "Repeat",
     "Size",
     "Slope",
@@ -47,6 +29,5 @@ __all__ = [
     "Structure",
     "Term",
     "Tie",
-    "Way",
     "index_names",
 ]

@@ -6,243 +6,17 @@ inside them, so that equal tensors stay one node. Dims are nominal: ``sizes`` gi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Literal
+from functools import cached_property
 
-from energyc.language.diagnostics import Diagnostic, Source, Span
+from energyc.language.diagnostics import Diagnostic, Source
+from energyc.language.network.declarations import Binding, Const, DataInput, Noise, Param, Size, State, Tie
+from energyc.language.network.equations import Quantity, RealSelection, Slope, Term
 from energyc.language.settings import Nudge, Relax, TrainOptions
-from energyc.language.settings.values import Value
 from energyc.language.syntax import ast
 from energyc.mathematics.ir import BatchStatistic, Graph, Indicator, Input, Node, walk
-
-
-@dataclass(frozen=True)
-class Size:
-    """A dim: its value, and the dims and consts that its formula names (empty for a literal)."""
-
-    name: str
-    value: int
-    derived_from: tuple[str, ...]
-    tree: ast.Definition | None = None
-
-
-@dataclass(frozen=True)
-class Const:
-    """A const: its value, exact where it is a fraction; ``derived_from`` as in a dim."""
-
-    name: str
-    value: float
-    exact: Fraction | None
-    derived_from: tuple[str, ...]
-    tree: ast.Definition | None = None
-
-
-@dataclass(frozen=True)
-class Binding:
-    """``data NAME = ADAPTER(options)``; options that are dims are given as their ints."""
-
-    name: str
-    adapter: str
-    options: Mapping[str, Value]
-    span: Span
-
-
-@dataclass(frozen=True)
-class DataInput:
-    """A clamp or target and the field that feeds it: (binding, field), or None.
-
-    ``fits`` is False where dims were set so that the field has another shape: the network works, not with these data.
-    """
-
-    node: Input
-    source: tuple[str, str] | None
-    span: Span
-    fits: bool = True
-
-
-@dataclass(frozen=True)
-class Noise:
-    """A clamp that nobody feeds: drawn once a relaxation by its law while training, 0 otherwise."""
-
-    node: Input
-    law: StartLaw
-    span: Span
-
-
-@dataclass(frozen=True)
-class StartLaw:
-    """How a param starts or a noise is drawn: ``normal(std)``, ``uniform(a[, b])``, ``glorot``, ``kaiming``.
-
-    Arguments are floats. ``uniform(a)`` is uniform on [-a, a]. For glorot and kaiming the fans are those of
-    language.md's reference.
-    """
-
-    name: str
-    arguments: tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class Structure:
-    """A set that a param stays on, beside its box; ``rows`` and ``columns`` are axes of the param.
-
-    ``symmetric``: exchanging rows and columns changes nothing; ``zero_diagonal``: 0 where the indices of rows and
-    columns agree; ``orthogonal``: the vectors along the columns, one for each row, are orthonormal; ``sphere``: norm 1
-    along the columns, without rows.
-    """
-
-    kind: Literal["symmetric", "zero_diagonal", "orthogonal", "sphere"]
-    rows: tuple[int, ...]
-    columns: tuple[int, ...]
-
-    def at(self, places: Sequence[int]) -> Structure:
-        """The same where axis k of the param is found at ``places[k]``."""
-        rows, columns = (tuple(places[axis] for axis in axes) for axes in (self.rows, self.columns))
-        return replace(self, rows=rows, columns=columns)
-
-    def written(self, dims: Sequence[str]) -> str:
-        """The set as a spec writes it, with all dims named."""
-        named = {"orthogonal": (*self.rows, *self.columns), "sphere": self.columns}.get(self.kind, self.rows)
-        return f"{self.kind}[{', '.join(dims[axis] for axis in named)}]"
-
-    def exchange(self, rank: int) -> tuple[int, ...]:
-        """The permutation of a param's axes that exchanges rows and columns."""
-        swap = {**dict(zip(self.rows, self.columns, strict=True)), **dict(zip(self.columns, self.rows, strict=True))}
-        return tuple(swap.get(axis, axis) for axis in range(rank))
-
-
-@dataclass(frozen=True)
-class Param:
-    """A learnable tensor: its law, or its starting value as a node over consts, its bounds, and its ``structure``.
-
-    One declared in ``repeat L`` has L for its first dim, which ``each``, what one copy reads of it, has not.
-    """
-
-    node: Input
-    law: StartLaw | None
-    start: Node | None
-    low: float | None
-    high: float | None
-    span: Span
-    each: Input | None = None
-    structure: tuple[Structure, ...] = ()
-
-    @property
-    def sets(self) -> str:
-        """Its structure as a spec writes it, with all dims named; empty where it has none."""
-        return " and ".join(part.written(self.node.dims) for part in self.structure)
-
-
-@dataclass(frozen=True)
-class Tie:
-    """A second name for a param's tensor; ``node`` is the (transposed) view; its axis k is the source's ``axes[k]``."""
-
-    name: str
-    source: str
-    axes: tuple[int, ...]
-    node: Node
-    span: Span
-
-
-@dataclass(frozen=True)
-class ConstraintSet:
-    """A closed set with a metric projection, taken along ``axes`` of the state (all axes for a box and nonnegative).
-
-    ``standardized``: mean 0 and variance 1 (biased); ``sphere``: norm 1; ``simplex``: nonnegative with sum 1;
-    ``nonnegative``; ``box``: between ``low`` and ``high``, either may be None.
-    """
-
-    kind: Literal["standardized", "sphere", "simplex", "nonnegative", "box"]
-    axes: tuple[int, ...]
-    low: float | None = None
-    high: float | None = None
-
-
-@dataclass(frozen=True)
-class State:
-    """A tensor that relaxes: where it starts (None: at zero), and where a clamped phase holds it (None: nowhere)."""
-
-    node: Input
-    constraint: ConstraintSet | None
-    start: Node | None
-    span: Span
-    clamped: Node | None = None
-
-
-@dataclass(frozen=True)
-class Slope:
-    """``grad(E1 + E2, q[...])`` in a flow: the gradient of energies by a let or state ``by``, all else held.
-
-    ``stand_in`` stands for it in the flow as written; ``at`` is the node it is taken by, ``node`` its value.
-    """
-
-    stand_in: Input
-    energies: tuple[str, ...]
-    by: str
-    at: Node
-    node: Node
-
-
-@dataclass(frozen=True)
-class Term:
-    """An energy (a node without dims, already summed over its family), or a force or the flow of one state.
-
-    The node of a force or flow has the dims of its state. ``family`` is the node before the sum, with the names of its
-    indices. A flow is called like its state; its ``family`` holds the stand-ins of its ``slopes``.
-    """
-
-    name: str
-    kind: Literal["energy", "force", "flow"]
-    node: Node
-    state: str | None
-    family: Node
-    indices: tuple[str, ...]
-    tree: ast.Equation
-    slopes: tuple[Slope, ...] = ()
-
-    @property
-    def word(self) -> str:
-        """Its statement; a flow may be written as the ``next`` value."""
-        return self.tree.word
-
-    @property
-    def is_family(self) -> bool:
-        """Whether it is an energy for each of its indices, of which ``node`` is the sum."""
-        return self.kind == "energy" and bool(self.family.dims)
-
-
-@dataclass(frozen=True)
-class Quantity:
-    """A let, readout, cost or metric: its node and the names of its indices, one for each dim."""
-
-    name: str
-    node: Node
-    indices: tuple[str, ...]
-    tree: ast.Equation
-
-
-@dataclass(frozen=True)
-class Way:
-    """A way to show that the sides of a selection are equal at an edge.
-
-    They are if all ``gaps`` are 0, and all that must be ``positive`` is: then the sides have a value there.
-    """
-
-    gaps: tuple[Node, ...]
-    positive: tuple[Node, ...]
-
-
-@dataclass(frozen=True)
-class Meeting:
-    """``where(condition, a, b)`` of a ``condition`` on real values, which is computed by the ``masks``.
-
-    It is continuous, where its sides are, if for each of its ``edges`` one of the ways leads to the end.
-    """
-
-    masks: frozenset[Node]
-    condition: str
-    edges: tuple[tuple[Way, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -286,7 +60,8 @@ class Network:
     """A spec that types. Mappings keep the order of the file.
 
     One with ``blocks``, which are in the order in which they can be computed, has no states and terms of its own: it is
-    a function of its clamps, of which only the layers relax.
+    a function of its clamps, of which only the layers relax. What follows from the fields is found once, since passes
+    ask for it at each term.
     """
 
     name: str
@@ -317,59 +92,59 @@ class Network:
     #: ``t`` of ``relax t in T``.
     step: Input | None = None
     blocks: tuple[Layer | Repeat, ...] = ()
-    meetings: tuple[Meeting, ...] = ()
+    real_selections: tuple[RealSelection, ...] = ()
     #: Every cost by its name; ``cost`` is their sum.
     costs: Mapping[str, Quantity] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def reported(self) -> dict[str, Quantity]:
-        """What is reported of a sample beside the cost: each of several costs, and the metrics."""
+        """The quantities reported of a sample beside the cost: each of several costs, and the metrics."""
         return {**(self.costs if len(self.costs) > 1 else {}), **self.metrics}
 
-    @property
+    @cached_property
     def layers(self) -> dict[str, Layer]:
         """The layers by name."""
         inside = (block.layers if isinstance(block, Repeat) else (block,) for block in self.blocks)
         return {layer.name: layer for layers in inside for layer in layers}
 
-    @property
+    @cached_property
     def copies(self) -> dict[str, int]:
         """How often each layer in a ``repeat`` is there."""
         repeats = [block for block in self.blocks if isinstance(block, Repeat)]
         return {layer.name: self.sizes[repeat.dim].value for repeat in repeats for layer in repeat.layers}
 
-    @property
+    @cached_property
     def values(self) -> dict[str, float]:
         """The value of every symbol a coefficient may hold: dims and consts."""
         return {**{n: float(s.value) for n, s in self.sizes.items()}, **{n: c.value for n, c in self.consts.items()}}
 
-    @property
+    @cached_property
     def fractions(self) -> dict[str, Fraction]:
         """The exact value of every symbol that has one: dims, and consts written in fractions."""
         consts = {name: c.exact for name, c in self.consts.items() if c.exact is not None}
         return {**{name: Fraction(size.value) for name, size in self.sizes.items()}, **consts}
 
-    @property
+    @cached_property
     def extents(self) -> dict[str, int]:
         """The size of every dim."""
         return {name: size.value for name, size in self.sizes.items()}
 
-    @property
+    @cached_property
     def energies(self) -> dict[str, Term]:
         """The energy terms."""
         return {name: term for name, term in self.terms.items() if term.kind == "energy"}
 
-    @property
+    @cached_property
     def forces(self) -> dict[str, Term]:
         """The terms written as forces or flows."""
         return {name: term for name, term in self.terms.items() if term.kind != "energy"}
 
-    @property
+    @cached_property
     def flows(self) -> dict[str, Term]:
         """The flows, by the state that each moves."""
         return {name: term for name, term in self.terms.items() if term.kind == "flow"}
 
-    @property
+    @cached_property
     def sloped(self) -> dict[str, tuple[Slope, ...]]:
         """The states whose steps ``relax.measure = gradient`` measures by the gradients that their flows name.
 
@@ -379,36 +154,36 @@ class Network:
         slopes = {name: flow.slopes for name, flow in self.flows.items() if name in free and flow.slopes}
         return slopes if self.relax.measure == "gradient" else {}
 
-    @property
+    @cached_property
     def acting(self) -> dict[str, Term]:
         """The energies that move states by themselves: those that no flow names."""
         named = {energy for flow in self.flows.values() for slope in flow.slopes for energy in slope.energies}
         return {name: term for name, term in self.energies.items() if name not in named}
 
-    @property
+    @cached_property
     def clamped(self) -> dict[str, Node]:
         """Where states are held in a clamped phase, by their names."""
         return {name: state.clamped for name, state in self.states.items() if state.clamped is not None}
 
-    @property
+    @cached_property
     def roots(self) -> tuple[Node, ...]:
-        """What the network computes: terms, starts, what states are clamped to, answers."""
+        """The roots of the network: terms, starts, clamped values of states, answers."""
         quantities = [*self.readouts.values(), *([self.cost] if self.cost else []), *self.metrics.values()]
         starts = [state.start for state in self.states.values() if state.start is not None]
         terms = (term.node for term in self.terms.values())
         return (*terms, *starts, *self.clamped.values(), *(q.node for q in quantities))
 
-    @property
+    @cached_property
     def numbered(self) -> tuple[str, ...]:
         """The forces and flows that read the number of the step, so that nothing is at rest under them."""
         return tuple(name for name, term in self.forces.items() if self.step in set(walk([term.node])))
 
-    @property
+    @cached_property
     def training(self) -> Input | None:
         """The flag ``training``, where something reads it."""
         return next((n for n in walk(self.roots) if isinstance(n, Input) and n.kind == "flag"), None)
 
-    @property
+    @cached_property
     def batch_mates(self) -> dict[str, bool]:
         """The terms, starts and answers that read a statistic of the batch, each with whether in training alone."""
         quantities = [*self.readouts.values(), *([self.cost] if self.cost else []), *self.metrics.values()]
@@ -424,7 +199,7 @@ class Network:
         flows = {state.node for name, state in self.states.items() if name in self.flows}
         return term.name in self.acting and not any(node in flows for node in walk([term.node]))
 
-    @property
+    @cached_property
     def descending(self) -> dict[str, State]:
         """The states that move down the ``acting`` energies: those without a flow."""
         return {name: state for name, state in self.states.items() if name not in self.flows}

@@ -39,7 +39,7 @@ class Field(Protocol):
 
 
 class Schema(Protocol):
-    """What a binding offers."""
+    """The fields and sizes that a binding offers."""
 
     @property
     def fields(self) -> Mapping[str, Any]:
@@ -73,7 +73,7 @@ class Bindings:
             self.schema(entry.name)
 
     def schema(self, name: str) -> Schema | None:
-        """What a binding offers; None where that is wrong or not known."""
+        """The fields and sizes that a binding offers; None where they are wrong or not known."""
         if name not in self._schemas:
             self._schemas[name] = self._schema(name)
         return self._schemas[name]

@@ -16,11 +16,11 @@ from energyc.language.network import (
     ConstraintSet,
     DataInput,
     Layer,
-    Meeting,
     Network,
     Noise,
     Param,
     Quantity,
+    RealSelection,
     Repeat,
     Stream,
     Tie,
@@ -32,12 +32,12 @@ from energyc.language.resolve.context import Context, Tensor
 from energyc.language.resolve.declarations import Declarations
 from energyc.language.resolve.equations import Equations, Pending
 from energyc.language.resolve.lower import Lowering
-from energyc.language.resolve.meetings import meetings
 from energyc.language.resolve.memory import check_memory
 from energyc.language.resolve.names import Names, collect
 from energyc.language.resolve.params import Params
 from energyc.language.resolve.read import read_real
 from energyc.language.resolve.read.slopes import differentiated
+from energyc.language.resolve.real_selections import real_selections
 from energyc.language.resolve.reporter import Reporter, did_you_mean, listed
 from energyc.language.resolve.settings import Placed, check_measure, check_settings, check_solver, gathered, numbered
 from energyc.language.resolve.sizes import Sizes
@@ -50,7 +50,7 @@ from energyc.mathematics.ir import ONE, Graph, Input, Node, walk
 
 @dataclass
 class Declared:
-    """What the declarations of a part of a file define."""
+    """The definitions of a part of a file."""
 
     clamps: dict[str, DataInput] = field(default_factory=dict)
     targets: dict[str, DataInput] = field(default_factory=dict)
@@ -63,7 +63,7 @@ class Declared:
 
 @dataclass
 class File:
-    """What all parts of a file share; ``outer`` are the settings from presets and from outside, by their paths.
+    """Shared by all parts of a file; ``outer`` are the settings from presets and from outside, by their paths.
 
     No part may need more than ``memory`` bytes.
     """
@@ -140,11 +140,11 @@ class Part:
         for block in self.blocks:
             block.resolve()
 
-    def meetings(self) -> tuple[Meeting, ...]:
+    def real_selections(self) -> tuple[RealSelection, ...]:
         """Where the selections by real values may jump; none where an error leaves dims unknown."""
         if self.file.reporter.failed:
             return ()
-        return meetings(self.context, self.equations.lowering, self.file.reporter.source)
+        return real_selections(self.context, self.equations.lowering, self.file.reporter.source)
 
     # ------------------------------------------------------------ what no equation of the part defines
 
@@ -210,7 +210,7 @@ class RepeatPart(Part):
         return super().declare()
 
     def tensor(self, name: str) -> Tensor | None:
-        """What is declared around it."""
+        """The declarations around it."""
         return self.around.equations.tensor(name)
 
     def output(self, layer: str, name: ast.Name) -> Tensor | None:
@@ -314,7 +314,7 @@ class LayerPart(Part):
     # ------------------------------------------------------------ what it reads from outside
 
     def tensor(self, name: str) -> Tensor | None:
-        """What is declared around it, as a clamp, or a param where it is the same for all samples."""
+        """The declarations around it as clamps, or as params where they are the same for all samples."""
         return self._imported(name, self.around.equations.tensor(name))
 
     def output(self, layer: str, name: ast.Name) -> Tensor | None:
@@ -330,7 +330,7 @@ class LayerPart(Part):
         return self._imports[name][0]
 
     def _outside(self, kind: str) -> dict[str, tuple[Input, Node]]:
-        """What it reads as clamps, or as params: what each is here, and outside."""
+        """The quantities that it reads as clamps or as params: each with its node here and outside."""
         nodes = {name: (cast(Input, tensor.node), outer) for name, (tensor, outer) in self._imports.items()}
         return {name: pair for name, pair in nodes.items() if pair[0].kind == kind}
 
@@ -418,7 +418,7 @@ class LayerPart(Part):
         )
 
     def _shared(self, name: str, node: Input, span: Span) -> Param:
-        """What it shares with the network around it: a param, or a tie of one, stays on its set here too."""
+        """The params that it shares with the network around it: one that stays on a set there does here too."""
         part: Part | None = self.around
         while part is not None:
             tie = part.declared.ties.get(name)
@@ -438,7 +438,7 @@ class LayerPart(Part):
         params = {name: outer for name, (_, outer) in self._outside("param").items()}
         params |= {name: self._own(param).node for name, param in self.declared.params.items()}
         readouts = {name: self._readout(name) for name in self.outputs}
-        network = replace(self.network, readouts=readouts, meetings=self.meetings())
+        network = replace(self.network, readouts=readouts, real_selections=self.real_selections())
         params = {name: params[name] for name in network.params}
         return Layer(self.name, network, clamps, params, dict(self.outputs))
 
@@ -504,7 +504,7 @@ def tied(graph: Graph, tie: Tie, source: Param) -> Tie:
 
 
 def _kind_inside(outer: Node) -> str:
-    """What something around a layer is inside: a clamp; a target where it depends on one; a param without a batch."""
+    """The role of an outer quantity in a layer: a clamp; a target where it depends on one; a param without a batch."""
     if any(isinstance(node, Input) and node.kind == "target" for node in walk([outer])):
         return "target"
     return "clamp" if outer.batched else "param"

@@ -65,7 +65,7 @@ def _off(network: Network, state: State, node: Node, read: list[Input]) -> str |
 
 
 def off_set(value: Array, constraint: ConstraintSet) -> str | None:
-    """What keeps a value of a state off its set, in words; None where it lies on it."""
+    """The reason why a value of a state is off its set, in words; None where it lies on it."""
     low, high = constraint.low, constraint.high
     if constraint.kind in ("nonnegative", "simplex"):
         low = 0.0
@@ -82,7 +82,7 @@ def off_set(value: Array, constraint: ConstraintSet) -> str | None:
 
 
 def _measures(value: Array, constraint: ConstraintSet) -> Iterator[tuple[str, Array, float]]:
-    """What is the same all over a set, along its axes, beside what it must be."""
+    """The quantities that are constant on a set, along its axes, beside their required values."""
     match constraint.kind:
         case "simplex":
             yield "sum", value.sum(constraint.axes), 1.0

@@ -115,7 +115,7 @@ class Context:
 
 @dataclass(frozen=True)
 class Scope:
-    """What names mean at one place of an equation.
+    """The meaning of names at one place of an equation.
 
     ``calls`` are the functions being inlined around the place. ``along`` are the indices that such a function works
     along: a reduction in its body that names one is over the argument's own index. ``selected`` are the selections

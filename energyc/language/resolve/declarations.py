@@ -64,7 +64,7 @@ class Declarations:
 
     def input(self, item: ast.InputItem, word: str) -> DataInput | None:
         """A clamp or target with the field that feeds it."""
-        over = None if item.kind is None else self._value_dim(item.kind)
+        over = None if item.kind is None else self.context.dim(item.kind)
         if item.kind is not None and over is None:
             self.equations.tensors[item.name.text] = None
             return None
@@ -77,12 +77,6 @@ class Declarations:
         field = self.bindings.field(item.source)
         fits = field is None or self._check_field(item, item.source, tensor, field)
         return DataInput(node, (item.source.owner.text, item.source.field.text), item.span, fits)
-
-    def _value_dim(self, kind: ast.Name) -> str | None:
-        if kind.text == "relation":
-            self.reporter.unsupported("relations are not yet supported", kind.span)
-            return None
-        return self.context.dim(kind)
 
     def _check_field(self, item: ast.InputItem, source: ast.Field, tensor: Tensor, field: Field) -> bool:
         """Whether a field has the shape and kind declared; only sizes that were set from outside may differ."""
@@ -156,8 +150,6 @@ class Declarations:
 
     def state(self, item: ast.StateItem) -> tuple[Tensor, ConstraintSet | None] | None:
         """A state and its set."""
-        if item.lifetime is not None:
-            self.reporter.unsupported("lifetimes of states are not yet supported", item.lifetime.span)
         tensor = self.enter(item, "state")
         if tensor is None:
             return None

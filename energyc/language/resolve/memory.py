@@ -45,7 +45,7 @@ def check_memory(context: Context, network: Network, budget: int = BUDGET) -> No
 
 
 def _roots(network: Network) -> list[tuple[Node, Span]]:
-    """What is asked for, and the equation that says it."""
+    """The memory that an equation needs, and the equation."""
     asked = [*network.readouts.values(), *network.metrics.values(), *([network.cost] if network.cost else [])]
     starts = [(state.start, state.span) for state in network.states.values() if state.start is not None]
     terms = [(term.node, term.tree.left.span) for term in network.terms.values()]

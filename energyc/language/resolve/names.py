@@ -100,7 +100,7 @@ class Names:
         return [entry for entry in self.of_kind(*kinds) if entry.name in self.own]
 
     def inside(self) -> Names:
-        """What can be read inside a block, before it declares anything."""
+        """The names that a block can read before it declares anything."""
         return Names(dict(self.entries), dict(self.indices))
 
     def find(

@@ -37,7 +37,7 @@ from energyc.mathematics.ir import BatchStatistic, Graph, walk
 
 @dataclass(frozen=True)
 class Resolved:
-    """What is known of a spec, with or without errors in it.
+    """A spec as far as it was resolved, with or without errors in it.
 
     ``network`` has what could be typed; where there are errors it may lack anything, and its ``blocks``. ``shapes`` are
     the dims of each tensor by the place of its declared name, ``ranges`` the dim of each index by the place where it is
@@ -92,7 +92,7 @@ def resolve_partly(
     rules: Collection[str] = (),
     memory: int = BUDGET,
 ) -> Resolved:
-    """What is known of a spec and all that is wrong with it; the arguments are those of ``resolve``."""
+    """Resolve a spec as far as it goes, with all its errors; the arguments are those of ``resolve``."""
     reporter, set_outside = Reporter(source), dict(overrides or {})
     try:
         resolution = _Resolution(spec, reporter, preset, set_outside, schemas, rules, memory)
@@ -171,7 +171,7 @@ class _Resolution(Part):
         self.report_clashes()
         if self.reporter.failed:
             return
-        network = replace(network, blocks=self._blocks(), meetings=self.meetings())
+        network = replace(network, blocks=self._blocks(), real_selections=self.real_selections())
         check_trained(network, self.reporter)
         self.network = replace(network, warnings=self.reporter.in_order("warning"))
 

@@ -144,7 +144,7 @@ def layers_of(statements: Iterable[ast.Statement]) -> list[ast.Layer]:
 
 
 def preset_pairs(spec: ast.Spec, reporter: Reporter, preset: str | None) -> tuple[ast.Pair, ...]:
-    """What a preset sets; an unknown one is reported."""
+    """The settings of a preset; an unknown one is reported."""
     if preset is None:
         return ()
     presets = {s.name.text: s for s in spec.statements if isinstance(s, ast.Preset)}

@@ -166,7 +166,7 @@ class Sizes:
         raise Unknown
 
     def _what_to_set(self, entry: Entry, derived_from: tuple[str, ...]) -> str:
-        """What can be set instead of a derived dim; where it is a size of data, how that changes."""
+        """The dims to set instead of a derived one; where it is a size of data, how that changes."""
         sources = self._sources(derived_from, {entry.name})
         free = [name for name in sources if name in settable(self.names)]
         if free:
@@ -177,7 +177,7 @@ class Sizes:
         return f"it is a size of the data: change the options of {listed(bindings)}, or the formula in the spec"
 
     def _sources(self, names: tuple[str, ...], seen: set[str]) -> list[str]:
-        """What names are derived from in the end: dims and consts that name no other, and sizes of data."""
+        """The roots that names are derived from: dims and consts that name no other, and sizes of data."""
         sources: list[str] = []
         for name in names:
             entry = self.names.get(name)

@@ -283,7 +283,7 @@ class Statements:
         return quantities
 
     def cost(self, costs: Mapping[str, Quantity]) -> Quantity | None:
-        """What training lowers: the sum of the costs."""
+        """The objective of training: the sum of the costs."""
         numbers = [cost for cost in costs.values() if not cost.indices]
         if len(numbers) < 2:
             return next(iter(costs.values()), None)

@@ -232,7 +232,7 @@ class Unbound:
 
 @dataclass
 class Frame:
-    """What is collected while one equation is read; ``reads`` is where each name is first read.
+    """The facts collected while one equation is read; ``reads`` is where each name is first read.
 
     ``slopes`` are the gradients that a flow reads; None where an equation may read none.
     """

@@ -32,7 +32,7 @@ def _nodes_of(param: Param) -> set[Node]:
 
 
 def _differentiated(network: Network) -> Iterator[Node]:
-    """What derivatives start from: whatever moves states and is read of them, but for metrics."""
+    """The roots of derivatives: all that moves states and is read of them, but for metrics."""
     yield from (term.node for term in network.terms.values())
     yield from (state.start for state in network.states.values() if state.start is not None)
     yield from (quantity.node for quantity in network.readouts.values())

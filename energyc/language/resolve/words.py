@@ -25,7 +25,7 @@ OTHERS = ("where", "frozen", "detach", "grad")
 #: Every function of the language.
 LANGUAGE_FUNCTIONS = frozenset((*SCALAR, *REDUCTIONS, *STATISTICS, *NORMALISERS, *SCORES, *BOUNDED, *OTHERS))
 #: Those that a spec may declare itself, as many did before the language had them; its declaration takes their place.
-YIELDING = frozenset({"min", "erf", *BOUNDED})
+YIELDING = frozenset({"min", *(name for name in SCALAR if FUNCTIONS[name].yields), *BOUNDED})
 #: Those that a spec cannot declare.
 RESERVED_FUNCTIONS = LANGUAGE_FUNCTIONS - YIELDING
 #: Consts of the language, unless a spec declares the name.

@@ -43,7 +43,7 @@ class Kind:
 
     @property
     def wanted(self) -> str:
-        """What it takes, in words: ``a positive number``."""
+        """The values that it takes, in words: ``a positive number``."""
         raise NotImplementedError
 
     def read(self, value: object) -> object:
@@ -51,7 +51,7 @@ class Kind:
         raise NotImplementedError
 
     def instead(self, value: object) -> object:
-        """What was probably meant by a value that does not fit; None where that is not known."""
+        """The probable intention behind a value that does not fit; None where that is not known."""
         return None
 
     def fields(self, name: str, value: object) -> dict[str, object]:

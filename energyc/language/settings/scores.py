@@ -111,7 +111,7 @@ def _call(score: Mapping[str, Value]) -> Call:
 def unclear(
     score: Score, readouts: Collection[str], targets: Collection[str], metrics: Collection[str]
 ) -> Iterator[str]:
-    """What is wrong with the names of a metric, in a network that has these; each a clause after ``train.metrics:``."""
+    """The mistakes in the names of a metric, in a network that has these; each a clause after ``train.metrics:``."""
     if not score.compares:
         if score.loss not in ("cost", *metrics):
             yield f"{score.name} names no metric `{score.loss}`"

@@ -74,7 +74,7 @@ def table(block: type[Block]) -> dict[str, Setting]:
 
 @dataclass(frozen=True)
 class Fault:
-    """What is wrong with the setting ``key``: the code and the message of its diagnostic, and a remedy.
+    """The mistake in the setting ``key``: the code and the message of its diagnostic, and a remedy.
 
     ``instead`` is what to write in place of the ``part`` of ``key = value`` that is wrong; empty where that is unknown.
     """

@@ -292,7 +292,7 @@ def read_train(
 
 
 def _unclear(options: TrainOptions, names: Mapping[str, Collection[str]]) -> Iterator[Fault]:
-    """What the metrics over a whole split name and the network does not have."""
+    """The names in metrics over a whole split that the network does not have."""
     metrics = names["metric"]
     for score in options.scores:
         if score.name in metrics:

@@ -143,7 +143,7 @@ class Definition(Tree):
 
 @dataclass(frozen=True)
 class InputItem(Tree):
-    """``x[C, S] : V = images.masked`` of a clamp or target; ``kind`` is a dim's name or ``relation``."""
+    """``x[C, S] : V = images.masked`` of a clamp or target; ``kind`` is a dim's name."""
 
     name: Name
     dims: tuple[Name, ...]
@@ -164,12 +164,11 @@ class ParamItem(Tree):
 
 @dataclass(frozen=True)
 class StateItem(Tree):
-    """``z[N, D] in A and B per LIFETIME``."""
+    """``z[N, D] in A and B``."""
 
     name: Name
     dims: tuple[Name, ...]
     domains: tuple[Box | NamedSet, ...]
-    lifetime: Name | None
 
 
 @dataclass(frozen=True)

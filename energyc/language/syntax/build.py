@@ -135,8 +135,8 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
     def states(self, span: Span, *items: ast.StateItem) -> ast.States:
         return ast.States(span, items)
 
-    def state(self, span: Span, name: ast.Name, dims: Any, domains: Any, lifetime: Any) -> ast.StateItem:
-        return ast.StateItem(span, name, dims or (), domains or (), lifetime)
+    def state(self, span: Span, name: ast.Name, dims: Any, domains: Any) -> ast.StateItem:
+        return ast.StateItem(span, name, dims or (), domains or ())
 
     # -------------------------------------------------------------- equations
 

@@ -1,4 +1,4 @@
-"""What to write in place of the signs and words of other notations and libraries."""
+"""Remedies for the signs and words of other notations and libraries."""
 
 from __future__ import annotations
 

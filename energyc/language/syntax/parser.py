@@ -26,7 +26,7 @@ MOST_ERRORS = 20
 
 @dataclass(frozen=True)
 class Parsed:
-    """What could be read of a text, and what is wrong with it, in its order (at most ``MOST_ERRORS`` failures).
+    """The tree of a text as far as it parses, and its failures in order (at most ``MOST_ERRORS``).
 
     ``spec`` has the statements that parse; it is None where there is no tree that later passes may recurse over.
     """

@@ -2,7 +2,7 @@
 
 It knows nodes; whether one is an energy, a force or a cost is not its concern.
 
-Imports: ``functions``, ``ir``.
+Imports: ``expressions``, ``ir``.
 """
 
 from energyc.mathematics.calculus.adjoint import adjoint, gradient

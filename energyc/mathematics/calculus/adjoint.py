@@ -80,7 +80,7 @@ def adjoint(
 
 @singledispatch
 def node_adjoint(node: Node, graph: Graph, bar: Node, active: set[Node]) -> Iterable[Contribution]:
-    """What the adjoint ``bar`` of one node adds to those of its children in ``active``: (child, factor, share).
+    """Contributions of the adjoint ``bar`` of a node to those of its children in ``active``: (child, factor, share).
 
     A kind of node registers its rule.
     """

@@ -1,4 +1,4 @@
-"""What a node is at one point minus what it is at another, where that takes no more products than both alone."""
+"""The difference of a node at two points, where that takes no more products than both values alone."""
 
 from __future__ import annotations
 

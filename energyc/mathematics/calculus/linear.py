@@ -1,4 +1,4 @@
-"""What a node is linear in: the nodes that reach it through sums and through products with what does not move."""
+"""The nodes that a node is linear in: they reach it through sums and through products with factors that do not move."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def linear_in(root: Node, moves: Collection[Node]) -> Linear:
 
 
 def _inner(node: Node, moves: Collection[Node]) -> list[Node]:
-    """What moves in a product where one factor does, or in a sum of such; nothing of any other node."""
+    """The moving factor of a product that has one, or of a sum of such products; nothing of any other node."""
     if isinstance(node, Add) and all(child in moves for child in node.children):
         reaching = any(isinstance(child, Add) or _moving_factor(child, moves) for child in node.children)
         return list(node.children) if reaching else []

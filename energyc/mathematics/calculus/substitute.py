@@ -55,7 +55,7 @@ def _guard(node: Reduction, new: Mapping[Node, Node]) -> Guard | None:
         return None
     indicator = new[node.guard.indicator]
     if not isinstance(indicator, Indicator):
-        raise TypeError(f"{indicator!r} is no guard")
+        raise TypeError(f"{indicator!r} is not a guard")
     return Guard(indicator, node.guard.axes)
 
 
@@ -86,4 +86,4 @@ def _lifted(graph: Graph, node: Node, argument: Node, new: Mapping[Node, Node]) 
             return graph.map(node.function, new[node.argument])
         case Stop():
             return graph.stop(new[node.argument], node.mode)
-    raise TypeError(f"{node!r} is no function of one scalar")
+    raise TypeError(f"{node!r} is not a function of one scalar")

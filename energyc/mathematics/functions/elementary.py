@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from energyc.mathematics.expressions import U, call
 from energyc.mathematics.functions.entry import Domain, Form, ScalarFunction
-from energyc.mathematics.functions.expression import U, call
 
 HALF = Fraction(1, 2)
 
@@ -22,6 +22,7 @@ FUNCTIONS = (
             Form("torch", "torch.exp({u})", in_place="torch.exp_({u})", extends=True),
             Form("cpp", "of::exp({u})"),
             Form("triton", "tl.exp({u})"),
+            Form("spice", "exp({u})"),
         ),
         nameable=True,
         low=0.0,
@@ -38,6 +39,7 @@ FUNCTIONS = (
             Form("torch", "torch.log({u})", extends=True),
             Form("cpp", "of::log({u})"),
             Form("triton", "tl.log({u})"),
+            Form("spice", "ln({u})"),
         ),
         nameable=True,
         monotone=1,
@@ -53,6 +55,7 @@ FUNCTIONS = (
             Form("torch", "torch.sqrt({u})", extends=True),
             Form("cpp", "of::sqrt({u})"),
             Form("triton", "tl.sqrt({u})"),
+            Form("spice", "sqrt({u})"),
         ),
         nameable=True,
         low=0.0,
@@ -70,6 +73,7 @@ FUNCTIONS = (
             Form("torch", "torch.sin({u})", extends=True),
             Form("cpp", "of::sin({u})"),
             Form("triton", "tl.sin({u})"),
+            Form("spice", "sin({u})"),
         ),
         nameable=True,
         low=-1.0,
@@ -87,6 +91,7 @@ FUNCTIONS = (
             Form("torch", "torch.cos({u})", extends=True),
             Form("cpp", "of::cos({u})"),
             Form("triton", "tl.cos({u})"),
+            Form("spice", "cos({u})"),
         ),
         nameable=True,
         low=-1.0,

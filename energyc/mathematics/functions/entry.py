@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -10,7 +11,7 @@ from typing import Any, Literal
 
 from numpy.typing import NDArray
 
-from energyc.mathematics.functions.expression import Expression, Real
+from energyc.mathematics.expressions import Constant, Expression, Power, Product
 
 Array = NDArray[Any]
 
@@ -20,7 +21,8 @@ class Form:
     """How a target writes a function: templates, where ``{u}`` is the argument and ``{atom}`` the same in parentheses.
 
     ``in_place`` overwrites the argument. ``complex`` is for complex arguments; with ``extends`` the plain text serves
-    for those too. ``binds`` is how tightly the text binds.
+    for those too. ``binds`` is how tightly the text binds. ``definition`` is the helper that the text calls, where it
+    follows from the function's formula.
     """
 
     target: str
@@ -29,11 +31,17 @@ class Form:
     complex: str | None = None
     extends: bool = False
     binds: Literal["atom", "power", "product"] = "atom"
+    definition: str = ""
 
     @property
     def takes_complex(self) -> bool:
         """Whether the target computes the function's analytic continuation."""
         return self.extends or self.complex is not None
+
+    def of(self, argument: str, atom: str) -> str:
+        """The text for an argument, which is ``atom`` where it must bind tightly."""
+        texts = {"{u}": argument, "{atom}": atom}
+        return re.sub(r"\{u\}|\{atom\}", lambda match: texts[match[0]], self.text)
 
 
 @dataclass(frozen=True)
@@ -56,9 +64,21 @@ class Domain:
     rule: str
 
 
+def deduced(u: Array) -> Array:
+    """Stands for the value of an entry that leaves it to its formula, until the table is made."""
+    raise NotImplementedError
+
+
+#: Stands for what an entry leaves to its formula, until the table is made.
+DEDUCED = Expression()
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ScalarFunction:
     """A function of one real and everything that is known of it.
+
+    The value, the derivative, the LaTeX, the parity and the forms follow from the ``formula``. An entry states one of
+    them where that form loses digits, or where the function has no formula.
 
     ==============  =========================================================================================
     value           in NumPy: stable for every float64, and for a complex argument the analytic continuation
@@ -66,10 +86,11 @@ class ScalarFunction:
     accurate        whether the relative rounding error of ``value`` is below 1e-13 for every argument
     derivative      in terms of functions of the table
     antiderivative  likewise, None where no closed form is known
-    formula         the function by simpler ones: equal in exact arithmetic, it may cancel in floats
+    formula         the function by simpler ones: equal in exact arithmetic; a form that is stated does not cancel
     latex           ``{0}`` is the argument
-    forms           how each target writes it
+    forms           how a target writes it
     nameable        whether a spec may use it by its name
+    yields          whether a spec may declare the name itself, as those may that came late
     derivative_of   the function whose derivative it is written as: ``relu'``, not ``step``
     definition      how a spec would define a function that it cannot name
     description     what messages call such a function
@@ -81,6 +102,7 @@ class ScalarFunction:
     positive        whether it is above 0 ``everywhere``, or ``right`` of 0
     domain          where it is defined, None for the whole line
     kinks           where it is not differentiable
+    analytic        whether it is analytic beside its kinks
     homogeneous     its two sides, where each is a power
     continuous      whether it has no jump
     exponent        of a fixed power
@@ -88,14 +110,15 @@ class ScalarFunction:
     """
 
     name: str
-    value: Callable[[Array], Array]
-    derivative: Expression
-    latex: str
-    forms: tuple[Form, ...]
+    value: Callable[[Array], Array] = deduced
+    derivative: Expression = DEDUCED
+    latex: str = ""
+    forms: tuple[Form, ...] = ()
     accurate: bool = True
     antiderivative: Expression | None = None
     formula: Expression | None = None
     nameable: bool = False
+    yields: bool = False
     derivative_of: str | None = None
     definition: str | None = None
     description: str | None = None
@@ -108,14 +131,15 @@ class ScalarFunction:
     positive: Literal["everywhere", "right"] | None = None
     domain: Domain | None = None
     kinks: tuple[float, ...] = ()
+    analytic: bool = True
     homogeneous: Homogeneous | None = None
     continuous: bool = True
     exponent: Fraction | None = None
 
     @property
     def holomorphic(self) -> bool:
-        """Whether it is analytic in a neighbourhood of its real domain, as every function without kinks is."""
-        return not self.kinks
+        """Whether it is analytic in a neighbourhood of its real domain."""
+        return self.analytic and not self.kinks
 
     @property
     def spelling(self) -> tuple[str, int]:
@@ -131,7 +155,7 @@ class ScalarFunction:
     @property
     def rational_formula(self) -> Expression | None:
         """The formula where its coefficients are exact, so that a graph can hold it."""
-        irrational = self.formula is None or any(isinstance(part, Real) for part in self.formula.walk())
+        irrational = self.formula is None or any(map(_is_irrational, self.formula.walk()))
         return None if irrational else self.formula
 
     def form(self, target: str) -> Form:
@@ -140,3 +164,9 @@ class ScalarFunction:
             if form.target == target:
                 return form
         raise NotImplementedError(f"{self.name} has no form for the target {target}")
+
+
+def _is_irrational(part: Expression) -> bool:
+    """Whether a part is a constant with a name, or a root of a number."""
+    root = isinstance(part, Power) and part.exponent.denominator > 1 and isinstance(part.base, Product)
+    return isinstance(part, Constant) or (root and part.base.is_number)  # type: ignore[attr-defined]

@@ -11,11 +11,12 @@ from fractions import Fraction
 
 import numpy as np
 
+from energyc.mathematics.expressions import PI, Expression, U, call
 from energyc.mathematics.functions.entry import Array, Form, ScalarFunction
-from energyc.mathematics.functions.expression import Expression, Real, U, call
 from energyc.mathematics.functions.logistic import sigmoid
 
 SCALE = math.sqrt(2.0 / math.pi)
+HALF = Fraction(1, 2)
 CUBIC = Fraction(44715, 1000000)
 
 
@@ -56,8 +57,6 @@ FUNCTIONS = (
                 in_place='torch.ops.aten.gelu_({u}, approximate="tanh")',
                 complex="complex_gelu_tanh({u})",
             ),
-            Form("cpp", "of::gelu_tanh({u})"),
-            Form("triton", "block_gelu_tanh({u})"),
         ),
         nameable=True,
         low=-0.170041,
@@ -101,7 +100,7 @@ FUNCTIONS = (
         name="gelu_tanh_scale",
         value=lambda u: SCALE * u,
         derivative=call("gelu_tanh_scale", 1),
-        formula=Real(SCALE) * U,
+        formula=(2 / PI) ** HALF * U,
         latex=r"\sqrt{{2/\pi}}\,{0}",
         forms=(
             Form("torch", "math.sqrt(2 / math.pi) * {atom}", extends=True, binds="product"),

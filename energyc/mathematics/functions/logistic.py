@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
+from energyc.mathematics.expressions import U, call
 from energyc.mathematics.functions.entry import Array, Form, ScalarFunction
-from energyc.mathematics.functions.expression import U, call
 
 
 def sigmoid(u: Array) -> Array:
@@ -66,6 +66,7 @@ FUNCTIONS = (
             Form("torch", "torch.sigmoid({u})", in_place="torch.sigmoid_({u})", complex="complex_sigmoid({u})"),
             Form("cpp", "of::sigmoid({u})"),
             Form("triton", "tl.sigmoid({u})"),
+            Form("spice", "(1 / (1 + exp(-({u}))))"),
         ),
         nameable=True,
         low=0.0,
@@ -84,6 +85,7 @@ FUNCTIONS = (
             Form("torch", "torch.tanh({u})", in_place="torch.tanh_({u})", extends=True),
             Form("cpp", "of::tanh({u})"),
             Form("triton", "block_tanh({u})"),
+            Form("spice", "tanh({u})"),
         ),
         nameable=True,
         low=-1.0,
@@ -132,8 +134,6 @@ FUNCTIONS = (
         latex=r"\operatorname{{silu}}({0})",
         forms=(
             Form("torch", "F.silu({u})", in_place="F.silu({u}, inplace=True)", complex="complex_silu({u})"),
-            Form("cpp", "of::silu({u})"),
-            Form("triton", "block_silu({u})"),
         ),
         nameable=True,
         low=SILU_LOW,

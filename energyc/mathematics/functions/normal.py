@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 
+from energyc.mathematics.expressions import PI, U, call, expression
 from energyc.mathematics.functions.entry import Array, Form, ScalarFunction
-from energyc.mathematics.functions.expression import Real, U, call
 
 
 def _erf(u: Array) -> Array:
@@ -30,6 +31,7 @@ def _gauss(u: Array) -> Array:
     return np.exp(-u * u / 2.0) / math.sqrt(2.0 * math.pi)
 
 
+HALF = Fraction(1, 2)
 BELL, NORMAL = call("gauss"), call("cumulative")
 #: The least value of u cumulative(u), and the largest of its slope, rounded outward.
 GELU_LOW, GELU_SLOPE_HIGH = -0.16997121, 1.12905
@@ -43,6 +45,7 @@ FUNCTIONS = (
         latex=r"\operatorname{{erf}}({0})",
         forms=(Form("torch", "torch.erf({u})"), Form("cpp", "of::erf({u})"), Form("triton", "tl.erf({u})")),
         nameable=True,
+        yields=True,
         low=-1.0,
         high=1.0,
         monotone=1,
@@ -54,7 +57,7 @@ FUNCTIONS = (
         value=lambda u: 2.0 / math.sqrt(math.pi) * np.exp(-u * u),
         derivative=-2 * (U * call("erf_slope")),
         antiderivative=call("erf"),
-        formula=call("exp", -U * U) * Real(2.0 / math.sqrt(math.pi)),
+        formula=2 * (call("exp", -U * U) * PI**-HALF),
         latex=r"\operatorname{{erf}}'({0})",
         forms=(
             Form(
@@ -63,8 +66,6 @@ FUNCTIONS = (
                 extends=True,
                 binds="product",
             ),
-            Form("cpp", "of::erf_slope({u})"),
-            Form("triton", "block_erf_slope({u})"),
         ),
         derivative_of="erf",
         low=0.0,
@@ -77,12 +78,10 @@ FUNCTIONS = (
         value=_gauss,
         derivative=-(U * BELL),
         antiderivative=call("gelu_slope") - U * BELL,
-        formula=call("exp", -U * U / 2) * Real(1.0 / math.sqrt(2.0 * math.pi)),
+        formula=call("exp", -U * U / 2) * (2 * PI) ** -HALF,
         latex=r"\varphi({0})",
         forms=(
             Form("torch", "gauss({u})", extends=True),
-            Form("cpp", "of::gauss({u})"),
-            Form("triton", "block_gauss({u})"),
         ),
         definition="fn gauss(u) = exp(-u^2 / 2) / sqrt(6.283185307179586)",
         low=0.0,
@@ -96,7 +95,7 @@ FUNCTIONS = (
         accurate=False,  # rounding -u / sqrt(2) is an error that grows with the argument
         derivative=BELL,
         antiderivative=call("gelu") + BELL,
-        formula=(1 + call("erf", U * Real(1.0 / math.sqrt(2.0)))) / 2,
+        formula=(1 + call("erf", U * expression(2) ** -HALF)) / 2,
         latex=r"\Phi({0})",
         forms=(
             Form("torch", "torch.special.ndtr({u})"),
@@ -117,8 +116,6 @@ FUNCTIONS = (
         latex=r"\operatorname{{gelu}}({0})",
         forms=(
             Form("torch", "F.gelu({u})", in_place="torch.ops.aten.gelu_({u})"),
-            Form("cpp", "of::gelu({u})"),
-            Form("triton", "block_gelu({u})"),
         ),
         nameable=True,
         alternative="gelu_tanh",
@@ -134,8 +131,6 @@ FUNCTIONS = (
         latex=r"\operatorname{{gelu}}'({0})",
         forms=(
             Form("torch", "gelu_slope({u})"),
-            Form("cpp", "of::gelu_slope({u})"),
-            Form("triton", "block_gelu_slope({u})"),
         ),
         derivative_of="gelu",
         alternative="gelu_tanh",

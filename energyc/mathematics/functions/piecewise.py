@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from energyc.mathematics.expressions import ZERO, U, call
 from energyc.mathematics.functions.entry import Array, Form, Homogeneous, ScalarFunction
-from energyc.mathematics.functions.expression import ZERO, U, call
 
 
 def _abs(u: Array) -> Array:
@@ -28,6 +28,7 @@ FUNCTIONS = (
             Form("torch", "torch.relu({u})", in_place="torch.relu_({u})"),
             Form("cpp", "of::relu({u})"),
             Form("triton", "block_relu({u})"),
+            Form("spice", "max({u}, 0)"),
         ),
         nameable=True,
         low=0.0,
@@ -42,7 +43,12 @@ FUNCTIONS = (
         derivative=ZERO,
         antiderivative=call("relu"),
         latex=r"\operatorname{{step}}({0})",
-        forms=(Form("torch", "step({u})"), Form("cpp", "of::step({u})"), Form("triton", "block_step({u})")),
+        forms=(
+            Form("torch", "step({u})"),
+            Form("cpp", "of::step({u})"),
+            Form("triton", "block_step({u})"),
+            Form("spice", "u({u})"),
+        ),
         derivative_of="relu",
         low=0.0,
         high=1.0,
@@ -93,7 +99,12 @@ FUNCTIONS = (
         antiderivative=U * call("abs") / 2,
         formula=U * call("sign"),
         latex=r"\left|{0}\right|",
-        forms=(Form("torch", "torch.abs({u})"), Form("cpp", "of::abs({u})"), Form("triton", "tl.abs({u})")),
+        forms=(
+            Form("torch", "torch.abs({u})"),
+            Form("cpp", "of::abs({u})"),
+            Form("triton", "tl.abs({u})"),
+            Form("spice", "abs({u})"),
+        ),
         nameable=True,
         low=0.0,
         parity=1,
@@ -107,7 +118,12 @@ FUNCTIONS = (
         derivative=ZERO,
         antiderivative=call("abs"),
         latex=r"\operatorname{{sign}}({0})",
-        forms=(Form("torch", "torch.sign({u})"), Form("cpp", "of::sign({u})"), Form("triton", "block_sign({u})")),
+        forms=(
+            Form("torch", "torch.sign({u})"),
+            Form("cpp", "of::sign({u})"),
+            Form("triton", "block_sign({u})"),
+            Form("spice", "sgn({u})"),
+        ),
         nameable=True,
         derivative_of="abs",
         low=-1.0,

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from functools import cache
 from types import MappingProxyType
 
 import numpy as np
 
+from energyc.mathematics.expressions import U, call
 from energyc.mathematics.functions.entry import Array, Domain, Form, ScalarFunction
-from energyc.mathematics.functions.expression import U, call
 
 HALF = Fraction(1, 2)
 TORCH_NAMES: Mapping[Fraction, str] = MappingProxyType(
@@ -33,7 +33,7 @@ def power(exponent: Fraction) -> ScalarFunction:
         derivative=U ** (exponent - 1) * exponent,
         antiderivative=U**raised / raised if raised else call("log"),
         latex=rf"\left({{0}}\right)^{{{{{exponent}}}}}",
-        forms=(_torch_form(exponent), _cpp_form(exponent), _triton_form(exponent)),
+        forms=(_torch_form(exponent), _cpp_form(exponent), _triton_form(exponent), *_plain_forms(exponent)),
         low=0.0 if even or exponent.denominator > 1 else -math.inf,
         parity=0 if exponent.denominator > 1 else 1 if even else -1,
         positive="right",
@@ -76,6 +76,15 @@ def _triton_form(exponent: Fraction) -> Form:
     if exponent < 0:
         return Form("triton", f"1.0 / ({text})", binds="product")
     return Form("triton", text, binds="product" if whole and rest else "atom")
+
+
+def _plain_forms(exponent: Fraction) -> Iterator[Form]:
+    """In a spec, and in SPICE as a product of equal factors, for a whole exponent."""
+    whole = exponent.denominator == 1
+    yield Form("energy", f"{{atom}}^{exponent if whole and exponent > 0 else f'({exponent})'}", binds="power")
+    if whole and exponent:
+        product = " * ".join(["{atom}"] * abs(exponent.numerator))
+        yield Form("spice", f"({product})" if exponent > 0 else f"(1 / ({product}))")
 
 
 def power_value(u: Array, exponent: Fraction) -> Array:

@@ -2,13 +2,14 @@
 
 It knows tensors and operators; specs and networks are unknown to it.
 
-Imports: ``functions``; libraries: ``numpy``.
+Imports: ``expressions``, ``functions``; libraries: ``numpy``.
 """
 
+from energyc.mathematics.expressions import NoRule
 from energyc.mathematics.ir.coefficient import ONE, Coefficient
 from energyc.mathematics.ir.graph import Graph
 from energyc.mathematics.ir.indexing import IndexExpr, Value
-from energyc.mathematics.ir.node import Facts, Input, Node, NoRule, walk
+from energyc.mathematics.ir.node import TRUTHS, Facts, Input, Node, walk
 from energyc.mathematics.ir.nodes import (
     Add,
     ArgMax,
@@ -29,6 +30,7 @@ from energyc.mathematics.ir.nodes import (
 
 __all__ = [
     "ONE",
+    "TRUTHS",
     "Add",
     "ArgMax",
     "BatchStatistic",

@@ -23,21 +23,16 @@ def step_flops(nodes: Collection[Node], sizes: Mapping[str, int]) -> int:
     operands that are not among the nodes, unless it is larger than they are: it is computed before the step.
     """
     functions = (node for node in nodes if isinstance(node, Map) and not node.function.named("power"))
-    products = _products(nodes, sizes, frozenset(nodes))
-    return products + sum(math.prod(sizes[dim] for dim in node.dims) for node in functions)
+    return _products(nodes, sizes) + sum(math.prod(sizes[dim] for dim in node.dims) for node in functions)
 
 
-def product_flops(nodes: Iterable[Node], sizes: Mapping[str, int]) -> int:
+def _products(nodes: Collection[Node], sizes: Mapping[str, int]) -> int:
     """The arithmetic of those among the nodes that contract tensors of different axes: the products of matrices.
 
-    Nothing below a node is counted. This is the figure that is usual for networks: two for each multiply-add.
-    Indicators are structure: a label that one fixes (the pixel under a window, a gathered row) costs nothing.
+    Two for each multiply-add, as is usual for networks. Indicators are structure: a label that one fixes (the pixel
+    under a window, a gathered row) costs nothing.
     """
-    return _products(nodes, sizes, None)
-
-
-def _products(nodes: Iterable[Node], sizes: Mapping[str, int], moving: Collection[Node] | None) -> int:
-    """The arithmetic of products of matrices; None: every operand moves."""
+    moving = frozenset(nodes)
     return sum(_einsum(node, sizes, moving) for node in nodes if isinstance(node, Einsum) and _is_product(node))
 
 
@@ -46,11 +41,11 @@ def _is_product(node: Einsum) -> bool:
     return bool(node.contracted) and len(axes) > 1
 
 
-def _einsum(node: Einsum, sizes: Mapping[str, int], moving: Collection[Node] | None) -> int:
+def _einsum(node: Einsum, sizes: Mapping[str, int], moving: Collection[Node]) -> int:
     fixed = _fixed(node)
     lengths = {k: sizes[dim] for k, dim in enumerate(node.labels)}
     real = [o for o in node.operands if not isinstance(o.node, Indicator)]
-    static = sum(1 << k for k, o in enumerate(real) if moving is not None and o.node not in moving)
+    static = sum(1 << k for k, o in enumerate(real) if o.node not in moving)
     out = frozenset(node.out).union(*(fixed[k] for k in node.out if k in fixed)) - fixed.keys()
     return _contraction(tuple(_free(o, fixed) for o in real), out, lengths, static)
 

@@ -155,7 +155,7 @@ class Graph:
         dims = tuple(dims)
         for coefficient, node in terms:
             if node.dims != dims:
-                raise ValueError(f"{node!r} is no term of a sum over {dims}")
+                raise ValueError(f"{node!r} is not a term of a sum over {dims}")
             factor, inner = self._scaled(node)
             total = coefficient * factor
             key = (inner, total.powers)

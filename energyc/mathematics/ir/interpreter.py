@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from energyc.mathematics.expressions import NoRule
 from energyc.mathematics.ir.indexing import IndexExpr
-from energyc.mathematics.ir.node import Input, Node, NoRule, walk
+from energyc.mathematics.ir.node import TRUTHS, Input, Node, walk
 from energyc.mathematics.ir.nodes import (
     Add,
     ArgMax,
@@ -117,7 +118,7 @@ class _Run:
         if array.ndim != len(shape) + node.batched or array.shape[node.batched :] != shape:
             expected = ("batch", *shape) if node.batched else shape
             raise ValueError(f"{node.kind} {node.name} has the shape {list(array.shape)}, not {list(expected)}")
-        if node.over == "relation":
+        if node.over == TRUTHS:
             return (array != 0).astype(np.float64)
         if node.over is not None:
             return self.integers(node, array)
@@ -265,7 +266,7 @@ class _Run:
                 return self.map(node.function, parts[0])
             case Stop():
                 return parts[0]
-        raise TypeError(f"{node!r} is no function of one scalar")
+        raise TypeError(f"{node!r} is not a function of one scalar")
 
     def closed(self, node: Node, axes: int) -> Array:
         array = evaluate([node], self.inputs, sizes=self.sizes, values=self.numbers)[0]

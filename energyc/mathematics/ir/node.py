@@ -1,11 +1,13 @@
-"""What all nodes of the graph have in common, and the inputs, which are its leaves."""
+"""The base of all nodes of the graph, and the inputs, which are its leaves."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar
+
+from energyc.mathematics.expressions import NoRule
 
 #: Inputs that have a value for each sample; ``direction`` and ``seed`` are the vectors of forward and reverse mode,
 #: ``plus`` and ``minus`` the states of two phases, ``sum`` what is added up over steps.
@@ -16,7 +18,7 @@ BATCHED_KINDS = frozenset(
 
 @dataclass(frozen=True)
 class Facts:
-    """What holds of every node of a kind, as a function of its children.
+    """The facts of a node, as functions of its children.
 
     ``analytic`` and ``continuous`` are properties of that function, for a :class:`Map` besides those of its scalar
     function. ``nonnegative``: no value is below 0. ``degree``: k where it grows as the k-th power of its argument.
@@ -26,14 +28,6 @@ class Facts:
     continuous: bool = True
     nonnegative: bool = False
     degree: int | None = None
-
-
-class NoRule(NotImplementedError):
-    """A pass met a kind of node that it has no rule for."""
-
-    def __init__(self, task: str, node: Node) -> None:
-        """``task`` is what the pass was doing."""
-        super().__init__(f"{task}: no rule for a node of kind {type(node).__name__}")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -65,6 +59,10 @@ class Node:
         return f"<{type(self).__name__} #{self.number}[{', '.join(self.dims)}]>"
 
 
+#: Where an input of truth values takes its values; no dim of a spec has a blank in its name.
+TRUTHS = "true or false"
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Input(Node):
     """A named tensor from outside. ``kind``: state, clamp, target, param, direction, seed, value, argument, slope.
@@ -73,7 +71,7 @@ class Input(Node):
     by the runtime: ``noise``, which it draws; ``step``, the number of the step; ``flag``, a truth value as
     ``training``. The last two are the same for all samples.
 
-    ``over`` is the dim an integer input takes its values in, ``relation`` for a set of index tuples, None for a real.
+    ``over`` is the dim an integer input takes its values in, ``TRUTHS`` for one of truth values, None for a real.
     """
 
     facts = Facts()
@@ -87,20 +85,21 @@ class Input(Node):
         return ()
 
 
-def walk(roots: Iterable[Node], known: Iterable[Node] = ()) -> Iterator[Node]:
+def walk(roots: Iterable[Node], known: Container[Node] = ()) -> Iterator[Node]:
     """Every node that the roots need beside the known ones, each once, children first.
 
-    Iterative, so that depth is no limit.
+    Iterative, so that depth is no limit. What is made of a node may be put into ``known`` as the walk goes on.
     """
-    entered, left = set(known), set(known)
+    entered: set[Node] = set()
+    left: set[Node] = set()
     stack = list(reversed(list(roots)))
     while stack:
         node = stack[-1]
-        if node not in entered:
+        if node not in entered and node not in known:
             entered.add(node)
             stack += node.children[::-1]
             continue
         stack.pop()
-        if node not in left:
+        if node in entered and node not in left:
             left.add(node)
             yield node

@@ -20,9 +20,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from types import MappingProxyType
 
+from energyc.mathematics.expressions import NoRule
 from energyc.mathematics.ir.coefficient import Coefficient
 from energyc.mathematics.ir.indexing import IndexExpr
-from energyc.mathematics.ir.node import Input, Node, NoRule, walk
+from energyc.mathematics.ir.node import Input, Node, walk
 from energyc.mathematics.ir.nodes import (
     Add,
     BatchStatistic,

@@ -202,7 +202,7 @@ class _Line:
     def guard(self) -> Guard:
         indicator = self.node()
         if not isinstance(indicator, Indicator):
-            raise ValueError(f"{indicator!r} is no guard")
+            raise ValueError(f"{indicator!r} is not a guard")
         return Guard(indicator, tuple(self.sequence("(", self.integer, ")")))
 
     # ------------------------------------------------------------ index expressions
@@ -228,7 +228,7 @@ class _Line:
             return self.index(axes)
         source = self.node()
         if not isinstance(source, Input):
-            raise ValueError(f"{source!r} is no input")
+            raise ValueError(f"{source!r} is not an input")
         return source
 
     def infix(self, axes: Mapping[str, int]) -> IndexExpr:

@@ -1,13 +1,14 @@
-"""What a legal graph is, as code; run between passes. A failure here is a bug of the compiler, never the user's."""
+"""The definition of a legal graph, as code; run between passes. A failure is a bug of the compiler, not of the user."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+from energyc.mathematics.expressions import NoRule
 from energyc.mathematics.functions import FUNCTIONS
 from energyc.mathematics.ir.coefficient import Coefficient
 from energyc.mathematics.ir.indexing import BOOLEAN, NUMERIC, IndexExpr
-from energyc.mathematics.ir.node import Input, Node, NoRule, walk
+from energyc.mathematics.ir.node import TRUTHS, Input, Node, walk
 from energyc.mathematics.ir.nodes import (
     Add,
     BatchStatistic,
@@ -153,6 +154,6 @@ def _read(node: Node, expr: IndexExpr) -> None:
     source = expr.args[0]
     _require(isinstance(source, Input) and source.over is not None, node, "a read of what holds no integers")
     assert isinstance(source, Input)
-    _require((source.over == "relation") == (expr.op == "related"), node, f"{expr.op} of {source.name}")
+    _require((source.over == TRUTHS) == (expr.op == "related"), node, f"{expr.op} of {source.name}")
     _require(len(expr.parts) == len(source.dims), node, f"{len(expr.parts)} indices into {source.name}")
     _require(not any(part.is_condition for part in expr.parts), node, f"a truth value indexes {source.name}")

@@ -146,7 +146,7 @@ class Compactor:
         return replace(kept[0], node=self.graph.add(terms, kept[0].node.dims))
 
     def _elementwise(self, node: Map | Stop, kept: Kept) -> Value:
-        """What maps 0 to 0 leaves a sparse tensor sparse."""
+        """A function that maps 0 to 0 leaves a sparse tensor sparse."""
         if isinstance(node, Stop):
             return replace(kept, node=self.graph.stop(kept.node, node.mode))
         if node.function.bodies or node.function.entry.value(np.zeros(1))[0] != 0:

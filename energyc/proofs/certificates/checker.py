@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from energyc.mathematics.ir import Input, Map, Node, walk
+from energyc.mathematics.ir import TRUTHS, Input, Map, Node, walk
 from energyc.proofs.certificates.certificate import Certificate, TermEntry
 from energyc.proofs.certificates.pairing import check_pairing, require
 from energyc.proofs.enclosures.exact import Evaluation, aligned
@@ -119,7 +119,7 @@ def _draw(field: ForceField, sizes: Mapping[str, int], generator: np.random.Gene
     for node in field.inputs:
         shape = tuple(sizes[dim] for dim in node.dims)
         if node.over is not None:
-            point[node] = generator.integers(0, 2 if node.over == "relation" else sizes[node.over], shape)
+            point[node] = generator.integers(0, 2 if node.over == TRUTHS else sizes[node.over], shape)
         elif node.kind == "flag":
             point[node] = generator.integers(0, 2, shape)
         else:
@@ -185,7 +185,7 @@ class _Values:
         return [(a - b) / (2 * number(self.step)) for a, b in zip(*ends, strict=True)]
 
     def noise(self) -> Number:
-        """What rounding of the force, and of the numbers of order one that it is made of, leaves in a quotient."""
+        """The error of a quotient from rounding: of the force, and of the numbers of order one that make it up."""
         entries = (abs(x) for value in self.all(self.field.roots) for x in np.ravel(value))
         return ROUNDINGS * resolution() * max([number(1), *entries]) / number(self.step)
 

@@ -1,4 +1,4 @@
-"""What is claimed of a network beside the classes of its terms, each with its evidence."""
+"""The claims about a network beside the classes of its terms, each with its evidence."""
 
 from __future__ import annotations
 

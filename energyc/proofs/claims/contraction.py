@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from energyc.mathematics.calculus import tangent
-from energyc.mathematics.ir import Input, Node, walk
+from energyc.mathematics.ir import TRUTHS, Input, Node, walk
 from energyc.mathematics.ir.interpreter import evaluate
 from energyc.proofs.enclosures.enclosure import Enclosures
 from energyc.proofs.fields.domain import is_elementwise
@@ -101,5 +101,5 @@ def _unbounded(bounds: Bounds | None) -> bool:
 def _tried(node: Input, ranges: Mapping[Input, Bounds]) -> tuple[float, ...]:
     """The ends of a bounded input; of integers, whose dims have one entry here, the first; both truth values."""
     if node.over is not None:
-        return (0.0, 1.0) if node.over == "relation" else (0.0,)
+        return (0.0, 1.0) if node.over == TRUTHS else (0.0,)
     return tuple(end for end in ranges[node] if end is not None)

@@ -18,15 +18,15 @@ import numpy as np
 from energyc.language.network import ConstraintSet, Network
 from energyc.mathematics.calculus import derivative, tangent
 from energyc.mathematics.ir import ONE, Add, Coefficient, Input, Map, Node, walk
-from energyc.proofs.conservativeness.meeting import continuous_masks
+from energyc.proofs.conservativeness.selections import continuous_masks
 from energyc.proofs.enclosures.enclosure import Enclosures
 from energyc.proofs.enclosures.growth import Growth
 from energyc.proofs.fields.domain import Signs, jumps, poles
+from energyc.proofs.fields.local_field import LocalField
 from energyc.proofs.fields.problem import Bounds, ForceField
 from energyc.proofs.fields.sampling import Point, draw, draw_input, in_floats
 from energyc.proofs.fields.sizes import small_sizes
 from energyc.proofs.fields.structured import Structures
-from energyc.proofs.fields.surroundings import Surroundings
 from energyc.proofs.normal_form.products import Product, multiplied_out
 
 #: Sets of finite extent.
@@ -67,7 +67,7 @@ def floor_of(network: Network, base: ForceField, ranges: Mapping[Input, Bounds])
     terms = [part for term in network.energies.values() for part in _summands(term.node)]
     roots = [node for _, node in terms]
     energies = [term.node for term in network.energies.values()]
-    meeting = [node for energy in energies for node in continuous_masks(network.meetings, energy, base)[0]]
+    meeting = [node for energy in energies for node in continuous_masks(network.real_selections, energy, base)[0]]
     undefined = poles(roots, base.states, signs) or jumps(roots, base.states, harmless=meeting)
     if not free and not undefined:
         return Floor("proved", "continuous, and its states are kept in compact sets", attained=True)
@@ -240,7 +240,7 @@ def _falling_ray(network: Network, base: ForceField) -> Floor | None:
 def _along(
     still: ForceField, sizes: Mapping[str, int], point: Point, total: Node, free: Sequence[Input]
 ) -> list[float]:
-    around = Surroundings(still, sizes, point)
+    around = LocalField(still, sizes, point)
     rays = []
     for reach in REACH:
         parts = [reach * np.ravel(point[s]) if s in free else np.ravel(point[s]) for s in still.states]

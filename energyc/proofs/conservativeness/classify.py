@@ -15,11 +15,11 @@ from energyc.mathematics.calculus import depends, gradient, is_cut
 from energyc.mathematics.ir import Input, Node, walk
 from energyc.proofs.conservativeness.decide import decide, decide_on_set, is_gradient_by_construction
 from energyc.proofs.conservativeness.descent import Descent, descent_of
-from energyc.proofs.conservativeness.meeting import continuous_masks
 from energyc.proofs.conservativeness.prover import SECONDS
 from energyc.proofs.conservativeness.scales import Scales, scales_of
+from energyc.proofs.conservativeness.selections import continuous_masks
+from energyc.proofs.conservativeness.term_sums import SEED, Sums, TermSum, classify_sum
 from energyc.proofs.conservativeness.ties import suggest
-from energyc.proofs.conservativeness.together import SEED, Sums, Together, judge_together
 from energyc.proofs.conservativeness.verdict import Class, Kind, Verdict
 from energyc.proofs.fields.families import members_of
 from energyc.proofs.fields.problem import Bounds, ForceField, field_of, fork
@@ -49,7 +49,7 @@ class Classification:
     kind: Kind
     terms: Mapping[str, Verdict]
     unproved: tuple[str, ...]
-    together: Together | None
+    together: TermSum | None
     forces: Mapping[str, Mapping[Input, Node]]
     detached: tuple[str, ...] = ()
     descents: Mapping[str, Descent] = field(default_factory=dict)
@@ -92,7 +92,7 @@ def classify(network: Network) -> Classification:
             members[name] = _members(network, term, base, surfaces, clock, terms[name].kind)
     unproved = tuple(name for name, verdict in terms.items() if verdict.kind != "conservative")
     detached = tuple(name for name, term in network.terms.items() if _stops_a_state(term.node, base, "detach"))
-    together = judge_together(Sums(base, surfaces, forces, terms, clock.share), unproved)
+    together = classify_sum(Sums(base, surfaces, forces, terms, clock.share), unproved)
     if together is None or together.verdict.kind == "conservative":
         return Classification("conservative", terms, (), together, forces, detached, members=members)
     descents = descents_of(network, base, clock.share())
@@ -214,7 +214,7 @@ def _decide_term(network: Network, term: Term, part: ForceField, surfaces: Surfa
     whole = term.kind == "energy" and (term.name not in network.acting or network.acts_fully(term))
     energy = term.node if whole and not _stops_a_state(term.node, part) else None
     if energy is not None:
-        continuous, doubts = continuous_masks(network.meetings, energy, part)
+        continuous, doubts = continuous_masks(network.real_selections, energy, part)
         if is_gradient_by_construction(energy, part, continuous):
             return Verdict("conservative", "gradient", potential=energy)
         return decide(part, np.random.default_rng(SEED), clock.share(), energy, doubts)

@@ -15,9 +15,9 @@ from energyc.mathematics.ir import Node
 from energyc.proofs.conservativeness.quadrature import AGREEMENT, work_round
 from energyc.proofs.enclosures.exact import Evaluation
 from energyc.proofs.enclosures.multiprecision import Multiprecision
+from energyc.proofs.fields.local_field import LocalField
 from energyc.proofs.fields.sampling import Array
 from energyc.proofs.fields.singular import arguments
-from energyc.proofs.fields.surroundings import Surroundings
 
 GRADES = 28
 #: The samples of an edge with which the work must agree.
@@ -28,7 +28,7 @@ MOST_TURNS = 12
 OTHER_CUTS = (0.2837465, 0.5527864, 0.7938327)
 
 
-def confirmed_work(around: Surroundings, polygon: Array, total: float) -> tuple[float, float] | None:
+def confirmed_work(around: LocalField, polygon: Array, total: float) -> tuple[float, float] | None:
     """The work round a polygon and its error, None if a second quadrature or more digits do not find ``total``."""
     measured = work_round([_with_breaks(around, polygon)], around.forces, OTHER_CUTS)
     work, error, size = (float(values[0]) for values in (measured.total, measured.error, measured.size))
@@ -40,7 +40,7 @@ def confirmed_work(around: Surroundings, polygon: Array, total: float) -> tuple[
     return (work, error) if _floats_suffice(around, polygon, abs(total) / size) else None
 
 
-def _sampled_work(around: Surroundings, polygon: Array) -> tuple[float, float]:
+def _sampled_work(around: LocalField, polygon: Array) -> tuple[float, float]:
     """The work by equally spaced samples of each edge, and what can hide between neighbouring ones, at the most.
 
     Both quadratures may miss a peak that is narrower than the distance of their nodes, or a jump there and back.
@@ -53,7 +53,7 @@ def _sampled_work(around: Surroundings, polygon: Array) -> tuple[float, float]:
     return work, hidden
 
 
-def _floats_suffice(around: Surroundings, polygon: Array, share: float) -> bool:
+def _floats_suffice(around: LocalField, polygon: Array, share: float) -> bool:
     """Whether floats and multiprecision agree on the force along the polygon, relative to the share of the work.
 
     Floats are trusted where a function has no multiprecision rule or a point no value.
@@ -74,7 +74,7 @@ def _floats_suffice(around: Surroundings, polygon: Array, share: float) -> bool:
     return True
 
 
-def _with_breaks(around: Surroundings, polygon: Array) -> Array:
+def _with_breaks(around: LocalField, polygon: Array) -> Array:
     """The polygon with extra corners on its edges: at the zeros of arguments, and graded towards them."""
     functions = arguments(around.field)
     corners = []
@@ -84,7 +84,7 @@ def _with_breaks(around: Surroundings, polygon: Array) -> Array:
     return np.concatenate(corners)
 
 
-def _interval_starts(around: Surroundings, functions: Sequence[Node], start: Array, end: Array) -> Array:
+def _interval_starts(around: LocalField, functions: Sequence[Node], start: Array, end: Array) -> Array:
     """The starts of intervals on an edge, in [0, 1), graded towards its ends and towards zeros of arguments."""
     grid, steps = np.linspace(0, 1, 65), 2.0 ** -np.arange(3, GRADES, 2)
     cuts = {0.0, *steps.tolist(), *(1 - steps).tolist()}
@@ -99,7 +99,7 @@ def _interval_starts(around: Surroundings, functions: Sequence[Node], start: Arr
 
 
 def _zeros_between(
-    around: Surroundings, functions: Sequence[Node], columns: Array, start: Array, end: Array, low: Array, high: Array
+    around: LocalField, functions: Sequence[Node], columns: Array, start: Array, end: Array, low: Array, high: Array
 ) -> Array:
     """The places on an edge, each between two others, where a column of the arguments changes sign, to float precision.
 

@@ -6,11 +6,11 @@ import numpy as np
 
 from energyc.mathematics.ir import Input, Node, walk
 from energyc.proofs.fields.domain import jumps
+from energyc.proofs.fields.local_field import LocalField
 from energyc.proofs.fields.problem import ForceField
 from energyc.proofs.fields.sampling import Array, draw, draw_value
 from energyc.proofs.fields.singular import Singularity, crossings, singularities
 from energyc.proofs.fields.sizes import WORK, small_sizes, work
-from energyc.proofs.fields.surroundings import Surroundings
 
 #: Distances from a zero at which the two sides are compared, relative to the norm of the zero.
 NEAR, NEARER = 2.0**-12, 2.0**-20
@@ -31,12 +31,12 @@ def discontinuities(field: ForceField, energy: Node, generator: np.random.Genera
     for node in walk([energy]):  # the force need not read all that the energy reads
         if isinstance(node, Input) and node not in point:
             point[node] = draw_value(node, field.ranges.get(node, (None, None)), sizes, generator)
-    around = Surroundings(field, sizes, point)
+    around = LocalField(field, sizes, point)
     observed = [f"the energy jumps at a {s.kind}" for s in singular if _jumps_at(around, energy, s, generator)]
     return [*dict.fromkeys(observed), *jumps([energy], field.states, besides_steps=True)]
 
 
-def _jumps_at(around: Surroundings, energy: Node, singularity: Singularity, generator: np.random.Generator) -> bool:
+def _jumps_at(around: LocalField, energy: Node, singularity: Singularity, generator: np.random.Generator) -> bool:
     """Whether the energy has two finite limits somewhere on the zeros of an argument.
 
     If the energy is continuous the gap closes as the zero is approached; if it is infinite there are no limits.
@@ -54,5 +54,5 @@ def _jumps_at(around: Surroundings, energy: Node, singularity: Singularity, gene
     return bool(np.any(finite & (gaps[1] > 0.5 * gaps[0]) & (gaps[1] > LEAST * levels[1])))
 
 
-def _levels(around: Surroundings, energy: Node, vectors: Array) -> Array:
+def _levels(around: LocalField, energy: Node, vectors: Array) -> Array:
     return around.values([energy], around.inside(vectors))[0][:, 0]

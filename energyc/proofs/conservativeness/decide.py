@@ -12,19 +12,19 @@ from energyc.proofs.certificates.certificate import Certificate
 from energyc.proofs.certificates.checker import check
 from energyc.proofs.conservativeness.continuity import discontinuities
 from energyc.proofs.conservativeness.loops import Circulation, find_circulation
-from energyc.proofs.conservativeness.meeting import with_steps
 from energyc.proofs.conservativeness.potential import recover
 from energyc.proofs.conservativeness.prover import SECONDS, TERMS, prove
+from energyc.proofs.conservativeness.selections import with_steps
 from energyc.proofs.conservativeness.verdict import Verdict
 from energyc.proofs.conservativeness.witness import find_witness, search_sizes, sizes_count
 from energyc.proofs.enclosures.sides import on_one_side
 from energyc.proofs.fields.domain import Pole, Signs, is_elementwise, jumps, poles
+from energyc.proofs.fields.local_field import LocalField
 from energyc.proofs.fields.problem import ForceField, fork, linearise, transparent
 from energyc.proofs.fields.sampling import draw
 from energyc.proofs.fields.singular import infinite_at
 from energyc.proofs.fields.sizes import small_sizes
 from energyc.proofs.fields.surfaces import Surfaces, along_the_set, moves_on_a_surface, without_normal_parts
-from energyc.proofs.fields.surroundings import Surroundings
 from energyc.proofs.normal_form.budget import Budget, OverBudget
 from energyc.proofs.normal_form.normal import Normaliser
 
@@ -134,7 +134,7 @@ def doubts_of(field: ForceField, certificate: Certificate, generator: np.random.
 def _planes_separate(field: ForceField, planes: Sequence[Pole], generator: np.random.Generator) -> bool:
     """Whether the force is infinite on every plane, so that the planes separate the domain."""
     sizes = small_sizes(field.roots, field.sizes, structures=field.structure)
-    around = Surroundings(field, sizes, draw(field, sizes, generator))
+    around = LocalField(field, sizes, draw(field, sizes, generator))
     return all(infinite_at(around, pole.argument, generator) for pole in planes)
 
 

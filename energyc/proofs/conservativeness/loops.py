@@ -16,11 +16,11 @@ from energyc.proofs.conservativeness.confirmation import confirmed_work
 from energyc.proofs.conservativeness.quadrature import work_round
 from energyc.proofs.conservativeness.verdict import LoopWitness
 from energyc.proofs.fields.instances import settable, used_dims
+from energyc.proofs.fields.local_field import LocalField
 from energyc.proofs.fields.problem import ForceField, fork, transparent
 from energyc.proofs.fields.sampling import Array, draw, in_floats
 from energyc.proofs.fields.singular import singularities, zeros
 from energyc.proofs.fields.sizes import WORK, work
-from energyc.proofs.fields.surroundings import Surroundings
 
 RADII = (0.25, 1.0, 4.0, 16.0, 64.0)
 CORNERS = 6
@@ -48,7 +48,7 @@ def find_circulation(
     field = without_stops(field)
     measured_count = 0
     for size in sizes:
-        around = Surroundings(field, size, draw(field, size, generator))
+        around = LocalField(field, size, draw(field, size, generator))
         affordable = int(WORK / (EVALUATIONS * work(field.roots, size)))
         if around.length < 2 or not affordable:
             continue
@@ -73,7 +73,7 @@ def without_stops(field: ForceField) -> ForceField:
     return replace(field, graph=graph, force=force)
 
 
-def _polygons(around: Surroundings, generator: np.random.Generator, centres: int) -> Iterator[Array]:
+def _polygons(around: LocalField, generator: np.random.Generator, centres: int) -> Iterator[Array]:
     """Polygons around the origin, random points and points of singular sets, within the ranges of the states."""
     singular = singularities(around.field.graph, around.field.roots, around.field.states)[:MOST_SINGULAR]
     centres_on_zeros = [v for s in singular for v in zeros(around, s.argument, generator)[:4]]
@@ -94,7 +94,7 @@ def _polygon(centre: Array, radius: float, generator: np.random.Generator) -> Ar
     return np.round(corners / grain) * grain
 
 
-def _witness(around: Surroundings, polygon: Array, total: float, error: float) -> LoopWitness:
+def _witness(around: LocalField, polygon: Array, total: float, error: float) -> LoopWitness:
     field = around.field
     used = used_dims([*field.roots, *field.inputs])
     dims = settable(field.formulas, around.sizes)
@@ -117,6 +117,6 @@ def _is_held(field: ForceField, node: Input) -> bool:
     return node not in field.states
 
 
-def _corner_values(around: Surroundings, vector: Array) -> tuple[tuple[str, object], ...]:
+def _corner_values(around: LocalField, vector: Array) -> tuple[tuple[str, object], ...]:
     """The values of the states in a vector, by name, as nested lists."""
     return tuple((state.name, value.tolist()) for state, value in around.states_of(vector).items())

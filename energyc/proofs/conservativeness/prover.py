@@ -99,7 +99,7 @@ def _try_stage(field: ForceField, stage: Stage, seconds: float) -> Attempt:
 
 
 def normaliser_of(bilinear: Bilinear, stage: Stage, seconds: float) -> Normaliser:
-    """What brings a bilinear form to normal form in a stage."""
+    """Brings a bilinear form to normal form in a stage."""
     return Normaliser(
         bilinear.field.graph,
         Budget(TERMS, seconds),

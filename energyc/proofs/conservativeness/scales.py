@@ -51,7 +51,7 @@ class Factor:
         return not any(axes for (_, axes), _ in self.tensors)
 
     def common(self, other: Factor) -> Factor:
-        """What both have in common: tensors, and consts to the same powers."""
+        """The common factors of both: tensors, and consts to the same powers."""
         powers = tuple(power for power in self.number.powers if power in other.number.powers)
         return Factor(Coefficient(Fraction(1), powers), self.tensors & other.tensors)
 
@@ -126,7 +126,7 @@ def _written(whole: ForceField) -> dict[Input, Factor]:
 
 
 class _Constants:
-    """What depends on params alone."""
+    """The nodes that depend on params alone."""
 
     def __init__(self, whole: ForceField) -> None:
         roots = whole.roots

@@ -92,7 +92,7 @@ class Tie:
 
     @property
     def symmetry(self) -> Structure | None:
-        """What it says of a tensor that is tied to itself by an exchange of axes; None of any other tie."""
+        """The symmetry of a tensor that is tied to itself by an exchange of axes; None for any other tie."""
         rows = tuple(k for k, axis in enumerate(self.axes) if axis > k)
         exchange = self.target == self.source and all(self.axes[axis] == k for k, axis in enumerate(self.axes))
         return Structure("symmetric", rows, tuple(self.axes[k] for k in rows)) if rows and exchange else None

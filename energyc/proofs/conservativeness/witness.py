@@ -19,11 +19,11 @@ from energyc.proofs.conservativeness.verdict import Enclosure, Place, Witness
 from energyc.proofs.enclosures.exact import Evaluation, Fractions, Intervals
 from energyc.proofs.enclosures.intervals import Interval, NoEnclosure
 from energyc.proofs.fields.instances import instance, settable, used_dims
+from energyc.proofs.fields.local_field import LocalField
 from energyc.proofs.fields.problem import ForceField, Linearised, linearise
 from energyc.proofs.fields.sampling import GRAIN, Point, batched, both_ways, directions, draw, in_floats
 from energyc.proofs.fields.singular import arguments, signed_points
 from energyc.proofs.fields.sizes import WORK, small_sizes, work
-from energyc.proofs.fields.surroundings import Surroundings
 
 Array = NDArray[Any]
 DRAWS = 3
@@ -101,7 +101,7 @@ def _far(field: ForceField, sizes: Mapping[str, int], generator: np.random.Gener
 def _beyond_kinks(field: ForceField, sizes: Mapping[str, int], generator: np.random.Generator) -> Iterator[Point]:
     """Points at which the argument of a function has a sign that it did not have before."""
     point = draw(field, sizes, generator)
-    around = Surroundings(field, sizes, point)
+    around = LocalField(field, sizes, point)
     for vector in signed_points(around, arguments(field), generator):
         yield {**point, **around.states_of(np.round(vector * GRAIN) / GRAIN)}
 

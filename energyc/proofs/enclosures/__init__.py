@@ -1,4 +1,5 @@
 """Ranges of values: intervals, exact and multiprecision evaluation of graphs, bounds of nodes, growth.
 
-Imports: ``calculus``, ``fields``, ``functions``, ``ir``, ``notation``; libraries: ``mpmath``, ``numpy``.
+Imports: ``calculus``, ``expressions``, ``fields``, ``functions``, ``ir``, ``notation``; libraries: ``mpmath``,
+``numpy``.
 """

@@ -10,25 +10,13 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import reduce
-from operator import add, mul
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from energyc.mathematics.functions import (
-    Argument,
-    Call,
-    Expression,
-    Homogeneous,
-    Power,
-    Product,
-    Real,
-    ScalarFunction,
-    Sum,
-    scalar_function,
-)
+from energyc.mathematics.expressions import Constant, Evaluation, Expression, NoRule, Power
+from energyc.mathematics.functions import Homogeneous, ScalarFunction, scalar_function
 
 Array = NDArray[Any]
 SLACK = 1e-13
@@ -126,24 +114,41 @@ def mapped(function: ScalarFunction, u: Interval) -> Interval:
 
 def enclosed(expression: Expression, u: Interval) -> Interval:
     """An expression of ``u``. Raises NoEnclosure."""
-    match expression:
-        case Argument():
-            return u
-        case Real(value):
-            return number(value)
-        case Call(name, argument):
-            return mapped(scalar_function(name), enclosed(argument, u))
-        case Power(base, exponent):
-            return power(enclosed(base, u), exponent)
-        case Product(factors):
-            return reduce(mul, (enclosed(factor, u) for factor in factors)) if factors else rational(1)
-        case Sum(terms):
-            return reduce(add, (_term(Fraction(factor), enclosed(term, u)) for factor, term in terms))
-    raise NoEnclosure(repr(expression))
+    try:
+        return _InIntervals(u)(expression)
+    except NoRule as error:
+        raise NoEnclosure(str(error)) from error
 
 
-def _term(factor: Fraction, value: Interval) -> Interval:
-    return value if factor == 1 else -value if factor == -1 else rational(factor) * value
+class _InIntervals(Evaluation[Interval]):
+    """Enclosures of a definition."""
+
+    task = "an enclosure"
+
+    def number(self, value: Any) -> Interval:
+        return rational(Fraction(value))
+
+    def constant(self, node: Constant) -> Interval:
+        return number(node.value)
+
+    def quotient(self, over: Interval, under: Interval) -> Interval:
+        return reciprocal(over, under)
+
+    def power(self, base: Interval, node: Power) -> Interval:
+        return power(base, node.exponent)
+
+    def called(self, function: str, argument: Interval) -> Interval:
+        return mapped(scalar_function(function), argument)
+
+    def chosen(self, relation: str, left: Interval, right: Interval, if_true: Interval, if_false: Interval) -> Interval:
+        """The side that the condition selects; the hull of both where it may select either."""
+        apart = left - right if relation[0] == ">" else right - left
+        holds = apart.low > 0 if len(relation) == 1 else apart.low >= 0
+        fails = apart.high <= 0 if len(relation) == 1 else apart.high < 0
+        return Interval(
+            np.where(holds, if_true.low, np.where(fails, if_false.low, np.minimum(if_true.low, if_false.low))),
+            np.where(holds, if_true.high, np.where(fails, if_false.high, np.maximum(if_true.high, if_false.high))),
+        )
 
 
 def rational(value: Fraction | int) -> Interval:

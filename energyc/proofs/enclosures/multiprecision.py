@@ -16,7 +16,8 @@ import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
-from energyc.mathematics.functions import ScalarFunction
+from energyc.mathematics.expressions import Constant, Evaluation, Power
+from energyc.mathematics.functions import RELATIONS, ScalarFunction, scalar_function
 from energyc.mathematics.ir import ArgMax, Coefficient, LogSumExp, Max
 from energyc.mathematics.ir.nodes import Reduction
 from energyc.proofs.enclosures.intervals import NoEnclosure
@@ -60,9 +61,7 @@ class Multiprecision:
     def map(self, function: ScalarFunction, u: Array) -> Array:
         if function.exponent is not None:
             return _elementwise(lambda x: _power(x, function.exponent or Fraction(0)), u)
-        if function.name not in _FUNCTIONS:
-            raise NoEnclosure(function.name)
-        return _elementwise(_FUNCTIONS[function.name], u)
+        return _elementwise(lambda x: _value(function, x), u)
 
     def reduction(self, node: Reduction, u: Array, mask: Array, axes: tuple[int, ...]) -> Array:
         u = np.broadcast_to(u, mask.shape)
@@ -128,25 +127,12 @@ def _sigmoid(x: Number) -> Number:
     return 1 / (1 + _mp.exp(-x))
 
 
-def _gauss(x: Number) -> Number:
-    return _mp.exp(-x * x / 2) / _mp.sqrt(2 * _mp.pi)
-
-
 def _cumulative(x: Number) -> Number:
     return _mp.erfc(-x / _mp.sqrt(2)) / 2
 
 
-def _gelu_tanh_scale() -> Number:
-    return _mp.sqrt(2 / _mp.pi)
-
-
 def _gelu_tanh_core(x: Number) -> Number:
-    return _mp.tanh(_gelu_tanh_scale() * (x + number(Fraction(44715, 10**6)) * x**3))
-
-
-def _gelu_tanh_slope(x: Number) -> Number:
-    t = _gelu_tanh_core(x)
-    return (1 + t) / 2 + x / 2 * (1 - t * t) * _gelu_tanh_scale() * (1 + 3 * number(Fraction(44715, 10**6)) * x * x)
+    return _mp.tanh(_mp.sqrt(2 / _mp.pi) * (x + number(Fraction(44715, 10**6)) * x**3))
 
 
 def _silu_integral(x: Number) -> Number:
@@ -154,6 +140,7 @@ def _silu_integral(x: Number) -> Number:
     return x * _mp.log(1 + _mp.exp(x)) + _mp.polylog(2, -_mp.exp(x)).real
 
 
+#: Functions without a formula, and those whose formula would lose digits, or need a sign that rounding decides.
 _FUNCTIONS: Mapping[str, Callable[[Number], Number]] = MappingProxyType(
     {
         "exp": _mp.exp,
@@ -171,18 +158,45 @@ _FUNCTIONS: Mapping[str, Callable[[Number], Number]] = MappingProxyType(
         "above": lambda x: number(1 if _clear_of_zero(x) > 0 else 0),
         "reached": lambda x: number(1 if _clear_of_zero(x) >= 0 else 0),
         "softplus": lambda x: _mp.log(1 + _mp.exp(x)),
-        "silu": lambda x: x * _sigmoid(x),
-        "silu_slope": lambda x: _sigmoid(x) * (1 + x * _sigmoid(-x)),
         "silu_integral": _silu_integral,
         "erf": _mp.erf,
-        "erf_slope": lambda x: 2 / _mp.sqrt(_mp.pi) * _mp.exp(-x * x),
-        "gauss": _gauss,
         "cumulative": _cumulative,
-        "gelu": lambda x: x * _cumulative(x),
-        "gelu_slope": lambda x: _cumulative(x) + x * _gauss(x),
-        "gelu_tanh": lambda x: x / 2 * (1 + _gelu_tanh_core(x)),
-        "gelu_tanh_slope": _gelu_tanh_slope,
         "gelu_tanh_core": _gelu_tanh_core,
-        "gelu_tanh_scale": lambda x: _gelu_tanh_scale() * x,
     }
 )
+
+
+def _value(function: ScalarFunction, x: Number) -> Number:
+    """A function of the table: one of mpmath's, or by its formula. Raises NoEnclosure."""
+    known = _FUNCTIONS.get(function.name)
+    if known is not None:
+        return known(x)
+    if function.formula is None:
+        raise NoEnclosure(function.name)
+    return _InDigits(x)(function.formula)
+
+
+class _InDigits(Evaluation[Number]):
+    """The value of a definition."""
+
+    task = "a value in many digits"
+
+    def number(self, value: Any) -> Number:
+        return number(Fraction(value))
+
+    def constant(self, node: Constant) -> Number:
+        return getattr(_mp, node.name) * 1
+
+    def quotient(self, over: Number, under: Number) -> Number:
+        if under == 0:
+            raise NoEnclosure("a quotient without a value")
+        return over / under
+
+    def power(self, base: Number, node: Power) -> Number:
+        return _power(base, node.exponent)
+
+    def called(self, function: str, argument: Number) -> Number:
+        return _value(scalar_function(function), argument)
+
+    def chosen(self, relation: str, left: Number, right: Number, if_true: Number, if_false: Number) -> Number:
+        return if_true if RELATIONS[relation](_clear_of_zero(left - right), number(0)) else if_false

@@ -71,7 +71,7 @@ def poles(roots: Iterable[Node], states: Collection[Node], signs: Signs) -> list
 
 
 def _without_abs(argument: Node) -> Node:
-    """What vanishes where the argument does, and changes its sign there: ``u`` for ``abs(u)``."""
+    """A node that vanishes where the argument does, and changes its sign there: ``u`` for ``abs(u)``."""
     return argument.argument if isinstance(argument, Map) and argument.function.named("abs") else argument
 
 
@@ -142,7 +142,7 @@ class Signs:
 
     @staticmethod
     def of(field: ForceField) -> Signs:
-        """What a field says of its inputs and nodes."""
+        """The field's own knowledge of its inputs and nodes."""
         return Signs(field.values, field.ranges, field.positive)
 
     def positive(self, root: Node) -> bool:

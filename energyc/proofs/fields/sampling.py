@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from energyc.mathematics.ir import Input
+from energyc.mathematics.ir import TRUTHS, Input
 from energyc.mathematics.ir.interpreter import evaluate
 from energyc.proofs.fields.problem import Bounds, ForceField, Linearised
 from energyc.proofs.fields.structured import holds, is_direction, on_sets
@@ -52,7 +52,7 @@ def draw_input(
 def draw_value(node: Input, bounds: Bounds, sizes: Mapping[str, int], generator: np.random.Generator) -> Array:
     """A value for one input; a real is strictly inside its bounds."""
     shape = tuple(sizes[dim] for dim in node.dims)
-    if node.over == "relation":
+    if node.over == TRUTHS:
         return generator.integers(0, 2, shape)
     if node.over is not None:
         return generator.integers(0, sizes[node.over], shape)

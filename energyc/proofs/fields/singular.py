@@ -11,9 +11,9 @@ import numpy as np
 from energyc.mathematics.calculus import depends
 from energyc.mathematics.calculus.substitute import lift
 from energyc.mathematics.ir import Graph, Input, LogSumExp, Map, Node, Softmax, walk
+from energyc.proofs.fields.local_field import LocalField
 from energyc.proofs.fields.problem import ForceField
 from energyc.proofs.fields.sampling import Array
-from energyc.proofs.fields.surroundings import Surroundings
 
 Kind = Literal["kink", "jump", "pole"]
 #: The places along a line between which zeros are sought, and the number of bisections of an interval around one.
@@ -62,13 +62,13 @@ def is_singular(node: Map) -> bool:
     return node.function.slope is None and node.function.entry.domain is not None
 
 
-def zeros(around: Surroundings, argument: Node, generator: np.random.Generator, lines: int = 8) -> list[Array]:
+def zeros(around: LocalField, argument: Node, generator: np.random.Generator, lines: int = 8) -> list[Array]:
     """Vectors at which an entry of ``argument`` vanishes: sign changes along random lines, otherwise double zeros."""
     crossed, _ = crossings(around, argument, generator, lines)
     return list(crossed) or [v for _ in range(2) if (v := _double_zero(around, argument, generator)) is not None]
 
 
-def crossings(around: Surroundings, argument: Node, generator: np.random.Generator, lines: int) -> tuple[Array, Array]:
+def crossings(around: LocalField, argument: Node, generator: np.random.Generator, lines: int) -> tuple[Array, Array]:
     """Vectors at which an entry of ``argument`` changes sign, at most one on each random line, and their directions.
 
     The lines start at random vectors of several scales.
@@ -96,7 +96,7 @@ def _sign_changes(values: Array, generator: np.random.Generator) -> list[tuple[i
     return [(k, int(step), int(entry)) for k, (step, entry) in chosen]
 
 
-def _bisect(around: Surroundings, argument: Node, entry: Array, start: Array, end: Array) -> Array:
+def _bisect(around: LocalField, argument: Node, entry: Array, start: Array, end: Array) -> Array:
     """Zeros, by bisection, between pairs of vectors at which an entry has different signs."""
     rows = np.arange(len(entry))
     (values,) = around.values([argument], start)
@@ -109,7 +109,7 @@ def _bisect(around: Surroundings, argument: Node, entry: Array, start: Array, en
     return (start + end) / 2
 
 
-def _double_zero(around: Surroundings, argument: Node, generator: np.random.Generator) -> Array | None:
+def _double_zero(around: LocalField, argument: Node, generator: np.random.Generator) -> Array | None:
     """A double zero of an entry, which touches zero without crossing it, by Newton's method."""
     vector = around.inside(around.start + generator.standard_normal(around.length))
     (values,) = around.values([argument], vector[None])
@@ -126,7 +126,7 @@ def _double_zero(around: Surroundings, argument: Node, generator: np.random.Gene
     return None
 
 
-def _value_and_gradient(around: Surroundings, argument: Node, entry: int, vector: Array) -> tuple[float, Array]:
+def _value_and_gradient(around: LocalField, argument: Node, entry: int, vector: Array) -> tuple[float, Array]:
     """The value of an entry of a node, and its gradient by central differences."""
     h = 1e-6
     unit = h * np.eye(around.length)
@@ -135,7 +135,7 @@ def _value_and_gradient(around: Surroundings, argument: Node, entry: int, vector
     return float(column[0]), (column[1 : 1 + around.length] - column[1 + around.length :]) / (2 * h)
 
 
-def infinite_at(around: Surroundings, argument: Node, generator: np.random.Generator) -> bool:
+def infinite_at(around: LocalField, argument: Node, generator: np.random.Generator) -> bool:
     """Whether the force grows without bound on at least one side of every zero of ``argument`` that is found."""
     places, directions = crossings(around, argument, generator, 12)
     return bool(len(places)) and all(
@@ -143,7 +143,7 @@ def infinite_at(around: Surroundings, argument: Node, generator: np.random.Gener
     )
 
 
-def _grows_without_bound(around: Surroundings, vector: Array, direction: Array) -> bool:
+def _grows_without_bound(around: LocalField, vector: Array, direction: Array) -> bool:
     steps = np.array([2.0**-6, 2.0**-12, 2.0**-18])
     for side in (direction, -direction):
         sizes = np.max(np.abs(around.forces(vector + np.outer(steps, side))), axis=1)
@@ -159,7 +159,7 @@ def arguments(field: ForceField) -> list[Node]:
     return list(dict.fromkeys(inner))
 
 
-def signed_points(around: Surroundings, functions: Sequence[Node], generator: np.random.Generator) -> list[Array]:
+def signed_points(around: LocalField, functions: Sequence[Node], generator: np.random.Generator) -> list[Array]:
     """Vectors on both sides of a zero of each node that has a single sign at all earlier points.
 
     For a node that only touches zero, such as ``(x - 30)^2``, one vector near the zero.

@@ -36,7 +36,7 @@ class Surface:
         return graph.einsum(ONE, factors, dict(enumerate(state.dims)), axes)
 
     def square(self, graph: Graph, state: Input) -> Node:
-        """What the chart of a sphere or of standardized values takes the root of, zero where there is no chart."""
+        """The radicand in the chart of a sphere or of standardized values, zero where there is no chart."""
         centred = self._centred(graph, state)
         total = self._total(graph, centred, centred)
         return total if self.kind == "sphere" else graph.scale(self._one_over_count(state), total)

@@ -112,7 +112,7 @@ def _is_scalar_product(
 def _joined(
     coefficient: Coefficient, pair: tuple[Operand, Operand], along: Sequence[int], rest: Sequence[Operand]
 ) -> Product:
-    """What remains, the labels of both directions the same; another that nothing reads any more counts its dim."""
+    """The remaining product, labels of both directions identified; one that nothing reads any more counts its dim."""
     first, second = pair
     same = dict(zip(second.axes, first.axes, strict=True))
     factors = tuple(Operand(f.node, tuple(same.get(label, label) for label in f.axes)) for f in rest)

@@ -14,7 +14,7 @@ from energyc.proofs.claims.claims import EQUILIBRIUM, claims_of
 from energyc.proofs.claims.classes import Classes, RuleReport, SumReport, TermReport
 from energyc.proofs.conservativeness.classify import classify
 from energyc.proofs.conservativeness.descent import Descent
-from energyc.proofs.conservativeness.together import Together
+from energyc.proofs.conservativeness.term_sums import TermSum
 from energyc.proofs.conservativeness.verdict import Tie, Verdict
 from energyc.proofs.conservativeness.witness_data import witness_data
 from energyc.proofs.verdicts.rules import RuleVerdict, admissible
@@ -100,7 +100,7 @@ def _term_report(
     return TermReport(term.name, term.kind, ties=ties, remedies=remedies, **_report_fields(network, verdict, notation))
 
 
-def _sum_report(network: Network, together: Together | None, notation: Notation) -> SumReport | None:
+def _sum_report(network: Network, together: TermSum | None, notation: Notation) -> SumReport | None:
     if together is None or len(together.terms) < 2:
         return None
     parts = tuple(SumReport(part.terms, **_report_fields(network, part.verdict, notation)) for part in together.parts)

@@ -174,11 +174,11 @@ class Facts:
         if "clamped" in rule.needs and (facts.unclamped or facts.energies):
             return facts.unclamped or facts.energies
         if "predictions" in rule.needs and facts.unpredicted:
-            return f"the energy is no sum of squared prediction errors: {facts.unpredicted}"
+            return f"the energy is not a sum of squared prediction errors: {facts.unpredicted}"
         return ""
 
     def _surrogate(self, rule: Declaration) -> str:
-        """What a rule gives the gradient of, in the place of the cost."""
+        """The objective that a rule differentiates in the place of the cost."""
         facts = self.clamping
         beside = f", and {', '.join(facts.untrained)} stay as they are" if facts.untrained else ""
         return f"the gradient of {rule.objective}, not of {facts.cost}{beside}"

@@ -25,7 +25,7 @@ class Edges:
         return len(self.sources)
 
     def notes(self) -> list[str]:
-        """What was left out or added, for the user."""
+        """The edges left out or added, in words for the user."""
         counts = (
             (self.loops, "from a node to itself left out"),
             (self.mirrored, "added, whose opposite alone was given"),

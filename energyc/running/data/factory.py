@@ -16,7 +16,7 @@ def names_factory(text: str) -> bool:
 
 
 def made_by(text: str) -> Any:
-    """What the factory of that name returns; data that are no function are returned as they are.
+    """The value that the factory of that name returns; data that are not a function are returned as they are.
 
     Raises UserError E0931.
     """
@@ -24,7 +24,7 @@ def made_by(text: str) -> Any:
 
 
 def called(factory: Any, name: str) -> Any:
-    """What a function without arguments returns; anything else as it is. Raises UserError E0931."""
+    """The value of a function without arguments; anything else as it is. Raises UserError E0931."""
     if not callable(factory) or _is_adapter(factory):
         return factory
     return references.called(factory, name, CODE)

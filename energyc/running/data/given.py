@@ -343,11 +343,11 @@ def _wrong(message: str, help_text: str) -> UserError:
 
 
 def _refused(name: str, value: Any) -> UserError:
-    """What is no data."""
+    """The error for a value that is not data."""
     kind = type(value).__name__
     if hasattr(value, "__iter__") and not isinstance(value, str):
         return _wrong(
             f"{name} is {kind}, whose samples cannot be asked for by number", "give it __len__ and __getitem__"
         )
     help_text = "give a dict of arrays, a torch Dataset, an adapter or a path"
-    return _wrong(f"{name} is {kind}, which is no data", help_text)
+    return _wrong(f"{name} is {kind}, which is not data", help_text)

@@ -28,7 +28,7 @@ LARGEST = 1 << 20
 
 @dataclass(frozen=True)
 class Budget:
-    """What a sample has room for; its last graph and its last node are padding always.
+    """The capacity of a sample; its last graph and its last node are padding always.
 
     With ``eigenvectors`` a graph has a CLS token before its nodes, joined to them all.
     """
@@ -47,7 +47,7 @@ class GraphBags:
 
     Fields: ``features`` ``[N, inputs]``; ``sources`` and ``targets`` ``[E]`` in N; ``graph`` ``[N]`` in G, the graph of
     each node; ``label`` ``[G]`` in ``classes``; ``present`` ``[G]``, 1 for a graph and 0 for padding. Nodes that are
-    missing belong to the last graph, which is no graph; edges that are missing lead from the last node to itself. So
+    missing belong to the last graph, which is not a graph; edges that are missing lead from the last node to itself. So
     sums over the nodes of a graph, and over the edges into a node, need no mask; costs do, over graphs. With
     ``eigenvectors = V`` each graph begins with a CLS token, joined to its nodes, and there are ``cls`` ``[G]`` in N,
     the CLS of a graph (the last node for padding), and ``eigenvectors`` ``[N, V]``, those of ``graph_classes``.
@@ -87,7 +87,7 @@ class GraphBags:
 
 @dataclass(frozen=True)
 class Piece:
-    """What a graph adds to a sample: features ``[n, inputs]`` and edges of its tokens, their eigenvectors, the label.
+    """One graph of a sample: features ``[n, inputs]`` and edges of its tokens, their eigenvectors, the label.
 
     ``targets`` and ``sources`` ``[edges]`` count its tokens from 0; ``vectors`` ``[n, at most V]`` has no column
     without CLS.

@@ -65,7 +65,7 @@ Array: TypeAlias = "np.ndarray | Sparse"
 def read_matlab(path: Path, names: Collection[str]) -> dict[str, Array]:
     """The arrays of these names that a file holds, dense or sparse; raises ``UserError``.
 
-    At most ``LARGEST_FILE`` bytes are unpacked. A name that is there and is no array of real numbers is refused.
+    At most ``LARGEST_FILE`` bytes are unpacked. A name that is there and is not an array of real numbers is refused.
     """
     content = files.read_bytes(path, EXPECTED, REMEDY)
     if content[:8] == b"\x89HDF\r\n\x1a\n" or content[:19] == b"MATLAB 7.3 MAT-file":
@@ -85,7 +85,7 @@ def read_matlab(path: Path, names: Collection[str]) -> dict[str, Array]:
 
 
 class _Broken(Exception):
-    """What is wrong with a file."""
+    """The error for a file that cannot be read."""
 
 
 def _matrices(content: bytes, order: str) -> Iterator[memoryview]:

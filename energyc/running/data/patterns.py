@@ -40,7 +40,7 @@ class Patterns:
     """``stored [size]`` in {-1, 1} and ``probe [size]``, a damaged copy.
 
     The patterns are the first ``count`` (100, ten of each digit) of scikit-learn's digits, resized to a square and
-    thresholded at mid grey to -1 or 1; if ``size`` (64) is no square, the first pixels of the next larger one.
+    thresholded at mid grey to -1 or 1; if ``size`` (64) is not a square, the first pixels of the next larger one.
     ``damage`` (1/4) is the share of entries that are erased, or flipped with ``kind = flip``. Training and test have
     the same patterns and different damage.
     """

@@ -18,8 +18,8 @@ _METHODS = ("start", "scalars", "picture", "finish")
 def chosen(names: Iterable[str]) -> tuple[Logger, ...]:
     """Make the loggers of ``--log``, each once.
 
-    Raises UserError: E0950 for a factory that cannot be called, E0951 for what is no logger, E0952 for one that is not
-    installed, E0953 for an unknown name.
+    Raises UserError: E0950 for a factory that cannot be called, E0951 for what is not a logger, E0952 for one that is
+    not installed, E0953 for an unknown name.
     """
     return tuple(_made(name) for name in dict.fromkeys(names))
 

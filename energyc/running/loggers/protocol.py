@@ -1,4 +1,4 @@
-"""What a run tells its loggers."""
+"""The interface between a run and its loggers."""
 
 from __future__ import annotations
 
@@ -41,10 +41,11 @@ class Ending:
 
 
 class Logger(Protocol):
-    """What a run calls: ``start``, then ``scalars`` as they come, at the end ``picture`` for each one, and ``finish``.
+    """The methods that a run calls.
 
-    With several seeds or folds this happens once for each, with the same logger. An exception ends the logger and not
-    the run, which warns of it. A subclass needs to define only what it uses.
+    First ``start``, then ``scalars`` as they come, at the end ``picture`` for each picture, and ``finish``. With
+    several seeds or folds this happens once for each, with the same logger. An exception ends the logger and not the
+    run, which warns of it. A subclass needs to define only what it uses.
     """
 
     def start(self, run: Run) -> None:

@@ -1,4 +1,4 @@
-"""What a run asks of its ranks; a process alone is a group of one, which answers without communication."""
+"""The operations between the ranks of a run; a process alone is a group of one, which answers without communication."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What feeds each clamp and target of a network, and how samples are divided."""
+"""The data that feed each clamp and target of a network, and how samples are divided."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was given as data, from Python or on the command line, sorted by what it is and what it feeds."""
+"""Data given from Python or on the command line, sorted by kind and by the inputs that they feed."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Given:
 
     @property
     def origins(self) -> dict[str, str]:
-        """What was given by a program, in a word, by binding; the name of what feeds inputs directly is ``DIRECT``."""
+        """The type of what a program gave, by binding; the name of what feeds inputs directly is ``DIRECT``."""
         things = {**self.adapters, **self.datasets, **{name: parts.train for name, parts in self.samples.items()}}
         direct = {} if self.direct is None else {DIRECT: self.direct.train}
         return {name: type(thing).__name__ for name, thing in {**things, **direct}.items()}
@@ -62,7 +62,7 @@ class Given:
 
 
 def of_arguments(source: Source, arguments: Sequence[str]) -> Given:
-    """What ``--data`` gives: paths and names of factories, each perhaps after ``binding=``. Raises UserError."""
+    """The values of ``--data``: paths and names of factories, each perhaps after ``binding=``. Raises UserError."""
     if not arguments:
         return Given()
     adapters = adapters_of(source)
@@ -77,7 +77,7 @@ def of_arguments(source: Source, arguments: Sequence[str]) -> Given:
 
 
 def of_program(source: Source, data: Any, test: Any = None, validation: Any = None) -> Given:
-    """What ``energyc.train`` is given. Raises UserError."""
+    """The ``data`` of ``energyc.train``. Raises UserError."""
     if data is None:
         if test is not None or validation is not None:
             raise UserError(
@@ -142,7 +142,7 @@ def _refuse_twice(name: str, given: Mapping[str, Any]) -> None:
 
 
 def _kind(value: Any) -> tuple[str, Any]:
-    """What a value is, ``adapters``, ``datasets`` or ``samples``, and itself. Raises UserError where it is no data."""
+    """``adapters``, ``datasets`` or ``samples``, and the value itself. Raises UserError where it is not data."""
     if callable(getattr(value, "schema", None)) and callable(getattr(value, "open", None)):
         return "adapters", value
     if isinstance(getattr(value, "schema", None), Schema) and hasattr(value, "split"):
@@ -155,7 +155,7 @@ def _kind(value: Any) -> tuple[str, Any]:
     if isinstance(value, Mapping) or is_array(value) or is_samples(value) or hasattr(value, "__iter__"):
         return "samples", parts_of(value)
     help_text = "give a dict of arrays, a torch Dataset, an adapter or a path"
-    raise UserError(f"the data are {type(value).__name__}, which is no data", code="E0932", help=help_text)
+    raise UserError(f"the data are {type(value).__name__}, which is not data", code="E0932", help=help_text)
 
 
 def _shown(value: Any) -> str:
@@ -260,7 +260,7 @@ def _open(network: Network, name: str, binding: Binding, given: Given, seed: int
 
 
 def _field(network: Network, item: DataInput) -> FieldSchema:
-    """What a clamp or target takes."""
+    """The schema of a clamp or target."""
     sizes = network.extents
     shape = tuple(sizes[dim] for dim in item.node.dims)
     return FieldSchema(shape, "integer", sizes[item.node.over]) if item.node.over else FieldSchema(shape)

@@ -40,7 +40,7 @@ class LanguageModel:
                     if quantity.node.dims == dims:
                         return LanguageModel(name, readout, network.extents[dims[0]], dict(binding.options))
         help_text = "a language model clamps characters, idx[T] : V, and reads out logits[t,w] over [T, V]"
-        raise UserError(f"{network.name} is no language model", code="E0923", help=help_text)
+        raise UserError(f"{network.name} is not a language model", code="E0923", help=help_text)
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def sample(
 
     The network sees the last characters that fit its context; a shorter text is padded with newlines, which a causal
     network ignores. An empty prompt counts as a newline. ``notify`` is called for each damaged checkpoint.
-    Raises UserError (a run that is no language model, a network that is not causal), SpecError.
+    Raises UserError (a run that is not a language model, a network that is not causal), SpecError.
     """
     network, net, step = _load(run, device, notify)
     model = LanguageModel.of(network)

@@ -1,4 +1,4 @@
-"""What the phases of a run are carried out by: kernels in C++ or Triton, or torch operations."""
+"""How the phases of a run are computed: by kernels in C++ or Triton, or torch operations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TARGETS = ("auto", *WRITTEN)
 
 
 def usual_target() -> str:
-    """What ``--target`` says by default: the environment variable ``ENERGYC_TARGET``, or auto. Raises UserError."""
+    """The default of ``--target``: the environment variable ``ENERGYC_TARGET``, or auto. Raises UserError."""
     wanted = os.environ.get("ENERGYC_TARGET", "auto")
     if wanted not in TARGETS:
         raise UserError(f"ENERGYC_TARGET is {wanted}", code="E0518", help=f"set it to {', '.join(TARGETS)}")

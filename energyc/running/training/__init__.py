@@ -10,7 +10,7 @@
 | ``loop`` | ``train(session)``: updates, evaluations, checkpoints, interruptions |
 | ``seeds`` | ``train_seeds``, ``train_folds``: the same run for several seeds or folds, mean and deviation |
 | ``evaluation`` | held-out cost and metrics, of a live network or of a run's best checkpoint |
-| ``diagnosis``, ``drift`` | why samples do not settle, tried on the network at the end of a run |
+| ``diagnosis`` | why samples do not settle, tried on the network at the end of a run |
 | ``scores`` | metrics over all entries of a split at once |
 | ``run_health`` | how a run settled and learned, from its rows, with symptoms and remedies |
 | ``identity`` | the spec and the data of a run, compared when it resumes |
@@ -18,6 +18,7 @@
 
 It depends on these interfaces only, not on specs or the compiler.
 
-Imports: ``data``, ``diagnostics``, ``loggers``, ``ranks``, ``rules``, ``runtime``, ``settings``; libraries:
-``numpy``, ``pydantic``, ``rich``, ``safetensors``, ``sklearn``, ``torch``, ``typing_extensions``.
+Imports: ``convergence``, ``data``, ``diagnostics``, ``equations``, ``loggers``, ``nudging``, ``ranks``, ``rules``,
+``settings``; libraries: ``filelock``, ``numpy``, ``pydantic``, ``rich``, ``safetensors``, ``sklearn``, ``torch``,
+``typing_extensions``.
 """

@@ -1,18 +1,39 @@
-"""What the network of a run shows when it is tried: why samples do not settle, and how far they drift."""
+"""Trials of a run's network: why samples do not settle, and how far an unconverged free phase drifts."""
 
 from __future__ import annotations
 
+from typing import Any, Protocol
+
+import torch
+
 from energyc.language.diagnostics import listed
-from energyc.running.training.drift import warning
 from energyc.running.training.feeds import Batch, Feed
 from energyc.running.training.learner import Learner
+from energyc.running.training.network import Tensors
 from energyc.running.training.order import evenly_spread, key_noise
 from energyc.running.training.session import Session
+from energyc.runtime.convergence.causes import Unrest, drifting
+from energyc.runtime.equations.inputs import free_phase, ordered_targets, prepared
+from energyc.runtime.equations.records import FreePhase, RuleSettings
+from energyc.runtime.nudging.contrast import tried
 from energyc.runtime.rules import RULES
-from energyc.runtime.unrest import Unrest
 
 #: The number of samples of each split among which those that do not settle are looked for.
 SAMPLES = 64
+#: The share of the nudge's displacement above which a drift is reported.
+LARGE = 0.1
+
+
+class Samples(Protocol):
+    """Clamps and targets of some samples."""
+
+    @property
+    def clamps(self) -> Tensors:
+        """The clamps by name."""
+
+    @property
+    def targets(self) -> Tensors:
+        """The targets by name."""
 
 
 class Diagnosis:
@@ -46,7 +67,7 @@ class Diagnosis:
             unrest = self.unrest()
         except (ArithmeticError, ValueError, RuntimeError):
             return None
-        return None if unrest is None else f"{unrest.why}; what helps: {unrest.helps}"
+        return None if unrest is None else str(unrest)
 
     def drift(self) -> str:
         """Return a warning if a one-sided contrast reads the drift of the free phase, or an empty string."""
@@ -54,9 +75,34 @@ class Diagnosis:
             return ""
         batch = self._samples(self._feeds[0])
         gradients = self._net.gradients(batch.clamps, batch.targets, rule=self._rule, allow_biased=True)
-        return warning(self._net, gradients, batch, self._rule)
+        return drift_warning(self._net, gradients, batch, self._rule)
 
     def _samples(self, feed: Feed) -> Batch:
         key_noise(self._seed, 0)
         self._net.train(False)
         return feed.batch(evenly_spread(len(feed), SAMPLES), seed=self._seed)
+
+
+@torch.no_grad()
+def drift(net: Any, gradients: Any, samples: Samples, rule: str) -> float:
+    """Return how far a state moves without a nudge, relative to how far the nudge moves it: the largest of all states.
+
+    It is 0 for rules whose two nudged phases share the drift.
+    """
+    if RULES[rule].order != 1 or gradients.beta is None:
+        return 0.0
+    fixed, phase = prepared(net, samples.clamps), free_phase(net, None, None, None)
+    states = [gradients.states[name] for name in net.state_names]
+    free = FreePhase(states, gradients.residual, gradients.steps, gradients.health["frozen"], gradients.step)
+    settings = RuleSettings(phase, phase._replace(steps=net.nudge_steps), None, net.points, 0.0, 0.0)
+    moves, drifts = tried(net, free, fixed, ordered_targets(net, samples.targets, fixed), settings)
+    return max(
+        (drifted / (abs(gradients.beta) * moved) for moved, drifted in zip(moves, drifts, strict=True) if moved > 0),
+        default=0.0,
+    )
+
+
+def drift_warning(net: Any, gradients: Any, samples: Samples, rule: str) -> str:
+    """Return a warning about a large drift, or an empty string."""
+    share = drift(net, gradients, samples, rule)
+    return "" if share <= LARGE else str(drifting(share))

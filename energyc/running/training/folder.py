@@ -78,14 +78,14 @@ class RunFolder:
         return self.path / f"{kind}-{number}"
 
     def read_info(self) -> RunInfo:
-        """Read ``run.json``. Raises UserError E0511 if this is no run folder."""
+        """Read ``run.json``. Raises UserError E0511 if this is not a run folder."""
         try:
             return parse(RunInfo, self.info.read_bytes())
         except OSError as error:
             reason = error.strerror or str(error)
         except Malformed as error:
             reason = f"run.json: {error}"
-        raise UserError(f"{self.path} is no run folder: {reason}", code="E0511", help=_EXPECTED)
+        raise UserError(f"{self.path} is not a run folder: {reason}", code="E0511", help=_EXPECTED)
 
     def write_info(self, info: Mapping[str, Any]) -> None:
         """Replace ``run.json``. Raises OSError."""

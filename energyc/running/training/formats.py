@@ -214,7 +214,7 @@ def parse(form: type[T], content: str | bytes) -> T:
 
 
 def parse_row(line: str) -> dict[str, Any]:
-    """Parse a row; a value under a further name that is no number becomes None. Raises Malformed."""
+    """Parse a row; a value under a further name that is not a number becomes None. Raises Malformed."""
     row = dict(parse(Row, line))
     return {key: value if key in Row.__annotations__ or _is_number(value) else None for key, value in row.items()}
 

@@ -12,7 +12,7 @@ from energyc.running.training.network import Gradients, Network, Tensors
 
 
 class Vital(Protocol):
-    """What rows tell of the samples of an update: ``kept`` [samples], and ``health`` of each, [samples]."""
+    """The rows of the samples of an update: ``kept`` [samples], and ``health`` of each, [samples]."""
 
     @property
     def kept(self) -> Tensor:

@@ -21,8 +21,8 @@ from energyc.running.training.penalty import Controller
 from energyc.running.training.schedule import rate_factor
 from energyc.running.training.session import Session
 from energyc.running.training.shares import Measured, Steadying, merged, sharing, steadied
+from energyc.runtime.convergence.unrest import settled_within
 from energyc.runtime.rules import RULES
-from energyc.runtime.unrest import settled_within
 
 #: The number of updates between choices of an automatic beta, which costs a nudged phase and changes slowly.
 BETA_EVERY = 50
@@ -33,7 +33,7 @@ BETA_SAMPLES = 32
 
 
 class Part(NamedTuple):
-    """What moves the params: the contrast that is used, what steadies the network, and the number of gated samples."""
+    """How params are moved: the contrast that is used, what steadies the network, and the number of gated samples."""
 
     used: Measured | None
     steadying: Steadying | None

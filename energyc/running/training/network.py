@@ -7,8 +7,8 @@ from typing import Any, Protocol
 
 from torch import Tensor
 
-from energyc.runtime.records import Answers
-from energyc.runtime.unrest import Unrest
+from energyc.runtime.convergence.causes import Unrest
+from energyc.runtime.equations.records import Answers
 
 Tensors = dict[str, Tensor]
 

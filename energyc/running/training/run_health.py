@@ -17,12 +17,11 @@ import torch
 from energyc.running.training.metrics_log import Row
 from energyc.running.training.network import Network
 from energyc.running.training.numbers import format_number
-from energyc.runtime.unrest import Unrest, settled_within
+from energyc.runtime.convergence.causes import Unrest, fixed_steps, not_reached, rounds_away, within_rounding
+from energyc.runtime.convergence.unrest import settled_within
 
 #: The share of settled samples below which there is a symptom.
 ENOUGH = 0.95
-#: The number of epsilons below which a tolerance is within rounding.
-ROUNDING = 8
 #: Rules whose gradient is that of the steps taken, whether or not these converge.
 OF_THE_STEPS = ("bptt",)
 
@@ -64,8 +63,13 @@ class Symptom:
     what: str
     helps: str = ""
 
+    @staticmethod
+    def of(what: str, cause: Unrest) -> Symptom:
+        """Return what was seen, with its cause."""
+        return Symptom(f"{what}: {cause.why}", cause.helps)
+
     def __str__(self) -> str:
-        return f"{self.what}; what helps: {self.helps}" if self.helps else self.what
+        return str(Unrest("seen", self.what, self.helps))
 
 
 @dataclass(frozen=True)
@@ -166,18 +170,14 @@ def _unsettled(
 def _too_loose(what: str, steps: float, relaxation: Relaxation, unrest: FindUnrest) -> Symptom:
     """Explain from the settings and from what was tried why samples do not settle."""
     tolerance = relaxation.tolerance
-    if tolerance is not None and tolerance < ROUNDING * relaxation.epsilon:
-        why = f"relax.tolerance = {tolerance:g} is within rounding"
-        return Symptom(f"{what}: {why}", "a higher relax.tolerance, or train.dtype = float64")
-    cause = unrest()
-    if cause is not None:
-        return Symptom(f"{what}: {cause.why}", cause.helps)
+    if tolerance is not None and rounds_away(tolerance, relaxation.epsilon):
+        return Symptom.of(what, within_rounding(tolerance))
+    tried = unrest()
+    if tried is not None:
+        return Symptom.of(what, tried)
     if tolerance is None:
-        why = f"relax has no tolerance, so exactly {relaxation.steps} steps are made, and the states are no equilibrium"
-        return Symptom(f"{what}: {why}", "relax.tolerance with relax.max_steps, more relax.steps, a smaller relax.step")
-    why = f"relax.tolerance = {tolerance:g} is not reached in {steps:.0f} steps"
-    more = f"more steps (relax.max_steps, now {relaxation.max_steps}), or a smaller relax.step"
-    return Symptom(f"{what}: {why}", more)
+        return Symptom.of(what, fixed_steps(relaxation.steps))
+    return Symptom.of(what, not_reached(tolerance, steps, relaxation.max_steps))
 
 
 def _lost_in_rounding(updates: Sequence[Row], epsilon: float) -> Iterator[Symptom]:

@@ -1,6 +1,6 @@
 """Metrics over all entries of a split at once, by scikit-learn: macro-F1, the area under the ROC curve, RMSE.
 
-F1 and AUC of a split are no means of those of its batches, so scores and labels are gathered first.
+F1 and AUC of a split are not means of those of its batches, so scores and labels are gathered first.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a run writes into its folder, in which one rank writes and the others do not."""
+"""The files that a run writes into its folder; one rank writes, the others do not."""
 
 from __future__ import annotations
 

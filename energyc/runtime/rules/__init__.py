@@ -3,36 +3,17 @@
 A rule knows the runtime and no network. This module is the catalogue: it reads what each file declares without running
 it, so that the compiler needs no torch.
 
-Imports: ``runtime``; libraries: ``torch``.
+Imports: ``adjoints``, ``equations``, ``nudging``, ``relaxation``, ``tensors``; libraries: ``torch``.
 """
 
 from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-
-#: In the order of reports: the modules of this package.
-ORDER = (
-    "ep",
-    "centered_ep",
-    "vf",
-    "aep",
-    "tracking_aep",
-    "adjoint",
-    "holomorphic_ep",
-    "holomorphic_aep",
-    "tbptt",
-    "bptt",
-    "implicit",
-    "chl",
-    "predictive_coding",
-    "dyadic_ep",
-    "dual_propagation",
-)
 
 
 @dataclass(frozen=True)
@@ -41,6 +22,7 @@ class Declaration:
 
     module: str
     name: str
+    place: int
     exact: str
     needs: frozenset[str]
     settings: tuple[str, ...]
@@ -54,15 +36,25 @@ class Declaration:
         """Whether it reads the difference of nudged phases."""
         return not self.needs.isdisjoint(("contrast", "dyads"))
 
+    @property
+    def corrects_moving_states(self) -> bool:
+        """Whether J - J^T of its nudged phases is taken at states that move."""
+        return "correction" in self.needs and "held-correction" not in self.needs
 
-def _declaration(module: str) -> Declaration:
-    """The rule of a file. Raises ValueError where the file declares none."""
-    tree = ast.parse((Path(__file__).parent / f"{module}.py").read_text(encoding="utf-8"))
+
+def _catalogue() -> Iterator[Declaration]:
+    """The rules of all files of this package in the order of reports. Raises ValueError for a file without a rule."""
+    files = sorted(Path(__file__).parent.glob("[!_]*.py"))
+    yield from sorted(map(_declaration, files), key=lambda rule: (rule.place, rule.name))
+
+
+def _declaration(file: Path) -> Declaration:
+    tree = ast.parse(file.read_text(encoding="utf-8"))
     for function in (node for node in tree.body if isinstance(node, ast.FunctionDef)):
         for call in function.decorator_list:
             if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "rule":
-                return _read(module, call, inspect.cleandoc(ast.get_docstring(function) or ""))
-    raise ValueError(f"energyc/runtime/rules/{module}.py declares no rule")
+                return _read(file.stem, call, inspect.cleandoc(ast.get_docstring(function) or ""))
+    raise ValueError(f"{file} declares no rule")
 
 
 def _read(module: str, call: ast.Call, mathematics: str) -> Declaration:
@@ -70,6 +62,7 @@ def _read(module: str, call: ast.Call, mathematics: str) -> Declaration:
     return Declaration(
         module,
         ast.literal_eval(call.args[0]),
+        stated["place"],
         stated["exact"],
         frozenset(stated.get("needs", ())),
         stated.get("settings", ()),
@@ -80,8 +73,6 @@ def _read(module: str, call: ast.Call, mathematics: str) -> Declaration:
     )
 
 
-RULES: Mapping[str, Declaration] = MappingProxyType(
-    {declaration.name: declaration for declaration in map(_declaration, ORDER)}
-)
+RULES: Mapping[str, Declaration] = MappingProxyType({rule.name: rule for rule in _catalogue()})
 
-__all__ = ["ORDER", "RULES", "Declaration"]
+__all__ = ["RULES", "Declaration"]

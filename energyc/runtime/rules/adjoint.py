@@ -5,15 +5,17 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from energyc.runtime.equations import Equations
-from energyc.runtime.gradients import averaged, ended, narrowed
-from energyc.runtime.phases import NudgeMonitor, advance_, settle
-from energyc.runtime.records import Fixed, Gradients, RuleSettings, Tensors
-from energyc.runtime.rule import rule
-from energyc.runtime.states import filled, finite, relative_change
+from energyc.runtime.equations.equations import Equations
+from energyc.runtime.equations.gradients import averaged, ended, narrowed
+from energyc.runtime.equations.records import Fixed, Gradients, RuleSettings
+from energyc.runtime.equations.rule import rule
+from energyc.runtime.nudging.nudged import NudgeMonitor
+from energyc.runtime.relaxation.free_phase import settle
+from energyc.runtime.relaxation.steps import advance_
+from energyc.runtime.tensors.states import Tensors, filled, finite, relative_change
 
 
-@rule("adjoint", exact="any", settings=("steps",))
+@rule("adjoint", place=60, exact="any", settings=("steps",))
 def adjoint(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, settings: RuleSettings) -> Gradients:
     """The limit of ``tracking-aep`` as beta -> 0.
 

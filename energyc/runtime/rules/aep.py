@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from energyc.runtime.contrast import Corrections, centred
-from energyc.runtime.equations import Equations
-from energyc.runtime.phases import settle
-from energyc.runtime.records import Fixed, Gradients, RuleSettings, Tensors
-from energyc.runtime.rule import rule
+from energyc.runtime.equations.equations import Equations
+from energyc.runtime.equations.records import Fixed, Gradients, RuleSettings
+from energyc.runtime.equations.rule import rule
+from energyc.runtime.nudging.contrast import centred
+from energyc.runtime.nudging.pairs import HeldPair
+from energyc.runtime.relaxation.free_phase import settle
+from energyc.runtime.tensors.states import Tensors
 
 
 @rule(
     "aep",
+    place=40,
     exact="any",
     needs=("contrast", "correction", "held-correction"),
     settings=("beta", "steps", "snapshots"),
@@ -28,12 +31,4 @@ def aep(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, set
     whose Jacobian at z* is J^T, so that the contrast tends to -J^-T dC/dz with a bias of O(beta^2). It needs a free
     phase that is tight: from a state short of z* the correction pushes both phases along what is still missing.
     """
-    free = settle(net, start, fixed, settings.free)
-    held = net._hold(free.states, fixed)
-
-    def correction(plus: Tensors, minus: Tensors) -> Corrections:
-        left = net._held_correction(held, fixed, [p - x for p, x in zip(plus, free.states)])
-        right = net._held_correction(held, fixed, [m - x for m, x in zip(minus, free.states)])
-        return left, right
-
-    return centred(net, free, fixed, targets, settings, correction)
+    return centred(net, settle(net, start, fixed, settings.free), fixed, targets, settings, HeldPair)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from energyc.runtime.contrast import centred
-from energyc.runtime.equations import Equations
-from energyc.runtime.phases import settle
-from energyc.runtime.records import Fixed, Gradients, RuleSettings, Tensors
-from energyc.runtime.rule import rule
+from energyc.runtime.equations.equations import Equations
+from energyc.runtime.equations.records import Fixed, Gradients, RuleSettings
+from energyc.runtime.equations.rule import rule
+from energyc.runtime.nudging.contrast import centred
+from energyc.runtime.relaxation.free_phase import settle
+from energyc.runtime.tensors.states import Tensors
 
 
 @rule(
     "centered-ep",
+    place=20,
     exact="gradient",
     needs=("contrast",),
     settings=("beta", "steps", "snapshots"),

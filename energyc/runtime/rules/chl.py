@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from energyc.runtime.clamped import both_phases, kept_of
-from energyc.runtime.contrast import energy_contrast
-from energyc.runtime.equations import Equations
-from energyc.runtime.gradients import averaged
-from energyc.runtime.records import Fixed, Gradients, RuleSettings, Tensors
-from energyc.runtime.rule import rule
+from energyc.runtime.equations.equations import Equations
+from energyc.runtime.equations.gradients import averaged
+from energyc.runtime.equations.records import Fixed, Gradients, RuleSettings
+from energyc.runtime.equations.rule import rule
+from energyc.runtime.nudging.clamped import both_phases, kept_of
+from energyc.runtime.nudging.contrast import energy_contrast
+from energyc.runtime.tensors.states import Tensors
 
 
 @rule(
     "chl",
+    place=120,
     exact="gradient",
     needs=("clamped",),
     objective="E(clamped) - E(free)",

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from energyc.runtime.dyads import errors_of, outset, predicting_forces, settle_dyads
-from energyc.runtime.equations import Equations
-from energyc.runtime.gradients import averaged, ended, narrowed
-from energyc.runtime.records import Fixed, Gradients, RuleSettings, Tensors
-from energyc.runtime.rule import rule
-from energyc.runtime.states import finite
+from energyc.runtime.equations.equations import Equations
+from energyc.runtime.equations.gradients import averaged, ended, narrowed
+from energyc.runtime.equations.records import Fixed, Gradients, RuleSettings
+from energyc.runtime.equations.rule import rule
+from energyc.runtime.nudging.dyads import errors_of, outset, predicting_forces, settle_dyads
+from energyc.runtime.tensors.states import Tensors, finite
 
 
 @rule(
     "dual-propagation",
+    place=150,
     exact="gradient",
     needs=("dyads", "predictions", "lifted"),
     settings=("beta", "steps", "alpha"),

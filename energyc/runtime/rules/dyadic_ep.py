@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from energyc.runtime.contrast import contrast
-from energyc.runtime.dyads import outset, settle_dyads, symmetric_steps, turned_forces
-from energyc.runtime.equations import Equations
-from energyc.runtime.records import Fixed, Gradients, RuleSettings, Tensors
-from energyc.runtime.rule import rule
+from energyc.runtime.equations.equations import Equations
+from energyc.runtime.equations.records import Fixed, Gradients, RuleSettings
+from energyc.runtime.equations.rule import rule
+from energyc.runtime.nudging.contrast import contrast
+from energyc.runtime.nudging.dyads import outset, settle_dyads, symmetric_steps, turned_forces
+from energyc.runtime.tensors.states import Tensors
 
 
 @rule(
     "dyadic-ep",
+    place=140,
     exact="any",
     needs=("contrast", "correction", "dyads"),
     settings=("beta", "steps", "alpha"),

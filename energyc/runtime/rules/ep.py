@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from energyc.runtime.contrast import contrast, nudging_strength
-from energyc.runtime.equations import Equations
-from energyc.runtime.phases import nudged, settle
-from energyc.runtime.records import Fixed, Gradients, RuleSettings, Tensors
-from energyc.runtime.rule import rule
+from energyc.runtime.equations.equations import Equations
+from energyc.runtime.equations.records import Fixed, Gradients, RuleSettings
+from energyc.runtime.equations.rule import rule
+from energyc.runtime.nudging.contrast import contrast
+from energyc.runtime.nudging.nudged import nudged
+from energyc.runtime.nudging.strength import nudging_strength
+from energyc.runtime.relaxation.free_phase import settle
+from energyc.runtime.tensors.states import Tensors
 
 
 @rule(
     "ep",
+    place=10,
     exact="gradient",
     needs=("contrast",),
     settings=("beta", "steps"),

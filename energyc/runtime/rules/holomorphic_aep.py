@@ -6,15 +6,17 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
-from energyc.runtime.circle import circled
-from energyc.runtime.equations import Equations
-from energyc.runtime.phases import settle
-from energyc.runtime.records import Fixed, Gradients, RuleSettings, Tensors
-from energyc.runtime.rule import rule
+from energyc.runtime.equations.equations import Equations
+from energyc.runtime.equations.records import Fixed, Gradients, RuleSettings
+from energyc.runtime.equations.rule import rule
+from energyc.runtime.nudging.circle import circled
+from energyc.runtime.relaxation.free_phase import settle
+from energyc.runtime.tensors.states import Tensors
 
 
 @rule(
     "holomorphic-aep",
+    place=80,
     exact="any",
     needs=("contrast", "correction", "held-correction", "holomorphic"),
     settings=("radius", "points", "steps"),

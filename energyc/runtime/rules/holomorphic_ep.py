@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from energyc.runtime.circle import circled
-from energyc.runtime.equations import Equations
-from energyc.runtime.phases import settle
-from energyc.runtime.records import Fixed, Gradients, RuleSettings, Tensors
-from energyc.runtime.rule import rule
+from energyc.runtime.equations.equations import Equations
+from energyc.runtime.equations.records import Fixed, Gradients, RuleSettings
+from energyc.runtime.equations.rule import rule
+from energyc.runtime.nudging.circle import circled
+from energyc.runtime.relaxation.free_phase import settle
+from energyc.runtime.tensors.states import Tensors
 
 
 @rule(
     "holomorphic-ep",
+    place=70,
     exact="gradient",
     needs=("contrast", "holomorphic"),
     settings=("radius", "points", "steps"),

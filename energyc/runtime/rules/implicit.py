@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from energyc.runtime.adjoint import solve_adjoint
-from energyc.runtime.equations import Equations
-from energyc.runtime.gradients import averaged, ended, narrowed
-from energyc.runtime.phases import settle
-from energyc.runtime.records import Fixed, Gradients, RuleSettings, Tensors
-from energyc.runtime.rule import rule
-from energyc.runtime.states import filled
+from energyc.runtime.adjoints.implicit import solve_adjoint
+from energyc.runtime.equations.equations import Equations
+from energyc.runtime.equations.gradients import averaged, ended, narrowed
+from energyc.runtime.equations.records import Fixed, Gradients, RuleSettings
+from energyc.runtime.equations.rule import rule
+from energyc.runtime.relaxation.free_phase import settle
+from energyc.runtime.tensors.states import Tensors, filled
 
 
-@rule("implicit", exact="any")
+@rule("implicit", place=110, exact="any")
 def implicit(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, settings: RuleSettings) -> Gradients:
     """The exact gradient at an equilibrium, which all other rules are judged by.
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from energyc.runtime.clamped import both_phases, kept_of
-from energyc.runtime.equations import Equations
-from energyc.runtime.gradients import averaged
-from energyc.runtime.records import Fixed, Gradients, RuleSettings, Tensors
-from energyc.runtime.rule import rule
+from energyc.runtime.equations.equations import Equations
+from energyc.runtime.equations.gradients import averaged
+from energyc.runtime.equations.records import Fixed, Gradients, RuleSettings
+from energyc.runtime.equations.rule import rule
+from energyc.runtime.nudging.clamped import both_phases, kept_of
+from energyc.runtime.tensors.states import Tensors
 
 
 @rule(
     "predictive-coding",
+    place=130,
     exact="gradient",
     needs=("clamped", "slopes", "predictions"),
     objective="E(clamped)",

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from energyc.runtime.equations import Equations
-from energyc.runtime.gradients import averaged, ended, narrowed
-from energyc.runtime.records import Fixed, Gradients, RuleSettings, Tensors
-from energyc.runtime.rule import rule
-from energyc.runtime.states import filled
-from energyc.runtime.trajectory import backpropagate, of_samples, settle_recorded
+from energyc.runtime.equations.equations import Equations
+from energyc.runtime.equations.gradients import averaged, ended, narrowed
+from energyc.runtime.equations.records import Fixed, Gradients, RuleSettings
+from energyc.runtime.equations.rule import rule
+from energyc.runtime.relaxation.trajectory import backpropagate, of_samples, settle_recorded
+from energyc.runtime.tensors.states import Tensors, filled
 
 
-@rule("tbptt", exact="any", needs=("trajectory",), settings=("steps",))
+@rule("tbptt", place=90, exact="any", needs=("trajectory",), settings=("steps",))
 def tbptt(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, settings: RuleSettings) -> Gradients:
     """Backpropagation through the last steps alone, as many as a nudged phase has.
 

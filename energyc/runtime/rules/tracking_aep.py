@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from energyc.runtime.contrast import Corrections, centred
-from energyc.runtime.equations import Equations
-from energyc.runtime.phases import settle
-from energyc.runtime.records import Fixed, Gradients, RuleSettings, Tensors
-from energyc.runtime.rule import rule
+from energyc.runtime.equations.equations import Equations
+from energyc.runtime.equations.records import Fixed, Gradients, RuleSettings
+from energyc.runtime.equations.rule import rule
+from energyc.runtime.nudging.contrast import centred
+from energyc.runtime.nudging.pairs import TrackingPair
+from energyc.runtime.relaxation.free_phase import settle
+from energyc.runtime.tensors.states import Tensors
 
 
 @rule(
     "tracking-aep",
+    place=50,
     exact="any",
     needs=("contrast", "correction"),
     settings=("beta", "steps", "snapshots"),
@@ -30,11 +33,4 @@ def tracking_aep(
     m moves as a free network does and goes on settling; v moves by J^T(m) v - beta dC/dz(m) + O(v^3). So the contrast
     tends to -J^-T dC/dz with a bias of O(beta^2), and no tight free phase is needed. One product serves both phases.
     """
-
-    def correction(plus: Tensors, minus: Tensors) -> Corrections:
-        midpoint = [(p + m) / 2 for p, m in zip(plus, minus)]
-        half = [(p - m) / 2 for p, m in zip(plus, minus)]
-        up = net._correction(midpoint, fixed, half)
-        return up, [None if part is None else -part for part in up]
-
-    return centred(net, settle(net, start, fixed, settings.free), fixed, targets, settings, correction, tracks=True)
+    return centred(net, settle(net, start, fixed, settings.free), fixed, targets, settings, TrackingPair)

@@ -19,8 +19,8 @@ from energyc.code.targets.cpp.module import cpp_module
 from energyc.language.diagnostics import UserError, arithmetic, stage
 from energyc.language.network import Network
 from energyc.language.settings import extremes
-from energyc.runtime.inputs import prepared
-from energyc.runtime.phases import advance_
+from energyc.runtime.equations.inputs import prepared
+from energyc.runtime.relaxation.steps import advance_
 from energyc.studies.verify import random_probe
 
 #: The steps of a phase in kernels, which packs weights once.
@@ -63,8 +63,8 @@ def bench(network: Network, *, batch: int = 16, seconds: float = 5.0, threads: i
     """Time the step of a network at random clamps: as generated, without passes, in kernels, by autograd of the energy.
 
     It is the step outside of training. Kernels take part where they can be built, in a phase of several steps. Autograd
-    is left out where a term is a force that is no gradient, and for a solver of its own. Raises UserError for a network
-    of layers.
+    is left out where a term is a force that is not a gradient, and for a solver of its own. Raises UserError for a
+    network of layers.
     """
     if network.layers:
         message = f"{network.name} has no step of the whole: its layers relax one after the other"

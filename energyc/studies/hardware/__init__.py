@@ -1,4 +1,4 @@
-"""What analog hardware asks of a network: its netlist, its Ising problem, its answers with params of few bits.
+"""A network on analog hardware: its netlist, its Ising problem, its answers with params of few bits.
 
 | module | content |
 |---|---|

@@ -121,7 +121,7 @@ def circuit(network: Network, params: Mapping[str, Any], clamps: Mapping[str, An
 
 
 def _refused_sets(network: Network) -> list[Diagnostic]:
-    """A diagnostic for each state whose set is no box."""
+    """A diagnostic for each state whose set is not a box."""
     return [
         Diagnostic(
             "E0961",
@@ -193,7 +193,7 @@ def _add_elements(built: Circuit, network: Network, part: Scalars, states: Seque
             try:
                 slope = slope_text(network.graph, part.function, across.text, network.values)
             except NoForm:
-                _refuse_element(network, part, ", whose slope is no function of SPICE")
+                _refuse_element(network, part, ", whose slope is not a function of SPICE")
             built.behaviours.append(Behaviour(across.a, across.b, f"{weight * across.scale!r} * {slope}"))
 
 

@@ -8,21 +8,6 @@ from dataclasses import dataclass
 from energyc.mathematics.calculus import derivative
 from energyc.mathematics.ir import Add, Coefficient, Einsum, Function, Graph, Input, Map, Node
 
-#: ``{0}`` is the argument. Exponentials are of arguments that a network at rest keeps small.
-FORMS: Mapping[str, str] = {
-    "exp": "exp({0})",
-    "log": "ln({0})",
-    "sqrt": "sqrt({0})",
-    "abs": "abs({0})",
-    "sign": "sgn({0})",
-    "sin": "sin({0})",
-    "cos": "cos({0})",
-    "tanh": "tanh({0})",
-    "relu": "max({0}, 0)",
-    "step": "u({0})",
-    "sigmoid": "(1 / (1 + exp(-({0}))))",
-}
-
 
 class NoForm(Exception):
     """SPICE has no form of a function; ``name`` is its name."""
@@ -95,13 +80,12 @@ def _text(node: Node, u: str, numbers: Mapping[str, float]) -> str:
 
 
 def _call(function: Function, argument: str) -> str:
-    if function.slope is None and function.name in FORMS:
-        return FORMS[function.name].format(argument)
-    power = function.exponent
-    if function.named("power") and power is not None and power.denominator == 1:
-        product = " * ".join([argument] * abs(power.numerator))
-        return f"({product})" if power > 0 else f"(1 / ({product}))"
-    raise NoForm(function.name)
+    if function.slope is not None:
+        raise NoForm(function.name)
+    try:
+        return function.entry.form("spice").of(argument, argument)
+    except NotImplementedError as error:
+        raise NoForm(function.name) from error
 
 
 def _number(coefficient: Coefficient, numbers: Mapping[str, float]) -> str:

@@ -152,7 +152,7 @@ HELP = {
 
 
 def _refused_others(network: Network, code: str) -> list[Diagnostic]:
-    """A diagnostic for each term that is no energy of states."""
+    """A diagnostic for each term that is not an energy of states."""
     if network.blocks:
         return [Diagnostic(code, f"{network.name} has layers, and no energy of its own")]
     return [

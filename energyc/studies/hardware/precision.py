@@ -52,7 +52,7 @@ class Precision:
             message = f"params cannot be held in {self.bits} bits"
             raise UserError(message, code="E0970", help=f"give whole numbers from {FEWEST} to {MOST}")
         if not 0 <= self.mismatch <= LARGEST:
-            message = f"a mismatch of {self.mismatch:g} is no relative deviation"
+            message = f"a mismatch of {self.mismatch:g} is not a relative deviation"
             raise UserError(message, code="E0970", help="give shares from 0 to 1, as 0.01 or 1%")
 
     @property

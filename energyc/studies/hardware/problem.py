@@ -98,7 +98,7 @@ class Problem:
         return ising(self.network, self.params, self.clamps)
 
     def heading(self) -> list[str]:
-        """What a file says first."""
+        """The comment at the head of a file."""
         return [
             f"{self.network.name}: {self.origin}",
             f"Made by energyc {__version__}. Voltages are states, in volts; a siemens is a unit of d2E/dz2.",

@@ -36,7 +36,7 @@ class Devices:
 
 @dataclass(frozen=True)
 class Row:
-    """What was measured at one precision: the numbers of each device, and of each run of a folder of several."""
+    """The measurements at one precision: the numbers of each device, and of each run of a folder of several."""
 
     precision: Precision
     results: tuple[Numbers, ...]

@@ -1,4 +1,4 @@
-"""What goes on inside a trained network, as arrays that pictures are drawn from.
+"""The inside of a trained network, as arrays that pictures are drawn from.
 
 | module | content |
 |---|---|

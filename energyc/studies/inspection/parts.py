@@ -1,4 +1,4 @@
-"""What relaxes in a network: itself, or each copy of each of its layers."""
+"""The parts of a network that relax: itself, or each copy of each of its layers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What changes over the steps of a relaxation: energy terms, states, scalar functions of a state."""
+"""Quantities that change over the steps of a relaxation: energy terms, states, scalar functions of a state."""
 
 from __future__ import annotations
 

@@ -2,9 +2,9 @@
 
 It returns numbers only; ``report`` presents them.
 
-Imports: ``calculus``, ``diagnostics``, ``emit``, ``ir``, ``network``, ``pipeline``, ``plan``, ``resources``,
-``rules``, ``runs``, ``runtime``, ``settings``, ``syntax``, ``training``; libraries: ``numpy``, ``safetensors``,
-``scipy``, ``torch``.
+Imports: ``adjoints``, ``calculus``, ``convergence``, ``diagnostics``, ``emit``, ``equations``, ``ir``, ``network``,
+``nudging``, ``pipeline``, ``plan``, ``relaxation``, ``resources``, ``rules``, ``runs``, ``runtime``, ``settings``,
+``syntax``, ``tensors``, ``training``; libraries: ``numpy``, ``safetensors``, ``scipy``, ``torch``.
 """
 
 from energyc.studies.verify.compare import Measure

@@ -13,7 +13,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from energyc.running.training.drift import warning
+from energyc.running.training.diagnosis import drift_warning
 from energyc.studies.verify.compare import Measure, measure_all
 from energyc.studies.verify.limits import Laboratory, Limit
 from energyc.studies.verify.looseness import Looseness, looseness
@@ -205,7 +205,7 @@ def _over(work: Work) -> str:
 
 
 def _without_measurement(rule: str, verdict: str, reason: str) -> RuleFidelity:
-    """Return the result for a rule that is not measured, which is no fault if the exact gradient is zero."""
+    """Return the result for a rule that is not measured, which is not a fault if the exact gradient is zero."""
     fault = reason if verdict == EXACT and reason != ZERO else ""
     return RuleFidelity(rule, None, None, "", fault, note=reason, verdict=verdict)
 
@@ -226,7 +226,7 @@ def _measure_rule(lab: Laboratory, configured: Any, rule: str, verdict: str, wor
     else:
         note = f"as configured it {_over(work)}"
         if gradients is not None:
-            note = _divergence_note(gradients) or warning(configured, gradients, lab.probe, rule)
+            note = _divergence_note(gradients) or drift_warning(configured, gradients, lab.probe, rule)
             gradients = gradients if bool(gradients.kept.any()) else None
     return RuleFidelity(
         rule,

@@ -16,7 +16,7 @@ from energyc.code.emit.torch_module import torch_module
 from energyc.code.plan import Passes
 from energyc.language.diagnostics import UserError
 from energyc.language.network import ConstraintSet, Network
-from energyc.runtime.inputs import noises
+from energyc.runtime.equations.noise import noises
 from energyc.studies.verify.compare import measure_all, measure_each
 from energyc.studies.verify.fidelity import FAITHFUL, Fidelity, RuleFidelity
 from energyc.studies.verify.probe import Probe

@@ -107,7 +107,7 @@ class Laboratory:
         return self.gradients(rule, steps=0, states=copied(self.states), **settings)
 
     def steps_for(self, factor: float) -> int | None:
-        """Return the steps that reduce the error of a nudged phase by a factor; None if the spectrum is no guide."""
+        """Return the steps that reduce the error of a nudged phase by a factor; None if the spectrum is not a guide."""
         if self.spectrum is None or not self.spectrum.step_radius < 0.99:
             return None
         return math.ceil(1.1 * self.spectrum.steps_for(factor)) + 20
@@ -261,7 +261,7 @@ def _sweep_steps(lab: Laboratory, first: int, gradients_after: Callable[[int], A
 def differences(lab: Laboratory) -> Limit:
     """Compare the implicit gradient with central differences of the relaxed cost along random directions.
 
-    A slope within the uncertainty of a difference is no evidence. Nothing is measured if the network detaches, since
+    A slope within the uncertainty of a difference is not evidence. Nothing is measured if the network detaches, since
     differences include the derivatives that ``detach`` omits.
     """
     if lab.detaches:

@@ -1,7 +1,7 @@
 """Measure the quality of a rule's gradient against the residual of the free phase that it starts from.
 
 The free phase is stopped where its residual first falls below each of several values; the nudged phases start there
-and run to convergence. Frozen corrections are taken at a state that is no equilibrium, and fail first. The validity
+and run to convergence. Frozen corrections are taken at a state that is not an equilibrium, and fail first. The validity
 threshold in the note on equilibrium transformers is found in this way.
 """
 

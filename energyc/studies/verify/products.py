@@ -1,4 +1,4 @@
-"""What rounded products cost: a gradient with them beside the same one without, and both beside the exact one."""
+"""The cost of rounded products: a gradient with them beside the same one without, and both beside the exact one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from energyc.runtime.products import with_products
+from energyc.runtime.equations.products import with_products
 from energyc.studies.verify.compare import Measure, measure_all
 from energyc.studies.verify.probe import Probe
 

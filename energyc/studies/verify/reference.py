@@ -106,14 +106,14 @@ def read_reference(path: Path) -> Reference:
     try:
         with safe_open(path, framework="numpy") as opened:
             about = json.loads((opened.metadata() or {})["about"])
-            tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 (it is no mapping)
+            tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 (it is not a mapping)
         head = {
             key: about[key] for key in ("network", "kind", "rule", "sizes", "settings", "dims", "has_cost", "residual")
         }
         return Reference(**head, tensors=tensors)
     except (OSError, SafetensorError, ValueError, KeyError, TypeError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise UserError(f"{path} is no reference: {reason}", code="E0968", help="see reference/README.md") from None
+        raise UserError(f"{path} is not a reference: {reason}", code="E0968", help="see reference/README.md") from None
 
 
 def hold(spec: str | Path, place: str, choices: Choices = Choices()) -> HeldAgainst:
@@ -162,7 +162,7 @@ def _take_params(net: Any, reference: Reference, path: Path) -> None:
 
 
 def results(net: Any, reference: Reference) -> dict[str, Array]:
-    """What a network, which holds the reference's params in float64, answers to its clamps, targets and point."""
+    """The answer of a network, which holds the reference's params in float64, to its clamps, targets and point."""
     clamps = _tensors(reference.group("clamp"))
     found: dict[str, torch.Tensor] = {}
     if reference.kind != "layers":

@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from energyc.runtime.adjoint import project_back
-from energyc.runtime.inputs import prepared
+from energyc.runtime.adjoints.implicit import project_back
+from energyc.runtime.equations.inputs import prepared
 
 #: The largest number of states with a dense Jacobian; above it Arnoldi's method finds the extreme eigenvalues.
 LARGEST = 1500

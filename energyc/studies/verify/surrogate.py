@@ -9,10 +9,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from energyc.runtime.clamped import settle_clamped
-from energyc.runtime.inputs import free_phase, ordered_states, ordered_targets, prepared
-from energyc.runtime.phases import energy, settle
-from energyc.runtime.records import Fixed, Phase
+from energyc.runtime.equations.inputs import free_phase, ordered_states, ordered_targets, prepared
+from energyc.runtime.equations.records import Fixed, Phase
+from energyc.runtime.nudging.clamped import settle_clamped
+from energyc.runtime.relaxation.free_phase import settle
+from energyc.runtime.relaxation.measures import energy
 from energyc.runtime.rules import RULES
 
 #: Looks at a phase, each after as many steps as reduce its error to a tenth.

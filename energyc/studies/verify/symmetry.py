@@ -4,7 +4,7 @@ A contrast of nudged phases tends to -J^-1 dC/dz where the gradient needs -J^-T 
 same if J is symmetric; on sets if P J P is, P the derivative of the projection; and for one cost if (J - J^T) a = 0, a
 its adjoint. With a positive diagonal D such that D J is symmetric the network descends an energy there with a metric:
 with D F as its force and steps divided by D it relaxes as before, and the contrast of that network is exact.
-The result holds at the measured equilibria, to the measured accuracy; it is no proof.
+The result holds at the measured equilibria, to the measured accuracy; it is not a proof.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from energyc.runtime.adjoint import solve_adjoint
-from energyc.runtime.inputs import ordered_targets, prepared
-from energyc.runtime.states import filled, flatten
+from energyc.runtime.adjoints.implicit import solve_adjoint
+from energyc.runtime.equations.inputs import ordered_targets, prepared
+from energyc.runtime.tensors.states import filled, flatten
 from energyc.studies.verify.probe import Probe
 from energyc.studies.verify.spectrum import LARGEST, Point
 

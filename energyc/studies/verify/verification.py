@@ -21,8 +21,8 @@ from energyc.running.runs.locate import is_run, read_spec
 from energyc.running.runs.saved import SavedRun, Which, load_run
 from energyc.running.training.checkpoint import Checkpoint, steps
 from energyc.running.training.run_health import Relaxation, RunHealth, run_health
+from energyc.runtime.convergence.unrest import Unrest
 from energyc.runtime.rules import RULES
-from energyc.runtime.unrest import Unrest
 from energyc.studies.verify.fidelity import Fidelity, measure_fidelity
 from energyc.studies.verify.layers import measure_layers
 from energyc.studies.verify.precision import PrecisionTable, precision_table

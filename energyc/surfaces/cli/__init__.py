@@ -3,8 +3,8 @@
 It reads arguments, writes to streams and chooses the exit status; other packages do the work of a command.
 
 Imports: ``bench``, ``data``, ``diagnostics``, ``doctor``, ``hardware``, ``loggers``, ``lsp``, ``network``,
-``pipeline``, ``ranks``, ``report``, ``resolve``, ``resources``, ``runs``, ``syntax``, ``targets``, ``training``,
-``verify``, ``version``; libraries: ``click``, ``rich``.
+``pipeline``, ``ranks``, ``report``, ``resolve``, ``resources``, ``runs``, ``symbolic``, ``syntax``, ``targets``,
+``training``, ``verify``, ``version``; libraries: ``click``, ``rich``.
 """
 
 from energyc.surfaces.cli.main import main

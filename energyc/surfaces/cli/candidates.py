@@ -1,4 +1,4 @@
-"""What a TAB offers for a value: found without the parser, since a TAB waits for the answer.
+"""The candidates that a TAB offers for a value: found without the parser, since a TAB waits for the answer.
 
 Each function takes click's context, the parameter and the text so far. Names of settings and rules are read off the
 sources that define them, and names of a spec off its statements; what cannot be read offers nothing.
@@ -106,7 +106,7 @@ def loggers(ctx: click.Context, param: click.Parameter, incomplete: str) -> Cand
 
 def rule_names() -> list[str]:
     """The names of the learning rules: those of the files that define them."""
-    folder = os.path.join(_package(), "rules")
+    folder = os.path.join(_package(), "runtime", "rules")
     stems = [name[:-3] for name in sorted(os.listdir(folder)) if name.endswith(".py") and not name.startswith("_")]
     return [stem.replace("_", "-") for stem in stems]
 
@@ -114,7 +114,7 @@ def rule_names() -> list[str]:
 def setting_names() -> Iterator[str]:
     """The names of all settings, ``relax.step`` and so on: the fields of their blocks."""
     for block, (module, name) in _BLOCKS.items():
-        with open(os.path.join(_package(), "settings", f"{module}.py"), encoding="utf-8") as file:
+        with open(os.path.join(_package(), "language", "settings", f"{module}.py"), encoding="utf-8") as file:
             source = file.read().partition(f"class {name}:")[2].partition("\nclass ")[0]
         for field in re.findall(r"^    (\w+): [^=\n]+ = setting\(", source, re.MULTILINE):
             yield f"{block}.{field}"

@@ -21,7 +21,7 @@ def _whole_numbers(ctx: click.Context, param: click.Parameter, text: str | None)
     """Read ``4,6,8``. Raises click.BadParameter."""
     parts = text.split(",") if text is not None else []
     if not all(part.strip().isascii() and part.strip().isdecimal() for part in parts):
-        raise click.BadParameter(f"{text!r} is no list of whole numbers: write 6 or 4,6,8.", ctx, param)
+        raise click.BadParameter(f"{text!r} is not a list of whole numbers: write 6 or 4,6,8.", ctx, param)
     return tuple(map(int, parts))
 
 
@@ -31,7 +31,7 @@ def _shares(ctx: click.Context, param: click.Parameter, text: str | None) -> tup
         parts = [part.strip() for part in text.split(",")] if text is not None else []
         return tuple(float(part.removesuffix("%")) / (100 if part.endswith("%") else 1) for part in parts)
     except ValueError:
-        raise click.BadParameter(f"{text!r} is no list of shares: write 1%, 0.01 or 1%,5%.", ctx, param) from None
+        raise click.BadParameter(f"{text!r} is not a list of shares: write 1%, 0.01 or 1%,5%.", ctx, param) from None
 
 
 @click.command("eval")

@@ -13,6 +13,7 @@ from energyc.surfaces.cli.failures import UNFAITHFUL
 from energyc.surfaces.cli.options import SEED, data_option, output_options, spec_options, spec_or_run_argument
 
 if TYPE_CHECKING:
+    from energyc.language.network import Network
     from energyc.pipeline import Choices
     from energyc.studies.hardware.problem import Problem
 
@@ -22,7 +23,7 @@ JSON_ENDINGS = (".json",)
 
 @click.command("export")
 @spec_or_run_argument
-@click.option("--to", "kind", type=click.Choice(["spice", "ising"]), required=True, help="What to write.")
+@click.option("--to", "kind", type=click.Choice(["spice", "ising", "sympy"]), required=True, help="What to write.")
 @click.option("-o", "out", metavar="FILE", type=click.Path(dir_okay=False), help="The file, else standard output.")
 @click.option(
     "--sample", metavar="N", type=click.IntRange(min=0), default=0, help="The sample that is clamped, from 0."
@@ -37,7 +38,7 @@ JSON_ENDINGS = (".json",)
 @output_options
 def command(
     spec: str,
-    kind: Literal["spice", "ising"],
+    kind: Literal["spice", "ising", "sympy"],
     out: str | None,
     sample: int,
     split: Literal["train", "validation", "test"],
@@ -49,17 +50,49 @@ def command(
 ) -> None:
     """Write SPEC or RUN as a circuit (a SPICE netlist) or as an Ising problem, at one sample of its data.
 
-    An Ising problem is written as JSON, or to a FILE of another ending as a coefficient list.
+    An Ising problem is written as JSON, or to a FILE of another ending as a coefficient list. With --to sympy, a Python
+    file of its formulas: terms, forces, Jacobian products and updates for all sizes.
     """
-    from energyc.studies.hardware.problem import Sample, problem
-
     if check and kind != "spice":
         raise click.UsageError("--check needs --to spice: ngspice solves circuits")
+    if kind == "sympy":
+        _write_formulas(_network(spec, data, choices), out, console)
+        return
+    from energyc.studies.hardware.problem import Sample, problem
+
     given = problem(spec, choices, sample=Sample(sample, split), data=data, seed=seed, notify=console.note)
     if kind == "spice":
         _write_netlist(given, out, check, console)
     else:
         _write_ising(given, out, console)
+
+
+def _network(spec: str, data: tuple[str, ...], choices: Choices) -> Network:
+    """Return the network of a spec, or that which a run was made with. Raises SpecError, UserError."""
+    from energyc.pipeline import resolve
+    from energyc.running.runs.given import of_arguments
+    from energyc.running.runs.locate import is_run, read_spec
+    from energyc.running.runs.saved import load_run
+
+    if is_run(spec):
+        saved = load_run(spec)
+        return saved.resolved(choices, of_arguments(saved.source, data))
+    source = read_spec(spec)
+    return resolve(source, choices, of_arguments(source, data).schemas())
+
+
+def _write_formulas(network: Network, out: str | None, console: Console) -> None:
+    from energyc.studies.symbolic.formulas import Formulas
+    from energyc.studies.symbolic.source import source
+    from energyc.surfaces.cli.files import write_text
+
+    text = source(Formulas(network))
+    result: dict[str, Any] = {"network": network.name, "to": "sympy"}
+    if out is None:
+        console.result({**result, "python": text}, text)
+    else:
+        path = str(write_text(Path(out), text))
+        console.result({**result, "file": path}, path)
 
 
 def _write_netlist(given: Problem, out: str | None, check: bool, console: Console) -> None:

@@ -41,7 +41,7 @@ def guarded(group: click.Command, arguments: Sequence[str] | None) -> int:
     except (KeyboardInterrupt, click.Abort):
         console.note("interrupted")
         return INTERRUPTED
-    except BrokenPipeError:  # the reader has closed the pipe (``energyc show ... | head``), which is no error
+    except BrokenPipeError:  # the reader has closed the pipe (``energyc show ... | head``), which is not an error
         _silence_output()
         return 128 + signal.SIGPIPE
     except Exception as error:

@@ -15,7 +15,7 @@ def _places(ctx: click.Context, param: click.Parameter, values: tuple[str, ...])
     """Read places of tokens, ``5`` or ``2,3`` on a grid. Raises click.BadParameter."""
     for value in values:
         if not all(part.isascii() and part.isdecimal() for part in value.split(",")):
-            raise click.BadParameter(f"{value!r} is no place of a token: give numbers from 0, as 2,3.", ctx, param)
+            raise click.BadParameter(f"{value!r} is not a place of a token: give numbers from 0, as 2,3.", ctx, param)
     return tuple(tuple(int(part) for part in value.split(",")) for value in values)
 
 

@@ -2,6 +2,9 @@
 
 A script calls ``energyc`` with the words up to the cursor in COMP_WORDS, each ended by a newline, and the name of the
 shell in _ENERGYC_COMPLETE; the answer has a candidate a line. A candidate that ends in ``/`` or ``=`` goes on.
+
+click finds the candidates. Its scripts are not used: in bash they lose values behind ``=``, where bash breaks words
+(``--preset=h``, ``--data digits=DIR``), and names with blanks.
 """
 
 from __future__ import annotations

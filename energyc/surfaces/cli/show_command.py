@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 STAGES = ("tree", "network", "ir", "forces", "jacobian", "plan", "kernels", *TARGETS)
 
+#: The end of a module that is shown, which imports what the one that `compile` writes carries.
+LEFT_OUT = "\n\n# Left out: the runtime of energyc that this part imports; `energyc compile` writes a copy of it.\n"
+
 
 @click.command("show")
 @spec_argument
@@ -28,4 +31,6 @@ def command(spec: str, stage: str, rules: tuple[str, ...], choices: Choices, con
     from energyc.surfaces.report.show import show
 
     text = show(read(spec), stage, choices, rules or None)
+    if stage in TARGETS:
+        text += LEFT_OUT
     console.result({"stage": stage, "text": text}, text)

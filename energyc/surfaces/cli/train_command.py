@@ -198,7 +198,7 @@ def _warnings_before(prepared: Prepared) -> list[str]:
 
 
 def _note_rule(prepared: Prepared, console: Console) -> None:
-    """What a run is trained by, and what carries out its phases."""
+    """The rule that trains a run, and the target that computes its phases."""
     console.note(f"trained by {prepared.options.trained_by} ({prepared.options.why_trained_by})")
     if prepared.target_note is not None:
         console.note(prepared.target_note)

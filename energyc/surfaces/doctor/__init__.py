@@ -1,4 +1,4 @@
-"""What works on this machine, for ``energyc doctor``: findings, each with the command that mends what does not work.
+"""Examination of this machine for ``energyc doctor``: findings, each with the command that mends what does not work.
 
 | module | content |
 |---|---|
@@ -6,7 +6,6 @@
 | ``requirements`` | what energyc and its extras require, and what is installed |
 | ``trial`` | a process that imports torch, reads the specs, relaxes a network, builds kernels |
 | ``tried`` | what that process found, also where it crashed |
-| ``places`` | the cache and what is kept there |
 | ``installing`` | the commands that install something here |
 | ``examination`` | all findings |
 

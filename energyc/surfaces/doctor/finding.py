@@ -12,7 +12,7 @@ State = Literal["works", "missing", "broken", "none"]
 
 @dataclass(frozen=True)
 class Finding:
-    """What was found of one thing, in a line.
+    """The result of one check, in a line.
 
     ``mend`` is the one command that mends it; nothing that energyc does works without what is ``core``. ``facts`` are
     further values for programs.

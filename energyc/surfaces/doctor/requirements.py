@@ -1,4 +1,4 @@
-"""What energyc and its extras require, as pyproject.toml or the installed package says, and what is installed."""
+"""The requirements of energyc and its extras, from pyproject.toml or the installed package, and what is installed."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ CLOSE = 1e-9
 
 
 class Failed(Exception):
-    """What was tried does not work; the text says why."""
+    """A trial that failed; the text says why."""
 
 
 def try_torch() -> dict[str, Any]:

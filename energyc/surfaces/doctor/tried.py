@@ -1,4 +1,4 @@
-"""What the trial found: it runs as a process of its own, and may crash or hang."""
+"""The findings of the trial, which runs as a process of its own, and may crash or hang."""
 
 from __future__ import annotations
 

@@ -11,5 +11,6 @@
 
 Text from specs and run folders is untrusted: it enters through ``tag``, which escapes it.
 
-Imports: ``claims``, ``derive``, ``ir``, ``network``, ``notation``; libraries: ``markupsafe``.
+Imports: ``claims``, ``derive``, ``diagnostics``, ``ir``, ``network``, ``notation``, ``symbolic``; libraries:
+``markupsafe``.
 """

@@ -1,4 +1,4 @@
-"""Gives what a generated module makes the methods that a notebook asks for: ``_repr_html_`` and ``_repr_latex_``.
+"""Gives what a generated module makes the methods that a notebook asks for, and networks ``to_sympy``.
 
 A generated module is alone and has none of its own; a network that energyc itself makes knows the spec it is from.
 """
@@ -6,11 +6,16 @@ A generated module is alone and has none of its own; a network that energyc itse
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from energyc.language.diagnostics import UserError
 from energyc.language.network import Network
 from energyc.proofs.claims.classes import Classes
+
+if TYPE_CHECKING:
+    from energyc.studies.symbolic.formulas import Formulas, WrittenOut
 
 #: The attribute of a network that holds its origin.
 _ORIGIN = "_origin_"
@@ -33,6 +38,7 @@ class Origin:
 def attach(net: Any, network: Network, classes: Classes) -> None:
     """Let a network, and the records that its methods return, show themselves in a notebook."""
     setattr(net, _ORIGIN, Origin(network, classes))
+    type(net).to_sympy = to_sympy
     records = vars(sys.modules[type(net).__module__])
     for shown, html, latex in (
         (type(net), _network, _network_latex),
@@ -41,6 +47,22 @@ def attach(net: Any, network: Network, classes: Classes) -> None:
     ):
         if isinstance(shown, type):
             shown._repr_html_, shown._repr_latex_ = html, latex  # type: ignore[attr-defined]
+
+
+def to_sympy(net: Any, sizes: Mapping[str, int] | None = None) -> Formulas | WrittenOut:
+    """The formulas of a network as SymPy expressions; with ``sizes`` of its dims, written out entry by entry.
+
+    Raises UserError E0971 for a network that does not know its spec, as one that was unpickled; with ``sizes``, what
+    ``Formulas.at`` raises.
+    """
+    from energyc.studies.symbolic.formulas import Formulas
+
+    origin = net.__dict__.get(_ORIGIN, Origin())
+    if origin.network is None:
+        message = "this network does not know the spec that it was made of"
+        raise UserError(message, code="E0971", help='load it with energyc.load("NAME.energy")')
+    formulas = Formulas(origin.network)
+    return formulas if sizes is None else formulas.at(sizes)
 
 
 def _network(net: Any) -> str:

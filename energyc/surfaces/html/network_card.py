@@ -1,4 +1,4 @@
-"""What a notebook shows of a network: its equations, its tensors with their shapes, its classes, a diagram."""
+"""The card of a network in a notebook: its equations, its tensors with their shapes, its classes, a diagram."""
 
 from __future__ import annotations
 

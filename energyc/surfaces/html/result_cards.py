@@ -1,4 +1,4 @@
-"""What a notebook shows of a relaxation and of gradients. Their tensors are read, and torch is not imported."""
+"""The cards of a relaxation and of gradients in a notebook. Their tensors are read, and torch is not imported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a notebook shows of a run: its last numbers and its learning curves."""
+"""The card of a run in a notebook: its last numbers and its learning curves."""
 
 from __future__ import annotations
 

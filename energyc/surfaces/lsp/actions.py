@@ -1,4 +1,4 @@
-"""What can be done at the press of a key: every help that is an exact text, and the ties that the analysis suggests."""
+"""The code actions: every help that is an exact text, and the ties that the analysis suggests."""
 
 from __future__ import annotations
 

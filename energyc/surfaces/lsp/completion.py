@@ -1,4 +1,4 @@
-"""What may be written at a place: by the words before it, and the names that can be read there."""
+"""The completions at a place: by the words before it, and the names that can be read there."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Choice:
 
 
 def complete(view: View, position: types.Position) -> types.CompletionList:
-    """What may be written at a position."""
+    """The completions at a position."""
     offset = view.offset(position)
     place = place_at(view.reading.pieces, view.reading.source.text, offset)
     if place.in_comment or (place.prefix and place.prefix[0].isdigit()):
@@ -204,7 +204,7 @@ def _keys(word: str, names: _Names) -> Iterator[Choice]:
 
 
 def _owners(reading: Reading, block: str, path: list[str], names: _Names) -> Iterator[Choice]:
-    """What stands behind a dot in a key: the settings of a block, or the states or params that a setting is for."""
+    """The completions behind a dot in a key: the settings of a block, or the states or params that a setting is for."""
     if not path:
         for name in words.settings(block) if block else words.BLOCKS:
             entry = words.setting(block, name)
@@ -371,7 +371,7 @@ def _in_bracket(reading: Reading, place: Place, names: _Names) -> Iterator[Choic
 
 
 def _integers(names: _Names) -> Iterator[Choice]:
-    """What an index expression may read beside indices: dims and integer clamps."""
+    """The names that an index expression may read beside indices: dims and integer clamps."""
     yield from names.of("dim", "step", rank=6)
     for symbol in names.symbols.values():
         if isinstance(symbol.tree, ast.InputItem) and symbol.tree.kind is not None:
@@ -386,7 +386,7 @@ def _axis(reading: Reading, names: _Names, tensor: str, axis: int) -> str | None
 
 
 def _habits(reading: Reading) -> dict[str, list[str]]:
-    """What indices over each dim are called in this spec, the most frequent first."""
+    """The names of indices over each dim in this spec, the most frequent first."""
     counts: dict[str, Counter[str]] = {}
     for symbol in reading.symbols.declarations:
         over = reading.range(symbol) if symbol.kind == "index" else None

@@ -1,4 +1,4 @@
-"""What a name is, in words: for hover, for completion, for the outline."""
+"""Names described in words: for hover, for completion, for the outline."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _over(symbol: Symbol) -> str | None:
 
 
 def facts(reading: Reading, symbol: Symbol) -> list[str]:
-    """What is known of a symbol, a sentence each, in Markdown."""
+    """The facts of a symbol, a sentence each, in Markdown."""
     said: list[str] = []
     dims = reading.dims(symbol)
     if dims:

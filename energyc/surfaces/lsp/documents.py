@@ -51,7 +51,7 @@ class Document:
         self.timer = self.analysis = None
 
     async def reading(self, executor: Executor) -> Reading:
-        """What is known of the present text, read once. Raises CancelledError where the text changes meanwhile."""
+        """The reading of the present text, made once. Raises CancelledError where the text changes meanwhile."""
         if self._reading is None:
             loop = asyncio.get_running_loop()
             self._reading = loop.run_in_executor(executor, read, self.name, self.text.content)

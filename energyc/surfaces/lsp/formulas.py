@@ -28,7 +28,7 @@ def _derived(reading: Reading, layer: str) -> tuple[Network, Derivation, Notatio
 
 
 def formulas(reading: Reading, symbol: Symbol) -> list[str]:
-    """What moves a state, or what changes a param, in the spec's notation; nothing for other names."""
+    """The force on a state or the update of a param, in the spec's notation; nothing for other names."""
     if symbol.kind not in ("state", "param") or (derived := _derived(reading, symbol.owner)) is None:
         return []
     network, derivation, notation = derived

@@ -1,4 +1,4 @@
-"""What the compiler has found out, between the lines: dims of indices, sizes, classes of terms."""
+"""Inlay hints, found by the compiler: dims of indices, sizes, classes of terms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands under the pointer: a name with its shape, class and gradient, or a word of the language."""
+"""The text under the pointer: a name with its shape, class and gradient, or a word of the language."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CLASSES = {
 
 
 def hover(view: View, position: types.Position) -> types.Hover | None:
-    """What is at a position; None where that is nothing that has a name."""
+    """The name or word at a position; None where there is neither."""
     offset, symbols = view.offset(position), view.reading.symbols
     occurrence, word = symbols.at(offset), symbols.word_at(offset)
     if occurrence is not None and not (word is not None and word.span.start == offset):
@@ -52,7 +52,7 @@ def _of_symbol(view: View, symbol: Symbol) -> str:
 
 
 def class_of(view: View, symbol: Symbol) -> list[str]:
-    """What the analysis says of a term, where it has read this very text."""
+    """The class of a term, where the analysis has read this very text."""
     term = term_of(view, symbol)
     if term is None:
         return []
@@ -63,7 +63,7 @@ def class_of(view: View, symbol: Symbol) -> list[str]:
 
 
 def mended_by(term: Mapping[str, Any]) -> list[str]:
-    """What would make a term a gradient."""
+    """The ties that would make a term a gradient."""
     return [
         f"with {' and '.join(tie.words for tie in ties_of(suggestion))} it would be a gradient"
         for suggestion in term.get("ties", ())

@@ -56,7 +56,7 @@ def highlights(view: View, position: types.Position) -> list[types.DocumentHighl
 
 
 def renamable(view: View, position: types.Position) -> types.PrepareRenamePlaceholder:
-    """What is renamed at a position. Raises Refused."""
+    """The name that a rename at a position would change. Raises Refused."""
     found = occurrence_at(view, position)
     if found is None:
         word = view.reading.symbols.word_at(view.offset(position))
@@ -81,7 +81,7 @@ def rename(view: View, position: types.Position, name: str) -> types.WorkspaceEd
 
 def _check_name(name: str) -> None:
     if not _NAME.fullmatch(name):
-        raise Refused(f"`{name}` is no name: a name starts with a letter or `_` and contains letters, digits and `_`")
+        raise Refused(f"`{name}` is not a name: write letters, digits and `_`, and no digit first")
     if name in RESERVED:
         raise Refused(f"`{name}` is a reserved word")
     if name in LANGUAGE_FUNCTIONS or name in ("training", "batch", *CONSTANTS):

@@ -1,4 +1,4 @@
-"""What stands around a place of a text, by its words and signs alone: a text that is being typed does not parse."""
+"""The surroundings of a place in a text, by its words and signs alone: a text that is being typed does not parse."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from energyc.language.syntax.scan import (
 SETTINGS = SETTINGS_WORDS | {"preset"}
 DECLARATIONS = DECLARATION_WORDS
 #: Behind these an operand follows.
-_OPERATORS = frozenset("+-*/^=<>|,([{:~") | {"<=", ">=", "==", "!=", "in", "on", "and", "or", "not", "per"}
+_OPERATORS = frozenset("+-*/^=<>|,([{:~") | {"<=", ">=", "==", "!=", "in", "on", "and", "or", "not"}
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class Place:
 
     @property
     def item(self) -> tuple[str, ...]:
-        """What stands behind the last comma outside of brackets: the item of a declaration that the place is in."""
+        """The text behind the last comma outside of brackets: the item of a declaration that the place is in."""
         depth, start = 0, 1
         for at, piece in enumerate(self.statement):
             depth += (piece.text in OPENERS) - (piece.text in CLOSERS)
@@ -163,7 +163,7 @@ class Place:
 
 
 def place_at(pieces: tuple[Scanned, ...], text: str, offset: int) -> Place:
-    """What stands around an offset of a text; ``pieces`` are its own, with its comments."""
+    """The surroundings of an offset of a text; ``pieces`` are its own, with its comments."""
     before = pieces[: bisect_left(pieces, offset, key=lambda piece: piece.span.start)]
     last = before[-1] if before else None
     reached = last is not None and offset <= last.span.end

@@ -33,7 +33,7 @@ _QUOTED, _NAME = re.compile(r"`([^`]*)`"), re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """What is known of a text, with its errors or without.
+    """The reading of a text, with its errors or without.
 
     Positions are those of ``source``, whose text is the document's, character by character.
     """
@@ -49,7 +49,7 @@ class Reading:
 
     @property
     def network(self) -> Network | None:
-        """What could be typed, without what is wrong."""
+        """The part that could be typed, without the statements that are wrong."""
         return self.resolved.network
 
     @property
@@ -59,7 +59,7 @@ class Reading:
 
     @cached_property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """What ``energyc check`` says of the text.
+        """The report of ``energyc check`` on the text.
 
         Where it does not parse ``check`` says that alone. Here the errors of the statements that do parse stay, so that
         they do not come and go while someone types; but for those that a broken statement may be the reason of.
@@ -123,7 +123,7 @@ class Reading:
         return f"[{', '.join(dims)}]" + (f" = {known}" if known else "")
 
     def schema(self, binding: str) -> Schema | None:
-        """What a data binding offers; None where its options are wrong."""
+        """The schema of a data binding; None where its options are wrong."""
         bindings = self.network.bindings if self.network else {}
         if binding not in bindings:
             return None

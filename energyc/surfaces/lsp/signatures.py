@@ -26,7 +26,7 @@ def signature(view: View, position: types.Position) -> types.SignatureHelp | Non
 
 
 def _entry(view: View, place: Place, bracket: Bracket) -> words.Entry | None:
-    """What is called, or is given indices, by the bracket."""
+    """The function that the bracket calls, or the tensor that it indexes."""
     if place.word == "data" and bracket.sign == "(":
         return words.adapter(bracket.name)
     if place.word in ("param", "noise") and bracket.name in LAWS:

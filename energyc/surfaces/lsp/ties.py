@@ -33,7 +33,7 @@ class Tie:
 
     @property
     def words(self) -> str:
-        """What would have to be so: ```tie W2[f,d] = W1[d,f]```, ``a symmetric `W```."""
+        """The condition that a tie would establish: ```tie W2[f,d] = W1[d,f]```, ``a symmetric `W```."""
         target, source = self.names
         return f"a symmetric `{target}`" if target == source else f"`tie {self.text}`"
 

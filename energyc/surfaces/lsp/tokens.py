@@ -1,4 +1,4 @@
-"""What each word is, for colours that a grammar of regular expressions cannot give."""
+"""The kind of each word, for colours that a grammar of regular expressions cannot give."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a feature is asked about: a version of a document's text, and what is known of it."""
+"""The subject of a request: a version of a document's text, and its reading."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of the words of the language: a form and a sentence each, from grammar/words.toml and the tables."""
+"""The words of the language explained: a form and a sentence each, from grammar/words.toml and the tables."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from energyc.language.settings import Nudge, Relax, TrainOptions, table, written
 from energyc.language.settings.kinds import Called, Flag, Kind
 from energyc.language.settings.scores import SCORES
 from energyc.language.settings.table import Block, Setting
-from energyc.mathematics.functions import FUNCTIONS
+from energyc.mathematics.functions import FUNCTIONS, written_out
 from energyc.resources import resource
 from energyc.running.data import find_adapter
 from energyc.running.data.registry import DATA
@@ -78,8 +78,10 @@ def constants() -> dict[str, Entry]:
 def _function(name: str) -> Entry:
     if name in INDEXED:
         return Entry(f"{name}[i](e)", "Works along an index.")
-    domain = FUNCTIONS[name].domain if name in FUNCTIONS else None
-    return Entry(f"{name}(u)", f"A function of one number; {domain.rule}." if domain else "A function.")
+    entry = FUNCTIONS.get(name)
+    formula = None if entry is None else written_out(entry)
+    says = f"{formula}." if formula else "A function of one number."
+    return Entry(f"{name}(u)", f"{says[:-1]}; {entry.domain.rule}." if entry and entry.domain else says)
 
 
 def keyword(word: str) -> Entry | None:

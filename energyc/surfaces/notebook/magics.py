@@ -27,7 +27,7 @@ from energyc.version import __version__
 
 
 class CellError(Exception):
-    """What is wrong with a cell, as text with lines and carets; IPython shows it without a traceback."""
+    """The errors of a cell, as text with lines and carets; IPython shows it without a traceback."""
 
     def _render_traceback_(self) -> list[str]:
         """Return the lines that IPython shows in the place of a traceback."""
@@ -84,7 +84,7 @@ def _made(source: Source, arguments: Namespace) -> tuple[Any, Any]:
 def _variable(name: str) -> str:
     """Return a name that a variable may have. Raises UserError E0940."""
     if not name.isidentifier() or keyword.iskeyword(name):
-        message = f"{name} is no name for a variable of Python"
+        message = f"{name} is not a name for a variable of Python"
         raise UserError(message, code="E0940", help="give one: %%energy NAME")
     return name
 

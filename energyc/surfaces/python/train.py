@@ -250,7 +250,7 @@ def _reporter(quiet: bool) -> Reporter:
 
 
 def _notes(prepared: Prepared) -> Iterator[str]:
-    """What the phases run as, and how data were read."""
+    """How phases are computed, and how data were read."""
     if prepared.target_note is not None:
         yield prepared.target_note
     for name, dataset in prepared.datasets.items():

@@ -4,6 +4,6 @@ It presents the results of other packages, and measures nothing.
 
 Imports: ``calculus``, ``claims``, ``conservativeness``, ``data``, ``derive``, ``diagnostics``, ``emit``,
 ``hardware``, ``html``, ``inspection``, ``ir``, ``network``, ``notation``, ``pipeline``, ``plan``, ``runs``,
-``settings``, ``sparse``, ``syntax``, ``targets``, ``training``, ``verify``; libraries: ``cycler``, ``markupsafe``,
+``settings``, ``sparse``, ``syntax``, ``targets``, ``training``, ``verify``; libraries: ``markupsafe``,
 ``matplotlib``, ``numpy``, ``rich``, ``torch``.
 """

@@ -58,7 +58,7 @@ def picture(path: Path, rows: int, columns: int, size: tuple[float, float]) -> I
     """
     try:
         import matplotlib
-        from cycler import cycler
+        from matplotlib import cycler
         from matplotlib.figure import Figure
     except ImportError:
         raise UserError("pictures need matplotlib", code="E0530", help="pip install 'energyc[plots]'") from None

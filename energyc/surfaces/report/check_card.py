@@ -1,4 +1,4 @@
-"""What a notebook shows of a report of ``check``."""
+"""The card of a report of ``check`` in a notebook."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the folder of a run says of it, read without its data and without its module; a run may be in progress."""
+"""The facts of a run from its folder, read without its data and without its module; it may be in progress."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class RunFacts:
 
     @property
     def circumstances(self) -> dict[str, str]:
-        """What the run was made with that is no setting: device, dtype, versions, data, hashes."""
+        """The circumstances of the run that are not settings: device, dtype, versions, data, hashes."""
         info: Mapping[str, Any] = self.run.info
         found = {"network": str(info.get("network", "")), "energyc": str(info.get("energyc", ""))}
         found |= {name: str(version) for name, version in info.get("versions", {}).items()}

@@ -1,4 +1,4 @@
-"""What pictures of the inside of a network are drawn from."""
+"""The data that pictures of the inside of a network are drawn from."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from energyc.studies.inspection.pixels import Shape, image_inputs
 
 @dataclass(frozen=True)
 class View:
-    """What attention is shown of: a test sample, heads, and the tokens that ask. Empty: a few."""
+    """The choice of attention to show: a test sample, heads, and the tokens that ask. Empty: a few."""
 
     sample: int = 0
     heads: tuple[int, ...] = ()
@@ -41,7 +41,7 @@ class Scene:
 
     @cached_property
     def parts(self) -> list[Part]:
-        """What relaxes, on the batch."""
+        """The relaxing parts, on the batch."""
         return parts_of(self.network, self.session.net, self.batch.clamps)
 
     @cached_property
@@ -51,7 +51,7 @@ class Scene:
 
     @cached_property
     def decoders(self) -> list[Decoder]:
-        """What the network maps to images linearly; of a network of layers nothing is known."""
+        """The tensors that the network maps to images linearly; of a network of layers nothing is known."""
         return [] if self.network.layers else find_decoders(self.network, self.images)
 
     @cached_property

@@ -18,7 +18,7 @@ from energyc.surfaces.report.verify_sweeps import residual_part, sweeps
 if TYPE_CHECKING:
     from energyc.studies.verify import Verification
 
-#: The width if the output is no terminal; wider tables exceed it, as on a terminal.
+#: The width if the output is not a terminal; wider tables exceed it, as on a terminal.
 WIDTH = 110
 
 

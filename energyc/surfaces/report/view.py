@@ -25,7 +25,7 @@ LARGEST = 8 * 2**20
 
 
 def view(runs: Sequence[Path | str], notify: Notify = lambda text: None) -> str:
-    """Return the page of one run or of two. Raises UserError E0511 for a folder that is no run.
+    """Return the page of one run or of two. Raises UserError E0511 for a folder that is not a run.
 
     Of a run without recorded relaxations they are computed from the checkpoints that it keeps, where its data can be
     opened; ``notify`` is told where not.

@@ -14,11 +14,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from energyc.runtime.draws import normal
-from energyc.runtime.functions import silu_integral, silu_slope, softplus
-from energyc.runtime.indexing import positions
-from energyc.runtime.layers import EnergyLayer, LayeredNetwork, Visit
-from energyc.runtime.records import Tensors
+from energyc.runtime.networks.layers import EnergyLayer, LayeredNetwork, Visit
+from energyc.runtime.tensors.draws import normal
+from energyc.runtime.tensors.functions import silu_integral, silu_slope, softplus
+from energyc.runtime.tensors.indexing import positions
+from energyc.runtime.tensors.states import Tensors
 
 
 class AttentionFixed(NamedTuple):

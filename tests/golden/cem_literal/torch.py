@@ -15,12 +15,12 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from energyc.runtime.networks.network import EnergyNetwork
 from energyc.runtime.rules.bptt import bptt
 from energyc.runtime.rules.implicit import implicit
-from energyc.runtime.draws import normal
-from energyc.runtime.indexing import positions
-from energyc.runtime.network import EnergyNetwork
-from energyc.runtime.records import Tensors
+from energyc.runtime.tensors.draws import normal
+from energyc.runtime.tensors.indexing import positions
+from energyc.runtime.tensors.states import Tensors
 
 
 class Fixed(NamedTuple):

@@ -13,13 +13,13 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from energyc.runtime.networks.network import EnergyNetwork
 from energyc.runtime.rules.centered_ep import centered_ep
 from energyc.runtime.rules.implicit import implicit
-from energyc.runtime.draws import normal
-from energyc.runtime.functions import step
-from energyc.runtime.indexing import positions, scatter_add
-from energyc.runtime.network import EnergyNetwork
-from energyc.runtime.records import Tensors
+from energyc.runtime.tensors.draws import normal
+from energyc.runtime.tensors.functions import step
+from energyc.runtime.tensors.indexing import positions, scatter_add
+from energyc.runtime.tensors.states import Tensors
 
 
 class Fixed(NamedTuple):

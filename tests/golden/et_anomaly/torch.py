@@ -17,14 +17,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from energyc.runtime.networks.network import EnergyNetwork
 from energyc.runtime.rules.bptt import bptt
 from energyc.runtime.rules.implicit import implicit
-from energyc.runtime.draws import normal, uniform
-from energyc.runtime.functions import step
-from energyc.runtime.indexing import gather, segment_sum
-from energyc.runtime.network import EnergyNetwork
-from energyc.runtime.records import Tensors
-from energyc.runtime.segments import segment_logsumexp, segment_softmax
+from energyc.runtime.tensors.draws import normal, uniform
+from energyc.runtime.tensors.functions import step
+from energyc.runtime.tensors.indexing import gather, segment_sum
+from energyc.runtime.tensors.segments import segment_logsumexp, segment_softmax
+from energyc.runtime.tensors.states import Tensors
 
 
 class Fixed(NamedTuple):

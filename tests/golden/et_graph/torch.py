@@ -14,12 +14,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from energyc.runtime.draws import normal
-from energyc.runtime.functions import step
-from energyc.runtime.indexing import positions, windows
-from energyc.runtime.layers import EnergyLayer, LayeredNetwork, Visit
-from energyc.runtime.records import Tensors
-from energyc.runtime.reductions import first_largest, or_zero, softmax
+from energyc.runtime.networks.layers import EnergyLayer, LayeredNetwork, Visit
+from energyc.runtime.tensors.draws import normal
+from energyc.runtime.tensors.functions import step
+from energyc.runtime.tensors.indexing import positions, windows
+from energyc.runtime.tensors.reductions import first_largest, or_zero, softmax
+from energyc.runtime.tensors.states import Tensors
 
 
 class BlockFixed(NamedTuple):

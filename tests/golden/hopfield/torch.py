@@ -13,13 +13,13 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from energyc.runtime.networks.network import EnergyNetwork
 from energyc.runtime.rules.centered_ep import centered_ep
 from energyc.runtime.rules.implicit import implicit
-from energyc.runtime.draws import normal, uniform
-from energyc.runtime.indexing import positions
-from energyc.runtime.network import EnergyNetwork
-from energyc.runtime.records import Tensors
-from energyc.runtime.reductions import first_largest
+from energyc.runtime.tensors.draws import normal, uniform
+from energyc.runtime.tensors.indexing import positions
+from energyc.runtime.tensors.reductions import first_largest
+from energyc.runtime.tensors.states import Tensors
 
 
 class Fixed(NamedTuple):

@@ -15,13 +15,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from energyc.runtime.networks.network import EnergyNetwork
 from energyc.runtime.rules.centered_ep import centered_ep
 from energyc.runtime.rules.implicit import implicit
-from energyc.runtime.draws import normal
-from energyc.runtime.indexing import overlap_add, positions, windows
-from energyc.runtime.network import EnergyNetwork
-from energyc.runtime.records import Tensors
-from energyc.runtime.reductions import first_largest, largest_entry
+from energyc.runtime.tensors.draws import normal
+from energyc.runtime.tensors.indexing import overlap_add, positions, windows
+from energyc.runtime.tensors.reductions import first_largest, largest_entry
+from energyc.runtime.tensors.states import Tensors
 
 
 class Fixed(NamedTuple):

@@ -1,180 +1,3 @@
-"""modern_hopfield: Modern Hopfield network: retrieval of a stored pattern from a damaged one (Ramsauer et al.
-2021).
-
-Made by energyc 0.1.0 from modern_hopfield.energy
-SHA-256 of the spec: 91ca46d785027a00a25fae9eb41e26c9583f72f613657394e0f7f6b0b439c755
-Rules: centered-ep, implicit
-Passes: hoist, share, separate, segments, inplace
-Kernels: free, nudged
-"""
-
-from __future__ import annotations
-
-from typing import NamedTuple
-
-import torch
-from torch import Tensor
-
-from energyc.runtime.rules.centered_ep import centered_ep
-from energyc.runtime.rules.implicit import implicit
-from energyc.runtime.draws import normal
-from energyc.runtime.kernels import KernelNetwork
-from energyc.runtime.records import Tensors
-from energyc.runtime.triton_functions import jit
-from energyc.runtime.triton_kernels import PhaseStep, TritonKernels, cdiv, matrix, put_product, room
-
-try:
-    import triton
-    import triton.language as tl
-except ImportError:
-    triton = tl = None
-
-
-class Fixed(NamedTuple):
-    """The clamps, and what depends on clamps and params alone."""
-
-    probe: Tensor
-
-    def rows(self, rows: Tensor) -> Fixed:
-        """The same for some of the samples."""
-        return self._replace(probe=self.probe[rows])
-
-
-class ModernHopfieldEquations:
-    """States z[D].
-
-    Sizes: D = 64, M = 100.
-
-    Consts: beta = 8.
-    """
-
-    name = "modern_hopfield"
-    state_shapes = {"z": (64,)}
-    clamp_shapes = {"probe": ((64,), None)}
-    target_shapes = {"stored": ((64,), None)}
-    term_names = ("confine", "memory")
-    readout_names = ("pattern",)
-    relax_steps = 5
-    relax_step = (1.0,)
-    relax_tolerance = 0.0001
-    beta = "auto"
-    nudge_steps = 5
-
-    def __init__(
-        self, device: torch.device | str | None = None, dtype: torch.dtype | None = None, seed: int = 0
-    ) -> None:
-        super().__init__(device, dtype)
-        random = torch.Generator().manual_seed(seed)
-        self.X = self._param(normal(random, (100, 64), 1))
-
-    def _prepare(self, probe: Tensor) -> Fixed:
-        """What depends on clamps and params alone."""
-        return Fixed(probe)
-
-    def _start(self, fixed: Fixed) -> list[Tensor]:
-        """Where the states start."""
-        return [fixed.probe]
-
-    def _terms(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
-        """Each energy term of each sample.
-
-        energy confine = 1/2 * sum[d](z[d]^2)
-        energy memory  = -1/beta * logsumexp[m](beta * sum[d](X[m,d] * z[d]))
-        """
-        (z,) = states
-        energy_confine = 0.5 * (z * z).sum(1)
-        level = (z @ self.X.T).mul_(8).logsumexp(1)
-        energy_memory = -0.125 * level
-        return [energy_confine, energy_memory]
-
-    def _force(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
-        """The force on each state.
-
-        F_z[d] = sum[m](X[m,d] * softmax[m](beta * sum[d2](X[m,d2] * z[d2]))) - z[d]
-        """
-        (z,) = states
-        weights = (z @ self.X.T).mul_(8).softmax(1)
-        force_z = weights @ self.X
-        force_z -= z
-        return [force_z]
-
-    def _readouts(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
-        """The answers.
-
-        readout pattern[d] = z[d]
-        """
-        (z,) = states
-        return [z]
-
-    def _cost(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor]:
-        """The cost of each sample.
-
-        cost mse = mean[d]((z[d] - stored[d])^2)
-        """
-        (z,) = states
-        (stored,) = targets
-        total = z - stored
-        cost = (total * total).mean(1)
-        return [cost]
-
-    def _cost_pullback(
-        self, states: Tensors, fixed: Fixed, targets: Tensors, params: bool = True
-    ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
-        """dC/dz of each sample, None where the cost does not read a state; and the direct dC/dtheta.
-
-        dC/dz[d] = 2/D * (z[d] - stored[d])
-        """
-        (z,) = states
-        (stored,) = targets
-        total = z - stored
-        slope_z = 0.03125 * total
-        return [slope_z], {}
-
-    def _force_pullback(
-        self, states: Tensors, fixed: Fixed, seeds: Tensors, params: bool = True
-    ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
-        """J^T seeds, J = dF/dz; and <seeds, dF/dtheta> summed over the batch."""
-        (z,) = states
-        (seed_z,) = seeds
-        weights = (z @ self.X.T).mul_(8).softmax(1)
-        product = weights * (seed_z @ self.X.T)
-        total = product - weights * product.sum(1)[:, None]
-        back_z = 8 * (total @ self.X)
-        back_z -= seed_z
-        if not params:
-            return [back_z], {}
-        return [back_z], {"X": weights.T @ seed_z + 8 * (total.T @ z)}
-
-    def _start_pullback(self, fixed: Fixed, seeds: Tensors) -> dict[str, Tensor]:
-        """<seeds, d start> by params and clamps."""
-        (seed_z,) = seeds
-        return {"probe": seed_z}
-
-    def _readout_pullback(
-        self, states: Tensors, fixed: Fixed, seeds: Tensors
-    ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
-        """<seeds, d readouts> by states, and by params and clamps."""
-        (seed_pattern,) = seeds
-        return [seed_pattern], {}
-
-    def _energy_gradient(self, states: Tensors, fixed: Fixed) -> dict[str, Tensor]:
-        """dE/dtheta, summed over the batch.
-
-        dE/dX[m,d] = -z[d] * softmax[m](beta * sum[d2](X[m,d2] * z[d2]))
-        """
-        (z,) = states
-        weights = (z @ self.X.T).mul_(8).softmax(1)
-        return {"X": -(weights.T @ z)}
-
-    def _given(self, name: str, fixed: Fixed, targets: Tensors) -> list[Tensor]:
-        """What a kernel reads, in its order."""
-        if name == "free":
-            return [self.X]
-        if name == "nudged":
-            return [self.X, targets[0]]
-        raise KeyError(name)
-
-
 @jit
 def free_group_1(product, weights, samples):
     """weights."""
@@ -283,10 +106,25 @@ def nudged_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, me
     nudged_group_2[(cdiv(n, 16),)](z, product_2, stored, next_z, scalars, n)
 
 
-class ModernHopfield(ModernHopfieldEquations, KernelNetwork):
+# in ModernHopfieldEquations
+    def _given(self, name: str, fixed: Fixed, targets: Tensors) -> list[Tensor]:
+        """What a kernel reads, in its order."""
+        if name == "free":
+            return [self.X]
+        if name == "nudged":
+            return [self.X, targets[0]]
+        raise KeyError(name)
+
+
+# in ModernHopfield
     """The network: its equations, relaxed by kernels and learned."""
 
+
+# in ModernHopfield
     learning_rules = (centered_ep, implicit,)
+
+
+# in ModernHopfield
     kernels = TritonKernels(
         {"free": PhaseStep(free_step, 224, matrices={0}), "nudged": PhaseStep(nudged_step, 224, matrices={0})}
     )

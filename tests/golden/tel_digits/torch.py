@@ -14,13 +14,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from energyc.runtime.networks.network import EnergyNetwork
 from energyc.runtime.rules.bptt import bptt
-from energyc.runtime.draws import normal, uniform
-from energyc.runtime.functions import silu_integral, silu_slope
-from energyc.runtime.indexing import positions
-from energyc.runtime.network import EnergyNetwork
-from energyc.runtime.records import Tensors
-from energyc.runtime.reductions import first_largest
+from energyc.runtime.tensors.draws import normal, uniform
+from energyc.runtime.tensors.functions import silu_integral, silu_slope
+from energyc.runtime.tensors.indexing import positions
+from energyc.runtime.tensors.reductions import first_largest
+from energyc.runtime.tensors.states import Tensors
 
 
 class Fixed(NamedTuple):

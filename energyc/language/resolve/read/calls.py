@@ -81,7 +81,7 @@ def _report_unknown(scope: Scope, name: ast.Name) -> None:
 
 
 def _call_help(scope: Scope, expr: ast.Apply) -> str:
-    """What to write for a call of something that is no function: an element or a product."""
+    """The remedy for a call of something that is not a function: an element or a product."""
     names = [ast.plain_name(argument.value) for argument in expr.arguments or ()]
     indices = [name.text for name in names if name is not None and name.text in scope.names.indices]
     if (counterpart := function_counterpart(expr.name.text)) is not None:

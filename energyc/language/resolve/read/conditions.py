@@ -12,7 +12,7 @@ from energyc.language.resolve.read.places import combined, read_integer
 from energyc.language.resolve.terms import plain_index
 from energyc.language.resolve.words import CONSTANTS
 from energyc.language.syntax import ast
-from energyc.mathematics.ir import IndexExpr, Input
+from energyc.mathematics.ir import TRUTHS, IndexExpr, Input
 
 _OPPOSITES = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
@@ -36,7 +36,7 @@ def read_condition(scope: Scope, expr: ast.Expr) -> IndexExpr | None:
         case ast.Compare():
             return _read_comparison(scope, expr)
         case ast.Apply(name=name, slots=None, arguments=None, prime=False) if is_training(scope, name):
-            return IndexExpr("related", (scope.context.graph.input(TRAINING, "flag", (), "relation"),))
+            return IndexExpr("related", (scope.context.graph.input(TRAINING, "flag", (), TRUTHS),))
         case ast.Apply(name=name) if (entry := scope.names.get(name.text)) is not None and entry.kind in TENSORS:
             if scope.context.definitions.tensor(name.text) is None:
                 return None

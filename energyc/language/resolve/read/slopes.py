@@ -101,7 +101,7 @@ def _by(scope: Scope, expr: ast.Expr) -> tuple[ast.Apply, Tensor] | None:
     entry = None if element is None else scope.names.get(element.name.text)
     if element is None or entry is None or entry.kind not in ("let", "state"):
         text = scope.reporter.source.slice(expr.span)
-        message = f"`{text}` is no let or state that energies could be differentiated by"
+        message = f"`{text}` is not a let or state that energies could be differentiated by"
         help = "write `let g[n,d] = ...`, read `g` in the energy, and differentiate by `g[n,d]`"
         _report(scope, message, expr, help, [entry.label()] if entry else [])
         return None

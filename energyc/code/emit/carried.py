@@ -1,0 +1,223 @@
+"""What a self-contained module carries of the runtime: what its own part, its parts and its public members reach.
+
+Reachability is by names: a definition is carried if a name that is read is its own, a member of a class if an
+attribute of that name is read of anything. Of the classes that a network inherits from, a member stays away where all
+of the module's classes find another one before it.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import textwrap
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from energyc.code.emit.context import Options, features_of
+from energyc.code.emit.library import Definition, Library, Member, Reads, free_names, library
+from energyc.code.tree import facts
+from energyc.code.tree.expressions import Expr, Name
+from energyc.code.tree.statements import Annotated, Assign, Body, Class, Function, Verbatim
+from energyc.language.network import Network
+
+#: The most characters of a line.
+LONGEST = 120
+#: The members of a network that users call.
+PUBLIC = frozenset(
+    "params energy terms force relax readout cost metrics gradients correction forward layer assign".split()
+)
+
+#: The classes that users meet, which keep their whole docstring; others keep the first paragraph.
+DOCUMENTED = frozenset({"EnergyNetwork", "Gradients", "LayeredNetwork", "Relaxed"})
+
+
+def runtime_of(network: Network, options: Options, own: Body) -> Body:
+    """The runtime of a module of a network, whose ``own`` part is given."""
+    networks = [network, *(layer.network for layer in network.layers.values())]
+    parts = {key for each in networks for key in features_of(each, options.rules).parts(each)}
+    if network.blocks:
+        parts |= {("differentiation", "implicit"), ("differentiation", "bptt")}
+    public = ["draw_noise"] * bool(network.noises) + ["project_params"] * any(_bounded(each) for each in networks)
+    replaced = [] if network.blocks else ["Fixed"]  # by the network's own record
+    return carried(own, parts, public, replaced)
+
+
+def _bounded(network: Network) -> bool:
+    return any((param.low, param.high) != (None, None) for param in network.params.values())
+
+
+def carried(own: Body, parts: Collection[tuple[str, str]], public: Collection[str], without: Collection[str]) -> Body:
+    """The source that a module carries beside its ``own``; ``without`` are definitions that its own take the place of.
+
+    ``parts`` are those that its settings choose, ``public`` the members that users may call beside ``PUBLIC``.
+    """
+    found = library()
+    chosen = {found.parts[key] for key in parts}
+    reach = Reach(found, Classes.of(own, found), frozenset(without))
+    reach.follow(Reads(facts.free_names(*own), facts.every_attribute(*own)))
+    reach.follow(Reads(frozenset(chosen), PUBLIC | frozenset(public)))
+    return tuple(Verbatim(text, free_names(text), frozenset({name})) for name, text in reach.texts())
+
+
+@dataclass(frozen=True)
+class Classes:
+    """The classes that a module defines itself, with their bases and what they define, and the order of look-up."""
+
+    bases: Mapping[str, tuple[str, ...]]
+    defines: Mapping[str, frozenset[str]]
+    found: Library
+
+    @staticmethod
+    def of(own: Body, found: Library) -> Classes:
+        """Of a module's own part."""
+        nodes = [node for node in own if isinstance(node, Class)]
+        bases = {n.name: tuple(base.id for base in n.bases if isinstance(base, Name)) for n in nodes}
+        return Classes(bases, {node.name: frozenset(_defined(node)) for node in nodes}, found)
+
+    def order(self, name: str) -> list[str]:
+        """The classes in which an attribute is looked up, of the module and of the library."""
+        definition = self.found.definitions.get(name)
+        bases = self.bases.get(name, definition.bases if definition else ())
+        known = [base for base in bases if base in self.bases or base in self.found.definitions]
+        after = [place for base in known for place in self.order(base)]
+        return [name, *(place for k, place in enumerate(after) if place not in after[k + 1 :])]
+
+    def finals(self) -> list[list[str]]:
+        """The orders of the classes that no other one inherits from, as far as the library has a share in them."""
+        inherited = {base for bases in self.bases.values() for base in bases}
+        orders = [self.order(name) for name in self.bases if name not in inherited]
+        return [order for order in orders if any(name in self.found.definitions for name in order)]
+
+
+def _defined(node: Class) -> Iterator[str]:
+    for statement in node.body:
+        match statement:
+            case Function(name) | Annotated(name, _, Expr()) | Assign(Name(name), _):
+                yield name
+
+
+@dataclass
+class Reach:
+    """What is reached so far: names and attributes that are read."""
+
+    found: Library
+    classes: Classes
+    without: frozenset[str]
+    names: set[str] = field(default_factory=set)
+    attributes: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.orders = self.classes.finals()
+        self.inherited = {name for order in self.orders for name in order}
+
+    def follow(self, reads: Reads) -> None:
+        """Add what is read, and all that is read by what that reaches."""
+        self.names |= reads.names
+        self.attributes |= reads.attributes
+        size = -1
+        while size != len(self.names) + len(self.attributes):
+            size = len(self.names) + len(self.attributes)
+            for definition in self.definitions():
+                for found in (definition.reads, *(member.reads for member in self.members(definition))):
+                    self.names |= found.names
+                    self.attributes |= found.attributes
+
+    def definitions(self) -> list[Definition]:
+        """The definitions that are reached."""
+        all_of_them = self.found.definitions.items()
+        return [d for name, d in all_of_them if name in self.names and name not in self.without]
+
+    def members(self, definition: Definition) -> list[Member]:
+        """The members of a class that are reached."""
+        if self._called_from_outside(definition):
+            return list(definition.members)
+        return [member for member in definition.members if self._reaches(definition.name, member)]
+
+    def _called_from_outside(self, definition: Definition) -> bool:
+        """Whether a library calls the members of a class, as torch those of an autograd function."""
+        known = {*self.found.definitions, "NamedTuple", "Protocol"}
+        return definition.name not in self.inherited and not known.issuperset(definition.bases)
+
+    def _reaches(self, owner: str, member: Member) -> bool:
+        if member.name == "__repr__":
+            return False
+        if member.name.startswith("__"):
+            return True
+        if owner not in self.inherited:
+            return not member.is_method or member.name in self.attributes
+        return member.has_value and member.name in self.attributes and self._first(owner, member.name)
+
+    def _first(self, owner: str, name: str) -> bool:
+        """Whether a class of the module finds the member in ``owner``, or passes on to it from one before."""
+        for order in self.orders:
+            for place in order:
+                if place == owner:
+                    return True
+                if self._ends_search(place, name):
+                    break
+        return False
+
+    def _ends_search(self, place: str, name: str) -> bool:
+        if place in self.classes.defines:
+            return name in self.classes.defines[place]
+        return any(m.name == name and m.has_value and not m.passes for m in self.found.definitions[place].members)
+
+    def texts(self) -> Iterator[tuple[str, str]]:
+        """The definitions that are reached, in order: their names and their source."""
+        reached = {d.name: self.members(d) for d in self.definitions()}
+        empty = {name for name in reached if name in self.inherited and not reached[name]}
+        kept = {name for order in self.orders for name in order[:1]} | {
+            base for bases in self.classes.bases.values() for base in bases
+        }
+        for definition in self.definitions():
+            if not definition.head:
+                yield definition.name, definition.text if "rule" in definition.reads.names else brief(definition.text)
+            elif definition.name not in empty - kept:
+                yield definition.name, self._class(definition, reached[definition.name], empty - kept)
+
+    def _class(self, definition: Definition, members: Sequence[Member], empty: Collection[str]) -> str:
+        """A class with some of its members; bases that have none left give way to theirs."""
+        head = definition.head if definition.name in DOCUMENTED else brief(definition.head)
+        if any(base in empty for base in definition.bases):
+            bases = [base for name in definition.bases for base in self._standing(name, empty)]
+            head = re.sub(rf"(class {definition.name}\()[^)]*\)", rf"\1{', '.join(dict.fromkeys(bases))})", head)
+        return head + "".join(_spaced(members, definition.text))
+
+    def _standing(self, name: str, empty: Collection[str]) -> list[str]:
+        if name not in empty:
+            return [name]
+        return [base for below in self.found.definitions[name].bases for base in self._standing(below, empty)]
+
+
+def _spaced(members: Sequence[Member], text: str) -> Iterator[str]:
+    """The members of a class below its head: a blank line before each, but between attributes that have none."""
+    before: Member | None = None
+    for member in members:
+        close = before is not None and not before.is_method and not member.is_method
+        yield f"{chr(10) if close else chr(10) * 2}{_indented(documented(member))}"
+        before = member
+
+
+def documented(member: Member) -> str:
+    """The text of a member, with the whole docstring where users call it."""
+    text = textwrap.dedent(member.text)
+    return text if member.name in PUBLIC else brief(text)
+
+
+def _indented(text: str) -> str:
+    return textwrap.indent(text, "    ")
+
+
+def brief(text: str) -> str:
+    """The text of a definition, with the first paragraph alone of its docstring."""
+    node = ast.parse(text).body[0]
+    if not isinstance(node, ast.FunctionDef | ast.ClassDef) or not ast.get_docstring(node):
+        return text
+    lines, quoted = text.split("\n"), node.body[0]
+    first = quoted.lineno - 1
+    end = next((k for k in range(first, quoted.end_lineno or 0) if not lines[k]), None)
+    if end is None:
+        return text
+    closed = [f'{lines[first]}"""'] if end == first + 1 and len(lines[first]) <= LONGEST - 3 else lines[first:end]
+    closed += [] if closed[-1].endswith('"""') else [" " * quoted.col_offset + '"""']
+    return "\n".join([*lines[:first], *closed, *lines[quoted.end_lineno :]])

@@ -1,0 +1,222 @@
+"""Where the sides of a selection by real values meet: what is to vanish for ``where(z > c, a, b)`` to be continuous.
+
+At an edge of the condition ``a - b`` must be 0. An edge is solved for a part of it, as ``z = c``, or ``z = c`` and
+``z = -c`` for ``abs(z) < c``, and what it is solved for is put into ``a - b``. If that is 0 for all values of
+everything in it, it is 0 at the edge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import islice
+
+import numpy as np
+
+from energyc.language.diagnostics import Source
+from energyc.language.network import ContinuityCondition, RealSelection
+from energyc.language.resolve.algebra import add, divide, multiply, negate, number, power
+from energyc.language.resolve.context import Context
+from energyc.language.resolve.lower import Lowering
+from energyc.language.resolve.read.exact import is_positive, known_value
+from energyc.language.resolve.terms import (
+    Apply,
+    BodySlope,
+    Chosen,
+    Element,
+    InverseSize,
+    OverBatch,
+    Power,
+    Product,
+    Reduce,
+    Scalar,
+    Selection,
+    Stopped,
+    Sum,
+    Term,
+    Whole,
+)
+from energyc.mathematics.functions import FUNCTIONS
+from energyc.mathematics.ir import Function, Map, Node, walk
+
+HALF = Fraction(1, 2)
+#: The ways to solve an edge that are tried, and the parts that a side may have.
+MOST_WAYS, MOST_PARTS = 8, 2_000
+#: What is put in the place of a part.
+Solution = tuple[tuple[Term, Term], ...]
+
+
+def real_selections(context: Context, lowering: Lowering, source: Source) -> tuple[RealSelection, ...]:
+    """The conditions under which each selection is continuous; those that cannot jump at all are left out."""
+    return tuple(_Selected(context, lowering, selection).selection(source) for selection in context.selections)
+
+
+@dataclass
+class _Selected:
+    context: Context
+    lowering: Lowering
+    selection: Selection
+
+    def selection(self, source: Source) -> RealSelection:
+        """All ways to solve each edge; without a place the sides meet by construction."""
+        place = self.selection.place
+        values = [self.lowering.value(mask).node for mask in self.selection.masks]
+        masks = frozenset(n for n in walk(values) if isinstance(n, Map) and n.function.name in ("above", "reached"))
+        if place is None:
+            return RealSelection(masks, "", ())
+        return RealSelection(masks, source.slice(place), tuple(self._conditions(edge) for edge in self.selection.edges))
+
+    def _conditions(self, edge: Term) -> tuple[ContinuityCondition, ...]:
+        """The ways to show that the sides are equal where an edge is 0."""
+        if self._is_large():
+            return ()
+        solutions = islice(self._solved(edge, number(0, edge.span)), MOST_WAYS)
+        return tuple(self._condition(cases) for cases in solutions)
+
+    def _is_large(self) -> bool:
+        return sum(1 for side in (self.selection.if_true, self.selection.if_false) for _ in _parts(side)) > MOST_PARTS
+
+    def _condition(self, cases: Sequence[Solution]) -> ContinuityCondition:
+        gaps: list[Node] = []
+        positive: list[Node] = []
+        for case in cases:
+            at_edge = AtEdge(self.context, self.lowering, case)
+            a, b = (at_edge.term(side) for side in (self.selection.if_true, self.selection.if_false))
+            gaps.append(self.lowering.value(add([(1, a), (-1, b)], a.span)).node)
+            positive += [self.lowering.value(argument).node for argument in at_edge.positive]
+        return ContinuityCondition(tuple(gaps), tuple(positive))
+
+    def _solved(self, term: Term, value: Term) -> Iterator[tuple[Solution, ...]]:
+        """The ways to read ``term = value``; each is a list of cases of which one holds."""
+        match term:
+            case Scalar() | InverseSize():
+                return
+            case Sum(terms=terms):
+                for k, part in enumerate(terms):
+                    others = [(-1, other) for other in (*terms[:k], *terms[k + 1 :])]
+                    yield from self._solved(part, add([(1, value), *others], term.span))
+            case Product(factors=factors):
+                varying = [factor for factor in factors if not isinstance(factor, Scalar)]
+                if len(varying) == 1:
+                    scale = multiply([factor for factor in factors if isinstance(factor, Scalar)], term.span)
+                    yield from self._solved(varying[0], divide(value, scale, term.span))
+            case Whole(value=inner) | Chosen(argument=inner):
+                yield from self._solved(inner, value)
+            case Apply(function=Function(name="abs", slope=None), argument=inner, slope=False):
+                yield from self._of_both_signs(term, inner, value, value)
+            case Power(base=inner, exponent=exponent) if exponent == 2:
+                root = power(value, HALF, term.span, positive=is_positive(self.context, value))
+                yield from self._of_both_signs(term, inner, value, root)
+            case _:
+                yield (((term, value),),)
+
+    def _of_both_signs(self, term: Term, inner: Term, value: Term, root: Term) -> Iterator[tuple[Solution, ...]]:
+        pairs = zip(self._solved(inner, root), self._solved(inner, negate(root)), strict=True)
+        for right, left in pairs:
+            yield tuple(((term, value), *case) for case in (*right, *left))
+
+
+@dataclass
+class AtEdge:
+    """Terms where some of their parts have the values that a solution gives them.
+
+    ``positive`` collects what must be positive there for a function of it to have a value.
+    """
+
+    context: Context
+    lowering: Lowering
+    solution: Solution
+    positive: list[Term] = field(default_factory=list)
+    _known: dict[int, tuple[Term, Term]] = field(default_factory=dict)
+
+    def term(self, term: Term) -> Term:
+        """A term at the edge."""
+        if id(term) not in self._known:
+            self._known[id(term)] = (term, self._replaced(term) or self._rebuilt(term))
+        return self._known[id(term)][1]
+
+    def _replaced(self, term: Term) -> Term | None:
+        for part, value in self.solution:
+            if part is term or (type(part) is type(term) and self._is_same(part, term)):
+                return value
+        return None
+
+    def _is_same(self, part: Term, term: Term) -> bool:
+        if isinstance(part, Element) and isinstance(term, Element):
+            return part.node is term.node and part.places == term.places
+        first, second = self.lowering.value(part), self.lowering.value(term)
+        return first.node is second.node and first.axes == second.axes
+
+    def _rebuilt(self, term: Term) -> Term:
+        span = term.span
+        match term:
+            case Sum(terms=terms):
+                return add([(1, self.term(part)) for part in terms], span)
+            case Product(factors=factors):
+                return multiply([self.term(factor) for factor in factors], span)
+            case Power(base=base, exponent=exponent):
+                at = self.term(base)
+                if exponent < 0 or exponent.denominator != 1:
+                    self.positive.append(at)
+                return power(at, exponent, span)
+            case Apply(function=function, argument=argument, slope=slope):
+                return self._applied(term, function, self.term(argument), slope)
+            case BodySlope(body=body, argument=argument):
+                return BodySlope(span, body, self.term(argument))
+            case Reduce(kind=kind, indices=indices, guard=guard, body=body):
+                return Reduce(span, kind, indices, guard, self.term(body))
+            case Stopped(mode=mode, body=body):
+                return Stopped(span, mode, self.term(body))
+            case OverBatch(kind=kind, body=body):
+                return OverBatch(span, kind, self.term(body))
+            case Whole(value=value):
+                return self.term(value)
+            case Chosen(argument=argument):
+                return self.term(argument)
+        return term
+
+    def _applied(self, term: Apply, function: Function, argument: Term, slope: bool) -> Term:
+        """A function of what it is applied to at the edge; its value where that is a number."""
+        if function.slope is None and FUNCTIONS[function.name].domain is not None:
+            self.positive.append(argument)
+        if function.slope is None and not slope and (value := self._value(function, argument)) is not None:
+            return number(value, term.span)
+        return Apply(term.span, function, argument, slope)
+
+    def _value(self, function: Function, argument: Term) -> Fraction | None:
+        """The value of a condition, and of any function at 0 where it is 0, a half or 1."""
+        known = known_value(self.context, argument)
+        if known is None:
+            return None
+        if function.name in ("above", "reached"):
+            return Fraction(int(known > 0 or (known == 0 and function.name == "reached")))
+        if function.name == "log":
+            return Fraction(0) if known == 1 else None
+        if known != 0:
+            return None
+        value = Fraction(float(FUNCTIONS[function.name].value(np.zeros(1))[0]))
+        return value if value in (0, HALF, 1) else None
+
+
+def _parts(term: Term) -> Iterator[Term]:
+    """A term and all in it, each once."""
+    seen: dict[int, Term] = {}
+    pending = [term]
+    while pending:
+        here = pending.pop()
+        if id(here) not in seen:
+            seen[id(here)] = here
+            yield here
+            pending += _inside(here)
+
+
+def _inside(term: Term) -> Sequence[Term]:
+    match term:
+        case Sum(terms=parts) | Product(factors=parts):
+            return parts
+        case Power(base=inner) | Reduce(body=inner) | Stopped(body=inner) | OverBatch(body=inner):
+            return (inner,)
+        case Apply(argument=inner) | BodySlope(argument=inner) | Chosen(argument=inner) | Whole(value=inner):
+            return (inner,)
+    return ()

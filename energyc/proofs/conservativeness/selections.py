@@ -1,0 +1,72 @@
+"""Whether an energy with selections by real values jumps where a condition changes sides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from energyc.language.network import ContinuityCondition, RealSelection
+from energyc.mathematics.calculus import depends
+from energyc.mathematics.calculus.substitute import rebuilt
+from energyc.mathematics.ir import Graph, Map, Node, walk
+from energyc.proofs.fields.domain import Signs
+from energyc.proofs.fields.problem import ForceField, fork
+from energyc.proofs.normal_form.budget import Budget, OverBudget
+from energyc.proofs.normal_form.normal import Normaliser
+from energyc.proofs.normal_form.unify import unified
+
+TERMS, SECONDS = 5_000, 0.3
+_UNNAMED = "a slope whose condition is on real values may jump"
+
+
+def continuous_masks(
+    real_selections: Iterable[RealSelection], energy: Node, field: ForceField
+) -> tuple[frozenset[Node], Sequence[str]]:
+    """The masks of an energy at whose edges it is proved not to jump, and for each other condition a sentence."""
+    masks = {node for node in walk([energy]) if is_mask(node)} & depends([energy], set(field.states))
+    concerned = [selection for selection in real_selections if selection.masks & masks] if masks else []
+    apart = [selection for selection in concerned if not is_continuous(selection, field)]
+    jumping = frozenset(node for selection in apart for node in selection.masks)
+    known = frozenset(node for selection in concerned for node in selection.masks) - jumping
+    doubts = [
+        f"the sides of where({selection.condition}, ...) are not known to meet where it changes" for selection in apart
+    ]
+    return known & masks, [*dict.fromkeys(doubts), *([_UNNAMED] if masks - known - jumping else [])]
+
+
+def is_mask(node: Node) -> bool:
+    """Whether a node is 1 where a condition on real values holds, else 0."""
+    return isinstance(node, Map) and (node.function.named("above") or node.function.named("reached"))
+
+
+def is_continuous(selection: RealSelection, field: ForceField) -> bool:
+    """Whether the two sides of a selection are proved to be equal wherever its condition changes."""
+    return all(any(_holds(condition, field) for condition in edge) for edge in selection.edges)
+
+
+def _holds(condition: ContinuityCondition, field: ForceField) -> bool:
+    signs = Signs.of(field)
+    return all(signs.positive(node) for node in condition.positive) and all(_vanishes(gap) for gap in condition.gaps)
+
+
+def _vanishes(gap: Node) -> bool:
+    """Whether a node is 0 for all values of what it reads."""
+    graph = Graph()
+    try:
+        normaliser = Normaliser(graph, Budget(TERMS, SECONDS), keep_sums=False)
+        return not normaliser.sum_of(unified(graph, gap))[0]
+    except (OverBudget, RecursionError, NotImplementedError):
+        return False
+
+
+def with_steps(field: ForceField) -> ForceField:
+    """The field with conditions on real values written as steps, which is the same but where one changes sides."""
+    if not any(is_mask(node) for node in walk(field.roots)):
+        return field
+    graph = fork(field.graph)
+    new: dict[Node, Node] = {}
+    for node in walk(field.roots):
+        made = rebuilt(graph, node, new)
+        new[node] = unified(graph, made) if is_mask(made) else made
+    force = {state: new[root] for state, root in zip(field.states, field.roots, strict=True) if state in field.force}
+    return replace(field, graph=graph, force=force)

@@ -1,0 +1,128 @@
+"""A network inside a host network: its readouts at equilibrium as one operation of autograd."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.autograd import Function
+
+from energyc.runtime.convergence.settled import warn_unsettled
+from energyc.runtime.equations.equations import Equations
+from energyc.runtime.equations.inputs import fixed_by, starting_states
+from energyc.runtime.equations.parts import chosen
+from energyc.runtime.equations.records import FreePhase, Phase
+from energyc.runtime.tensors.states import filled
+
+
+class HostCall(NamedTuple):
+    """A call of a network by its host: how it relaxes, and the ``names`` of the clamps that may be differentiated."""
+
+    net: Equations
+    clamps: Mapping[str, Tensor]
+    start: Mapping[str, Tensor] | None
+    rule: str
+    phase: Phase
+    names: list[str]
+
+
+class EquilibriumFunction(Function):
+    """Readouts at equilibrium, differentiable once in params and real clamps.
+
+    After them the free phase that led there, which is not differentiable: residual, steps, frozen, states.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, call: HostCall, *inputs: Tensor) -> Any:
+        """Relax and read out, in the network's own dtype."""
+        with torch.autocast(call.net.device.type, enabled=False):
+            given = EquilibriumFunction.relaxed(ctx, call)
+        ctx.names = call.names
+        ctx.save_for_backward(*inputs)
+        return given
+
+    @staticmethod
+    def relaxed(ctx: Any, call: HostCall) -> Any:
+        """The answers and the free phase, and what the adjoint reads."""
+        net, fixed = call.net, fixed_by(call.net, call.clamps)
+        states = starting_states(net, call.start, fixed)
+        ctx.starts_by_itself, ctx.way = call.start is None, chosen("differentiation", call.rule)
+        free, ctx.trajectory = ctx.way.settle(net, states, fixed, call.phase)
+        ctx.phase = call.phase._replace(step=free.step)
+        ctx.net, ctx.fixed, ctx.states = net, fixed, free.states
+        readouts = [x.detach() for x in net._readouts(free.states, fixed)]  # a state itself would keep ctx alive
+        about = [free.residual, free.steps, free.frozen, free.step, *(x.detach() for x in free.states)]
+        ctx.mark_non_differentiable(*(x for x in about if isinstance(x, Tensor)))
+        return *readouts, *about
+
+    @staticmethod
+    def backward(ctx: Any, *seeds: Tensor) -> Any:
+        """The adjoint: the readouts' own slopes, then the equilibrium's or the steps'."""
+        net, inputs = ctx.net, ctx.saved_tensors
+        with torch.no_grad(), torch.autocast(net.device.type, enabled=False):
+            back, direct = net._readout_pullback(ctx.states, ctx.fixed, seeds[: len(net.readout_names)])
+            slopes = [direct, *ctx.way.slopes(ctx, filled(back, ctx.states))]
+            found = [*totals(slopes, ctx.names), *totals(slopes, net._owners())]
+        if torch.is_grad_enabled():  # create_graph
+            found = differentiable_no_further(net.name, [*inputs, *seeds], found)
+        return None, *found
+
+
+class GradientFunction(Function):
+    """Gradients as they are, with what they depend on: another derivative of them is an error, not a wrong number."""
+
+    @staticmethod
+    def forward(ctx: Any, name: str, count: int, *tensors: Tensor) -> Any:
+        """The tensors from the number ``count`` on; those before are what they depend on."""
+        ctx.name = name
+        return tuple(x.view_as(x) for x in tensors[count:])
+
+    @staticmethod
+    def backward(ctx: Any, *seeds: Tensor) -> Any:
+        """Raises RuntimeError."""
+        raise RuntimeError(
+            f"{ctx.name} is differentiated once: its gradient has no derivative (no double backward). Keep it out of "
+            "the loss, or detach it; for a penalty on a Jacobian, gradients(..., penalty=...) has one of its own"
+        )
+
+
+def differentiable_no_further(name: str, causes: Iterable[Tensor], slopes: list[Tensor | None]) -> list[Tensor | None]:
+    """Slopes that refuse to be differentiated by what they depend on; without that, autograd would take them for 0."""
+    causes = [x for x in causes if isinstance(x, Tensor) and x.requires_grad]
+    known = [x for x in slopes if x is not None]
+    if not causes or not known:
+        return slopes
+    marked = iter(GradientFunction.apply(name, len(causes), *causes, *known))
+    return [None if x is None else next(marked) for x in slopes]
+
+
+def relaxed_inside(
+    net: Equations,
+    clamps: Mapping[str, Tensor],
+    rule: str,
+    phase: Phase,
+    states: Mapping[str, Tensor] | None = None,
+) -> tuple[FreePhase, list[Tensor]]:
+    """A free phase and the readouts at its end, through which autograd goes by ``implicit`` or ``bptt``.
+
+    It starts from ``states``, which are constants to autograd, or from the spec's own. By ``implicit``, samples that
+    do not settle are warned of.
+    """
+    names = [name for name, (_, classes) in net.clamp_shapes.items() if classes is None and name in clamps]
+    inputs = [clamps[name] for name in names]
+    call = HostCall(net, clamps, states, rule, phase, names)
+    values = EquilibriumFunction.apply(call, *inputs, *net._owners().values())
+    count = len(net.readout_names)
+    residual, steps, frozen, step, *ends = values[count:]
+    free = FreePhase(ends, residual, steps, frozen, step)
+    if rule == "implicit":
+        warn_unsettled(net, free, phase.tolerance)
+    return free, list(values[:count])
+
+
+def totals(parts: list[dict[str, Tensor]], names: Iterable[str]) -> list[Tensor | None]:
+    """For each name the sum of the parts that have it, or None."""
+    values = ([part[name] for part in parts if name in part] for name in names)
+    return [sum(own[1:], own[0]) if own else None for own in values]

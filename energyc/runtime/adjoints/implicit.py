@@ -1,0 +1,67 @@
+"""The adjoint of a projected step, and of the equilibrium that it leaves in place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from energyc.runtime.equations.equations import Equations
+from energyc.runtime.equations.parts import part
+from energyc.runtime.equations.records import Fixed, FreePhase, Phase
+from energyc.runtime.relaxation.free_phase import settle
+from energyc.runtime.tensors.gmres import gmres
+from energyc.runtime.tensors.states import Tensors, flatten, unflatten
+
+
+def project_back(
+    net: Equations, states: Tensors, fixed: Fixed, seeds: Tensors, step: Sequence[float]
+) -> tuple[list[Tensor], list[Tensor]]:
+    """P^T seeds and step P^T seeds, P the derivative of the projection at z + step F(z)."""
+    if net.constrained:
+        moved = [x + h * f for x, f, h in zip(states, net._force(states, fixed), step)]
+        seeds = net._project_adjoint(moved, seeds)
+    return list(seeds), [h * u for u, h in zip(seeds, step)]
+
+
+def solve_adjoint(net: Equations, states: Tensors, fixed: Fixed, seeds: Tensors, step: Sequence[float]) -> list[Tensor]:
+    """step P^T lambda, where lambda = seeds + (I + step J)^T P^T lambda, by GMRES.
+
+    Raises RuntimeError where the system is singular, the solve stalls or the dtype is too coarse for one.
+    """
+    if torch.finfo(net.dtype).bits < 32:
+        raise RuntimeError(f"the implicit solve needs float32 or float64, and {net.name} is in {net.dtype}; use bptt")
+
+    def operator(flat: Tensor) -> Tensor:
+        projected, pushed = project_back(net, states, fixed, unflatten(flat, states), step)
+        back = net._force_adjoint(states, fixed, pushed)
+        return flat - flatten([u if b is None else u + b for u, b in zip(projected, back)])
+
+    goal = 1e-12 if net.dtype == torch.float64 else 1e-5
+    with net._precise():
+        flat, residual = gmres(operator, flatten(seeds), tolerance=goal, restart=60, cycles=40)
+    worst = float(residual.max())
+    if not worst <= 1e3 * goal:
+        finite = worst < float("inf")
+        why = "there may be no isolated equilibrium here" if finite else "a derivative here is not finite"
+        raise RuntimeError(f"the implicit solve stopped at a relative residual of {worst:.1e}; {why}")
+    return project_back(net, states, fixed, unflatten(flat, states), step)[1]
+
+
+@part("differentiation", "implicit")
+class AtEquilibrium:
+    """Autograd by the implicit function theorem: the adjoint equation at the end of the free phase."""
+
+    @staticmethod
+    def settle(net: Equations, states: list[Tensor], fixed: Fixed, phase: Phase) -> tuple[FreePhase, None]:
+        """The free phase, of which nothing else is kept."""
+        return settle(net, states, fixed, phase), None
+
+    @staticmethod
+    def slopes(ctx: Any, seeds: Tensors) -> list[dict[str, Tensor]]:
+        """Slopes by params and clamps of cotangents ``seeds`` of the equilibrium."""
+        net, states, fixed = ctx.net, ctx.states, ctx.fixed
+        pushed = solve_adjoint(net, states, fixed, seeds, ctx.phase.step)
+        return [net._force_pullback(states, fixed, pushed)[1], net._clamp_gradient(states, fixed, pushed)]

@@ -1,0 +1,235 @@
+"""Trials on samples that do not settle: jumps and missing floors are looked for, other steps are tried."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from energyc.runtime.convergence.causes import Unrest, force_jumps, in_vain, large_step, no_floor, settles_slowly
+from energyc.runtime.equations.equations import Equations
+from energyc.runtime.equations.inputs import free_phase, starting_states
+from energyc.runtime.equations.records import Fixed, FreePhase, Phase
+from energyc.runtime.relaxation.free_phase import settle
+from energyc.runtime.relaxation.measures import energy
+from energyc.runtime.relaxation.steps import advance_
+from energyc.runtime.tensors.states import finite, flatten, norm, take, unflatten
+
+#: The largest residual of a settled sample if there is no tolerance.
+LOOSE = 1e-2
+#: The most samples that are tried of those that do not settle.
+LOOKED_AT = 8
+#: The steps that are watched.
+WATCHED = 24
+#: The places of a path that is followed.
+PLACES = 64
+#: How many times as many steps are tried.
+LONGER = 8
+#: The shares of the step that are tried.
+SMALLER = (1 / 4, 1 / 16, 1 / 64)
+#: The share of the step with which a jump is looked for.
+SHORT = 1 / 16
+#: The net way of a chattering sample over its path, at most.
+BACK_AND_FORTH = 0.5
+#: The share of a jump of the force that its slopes explain, at most.
+EXPLAINED = 0.5
+#: The growth of states that nothing holds, at least.
+GROWN = 3.0
+#: The share of its first value by which an energy without a floor falls on their way, at least.
+FALLEN = 0.1
+#: The share of their speed that they keep, at least.
+SPEED_KEPT = 0.9
+
+
+def settled_within(tolerance: float | None) -> float:
+    """The largest residual of a settled sample for a ``relax.tolerance``."""
+    return LOOSE if tolerance is None else tolerance
+
+
+@torch.no_grad()
+def unrest(net: Equations, fixed: Fixed) -> Unrest | None:
+    """Relax, and say why samples do not settle; None where all do.
+
+    At most ``LOOKED_AT`` samples are tried, with ``LONGER`` times ``max_steps`` and with smaller steps: up to some 30
+    times the work of a free phase of these samples.
+    """
+    phase = free_phase(net, None, None, None)
+    end = settle(net, starting_states(net, None, fixed), fixed, phase)
+    goal = settled_within(phase.tolerance)
+    rows = (~(end.residual <= goal)).nonzero()[:LOOKED_AT, 0]
+    if len(rows) == 0:
+        return None
+    unsettled = fixed.rows(rows)
+    trials = Trials(net, unsettled, phase._replace(tolerance=goal, step=end.step, auto=False))
+    states = take(end.states, rows)
+    return next(trials.causes(states), in_vain(LONGER, len(rows)))
+
+
+class Trials:
+    """The samples that do not settle, and what is tried on them."""
+
+    def __init__(self, net: Equations, fixed: Fixed, phase: Phase) -> None:
+        self.net, self.fixed, self.phase = net, fixed, phase
+        self.start = starting_states(net, None, fixed)
+        self.scale = max(1.0, largest(self.start))
+
+    def causes(self, states: list[Tensor]) -> Iterator[Unrest]:
+        """The causes that are found from the states at the end, the surest first."""
+        if self.exploded(states):
+            yield from self.smaller_steps()
+            yield from self.runs_away(SMALLER[-1])
+            yield from self.jumps(self.start)
+            return
+        if self.net.relax_solver == "gradient" and chatters(self.watched(states, 1.0)[0]):
+            yield from self.jumps(states)
+            yield from self.smaller_steps()
+        yield from self.runs_away(1.0)
+        yield from self.more_steps()
+        yield from self.smaller_steps()
+
+    def exploded(self, states: list[Tensor]) -> bool:
+        """Whether a state is no finite number, or far larger than at the start."""
+        return not bool(finite(states).all()) or largest(states) > (self.net.relax_explosion or 1e4) * self.scale
+
+    # ---------------------------------------------------------------- what is seen
+
+    def watched(self, states: list[Tensor], factor: float) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
+        """The moves of some steps, the change of the force in each, and what J says of it before and after.
+
+        Moves and changes [batch, entries]; J's account [batch] is along the change of the force, the larger of both.
+        """
+        x, moves, changes, explained = [s.clone() for s in states], [], [], []
+        force, step = self.net._force(x, self.fixed), self.steps(factor)
+        for _ in range(WATCHED):
+            before, old = [s.clone() for s in x], force
+            advance_(self.net, x, force, step)
+            force = self.net._force(x, self.fixed)
+            move, change = flatten(x) - flatten(before), flatten(force) - flatten(old)
+            along = unflatten(change / norm(change).clamp_min(1e-30)[:, None], x)
+            moves.append(move)
+            changes.append(change)
+            explained.append(torch.maximum(self.slope(before, along, move), self.slope(x, along, move)))
+        return moves, changes, explained
+
+    def slope(self, at: list[Tensor], along: list[Tensor], move: Tensor) -> Tensor:
+        """|<along, J move>|: [batch]."""
+        back = self.net._force_adjoint(at, self.fixed, along)
+        return (flatten([torch.zeros_like(x) if b is None else b for b, x in zip(back, at)]) * move).sum(1).abs()
+
+    def jumps(self, states: list[Tensor]) -> Iterator[Unrest]:
+        """Whether the force jumps as the samples go back and forth, even with a short step.
+
+        J, which sees no jump, explains little of the change of the force there.
+        """
+        if self.net.relax_solver != "gradient":
+            return
+        moves, changes, explained = self.watched(self.after(states, self.phase.max_steps, SHORT), SHORT)
+        if not chatters(moves):
+            return
+        sizes = torch.stack([norm(change) for change in changes])
+        top = sizes.argmax(0, keepdim=True)
+        jumps = torch.stack(explained).gather(0, top) < EXPLAINED * sizes.gather(0, top)
+        if 2 * int(jumps.sum()) < jumps.numel():
+            return
+        by_state = [float(part.square().sum()) for part in unflatten(torch.stack(changes).abs().sum(0), self.start)]
+        yield force_jumps(self.net.state_names[by_state.index(max(by_state))])
+
+    # ---------------------------------------------------------------- what is tried
+
+    def steps(self, factor: float) -> tuple[float, ...]:
+        """``factor`` times the step of each state."""
+        return tuple(factor * h for h in self.phase.step)
+
+    def trial(self, factor: float, times: int) -> FreePhase:
+        """A free phase with ``factor`` times the step and ``times`` as many steps at most.
+
+        A sample has settled where it would have at the whole step: the force counts, not the way of a short step.
+        """
+        goal = factor * (self.phase.tolerance or LOOSE)
+        longest = times * self.phase.max_steps
+        phase = self.phase._replace(step=self.steps(factor), tolerance=goal, max_steps=longest)
+        return settle(self.net, [x.clone() for x in self.start], self.fixed, phase)
+
+    def smaller_steps(self) -> Iterator[Unrest]:
+        """The largest of some smaller steps with which all samples settle."""
+        if self.net.relax_solver != "gradient":
+            return
+        for factor in SMALLER:
+            end = self.trial(factor, LONGER)
+            if bool((end.residual <= factor * (self.phase.tolerance or LOOSE)).all()):
+                steps = int(end.steps.max())
+                yield large_step(factor, steps, self.smaller(factor, steps))
+                return
+
+    def smaller(self, factor: float, steps: int) -> str:
+        """The settings of a smaller step."""
+        names, sizes = self.net.state_names, self.phase.step
+        same = len(set(sizes)) == 1
+        each = (
+            [f"relax.step = {factor * sizes[0]:.3g}"]
+            if same
+            else [f"relax.step.{name} = {factor * h:.3g}" for name, h in zip(names, sizes)]
+        )
+        longer = "" if self.net.nudge_steps is None else f", nudge.steps = {round(self.net.nudge_steps / factor)}"
+        return f"{', '.join(each)} with {self.limit(steps)}{longer}"
+
+    def limit(self, steps: int) -> str:
+        """The settings that allow half as many steps again."""
+        most = f"relax.max_steps = {max(self.phase.max_steps, math.ceil(1.5 * steps))}"
+        return most if self.net.relax_tolerance is not None else f"relax.tolerance = {LOOSE:g}, {most}"
+
+    def more_steps(self) -> Iterator[Unrest]:
+        """Whether more steps of the same size are enough."""
+        end = self.trial(1.0, LONGER)
+        if bool((end.residual <= (self.phase.tolerance or LOOSE)).all()):
+            steps = int(end.steps.max())
+            yield settles_slowly(steps, self.limit(steps))
+
+    def runs_away(self, factor: float) -> Iterator[Unrest]:
+        """Whether the states grow with ``factor`` times the step, at a speed that does not fall."""
+        sizes, speeds, energies = self.path(factor)
+        if len(sizes) < 3 or speeds[-1] < SPEED_KEPT * speeds[0]:
+            return
+        circles = len(sizes) == PLACES and sizes[-1] < GROWN / 2 * sizes[PLACES // 2]
+        if circles or sizes[-1] < GROWN * sizes[0]:
+            return
+        falls = energies[-1] == min(energies) and energies[0] - energies[-1] > FALLEN * abs(energies[0])
+        yield no_floor(sizes, energies, falls)
+
+    def path(self, factor: float) -> tuple[list[float], list[float], list[float]]:
+        """The largest entry, the speed and the mean energy at some places from the start towards an explosion."""
+        sizes, speeds, energies, before = list[float](), list[float](), list[float](), self.start
+        pause = max(1, round(self.phase.max_steps / PLACES / factor))
+        while len(sizes) < PLACES:
+            after = self.after(before, pause, factor)
+            if self.exploded(after):
+                if pause == 1:
+                    break
+                pause //= 2
+                continue
+            sizes.append(largest(after))
+            speeds.append(float((flatten(after) - flatten(before)).norm()) / pause)
+            energies.append(float(energy(self.net, after, self.fixed).mean()))
+            before = after
+        return sizes, speeds, energies
+
+    def after(self, states: list[Tensor], count: int, factor: float) -> list[Tensor]:
+        """The states after some steps."""
+        states = [x.clone() for x in states]
+        for _ in range(count):
+            self.net._step_(states, self.fixed, self.steps(factor))
+        return states
+
+
+def largest(states: list[Tensor]) -> float:
+    """The largest entry."""
+    return max(float(x.abs().max()) for x in states)
+
+
+def chatters(moves: list[Tensor]) -> bool:
+    """Whether most samples end near where they began, after a path many times as long."""
+    way = sum(moves[1:], moves[0]).abs().sum(1)
+    path = sum(move.abs().sum(1) for move in moves)
+    return bool((way <= BACK_AND_FORTH * path).double().mean() >= 0.5)

@@ -1,0 +1,13 @@
+"""What a generated module says of one network, and what a user gives and gets back.
+
+The base class of equations; the records that the rooms pass to each other; the inputs of a user, checked; the averages
+that make gradients of what a rule measured. Parts that a setting chooses are registered in ``parts``.
+
+Imports: ``tensors``; libraries: ``torch``.
+"""
+
+from __future__ import annotations
+
+from energyc.runtime.equations.equations import families, noise, penalties
+
+__all__ = ["families", "noise", "penalties"]

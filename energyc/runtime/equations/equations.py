@@ -1,0 +1,100 @@
+"""What a generated module says about one network: its sizes, its settings, its equations, and its steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from energyc.runtime.equations.phase_settings import PhaseSettings
+from energyc.runtime.equations.records import Fixed
+from energyc.runtime.equations.rule_equations import RuleEquations
+from energyc.runtime.tensors.states import Tensors
+
+
+class Equations(PhaseSettings, RuleEquations):
+    """The equations of a network, on lists of tensors in the order of its states, targets and readouts.
+
+    Notation: states z, params theta, force F, cost C, J = dF/dz; J_nc is the Jacobian of the terms that are not proved
+    conservative. A generated class overrides what is not trivial for its network. Results by params are summed over the
+    batch; all others are [batch, ...].
+    """
+
+    #: What records steps on a GPU; None: nothing does.
+    graphs: Any = None
+
+    def _step_(self, states: list[Tensor], fixed: Fixed, step: Sequence[float]) -> None:
+        """One step of the relaxation, in place; ``step`` is the step size of each state."""
+        raise NotImplementedError
+
+    def _walk_(
+        self, states: list[Tensor], fixed: Fixed, first: int, count: int, step: Sequence[float], seen: Any = None
+    ) -> None:
+        """Steps of the solver, in place; ``seen`` is called before each of them."""
+        raise NotImplementedError
+
+    def _steps_(self, states: list[Tensor], fixed: Fixed, first: int, count: int, step: Sequence[float]) -> None:
+        """Steps of the free phase, in place; the first of them has the number ``first``."""
+        raise NotImplementedError
+
+    def _residual(self, states: Tensors, fixed: Fixed, step: Sequence[float]) -> Tensor:
+        """The measure of the next step: [batch]."""
+        raise NotImplementedError
+
+    def _nudged_steps_(
+        self,
+        states: list[Tensor],
+        fixed: Fixed,
+        targets: Tensors,
+        beta: float,
+        drive: Any,
+        count: int,
+        step: Sequence[float],
+        turned: int | None = None,
+    ) -> None:
+        """Steps of a nudged phase, in place; ``drive`` is what the nudge subtracts from the force.
+
+        From the sample ``turned`` on, beta is negative.
+        """
+        raise NotImplementedError
+
+    def _tracking_steps_(
+        self,
+        plus: list[Tensor],
+        minus: list[Tensor],
+        fixed: Fixed,
+        targets: Tensors,
+        beta: float,
+        count: int,
+        step: Sequence[float],
+    ) -> None:
+        """Steps of two nudged phases with the correction at their midpoint, in place."""
+        raise NotImplementedError
+
+    def _repeat_(
+        self,
+        key: Hashable,
+        body: Callable[[list[Tensor], Any, list[Tensor]], None],
+        moving: Tensors,
+        fixed: Fixed,
+        further: Tensors = (),
+    ) -> None:
+        """Move some tensors in place by ``body``, from what is ``fixed`` and ``further`` tensors.
+
+        Where steps are recorded they are by the ``key``, which tells all else that the body reads but the params.
+        """
+        if self.graphs is None:
+            body(list(moving), fixed, list(further))
+        else:
+            self.graphs.repeat(self, key, body, moving, fixed, further)
+
+    def _precise(self) -> AbstractContextManager[None]:
+        """Where a linear system is solved: products in full precision."""
+        return nullcontext()
+
+    def _rounding(self) -> float:
+        """The relative rounding error of what the network computes."""
+        return torch.finfo(self.dtype).eps

@@ -1,0 +1,92 @@
+"""What a spec says of a network: energies, forces, answers, sets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+from energyc.runtime.equations.network_facts import NetworkFacts
+from energyc.runtime.equations.records import Fixed
+from energyc.runtime.tensors.states import Tensors
+
+
+class Flow(NetworkFacts):
+    """What a spec says, on lists of tensors in the order of states, targets and readouts."""
+
+    #: The clamps whose slopes ``_sums_clamp_gradient`` gives.
+    summed: tuple[str, ...] = ()
+    #: Params that only terms without an energy read.
+    force_params: tuple[str, ...] = ()
+    #: Whether a state is kept in a set.
+    constrained = False
+    #: Whether all flows go down the energies in a metric, so that rules for gradients use ``_nudge``.
+    descends = False
+    #: Whether the force reads the number of the step, so that nothing is at rest under it.
+    numbered = False
+    #: The states whose steps are measured by the gradients that their flows name, which ``_slopes`` gives.
+    sloped: tuple[str, ...] = ()
+    #: When a sample depends on the others of its batch, by means over it: ``training``, ``always``, or None.
+    batch_mates: str | None = None
+    #: Rules that are biased on this network, each with the reason.
+    biased: Mapping[str, str] = {}
+    #: Whether a correction acts on dyads: there are terms that are not proved conservative.
+    turned = False
+    #: How precisely each state is predicted, in an energy of squared prediction errors.
+    precisions: tuple[float, ...] = ()
+
+    @property
+    def coupled(self) -> bool:
+        """Whether a sample now depends on the others of its batch."""
+        return self.batch_mates == "always" or (self.batch_mates == "training" and self.training)
+
+    def _prepare(self, *given: Tensor) -> Fixed:
+        """What depends on clamps, noise and params alone."""
+        raise NotImplementedError
+
+    def _at(self, fixed: Fixed, number: int) -> Fixed:
+        """What is fixed in one step, which counts from 0."""
+        return fixed
+
+    def _noise(self, random: torch.Generator | None, batch: int) -> list[Tensor]:
+        """Noise for each sample, in float64 on the CPU."""
+        return []
+
+    def _start(self, fixed: Fixed) -> list[Tensor]:
+        """Where the states start: at zero; one sample where nothing is clamped."""
+        batch = len(fixed[:1][0]) if self.clamp_shapes or self.noise_shapes else 1
+        return [
+            torch.zeros((batch, *shape), device=self.device, dtype=self.dtype) for shape in self.state_shapes.values()
+        ]
+
+    def _terms(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
+        """Each energy term: [batch]."""
+        return []
+
+    def _force(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
+        """The force on each state, of energies and forces together."""
+        raise NotImplementedError
+
+    def _slopes(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
+        """The gradients of energies that the flows of the ``sloped`` states name."""
+        return []
+
+    def _families(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
+        """The members of each family of energies: [batch, ...]."""
+        return []
+
+    def _readouts(self, states: Tensors, fixed: Fixed) -> list[Tensor]:
+        """The answers."""
+        return []
+
+    def _cost(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor]:
+        """The cost: one entry [batch]."""
+        raise ValueError(f"{self.name} has no cost")
+
+    def _metrics(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor]:
+        """What is reported: each of several costs, and what is not trained on; [batch] each."""
+        return []
+
+    def _project_(self, states: list[Tensor]) -> None:
+        """Each state onto its constraint set, in place."""

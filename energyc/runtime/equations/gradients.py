@@ -1,0 +1,85 @@
+"""From what a learning rule measured to the gradients that a user gets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from energyc.runtime.equations.equations import Equations
+from energyc.runtime.equations.parts import chosen
+from energyc.runtime.equations.records import Fixed, FreePhase, Gradients, RuleSettings
+from energyc.runtime.tensors.states import Tensors, finite, plain_norm, take
+
+#: Slopes by param, summed over the batch.
+Slopes = dict[str, Tensor]
+
+
+def averaged(
+    net: Equations,
+    slopes: Sequence[Slopes],
+    free: FreePhase,
+    fixed: Fixed,
+    targets: Tensors,
+    settings: RuleSettings,
+    beta: float | None = None,
+    kept: Tensor | None = None,
+    health: dict[str, Tensor] | None = None,
+) -> Gradients:
+    """A rule's slopes averaged over the samples ``kept``, those of penalty and defence over all.
+
+    The memory of the slopes is used up. A param that nothing reads gets zeros.
+    """
+    kept = torch.ones_like(free.frozen) if kept is None else kept
+    steadying, measured = penalised(net, free, fixed, settings)
+    owners = net._owners()
+    count, params = max(1, int(kept.sum())), {}
+    for name, owner in owners.items():
+        means = [mean_slope(slopes, name, count), mean_slope(steadying, name, len(kept))]
+        params[name] = added([mean for mean in means if mean is not None], owner)
+    cost = net._cost(free.states, fixed, targets)[0]
+    states = dict(zip(net.state_names, free.states))
+    return Gradients(
+        params, cost, states, free.residual, free.steps, beta, kept, owners, {**measured, **(health or {})}, free.step
+    )
+
+
+def mean_slope(slopes: Sequence[Slopes], name: str, count: int) -> Tensor | None:
+    """What slopes say of a param together, divided by a number of samples; None where none speaks of it."""
+    parts = [part[name] for part in slopes if name in part]
+    return sum(parts[1:], parts[0]).div_(count) if parts else None
+
+
+def added(means: Sequence[Tensor], owner: Tensor) -> Tensor:
+    """Fresh tensors added up, zeros where there is none."""
+    if not means:
+        return torch.zeros_like(owner, requires_grad=False)
+    return means[0] if len(means) == 1 else means[0].add_(means[1])
+
+
+def ended(free: FreePhase) -> Tensor:
+    """Samples whose free phase ended, at states whose squares are numbers; an explosion did not: [batch]."""
+    known = finite([free.residual, *map(plain_norm, free.states)])
+    return known if bool(known.all()) else finite([free.residual, *(x.square() for x in free.states)])
+
+
+def narrowed(kept: Tensor, fixed: Fixed, *groups: Tensors) -> tuple[Fixed, list[list[Tensor]]]:
+    """What is fixed, and groups of tensors, for the samples that are kept."""
+    if bool(kept.all()):
+        return fixed, list(map(list, groups))
+    rows = kept.nonzero()[:, 0]
+    return fixed.rows(rows), [take(group, rows) for group in groups]
+
+
+def penalised(
+    net: Equations, free: FreePhase, fixed: Fixed, settings: RuleSettings
+) -> tuple[list[Slopes], dict[str, Tensor]]:
+    """Slopes of what keeps training healthy, states held fixed, and what was measured: [batch] each."""
+    weights = {"defence": settings.defence, "jacobian": settings.penalty}
+    slopes, measured = [], {"frozen": free.frozen}
+    for name in (name for name, weight in weights.items() if weight):
+        key, value, slope = chosen("penalty", name)(net, free, fixed, settings)
+        measured[key] = value
+        slopes.append(slope)
+    return slopes, measured

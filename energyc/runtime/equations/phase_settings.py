@@ -1,0 +1,39 @@
+"""The settings of the phases of a network, with their defaults."""
+
+from __future__ import annotations
+
+
+class PhaseSettings:
+    """How a network relaxes and is nudged; a generated class overrides what its spec sets."""
+
+    relax_solver = "gradient"
+    #: The products with which a relaxation begins, where it has others than the rest.
+    relax_products: str | None = None
+    #: Whether a relaxation chooses its step sizes itself.
+    relax_auto = False
+    #: The memory and the damping of Anderson acceleration.
+    relax_memory = 5
+    relax_damping = 1.0
+    relax_steps: int
+    relax_step: tuple[float, ...]
+    relax_tolerance: float | None = None
+    relax_measure = "residual"
+    relax_patience = 1
+    relax_exit = "settled"
+    relax_chunk = 25
+    relax_max_steps: int | None = None
+    relax_explosion: float | None = 1e4
+    beta: float | str | None = None
+    #: The strength that ``auto`` last chose.
+    last_beta: float | None = None
+    nudge_steps: int | None = None
+    points = 4
+    radius: float | str | None = None
+    snapshots: int | None = None
+    #: The share of the nudge that goes to the first half of a dyad.
+    alpha = 0.5
+    #: Whether two nudged phases are one batch; None: on a GPU.
+    nudge_together: bool | None = None
+    #: What the operands of products are rounded to in float32: ``float32``, ``tf32``, ``bfloat16``; None: as torch is
+    #: set.
+    products: str | None = None

@@ -1,0 +1,155 @@
+"""Matrix products on operands with fewer digits; states, sums and all else keep theirs."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+
+from energyc.runtime.equations.equations import Equations
+
+#: The operations of torch that equations write products in.
+PRODUCTS = frozenset(
+    {
+        torch.einsum,
+        torch.matmul,
+        Tensor.matmul,
+        Tensor.__matmul__,
+        Tensor.__rmatmul__,
+        *(F.conv1d, F.conv2d, F.conv3d),
+        *(F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d),
+    }
+)
+#: How torch calls the formats in which a GPU takes the operands of float32 products.
+FORMATS = {"float32": "ieee", "tf32": "tf32"}
+
+
+class RoundedProducts(TorchFunctionMode):
+    """Inside of it products of float32 take operands rounded to bfloat16.
+
+    They are added up in float32, and the result is rounded to bfloat16 before it is float32 again.
+    """
+
+    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Compute, a product with rounded operands; a sum over one tensor alone is none."""
+        if function not in PRODUCTS or sum(isinstance(x, Tensor) for x in args) < 2:
+            return function(*args, **(kwargs or {}))
+        low = [x.bfloat16() if isinstance(x, Tensor) and x.dtype == torch.float32 else x for x in args]
+        value = function(*low, **(kwargs or {}))
+        return value.float() if value.dtype == torch.bfloat16 else value
+
+
+@contextmanager
+def products_in(products: str | None, device: torch.device) -> Iterator[None]:
+    """Products of float32 inside of it take operands in ``float32``, ``tf32`` or ``bfloat16``; None: as torch is set.
+
+    Torch's own settings are afterwards what they were. A CPU has no tf32, of which a warning tells.
+    """
+    if products == "bfloat16":
+        with RoundedProducts():
+            yield
+    elif products is None or device.type != "cuda":
+        if products == "tf32":
+            warnings.warn(f"products in tf32 are products in float32 on the device {device}", RuntimeWarning, 3)
+        yield
+    else:
+        flags: tuple[Any, ...] = (torch.backends.cuda.matmul, torch.backends.cudnn.conv)  # type: ignore[attr-defined]
+        before = [flag.fp32_precision for flag in flags]
+        try:
+            for flag in flags:
+                flag.fp32_precision = FORMATS[products]
+            yield
+        finally:
+            for flag, precision in zip(flags, before):
+                flag.fp32_precision = precision
+
+
+@contextmanager
+def with_products(net: Equations, products: str | None) -> Iterator[None]:
+    """The network has other products inside of it."""
+    before = net.products
+    if products == before:
+        yield
+        return
+    net.products = products
+    try:
+        yield
+    finally:
+        net.products = before
+
+
+def rounded(name: str) -> Callable[..., Any]:
+    """An equation of a network, by its name, with products as the network has them."""
+
+    def equation(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with products_in(self.products, self.device):
+            return getattr(super(RoundedEquations, self), name)(*args, **kwargs)
+
+    return equation
+
+
+def in_full(name: str) -> Callable[..., Any]:
+    """An equation of a network, by its name, with products in float32 where the network has any of its own."""
+
+    def equation(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with self._precise(), products_in(self.products, self.device):
+            return getattr(super(RoundedEquations, self), name)(*args, **kwargs)
+
+    return equation
+
+
+class RoundedEquations(Equations):
+    """Equations whose products take operands in ``products``; it stands before the class that has them.
+
+    These are the force, the nudge and their derivatives, which every step evaluates. What is computed once is not
+    rounded: a contrast is a small difference of slopes.
+    """
+
+    def _precise(self) -> AbstractContextManager[None]:
+        """Products in float32 for a linear solve, which rounded ones would keep from its end."""
+        return with_products(self, self.products and "float32")
+
+    def _rounding(self) -> float:
+        """The relative rounding error of the operands of products."""
+        own = super()._rounding()
+        if self.dtype != torch.float32 or (self.products == "tf32" and self.device.type != "cuda"):
+            return own
+        return {"tf32": 2.0**-10, "bfloat16": 2.0**-7}.get(self.products or "", own)
+
+    _force = rounded("_force")
+    _slopes = rounded("_slopes")
+    _nudge = rounded("_nudge")
+    _cost_pullback = rounded("_cost_pullback")
+    _force_pullback = rounded("_force_pullback")
+    _step_pullback = rounded("_step_pullback")
+    _force_tangent = rounded("_force_tangent")
+    _correction = rounded("_correction")
+    _hold = rounded("_hold")
+    _predictions = rounded("_predictions")
+    _prediction_pullback = rounded("_prediction_pullback")
+    _held_correction = rounded("_held_correction")
+
+    _prepare = in_full("_prepare")
+    _start = in_full("_start")
+    _clamped = in_full("_clamped")
+    _terms = in_full("_terms")
+    _families = in_full("_families")
+    _readouts = in_full("_readouts")
+    _cost = in_full("_cost")
+    _metrics = in_full("_metrics")
+    _sums_gradient = in_full("_sums_gradient")
+    _sums_clamp_gradient = in_full("_sums_clamp_gradient")
+    _energy_gradient = in_full("_energy_gradient")
+    _energy_contrast = in_full("_energy_contrast")
+    _descent_gradient = in_full("_descent_gradient")
+    _user_force_gradient = in_full("_user_force_gradient")
+    _clamp_gradient = in_full("_clamp_gradient")
+    _readout_pullback = in_full("_readout_pullback")
+    _start_pullback = in_full("_start_pullback")
+    _penalty = in_full("_penalty")

@@ -1,0 +1,131 @@
+"""What the parts of the runtime pass to each other, and what a user gets back."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol, Self
+
+from torch import Tensor, nn
+
+from energyc.runtime.equations.description import ranged, shaped
+from energyc.runtime.tensors.states import Tensors
+
+
+class Fixed(Protocol):
+    """The clamps, and what depends on clamps and params alone; every network has a record of its own."""
+
+    def rows(self, rows: Tensor) -> Self:
+        """The same for some of the samples."""
+        ...
+
+    def __getitem__(self, index: slice, /) -> tuple[Tensor, ...]:
+        """The clamps come first."""
+        ...
+
+
+class Relaxed(NamedTuple):
+    """Where a relaxation ended.
+
+    States by name, residual [batch], steps taken [batch], what was recorded: [steps + 1, batch, ...] each, and the last
+    step size of each state.
+    """
+
+    states: dict[str, Tensor]
+    residual: Tensor
+    steps: Tensor
+    trace: dict[str, Tensor]
+    step: tuple[float, ...] = ()
+
+    def __repr__(self) -> str:
+        """Shapes and ranges, not the numbers."""
+        states = ", ".join(shaped(name, x.shape[1:]) for name, x in self.states.items())
+        end = f"residual {ranged(self.residual)}, steps {ranged(self.steps)}"
+        trace = f"; recorded: {', '.join(self.trace)}" if self.trace else ""
+        return f"Relaxed({len(self.residual)} samples: {end}; states: {states}{trace})"
+
+
+class Answers(NamedTuple):
+    """What a network says at some states: the cost [batch], metrics by name [batch], readouts by name [batch, ...]."""
+
+    cost: Tensor
+    metrics: dict[str, Tensor]
+    readouts: dict[str, Tensor]
+
+    def __repr__(self) -> str:
+        """Shapes and ranges, not the numbers."""
+        metrics = "".join(f", {name} {ranged(x)}" for name, x in self.metrics.items())
+        readouts = ", ".join(shaped(name, x.shape[1:]) for name, x in self.readouts.items())
+        return f"Answers({len(self.cost)} samples: cost {ranged(self.cost)}{metrics}; readouts: {readouts})"
+
+
+class Gradients(NamedTuple):
+    """Gradients of the cost averaged over the batch, and the free phase they belong to.
+
+    ``kept`` [batch] marks the samples that took part: those whose phases neither exploded nor diverged. ``health``
+    [batch] holds ``frozen`` (exploded until rounding stopped it) and, where they apply, ``penalty`` (|J_nc w|^2 / dim),
+    ``defence`` (|step F|^2 / |z|^2), ``snapshot`` (the nudged step whose contrast was taken), ``leakage`` (of a circle
+    of nudges) and ``clamped`` (the residual of a clamped phase; ``residual`` is then the larger one of both phases).
+    ``step`` is that of each state at the end of the free phase.
+    """
+
+    params: dict[str, Tensor]
+    cost: Tensor
+    states: dict[str, Tensor]
+    residual: Tensor
+    steps: Tensor
+    beta: float | None
+    kept: Tensor
+    owners: dict[str, nn.Parameter]
+    health: dict[str, Tensor]
+    step: tuple[float, ...] = ()
+
+    def __repr__(self) -> str:
+        """Shapes, sizes and ranges, not the numbers."""
+        took = "" if bool(self.kept.all()) else f", {int(self.kept.sum())} of them kept"
+        end = f"cost {ranged(self.cost)}, residual {ranged(self.residual)}, steps {ranged(self.steps)}"
+        norms = ", ".join(f"{shaped(name, x.shape)} {float(x.norm()):.3g}" for name, x in self.params.items())
+        return f"Gradients({len(self.cost)} samples{took}: {end}; norms: {norms})"
+
+    def assign(self) -> None:
+        """Write the gradients into the params' ``grad``."""
+        for name, gradient in self.params.items():
+            self.owners[name].grad = gradient
+
+
+class Phase(NamedTuple):
+    """How a phase runs: its steps, the step size of each state, and when it may stop.
+
+    ``steps`` None runs to convergence. With ``auto`` a free phase chooses its step sizes itself.
+    """
+
+    steps: int | None
+    step: tuple[float, ...]
+    tolerance: float | None
+    chunk: int
+    max_steps: int
+    auto: bool = False
+
+
+class RuleSettings(NamedTuple):
+    """The settings of one gradient: both phases, the nudging strength, the points of a circle, two weights.
+
+    ``penalty`` weighs |J_nc w|^2 / dim at z*, ``defence`` weighs |step F|^2 / |z|^2 at the end of the free phase.
+    ``directions`` are the w of each sample; without them they are drawn.
+    """
+
+    free: Phase
+    nudge: Phase
+    strength: float | str | None
+    points: int
+    penalty: float
+    defence: float
+    directions: Tensors | None = None
+
+
+class FreePhase(NamedTuple):
+    """The end of a free phase, and its last step sizes; a sample ``frozen`` by rounding has an infinite residual."""
+
+    states: list[Tensor]
+    residual: Tensor
+    steps: Tensor
+    frozen: Tensor
+    step: tuple[float, ...]

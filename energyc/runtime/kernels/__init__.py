@@ -1,0 +1,4 @@
+"""Phases by compiled kernels, in C++ and in Triton.
+
+Imports: ``equations``, ``networks``, ``nudging``, ``relaxation``, ``tensors``; libraries: ``torch``, ``triton``.
+"""

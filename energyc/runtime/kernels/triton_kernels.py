@@ -1,0 +1,183 @@
+"""Phases by kernels in Triton: a step is a sequence of launches, and on a GPU a chunk of steps is one CUDA graph."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Mapping, Sequence, Set
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from energyc.runtime.equations.products import products_in
+from energyc.runtime.kernels.triton_functions import has_triton
+from energyc.runtime.relaxation.graphs import Graphs
+from energyc.runtime.tensors.states import Tensors, relative_change
+
+#: A step of a phase: from the states now to those then, of what is given, the scalars and the memory between.
+Step = Callable[[Tensors, Tensors, Tensors, Tensor, Tensor], None]
+
+
+class PhaseStep(NamedTuple):
+    """A step, and the entries of memory that it needs for each sample.
+
+    ``number`` is which of what is given is the number of the step, ``matrices`` are those that products alone read.
+    """
+
+    step: Step
+    entries: int
+    number: int | None = None
+    matrices: Set[int] = frozenset()
+
+
+class TritonKernels:
+    """The kernels of a network's phases in Triton, by name.
+
+    They take states on a GPU; and on a CPU where the environment variable ``TRITON_INTERPRET`` is 1, slowly. On a GPU
+    a chunk of steps is recorded when it is met a second time with as many samples, and replayed from then on.
+    """
+
+    pairs = True
+
+    def __init__(self, phases: Mapping[str, PhaseStep]) -> None:
+        self.phases = phases
+        self.names = tuple(phases)
+        self.graphs = Graphs()
+        self.failure: str | None = None
+
+    def serve(self, name: str, states: Tensors, products: str | None = None) -> bool:
+        """Whether a kernel takes these states and products; where one could and does not, a warning says once why."""
+        x = states[0]
+        if name not in self.names or x.dtype not in (torch.float32, torch.float64) or len(x) == 0:
+            return False
+        reason = None
+        if not has_triton():
+            reason = "triton is not installed"
+        elif x.device.type != "cuda" and not (x.device.type == "cpu" and interpreted()):
+            reason = f"the states are on the device {x.device}, and kernels in Triton run on a GPU"
+        if reason is not None and self.failure is None:
+            self.failure = reason
+            warnings.warn(f"the kernels run as torch operations: {reason}", RuntimeWarning, stacklevel=2)
+        return reason is None
+
+    def run(
+        self,
+        name: str,
+        states: Tensors,
+        given: Tensors,
+        scalars: Sequence[float],
+        steps: int,
+        change: Tensor | None = None,
+        products: str | None = None,
+    ) -> None:
+        """Move the states in place; ``change`` [batch] becomes the relative change of the step that would follow.
+
+        With ``products`` in bfloat16 their operands and results are held in it, as is all that lies between the blocks
+        of a step; states and groups stay in float32.
+        """
+        kind, device = states[0].dtype, states[0].device
+        low = torch.bfloat16 if products == "bfloat16" and kind == torch.float32 else kind
+        matrices = self.phases[name].matrices
+        read = [x.detach().to(low if k in matrices else x.dtype).contiguous() for k, x in enumerate(given)]
+        numbers = torch.tensor(scalars, dtype=kind, device=device)
+        with torch.no_grad(), products_in(None if low != kind else products, device):
+            if steps > 1 and self.graphs.serve(device):
+                self._replay(name, states, read, numbers, steps, low, products)
+            else:
+                self._walk(name, states, read, numbers, steps, low)
+            if change is not None:
+                then = [x.clone() for x in states]
+                self._walk(name, then, read, numbers, 1, low)
+                change.copy_(relative_change(then, states))
+
+    def _walk(
+        self, name: str, states: Tensors, given: Tensors, scalars: Tensor, steps: int, low: torch.dtype | None = None
+    ) -> None:
+        """Some steps, one after the other; the states alternate between their own memory and a spare one.
+
+        Between the blocks of a step is memory of the dtype ``low``, by default that of the states.
+        """
+        phase = self.phases[name]
+        given = [x.clone() if k == phase.number else x for k, x in enumerate(given)]
+        now = [x.contiguous() for x in states]
+        then = [torch.empty_like(x) for x in now]
+        memory = now[0].new_empty(phase.entries * len(now[0]), dtype=low)
+        with torch.cuda.device_of(memory):
+            for _ in range(steps):
+                phase.step(now, then, given, scalars, memory)
+                now, then = then, now
+                if phase.number is not None:
+                    given[phase.number].add_(1)
+        for x, moved in zip(states, now):
+            if x is not moved:
+                x.copy_(moved)
+
+    def _replay(
+        self,
+        name: str,
+        states: Tensors,
+        given: Tensors,
+        scalars: Tensor,
+        steps: int,
+        low: torch.dtype | None = None,
+        products: str | None = None,
+    ) -> None:
+        """Some steps: one after the other where they are new, later as one CUDA graph."""
+
+        def body(moving: list[Tensor], read: list[Tensor]) -> None:
+            self._walk(name, moving, read[:-1], read[-1], steps, low)
+
+        self.graphs.run((name, steps, products), body, states, [*given, scalars])
+
+
+def interpreted() -> bool:
+    """Whether Triton interprets its kernels."""
+    return os.environ.get("TRITON_INTERPRET", "0").lower() in ("1", "true", "yes", "on", "y")
+
+
+def matrix(x: Tensor, sizes: Sequence[int], strides: Sequence[int], at: int = 0) -> Tensor:
+    """A view of a tensor's memory, from the entry ``at`` on."""
+    return x.as_strided(sizes, strides, x.storage_offset() + at)
+
+
+def put_product(target: Tensor, left: Tensor, right: Tensor, *, adds: bool = False, factor: float = 1.0) -> None:
+    """A product of two matrices, or of a batch of them, in the dtype of where it is put or, if it ``adds``, added."""
+    left, right = left.to(target.dtype), right.to(target.dtype)
+    put = target.addmm_ if target.dim() == 2 else target.baddbmm_
+    put(left, right, beta=int(adds), alpha=factor)
+
+
+def put_einsum(
+    target: Tensor, equation: str, left: Tensor, right: Tensor, *, adds: bool = False, factor: float = 1.0
+) -> None:
+    """The same for a product that is no product of two matrices."""
+    value = torch.einsum(equation, left.to(target.dtype), right.to(target.dtype))
+    if adds:
+        target.add_(value, alpha=factor)
+    else:
+        target.copy_(value.mul_(factor) if factor != 1 else value)
+
+
+def room(memory: Tensor, samples: int, at: int, size: int) -> Tensor:
+    """Entries of the memory of a step: ``size`` for each sample, after ``at`` for each."""
+    return memory[at * samples : (at + size) * samples]
+
+
+def scatter(target: Tensor, index: Tensor, entries: Tensor, fold: str) -> None:
+    """Bring entries [..., edges] to the places [...] of the target that the index, of their shape, gives.
+
+    ``sum`` adds them to 0, ``max`` keeps the largest. On a GPU the order of a sum is not always the same.
+    """
+    kept = target.dim() - 1
+    whole = target.float() if target.dtype == torch.bfloat16 else target
+    whole.fill_(0.0 if fold == "sum" else float("-inf"))
+    how = "sum" if fold == "sum" else "amax"
+    whole.scatter_reduce_(-1, index.flatten(kept), entries.flatten(kept).to(whole.dtype), how)
+    if whole is not target:
+        target.copy_(whole)
+
+
+def cdiv(a: int, b: int) -> int:
+    """a / b rounded up."""
+    return -(-a // b)

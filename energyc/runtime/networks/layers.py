@@ -1,0 +1,349 @@
+"""A network of layers: an ordinary function of its clamps, of which only the layers relax.
+
+Around the layers autograd differentiates; each layer is one operation of it, with the adjoint of its equilibrium or of
+its steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, Self
+
+import torch
+from torch import Tensor, nn
+
+from energyc.runtime.adjoints.autograd import relaxed_inside
+from energyc.runtime.convergence.causes import Unrest
+from energyc.runtime.equations.gradients import ended
+from energyc.runtime.equations.inputs import (
+    fixed_by,
+    free_phase,
+    named_inputs,
+    no_rule,
+    ordered_states,
+    ordered_targets,
+    prepared,
+    starting_states,
+)
+from energyc.runtime.equations.records import Fixed, FreePhase, Gradients, Relaxed
+from energyc.runtime.networks.answers import Answering
+from energyc.runtime.networks.network import EnergyNetwork
+from energyc.runtime.relaxation.free_phase import settle
+from energyc.runtime.tensors.states import Tensors
+
+
+class EnergyLayer(EnergyNetwork):
+    """A network inside another one, which holds its params; see ``LayeredNetwork.layer``."""
+
+    #: The params that it reads, by its own names.
+    param_names: tuple[str, ...] = ()
+
+    def __init__(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> None:
+        super().__init__(device, dtype)
+        self.graphs = None  # its params are others at each visit
+
+    def holding(self, params: Tensors) -> Self:
+        """The same layer with these params."""
+        layer = type(self).__new__(type(self))
+        layer.__dict__.update(self.__dict__)
+        attributes = [self.param_attributes.get(name, name) for name in self.param_names]
+        layer.__dict__.update(zip(attributes, params))
+        return layer
+
+    def _owners(self) -> dict[str, nn.Parameter]:
+        """What it reads as params, by its own names: tensors of the network around it."""
+        return {name: getattr(self, self.param_attributes.get(name, name)) for name in self.param_names}
+
+
+class Visit(Protocol):
+    """What a network does with a layer: the number of its copy, its clamps and params in, its readouts out."""
+
+    def __call__(self, layer: Any, number: int, clamps: Tensors, params: Tensors, /) -> Sequence[Tensor]:
+        """Its readouts."""
+        ...
+
+
+class Relaxation:
+    """Relaxes each layer that is visited, and keeps the phases by the layers' names, a copy after the other.
+
+    ``rule`` is ``implicit`` or ``bptt``, by which autograd goes through; without one there is nothing to go through.
+    """
+
+    def __init__(self, rule: str | None, steps: int | None, step: float | None, tolerance: float | None) -> None:
+        self.rule = rule
+        self.settings = (steps, step, tolerance)
+        self.phases: dict[str, list[FreePhase]] = {}
+
+    def __call__(self, layer: EnergyLayer, number: int, clamps: Tensors, params: Tensors) -> Sequence[Tensor]:
+        layer = layer.holding(params)
+        named, phase = dict(zip(layer.clamp_shapes, clamps)), free_phase(layer, *self.settings)
+        if self.rule is None:
+            fixed = fixed_by(layer, named)
+            free = settle(layer, starting_states(layer, None, fixed), fixed, phase)
+            values = layer._readouts(free.states, fixed)
+        else:
+            free, values = relaxed_inside(layer, named, self.rule, phase)
+        self.phases.setdefault(layer.name, []).append(free)
+        return values
+
+    def states(self, net: LayeredNetwork) -> dict[str, Tensor]:
+        """The states of all layers: [batch, copies, ...], without the copies for a layer that has none."""
+        return {
+            f"{name}.{state}": torch.stack([free.states[k] for free in phases], 1)
+            if name in net.copies
+            else phases[0].states[k]
+            for name, phases in self.phases.items()
+            for k, state in enumerate(net.layers[name].state_names)
+        }
+
+    def relaxed(self, net: LayeredNetwork) -> Relaxed:
+        """Where the layers ended; the residual of a sample is the largest of its layers', its steps are the most."""
+        phases = self.all_phases()
+        residual, count = worst([p.residual for p in phases]), worst([p.steps for p in phases])
+        return Relaxed(self.states(net), residual, count, {})
+
+    def all_phases(self) -> list[FreePhase]:
+        """The phases of all copies of all layers."""
+        return [free for phases in self.phases.values() for free in phases]
+
+
+class AtStates:
+    """Reads out each layer that is visited at states that are given, as ``Relaxation.states`` gives them."""
+
+    def __init__(self, net: LayeredNetwork, states: Mapping[str, Tensor]) -> None:
+        self.net = net
+        self.states = states
+
+    def __call__(self, layer: EnergyLayer, number: int, clamps: Tensors, params: Tensors) -> Sequence[Tensor]:
+        layer = layer.holding(params)
+        states = [self.states[f"{layer.name}.{name}"] for name in layer.state_names]
+        own = [x[:, number] for x in states] if layer.name in self.net.copies else states
+        return layer._readouts(own, fixed_by(layer, dict(zip(layer.clamp_shapes, clamps))))
+
+
+class Capture(Relaxation):
+    """Relaxes the layers, and keeps one copy of one of them with its params, and its clamps."""
+
+    def __init__(self, name: str, number: int) -> None:
+        super().__init__(None, None, None, None)
+        self.name, self.number = name, number
+        self.found: tuple[EnergyLayer, dict[str, Tensor]] | None = None
+
+    def __call__(self, layer: EnergyLayer, number: int, clamps: Tensors, params: Tensors) -> Sequence[Tensor]:
+        if (layer.name, number) == (self.name, self.number):
+            self.found = layer.holding(params), dict(zip(layer.clamp_shapes, clamps))
+        return super().__call__(layer, number, clamps, params)
+
+
+class WhyUnsettled(Relaxation):
+    """Relaxes the layers, and says of the first copy of one in which samples do not settle why they do not."""
+
+    def __init__(self) -> None:
+        super().__init__(None, None, None, None)
+        self.found: Unrest | None = None
+
+    def __call__(self, layer: EnergyLayer, number: int, clamps: Tensors, params: Tensors) -> Sequence[Tensor]:
+        if self.found is None:
+            cause = layer.holding(params).unrest(dict(zip(layer.clamp_shapes, clamps)))
+            if cause is not None:
+                helps = cause.helps.replace("relax.", f"{layer.name}.relax.")
+                self.found = cause._replace(why=f"in layer {layer.name}, {cause.why}", helps=helps)
+        return super().__call__(layer, number, clamps, params)
+
+
+class LayeredNetwork(Answering):
+    """A network of layers: an ordinary function of its clamps, of which only the layers relax.
+
+    Its states are those of its layers, ``attention.x`` with shape [batch, ...], and [batch, L, ...] in ``repeat L``.
+    Inputs that are missing, unknown, of another shape or out of range raise ValueError.
+    """
+
+    #: How often each layer inside of a ``repeat`` is there, by name.
+    copies: Mapping[str, int] = {}
+    #: The attributes of the layers, by name.
+    layer_attributes: Mapping[str, str] = {}
+    #: The first one is the default.
+    rules: tuple[str, ...] = ("bptt", "implicit")
+
+    def _blocks(self, fixed: Fixed, visit: Visit) -> list[Tensor]:
+        """The layers in a row; what the answers read of them."""
+        raise NotImplementedError
+
+    @property
+    def layers(self) -> dict[str, Any]:
+        """The layers by name, without their params."""
+        return {name: getattr(self, attribute) for name, attribute in self.layer_attributes.items()}
+
+    # ---------------------------------------------------------------- the longest of the layers' relaxations
+
+    @property
+    def relax_steps(self) -> int:  # type: ignore[override]
+        """The most steps of a layer."""
+        return max(layer.relax_steps for layer in self.layers.values())
+
+    @property
+    def relax_tolerance(self) -> float | None:  # type: ignore[override]
+        """The largest tolerance of a layer; None where none has one."""
+        return max((t for layer in self.layers.values() if (t := layer.relax_tolerance) is not None), default=None)
+
+    @property
+    def relax_max_steps(self) -> int | None:  # type: ignore[override]
+        """The most steps of a layer that goes on until its tolerance is reached."""
+        return max((n for layer in self.layers.values() if (n := layer.relax_max_steps) is not None), default=None)
+
+    # ---------------------------------------------------------------- what users call
+
+    @torch.no_grad()
+    def relax(
+        self,
+        clamps: Mapping[str, Tensor],
+        steps: int | None = None,
+        step: float | None = None,
+        tolerance: float | None = None,
+        states: Mapping[str, Tensor] | None = None,
+        record: tuple[str, ...] = (),
+    ) -> Relaxed:
+        """Let the layers relax one after the other; the settings are for each of them.
+
+        The residual of a sample is the largest of its layers', its steps are the most.
+        """
+        if states is not None or record:
+            raise ValueError(f"{self.name} relaxes layer by layer: it takes no states to start from and records none")
+        relaxation = Relaxation(None, steps, step, tolerance)
+        self._blocks(prepared(self, clamps), relaxation)
+        return relaxation.relaxed(self)
+
+    @torch.no_grad()
+    def layer(self, name: str, clamps: Mapping[str, Tensor], number: int = 0) -> tuple[EnergyLayer, dict[str, Tensor]]:
+        """A layer as a network of its own: with the params of a copy, and with the clamps that reach it there.
+
+        What a network without layers does, it does: ``relax``, ``energy``, ``force``. Raises ValueError.
+        """
+        capture = Capture(name, number)
+        self._blocks(prepared(self, clamps), capture)
+        if capture.found is None:
+            known = [f"{n} 0 to {self.copies[n] - 1}" if n in self.copies else n for n in self.layers]
+            raise ValueError(f"there is no layer {name!r} with number {number}; there are {', '.join(known)}")
+        return capture.found
+
+    @torch.no_grad()
+    def unrest(self, clamps: Mapping[str, Tensor]) -> Unrest | None:
+        """Why samples do not settle in a layer and what helps, found by trying on some of them; None where all do."""
+        trial = WhyUnsettled()
+        self._blocks(prepared(self, clamps), trial)
+        return trial.found
+
+    def _values(self, states: Mapping[str, Tensor], fixed: Fixed) -> list[Tensor]:
+        """What the answers read, where the layers are at these states."""
+        given = ordered_states(self, states, fixed)
+        return self._blocks(fixed, AtStates(self, dict(zip(self.state_names, given))))
+
+    def gradients(
+        self,
+        clamps: Mapping[str, Tensor],
+        targets: Mapping[str, Tensor],
+        rule: str | None = None,
+        *,
+        steps: int | None = None,
+        step: float | None = None,
+        tolerance: float | None = None,
+        **others: Any,
+    ) -> Gradients:
+        """The gradient of the cost averaged over the batch: through all steps of the layers, or at their equilibria.
+
+        Samples whose relaxation exploded take no part. Settings of nudged phases have no meaning here.
+        """
+        rule = rule or self.rules[0]
+        if rule not in self.rules:
+            raise ValueError(f"this module holds no rule {rule!r}; it holds {', '.join(self.rules)}")
+        meant = [name for name, value in others.items() if value and name not in ("allow_biased", "contrast")]
+        if meant:
+            raise ValueError(f"the gradient through layers has no setting {meant[0]}")
+        fixed = prepared(self, clamps)
+        aims = ordered_targets(self, targets, fixed)
+        relaxation, cost, slopes = self._differentiated(fixed, aims, Relaxation(rule, steps, step, tolerance))
+        phases = relaxation.all_phases()
+        kept = torch.stack([cost.isfinite(), *(ended(phase) for phase in phases)]).all(0)
+        if not bool(kept.all()):
+            rows = kept.nonzero()[:, 0]
+            part = Relaxation(rule, steps, step, tolerance)
+            slopes = self._differentiated(fixed.rows(rows), [aim[rows] for aim in aims], part)[2] if len(rows) else {}
+        owners = self._owners()
+        params = {name: slopes.get(name, torch.zeros_like(owner)) for name, owner in owners.items()}
+        residual, count = worst([p.residual for p in phases]), worst([p.steps for p in phases])
+        frozen = torch.stack([phase.frozen for phase in phases]).any(0)
+        states = relaxation.states(self)
+        return Gradients(params, cost, states, residual, count, None, kept, owners, {"frozen": frozen})
+
+    def _differentiated(
+        self, fixed: Fixed, targets: Tensors, relaxation: Relaxation
+    ) -> tuple[Relaxation, Tensor, dict[str, Tensor]]:
+        """The costs, and the slope of their mean by the params."""
+        owners = self._owners()
+        with torch.enable_grad():
+            cost = self._cost(self._blocks(fixed, relaxation), fixed, targets)[0]
+            slopes = torch.autograd.grad(cost.mean(), list(owners.values()), allow_unused=True)
+        named = {name: slope for name, slope in zip(owners, slopes) if slope is not None}
+        return relaxation, cost.detach(), named
+
+    def forward(
+        self,
+        clamps: Mapping[str, Tensor] | Tensor | None = None,
+        rule: str | None = None,
+        *,
+        steps: int | None = None,
+        step: float | None = None,
+        tolerance: float | None = None,
+        relaxed: bool = False,
+        **named: Tensor,
+    ) -> Any:
+        """Readouts with the layers at rest, differentiable in params and real clamps (no double backward).
+
+        ``rule`` is how the layers are differentiated: ``implicit``, or ``bptt`` for the gradient through all steps.
+        Clamps and settings are given as to a network without layers; it takes no states to start from.
+        """
+        rule = "implicit" if rule is None else rule
+        if not isinstance(rule, str) or rule not in self.rules:
+            known = " or ".join(self.rules)
+            raise ValueError(f"the layers of {self.name} are differentiated by {known}, not {no_rule(rule)}")
+        fixed = prepared(self, named_inputs(self, clamps, named))
+        relaxation = Relaxation(rule, steps, step, tolerance)
+        readouts = dict(zip(self.readout_names, self._readouts(self._blocks(fixed, relaxation), fixed)))
+        return (readouts, relaxation.relaxed(self)) if relaxed else readouts
+
+    @torch.no_grad()
+    def project_params(self) -> None:
+        """Put params back on their sets: bounded ones between their bounds."""
+        for name, (low, high) in self.param_bounds.items():
+            self.params[name].clamp_(low, high)
+
+    def project_gradients(self, gradients: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """The parts of gradients along the sets of their params; a box has none but the whole."""
+        return dict(gradients)
+
+    def first_bad_term(self, states: Mapping[str, Tensor], clamps: Mapping[str, Tensor]) -> str | None:
+        """The terms of layers are not looked at: None."""
+        return None
+
+    # ---------------------------------------------------------------- what only a layer has
+
+    def energy(self, *_: Any, **__: Any) -> Tensor:
+        """Not of the whole. Raises ValueError."""
+        raise ValueError(f"{self.name} has no energy of the whole: each of its layers has one, given what goes into it")
+
+    def terms(self, *_: Any, **__: Any) -> dict[str, Tensor]:
+        """Not of the whole. Raises ValueError."""
+        raise ValueError(f"{self.name} has no terms of the whole: each of its layers has its own")
+
+    def force(self, *_: Any, **__: Any) -> dict[str, Tensor]:
+        """Not of the whole. Raises ValueError."""
+        raise ValueError(f"{self.name} has no force of the whole: each of its layers has one, given what goes into it")
+
+    def correction(self, *_: Any, **__: Any) -> dict[str, Tensor]:
+        """Not of the whole. Raises ValueError."""
+        raise ValueError(f"{self.name} has no force of the whole that could be corrected")
+
+
+def worst(values: Sequence[Tensor]) -> Tensor:
+    """The largest of each sample."""
+    return torch.stack(list(values)).amax(0)

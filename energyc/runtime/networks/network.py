@@ -1,0 +1,272 @@
+"""The class that users call: a network's equations, relaxed and differentiated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from energyc.runtime.adjoints.autograd import relaxed_inside
+from energyc.runtime.convergence.causes import Unrest
+from energyc.runtime.convergence.unrest import unrest
+from energyc.runtime.equations.gradients import averaged
+from energyc.runtime.equations.inputs import (
+    checked_nudge_steps,
+    checked_strength,
+    free_phase,
+    named_inputs,
+    no_rule,
+    ordered_states,
+    ordered_targets,
+    prepared,
+    real_number,
+    refuse_not_finite,
+    starting_states,
+    whole_number,
+)
+from energyc.runtime.equations.parts import PARTS, chosen
+from energyc.runtime.equations.records import Fixed, Gradients, Relaxed, RuleSettings
+from energyc.runtime.equations.rule import LearningRule
+from energyc.runtime.networks.answers import Answering
+from energyc.runtime.nudging.nudged import nudged_steps, tracking_steps
+from energyc.runtime.relaxation.free_phase import settle
+from energyc.runtime.relaxation.measures import energy, residual
+from energyc.runtime.relaxation.observers import Trace
+from energyc.runtime.relaxation.solver import Seen
+from energyc.runtime.relaxation.steps import free_steps
+from energyc.runtime.tensors.states import Tensors, filled
+
+
+class EnergyNetwork(Answering):
+    """A network: states relax under its force, params learn by the rules it was compiled for.
+
+    States, clamps and targets are dicts of tensors by the spec's names, each with a leading batch axis. Inputs that are
+    missing, unknown, of another shape or out of range raise ValueError.
+    """
+
+    #: The first one is the default.
+    learning_rules: tuple[LearningRule, ...] = ()
+    _steps_ = free_steps
+    _residual = residual
+    _nudged_steps_ = nudged_steps
+    _tracking_steps_ = tracking_steps
+
+    def __init__(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> None:
+        super().__init__(device, dtype)
+        recorder = PARTS.get(("recorder", "cuda"))
+        self.graphs = None if recorder is None else recorder()
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The names of the learning rules that this module holds."""
+        return tuple(rule.name for rule in self.learning_rules)
+
+    @torch.no_grad()
+    def terms(self, states: Mapping[str, Tensor], clamps: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Each energy term of each sample: [batch].
+
+        The members of a family of at most ``MOST_MEMBERS`` are there one by one, as ``att[0]``, in the place of their
+        sum, which can still be read by the name of the family.
+        """
+        fixed = prepared(self, clamps)
+        at = ordered_states(self, states, fixed)
+        found = dict(zip(self.term_names, self._terms(at, fixed)))
+        if not self.family_names:
+            return found
+        return chosen("terms", "families")(found, dict(zip(self.family_names, self._families(at, fixed))))
+
+    @torch.no_grad()
+    def families(self, states: Mapping[str, Tensor], clamps: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """The members of each family of energies, by the name of the family: [batch, ...]."""
+        fixed = prepared(self, clamps)
+        return dict(zip(self.family_names, self._families(ordered_states(self, states, fixed), fixed)))
+
+    @torch.no_grad()
+    def energy(self, states: Mapping[str, Tensor], clamps: Mapping[str, Tensor]) -> Tensor:
+        """The energy of each sample: [batch]."""
+        fixed = prepared(self, clamps)
+        return energy(self, ordered_states(self, states, fixed), fixed)
+
+    @torch.no_grad()
+    def force(self, states: Mapping[str, Tensor], clamps: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """The force on each state, of energies and forces together, before any projection."""
+        fixed = prepared(self, clamps)
+        return self._named(self._force(ordered_states(self, states, fixed), fixed))
+
+    @torch.no_grad()
+    def correction(
+        self, states: Mapping[str, Tensor], direction: Mapping[str, Tensor], clamps: Mapping[str, Tensor]
+    ) -> dict[str, Tensor]:
+        """(J_nc - J_nc^T) direction at the states, J_nc the Jacobian of all terms that are not proved conservative."""
+        fixed = prepared(self, clamps)
+        at, along = ordered_states(self, states, fixed), ordered_states(self, direction, fixed)
+        return self._named(filled(self._correction(at, fixed, along), at))
+
+    @property
+    def _joins(self) -> bool:
+        """Whether two nudged phases are one batch; samples that depend on each other are not mixed."""
+        together = self.device.type != "cpu" if self.nudge_together is None else self.nudge_together
+        return together and not self.coupled and ("nudges", "together") in PARTS
+
+    def _step_(self, states: list[Tensor], fixed: Fixed, step: Sequence[float]) -> None:
+        chosen("solver", self.relax_solver).step_(self, states, fixed, step)
+
+    def _walk_(
+        self,
+        states: list[Tensor],
+        fixed: Fixed,
+        first: int,
+        count: int,
+        step: Sequence[float],
+        seen: Seen | None = None,
+    ) -> None:
+        chosen("solver", self.relax_solver).walk_(self, states, fixed, first, count, step, seen)
+
+    def first_bad_term(self, states: Mapping[str, Tensor], clamps: Mapping[str, Tensor]) -> str | None:
+        """The first energy term that is not finite, or None."""
+        values = self.terms(states, clamps)
+        return next((name for name, value in values.items() if not bool(torch.isfinite(value).all())), None)
+
+    @torch.no_grad()
+    def project_params(self) -> None:
+        """Put params back on their sets: bounded ones between their bounds."""
+        for name, (low, high) in self.param_bounds.items():
+            self.params[name].clamp_(low, high)
+
+    def project_gradients(self, gradients: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """The parts of gradients along the sets of their params; a box has none but the whole."""
+        return dict(gradients)
+
+    def draw_noise(self, seeds: Sequence[int]) -> dict[str, Tensor]:
+        """Noise by name, a sample for each seed, which decides it alone: [batch, ...] each.
+
+        Given among the clamps it takes the place of what is drawn by torch's generator in training.
+        """
+        draws = [self._noise(torch.Generator().manual_seed(seed), 1) for seed in seeds]
+        return {name: torch.cat(parts).to(self._anchor) for name, *parts in zip(self.noise_shapes, *draws)}
+
+    @torch.no_grad()
+    def start(self, clamps: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Where the states start, projected on their sets."""
+        return self._named(starting_states(self, None, prepared(self, clamps)))
+
+    @torch.no_grad()
+    def relax(
+        self,
+        clamps: Mapping[str, Tensor],
+        steps: int | None = None,
+        step: float | None = None,
+        tolerance: float | None = None,
+        states: Mapping[str, Tensor] | None = None,
+        record: str | Sequence[str] = (),
+    ) -> Relaxed:
+        """Let the states relax. Steps without a tolerance are exactly that many.
+
+        ``record`` names what is kept after each step, the start included: ``energy``, ``residual``, or a state.
+        """
+        fixed = prepared(self, clamps)
+        phase = free_phase(self, steps, step, tolerance)
+        record = (record,) if isinstance(record, str) else tuple(record)
+        trace = Trace(self, record)
+        free = settle(self, starting_states(self, states, fixed), fixed, phase, [trace] if record else [])
+        trace.record(free.states, fixed, free.step)
+        return Relaxed(self._named(free.states), free.residual, free.steps, trace.stacked(), free.step)
+
+    @torch.no_grad()
+    def unrest(self, clamps: Mapping[str, Tensor]) -> Unrest | None:
+        """Why samples do not settle and what helps, found by trying on some of them; None where all settle."""
+        return unrest(self, prepared(self, clamps))
+
+    def gradients(
+        self,
+        clamps: Mapping[str, Tensor],
+        targets: Mapping[str, Tensor],
+        rule: str | None = None,
+        *,
+        steps: int | None = None,
+        step: float | None = None,
+        tolerance: float | None = None,
+        beta: float | str | None = None,
+        nudge_steps: int | str | None = "spec",
+        points: int | None = None,
+        radius: float | str | None = None,
+        states: Mapping[str, Tensor] | None = None,
+        allow_biased: bool = False,
+        penalty: float = 0.0,
+        residual_defence: float = 0.0,
+        contrast: bool = True,
+        directions: Mapping[str, Tensor] | None = None,
+    ) -> Gradients:
+        """The gradient of the cost averaged over the batch, by a rule of this module.
+
+        ``nudge_steps`` None runs nudged phases to convergence; ``states`` is a warm start; ``points`` and ``radius``
+        are the circle of holomorphic rules. A rule that is biased on this network needs ``allow_biased``.
+        ``penalty`` and ``residual_defence`` weigh what keeps training healthy; their slopes are added. Without
+        ``contrast`` they are all there is, as for samples that did not settle. The penalty looks along ``directions``,
+        shaped like the states and drawn at random by default.
+        """
+        learning = self._admitted(rule or self.rules[0], allow_biased)
+        with torch.no_grad():
+            phase = free_phase(self, steps, step, tolerance)
+            nudge = phase._replace(steps=checked_nudge_steps(self, nudge_steps))
+            own = self.radius if "radius" in learning.settings and self.radius is not None else self.beta
+            strength = checked_strength(next((b for b in (radius, beta) if b is not None), own))
+            weights = real_number("penalty", penalty), real_number("residual_defence", residual_defence)
+            count = self.points if points is None else whole_number("points", points, 1)
+            fixed = prepared(self, clamps)
+            along = None if directions is None else ordered_states(self, directions, fixed)
+            settings = RuleSettings(phase, nudge, strength, count, *weights, along)
+            aims = ordered_targets(self, targets, fixed)
+            start = starting_states(self, states, fixed, aims)
+            if contrast:
+                return learning.gradients(self, start, fixed, aims, settings)
+            return averaged(self, [], settle(self, start, fixed, phase), fixed, aims, settings)
+
+    def forward(
+        self,
+        clamps: Mapping[str, Tensor] | Tensor | None = None,
+        rule: str | None = None,
+        *,
+        steps: int | None = None,
+        step: float | None = None,
+        tolerance: float | None = None,
+        states: Mapping[str, Tensor] | None = None,
+        relaxed: bool = False,
+        **named: Tensor,
+    ) -> Any:
+        """Readouts at equilibrium by name, differentiable once in params and real clamps (no double backward).
+
+        ``clamps`` are a dict, keywords, or the tensor of the only clamp. ``rule`` is ``implicit``, or ``bptt`` for the
+        gradient through all steps; by default it is ``implicit`` unless the force reads the number of the step, so that
+        there is no equilibrium. ``steps``, ``step``, ``tolerance`` and ``states`` are those of ``relax``; states are
+        constants to autograd. With ``relaxed`` the relaxation is given too: (readouts, Relaxed), whose tensors are not
+        differentiable. By ``implicit``, a network whose samples do not settle warns once, by NotSettledWarning.
+        """
+        rule = ("bptt" if self.numbered else "implicit") if rule is None else rule
+        if not isinstance(rule, str) or rule not in ("implicit", "bptt"):
+            raise ValueError(f"a network inside another is differentiated by implicit or bptt, not {no_rule(rule)}")
+        if rule == "implicit" and self.numbered:
+            raise ValueError(f"nothing is at rest in {self.name}, whose force changes from step to step: use bptt")
+        phase = free_phase(self, steps, step, tolerance)
+        if rule == "bptt" and (self.relax_solver != "gradient" or phase.auto or self.relax_products):
+            how = "with step = auto" if phase.auto else f"with products in {self.relax_products} first"
+            how = how if self.relax_solver == "gradient" else f"by the solver {self.relax_solver}"
+            raise ValueError(f"a network that relaxes {how} is differentiated by implicit, not {rule}")
+        given = refuse_not_finite(self, named_inputs(self, clamps, named))
+        free, values = relaxed_inside(self, given, rule, phase, states)
+        readouts = dict(zip(self.readout_names, values))
+        if not relaxed:
+            return readouts
+        return readouts, Relaxed(self._named(free.states), free.residual, free.steps, {}, free.step)
+
+    def _admitted(self, name: str, allow_biased: bool) -> LearningRule:
+        if name not in self.rules:
+            raise ValueError(f"this module holds no rule {name!r}; it holds {', '.join(self.rules)}")
+        if name in self.biased and not allow_biased:
+            raise ValueError(f"{name} is biased on {self.name}: {self.biased[name]}; allow_biased=True insists")
+        return self.learning_rules[self.rules.index(name)]
+
+    def _named(self, states: Tensors) -> dict[str, Tensor]:
+        return dict(zip(self.state_names, states))

@@ -1,0 +1,111 @@
+"""Nudges on a circle in the complex plane (Laborieux and Zenke 2022)."""
+
+from __future__ import annotations
+
+import cmath
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from energyc.runtime.equations.equations import Equations
+from energyc.runtime.equations.gradients import Slopes, averaged, ended, narrowed
+from energyc.runtime.equations.inputs import given
+from energyc.runtime.equations.records import Fixed, FreePhase, Gradients, Phase, RuleSettings
+from energyc.runtime.nudging.nudged import NudgeMonitor
+from energyc.runtime.nudging.strength import nudging_strength
+from energyc.runtime.tensors.states import Tensors, finite, norm, relative_change, subtract
+
+#: The antisymmetric correction as a function of a real displacement.
+RealCorrection = Callable[[Tensors], Sequence[Tensor | None]]
+
+
+class HolomorphicExtension(Protocol):
+    """The holomorphic extension of a network: its equations on complex states."""
+
+    dtype: torch.dtype
+
+    def _prepare(self, *clamps: Tensor) -> Fixed: ...
+    def _force(self, states: Tensors, fixed: Fixed) -> list[Tensor]: ...
+    def _cost_force(self, states: Tensors, fixed: Fixed, targets: Tensors) -> list[Tensor | None]: ...
+    def _energy_gradient(self, states: Tensors, fixed: Fixed) -> dict[str, Tensor]: ...
+    def _project_(self, states: list[Tensor]) -> None: ...
+
+
+def circled(
+    net: Equations,
+    free: FreePhase,
+    fixed: Fixed,
+    targets: Tensors,
+    settings: RuleSettings,
+    correction: RealCorrection | None = None,
+) -> Gradients:
+    """Cauchy sums over nudges r exp(2 pi i k / N): bias O(r^N).
+
+    Conjugate nudges give conjugate states, so that half of the circle is run. The correction acts on real and imaginary
+    parts apart. Samples whose phases diverged take no part; ``leakage`` is what the circle's mean leaves of the
+    displacement.
+    """
+    n = settings.points
+    radius = nudging_strength(net, free, fixed, targets, settings, n)
+    extension = net._extended()
+    extended = extension._prepare(*(as_complex(x, extension.dtype) for x in fixed[: given(net)]))
+    aims = [as_complex(x, extension.dtype) for x in targets]
+    nudge = settings.nudge._replace(step=free.step)
+    turns = [cmath.exp(2j * cmath.pi * k / n) for k in range(n // 2 + 1)]
+    phases = [
+        nudged_complex(net, extension, free.states, extended, aims, radius * turn, nudge, correction) for turn in turns
+    ]
+    kept = ended(free) & finite([z for states in phases for z in states])
+    extended, phases = narrowed(kept, extended, *phases)
+    at, (states, wanted) = narrowed(kept, fixed, free.states, targets)
+    a = [torch.zeros_like(x) for x in states]
+    middle = [torch.zeros_like(x) for x in states]
+    energy: Slopes = {}
+    for k, (turn, moved) in enumerate(zip(turns, phases)):
+        weight = (1 if k in (0, n / 2) else 2) / (n * radius)
+        for total, mean, z, x in zip(a, middle, moved, states):
+            total -= weight * ((z - x) * turn.conjugate()).real
+            mean += weight * radius * (z - x).real
+        for name, slope in extension._energy_gradient(moved, extended).items():
+            part = weight * (slope * turn.conjugate()).real
+            energy[name] = energy[name] + part if name in energy else part
+    leakage = torch.zeros_like(free.residual)
+    leakage[kept] = norm(middle[0]) / (radius * norm(a[0])).clamp_min(1e-300)
+    slopes = [energy, net._user_force_gradient(states, at, a), net._cost_gradient(states, at, wanted)]
+    return averaged(net, slopes, free, fixed, targets, settings, radius, kept, {"leakage": leakage})
+
+
+def as_complex(x: Tensor, dtype: torch.dtype) -> Tensor:
+    """A real input as a complex one; integers stay as they are."""
+    return x if x.dtype == torch.int64 else x.to(dtype)
+
+
+def nudged_complex(
+    net: Equations,
+    extension: HolomorphicExtension,
+    free: Tensors,
+    fixed: Fixed,
+    targets: Tensors,
+    beta: complex,
+    nudge: Phase,
+    correction: RealCorrection | None,
+) -> list[Tensor]:
+    """The states after a nudged phase with a complex beta."""
+    states = [x.to(extension.dtype) for x in free]
+    monitor = NudgeMonitor(nudge, net.dtype)
+    for k in monitor.steps():
+        force = subtract(extension._force(states, fixed), extension._cost_force(states, fixed, targets), beta)
+        if correction is not None:
+            moved = [z - x for z, x in zip(states, free)]
+            real, imaginary = correction([z.real for z in moved]), correction([z.imag for z in moved])
+            parts = [None if r is None or i is None else torch.complex(r, i) for r, i in zip(real, imaginary)]
+            force = subtract(force, parts)
+        before = [z.clone() for z in states]
+        for z, f, h in zip(states, force, nudge.step):
+            z.add_(f, alpha=h)
+        extension._project_(states)
+        if monitor.is_due(k) and monitor.settled(relative_change(states, before)):
+            break
+    return states

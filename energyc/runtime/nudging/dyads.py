@@ -1,0 +1,167 @@
+"""Dyads: each state is a pair, nudged either way, whose mean is its activity and whose difference is its error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from energyc.runtime.equations.equations import Equations
+from energyc.runtime.equations.records import Fixed, FreePhase, RuleSettings
+from energyc.runtime.nudging.nudged import Drive, NudgeMonitor
+from energyc.runtime.nudging.strength import nudging_strength
+from energyc.runtime.relaxation.free_phase import settle
+from energyc.runtime.relaxation.steps import advance_, change
+from energyc.runtime.tensors.states import Tensors, subtract
+
+#: The forces on both halves of all dyads.
+Forces = Callable[[list[Tensor], list[Tensor]], tuple[list[Tensor], list[Tensor]]]
+#: So many steps of both halves, in place.
+Steps = Callable[[list[Tensor], list[Tensor], int], None]
+
+
+class Dyads(NamedTuple):
+    """Both halves of all dyads where they settled; ``mean`` is what they say of the free phase."""
+
+    plus: list[Tensor]
+    minus: list[Tensor]
+    mean: FreePhase
+
+
+class Outset(NamedTuple):
+    """Where both halves start, the step of each state, and the strength of the nudge."""
+
+    states: list[Tensor]
+    step: tuple[float, ...]
+    beta: float
+
+
+def outset(
+    net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, settings: RuleSettings, drive: Drive
+) -> Outset:
+    """The start of a phase of dyads; where beta or the steps are to be chosen, that is done at a free equilibrium."""
+    if settings.free.auto or settings.strength is None or settings.strength == "auto":
+        free = settle(net, start, fixed, settings.free)
+        order = 2 if net.alpha == 0.5 else 1
+        beta = nudging_strength(net, free, fixed, targets, settings, order, drive=drive)
+        return Outset(free.states, free.step, beta)
+    return Outset(start, settings.free.step, float(settings.strength))
+
+
+def middle(plus: Tensors, minus: Tensors, alpha: float) -> list[Tensor]:
+    """The mean of both halves, which a nudge by ``alpha`` and by 1 - ``alpha`` the other way leaves where it is.
+
+    Each half has the weight of the other one's nudge (Hoier and Zach 2024, the transposed weights).
+    """
+    return [(1 - alpha) * p + alpha * m for p, m in zip(plus, minus)]
+
+
+def settle_dyads(
+    net: Equations, at: Outset, settings: RuleSettings, forces: Forces, walk: Steps | None = None
+) -> Dyads:
+    """Relax both halves of all dyads together, as long as a free phase and a nudged phase after it.
+
+    The residual is the larger one of both halves. ``walk`` makes steps where something is faster than ``forces``.
+    """
+    plus, minus = [x.clone() for x in at.states], [x.clone() for x in at.states]
+    free, nudge = settings.free, settings.nudge
+
+    def steps(count: int) -> None:
+        if walk is not None:
+            walk(plus, minus, count)
+            return
+        for _ in range(count):
+            up, down = forces(plus, minus)
+            advance_(net, plus, up, at.step)
+            advance_(net, minus, down, at.step)
+
+    def left() -> Tensor:
+        up, down = forces(plus, minus)
+        return torch.maximum(change(net, plus, up, at.step), change(net, minus, down, at.step))
+
+    taken = free.steps or 0
+    steps(taken)
+    while free.tolerance is not None and taken < free.max_steps and not bool((left() <= free.tolerance).all()):
+        count = min(free.chunk, free.max_steps - taken)
+        steps(count)
+        taken += count
+    monitor = NudgeMonitor(nudge, net.dtype)
+    for k, count in monitor.strides():
+        if monitor.is_due(k) and monitor.settled(left()):
+            break
+        steps(count)
+        taken += count
+    residual, batch = left(), len(plus[0])
+    whole = torch.full((batch,), taken, device=net.device)
+    unknown = residual.masked_fill(~residual.isfinite(), float("inf"))
+    mean = FreePhase(middle(plus, minus, net.alpha), unknown, whole, torch.zeros_like(whole, dtype=torch.bool), at.step)
+    return Dyads(plus, minus, mean)
+
+
+def turned_forces(net: Equations, fixed: Fixed, targets: Tensors, beta: float) -> Forces:
+    """The forces on both halves where each goes down the energies, and other terms act from the mean m.
+
+    With v = s+ - s- and K = J_nc - J_nc^T they are F(s+) - alpha (beta dC/dz + K(m) v) and
+    F(s-) + (1 - alpha) (beta dC/dz + K(m) v): to first order in v the other terms are F_nc(m) + alpha J_nc^T v.
+    """
+    alpha = net.alpha
+
+    def forces(plus: list[Tensor], minus: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+        up = subtract(net._force(plus, fixed), net._cost_force(plus, fixed, targets), alpha * beta)
+        down = subtract(net._force(minus, fixed), net._cost_force(minus, fixed, targets), (alpha - 1) * beta)
+        if not net.turned:
+            return up, down
+        turn = net._correction(middle(plus, minus, alpha), fixed, [p - m for p, m in zip(plus, minus)])
+        return subtract(up, turn, alpha), subtract(down, turn, alpha - 1)
+
+    return forces
+
+
+def symmetric_steps(
+    net: Equations, fixed: Fixed, targets: Tensors, beta: float, step: tuple[float, ...]
+) -> Steps | None:
+    """The steps under ``turned_forces`` where both nudges are equal: those of two nudged phases."""
+    if net.alpha != 0.5:
+        return None
+
+    def walk(plus: list[Tensor], minus: list[Tensor], count: int) -> None:
+        if net.turned:
+            net._tracking_steps_(plus, minus, fixed, targets, beta / 2, count, step)
+        else:
+            net._nudged_steps_(plus, fixed, targets, beta / 2, net._cost_force, count, step)
+            net._nudged_steps_(minus, fixed, targets, -beta / 2, net._cost_force, count, step)
+
+    return walk
+
+
+def predicting_forces(net: Equations, fixed: Fixed, targets: Tensors, beta: float) -> Forces:
+    """The forces on both halves where states are predicted from the means before them (Hoier, Staudt and Zach 2023).
+
+    With precisions w, predictions m(s) and the errors B = (dm/ds)^T w (s+ - s-) of what a state predicts,
+
+        w (m - s+) + alpha (B - beta dC/ds),    w (m - s-) - (1 - alpha) (B - beta dC/ds),
+
+    m and B at the mean, dC/ds at each half.
+    """
+    alpha = net.alpha
+
+    def forces(plus: list[Tensor], minus: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+        mean = middle(plus, minus, alpha)
+        predicted, back = (
+            net._predictions(mean, fixed),
+            net._prediction_errors(mean, fixed, errors_of(net, plus, minus)),
+        )
+        up = [w * (m - p) for w, m, p in zip(net.precisions, predicted, plus)]
+        down = [w * (m - q) for w, m, q in zip(net.precisions, predicted, minus)]
+        up = subtract(subtract(up, back, -alpha), net._cost_force(plus, fixed, targets), alpha * beta)
+        down = subtract(subtract(down, back, 1 - alpha), net._cost_force(minus, fixed, targets), (alpha - 1) * beta)
+        return up, down
+
+    return forces
+
+
+def errors_of(net: Equations, plus: Tensors, minus: Tensors) -> list[Tensor]:
+    """What separates both halves, times the precision of each state."""
+    return [w * (p - m) for w, p, m in zip(net.precisions, plus, minus)]

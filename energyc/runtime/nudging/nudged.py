@@ -1,0 +1,143 @@
+"""A nudged phase: steps under the force less a nudge, for a number of steps or to convergence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import torch
+from torch import Tensor
+
+from energyc.runtime.equations.equations import Equations
+from energyc.runtime.equations.records import Fixed, Phase
+from energyc.runtime.relaxation.steps import advance_, change
+from energyc.runtime.tensors.states import Tensors, subtract
+
+#: What a nudge subtracts from the force, of states, what is fixed, and targets.
+Drive = Callable[[Tensors, Fixed, Tensors], Sequence[Tensor | None]]
+
+
+class NudgeMonitor:
+    """Counts the steps of a nudged phase; one without a number of steps ends when nothing changes any more."""
+
+    def __init__(self, nudge: Phase, dtype: torch.dtype) -> None:
+        self.nudge = nudge
+        self.smallest = torch.finfo(dtype).eps / 8
+        self.best = float("inf")
+        self.stalled = 0
+
+    def steps(self) -> range:
+        """The steps to take at most."""
+        return range(100_000 if self.nudge.steps is None else self.nudge.steps)
+
+    def strides(self, every: int | None = None) -> Iterator[tuple[int, int]]:
+        """The number of a step and how many to take from it on, until there is something to look at.
+
+        That is the change, where the phase runs to convergence, and whatever is looked at ``every`` so many steps.
+        """
+        last = len(self.steps())
+        looks = [every] if every is not None else []
+        looks += [self.nudge.chunk] if self.nudge.steps is None else []
+        k = 0
+        while k < last:
+            stop = min([last, *(k + look - k % look for look in looks)])
+            yield k, stop - k
+            k = stop
+
+    def is_due(self, k: int) -> bool:
+        """Whether to measure the change at step k."""
+        return self.nudge.steps is None and k % self.nudge.chunk == 0
+
+    def settled(self, change: Tensor) -> bool:
+        """Whether the change has reached rounding, or falls no more; samples that diverged have none."""
+        now = float(change.masked_fill(~change.isfinite(), 0.0).max())
+        self.stalled = 0 if now < self.best else self.stalled + 1
+        self.best = min(self.best, now)
+        return now <= self.smallest or self.stalled == 20
+
+
+def nudged(
+    net: Equations, free: Tensors, fixed: Fixed, targets: Tensors, beta: float, nudge: Phase, drive: Drive | None = None
+) -> list[Tensor]:
+    """The states after a nudged phase from the free ones, under F - beta ``drive``, which is dC/dz by default."""
+    drive = drive or net._cost_force
+    states = [x.clone() for x in free]
+    monitor = NudgeMonitor(nudge, net.dtype)
+    for k, count in monitor.strides():
+        if monitor.is_due(k):
+            force = subtract(net._force(states, fixed), drive(states, fixed, targets), beta)
+            if monitor.settled(change(net, states, force, nudge.step)):
+                break
+        net._nudged_steps_(states, fixed, targets, beta, drive, count, nudge.step)
+    return states
+
+
+def nudged_steps(
+    net: Equations,
+    states: list[Tensor],
+    fixed: Fixed,
+    targets: Tensors,
+    beta: float,
+    drive: Drive,
+    count: int,
+    step: Sequence[float],
+    turned: int | None = None,
+) -> None:
+    """Steps under F - beta ``drive``, in place; from the sample ``turned`` on, beta is negative."""
+
+    def some(own: list[Tensor], at: Fixed, aims: Tensors) -> None:
+        strength = beta if turned is None else opposed(beta, turned, own[0])
+        for _ in range(count):
+            advance_(net, own, subtract(net._force(own, at), drive(own, at, aims), strength), step)
+
+    key = ("nudged", drive == net._nudge, drive == net._cost_force, beta, count, turned, *step)
+    net._repeat_(key, some, states, fixed, targets)
+
+
+def opposed(beta: float, turned: int, x: Tensor) -> Tensor:
+    """The strength of each sample's nudge: beta, and from the sample ``turned`` on -beta: [batch]."""
+    strength = x.new_full((len(x),), beta)
+    strength[turned:] = -beta
+    return strength
+
+
+def tracking_steps(
+    net: Equations,
+    plus: list[Tensor],
+    minus: list[Tensor],
+    fixed: Fixed,
+    targets: Tensors,
+    beta: float,
+    count: int,
+    step: Sequence[float],
+) -> None:
+    """Steps of two nudged phases, in place: F -+ beta dC/dz -+ (J_nc - J_nc^T)(m) v.
+
+    m is their midpoint and v half of what separates them.
+    """
+    pairs = len(plus)
+
+    def some(own: list[Tensor], at: Fixed, aims: Tensors) -> None:
+        tracked(net, own[:pairs], own[pairs:], at, aims, beta, count, step)
+
+    net._repeat_(("tracking", beta, count, *step), some, [*plus, *minus], fixed, targets)
+
+
+def tracked(
+    net: Equations,
+    plus: list[Tensor],
+    minus: list[Tensor],
+    fixed: Fixed,
+    targets: Tensors,
+    beta: float,
+    count: int,
+    step: Sequence[float],
+) -> None:
+    """The steps of ``tracking_steps`` one by one."""
+    for _ in range(count):
+        middle = [(p + m) / 2 for p, m in zip(plus, minus)]
+        half = [(p - m) / 2 for p, m in zip(plus, minus)]
+        turn = net._correction(middle, fixed, half)
+        up = subtract(net._force(plus, fixed), net._cost_force(plus, fixed, targets), beta)
+        down = subtract(net._force(minus, fixed), net._cost_force(minus, fixed, targets), -beta)
+        advance_(net, plus, subtract(up, turn), step)
+        advance_(net, minus, subtract(down, turn, -1.0), step)

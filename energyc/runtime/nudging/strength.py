@@ -1,0 +1,111 @@
+"""How strong a nudge is: as it is set, or where noise and bias balance."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from energyc.runtime.equations.equations import Equations
+from energyc.runtime.equations.gradients import ended, narrowed
+from energyc.runtime.equations.parts import chosen, part
+from energyc.runtime.equations.records import Fixed, FreePhase, RuleSettings
+from energyc.runtime.nudging.nudged import Drive, nudged
+from energyc.runtime.tensors.states import Tensors
+
+
+def nudging_strength(
+    net: Equations,
+    free: FreePhase,
+    fixed: Fixed,
+    targets: Tensors,
+    settings: RuleSettings,
+    order: int = 2,
+    one_sided: bool = False,
+    drive: Drive | None = None,
+) -> float:
+    """The nudging strength that is set, or the one that balances noise and bias."""
+    if settings.strength is not None and settings.strength != "auto":
+        return float(settings.strength)
+    balanced: float = chosen("strength", "auto")(net, free, fixed, targets, settings, order, one_sided, drive)
+    return balanced
+
+
+class Trial(NamedTuple):
+    """How far a nudge of strength 1 moves each state in a nudged phase, and how far it moves without one.
+
+    Both are root mean squares relative to the state's size, or, where it has none but noise, to the largest one's.
+    """
+
+    moves: list[float]
+    drifts: list[float]
+
+
+@part("strength", "auto")
+def balanced_strength(
+    net: Equations,
+    free: FreePhase,
+    fixed: Fixed,
+    targets: Tensors,
+    settings: RuleSettings,
+    order: int,
+    one_sided: bool,
+    drive: Drive | None,
+) -> float:
+    """The strength that balances noise (noise / displacement) and bias (displacement ^ order).
+
+    With the largest displacement r for a unit beta, and the largest ratio q of noise and displacement of a state,
+    ``q / beta = (r beta)^n`` gives ``beta^(n + 1) = q / r^n``, rounded to a power of two. The noise is rounding; a
+    contrast that is ``one_sided`` also reads what the free phase still moves, which two nudged phases share.
+    """
+    eps, largest = net._rounding(), math.log2(torch.finfo(net.dtype).max) / 2
+    trial = tried(net, free, fixed, targets, settings, drive)
+    pairs = [(r, max(eps, d) if one_sided else eps) for r, d in zip(*trial) if 0 < r < math.inf and d < math.inf]
+    if not pairs:
+        return 1.0
+    ratio = max(math.log2(noise) - math.log2(r) for r, noise in pairs)
+    balanced = (ratio - order * math.log2(max(r for r, _ in pairs))) / (order + 1)
+    net.last_beta = 2.0 ** round(min(max(balanced, -largest), largest))
+    return net.last_beta
+
+
+def tried(
+    net: Equations,
+    free: FreePhase,
+    fixed: Fixed,
+    targets: Tensors,
+    settings: RuleSettings,
+    drive: Drive | None = None,
+) -> Trial:
+    """A trial nudge beside a phase without one, on the samples that settled; nothing where nothing nudges."""
+    drive = drive or net._cost_force
+    at, (states, aims) = narrowed(steady(free, settings.free.tolerance), fixed, free.states, targets)
+    eps, nudge = torch.finfo(net.dtype).eps, settings.nudge._replace(step=free.step)
+    push = max((rms(c) for c in drive(states, at, aims) if c is not None), default=0.0)
+    if not 0 < push < math.inf:
+        return Trial([], [])
+    sizes, steps = list(map(rms, states)), nudge.steps or 20
+    strength = eps ** (1 / 3) * (max(sizes) or 1.0) / (push * max(nudge.step) * min(steps, 20))
+    phase = nudge._replace(steps=steps)
+    moved, drifted = (nudged(net, states, at, aims, beta, phase, drive) for beta in (strength, 0.0))
+    drifts = [rms(d - x) for d, x in zip(drifted, states)]
+    floor = eps * max(sizes)
+    scales = [size if size > 16 * max(drift, floor) else 0.0 for size, drift in zip(sizes, drifts)]
+    scales = [scale or max(scales) or 1.0 for scale in scales]
+    moves = [rms(m - d) / (strength * scale) for m, d, scale in zip(moved, drifted, scales)]
+    return Trial(moves, [drift / scale for drift, scale in zip(drifts, scales)])
+
+
+def steady(free: FreePhase, tolerance: float | None) -> Tensor:
+    """Samples that reached the tolerance, or are about as settled as most: [batch]."""
+    known = ended(free)
+    if not bool(known.any()):
+        return known
+    return known & (free.residual <= max(tolerance or 0.0, 10 * float(free.residual[known].median())))
+
+
+def rms(x: Tensor) -> float:
+    """The root mean square; 0 of nothing."""
+    return float(x.square().mean()) ** 0.5 if x.numel() else 0.0

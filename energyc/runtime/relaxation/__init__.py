@@ -1,0 +1,34 @@
+"""The free phase, made of parts: a solver, a step-size controller, a termination, observers.
+
+``free_phase`` combines them; each knows nothing of the others. Importing this package registers all of them.
+
+Imports: ``equations``, ``tensors``; libraries: ``torch``.
+"""
+
+from __future__ import annotations
+
+from energyc.runtime.relaxation import (
+    anderson,
+    curvature,
+    explosion,
+    graphs,
+    measures,
+    newton,
+    rounded_start,
+    solver,
+    step_size,
+    termination,
+)
+
+__all__ = [
+    "anderson",
+    "curvature",
+    "explosion",
+    "graphs",
+    "measures",
+    "newton",
+    "rounded_start",
+    "solver",
+    "step_size",
+    "termination",
+]

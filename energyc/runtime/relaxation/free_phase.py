@@ -1,0 +1,110 @@
+"""The free phase: steps of a solver until its termination says that no sample goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from energyc.runtime.equations.equations import Equations
+from energyc.runtime.equations.parts import chosen
+from energyc.runtime.equations.records import Fixed, FreePhase, Phase
+from energyc.runtime.relaxation.explosion import frozen
+from energyc.runtime.relaxation.observers import Moment, Observer
+from energyc.runtime.relaxation.solver import Seen
+from energyc.runtime.relaxation.step_size import FixedStepSize
+from energyc.runtime.relaxation.termination import Termination
+from energyc.runtime.tensors.states import Tensors, put_, take
+
+
+def settle(
+    net: Equations, states: list[Tensor], fixed: Fixed, phase: Phase, observers: Sequence[Observer] = ()
+) -> FreePhase:
+    """The free phase by the solver, the step-size controller and the termination of the network, in place.
+
+    What the choice of the step cost is counted among the steps, and so are rough steps at the start. A look waits once
+    for the device, to know which samples go on; the last one does not, where no further steps are left.
+    """
+    ending: Termination = chosen("exit", net.relax_exit)(net, phase)
+    phase = ending.phase
+    scale = torch.stack([x.abs().max() for x in states]).max().clamp_min(1.0)
+    sizes = chosen("step size", "auto" if phase.auto else "fixed")(net, states, fixed, phase)
+    run = FreeRun(net, states, fixed, sizes, observers)
+    run.approach(phase, ending.most)
+    stride = phase.chunk if phase.auto else ending.first_stride(run.taken)
+    stride = max(0, min(stride, ending.most - run.done))
+    while True:
+        run.advance(ending, stride)
+        going_on = ending.going_on(run.residual, run.count)
+        if run.done >= ending.end:
+            break
+        if net.coupled:
+            going_on |= going_on.any()
+        run.rows = going_on.nonzero()[:, 0]
+        if len(run.rows) == 0:
+            break
+        stride = ending.stride(run.done)
+    return run.ended(scale)
+
+
+class FreeRun:
+    """A free phase under way: the states of all samples, the ``rows`` that still move, residuals and steps [batch]."""
+
+    def __init__(
+        self, net: Equations, states: list[Tensor], fixed: Fixed, sizes: FixedStepSize, observers: Sequence[Observer]
+    ) -> None:
+        self.net, self.states, self.fixed, self.sizes, self.observers = net, states, fixed, sizes, observers
+        self.rows = torch.arange(len(states[0]), device=net.device)
+        self.count = torch.full_like(self.rows, sizes.evaluations)
+        self.residual = torch.full((len(self.rows),), float("inf"), device=net.device, dtype=net.dtype)
+        self.taken = 0
+
+    @property
+    def done(self) -> int:
+        """The evaluations of the force so far."""
+        return self.sizes.evaluations + self.taken
+
+    def approach(self, phase: Phase, most: int) -> None:
+        """Rough steps, where the products of the start are others than the rest."""
+        if self.net.relax_products is not None:
+            left = phase._replace(chunk=self.net.relax_chunk, step=self.sizes.step, max_steps=most - self.done)
+            self.taken = chosen("start", "rounded")(self.net, self.states, self.fixed, left, self.seen())
+            self.count += self.taken
+
+    def advance(self, ending: Termination, stride: int) -> None:
+        """Some steps of the samples that still move, and a look at where they are."""
+        everyone = len(self.rows) == len(self.count)
+        part = self.states if everyone else take(self.states, self.rows)
+        fixed = self.fixed if everyone else self.fixed.rows(self.rows)
+        ending.start_stride(part)
+        self.net._walk_(part, fixed, self.taken, stride, self.sizes.step, self.seen())
+        self.taken += stride
+        self.states = part if everyone else put_(self.states, self.rows, part)
+        self.count[self.rows] += stride
+        self.residual[self.rows] = ending.residual(self.net, part, fixed, self.sizes.step, stride)
+        before = self.sizes.evaluations
+        self.residual = self.sizes.adapted(self.states, self.fixed, self.residual, self.rows, self.taken)
+        self.count[self.rows] += self.sizes.evaluations - before
+
+    def seen(self) -> Seen | None:
+        """What shows each step to the observers; None where there are none."""
+        if not self.observers:
+            return None
+        rows = None if len(self.rows) == len(self.count) else self.rows
+        states, fixed, step = self.states, self.fixed, self.sizes.step
+
+        def seen(number: int, part: list[Tensor]) -> Tensors | None:
+            moment = Moment(number, rows, part, states, fixed, step)
+            given = [force for observer in self.observers if (force := observer(moment)) is not None]
+            return given[-1] if given else None
+
+        return seen
+
+    def ended(self, scale: Tensor) -> FreePhase:
+        """The end of the phase; a sample that rounding stopped has an infinite residual."""
+        stuck = frozen(self.net, self.states, self.fixed, self.sizes.step, scale)
+        residual = self.residual.masked_fill(stuck, float("inf"))
+        if self.net.coupled:
+            residual = chosen("batch", "coupled")(self.states, residual)
+        return FreePhase(self.states, residual, self.count, stuck, self.sizes.step)

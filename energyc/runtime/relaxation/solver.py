@@ -1,0 +1,47 @@
+"""The solver of a free phase: projected gradient descent, which other solvers change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from torch import Tensor
+
+from energyc.runtime.equations.equations import Equations
+from energyc.runtime.equations.parts import part
+from energyc.runtime.equations.records import Fixed
+from energyc.runtime.relaxation.steps import advance_
+from energyc.runtime.tensors.states import Tensors
+
+#: Called before each step of a solver: its number, the states. It may give the force there.
+Seen = Callable[[int, list[Tensor]], Tensors | None]
+
+
+@part("solver", "gradient")
+class GradientDescent:
+    """Projected gradient descent; all states move in place."""
+
+    @staticmethod
+    def step_(net: Equations, states: list[Tensor], fixed: Fixed, step: Sequence[float]) -> None:
+        """One step."""
+        advance_(net, states, net._force(states, fixed), step)
+
+    @staticmethod
+    def walk_(
+        net: Equations,
+        states: list[Tensor],
+        fixed: Fixed,
+        first: int,
+        count: int,
+        step: Sequence[float],
+        seen: Seen | None = None,
+    ) -> None:
+        """Some steps, the first of them with the number ``first``; ``seen`` is called before each of them."""
+        if seen is None:
+            net._steps_(states, fixed, first, count, step)
+            return
+        for number in range(first, first + count):
+            force = seen(number, states)
+            if force is None:
+                net._step_(states, net._at(fixed, number), step)
+            else:
+                advance_(net, states, force, step)

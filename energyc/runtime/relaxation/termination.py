@@ -1,0 +1,113 @@
+"""When the samples of a free phase stop: by steps, by a tolerance, on the first step that is small enough."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from energyc.runtime.equations.equations import Equations
+from energyc.runtime.equations.parts import chosen, part
+from energyc.runtime.equations.records import Fixed, Phase
+from energyc.runtime.relaxation.measures import measured
+from energyc.runtime.tensors.states import Tensors
+
+
+@part("exit", "settled")
+class Termination:
+    """At least ``least`` steps, then chunks for the samples whose residual is above ``goal``, at most ``most`` steps.
+
+    ``phase`` is the phase as it is carried out.
+    """
+
+    def __init__(self, net: Equations, phase: Phase) -> None:
+        exact = phase.tolerance is None
+        self.phase = phase
+        self.least = phase.steps or 0
+        self.most = self.least if exact else phase.max_steps
+        self.goal = float("inf") if phase.tolerance is None else phase.tolerance
+        several = not exact and net.relax_patience > 1
+        self.lasting = chosen("exit", "patient")(net.relax_patience) if several else None
+
+    @property
+    def end(self) -> int:
+        """The steps after which no sample goes on."""
+        return max(self.least, self.most)
+
+    def first_stride(self, taken: int) -> int:
+        """The steps to the first look, after ``taken`` ones."""
+        return max(self.least - taken, self.phase.chunk if taken else 0)
+
+    def stride(self, done: int) -> int:
+        """The steps from a look to the next one."""
+        return min(self.phase.chunk, (self.least if done < self.least else self.most) - done)
+
+    def start_stride(self, states: Tensors) -> None:
+        """Called before the steps to a look, with the states of those that take them."""
+
+    def residual(self, net: Equations, states: Tensors, fixed: Fixed, step: Sequence[float], count: int) -> Tensor:
+        """The residual after ``count`` steps: that of the next step, [batch]."""
+        return net._residual(states, fixed, step)
+
+    def going_on(self, residual: Tensor, count: Tensor) -> Tensor:
+        """The samples that go on, by their residual and their steps: [batch] each."""
+        small = residual <= self.goal
+        settled = small if self.lasting is None else self.lasting(small)
+        return residual.isfinite() & ((count < self.least) | (~settled & (count < self.most)))
+
+
+@part("exit", "early")
+class EarlyExit(Termination):
+    """A look at each chunk from the first step on."""
+
+    def __init__(self, net: Equations, phase: Phase) -> None:
+        super().__init__(net, phase)
+        self.early = phase.tolerance is not None
+        if self.early:
+            self.least = 0
+
+    def first_stride(self, taken: int) -> int:
+        """A chunk."""
+        return self.phase.chunk if self.early else super().first_stride(taken)
+
+
+@part("exit", "inference")
+class InferenceExit(EarlyExit):
+    """Outside of training at most ``phase.steps`` and a look at each: the residual is that of the step just made.
+
+    In training exactly ``phase.steps``.
+    """
+
+    def __init__(self, net: Equations, phase: Phase) -> None:
+        if net.training:
+            phase = phase._replace(tolerance=None)
+        elif phase.tolerance is not None:
+            phase = phase._replace(chunk=1, max_steps=phase.steps or 0)
+        super().__init__(net, phase)
+        self.before: list[Tensor] = []
+
+    def start_stride(self, states: Tensors) -> None:
+        """Keep the states, which the next step is measured from."""
+        self.before = [x.clone() for x in states] if self.early else []
+
+    def residual(self, net: Equations, states: Tensors, fixed: Fixed, step: Sequence[float], count: int) -> Tensor:
+        """That of the step just made, if there was one: [batch]."""
+        if self.early and count:
+            return measured(net, self.before, states, fixed, step)
+        return super().residual(net, states, fixed, step, count)
+
+
+@part("exit", "patient")
+class Patience:
+    """Takes a sample for settled that is within the goal at so many looks in a row."""
+
+    def __init__(self, patience: int) -> None:
+        self.patience = patience
+        self.looks: Tensor | None = None
+
+    def __call__(self, small: Tensor) -> Tensor:
+        """The samples that settled: [batch]."""
+        looks = torch.zeros_like(small, dtype=torch.int64) if self.looks is None else self.looks
+        self.looks = torch.where(small, looks + 1, 0)
+        return self.looks >= self.patience

@@ -1,0 +1,170 @@
+"""The trajectory of a free phase, and its steps in reverse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from energyc.runtime.equations.equations import Equations
+from energyc.runtime.equations.records import Fixed, FreePhase, Phase
+from energyc.runtime.relaxation.free_phase import settle
+from energyc.runtime.relaxation.observers import Moment
+from energyc.runtime.tensors.states import put_, take
+
+
+class ForwardStep(NamedTuple):
+    """A step: its number, the samples that took it (their rows; None: all), and their states before it.
+
+    ``moved`` is where the force took them, before they were projected; None where they are in no set.
+    """
+
+    number: int
+    rows: Tensor | None
+    states: list[Tensor]
+    moved: list[Tensor] | None
+
+    def of(self, rows: Tensor | None, chosen: Tensor) -> ForwardStep:
+        """Some of its samples, which are these rows of the batch."""
+        moved = None if self.moved is None else take(self.moved, chosen)
+        return ForwardStep(self.number, rows, take(self.states, chosen), moved)
+
+
+#: The steps of a free phase, in order.
+Trajectory = list[ForwardStep]
+
+
+class BackwardStep(NamedTuple):
+    """A step in reverse: its samples with their states and ``fixed``, step P^T seeds, and what it gives.
+
+    ``slopes`` are <step P^T seeds, dF/dtheta> of the params that ``summed`` says nothing of, which is what the others
+    read of all steps, added up: [batch of the step, ...] each. ``seeds`` are those of all samples on the states before.
+    """
+
+    rows: Tensor | None
+    states: list[Tensor]
+    fixed: Fixed
+    pushed: list[Tensor]
+    slopes: dict[str, Tensor]
+    summed: list[Tensor]
+    seeds: list[Tensor]
+
+
+def settle_recorded(
+    net: Equations, states: list[Tensor], fixed: Fixed, phase: Phase, last: int | None = None
+) -> tuple[FreePhase, Trajectory]:
+    """The free phase with its trajectory; with ``last`` only each sample's own last steps."""
+    trajectory: Trajectory = []
+    parts = Parts(fixed)
+
+    def record(moment: Moment) -> list[Tensor] | None:
+        number, rows, part, force, moved = moment.number, moment.rows, moment.part, None, None
+        if net.constrained:
+            force = net._force(part, net._at(parts.of(rows), number))
+            moved = [torch.add(x, f, alpha=h) for x, f, h in zip(part, force, phase.step)]
+        trajectory.append(ForwardStep(number, rows, [x.clone() for x in part], moved))
+        if last is not None and rows is None and len(trajectory) > last:
+            trajectory.pop(0)
+        return force
+
+    free = settle(net, states, fixed, phase, [record])
+    return free, trajectory if last is None else last_steps(trajectory, len(free.steps), last)
+
+
+class Parts:
+    """What is fixed for some of the samples, which stay the same for several steps."""
+
+    def __init__(self, fixed: Fixed) -> None:
+        self.whole = fixed
+        self.rows: Tensor | None = None
+        self.part = fixed
+
+    def of(self, rows: Tensor | None) -> Fixed:
+        """What is fixed for these rows; None: all."""
+        if rows is not self.rows:
+            self.rows, self.part = rows, self.whole if rows is None else self.whole.rows(rows)
+        return self.part
+
+
+def last_steps(trajectory: Trajectory, batch: int, last: int) -> Trajectory:
+    """Each sample's own last steps."""
+    samples = torch.arange(batch, device=trajectory[0].states[0].device) if trajectory else torch.arange(batch)
+    left = torch.full_like(samples, last)
+    tail: Trajectory = []
+    for step in reversed(trajectory):
+        present = samples if step.rows is None else step.rows
+        wanted = left[present] > 0
+        left[present] -= 1
+        if bool(wanted.all()):
+            tail.append(step)
+        elif bool(wanted.any()):
+            tail.append(step.of(present[wanted], wanted))
+    return tail[::-1]
+
+
+def of_samples(trajectory: Trajectory, kept: Tensor) -> Trajectory:
+    """The steps of the samples that are kept; their rows are those of the batch of these alone."""
+    if bool(kept.all()):
+        return trajectory
+    place = kept.cumsum(0) - 1
+    steps: Trajectory = []
+    for step in trajectory:
+        taken = kept if step.rows is None else kept[step.rows]
+        steps.append(step.of(None if step.rows is None else place[step.rows[taken]], taken))
+    return steps
+
+
+def steps_back(
+    net: Equations, trajectory: Trajectory, seeds: list[Tensor], fixed: Fixed, phase: Phase
+) -> Iterator[BackwardStep]:
+    """The steps in reverse; each is valid until the next one."""
+    seeds = [s.clone() for s in seeds]
+    parts = Parts(fixed)
+    for number, rows, states, moved in reversed(trajectory):
+        at = net._at(parts.of(rows), number)
+        part = seeds if rows is None else take(seeds, rows)
+        projected = part if moved is None else net._project_adjoint(moved, part)
+        pushed = [h * u for u, h in zip(projected, phase.step)]
+        (*back,), slopes = net._step_pullback(states, at, pushed)
+        summed = [x for x in back[len(states) :] if x is not None]
+        part = [u if b is None else u + b for u, b in zip(projected, back)]
+        seeds = part if rows is None else put_(seeds, rows, part)
+        yield BackwardStep(rows, states, at, pushed, slopes, summed, seeds)
+
+
+class StepSums:
+    """What steps add up: slopes by name, and [batch, ...] each what ``_sums_gradient`` reads of all steps."""
+
+    def __init__(self, batch: int) -> None:
+        self.batch = batch
+        self.slopes: dict[str, Tensor] = {}
+        self.sums: list[Tensor] = []
+
+    def add_(self, back: BackwardStep) -> None:
+        """Add a step."""
+        for name, slope in back.slopes.items():
+            self.slopes[name] = self.slopes[name].add_(slope) if name in self.slopes else slope.clone()
+        if not self.sums:
+            self.sums = [x.new_zeros((self.batch, *x.shape[1:])) for x in back.summed]
+        for total, x in zip(self.sums, back.summed):
+            if back.rows is None:
+                total.add_(x)
+            else:
+                total.index_add_(0, back.rows, x)
+
+    def gradient(self, net: Equations, fixed: Fixed) -> dict[str, Tensor]:
+        """The slopes of all steps together."""
+        return {**self.slopes, **net._sums_gradient(fixed, self.sums)} if self.sums else self.slopes
+
+
+def backpropagate(
+    net: Equations, trajectory: Trajectory, seeds: list[Tensor], fixed: Fixed, phase: Phase
+) -> tuple[list[Tensor], dict[str, Tensor]]:
+    """Seeds on the states before the first step, and the slope by each param."""
+    totals = StepSums(len(seeds[0]))
+    for back in steps_back(net, trajectory, seeds, fixed, phase):
+        seeds = back.seeds
+        totals.add_(back)
+    return seeds, totals.gradient(net, fixed)

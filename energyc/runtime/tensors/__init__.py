@@ -1,0 +1,6 @@
+"""Arithmetic on tensors that knows no network: states, linear systems, reductions, sets, draws.
+
+Most of it is what equations call (see ``HELPERS`` in :mod:`energyc.code.emit.library`).
+
+Imports: nothing; libraries: ``torch``.
+"""

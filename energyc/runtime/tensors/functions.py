@@ -1,0 +1,67 @@
+"""Scalar functions that torch has no stable form of."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+
+def step(u: Tensor) -> Tensor:
+    """1 where u > 0, else 0: the slope of relu."""
+    return (u > 0).to(u.dtype)
+
+
+def reached(u: Tensor) -> Tensor:
+    """1 where u >= 0 or is no number, else 0: whatever ``step(-u)`` does not select."""
+    return 1 - (u < 0).to(u.dtype)
+
+
+def softplus(u: Tensor) -> Tensor:
+    """``log(1 + exp(u))`` without overflow."""
+    return torch.relu(u) + torch.log1p(torch.exp(-torch.abs(u)))
+
+
+def silu_slope(u: Tensor) -> Tensor:
+    """``s + u s (1 - s)`` with s the sigmoid of u: the slope of silu."""
+    return torch.ops.aten.silu_backward(torch.ones_like(u), u)
+
+
+def gauss(u: Tensor) -> Tensor:
+    """The standard normal density."""
+    return torch.exp(-u.square() / 2) / math.sqrt(2 * math.pi)
+
+
+def gelu_slope(u: Tensor) -> Tensor:
+    """``Phi(u) + u phi(u)``: the slope of gelu."""
+    return torch.ops.aten.gelu_backward(torch.ones_like(u), u)
+
+
+def gelu_tanh_core(u: Tensor) -> Tensor:
+    """``tanh(sqrt(2 / pi) (u + 0.044715 u^3))``."""
+    return torch.tanh(math.sqrt(2 / math.pi) * (u + 0.044715 * u**3))
+
+
+def gelu_tanh_slope(u: Tensor) -> Tensor:
+    """The slope of gelu in its tanh form."""
+    return torch.ops.aten.gelu_backward(torch.ones_like(u), u, approximate="tanh")
+
+
+def silu_integral(u: Tensor) -> Tensor:
+    """``u log(1 + e^u) + Li2(-e^u)``: the integral of silu, by the Bernoulli series of the dilogarithm."""
+    w = torch.log1p(torch.exp(-torch.abs(u)))
+    series = w + w**2 / 4
+    for k, b in enumerate((1 / 36, -1 / 3600, 1 / 211680, -1 / 10886400, 1 / 526901760, -691 / 16999766784000), 1):
+        series = series + b * w ** (2 * k + 1)
+    dilogarithm = torch.where(u > 0, math.pi**2 / 6 + u.square() / 2 - series, series)
+    return u * (torch.relu(u) + w) - dilogarithm
+
+
+# By their formulas.
+
+
+def softsign(u: Tensor) -> Tensor:
+    """``u / (1 + abs(u))``."""
+    return u / (1 + torch.abs(u))
+# end
