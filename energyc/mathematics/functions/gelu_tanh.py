@@ -104,7 +104,7 @@ FUNCTIONS = (
         latex=r"\sqrt{{2/\pi}}\,{0}",
         forms=(
             Form("torch", "math.sqrt(2 / math.pi) * {atom}", extends=True, binds="product"),
-            Form("cpp", "T(0.79788456080286535588) * ({u})"),
+            Form("cpp", "T(0.79788456080286535588) * ({u})", binds="product"),
             Form("triton", "0.79788456080286535588 * {atom}", binds="product"),
         ),
         monotone=1,

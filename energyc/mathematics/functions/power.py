@@ -58,10 +58,10 @@ def _torch_form(exponent: Fraction) -> Form:
 def _cpp_form(exponent: Fraction) -> Form:
     plain = {Fraction(-1): "T(1) / ({u})", Fraction(1, 2): "of::sqrt({u})", Fraction(-1, 2): "T(1) / of::sqrt({u})"}
     if exponent in plain:
-        return Form("cpp", plain[exponent])
+        return Form("cpp", plain[exponent], binds="product" if exponent < 0 else "atom")
     if exponent.denominator == 1 and 2 <= abs(exponent) <= 8:
         raised = f"of::whole_power<{abs(exponent)}>({{u}})"
-        return Form("cpp", raised if exponent > 0 else f"T(1) / {raised}")
+        return Form("cpp", raised) if exponent > 0 else Form("cpp", f"T(1) / {raised}", binds="product")
     return Form("cpp", f"of::power({{u}}, T({float(exponent)!r}))")
 
 
