@@ -40,7 +40,8 @@ def gradients(text: str) -> dict[str, torch.Tensor]:
     """The gradients by every rule that the network has."""
     network = resolved(text)
     rules = [rule for rule in (*RULES, *UNROLLED) if not rule.startswith("holomorphic")]
-    text = torch_module(network, Options(rules=tuple(rules), label="spec", version="test")).text
+    options = Options(rules=tuple(rules), label="spec", version="test")
+    text = torch_module(options.plan(network), options).text
     net = instantiate(text, class_name(network.name), dtype=torch.float64)
     random = torch.Generator().manual_seed(0)
     x, y = (torch.rand(2, 3, generator=random, dtype=torch.float64) for _ in range(2))
@@ -68,7 +69,8 @@ def every_module() -> Iterator[ast.Module]:
         network = resolved(spec().replace(" in nonnegative", ""), **{"relax.solver": solver})
         for rules in [*((rule,) for rule in RULES), (*RULES, *UNROLLED)]:
             held = [rule for rule in rules if solver == "gradient" or rule not in ("bptt", "tbptt")]
-            yield ast.parse(torch_module(network, Options(rules=tuple(held), label="spec", version="test")).text)
+            options = Options(rules=tuple(held), label="spec", version="test")
+            yield ast.parse(torch_module(options.plan(network), options).text)
 
 
 def test_every_name_at_the_head_of_a_module_is_one_of_the_runtime() -> None:

@@ -13,8 +13,9 @@ import textwrap
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from energyc.code.emit.context import Options, features_of
+from energyc.code.emit.context import Options
 from energyc.code.emit.library import Definition, Library, Member, Reads, free_names, library
+from energyc.code.plan import features_of
 from energyc.code.tree import facts
 from energyc.code.tree.expressions import Expr, Name
 from energyc.code.tree.statements import Annotated, Assign, Body, Class, Function, Verbatim
