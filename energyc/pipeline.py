@@ -4,7 +4,7 @@
 |---|---|---|---|
 | read     | `language/syntax` | a path, or `-` -> source text | |
 | parse    | `language/syntax` | text -> tree with spans | `tree` |
-| resolve  | `language/resolve` | tree -> typed network, tensors as nodes of one graph; or all diagnostics | `network`, `ir` |
+| resolve  | `language/resolve` | tree -> typed network on one graph of tensors, or all diagnostics | `network`, `ir` |
 | classify | `proofs` | network -> classes with evidence, claims, admissible rules | `energyc check` |
 | derive   | `derivation/derive` | network, classes -> forces, Jacobian products, updates | `forces`, `jacobian` |
 | plan     | `code/plan` | network, classes, rules -> statements: once a relaxation, a step, an update | `plan` |

@@ -18,7 +18,7 @@ from energyc.language.network import Network
 class ModulePlan:
     """The computation of a module for the rules in ``features``: its routines, and the plan that was made of them.
 
-    ``network`` is that of the spec, ``equations`` the one whose equations are planned: with ``layers``, which have plans
+    ``network`` is the spec's, ``equations`` the one whose equations are planned: with ``layers``, which have plans
     of their own, it is the network around them.
     """
 
