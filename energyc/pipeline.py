@@ -177,9 +177,9 @@ def emit(
 
     By default the rule is the spec's ``train.rule``.
 
-    It carries a ``copy`` of what it reaches of the runtime, or the ``full`` runtime, so that it needs torch alone, or will
-    ``import`` it from energyc. The same input gives the same bytes. Raises UserError for an unknown target or rule, and for a rule that
-    is inadmissible on this network.
+    It carries a ``copy`` of what it reaches of the runtime, or the ``full`` runtime, so that it needs torch alone; or
+    it will ``import`` the runtime from energyc. The same input gives the same bytes. Raises UserError for an unknown
+    target or rule, and for a rule that is inadmissible on this network.
     """
     from energyc.code.emit import PRINTERS, class_name
 

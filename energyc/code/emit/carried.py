@@ -12,6 +12,7 @@ import re
 import textwrap
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 from energyc.code.emit.context import Options, features_of
 from energyc.code.emit.imports import LONGEST
@@ -27,8 +28,18 @@ PUBLIC = frozenset(
 DOCUMENTED = frozenset({"EnergyNetwork", "Gradients", "LayeredNetwork", "Relaxed"})
 
 
-def runtime_of(network: Network, options: Options, own: str) -> str:
-    """The runtime of a module of a network, whose ``own`` part is given."""
+@dataclass(frozen=True)
+class Carried:
+    """The source that a module carries of the runtime, and the names that it reads."""
+
+    text: str
+    names: frozenset[str]
+
+
+def runtime_of(network: Network, options: Options, own: str) -> Carried:
+    """The runtime of a module of a network, whose ``own`` part is given; nothing where it is imported."""
+    if options.runtime == "import":
+        return Carried("", frozenset())
     replaced = [] if network.blocks else ["Fixed"]  # by the network's own record
     if options.runtime == "full":
         return carried(own, library().parts, library().members("EnergyNetwork"), replaced)
@@ -44,7 +55,7 @@ def _bounded(network: Network) -> bool:
     return any((param.low, param.high) != (None, None) for param in network.params.values())
 
 
-def carried(own: str, parts: Collection[tuple[str, str]], public: Collection[str], without: Collection[str]) -> str:
+def carried(own: str, parts: Collection[tuple[str, str]], public: Collection[str], without: Collection[str]) -> Carried:
     """The source that a module carries beside its ``own``; ``without`` are definitions that its own take the place of.
 
     ``parts`` are those that its settings choose, ``public`` the members that users may call beside ``PUBLIC``.
@@ -54,7 +65,7 @@ def carried(own: str, parts: Collection[tuple[str, str]], public: Collection[str
     reach = Reach(found, Classes.of(own, found), frozenset(without))
     reach.follow(Reads.of(own))
     reach.follow(Reads(frozenset(chosen), PUBLIC | frozenset(public)))
-    return "\n\n\n".join(reach.texts())
+    return Carried("\n\n\n".join(reach.texts()), frozenset(reach.names))
 
 
 @dataclass(frozen=True)
@@ -135,8 +146,8 @@ class Reach:
 
     def _called_from_outside(self, definition: Definition) -> bool:
         """Whether a library calls the members of a class, as torch those of an autograd function."""
-        known = {*self.found.definitions, "NamedTuple", "Protocol"}
-        return definition.name not in self.inherited and not known.issuperset(definition.bases)
+        known = all(base in self.found.definitions or base in ("NamedTuple", "Protocol") for base in definition.bases)
+        return definition.name not in self.inherited and not known
 
     def _reaches(self, owner: str, member: Member) -> bool:
         if member.name == "__repr__":
@@ -208,6 +219,7 @@ def _indented(text: str) -> str:
     return textwrap.indent(text, "    ")
 
 
+@cache
 def brief(text: str) -> str:
     """The text of a definition, with the first paragraph alone of its docstring."""
     node = ast.parse(text).body[0]

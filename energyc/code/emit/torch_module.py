@@ -32,15 +32,15 @@ def module(network: Network, options: Options, parts: Parts, further: Collection
     """A module of a network's parts and the runtime that they need; ``further`` lines stand at the end of its head."""
     own, classes = parts
     called = {*free_names(own), *free_names(classes)}
-    runtime = runtime_of(network, options, f"{own}\n\n\n{classes}") if options.runtime != "import" else ""
-    read = {*called, *free_names(runtime)}
+    runtime = runtime_of(network, options, f"{own}\n\n\n{classes}")
+    read = {*called, *runtime.names}
     about = f"{network.name}: {network.description}" if network.description else network.name
     return _template().render(
         title=escaped("\n".join(wrapped(about))),
         head=_head(network, options, further),
         imports=import_lines(read, _imported(options, called)),
         network=own,
-        runtime=runtime,
+        runtime=runtime.text,
         classes=classes,
     )
 
