@@ -12,9 +12,10 @@ import re
 import textwrap
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 from energyc.code.emit.context import Options
-from energyc.code.emit.library import Definition, Library, Member, Reads, free_names, library
+from energyc.code.emit.library import Definition, Library, Member, Reads, library
 from energyc.code.plan import features_of
 from energyc.code.tree import facts
 from energyc.code.tree.expressions import Expr, Name
@@ -33,7 +34,9 @@ DOCUMENTED = frozenset({"EnergyNetwork", "Gradients", "LayeredNetwork", "Relaxed
 
 
 def runtime_of(network: Network, options: Options, own: Body) -> Body:
-    """The runtime of a module of a network, whose ``own`` part is given."""
+    """The runtime of a module of a network, whose ``own`` part is given; nothing where it is imported."""
+    if options.runtime == "import":
+        return ()
     replaced = [] if network.blocks else ["Fixed"]  # by the network's own record
     if options.runtime == "full":
         return carried(own, library().parts, library().members("EnergyNetwork"), replaced)
@@ -59,7 +62,8 @@ def carried(own: Body, parts: Collection[tuple[str, str]], public: Collection[st
     reach = Reach(found, Classes.of(own, found), frozenset(without))
     reach.follow(Reads(facts.free_names(*own), facts.every_attribute(*own)))
     reach.follow(Reads(frozenset(chosen), PUBLIC | frozenset(public)))
-    return tuple(Verbatim(text, free_names(text), frozenset({name})) for name, text in reach.texts())
+    texts = dict(reach.texts())
+    return (Verbatim("\n\n\n".join(texts.values()), frozenset(reach.names), frozenset(texts)),) if texts else ()
 
 
 @dataclass(frozen=True)
@@ -138,8 +142,8 @@ class Reach:
 
     def _called_from_outside(self, definition: Definition) -> bool:
         """Whether a library calls the members of a class, as torch those of an autograd function."""
-        known = {*self.found.definitions, "NamedTuple", "Protocol"}
-        return definition.name not in self.inherited and not known.issuperset(definition.bases)
+        known = all(base in self.found.definitions or base in ("NamedTuple", "Protocol") for base in definition.bases)
+        return definition.name not in self.inherited and not known
 
     def _reaches(self, owner: str, member: Member) -> bool:
         if member.name == "__repr__":
@@ -211,6 +215,7 @@ def _indented(text: str) -> str:
     return textwrap.indent(text, "    ")
 
 
+@cache
 def brief(text: str) -> str:
     """The text of a definition, with the first paragraph alone of its docstring."""
     node = ast.parse(text).body[0]

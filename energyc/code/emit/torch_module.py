@@ -36,7 +36,7 @@ def module(planned: ModulePlan, options: Options, parts: Parts, kernels: str = "
     """A module of a network's parts and the runtime that they need; ``kernels`` says in its head which it has."""
     own, classes = parts
     called = facts.free_names(*own, *classes)
-    runtime = runtime_of(planned.network, options, (*own, *classes)) if options.runtime != "import" else ()
+    runtime = runtime_of(planned.network, options, (*own, *classes))
     imported = imports(called | facts.free_names(*runtime), _imported(options, called))
     future = Import("__future__", ("annotations",))
     body = (future, Blank(), *imported, *own, *([Verbatim(RUNTIME)] if runtime else []), *runtime, *classes)
