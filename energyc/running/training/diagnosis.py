@@ -15,7 +15,7 @@ from energyc.running.training.session import Session
 from energyc.runtime.convergence.causes import Unrest, drifting
 from energyc.runtime.equations.inputs import free_phase, ordered_targets, prepared
 from energyc.runtime.equations.records import FreePhase, RuleSettings
-from energyc.runtime.nudging.contrast import tried
+from energyc.runtime.nudging.strength import tried
 from energyc.runtime.rules import RULES
 
 #: The number of samples of each split among which those that do not settle are looked for.
