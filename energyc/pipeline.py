@@ -12,7 +12,7 @@
 | emit     | `emit`, codegen/      | plan, loop nests -> the text of a module |
 | run      | `train`, `runs`       | module -> trained network; run folder -> its network, its text samples |
 | measure  | `verify`, `bench`, `inspection` | module -> gradients' fidelity; time of a step; what goes on inside |
-| export   | `hardware`, `symbolic` | network, weights -> circuit, Ising problem; answers with few bits; formulas in SymPy |
+| export   | `hardware`, `symbolic` | network, weights -> circuit, Ising problem; few bits; formulas in SymPy |
 | report   | `report`              | any of these -> what people and programs read |
 
 The passes from read to emit are functions of this module; the packages of the last four rows build on them.
