@@ -44,6 +44,10 @@ class Printer:
         """An expression, without brackets around it."""
         return self._bound(expr)[0]
 
+    def value(self, expr: Basic) -> Text:
+        """An expression that stands by itself: a number is one of SymPy, not of Python."""
+        return self.call("Integer", str(expr))[0] if isinstance(expr, Integer) else self.text(expr)
+
     def within(self, expr: Basic, least: int) -> Text:
         """An expression in brackets unless it binds at least so tightly."""
         text, binding = self._bound(expr)

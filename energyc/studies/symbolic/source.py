@@ -132,7 +132,7 @@ class _Part:
     def _dict(self, name: str, items: list[tuple[Text, Expr]]) -> list[str]:
         if not items:
             return []
-        entries = tuple(joined(key, ": ", self.printer.text(expr)) for key, expr in items)
+        entries = tuple(joined(key, ": ", self.printer.value(expr)) for key, expr in items)
         text = joined(f"{self.prefix}{name} = ", Bracket("{", entries, "}"))
         return ["", laid_out(text)]
 
