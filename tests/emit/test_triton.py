@@ -21,7 +21,7 @@ from energyc.language.diagnostics import SpecError
 from energyc.language.network import Network
 from energyc.mathematics.functions import FUNCTIONS, ScalarFunction, scalar_function
 from energyc.runtime.equations.inputs import prepared
-from energyc.runtime.kernels.kernels import triton_functions
+from energyc.runtime.kernels import triton_functions
 from energyc.runtime.kernels.triton_kernels import TritonKernels, interpreted
 from energyc.runtime.relaxation.graphs import MOST_GRAPHS, Graphs
 from tests.emit.judge import resolved

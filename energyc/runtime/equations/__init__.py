@@ -8,6 +8,6 @@ Imports: ``tensors``; libraries: ``torch``.
 
 from __future__ import annotations
 
-from energyc.runtime.equations.equations import families, noise, penalties
+from energyc.runtime.equations import families, noise, penalties
 
 __all__ = ["families", "noise", "penalties"]

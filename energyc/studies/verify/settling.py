@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from energyc.runtime import causes
+from energyc.runtime.convergence import causes
 from energyc.runtime.convergence.causes import Unrest
 from energyc.studies.verify.probe import Probe
 from energyc.studies.verify.rest import CONVERGED, Rest, rest, rows_of
