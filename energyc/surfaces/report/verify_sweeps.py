@@ -36,7 +36,7 @@ def sweeps(fidelity: Fidelity) -> Iterator[RenderableType]:
 
 def looseness_table(looseness: Looseness) -> Table:
     """Return the lowest cosine of a param for each rule, with a row for each length of the free phase."""
-    rows = []
+    rows: list[tuple[str | Styled, ...]] = []
     for row in zip(*looseness.rules.values(), strict=True):
         cells = [_lowest_cosine(point.worst.cosine, point.param, point.kept) for point in row]
         rows.append((f"{row[0].residual:.0e}", str(row[0].steps), *cells))
