@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _PLACES = MappingProxyType(
     {
         "Diverged": "energyc.running.training.outcome",
-        "NotSettledWarning": "energyc.runtime.settled",
+        "NotSettledWarning": "energyc.runtime.convergence.settled",
         "Run": "energyc.surfaces.python.train",
         "SpecError": "energyc.language.diagnostics",
         "UserError": "energyc.language.diagnostics",

@@ -31,7 +31,9 @@ def warn_unsettled(net: Equations, free: FreePhase, tolerance: float | None) -> 
         name = "relax.tolerance" if tolerance == net.relax_tolerance else "the tolerance"
         why = f"{name} = {tolerance:g} is not reached"
     which = f"{int(left.sum())} of {len(left)} samples, after {steps} steps, residual up to {worst:.1e}"
-    helps = "its `unrest(clamps)` tries what helps, as more steps or a smaller step may"
+    helps = "more steps or a smaller step may help"
+    if hasattr(net, "unrest"):  # a module of its own does without
+        helps = "its `unrest(clamps)` tries what helps, as more steps or a smaller step may"
     message = f"{net.name} did not settle, and its gradient assumes that it did: {why}; {helps} ({which})"
     warnings.warn(message, NotSettledWarning, stacklevel=levels_to_caller())
 
