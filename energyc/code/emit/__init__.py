@@ -2,9 +2,8 @@
 
 It prints code for torch and imports no torch: others run what it prints.
 
-Imports: ``calculus``, ``convergence``, ``derive``, ``equations``, ``ir``, ``loops``, ``network``, ``networks``,
-``notation``, ``plan``, ``resources``, ``rules``, ``runtime``, ``settings``, ``sparse``; libraries: ``jinja2``,
-``numpy``.
+Imports: ``calculus``, ``convergence``, ``derive``, ``equations``, ``ir``, ``loops``, ``network``, ``notation``,
+``plan``, ``resources``, ``rules``, ``runtime``, ``settings``, ``sparse``; libraries: ``jinja2``, ``numpy``.
 """
 
 from collections.abc import Callable, Mapping
