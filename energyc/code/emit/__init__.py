@@ -2,13 +2,8 @@
 
 It prints code for torch and imports no torch: others run what it prints.
 
-<<<<<<< HEAD
 Imports: ``calculus``, ``convergence``, ``equations``, ``ir``, ``network``, ``networks``, ``notation``, ``plan``,
 ``runtime``, ``settings``, ``sparse``, ``tree``; libraries: ``numpy``.
-=======
-Imports: ``calculus``, ``convergence``, ``derive``, ``equations``, ``ir``, ``loops``, ``network``, ``notation``,
-``plan``, ``resources``, ``rules``, ``runtime``, ``settings``, ``sparse``; libraries: ``jinja2``, ``numpy``.
->>>>>>> rt
 """
 
 from energyc.code.emit.context import Options, Runtime

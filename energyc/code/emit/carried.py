@@ -40,7 +40,7 @@ def runtime_of(network: Network, options: Options, own: Body) -> Body:
     replaced = [] if network.blocks else ["Fixed"]  # by the network's own record
     found = library()
     reach = Reach(found, Classes.of(own, found), frozenset(replaced))
-    reach.follow(Reads.of(own))
+    reach.follow(Reads(facts.free_names(*own), facts.every_attribute(*own)))
     if options.runtime == "full":
         return reach.carried(found.parts, found.members("EnergyNetwork"))
     networks = [network, *(layer.network for layer in network.layers.values())]
@@ -55,23 +55,6 @@ def _bounded(network: Network) -> bool:
     return any((param.low, param.high) != (None, None) for param in network.params.values())
 
 
-<<<<<<< HEAD
-def carried(own: Body, parts: Collection[tuple[str, str]], public: Collection[str], without: Collection[str]) -> Body:
-    """The source that a module carries beside its ``own``; ``without`` are definitions that its own take the place of.
-
-    ``parts`` are those that its settings choose, ``public`` the members that users may call beside ``PUBLIC``.
-    """
-    found = library()
-    chosen = {found.parts[key] for key in parts}
-    reach = Reach(found, Classes.of(own, found), frozenset(without))
-    reach.follow(Reads(facts.free_names(*own), facts.every_attribute(*own)))
-    reach.follow(Reads(frozenset(chosen), PUBLIC | frozenset(public)))
-    texts = dict(reach.texts())
-    return (Verbatim("\n\n\n".join(texts.values()), frozenset(reach.names), frozenset(texts)),) if texts else ()
-
-
-=======
->>>>>>> rt
 @dataclass(frozen=True)
 class Classes:
     """The classes that a module defines itself, with their bases and what they define, and the order of look-up."""
@@ -123,10 +106,11 @@ class Reach:
         self.orders = self.classes.finals()
         self.inherited = {name for order in self.orders for name in order}
 
-    def carried(self, parts: Iterable[tuple[str, str]], public: Iterable[str]) -> Carried:
+    def carried(self, parts: Iterable[tuple[str, str]], public: Iterable[str]) -> Body:
         """What is carried with the ``parts`` that settings choose, and members that users call beside ``PUBLIC``."""
         self.follow(Reads(frozenset(self.found.parts[key] for key in parts), PUBLIC.union(public)))
-        return Carried("\n\n\n".join(self.texts()), frozenset(self.names))
+        texts = dict(self.texts())
+        return (Verbatim("\n\n\n".join(texts.values()), frozenset(self.names), frozenset(texts)),) if texts else ()
 
     def follow(self, reads: Reads) -> None:
         """Add what is read, and all that is read by what that reaches."""

@@ -22,28 +22,13 @@ def warn_unsettled(net: Equations, free: FreePhase, tolerance: float | None) -> 
     if net.name in net.warned or not bool(left.any()):
         return
     net.warned.add(net.name)
-<<<<<<< HEAD
     steps, chosen = int(free.steps.max()), tolerance != net.relax_tolerance
     cause = fixed_steps(steps, chosen) if tolerance is None else not_reached(tolerance, steps, steps, chosen)
     which = f"{int(left.sum())} of {len(left)} samples, residual up to {float(free.residual[left].max()):.1e}"
-    helps = "its `unrest(clamps)` tries what helps, as more steps or a smaller step may"
-    message = f"{net.name} did not settle, and its gradient assumes that it did: {cause.why}; {helps} ({which})"
-=======
-    worst = float(free.residual[left].max())
-    steps = int(free.steps.max())
-    if tolerance is None and net.relax_tolerance is None:
-        why = f"relax has no tolerance, so exactly {steps} steps are made"
-    elif tolerance is None:
-        why = f"exactly {steps} steps are made"
-    else:
-        name = "relax.tolerance" if tolerance == net.relax_tolerance else "the tolerance"
-        why = f"{name} = {tolerance:g} is not reached"
-    which = f"{int(left.sum())} of {len(left)} samples, after {steps} steps, residual up to {worst:.1e}"
     helps = "more steps or a smaller step may help"
     if hasattr(net, "unrest"):  # a module of its own does without
         helps = "its `unrest(clamps)` tries what helps, as more steps or a smaller step may"
-    message = f"{net.name} did not settle, and its gradient assumes that it did: {why}; {helps} ({which})"
->>>>>>> rt
+    message = f"{net.name} did not settle, and its gradient assumes that it did: {cause.why}; {helps} ({which})"
     warnings.warn(message, NotSettledWarning, stacklevel=levels_to_caller())
 
 
