@@ -2,8 +2,8 @@
 
 It prints code for torch and imports no torch: others run what it prints.
 
-Imports: ``calculus``, ``convergence``, ``equations``, ``ir``, ``network``, ``networks``, ``notation``, ``plan``,
-``runtime``, ``settings``, ``sparse``, ``tree``; libraries: ``numpy``.
+Imports: ``calculus``, ``convergence``, ``equations``, ``ir``, ``network``, ``notation``, ``plan``, ``runtime``,
+``settings``, ``sparse``, ``tree``; libraries: ``numpy``.
 """
 
 from energyc.code.emit.context import Options, Runtime
