@@ -17,8 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from energyc import pipeline
-from energyc.code.emit import module_plan
-from energyc.code.plan import Passes
+from energyc.code.plan import Passes, plan_module
 from energyc.language.diagnostics import Source
 from energyc.language.network import Network
 from energyc.surfaces.report.check import check_source
@@ -120,7 +119,7 @@ def planned(network: Network) -> Callable[[], object]:
     """The plan of the spec's own rule."""
     classes = pipeline.classify(network)
     rules = pipeline.rules_of(network, classes, None)
-    return lambda: module_plan(network, rules, Passes(), classes.unproved, classes.descends)
+    return lambda: plan_module(network, rules, Passes(), classes.unproved, classes.descends)
 
 
 def of_network(run: Callable[[Network], object]) -> Callable[[Source], Callable[[], object]]:

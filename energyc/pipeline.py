@@ -1,27 +1,21 @@
-"""The compiler, a line for each pass; below, the passes in that order.
+"""The compiler: every pass, a function of what the pass before it gave.
 
-| pass     | package               | takes -> gives |
-|---|---|---|
-| read     | `syntax`              | a path, or `-` -> source text |
-| parse    | `syntax`              | text -> tree with spans |
-| resolve  | `resolve`, on `ir`    | tree -> typed network (tensors are nodes of one graph), or all diagnostics |
-| derive   | `derive`              | energies -> forces; forces -> Jv, J^T v; energies and cost -> gradients |
-| classify | `analysis`            | forces -> classes with evidence; admissible rules |
-| plan     | `plan`                | graphs -> ordered statements: once a relaxation, once a step, once an update |
-| fuse     | `loops`               | the plan of a step -> matrix products and loop nests on a tile of samples |
-| emit     | `emit`, codegen/      | plan, loop nests -> the text of a module |
-| run      | `train`, `runs`       | module -> trained network; run folder -> its network, its text samples |
-| measure  | `verify`, `bench`, `inspection` | module -> gradients' fidelity; time of a step; what goes on inside |
-| export   | `hardware`, `symbolic` | network, weights -> circuit, Ising problem; answers with few bits; formulas in SymPy |
-| report   | `report`              | any of these -> what people and programs read |
+| pass     | room | takes -> gives | `show --stage` |
+|---|---|---|---|
+| read     | `language/syntax` | a path, or `-` -> source text | |
+| parse    | `language/syntax` | text -> tree with spans | `tree` |
+| resolve  | `language/resolve` | tree -> typed network on one graph of tensors, or all diagnostics | `network`, `ir` |
+| classify | `proofs` | network -> classes with evidence, claims, admissible rules | `energyc check` |
+| derive   | `derivation/derive` | network, classes -> forces, Jacobian products, updates | `forces`, `jacobian` |
+| plan     | `code/plan` | network, classes, rules -> statements: once a relaxation, a step, an update | `plan` |
+| lower    | `code/loops`, `code/targets` | plan -> matrix products and loop nests on a tile of samples | `kernels` |
+| emit     | `code/targets` | plan, loop nests -> the text of a module | `torch`, `cpp`, `triton` |
 
-The passes from read to emit are functions of this module; the packages of the last four rows build on them.
-Beside the rows: `functions` holds what is known of each scalar function, `calculus` differentiates nodes, `sparse`
-keeps tables over edges by their entries, `notation` writes nodes as the spec does, `html` makes pages and cards.
+What follows builds on these: `running` trains a module, `studies` measures it, `surfaces` show what comes of it.
 Nothing here prints: every function returns an object or text. Torch is imported only by what runs a network.
 
-Imports: ``claims``, ``data``, ``derive``, ``diagnostics``, ``emit``, ``loops``, ``network``, ``resolve``, ``rules``,
-``syntax``, ``targets``, ``verdicts``, ``version``; libraries: ``torch``.
+Imports: ``claims``, ``data``, ``derive``, ``diagnostics``, ``emit``, ``loops``, ``network``, ``plan``, ``resolve``,
+``rules``, ``syntax``, ``targets``, ``verdicts``, ``version``; libraries: ``torch``.
 """
 
 from __future__ import annotations
@@ -41,6 +35,8 @@ if TYPE_CHECKING:
     import torch
 
     from energyc.code.emit import Options, Printed, Runtime
+    from energyc.code.plan import ModulePlan
+    from energyc.code.targets.kernels import Relaxing
     from energyc.derivation.derive import Derivation
     from energyc.language.network import Network
     from energyc.language.resolve.bindings import Schemas
@@ -150,6 +146,14 @@ def resolve(source: Source, choices: Choices = Choices(), schemas: Schemas | Non
         )
 
 
+def classify(network: Network) -> Classes:
+    """The class of each term with its evidence, and the rules that are admissible."""
+    from energyc.proofs.verdicts.in_notation import classes_of
+
+    with stage("classify", network.source.name):
+        return classes_of(network)
+
+
 def derive(network: Network, classes: Classes | None = None) -> Derivation:
     """Forces and gradients, each computed on demand; J_nc is that of the terms that ``classes`` does not prove."""
     from energyc.derivation.derive import derive as derive_network
@@ -160,12 +164,27 @@ def derive(network: Network, classes: Classes | None = None) -> Derivation:
         )
 
 
-def classify(network: Network) -> Classes:
-    """The class of each term with its evidence, and the rules that are admissible."""
-    from energyc.proofs.verdicts.in_notation import classes_of
+def plan(network: Network, classes: Classes, rules: Sequence[str] | None = None) -> ModulePlan:
+    """The statements of a module for some rules, in order; by default for the spec's ``train.rule``.
 
-    with stage("classify", network.source.name):
-        return classes_of(network)
+    Raises UserError as ``emit``.
+    """
+    from energyc.code.plan import Passes, plan_module
+
+    chosen = rules_of(network, classes, rules)
+    with stage("plan", network.source.name):
+        return plan_module(network, chosen, Passes(), classes.unproved, classes.descends)
+
+
+def lower(planned: ModulePlan, options: Options) -> list[Relaxing]:
+    """The loop nests of the phases that run in kernels: those of a network, or of each of its layers.
+
+    Raises NotLowered where there are none.
+    """
+    from energyc.code.targets.kernels import kernels_of
+
+    with stage("lower", planned.network.source.name):
+        return kernels_of(planned, options)
 
 
 def emit(
@@ -177,20 +196,18 @@ def emit(
 ) -> Compiled:
     """A module for some rules and ``implicit``, where that is admissible; with ``("all",)`` for all there are.
 
-    By default the rule is the spec's ``train.rule``.
-
-    It carries a ``copy`` of what it reaches of the runtime, or the ``full`` runtime, so that it needs torch alone, or will
-    ``import`` it from energyc. The same input gives the same bytes. Raises UserError for an unknown target or rule, and for a rule that
-    is inadmissible on this network.
+    By default the rule is the spec's ``train.rule``. The module carries a ``copy`` of what it reaches of the runtime,
+    or the ``full`` runtime, so that it needs torch alone, or will ``import`` it from energyc. The same input gives the
+    same bytes. Raises UserError for an unknown target or rule, and for a rule that is inadmissible on this network.
     """
     from energyc.code.emit import class_name
 
     if not isinstance(target, str) or target not in TARGETS:
         raise UserError(f"there is no target {target}", help=f"the targets are {', '.join(TARGETS)}")
     classes = classify(network)
-    options = _options(network, classes, rules, choices, runtime)
+    planned, options = plan(network, classes, rules), _options(network, classes, rules, choices, runtime)
     with stage("emit", network.source.name):
-        printed = find_target(target).module(network, options)
+        printed = find_target(target).module(planned, options)
     return Compiled(network, classes, target, printed, f"{network.name}_{target}.py", class_name(network.name))
 
 
@@ -221,17 +238,17 @@ def kernels(network: Network, rules: Sequence[str] | None = None, choices: Choic
     """
     from energyc.code.loops import NotLowered, kernel_text
     from energyc.code.targets.cpp.source import own_source
-    from energyc.code.targets.kernels import all_kernels, kernels_of
+    from energyc.code.targets.kernels import all_kernels
 
-    options = _options(network, classify(network), rules, choices, "import")
-    with stage("emit", network.source.name):
-        try:
-            relaxing = kernels_of(network, options)
-        except NotLowered as reason:
-            return f"no kernels: {reason}\n"
-        without = [f"no kernels of {r.context.network.name}: {r.reason}\n" for r in relaxing if r.reason]
-        found = all_kernels(relaxing)
-        return "\n".join([*map(kernel_text, found), *without, own_source(found)])
+    classes = classify(network)
+    planned, options = plan(network, classes, rules), _options(network, classes, rules, choices, "import")
+    try:
+        relaxing = lower(planned, options)
+    except NotLowered as reason:
+        return f"no kernels: {reason}\n"
+    without = [f"no kernels of {r.context.network.name}: {r.reason}\n" for r in relaxing if r.reason]
+    found = all_kernels(relaxing)
+    return "\n".join([*map(kernel_text, found), *without, own_source(found)])
 
 
 def rules_of(network: Network, classes: Classes, rules: Sequence[str] | None) -> tuple[str, ...]:

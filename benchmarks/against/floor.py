@@ -31,7 +31,7 @@ def products(problem: Problem) -> Callable[[], None] | None:
     classes = pipeline.classify(network)
     options = Options(("implicit",), "", "", unproved=classes.unproved, descends=classes.descends)
     try:
-        kernel = kernels_of(network, options)[0].kernels[0]
+        kernel = kernels_of(options.plan(network), options)[0].kernels[0]
     except NotLowered:
         return None
     pairs = []

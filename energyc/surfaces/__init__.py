@@ -5,7 +5,8 @@ In: what all other wings give. Out: text, pictures, pages, JSON.
 | room | content |
 |---|---|
 | ``tables`` | a table and its layouts as text, Markdown and LaTeX |
-| ``html`` | pages, cards and charts |
+| ``charts`` | a chart as what it says: curves, marks, scales |
+| ``html`` | pages, cards, charts as SVG |
 | ``report`` | results as text, documents, JSON and pictures |
 | ``python`` | ``energyc.load``, ``train`` and ``resume`` |
 | ``cli`` | the commands |

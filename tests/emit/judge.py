@@ -75,7 +75,7 @@ def resolved(text: str | Path, **overrides: object) -> Network:
 def module_of(network: Network, passes: Passes = Passes(), rules: Sequence[str] = RULES) -> Any:
     """The network's module with every rule."""
     options = Options(rules=tuple(rules), label="spec", version="test", passes=passes)
-    text = torch_module(network, options).text
+    text = torch_module(options.plan(network), options).text
     return instantiate(text, class_name(network.name), dtype=torch.float64)
 
 

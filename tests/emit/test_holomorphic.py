@@ -34,7 +34,7 @@ def network_of(seed: int) -> Network:
 def extension(network: Network, j: Judged) -> tuple[object, object]:
     """The module with the params of a judged one, and its extension."""
     options = Options(rules=RULES, label="spec", version="test")
-    net = instantiate(torch_module(network, options).text, class_name(network.name), dtype=torch.float64)
+    net = instantiate(torch_module(options.plan(network), options).text, class_name(network.name), dtype=torch.float64)
     net.load_state_dict(j.module.state_dict())
     return net, sys.modules[type(net).__module__].Holomorphic(net)
 
@@ -127,7 +127,7 @@ nudge { beta = 1/16, radius = 1/8 }
 def test_the_radius_of_the_spec_is_that_of_the_circle_alone() -> None:
     network = resolved(RADIUS)
     options = Options(rules=RULES, label="spec", version="test")
-    net = instantiate(torch_module(network, options).text, class_name(network.name), dtype=torch.float64)
+    net = instantiate(torch_module(options.plan(network), options).text, class_name(network.name), dtype=torch.float64)
     x, y = torch.rand(2, 2, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
 
     def used(rule: str, **strength: float) -> float:

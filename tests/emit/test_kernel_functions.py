@@ -64,7 +64,8 @@ def test_thick_has_fewer_functions_than_groups() -> None:
     (path,) = (path for path in SPECS if path.stem == "thick")
     network = shipped(path)
     functions, count = Functions(triton_groups.function, "{}_kernel"), 0
-    for kernel in all_kernels(kernels_of(network, Options(("tracking-aep",), "spec", "test"), "registers")):
+    options = Options(("tracking-aep",), "spec", "test")
+    for kernel in all_kernels(kernels_of(options.plan(network), options, "registers")):
         for group in (block for block in kernel.body if isinstance(block, Group)):
             functions.of(kernel, group)
             count += 1

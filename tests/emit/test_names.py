@@ -40,7 +40,8 @@ def gradients(text: str) -> dict[str, torch.Tensor]:
     """The gradients by every rule that the network has."""
     network = resolved(text)
     rules = [rule for rule in (*RULES, *UNROLLED) if not rule.startswith("holomorphic")]
-    text = torch_module(network, Options(rules=tuple(rules), label="spec", version="test")).text
+    options = Options(rules=tuple(rules), label="spec", version="test")
+    text = torch_module(options.plan(network), options).text
     net = instantiate(text, class_name(network.name), dtype=torch.float64)
     random = torch.Generator().manual_seed(0)
     x, y = (torch.rand(2, 3, generator=random, dtype=torch.float64) for _ in range(2))
@@ -68,7 +69,8 @@ def every_module() -> Iterator[ast.Module]:
         network = resolved(spec().replace(" in nonnegative", ""), **{"relax.solver": solver})
         for rules in [*((rule,) for rule in RULES), (*RULES, *UNROLLED)]:
             held = [rule for rule in rules if solver == "gradient" or rule not in ("bptt", "tbptt")]
-            yield ast.parse(torch_module(network, Options(rules=tuple(held), label="spec", version="test")).text)
+            options = Options(rules=tuple(held), label="spec", version="test")
+            yield ast.parse(torch_module(options.plan(network), options).text)
 
 
 def test_every_name_at_the_head_of_a_module_is_one_of_the_runtime() -> None:
@@ -84,10 +86,11 @@ def test_what_a_module_reads_is_defined_and_what_is_its_own_is_read() -> None:
     for tree in every_module():
         classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
         defined = {n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)}
+        statements = [n for node in classes.values() for n in node.body if isinstance(n, ast.Assign)]
+        defined |= {target.id for n in statements for target in n.targets if isinstance(target, ast.Name)}
         read = {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr.startswith("_")}
         assert {name for name in read if not name.startswith("__")} <= defined | {
             "_anchor",
-            "_pace",
             "_replace",
             "_parameters",
         }

@@ -60,7 +60,8 @@ def test_a_group_of_registers_ends_before_a_row_is_read_elsewhere(
 def test_no_shipped_spec_reads_a_register_of_another_place(path: Path) -> None:
     network = pipeline.resolve(pipeline.read(path))
     try:
-        found = kernels_of(network, Options((network.train.trained_by,), "spec", "test"), "registers")
+        options = Options((network.train.trained_by,), "spec", "test")
+        found = kernels_of(options.plan(network), options, "registers")
     except NotLowered as reason:
         pytest.skip(str(reason))
     kernels = [kernel for part in found for kernel in part.kernels]

@@ -42,7 +42,8 @@ def text_of(path: Path) -> str:
 
 
 def random_text(seed: int) -> str:
-    return torch_module(resolved(random_spec(seed)), Options(rules=RULES, label="spec", version="test")).text
+    options = Options(rules=RULES, label="spec", version="test")
+    return torch_module(options.plan(resolved(random_spec(seed))), options).text
 
 
 @pytest.mark.parametrize("path", SPECS, ids=lambda path: path.stem)

@@ -13,7 +13,8 @@ import torch
 
 import energyc
 from energyc.resources import resource
-from energyc.surfaces.html.chart import Series, chart
+from energyc.surfaces.charts import Chart, Series
+from energyc.surfaces.html.chart import svg
 from energyc.surfaces.html.run_card import run_html, run_latex
 from tests.html.browser import opened
 from tests.html.hostile import ATTACKS, SPEC, harmless, hostile
@@ -146,6 +147,6 @@ def test_a_browser_shows_the_cards(width: int, net: Any, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("scale", ["linear", "log"])
 def test_numbers_on_a_vertical_axis_leave_room_for_its_name(scale: Any) -> None:
-    drawn = str(chart([Series("", [0.0, 1.0], [1e-3, 6e5])], x_label="update", y_label="residual", y_scale=scale))
+    drawn = str(svg(Chart((Series("", [0.0, 1.0], [1e-3, 6e5]),), "update", "residual", scale)))
     ticks = re.findall(r'class="tick end"[^>]*>([^<]+)<', drawn)
     assert len(ticks) > 1 and max(map(len, ticks)) <= 6

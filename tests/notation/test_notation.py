@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from energyc.derivation.notation import Notation, Product, Reference, Total, latex, mathml
+from energyc.derivation.notation import Notation, Product, Reference, Sum, latex, mathml
 from energyc.mathematics.calculus import gradient
 from energyc.mathematics.ir import ONE, Coefficient, Function, Graph, Guard, IndexExpr, Node
 from energyc.mathematics.ir.indexing import axis, equal, integer
@@ -169,6 +169,6 @@ def test_a_name_with_a_number_and_indices_has_one_group_of_them() -> None:
 
 def test_mathml_is_well_formed_whatever_a_name_is() -> None:
     reference = Reference("W_<q>&", (IndexExpr("name", ("i",)),))
-    text = mathml.write(Reference("F"), Total((reference, Product(Coefficient.symbol("gamma", -1), (reference,)))))
+    text = mathml.write(Reference("F"), Sum((reference, Product(Coefficient.symbol("gamma", -1), (reference,)))))
     ElementTree.fromstring(text)
     assert "γ" in text

@@ -220,6 +220,7 @@ energy code = sum[n]((b[n] - sum[k](R[k,n] * s[k]))^2) + sum[k,n](P[k,n]^2)
 energy heads = sum[k,n](c[k] * sum[m](H[k,n,m] * z[m]) * sum[m](H[k,n,m] * b[m]))
 energy sizes = sum[k,n,m](H[k,n,m]^2) * sum[k](c[k] * s[k])
 energy rows = sum[k,j](s[k] * s[j] * sum[n](R[k,n] * R[j,n])) + sum[k,n](P[k,n]^2 * c[k] * z[n])
+energy columns = sum[k](sum[n](R[k,n] * z[n])^2)
 """
     network = resolve(Source("spec.energy", text), Choices())
     rng = np.random.default_rng(3)

@@ -27,17 +27,18 @@ def test_a_network_gives_its_formulas(net: Any) -> None:
     formulas = net.to_sympy()
     assert set(formulas.terms) == {"confine", "memory"} and set(formulas.vjp) == {"z", "X"}
     z, (d,) = formulas.symbols["z"], formulas.indices["forces"]["z"]
-    assert formulas.cost_slopes["z"] == 2 * (z[d] - formulas.symbols["stored"][d]) / formulas.symbols["D"]
+    found = formulas.cost_slopes["z"] - 2 * (z[d] - formulas.symbols["stored"][d]) / formulas.symbols["D"]
+    assert sympy.expand(found) == 0
     assert "F_z[d] = -z[d] + Sum(X[m, d]*weights1[m], (m, 0, M - 1))" in repr(formulas)
-    assert formulas._repr_latex_().startswith("$$\\begin{aligned}\n\\mathrm") or "&=" in formulas._repr_latex_()
+    assert formulas._repr_latex_().startswith("$$\\begin{aligned}\nconfine &= ")
 
 
 def test_inlined_formulas_can_be_differentiated(net: Any) -> None:
     whole = net.to_sympy().inlined
     assert whole.definitions == {}
-    z, (d,) = whole.symbols["z"], whole.indices["forces"]["z"]
-    slope = whole.terms["confine"].diff(z[d])
-    assert slope.subs(whole.symbols["D"], 3).doit().subs(d, 1).doit() == z[1]
+    k = sympy.Symbol("k", integer=True)
+    slope = whole.terms["confine"].diff(whole.symbols["z"][k]).subs(whole.symbols["D"], 3)
+    assert str(slope.subs(k, 1).doit()) == "z[1]"
 
 
 def test_sizes_write_it_out(net: Any) -> None:
@@ -90,6 +91,7 @@ def test_the_command(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run(capfd, "export", path, "--to", "sympy", "--check").status == 2
 
 
+@pytest.mark.slow
 def test_a_run_is_exported_like_its_spec(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     path, folder = written(tmp_path), tmp_path / "run"
     assert run(capfd, "train", path, "--steps", 1, "--out", folder).status == 0

@@ -14,6 +14,7 @@ from energyc.language.diagnostics import UserError
 from energyc.running.training.feeds import Feed
 from energyc.running.training.loop import train
 from energyc.running.training.seeds import train_seeds
+from energyc.surfaces.charts import smoothed
 from energyc.surfaces.report import curves, relaxation
 from energyc.surfaces.report.plots import Choice, plot_run
 from tests.train.tiny import make_session
@@ -122,12 +123,13 @@ def test_smoothing_against_plain_means() -> None:
     half = 2
     windows = [values[max(0, i - half) : i + half + 1] for i in range(250)]
     plain = [np.nan if np.isnan(window).all() else np.nanmean(window) for window in windows]
-    assert np.allclose(curves._smoothed(values), plain, equal_nan=True)
+    found = [np.nan if value is None else value for value in smoothed(values.tolist())]
+    assert np.allclose(found, plain, equal_nan=True)
 
 
 def test_seeds_and_nothing(tmp_path: Path, figures: dict[str, Figure]) -> None:
     train_seeds(lambda seed, path: make_session(path, {**SETTINGS, "seed": seed}), [3, 4], tmp_path / "many")
     assert plot_run(tmp_path / "many").paths == [tmp_path / "many" / "pictures" / "seeds.png"]
     assert "mean of 2 seeds" in {line.get_label() for line in figures["seeds"].axes[0].lines}
-    with pytest.raises(UserError, match="no run folder"):
+    with pytest.raises(UserError, match="not a run folder"):
         plot_run(tmp_path / "none")

@@ -51,7 +51,8 @@ def module(net: Network, unproved: tuple[str, ...] | None = None) -> Compiled:
     source = pipeline.read(SPECS / f"{net.name}.energy")
     network = pipeline.resolve(source, Choices.of(dims=net.dims, settings=settings))
     held = (*RULES, "holomorphic-aep") if net is THICK else RULES  # thin has a relu
-    printed = torch_module(network, Options(rules=held, label=net.name, version="0", unproved=unproved))
+    options = Options(rules=held, label=net.name, version="0", unproved=unproved)
+    printed = torch_module(options.plan(network), options)
     classes = pipeline.classify(network)
     return Compiled(network, classes, "torch", printed, f"{net.name}_torch.py", class_name(network.name))
 

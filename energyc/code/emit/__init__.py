@@ -2,25 +2,21 @@
 
 It prints code for torch and imports no torch: others run what it prints.
 
-Imports: ``calculus``, ``convergence``, ``derive``, ``equations``, ``ir``, ``network``, ``networks``, ``notation``,
-``plan``, ``rules``, ``runtime``, ``settings``, ``sparse``, ``tree``; libraries: ``numpy``.
+Imports: ``calculus``, ``convergence``, ``equations``, ``ir``, ``network``, ``notation``, ``plan``, ``runtime``,
+``settings``, ``sparse``, ``tree``; libraries: ``numpy``.
 """
 
-from energyc.code.emit.context import Options, Planned, Runtime, module_plan
+from energyc.code.emit.context import Options, Runtime
 from energyc.code.emit.formulas import segment_text
-from energyc.code.emit.glue import Glue
 from energyc.code.emit.instantiate import instantiate
 from energyc.code.emit.names import class_name
 from energyc.code.emit.printed import Printed
 
 __all__ = [
-    "Glue",
     "Options",
-    "Planned",
     "Printed",
     "Runtime",
     "class_name",
     "instantiate",
-    "module_plan",
     "segment_text",
 ]

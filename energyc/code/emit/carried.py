@@ -10,11 +10,13 @@ from __future__ import annotations
 import ast
 import re
 import textwrap
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
-from energyc.code.emit.context import Options, features_of
-from energyc.code.emit.library import Definition, Library, Member, Reads, free_names, library
+from energyc.code.emit.context import Options
+from energyc.code.emit.library import Definition, Library, Member, Reads, library
+from energyc.code.plan import features_of
 from energyc.code.tree import facts
 from energyc.code.tree.expressions import Expr, Name
 from energyc.code.tree.statements import Annotated, Assign, Body, Class, Function, Verbatim
@@ -32,33 +34,25 @@ DOCUMENTED = frozenset({"EnergyNetwork", "Gradients", "LayeredNetwork", "Relaxed
 
 
 def runtime_of(network: Network, options: Options, own: Body) -> Body:
-    """The runtime of a module of a network, whose ``own`` part is given."""
+    """The runtime of a module of a network, whose ``own`` part is given; nothing where it is imported."""
+    if options.runtime == "import":
+        return ()
     replaced = [] if network.blocks else ["Fixed"]  # by the network's own record
+    found = library()
+    reach = Reach(found, Classes.of(own, found), frozenset(replaced))
+    reach.follow(Reads(facts.free_names(*own), facts.every_attribute(*own)))
     if options.runtime == "full":
-        return carried(own, library().parts, library().members("EnergyNetwork"), replaced)
+        return reach.carried(found.parts, found.members("EnergyNetwork"))
     networks = [network, *(layer.network for layer in network.layers.values())]
     parts = {key for each in networks for key in features_of(each, options.rules).parts(each)}
     if network.blocks:
         parts |= {("differentiation", "implicit"), ("differentiation", "bptt")}
     public = ["draw_noise"] * bool(network.noises) + ["project_params"] * any(_bounded(each) for each in networks)
-    return carried(own, parts, public, replaced)
+    return reach.carried(parts, public)
 
 
 def _bounded(network: Network) -> bool:
     return any((param.low, param.high) != (None, None) for param in network.params.values())
-
-
-def carried(own: Body, parts: Collection[tuple[str, str]], public: Collection[str], without: Collection[str]) -> Body:
-    """The source that a module carries beside its ``own``; ``without`` are definitions that its own take the place of.
-
-    ``parts`` are those that its settings choose, ``public`` the members that users may call beside ``PUBLIC``.
-    """
-    found = library()
-    chosen = {found.parts[key] for key in parts}
-    reach = Reach(found, Classes.of(own, found), frozenset(without))
-    reach.follow(Reads(facts.free_names(*own), facts.every_attribute(*own)))
-    reach.follow(Reads(frozenset(chosen), PUBLIC | frozenset(public)))
-    return tuple(Verbatim(text, free_names(text), frozenset({name})) for name, text in reach.texts())
 
 
 @dataclass(frozen=True)
@@ -112,6 +106,12 @@ class Reach:
         self.orders = self.classes.finals()
         self.inherited = {name for order in self.orders for name in order}
 
+    def carried(self, parts: Iterable[tuple[str, str]], public: Iterable[str]) -> Body:
+        """What is carried with the ``parts`` that settings choose, and members that users call beside ``PUBLIC``."""
+        self.follow(Reads(frozenset(self.found.parts[key] for key in parts), PUBLIC.union(public)))
+        texts = dict(self.texts())
+        return (Verbatim("\n\n\n".join(texts.values()), frozenset(self.names), frozenset(texts)),) if texts else ()
+
     def follow(self, reads: Reads) -> None:
         """Add what is read, and all that is read by what that reaches."""
         self.names |= reads.names
@@ -137,8 +137,8 @@ class Reach:
 
     def _called_from_outside(self, definition: Definition) -> bool:
         """Whether a library calls the members of a class, as torch those of an autograd function."""
-        known = {*self.found.definitions, "NamedTuple", "Protocol"}
-        return definition.name not in self.inherited and not known.issuperset(definition.bases)
+        known = all(base in self.found.definitions or base in ("NamedTuple", "Protocol") for base in definition.bases)
+        return definition.name not in self.inherited and not known
 
     def _reaches(self, owner: str, member: Member) -> bool:
         if member.name == "__repr__":
@@ -210,6 +210,7 @@ def _indented(text: str) -> str:
     return textwrap.indent(text, "    ")
 
 
+@cache
 def brief(text: str) -> str:
     """The text of a definition, with the first paragraph alone of its docstring."""
     node = ast.parse(text).body[0]

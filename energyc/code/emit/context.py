@@ -6,25 +6,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from energyc.code.emit.features import Features
 from energyc.code.emit.library import library
 from energyc.code.emit.names import Identifiers, attribute_names, class_name
-from energyc.code.emit.routines import REPEATED, Prepared, prepare
 from energyc.code.emit.symbols import Symbols, module_names
-from energyc.code.plan import Passes, Plan, plan
+from energyc.code.plan import Passes
+from energyc.code.plan.module import ModulePlan, plan_module
 from energyc.code.tree import facts
 from energyc.code.tree.expressions import Attribute, Expr, Name, Number
 from energyc.code.tree.quotation import quote
 from energyc.code.tree.statements import Body
-from energyc.derivation.derive import Derivation, derive
 from energyc.derivation.notation import Notation, of_network
 from energyc.language.network import DataInput, Network, Noise
 from energyc.mathematics.ir import Einsum, Indicator, Input, Node, walk
 
 #: Whether a module carries the source of the runtime that its rules and settings reach, all of it, or imports it.
 Runtime = Literal["copy", "full", "import"]
-#: The plan of a class, the routines it was made from, and what derived them.
-Planned = tuple[Plan, list[Prepared], Derivation]
 
 
 @dataclass(frozen=True)
@@ -46,6 +42,10 @@ class Options:
     unproved: tuple[str, ...] | None = None
     descends: bool = False
     runtime: Runtime = "copy"
+
+    def plan(self, network: Network) -> ModulePlan:
+        """The plan of a module of a network with these options."""
+        return plan_module(network, self.rules, self.passes, self.unproved, self.descends)
 
 
 @dataclass(frozen=True)
@@ -77,20 +77,17 @@ class Context:
 
     def __init__(
         self,
-        network: Network,
+        planned: ModulePlan,
         options: Options,
         called: Called | None = None,
-        planned: Planned | None = None,
         names: Identifiers | None = None,
         known: Sequence[Symbols] = (),
     ) -> None:
         """``names`` are those free at the top of the module, ``known`` what its other classes call their sizes."""
-        self.network = network
+        network = self.network = planned.equations
         self.options = options
-        self.features = features_of(network, options.rules)
-        if planned is None:
-            planned = module_plan(network, options.rules, options.passes, options.unproved, options.descends)
-        self.plan, self.prepared, self.derivation = planned
+        self.features = planned.features
+        self.plan, self.prepared, self.derivation = planned.plan, planned.routines, planned.derivation
         self.called = called or Called.network(network.name)
         self.notation: Notation = of_network(network)
         self.letters = _letters(self.notation.habits, network.extents)
@@ -160,34 +157,6 @@ def _wish(node: Node) -> str:
         return "drive" if node.dims else "offset"
     made_of = [part.name for part in walk([node]) if isinstance(part, Input)]
     return "_".join([*made_of, "part"]) if len(made_of) < 3 else "part"
-
-
-def features_of(network: Network, rules: Sequence[str]) -> Features:
-    """The features of a module of a network for rules; ``implicit`` is added where there is something at rest."""
-    rests = not network.numbered and not any(layer.network.numbered for layer in network.layers.values())
-    names = [*rules, "implicit"] if rests else rules
-    return Features.of(names, network.relax, network.train)
-
-
-def module_plan(
-    network: Network,
-    rules: Sequence[str],
-    passes: Passes,
-    unproved: tuple[str, ...] | None = None,
-    descends: bool = False,
-) -> Planned:
-    """The plan of a module for rules, with the routines it was made from."""
-    derivation = derive(network, unproved, descends)
-    prepared = prepare(derivation, features_of(network, rules))
-    planned = plan(
-        network.graph,
-        [p.routine for p in prepared],
-        sizes=network.extents,
-        names=derivation.names,
-        passes=passes,
-        repeated=REPEATED,
-    )
-    return planned, prepared, derivation
 
 
 def _letters(habits: Sequence[tuple[str, str]], dims: Iterable[str]) -> dict[str, str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import symtable
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -30,7 +30,8 @@ class Reads:
     @staticmethod
     def of(text: str) -> Reads:
         """Of a whole text."""
-        return Reads(free_names(text), attributes_read(text))
+        nodes = list(ast.walk(ast.parse(text)))
+        return Reads(frozenset(_unbound(text) | _in_annotations(nodes)), frozenset(_attributes(nodes)))
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,10 @@ class Member:
 
 @dataclass(frozen=True)
 class Definition:
-    """A top-level class, function or alias: where it is, its source, what it reads; of a class its head and members."""
+    """A top-level class, function or alias: where it is, its source, what it reads.
+
+    Of a class its head and members, and the attributes to which it gives plain values.
+    """
 
     name: str
     module: str
@@ -59,6 +63,7 @@ class Definition:
     head: str = ""
     bases: tuple[str, ...] = ()
     members: tuple[Member, ...] = ()
+    defaults: tuple[tuple[str, object], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -78,8 +83,7 @@ class Library:
     def defaults(self, name: str) -> dict[str, object]:
         """The attributes that a class, or one that it inherits from, gives plain values."""
         inherited = (self.defaults(base) for base in reversed(self.bases(name)))
-        own = dict(item for statement in self._class(name).body for item in _defaults(statement))
-        return {**{k: v for defaults in inherited for k, v in defaults.items()}, **own}
+        return {k: v for defaults in (*inherited, dict(self.definitions[name].defaults)) for k, v in defaults.items()}
 
     def members(self, name: str) -> set[str]:
         """The methods and attributes of a class and of those that it inherits from."""
@@ -89,11 +93,6 @@ class Library:
     def bases(self, name: str) -> list[str]:
         """The classes of the library that a class inherits from."""
         return [base for base in self.definitions[name].bases if base in self.definitions]
-
-    def _class(self, name: str) -> ast.ClassDef:
-        body = ast.parse(self.definitions[name].text).body[0]
-        assert isinstance(body, ast.ClassDef)
-        return body
 
     def helpers(self) -> list[str]:
         """The functions that equations may call."""
@@ -168,7 +167,8 @@ def _definitions(node: ast.stmt, module: str, text: str) -> Iterator[Definition]
     head = "\n".join(lines[_first(node, lines) : node.body[0].end_lineno if documented else node.body[0].lineno - 1])
     members = tuple(member for statement in node.body for member in _members(statement, lines))
     opened = f"{head}\n    pass"
-    yield Definition(name, module, source, Reads.of(opened), head, bases, members)
+    defaults = tuple(item for statement in node.body for item in _defaults(statement))
+    yield Definition(name, module, source, Reads.of(opened), head, bases, members, defaults)
 
 
 def _members(node: ast.stmt, lines: list[str]) -> Iterator[Member]:
@@ -226,6 +226,11 @@ def _defaults(statement: ast.stmt) -> Iterator[tuple[str, object]]:
 
 def free_names(text: str) -> frozenset[str]:
     """The names that a text reads and does not bind, those in its annotations among them."""
+    return Reads.of(text).names
+
+
+def _unbound(text: str) -> set[str]:
+    """The names that a text reads and does not bind, but for annotations, which are postponed."""
     top = symtable.symtable(text, "<definition>", "exec")
     names = {symbol.get_name() for symbol in top.get_symbols() if not (symbol.is_assigned() or symbol.is_annotated())}
     tables = top.get_children()
@@ -233,23 +238,22 @@ def free_names(text: str) -> frozenset[str]:
         table = tables.pop()
         tables += table.get_children()
         names |= {symbol.get_name() for symbol in table.get_symbols() if symbol.is_global()}
-    return frozenset(names | _in_annotations(ast.parse(text)))
+    return names
 
 
-def attributes_read(text: str) -> frozenset[str]:
-    """The attributes that a text reads of anything, also by their names."""
-    tree = ast.parse(text)
-    read = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    for node in ast.walk(tree):
+def _attributes(nodes: Sequence[ast.AST]) -> Iterator[str]:
+    """The attributes that are read of anything, also by their names."""
+    for node in nodes:
         match node:
+            case ast.Attribute(attr=name):
+                yield name
             case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Constant(value=str(name)), *_]):
-                read.add(name)
-    return frozenset(read)
+                yield name
 
 
-def _in_annotations(tree: ast.AST) -> set[str]:
-    """Names in annotations, which the symbol table of a module with postponed annotations leaves out."""
-    annotations = [getattr(node, field, None) for node in ast.walk(tree) for field in ("annotation", "returns")]
+def _in_annotations(nodes: Sequence[ast.AST]) -> set[str]:
+    """The names in annotations."""
+    annotations = [getattr(node, field, None) for node in nodes for field in ("annotation", "returns")]
     return {n.id for root in annotations if root is not None for n in ast.walk(root) if isinstance(n, ast.Name)}
 
 

@@ -9,9 +9,9 @@ from typing import Any
 from energyc.code.emit import torch_sets
 from energyc.code.emit.context import Context
 from energyc.code.emit.library import library
-from energyc.code.emit.routines import force_params
 from energyc.code.emit.torch_initial import drawn, initial_values
 from energyc.code.emit.torch_nodes import TorchWriter
+from energyc.code.plan.routines import force_params
 from energyc.code.tree import facts
 from energyc.code.tree.expressions import Attribute, Constant, Dict, Expr, List, Name, Number, String, call, literal
 from energyc.code.tree.quotation import quote, quote_body

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from energyc.code.emit import torch_class
 from energyc.code.emit.code import Code, tree
 from energyc.code.emit.context import Called, Context, Options
-from energyc.code.emit.glue import BLOCKS, Glue, clamp_key, layer_inputs, next_key, param_key, start_key
 from energyc.code.emit.names import Identifiers, class_name
 from energyc.code.emit.symbols import Symbols, definitions, module_names
 from energyc.code.emit.torch_methods import MethodWriter, docstring, unpacked
@@ -16,7 +15,8 @@ from energyc.code.emit.torch_nodes import TorchWriter
 from energyc.code.emit.torch_param_sets import param_sets
 from energyc.code.emit.torch_part import Carried, equations_class, equations_part, final_class, fixed_record
 from energyc.code.emit.torch_routines import RoutineWriter
-from energyc.code.plan import PlannedRoutine
+from energyc.code.plan import ModulePlan, PlannedRoutine
+from energyc.code.plan.outer import BLOCKS, OuterNetwork, clamp_key, layer_inputs, next_key, param_key, start_key
 from energyc.code.tree import facts
 from energyc.code.tree.expressions import Attribute, Expr, List, Name, Number, Tuple, call, literal
 from energyc.code.tree.prose import wrapped
@@ -43,25 +43,25 @@ class Around:
         return self.carried.get(name, Carried())
 
 
-def layer_contexts(network: Network, options: Options) -> dict[str, Context]:
+def layer_contexts(planned: ModulePlan, options: Options) -> dict[str, Context]:
     """The layers' classes while they are being written."""
-    called = _called(network)
+    called = _called(planned.network)
     names = module_names(*called.classes)
     contexts: dict[str, Context] = {}
-    for layer in network.layers.values():
-        contexts[layer.name] = _layer_context(layer, options, names, [c.symbols for c in contexts.values()])
+    for name, layer in planned.layers.items():
+        contexts[name] = _layer_context(name, layer, options, names, [c.symbols for c in contexts.values()])
     return contexts
 
 
-def layered_parts(network: Network, options: Options, around: Around | None = None) -> tuple[Body, Body]:
+def layered_parts(planned: ModulePlan, options: Options, around: Around | None = None) -> tuple[Body, Body]:
     """The equations of a network with layers, and the classes that users call."""
-    around = around or Around(layer_contexts(network, options))
+    network, around = planned.network, around or Around(layer_contexts(planned, options))
     layers, called = around.contexts, _called(network)
-    glue, without = Glue(network), replace(options.passes, inplace=False)  # autograd needs what it went through
     inner = [layer.symbols for layer in layers.values()]
     taken = {name for layer in layers.values() for name in (*layer.called.classes, *layer.symbols.names)}
     names = module_names(*called.classes, *taken)
-    context = Context(glue.as_network(), replace(options, passes=without), called, glue.planned(without), names, inner)
+    without = replace(options, passes=replace(options.passes, inplace=False))
+    context = Context(planned, without, called, names, inner)
     parts = [part for name, layer in layers.items() for part in _layer_part(layer, around.of(name))]
     parts += _around(network, context, {name: layer.called.own for name, layer in layers.items()})
     final = [_layer_class(layer, around.of(name)) for name, layer in layers.items()]
@@ -88,11 +88,13 @@ def _layer_class(context: Context, carried: Carried) -> Class:
     return final_class(context, doc, carried.body, bases)
 
 
-def _layer_context(layer: Layer, options: Options, names: Identifiers, known: Sequence[Symbols]) -> Context:
-    own = class_name(layer.name)
+def _layer_context(
+    name: str, layer: ModulePlan, options: Options, names: Identifiers, known: Sequence[Symbols]
+) -> Context:
+    own = class_name(name)
     called = Called(names.new(own), names.new(f"{own}Equations"), names.new(f"{own}Fixed"), LAYER_BASES)
     chosen = replace(options, unproved=None, descends=False, biased={})
-    return Context(layer.network, chosen, called, names=names, known=known)
+    return Context(layer, chosen, called, names, known)
 
 
 def _layer_part(context: Context, carried: Carried) -> Body:
@@ -171,7 +173,7 @@ class BlocksWriter:
         self.writer.masks.update(masks)
         with self.writer.scope({**own, **self.context.names_in_fixed()}):
             body = [statement for block in self.network.blocks for statement in self._block(block)]
-            values = [self.writer.code(node).expr for node in Glue(self.network).values.values()]
+            values = [self.writer.code(node).expr for node in OuterNetwork(self.network).values.values()]
         doc = "The blocks in a row; ``visit`` relaxes a layer. Returns what the answers read of them."
         given = {"fixed": self.context.called.fixed, "visit": "Visit"}
         parameters = (Parameter("self"), *(Parameter(name, Name(kind)) for name, kind in given.items()))

@@ -6,50 +6,50 @@ import hashlib
 from collections.abc import Collection
 
 from energyc.code.emit.carried import runtime_of
-from energyc.code.emit.context import Context, Options, features_of
+from energyc.code.emit.context import Context, Options
 from energyc.code.emit.imports import imports
 from energyc.code.emit.printed import Printed
 from energyc.code.emit.torch_layers import layered_parts
 from energyc.code.emit.torch_param_sets import param_sets
 from energyc.code.emit.torch_part import final_class, network_part
+from energyc.code.plan import ModulePlan
 from energyc.code.tree import facts, python
 from energyc.code.tree.expressions import Name, Tuple
 from energyc.code.tree.prose import wrapped
 from energyc.code.tree.statements import Assign, Blank, Body, Import, Module, Verbatim
-from energyc.language.network import Network
 
 #: A network's own part, and the class that users call.
 Parts = tuple[Body, Body]
 
 
-def torch_module(network: Network, options: Options) -> Printed:
-    """The module: the same network and options give the same bytes."""
-    return Printed(module(network, options, parts_of(network, options)))
+def torch_module(planned: ModulePlan, options: Options) -> Printed:
+    """The module: the same plan and options give the same bytes."""
+    return Printed(module(planned, options, parts_of(planned, options)))
 
 
-def parts_of(network: Network, options: Options) -> Parts:
+def parts_of(planned: ModulePlan, options: Options) -> Parts:
     """The parts of a network that runs as operations of torch."""
-    return layered_parts(network, options) if network.blocks else _parts(network, options)
+    return layered_parts(planned, options) if planned.layers else _parts(planned, options)
 
 
-def module(network: Network, options: Options, parts: Parts, kernels: str = "") -> str:
+def module(planned: ModulePlan, options: Options, parts: Parts, kernels: str = "") -> str:
     """A module of a network's parts and the runtime that they need; ``kernels`` says in its head which it has."""
     own, classes = parts
     called = facts.free_names(*own, *classes)
-    runtime = runtime_of(network, options, (*own, *classes)) if options.runtime != "import" else ()
+    runtime = runtime_of(planned.network, options, (*own, *classes))
     imported = imports(called | facts.free_names(*runtime), _imported(options, called))
     future = Import("__future__", ("annotations",))
     body = (future, Blank(), *imported, *own, *([Verbatim(RUNTIME)] if runtime else []), *runtime, *classes)
-    return python.program(Module(body, _head(network, options, kernels)))
+    return python.program(Module(body, _head(planned, options, kernels)))
 
 
 #: The line between the network's own part and the runtime.
 RUNTIME = f"# {'-' * 54} the runtime of energyc, the same for every network that uses it"
 
 
-def _parts(network: Network, options: Options) -> Parts:
+def _parts(planned: ModulePlan, options: Options) -> Parts:
     """The equations of a network without layers, and the class that users call."""
-    context = Context(network, options)
+    context = Context(planned, options)
     body = (*learning_rules(context), *param_sets(context))
     return network_part(context), (final_class(context, "The network: its equations, relaxed and learned.", body),)
 
@@ -65,17 +65,17 @@ def _imported(options: Options, called: Collection[str]) -> Collection[str]:
     return () if options.runtime != "import" else [name for name in called if name != "Fixed"]
 
 
-def _head(network: Network, options: Options, kernels: str) -> tuple[str, ...]:
-    """What the module is, and where it comes from."""
+def _head(planned: ModulePlan, options: Options, kernels: str) -> tuple[str, ...]:
+    """The head of the module: its network, and where it comes from."""
+    network = planned.network
     about = f"{network.name}: {network.description}" if network.description else network.name
     digest = hashlib.sha256(network.source.text.encode()).hexdigest()
-    rules = features_of(network, options.rules).rules
     return (
         *wrapped(about),
         "",
         f"Made by energyc {options.version} from {options.label}",
         f"SHA-256 of the spec: {digest}",
-        *wrapped(f"Rules: {', '.join(rule.name for rule in rules)}", "    "),
+        *wrapped(f"Rules: {', '.join(rule.name for rule in planned.features.rules)}", "    "),
         f"Passes: {options.passes}",
         *([f"Options: {options.settings}"] if options.settings else []),
         *([f"Kernels: {kernels}"] if kernels else []),

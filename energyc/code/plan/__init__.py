@@ -2,11 +2,23 @@
 
 It knows statements and their order, not the language they are printed in.
 
-Imports: ``calculus``, ``derive``, ``ir``, ``sparse``.
+Imports: ``calculus``, ``derive``, ``ir``, ``network``, ``rules``, ``settings``, ``sparse``.
 """
 
+from energyc.code.plan.module import ModulePlan, features_of, plan_module
 from energyc.code.plan.passes import Passes
 from energyc.code.plan.planner import Plan, PlannedRoutine, plan, reached, statements_for
 from energyc.code.plan.separate import separated
 
-__all__ = ["Passes", "Plan", "PlannedRoutine", "plan", "reached", "separated", "statements_for"]
+__all__ = [
+    "ModulePlan",
+    "Passes",
+    "Plan",
+    "PlannedRoutine",
+    "features_of",
+    "plan",
+    "plan_module",
+    "reached",
+    "separated",
+    "statements_for",
+]

@@ -4,7 +4,8 @@
 and what the doctor tries follow from this registry: another target is another package, whose module ``target`` has an
 object ``TARGET``, and another word here.
 
-Imports: ``emit``, ``ir``, ``kernels``, ``loops``, ``network``, ``resources``, ``tree``; libraries: ``torch``.
+Imports: ``emit``, ``expressions``, ``functions``, ``ir``, ``kernels``, ``loops``, ``plan``, ``resources``, ``tree``;
+libraries: ``torch``.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """The contract of a target: all that the compiler, a run, the doctor and the commands ask of one.
 
 A target is a package of this room with an object that fulfils :class:`Target`, and a line in the registry beside it.
-What it is given is a network and the options of a module. From these :class:`~energyc.code.emit.context.Context` makes
-the lowered form that the printers of equations read: a derivation, the plan of every routine with its order and what
-is hoisted, names and features; and :func:`~energyc.code.targets.kernels.kernels_of` the loop nests of its phases. What
-a target gives is a :class:`~energyc.code.emit.printed.Printed`.
+It is given the plan of a module (:class:`~energyc.code.plan.module.ModulePlan`): a derivation, every routine with its
+order and what is hoisted, the features of its rules; and the options of the module. Of these
+:class:`~energyc.code.emit.context.Context` makes names for the printers of equations, and
+:func:`~energyc.code.targets.kernels.kernels_of` the loop nests of the phases. It gives a
+:class:`~energyc.code.emit.printed.Printed`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Protocol
 
 from energyc.code.emit.context import Options
 from energyc.code.emit.printed import Printed
-from energyc.language.network import Network
+from energyc.code.plan import ModulePlan
 
 
 class Absent(Exception):
@@ -77,8 +78,8 @@ class Target(Protocol):
     needs: Needs
     settled: str
 
-    def module(self, network: Network, options: Options) -> Printed:
-        """Write the module; the same network and options give the same bytes.
+    def module(self, planned: ModulePlan, options: Options) -> Printed:
+        """Write the module; the same plan and options give the same bytes.
 
         Where the target has no form for a network, the module is one of torch, and says why in ``fallback``.
         """

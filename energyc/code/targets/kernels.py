@@ -14,11 +14,11 @@ from energyc.code.emit.torch_param_sets import param_sets
 from energyc.code.emit.torch_part import Carried, final_class, network_part
 from energyc.code.loops import Equations, Kernel, NotLowered, Rows, free_phase, nudged_phase, tracking_phases
 from energyc.code.loops.extents import named
+from energyc.code.plan import ModulePlan
 from energyc.code.targets.names import SIZE, Names
 from energyc.code.tree.expressions import Comparison, Expr, List, Name, Number, String
 from energyc.code.tree.quotation import quote, quote_body
 from energyc.code.tree.statements import Assign, Body, Comment, Function, If, Parameter, Return, Statement
-from energyc.language.network import Network
 from energyc.mathematics.ir import Node
 
 
@@ -55,17 +55,17 @@ class Written:
 
 
 def kernel_module(
-    network: Network, options: Options, rows: Rows, write: Callable[[Sequence[Kernel]], Written]
+    planned: ModulePlan, options: Options, rows: Rows, write: Callable[[Sequence[Kernel]], Written]
 ) -> Printed:
     """The module; where a network has no kernels it is that of the torch target, and says why."""
     try:
-        relaxing = kernels_of(network, options, rows)
+        relaxing = kernels_of(planned, options, rows)
     except NotLowered as reason:
-        text = module(network, options, parts_of(network, options), f"none: {reason}")
+        text = module(planned, options, parts_of(planned, options), f"none: {reason}")
         return Printed(text, fallback=str(reason))
     written = write(all_kernels(relaxing))
-    own, classes = (_layered if network.blocks else _plain)(network, options, relaxing, written.runner)
-    text = module(network, options, (own, (*written.definitions, *classes)), _said(relaxing))
+    own, classes = (_layered if planned.layers else _plain)(planned, options, relaxing, written.runner)
+    text = module(planned, options, (own, (*written.definitions, *classes)), _said(relaxing))
     return Printed(text, source=written.source)
 
 
@@ -76,7 +76,7 @@ def _said(relaxing: Sequence[Relaxing]) -> str:
     return "; ".join([names, *without])
 
 
-def _plain(network: Network, options: Options, relaxing: Sequence[Relaxing], runner: Expr) -> Parts:
+def _plain(planned: ModulePlan, options: Options, relaxing: Sequence[Relaxing], runner: Expr) -> Parts:
     """The parts of a network without layers."""
     (own,) = relaxing
     context = own.context
@@ -86,7 +86,7 @@ def _plain(network: Network, options: Options, relaxing: Sequence[Relaxing], run
     return network_part(context, _given(own)), (final_class(context, about, body, ("KernelNetwork",)),)
 
 
-def _layered(network: Network, options: Options, relaxing: Sequence[Relaxing], runner: Expr) -> Parts:
+def _layered(planned: ModulePlan, options: Options, relaxing: Sequence[Relaxing], runner: Expr) -> Parts:
     """The parts of a network of layers, which share one object of kernels."""
     layers = {r.context.network.name: r for r in relaxing}
     carried = {
@@ -95,7 +95,7 @@ def _layered(network: Network, options: Options, relaxing: Sequence[Relaxing], r
         if r.kernels
     }
     around = Around({name: r.context for name, r in layers.items()}, carried)
-    own, classes = layered_parts(network, options, around)
+    own, classes = layered_parts(planned, options, around)
     shared = (Comment("The kernels of the layers.", documents=True), Assign(Name("KERNELS"), runner))
     return own, (*shared, *classes)
 
@@ -105,15 +105,15 @@ def all_kernels(relaxing: Sequence[Relaxing]) -> list[Kernel]:
     return [kernel for r in relaxing for kernel in r.kernels]
 
 
-def kernels_of(network: Network, options: Options, rows: Rows = "array") -> list[Relaxing]:
+def kernels_of(planned: ModulePlan, options: Options, rows: Rows = "array") -> list[Relaxing]:
     """The kernels of a network's phases or of its layers', whose groups keep their rows so.
 
     Raises NotLowered where there are none.
     """
-    if not network.blocks:
-        return [_phases(Context(network, options), rows)]
+    if not planned.layers:
+        return [_phases(Context(planned, options), rows)]
     names = Names()
-    found = [_layer(c, names.new(name), rows) for name, c in layer_contexts(network, options).items()]
+    found = [_layer(c, names.new(name), rows) for name, c in layer_contexts(planned, options).items()]
     if not any(r.kernels for r in found):
         raise NotLowered("; ".join(f"in layer {r.context.network.name}, {r.reason}" for r in found))
     return found

@@ -2,23 +2,24 @@
 
 It knows how a formula reads, not what is reported about it.
 
-Imports: ``functions``, ``ir``, ``network``, ``syntax``.
+Imports: ``expressions``, ``functions``, ``ir``, ``network``, ``syntax``.
 """
 
 from energyc.derivation.notation.contraction import at
-from energyc.derivation.notation.formula import Bound, Derivative, Formula, Product, Reference, Total, name
+from energyc.derivation.notation.formula import Derivative, Formula, Reference, name
 from energyc.derivation.notation.notation import Definition, Notation, left_side
 from energyc.derivation.notation.of_network import of_network
+from energyc.mathematics.expressions import Product, Reduction, Sum
 
 __all__ = [
-    "Bound",
     "Definition",
     "Derivative",
     "Formula",
     "Notation",
     "Product",
+    "Reduction",
     "Reference",
-    "Total",
+    "Sum",
     "at",
     "left_side",
     "name",

@@ -10,16 +10,11 @@ from fractions import Fraction
 from energyc.derivation.notation.cases import condition_of, is_condition, with_cases
 from energyc.derivation.notation.contraction import Contraction, at
 from energyc.derivation.notation.formula import (
-    Bound,
-    Call,
-    Choice,
+    NOTHING,
+    UNIT,
     Formula,
-    IndexValue,
     Keyword,
-    Power,
-    Product,
     Reference,
-    Total,
     multiplied,
     name,
     name_of,
@@ -28,6 +23,7 @@ from energyc.derivation.notation.formula import (
 )
 from energyc.derivation.notation.indices import IndexNames
 from energyc.derivation.notation.recognise import USUAL_EPSILON, Normaliser, normalisers
+from energyc.mathematics.expressions import Call, IndexValue, Power, Product, Reduction, Sum, Where
 from energyc.mathematics.ir import (
     ONE,
     Add,
@@ -43,9 +39,9 @@ from energyc.mathematics.ir import (
     Node,
     NoRule,
     Position,
-    Reduction,
     Stop,
 )
+from energyc.mathematics.ir import Reduction as ReductionNode
 
 Slots = tuple[IndexExpr, ...]
 Scope = frozenset[str]
@@ -81,16 +77,16 @@ class Builder:
                 return self._add(node, slots, scope)
             case Map():
                 return self._map(node, slots, scope)
-            case Reduction():
+            case ReductionNode():
                 return self._reduction(node, slots, scope)
             case BatchStatistic():
-                return Bound(node.kind, ("batch",), ("batch",), None, (self.formula(node.argument, slots, scope),))
+                return Reduction(node.kind, ("batch",), ("batch",), None, (self.formula(node.argument, slots, scope),))
             case Stop(mode="barrier"):
                 return self.expanded(node.argument, slots, scope)
             case Stop():
                 return Call(node.mode, (self.formula(node.argument, slots, scope),))
             case Indicator():
-                return Choice(at(node.condition, dict(enumerate(slots))), Product())
+                return Where(at(node.condition, dict(enumerate(slots))), UNIT, NOTHING)
             case Position():
                 return IndexValue(at(node.value, dict(enumerate(slots))))
         raise NoRule("notation", node)
@@ -153,7 +149,7 @@ class Builder:
         usual = normaliser.name == "standardize" or normaliser.epsilon == USUAL_EPSILON
         keyword = () if usual else (Keyword("eps", Product(Coefficient(normaliser.epsilon))),)
         dims = (normaliser.argument.dims[normaliser.axis],)
-        return Bound(normaliser.name, along, dims, None, (argument, *keyword))
+        return Reduction(normaliser.name, along, dims, None, (argument, *keyword))
 
     # ------------------------------------------------------------ the rest
 
@@ -161,12 +157,12 @@ class Builder:
         terms: list[Formula] = []
         for coefficient, child in node.terms:
             term = scaled(coefficient, self.formula(child, slots, scope))
-            terms.extend(term.terms if isinstance(term, Total) else [term])
+            terms.extend(term.terms if isinstance(term, Sum) else [term])
         terms = with_cases(terms)
         if len(terms) == 1:
             return terms[0]
         first = next((k for k, term in enumerate(terms) if not negative(term)), 0)
-        return Total((terms[first], *terms[:first], *terms[first + 1 :]))
+        return Sum((terms[first], *terms[:first], *terms[first + 1 :]))
 
     def _map(self, node: Map, slots: Slots, scope: Scope) -> Formula:
         argument = self.formula(node.argument, slots, scope)
@@ -181,7 +177,7 @@ class Builder:
         spelling, primes = function.entry.spelling
         return Call(spelling, (argument,), primes)
 
-    def _reduction(self, node: Reduction, slots: Slots, scope: Scope) -> Formula:
+    def _reduction(self, node: ReductionNode, slots: Slots, scope: Scope) -> Formula:
         if node.keeps_axes:
             return self._axis_keeping(node, slots, scope)
         dims = tuple(node.argument.dims[a] for a in node.axes)
@@ -189,23 +185,23 @@ class Builder:
         places = iter(slots)
         named = dict(zip(node.axes, chosen, strict=True))
         inner = tuple(name(named[a]) if a in named else next(places) for a in range(len(node.argument.dims)))
-        return self._bound(node.operator, node, chosen, inner, scope)
+        return self._reduced(node.operator, node, chosen, inner, scope)
 
-    def _axis_keeping(self, node: Reduction, slots: Slots, scope: Scope) -> Formula:
+    def _axis_keeping(self, node: ReductionNode, slots: Slots, scope: Scope) -> Formula:
         """A softmax or argmax, along an index that must be a name which no other slot holds."""
         plain = self._bare_names(slots, node.axes)
         if plain is not None:
-            return self._bound(node.operator, node, plain, slots, scope)
+            return self._reduced(node.operator, node, plain, slots, scope)
         dims = tuple(node.dims[a] for a in node.axes)
         chosen = self._reduced_names(node, dims, scope)
         inner = tuple(name(chosen[node.axes.index(a)]) if a in node.axes else slot for a, slot in enumerate(slots))
-        body = self._bound(node.operator, node, chosen, inner, scope)
-        if isinstance(node, ArgMax) and len(node.axes) == 1 and isinstance(body, Bound):
-            return Bound(
+        body = self._reduced(node.operator, node, chosen, inner, scope)
+        if isinstance(node, ArgMax) and len(node.axes) == 1 and isinstance(body, Reduction):
+            return Reduction(
                 "correct", body.indices, body.dims, body.guard, (*body.bodies, IndexValue(slots[node.axes[0]]))
             )
         equal = [IndexExpr("==", (name(index), slots[a])) for index, a in zip(chosen, node.axes, strict=True)]
-        return Bound("sum", chosen, dims, _conjunction(equal), (body,))
+        return Reduction("sum", chosen, dims, _conjunction(equal), (body,))
 
     def _bare_names(self, slots: Slots, axes: Sequence[int]) -> tuple[str, ...] | None:
         """The names of some slots where each is a bare index that occurs in no other slot."""
@@ -215,17 +211,19 @@ class Builder:
             return None
         return tuple(names)
 
-    def _reduced_names(self, node: Reduction, dims: Sequence[str], scope: Scope) -> tuple[str, ...]:
+    def _reduced_names(self, node: ReductionNode, dims: Sequence[str], scope: Scope) -> tuple[str, ...]:
         known = self.index_names.get(node.argument)
         chosen: list[str] = []
         for axis, dim in zip(node.axes, dims, strict=True):
             chosen.append(self.indices.fresh(dim, scope | set(chosen), known[axis] if known else None))
         return tuple(chosen)
 
-    def _bound(self, operator: str, node: Reduction, chosen: tuple[str, ...], inner: Slots, scope: Scope) -> Formula:
+    def _reduced(
+        self, operator: str, node: ReductionNode, chosen: tuple[str, ...], inner: Slots, scope: Scope
+    ) -> Formula:
         body = self.formula(node.argument, inner, scope | set(chosen))
         dims = tuple(node.argument.dims[a] for a in node.axes)
-        return Bound(operator, chosen, dims, _guard(node.guard, inner), (body,))
+        return Reduction(operator, chosen, dims, _guard(node.guard, inner), (body,))
 
 
 def names_in(slot: IndexExpr) -> set[str]:
@@ -274,15 +272,15 @@ def _assembled(
     if bound:
         inner, body = split(multiplied(ONE, inside))
         coefficient = coefficient * inner
-        factors = [*outside, Bound("sum", tuple(bound), tuple(bound.values()), within, (body,))]
+        factors = [*outside, Reduction("sum", tuple(bound), tuple(bound.values()), within, (body,))]
     if before is None:
         return multiplied(coefficient, factors)
     outer, body = split(multiplied(coefficient, factors))
-    return multiplied(outer, (Choice(before, body),))
+    return multiplied(outer, (Where(before, body, NOTHING),))
 
 
 def _slope(node: Input, slots: Slots) -> Formula:
     """``grad(att + mem, g[n,d])``."""
     energies, by = node.name.split(", ")
-    total = Total(tuple(Reference(energy) for energy in energies.split(" + ")))
+    total = Sum(tuple(Reference(energy) for energy in energies.split(" + ")))
     return Call("grad", (total, Reference(by, slots)))

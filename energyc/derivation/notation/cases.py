@@ -4,24 +4,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
 from collections.abc import Collection, Mapping, Sequence
-from fractions import Fraction
 from types import MappingProxyType
 
-from energyc.derivation.notation.formula import (
-    Call,
-    Cases,
-    Condition,
-    Formula,
-    Product,
-    Total,
-    multiplied,
-    scaled,
-    split,
-)
+from energyc.derivation.notation.formula import NOTHING, UNIT, Formula, multiplied, scaled, split
+from energyc.mathematics.expressions import Call, Comparison, Product, Sum, Where
 from energyc.mathematics.ir import ONE, Coefficient, Function
 
 _MIRRORED: Mapping[str, str] = MappingProxyType({">": "<", ">=": "<=", "<": ">", "<=": ">="})
-ZERO = Product(Coefficient(Fraction(0)))
 
 
 def is_condition(function: Function) -> bool:
@@ -29,7 +18,7 @@ def is_condition(function: Function) -> bool:
     return function.named("above") or function.named("reached")
 
 
-def condition_of(function: Function, argument: Formula) -> Condition:
+def condition_of(function: Function, argument: Formula) -> Comparison:
     """``z > 1/2`` for ``above(z - 1/2)``: what is subtracted stands on the right, and so does a number."""
     terms = _terms(argument)
     added = [term for term in terms if split(term)[0].value > 0]
@@ -41,22 +30,22 @@ def condition_of(function: Function, argument: Formula) -> Condition:
     left, right = _total(added), _total(subtracted)
     relation = ">" if function.named("above") else ">="
     if _is_number(left) or (relation == ">=" and not _is_number(right)):
-        return Condition(_MIRRORED[relation], right, left)
-    return Condition(relation, left, right)
+        return Comparison(_MIRRORED[relation], right, left)
+    return Comparison(relation, left, right)
 
 
 def _terms(argument: Formula) -> tuple[Formula, ...]:
     """The terms of a sum, or of minus a sum."""
     match argument:
-        case Total(terms=terms):
+        case Sum(terms=terms):
             return terms
-        case Product(coefficient=coefficient, factors=(Total(terms=terms),), divisors=()) if coefficient == -ONE:
+        case Product(coefficient=coefficient, factors=(Sum(terms=terms),), divisors=()) if coefficient == -ONE:
             return tuple(scaled(coefficient, term) for term in terms)
     return (argument,)
 
 
 def _total(terms: Sequence[Formula]) -> Formula:
-    return ZERO if not terms else terms[0] if len(terms) == 1 else Total(tuple(terms))
+    return NOTHING if not terms else terms[0] if len(terms) == 1 else Sum(tuple(terms))
 
 
 def _is_number(formula: Formula) -> bool:
@@ -100,23 +89,23 @@ def _together(first: Formula, second: Formula, here: Sides, there: Sides) -> For
     one, other = next((a, b) for a, at_a in here.items() for b, at_b in there.items() if at_a == _opposite(at_b))
     values = _without(first, one), _without(second, other)
     met, (if_true, if_false) = (one, values) if _is_strict(one) else (other, values[::-1])
-    return _extreme(met, if_true, if_false) or Cases(met, if_true, if_false)
+    return _extreme(met, if_true, if_false) or Where(met, if_true, if_false)
 
 
-def _conditions(term: Formula) -> list[Condition]:
+def _conditions(term: Formula) -> list[Comparison]:
     factors = term.factors if isinstance(term, Product) else (term,)
-    return [factor for factor in factors if isinstance(factor, Condition)]
+    return [factor for factor in factors if isinstance(factor, Comparison)]
 
 
-def _without(term: Formula, factor: Condition) -> Formula:
+def _without(term: Formula, factor: Comparison) -> Formula:
     if not isinstance(term, Product):
-        return Product()
+        return UNIT
     factors = list(term.factors)
     factors.remove(factor)
     return multiplied(ONE, (Product(term.coefficient, tuple(factors), term.divisors),))
 
 
-def _extreme(met: Condition, if_true: Formula, if_false: Formula) -> Formula | None:
+def _extreme(met: Comparison, if_true: Formula, if_false: Formula) -> Formula | None:
     """``max(a, b)`` where a is above b, or ``min(a, b)`` where it is below."""
     apart = _counted(if_true)
     apart.subtract(_counted(if_false))
@@ -129,10 +118,10 @@ def _extreme(met: Condition, if_true: Formula, if_false: Formula) -> Formula | N
 Terms = dict[tuple[Coefficient, Formula], int]
 #: On which side of a border a condition holds: what is positive there, and whether the border itself is left out.
 Side = tuple[frozenset[tuple[tuple[Coefficient, Formula], int]], bool]
-Sides = Mapping[Condition, Side]
+Sides = Mapping[Comparison, Side]
 
 
-def _side(met: Condition) -> Side:
+def _side(met: Comparison) -> Side:
     return frozenset(_difference(met).items()), _is_strict(met)
 
 
@@ -142,7 +131,7 @@ def _opposite(side: Side) -> Side:
     return frozenset((term, -count) for term, count in terms), not strict
 
 
-def _difference(met: Condition) -> Terms:
+def _difference(met: Comparison) -> Terms:
     """The terms of what is positive where the condition holds, by how often they occur."""
     high, low = (met.left, met.right) if met.relation[0] == ">" else (met.right, met.left)
     apart = _counted(high)
@@ -157,7 +146,7 @@ def _negative(terms: Terms) -> Terms:
 def _counted(formula: Formula) -> Counter[tuple[Coefficient, Formula]]:
     """Each term with its positive factor; a negative one counts negatively."""
     counter: Counter[tuple[Coefficient, Formula]] = Counter()
-    for term in formula.terms if isinstance(formula, Total) else (formula,):
+    for term in formula.terms if isinstance(formula, Sum) else (formula,):
         coefficient, rest = split(term)
         if coefficient.value:
             counter[_positive(coefficient), rest] += 1 if coefficient.value > 0 else -1
@@ -169,5 +158,5 @@ def _positive(coefficient: Coefficient) -> Coefficient:
     return coefficient if coefficient.value > 0 else -coefficient
 
 
-def _is_strict(met: Condition) -> bool:
+def _is_strict(met: Comparison) -> bool:
     return len(met.relation) == 1

@@ -1,6 +1,7 @@
 """Formulas as they are read; text, LaTeX and MathML are written from them.
 
-Slots and conditions are index expressions (:class:`energyc.mathematics.ir.IndexExpr`); their leaves are names.
+They are expressions whose coefficients are exact, with elements of named tensors for leaves. Slots and conditions are
+index expressions (:class:`energyc.mathematics.ir.IndexExpr`); their leaves are names.
 """
 
 from __future__ import annotations
@@ -9,21 +10,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from energyc.mathematics.expressions import Expression, Product, Reduction
 from energyc.mathematics.ir import ONE, Coefficient, IndexExpr
 
-
-@dataclass(frozen=True)
-class Formula:
-    """Any formula."""
-
-    @property
-    def parts(self) -> tuple[Formula, ...]:
-        """The formulas directly inside."""
-        return ()
+Formula = Expression
+#: The numbers 1 and 0.
+UNIT, NOTHING = Product(ONE), Product(Coefficient(Fraction(0)))
 
 
 @dataclass(frozen=True)
-class Reference(Formula):
+class Reference(Expression):
     """An element of a named tensor: ``W[d, m]``."""
 
     name: str
@@ -31,144 +27,37 @@ class Reference(Formula):
 
 
 @dataclass(frozen=True)
-class Product(Formula):
-    """``coefficient * factors / divisors``; without factors a number."""
-
-    coefficient: Coefficient = ONE
-    factors: tuple[Formula, ...] = ()
-    divisors: tuple[Formula, ...] = ()
-
-    @property
-    def parts(self) -> tuple[Formula, ...]:
-        return self.factors + self.divisors
-
-
-@dataclass(frozen=True)
-class Total(Formula):
-    """A sum of terms."""
-
-    terms: tuple[Formula, ...]
-
-    @property
-    def parts(self) -> tuple[Formula, ...]:
-        return self.terms
-
-
-@dataclass(frozen=True)
-class Bound(Formula):
-    """``sum[d in D | guard](bodies)``."""
-
-    operator: str
-    indices: tuple[str, ...]
-    dims: tuple[str, ...]
-    guard: IndexExpr | None
-    bodies: tuple[Formula, ...]
-
-    @property
-    def shown_dims(self) -> tuple[str | None, ...]:
-        """The dim of each index, None where a body shows what it runs over, and for the batch, which is no dim."""
-        evident: set[str] = set().union(*(anchored(body) for body in self.bodies))
-        over = zip(self.indices, self.dims, strict=True)
-        return tuple(None if index in evident or index == dim else dim for index, dim in over)
-
-    @property
-    def parts(self) -> tuple[Formula, ...]:
-        return self.bodies
-
-
-@dataclass(frozen=True)
-class Call(Formula):
-    """``f''(arguments)``: a function and how often it is differentiated; ``declared`` where it is the spec's own."""
-
-    function: str
-    arguments: tuple[Formula, ...]
-    primes: int = 0
-    declared: bool = False
-
-    @property
-    def parts(self) -> tuple[Formula, ...]:
-        return self.arguments
-
-
-@dataclass(frozen=True)
-class Keyword(Formula):
+class Keyword(Expression):
     """``name = value`` among the arguments of a call."""
 
     name: str
-    value: Formula
+    value: Expression
 
     @property
-    def parts(self) -> tuple[Formula, ...]:
+    def parts(self) -> tuple[Expression, ...]:
         return (self.value,)
 
-
-@dataclass(frozen=True)
-class Power(Formula):
-    """``base ^ exponent`` with a positive exponent."""
-
-    base: Formula
-    exponent: Fraction
-
-    @property
-    def parts(self) -> tuple[Formula, ...]:
-        return (self.base,)
+    def with_parts(self, *parts: Expression) -> Expression:
+        return Keyword(self.name, *parts)
 
 
 @dataclass(frozen=True)
-class Choice(Formula):
-    """``where(condition, body, 0)``."""
-
-    condition: IndexExpr
-    body: Formula
-
-    @property
-    def parts(self) -> tuple[Formula, ...]:
-        return (self.body,)
-
-
-@dataclass(frozen=True)
-class Condition(Formula):
-    """1 where a relation of two real values holds, else 0."""
-
-    relation: str
-    left: Formula
-    right: Formula
-
-    @property
-    def parts(self) -> tuple[Formula, ...]:
-        return (self.left, self.right)
-
-
-@dataclass(frozen=True)
-class Cases(Formula):
-    """``where(condition, if_true, if_false)`` of a condition on real values."""
-
-    condition: Condition
-    if_true: Formula
-    if_false: Formula
-
-    @property
-    def parts(self) -> tuple[Formula, ...]:
-        return (self.condition, self.if_true, self.if_false)
-
-
-@dataclass(frozen=True)
-class Derivative(Formula):
+class Derivative(Expression):
     """``dE/dW[i,j]``: the left side of a gradient."""
 
     of: str
     by: Reference
 
     @property
-    def parts(self) -> tuple[Formula, ...]:
+    def parts(self) -> tuple[Expression, ...]:
         return (self.by,)
 
 
-@dataclass(frozen=True)
-class IndexValue(Formula):
-    """The value of an index expression as a number: ``t - s``."""
-
-    value: IndexExpr
+def shown_dims(reduction: Reduction) -> tuple[str | None, ...]:
+    """The dim of each index, None where a body shows what it runs over, and for the batch, which is not a dim."""
+    evident: set[str] = set().union(*map(anchored, reduction.bodies))
+    over = zip(reduction.indices, reduction.dims, strict=True)
+    return tuple(None if index in evident or index == dim else dim for index, dim in over)
 
 
 def name(text: str) -> IndexExpr:
@@ -229,7 +118,7 @@ def split(formula: Formula) -> tuple[Coefficient, Formula]:
 def _least(coefficient: Coefficient, factors: list[Formula]) -> tuple[Coefficient, list[Formula]]:
     """Minus the largest of what has a minus in front is the smallest."""
     for k, factor in enumerate(factors):
-        if coefficient.value < 0 and isinstance(factor, Bound) and factor.operator == "max":
+        if coefficient.value < 0 and isinstance(factor, Reduction) and factor.operator == "max":
             inner, body = split(factor.bodies[0])
             if inner.value < 0:
                 least = replace(factor, operator="min", bodies=(scaled(-inner, body),))
@@ -241,7 +130,7 @@ def _averaged(coefficient: Coefficient, factors: list[Formula]) -> tuple[Coeffic
     """A sum over dims divided by their sizes is a mean."""
     result: list[Formula] = []
     for factor in factors:
-        if isinstance(factor, Bound) and factor.operator == "sum" and factor.guard is None:
+        if isinstance(factor, Reduction) and factor.operator == "sum" and factor.guard is None:
             powers = dict(coefficient.powers)
             if all(powers.get(dim, Fraction(0)) <= -factor.dims.count(dim) for dim in factor.dims):
                 for dim in factor.dims:

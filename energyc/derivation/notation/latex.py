@@ -6,28 +6,15 @@ from collections.abc import Mapping
 from fractions import Fraction
 from types import MappingProxyType
 
-from energyc.derivation.notation.formula import (
-    Bound,
-    Call,
-    Cases,
-    Choice,
-    Condition,
-    Derivative,
-    Formula,
-    IndexValue,
-    Keyword,
-    Power,
-    Product,
-    Reference,
-    Total,
-)
+from energyc.derivation.notation.formula import UNIT, Derivative, Formula, Keyword, Reference, shown_dims
 from energyc.derivation.notation.greek import GREEK
+from energyc.derivation.notation.printer import ATOM, FACTOR, SUM, TERM, Printer, Written
+from energyc.mathematics.expressions import Call, Comparison, IndexValue, Power, Product, Reduction, Sum, Where, rule
 from energyc.mathematics.functions import FUNCTIONS
 from energyc.mathematics.ir import ONE, Coefficient, IndexExpr, Input
 
 #: A sum whose source is longer has a line for each term.
 WIDTH = 160
-SUM, TERM, FACTOR, ATOM = range(4)
 _RELATIONS: Mapping[str, str] = MappingProxyType(
     {"<=": r"\le", ">=": r"\ge", "==": "=", "!=": r"\ne", "and": r"\land", "or": r"\lor", "<": "<", ">": ">"}
 )
@@ -44,79 +31,102 @@ def escape(text: str) -> str:
 
 def write(formula: Formula) -> str:
     """A formula as LaTeX, for math mode."""
-    return _piece(formula)[0]
+    return _LaTeX().plain(formula)
 
 
-def _at(formula: Formula, least: int) -> str:
-    text, level = _piece(formula)
-    return text if level >= least else rf"\left({text}\right)"
+class _LaTeX(Printer):
+    task = "the LaTeX of a formula"
 
+    def bracketed(self, text: str) -> str:
+        return rf"\left({text}\right)"
 
-def _piece(formula: Formula) -> tuple[str, int]:
-    match formula:
-        case Reference():
-            return reference(formula.name, formula.slots), ATOM
-        case Product():
-            return _product(formula)
-        case Total():
-            return _total(formula), SUM
-        case Bound():
-            return _bound(formula)
-        case Call():
-            return _call(formula), ATOM
-        case Keyword():
-            return rf"\mathrm{{{escape(formula.name)}}} = {write(formula.value)}", SUM
-        case Power():
-            return rf"{{{_base(formula.base)}}}^{{{formula.exponent}}}", FACTOR
-        case Choice():
-            return rf"\left[{index(formula.condition)}\right]{_choice_body(formula.body)}", TERM
-        case Condition():
-            return rf"\left[{_relation(formula)}\right]", ATOM
-        case Cases():
-            holds = rf"{write(formula.if_true)} & \text{{if }} {_relation(formula.condition)}"
-            return rf"\begin{{cases}} {holds} \\ {write(formula.if_false)} & \text{{else}} \end{{cases}}", ATOM
-        case Derivative():
-            return rf"\frac{{\partial {identifier(formula.of)}}}{{\partial {write(formula.by)}}}", TERM
-        case IndexValue():
-            return index(formula.value), SUM if formula.value.op in ("+", "-", "neg") else TERM
-    raise TypeError(f"no LaTeX for {formula!r}")
+    @rule(Reference)
+    def _reference(self, node: Reference) -> Written:
+        return reference(node.name, node.slots), ATOM
 
+    @rule(Sum)
+    def _sum(self, node: Sum) -> Written:
+        return " ".join(self.signed(node)), SUM
 
-def _relation(condition: Condition) -> str:
-    return f"{write(condition.left)} {_RELATIONS[condition.relation]} {write(condition.right)}"
+    @rule(Keyword)
+    def _keyword(self, node: Keyword) -> Written:
+        return rf"\mathrm{{{escape(node.name)}}} = {self.plain(node.value)}", SUM
 
+    @rule(Power)
+    def _power(self, node: Power) -> Written:
+        return rf"{{{self.base(node.base)}}}^{{{node.exponent}}}", FACTOR
 
-def _base(formula: Formula) -> str:
-    """A base of a power: an element with indices above and below needs brackets."""
-    text, level = _piece(formula)
-    plain = isinstance(formula, Reference) and "^" not in text
-    return text if plain and level == ATOM else rf"\left({text}\right)"
+    @rule(Comparison)
+    def _comparison(self, node: Comparison) -> Written:
+        return rf"\left[{self.relation(node)}\right]", ATOM
 
+    @rule(Where)
+    def _where(self, node: Where) -> Written:
+        if not isinstance(node.condition, Comparison):
+            body = "" if node.if_true == UNIT else r"\, " + self.at(node.if_true, FACTOR)
+            return rf"\left[{index(node.condition)}\right]{body}", TERM
+        holds = rf"{self.plain(node.if_true)} & \text{{if }} {self.relation(node.condition)}"
+        return rf"\begin{{cases}} {holds} \\ {self.plain(node.if_false)} & \text{{else}} \end{{cases}}", ATOM
 
-def _choice_body(body: Formula) -> str:
-    return "" if body == Product() else r"\, " + _at(body, FACTOR)
+    @rule(Derivative)
+    def _derivative(self, node: Derivative) -> Written:
+        return rf"\frac{{\partial {identifier(node.of)}}}{{\partial {self.plain(node.by)}}}", TERM
 
+    @rule(IndexValue)
+    def _index(self, node: IndexValue) -> Written:
+        return index(node.value), SUM if node.value.op in ("+", "-", "neg") else TERM
 
-def _product(product: Product) -> tuple[str, int]:
-    sign = "-" if product.coefficient.value < 0 else ""
-    coefficient = -product.coefficient if sign else product.coefficient
-    factors = _factors(product.factors)
-    if product.divisors:
-        over = [*_numerator(coefficient, bool(factors)), *factors]
-        under = [
-            *_denominator(coefficient),
-            *(_at(d, FACTOR) if len(product.divisors) > 1 else write(d) for d in product.divisors),
-        ]
-        return rf"{sign}\frac{{{' '.join(over)}}}{{{' '.join(under)}}}", TERM
-    if coefficient != ONE or not factors:
-        factors = [number(coefficient), *factors]
-    return sign + r"\, ".join(factors), ATOM if len(factors) == 1 and not sign and not product.factors else TERM
+    def relation(self, condition: Comparison) -> str:
+        return f"{self.plain(condition.left)} {_RELATIONS[condition.relation]} {self.plain(condition.right)}"
 
+    def base(self, formula: Formula) -> str:
+        """A base of a power: an element with indices above and below needs brackets."""
+        text, level = self(formula)
+        plain = isinstance(formula, Reference) and "^" not in text
+        return text if plain and level == ATOM else rf"\left({text}\right)"
 
-def _factors(factors: tuple[Formula, ...]) -> list[str]:
-    """Only the last factor may be a sum without brackets, so that what it sums is plain."""
-    last = len(factors) - 1
-    return [_at(f, TERM if k == last and isinstance(f, Bound) else FACTOR) for k, f in enumerate(factors)]
+    @rule(Product)
+    def _product(self, product: Product) -> Written:
+        sign = "-" if product.coefficient.value < 0 else ""
+        coefficient = -product.coefficient if sign else product.coefficient
+        factors = self.factors(product.factors)
+        if product.divisors:
+            over = [*_numerator(coefficient, bool(factors)), *factors]
+            under = [
+                *_denominator(coefficient),
+                *(self.at(d, FACTOR) if len(product.divisors) > 1 else self.plain(d) for d in product.divisors),
+            ]
+            return rf"{sign}\frac{{{' '.join(over)}}}{{{' '.join(under)}}}", TERM
+        if coefficient != ONE or not factors:
+            factors = [number(coefficient), *factors]
+        return sign + r"\, ".join(factors), ATOM if len(factors) == 1 and not sign and not product.factors else TERM
+
+    def factors(self, factors: tuple[Formula, ...]) -> list[str]:
+        """Only the last factor may be a sum without brackets, so that what it sums is plain."""
+        last = len(factors) - 1
+        return [self.at(f, TERM if k == last and isinstance(f, Reduction) else FACTOR) for k, f in enumerate(factors)]
+
+    def signed(self, total: Sum) -> list[str]:
+        pieces = [self.at(term, TERM) for term in total.terms]
+        return [pieces[0], *(f"- {p[1:]}" if p.startswith("-") else f"+ {p}" for p in pieces[1:])]
+
+    @rule(Reduction)
+    def _reduction(self, reduction: Reduction) -> Written:
+        over = zip(reduction.indices, shown_dims(reduction), strict=True)
+        indices = ", ".join(identifier(i) if d is None else rf"{identifier(i)} \in {identifier(d)}" for i, d in over)
+        below = indices if reduction.guard is None else rf"{indices} \,:\, {index(reduction.guard)}"
+        if reduction.operator == "sum":
+            return rf"\sum_{{{below}}} {self.at(reduction.bodies[0], TERM)}", TERM
+        inner = ", ".join(map(self.plain, reduction.bodies))
+        return rf"\operatorname*{{{escape(reduction.operator)}}}_{{{below}}}\left({inner}\right)", ATOM
+
+    @rule(Call)
+    def _call(self, call: Call) -> Written:
+        arguments = ", ".join(map(self.plain, call.arguments))
+        name = str(call.function)
+        if name in FUNCTIONS and not call.primes and not call.declared:
+            return FUNCTIONS[name].latex.format(arguments), ATOM
+        return rf"\operatorname{{{escape(name)}}}{chr(39) * call.primes}\left({arguments}\right)", ATOM
 
 
 def number(coefficient: Coefficient) -> str:
@@ -147,36 +157,10 @@ def _symbol(symbol: str, power: Fraction) -> str:
 def equation(left: Formula, right: Formula) -> str:
     """``left = right`` for display; a long sum has a line for each term."""
     line = f"{write(left)} = {write(right)}"
-    if len(line) <= WIDTH or not isinstance(right, Total):
+    if len(line) <= WIDTH or not isinstance(right, Sum):
         return line
     lines = r" \\" + "\n&\\quad "
-    return rf"\begin{{aligned}} {write(left)} &= " + lines.join(_signed(right)) + r" \end{aligned}"
-
-
-def _total(total: Total) -> str:
-    return " ".join(_signed(total))
-
-
-def _signed(total: Total) -> list[str]:
-    pieces = [_at(term, TERM) for term in total.terms]
-    return [pieces[0], *(f"- {p[1:]}" if p.startswith("-") else f"+ {p}" for p in pieces[1:])]
-
-
-def _bound(bound: Bound) -> tuple[str, int]:
-    over = zip(bound.indices, bound.shown_dims, strict=True)
-    indices = ", ".join(identifier(i) if d is None else rf"{identifier(i)} \in {identifier(d)}" for i, d in over)
-    below = indices if bound.guard is None else rf"{indices} \,:\, {index(bound.guard)}"
-    if bound.operator == "sum":
-        return rf"\sum_{{{below}}} {_at(bound.bodies[0], TERM)}", TERM
-    inner = ", ".join(map(write, bound.bodies))
-    return rf"\operatorname*{{{escape(bound.operator)}}}_{{{below}}}\left({inner}\right)", ATOM
-
-
-def _call(call: Call) -> str:
-    arguments = ", ".join(map(write, call.arguments))
-    if call.function in FUNCTIONS and not call.primes and not call.declared:
-        return FUNCTIONS[call.function].latex.format(arguments)
-    return rf"\operatorname{{{escape(call.function)}}}{chr(39) * call.primes}\left({arguments}\right)"
+    return rf"\begin{{aligned}} {write(left)} &= " + lines.join(_LaTeX().signed(right)) + r" \end{aligned}"
 
 
 def reference(name: str, slots: tuple[IndexExpr, ...]) -> str:

@@ -5,55 +5,131 @@ from __future__ import annotations
 from fractions import Fraction
 from html import escape
 
-from energyc.derivation.notation.formula import (
-    Bound,
-    Call,
-    Cases,
-    Choice,
-    Condition,
-    Derivative,
-    Formula,
-    IndexValue,
-    Keyword,
-    Power,
-    Product,
-    Reference,
-    Total,
-)
+from energyc.derivation.notation.formula import UNIT, Derivative, Formula, Keyword, Reference, shown_dims
 from energyc.derivation.notation.greek import GREEK
+from energyc.derivation.notation.printer import ATOM, FACTOR, SUM, TERM, Printer, Written
+from energyc.mathematics.expressions import Call, Comparison, IndexValue, Power, Product, Reduction, Sum, Where, rule
 from energyc.mathematics.ir import ONE, Coefficient, IndexExpr, Input
 
 #: A sum with more elements than this has a line for each term.
 WIDTH = 80
-SUM, TERM, FACTOR, ATOM = range(4)
 _OPERATORS = {"<=": "≤", ">=": "≥", "==": "=", "!=": "≠", "and": "∧", "or": "∨", "-": "−", "*": "\u2062"}
 
 
 def write(*formulas: Formula) -> str:
     """Formulas as one block of MathML, equal signs between them."""
-    return _block(_row(_operator("=").join(_at(formula, SUM) for formula in formulas)))
+    return _block(_row(_operator("=").join(map(_MathML().plain, formulas))))
+
+
+class _MathML(Printer):
+    task = "the MathML of a formula"
+
+    def bracketed(self, text: str) -> str:
+        return _bracketed(text)
+
+    @rule(Reference)
+    def _reference(self, node: Reference) -> Written:
+        return _reference(node.name, node.slots), ATOM
+
+    @rule(Sum)
+    def _sum(self, node: Sum) -> Written:
+        return "".join(self.signed(node)), SUM
+
+    @rule(Keyword)
+    def _keyword(self, node: Keyword) -> Written:
+        return f"<mtext>{escape(node.name)}</mtext>{_operator('=')}{self.plain(node.value)}", SUM
+
+    @rule(Power)
+    def _power(self, node: Power) -> Written:
+        return f"<msup>{_row(self.at(node.base, ATOM))}{_fraction(node.exponent)}</msup>", FACTOR
+
+    @rule(Comparison)
+    def _comparison(self, node: Comparison) -> Written:
+        return _bracketed(self.relation(node), "[", "]"), ATOM
+
+    @rule(Where)
+    def _where(self, node: Where) -> Written:
+        if not isinstance(node.condition, Comparison):
+            body = "" if node.if_true == UNIT else self.at(node.if_true, FACTOR)
+            return _bracketed(_index(node.condition), "[", "]") + body, TERM
+        holds = _case(self.plain(node.if_true), "<mtext>if </mtext>" + self.relation(node.condition))
+        other = _case(self.plain(node.if_false), "<mtext>else</mtext>")
+        return f"<mrow>{_operator('{')}<mtable columnalign='left'>{holds}{other}</mtable></mrow>", ATOM
+
+    @rule(Derivative)
+    def _derivative(self, node: Derivative) -> Written:
+        over, under = f"<mi>∂</mi>{_name(node.of)}", f"<mi>∂</mi>{self.at(node.by, ATOM)}"
+        return f"<mfrac>{_row(over)}{_row(under)}</mfrac>", TERM
+
+    @rule(IndexValue)
+    def _index(self, node: IndexValue) -> Written:
+        return _index(node.value), SUM if node.value.op in ("+", "-", "neg") else TERM
+
+    def relation(self, condition: Comparison) -> str:
+        return self.plain(condition.left) + _operator(condition.relation) + self.plain(condition.right)
+
+    @rule(Product)
+    def _product(self, product: Product) -> Written:
+        sign = _operator("-") if product.coefficient.value < 0 else ""
+        coefficient = -product.coefficient if sign else product.coefficient
+        last = len(product.factors) - 1
+        factors = [
+            self.at(factor, TERM if k == last and isinstance(factor, Reduction) else FACTOR)
+            for k, factor in enumerate(product.factors)
+        ]
+        if product.divisors:
+            over = [] if coefficient == ONE and factors else [_number(coefficient)]
+            least = FACTOR if len(product.divisors) > 1 else SUM
+            under = "".join(self.at(divisor, least) for divisor in product.divisors)
+            return f"{sign}<mfrac>{_row(''.join([*over, *factors]))}{_row(under)}</mfrac>", TERM
+        if coefficient != ONE or not factors:
+            factors = [_number(coefficient), *factors]
+        return sign + "<mspace width='0.15em'/>".join(factors), TERM if product.factors or sign else ATOM
+
+    def signed(self, total: Sum) -> list[str]:
+        """The terms of a sum, each but the first with its sign."""
+        pieces = [self.at(term, TERM) for term in total.terms]
+        minus = _operator("-")
+        return [pieces[0], *(piece if piece.startswith(minus) else _operator("+") + piece for piece in pieces[1:])]
+
+    @rule(Reduction)
+    def _reduction(self, reduction: Reduction) -> Written:
+        over = zip(reduction.indices, shown_dims(reduction), strict=True)
+        indices = [_name(i) if d is None else _name(i) + _operator("∈") + _name(d) for i, d in over]
+        guard = "" if reduction.guard is None else _operator(":") + _index(reduction.guard)
+        below = _operator(",").join(indices) + guard
+        if reduction.operator == "sum":
+            return f"<munder>{_operator('∑')}{_row(below)}</munder>{self.at(reduction.bodies[0], TERM)}", TERM
+        inner = _operator(",").join(self.plain(body) for body in reduction.bodies)
+        operator = f"<mi mathvariant='normal'>{escape(reduction.operator)}</mi>"
+        return f"<munder>{operator}{_row(below)}</munder>{_bracketed(inner)}", ATOM
+
+    @rule(Call)
+    def _call(self, call: Call) -> Written:
+        inner = _operator(",").join(self.plain(argument) for argument in call.arguments)
+        if call.function == "sqrt" and not call.primes:
+            return f"<msqrt>{inner}</msqrt>", ATOM
+        name = escape(str(call.function)) + "′" * call.primes
+        return f"<mi mathvariant='normal'>{name}</mi>{_bracketed(inner)}", ATOM
 
 
 def equation(left: Formula, right: Formula) -> str:
     """``left = right`` as one block of MathML; a long sum has a line for each term."""
-    pieces = _signed(right) if isinstance(right, Total) else [_at(right, SUM)]
+    printer = _MathML()
+    pieces = printer.signed(right) if isinstance(right, Sum) else [printer.plain(right)]
     if sum(piece.count("</m") for piece in pieces) <= WIDTH:
         return write(left, right)
     # An operator that begins a cell is no prefix here: it keeps its spaces.
     pieces[1:] = [piece.replace("<mo>", '<mo form="infix">', 1) for piece in pieces[1:]]
     lines = [f"<mtd>{piece}</mtd>" for piece in pieces]
-    heads = [f"<mtd>{_at(left, SUM)}</mtd><mtd>{_operator('=')}</mtd>", *["<mtd></mtd><mtd></mtd>"] * (len(lines) - 1)]
+    head = f"<mtd>{printer.plain(left)}</mtd><mtd>{_operator('=')}</mtd>"
+    heads = [head, *["<mtd></mtd><mtd></mtd>"] * (len(lines) - 1)]
     rows = "".join(f"<mtr>{head}{line}</mtr>" for head, line in zip(heads, lines, strict=True))
     return _block(f'<mtable displaystyle="true" class="lines">{rows}</mtable>')
 
 
 def _block(inner: str) -> str:
     return f'<math xmlns="http://www.w3.org/1998/Math/MathML" display="block">{inner}</math>'
-
-
-def _at(formula: Formula, least: int) -> str:
-    text, level = _piece(formula)
-    return text if level >= least else _bracketed(text)
 
 
 #: What is taller than a line, so that brackets around it grow.
@@ -70,62 +146,8 @@ def _small(sign: str) -> str:
     return f'<mo stretchy="false">{escape(sign)}</mo>'
 
 
-def _piece(formula: Formula) -> tuple[str, int]:
-    match formula:
-        case Reference():
-            return _reference(formula.name, formula.slots), ATOM
-        case Product():
-            return _product(formula)
-        case Total():
-            return _total(formula), SUM
-        case Bound():
-            return _bound(formula)
-        case Call():
-            return _call(formula), ATOM
-        case Keyword():
-            return f"<mtext>{escape(formula.name)}</mtext>{_operator('=')}{_at(formula.value, SUM)}", SUM
-        case Power():
-            return f"<msup>{_row(_at(formula.base, ATOM))}{_fraction(formula.exponent)}</msup>", FACTOR
-        case Choice():
-            body = "" if formula.body == Product() else _at(formula.body, FACTOR)
-            return _bracketed(_index(formula.condition), "[", "]") + body, TERM
-        case Condition():
-            return _bracketed(_relation(formula), "[", "]"), ATOM
-        case Cases():
-            holds = _case(_at(formula.if_true, SUM), "<mtext>if </mtext>" + _relation(formula.condition))
-            other = _case(_at(formula.if_false, SUM), "<mtext>else</mtext>")
-            return f"<mrow>{_operator('{')}<mtable columnalign='left'>{holds}{other}</mtable></mrow>", ATOM
-        case Derivative():
-            over, under = f"<mi>∂</mi>{_name(formula.of)}", f"<mi>∂</mi>{_at(formula.by, ATOM)}"
-            return f"<mfrac>{_row(over)}{_row(under)}</mfrac>", TERM
-        case IndexValue():
-            return _index(formula.value), SUM if formula.value.op in ("+", "-", "neg") else TERM
-    raise TypeError(f"no MathML for {formula!r}")
-
-
-def _relation(condition: Condition) -> str:
-    return _at(condition.left, SUM) + _operator(condition.relation) + _at(condition.right, SUM)
-
-
 def _case(value: str, when: str) -> str:
     return f"<mtr><mtd>{value}</mtd><mtd>{when}</mtd></mtr>"
-
-
-def _product(product: Product) -> tuple[str, int]:
-    sign = _operator("-") if product.coefficient.value < 0 else ""
-    coefficient = -product.coefficient if sign else product.coefficient
-    last = len(product.factors) - 1
-    factors = [
-        _at(factor, TERM if k == last and isinstance(factor, Bound) else FACTOR)
-        for k, factor in enumerate(product.factors)
-    ]
-    if product.divisors:
-        over = [] if coefficient == ONE and factors else [_number(coefficient)]
-        under = "".join(_at(divisor, FACTOR if len(product.divisors) > 1 else SUM) for divisor in product.divisors)
-        return f"{sign}<mfrac>{_row(''.join([*over, *factors]))}{_row(under)}</mfrac>", TERM
-    if coefficient != ONE or not factors:
-        factors = [_number(coefficient), *factors]
-    return sign + "<mspace width='0.15em'/>".join(factors), TERM if product.factors or sign else ATOM
 
 
 def _number(coefficient: Coefficient) -> str:
@@ -147,38 +169,6 @@ def _fraction(value: Fraction) -> str:
     if value.denominator == 1:
         return f"<mn>{value}</mn>"
     return f"<mrow><mn>{value.numerator}</mn><mo>/</mo><mn>{value.denominator}</mn></mrow>"
-
-
-def _total(total: Total) -> str:
-    return "".join(_signed(total))
-
-
-def _signed(total: Total) -> list[str]:
-    """The terms of a sum, each but the first with its sign."""
-    pieces = [_at(term, TERM) for term in total.terms]
-    minus = _operator("-")
-    return [pieces[0], *(piece if piece.startswith(minus) else _operator("+") + piece for piece in pieces[1:])]
-
-
-def _bound(bound: Bound) -> tuple[str, int]:
-    over = zip(bound.indices, bound.shown_dims, strict=True)
-    indices = [_name(i) if d is None else _name(i) + _operator("∈") + _name(d) for i, d in over]
-    below = _operator(",").join(indices) + ("" if bound.guard is None else _operator(":") + _index(bound.guard))
-    if bound.operator == "sum":
-        return f"<munder>{_operator('∑')}{_row(below)}</munder>{_at(bound.bodies[0], TERM)}", TERM
-    inner = _operator(",").join(_at(body, SUM) for body in bound.bodies)
-    return (
-        f"<munder><mi mathvariant='normal'>{escape(bound.operator)}</mi>{_row(below)}</munder>{_bracketed(inner)}",
-        ATOM,
-    )
-
-
-def _call(call: Call) -> str:
-    inner = _operator(",").join(_at(argument, SUM) for argument in call.arguments)
-    if call.function == "sqrt" and not call.primes:
-        return f"<msqrt>{inner}</msqrt>"
-    primes = "′" * call.primes
-    return f"<mi mathvariant='normal'>{escape(call.function)}{primes}</mi>{_bracketed(inner)}"
 
 
 def _reference(name: str, slots: tuple[IndexExpr, ...]) -> str:

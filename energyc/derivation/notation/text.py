@@ -4,95 +4,108 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from energyc.derivation.notation.formula import (
-    Bound,
-    Call,
-    Cases,
-    Choice,
-    Condition,
-    Derivative,
-    Formula,
-    IndexValue,
-    Keyword,
-    Power,
-    Product,
-    Reference,
-    Total,
-    multiplied,
-)
+from energyc.derivation.notation.formula import Derivative, Formula, Keyword, Reference, multiplied, shown_dims
+from energyc.derivation.notation.printer import ATOM, FACTOR, SUM, TERM, Printer, Written
+from energyc.mathematics.expressions import Call, Comparison, IndexValue, Power, Product, Reduction, Sum, Where, rule
 from energyc.mathematics.ir import ONE, Coefficient, IndexExpr, Input
 
 #: A sum that is longer has a line for each term.
 WIDTH = 100
-SUM, TERM, FACTOR, ATOM = range(4)
 _INDEX_LEVEL = {"or": -3, "and": -2, "not": -1, "+": SUM, "-": SUM, "*": TERM, "neg": TERM}
 
 
 def write(formula: Formula) -> str:
     """A formula as text."""
-    return _at(formula, SUM)
+    return _Text().plain(formula)
 
 
-def _at(formula: Formula, least: int) -> str:
-    """In brackets if it binds weaker than its place asks."""
-    text, level = _piece(formula)
-    return text if level >= least else f"({text})"
+class _Text(Printer):
+    task = "the text of a formula"
 
+    @rule(Reference)
+    def _reference(self, node: Reference) -> Written:
+        return reference(node.name, node.slots), ATOM
 
-def _piece(formula: Formula) -> tuple[str, int]:
-    match formula:
-        case Reference():
-            return reference(formula.name, formula.slots), ATOM
-        case Product():
-            return _product(formula)
-        case Total():
-            return _total(formula), SUM
-        case Bound():
-            return _bound(formula), ATOM
-        case Call():
-            return f"{formula.function}{chr(39) * formula.primes}({', '.join(map(write, formula.arguments))})", ATOM
-        case Keyword():
-            return f"{formula.name} = {write(formula.value)}", SUM
-        case Power():
-            return f"{_at(formula.base, ATOM)}^{_exponent(formula.exponent)}", FACTOR
-        case Choice():
-            return f"where({index(formula.condition)}, {write(formula.body)}, 0)", ATOM
-        case Condition():
-            return f"where({_relation(formula)}, 1, 0)", ATOM
-        case Cases():
-            sides = f"{write(formula.if_true)}, {write(formula.if_false)}"
-            return f"where({_relation(formula.condition)}, {sides})", ATOM
-        case Derivative():
-            return f"d{formula.of}/d{write(formula.by)}", TERM
-        case IndexValue():
-            return index(formula.value), _INDEX_LEVEL.get(formula.value.op, ATOM)
-    raise TypeError(f"no text for {formula!r}")
+    @rule(Sum)
+    def _sum(self, node: Sum) -> Written:
+        return " ".join(self.signed(node)), SUM
 
+    @rule(Call)
+    def _call(self, node: Call) -> Written:
+        return f"{node.function}{chr(39) * node.primes}({', '.join(map(self.plain, node.arguments))})", ATOM
 
-def _relation(condition: Condition) -> str:
-    return f"{write(condition.left)} {condition.relation} {write(condition.right)}"
+    @rule(Keyword)
+    def _keyword(self, node: Keyword) -> Written:
+        return f"{node.name} = {self.plain(node.value)}", SUM
 
+    @rule(Power)
+    def _power(self, node: Power) -> Written:
+        return f"{self.at(node.base, ATOM)}^{_exponent(node.exponent)}", FACTOR
 
-def _product(product: Product) -> tuple[str, int]:
-    sign = "-" if product.coefficient.value < 0 else ""
-    if conditions := [_relation(factor) for factor in product.factors if isinstance(factor, Condition)]:
-        others = tuple(factor for factor in product.factors if not isinstance(factor, Condition))
-        coefficient = -product.coefficient if sign else product.coefficient
-        rest = multiplied(coefficient, (Product(ONE, others, product.divisors),))
-        return f"{sign}where({' and '.join(conditions)}, {write(rest)}, 0)", TERM if sign else ATOM
-    coefficient, below = _split(product, -product.coefficient if sign else product.coefficient)
-    divisors = [*below, *(_at(divisor, FACTOR) for divisor in product.divisors)]
-    bare = coefficient == ONE and bool(product.factors)
-    factors = [_at(f, TERM if k == 0 and bare and not sign else FACTOR) for k, f in enumerate(product.factors)]
-    text = sign + " * ".join(factors if bare else [number(coefficient), *factors])
-    if divisors:
-        text += f" / {divisors[0]}" if len(divisors) == 1 else f" / ({' * '.join(divisors)})"
-    return text, ATOM if not product.factors and text.replace(".", "").isalnum() else TERM
+    @rule(Comparison)
+    def _comparison(self, node: Comparison) -> Written:
+        return f"where({self.relation(node)}, 1, 0)", ATOM
+
+    @rule(Where)
+    def _where(self, node: Where) -> Written:
+        test = self.relation(node.condition) if isinstance(node.condition, Comparison) else index(node.condition)
+        return f"where({test}, {self.plain(node.if_true)}, {self.plain(node.if_false)})", ATOM
+
+    @rule(Derivative)
+    def _derivative(self, node: Derivative) -> Written:
+        return f"d{node.of}/d{self.plain(node.by)}", TERM
+
+    @rule(IndexValue)
+    def _index(self, node: IndexValue) -> Written:
+        return index(node.value), _INDEX_LEVEL.get(node.value.op, ATOM)
+
+    def relation(self, condition: Comparison) -> str:
+        return f"{self.plain(condition.left)} {condition.relation} {self.plain(condition.right)}"
+
+    @rule(Product)
+    def _product(self, product: Product) -> Written:
+        sign = "-" if product.coefficient.value < 0 else ""
+        if conditions := [self.relation(factor) for factor in product.factors if isinstance(factor, Comparison)]:
+            others = tuple(factor for factor in product.factors if not isinstance(factor, Comparison))
+            coefficient = -product.coefficient if sign else product.coefficient
+            rest = multiplied(coefficient, (Product(ONE, others, product.divisors),))
+            return f"{sign}where({' and '.join(conditions)}, {self.plain(rest)}, 0)", TERM if sign else ATOM
+        coefficient, below = _split(product, -product.coefficient if sign else product.coefficient)
+        divisors = [*below, *(self.at(divisor, FACTOR) for divisor in product.divisors)]
+        bare = coefficient == ONE and bool(product.factors)
+        factors = [self.at(f, TERM if k == 0 and bare and not sign else FACTOR) for k, f in enumerate(product.factors)]
+        text = sign + " * ".join(factors if bare else [number(coefficient), *factors])
+        if divisors:
+            text += f" / {divisors[0]}" if len(divisors) == 1 else f" / ({' * '.join(divisors)})"
+        return text, ATOM if not product.factors and text.replace(".", "").isalnum() else TERM
+
+    def signed(self, total: Sum) -> list[str]:
+        """The terms with their signs: ``-a``, ``+ b``, ``- c``."""
+        pieces: list[str] = []
+        for term in total.terms:
+            negative = isinstance(term, Product) and term.coefficient.value < 0
+            if negative and isinstance(term, Product):
+                term = Product(-term.coefficient, term.factors, term.divisors)
+            text = self.at(term, TERM)
+            if pieces:
+                pieces.append(f"{'-' if negative else '+'} {text}")
+            else:
+                pieces.append(f"-{text}" if negative else text)
+        return pieces
+
+    @rule(Reduction)
+    def _reduction(self, reduction: Reduction) -> Written:
+        dims = shown_dims(reduction)
+        indices = ", ".join(i if d is None else f"{i} in {d}" for i, d in zip(reduction.indices, dims, strict=True))
+        if all(d is None for d in dims):
+            indices = ",".join(reduction.indices)
+        guard = "" if reduction.guard is None else f" | {index(reduction.guard)}"
+        return f"{reduction.operator}[{indices}{guard}]({', '.join(map(self.plain, reduction.bodies))})", ATOM
 
 
 def _split(product: Product, coefficient: Coefficient) -> tuple[Coefficient, list[str]]:
     """The factor in front, and the symbols to divide by at the end: roots, and every divisor of a single element."""
-    simple = len(product.factors) == 1 and isinstance(product.factors[0], Reference | Total) and coefficient.value == 1
+    simple = len(product.factors) == 1 and isinstance(product.factors[0], Reference | Sum) and coefficient.value == 1
     last = [(s, p) for s, p in coefficient.powers if p == Fraction(-1, 2) or (simple and p < 0)]
     front = Coefficient(coefficient.value, tuple(item for item in coefficient.powers if item not in last))
     return front, [_symbol(symbol, -power) for symbol, power in last]
@@ -137,37 +150,10 @@ def _exponent(exponent: Fraction) -> str:
 def equation(left: Formula, right: Formula) -> str:
     """``left = right``; a sum that is too long for a line has a line for each term."""
     line = f"{write(left)} = {write(right)}"
-    if len(line) <= WIDTH or not isinstance(right, Total):
+    if len(line) <= WIDTH or not isinstance(right, Sum):
         return line
-    first, *rest = _signed(right)
+    first, *rest = _Text().signed(right)
     return "\n".join([f"{write(left)} =", f"    {first}", *(f"    {term}" for term in rest)])
-
-
-def _total(total: Total) -> str:
-    return " ".join(_signed(total))
-
-
-def _signed(total: Total) -> list[str]:
-    """The terms with their signs: ``-a``, ``+ b``, ``- c``."""
-    pieces: list[str] = []
-    for term in total.terms:
-        negative = isinstance(term, Product) and term.coefficient.value < 0
-        if negative and isinstance(term, Product):
-            term = Product(-term.coefficient, term.factors, term.divisors)
-        text = _at(term, TERM)
-        if pieces:
-            pieces.append(f"{'-' if negative else '+'} {text}")
-        else:
-            pieces.append(f"-{text}" if negative else text)
-    return pieces
-
-
-def _bound(bound: Bound) -> str:
-    indices = ", ".join(i if d is None else f"{i} in {d}" for i, d in zip(bound.indices, bound.shown_dims, strict=True))
-    if all(d is None for d in bound.shown_dims):
-        indices = ",".join(bound.indices)
-    guard = "" if bound.guard is None else f" | {index(bound.guard)}"
-    return f"{bound.operator}[{indices}{guard}]({', '.join(map(write, bound.bodies))})"
 
 
 def reference(name: str, slots: tuple[IndexExpr, ...]) -> str:

@@ -58,13 +58,13 @@ def added(means: Sequence[Tensor], owner: Tensor) -> Tensor:
     return means[0] if len(means) == 1 else means[0].add_(means[1])
 
 
-def ended(free: FreePhase) -> Tensor:
+def not_exploded(free: FreePhase) -> Tensor:
     """Samples whose free phase ended, at states whose squares are numbers; an explosion did not: [batch]."""
     known = finite([free.residual, *map(plain_norm, free.states)])
     return known if bool(known.all()) else finite([free.residual, *(x.square() for x in free.states)])
 
 
-def narrowed(kept: Tensor, fixed: Fixed, *groups: Tensors) -> tuple[Fixed, list[list[Tensor]]]:
+def restricted(kept: Tensor, fixed: Fixed, *groups: Tensors) -> tuple[Fixed, list[list[Tensor]]]:
     """What is fixed, and groups of tensors, for the samples that are kept."""
     if bool(kept.all()):
         return fixed, list(map(list, groups))

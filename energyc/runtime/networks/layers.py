@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from energyc.runtime.adjoints.autograd import relaxed_inside
 from energyc.runtime.convergence.causes import Unrest
-from energyc.runtime.equations.gradients import ended
+from energyc.runtime.equations.gradients import not_exploded
 from energyc.runtime.equations.inputs import (
     fixed_by,
     free_phase,
@@ -263,7 +263,7 @@ class LayeredNetwork(Answering):
         aims = ordered_targets(self, targets, fixed)
         relaxation, cost, slopes = self._differentiated(fixed, aims, Relaxation(rule, steps, step, tolerance))
         phases = relaxation.all_phases()
-        kept = torch.stack([cost.isfinite(), *(ended(phase) for phase in phases)]).all(0)
+        kept = torch.stack([cost.isfinite(), *(not_exploded(phase) for phase in phases)]).all(0)
         if not bool(kept.all()):
             rows = kept.nonzero()[:, 0]
             part = Relaxation(rule, steps, step, tolerance)

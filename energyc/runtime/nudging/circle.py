@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from energyc.runtime.equations.equations import Equations
-from energyc.runtime.equations.gradients import Slopes, averaged, ended, narrowed
+from energyc.runtime.equations.gradients import Slopes, averaged, not_exploded, restricted
 from energyc.runtime.equations.inputs import given
 from energyc.runtime.equations.records import Fixed, FreePhase, Gradients, Phase, RuleSettings
 from energyc.runtime.nudging.nudged import NudgeMonitor
@@ -57,9 +57,9 @@ def circled(
     phases = [
         nudged_complex(net, extension, free.states, extended, aims, radius * turn, nudge, correction) for turn in turns
     ]
-    kept = ended(free) & finite([z for states in phases for z in states])
-    extended, phases = narrowed(kept, extended, *phases)
-    at, (states, wanted) = narrowed(kept, fixed, free.states, targets)
+    kept = not_exploded(free) & finite([z for states in phases for z in states])
+    extended, phases = restricted(kept, extended, *phases)
+    at, (states, wanted) = restricted(kept, fixed, free.states, targets)
     a = [torch.zeros_like(x) for x in states]
     middle = [torch.zeros_like(x) for x in states]
     energy: Slopes = {}

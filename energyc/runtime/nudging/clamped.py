@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from energyc.runtime.equations.equations import Equations
-from energyc.runtime.equations.gradients import ended, narrowed
+from energyc.runtime.equations.gradients import not_exploded, restricted
 from energyc.runtime.equations.records import Fixed, FreePhase, Phase
 from energyc.runtime.relaxation.free_phase import settle
 from energyc.runtime.tensors.states import Tensors
@@ -52,6 +52,6 @@ def kept_of(
     free: FreePhase, clamped: FreePhase, fixed: Fixed
 ) -> tuple[torch.Tensor, Fixed, list[torch.Tensor], list[torch.Tensor]]:
     """The samples both of whose phases ended, what is fixed for them, and their free and clamped states."""
-    kept = ended(free) & ended(clamped)
-    at, (states, held) = narrowed(kept, fixed, free.states, clamped.states)
+    kept = not_exploded(free) & not_exploded(clamped)
+    at, (states, held) = restricted(kept, fixed, free.states, clamped.states)
     return kept, at, states, held

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from torch import Tensor
 
 from energyc.runtime.equations.equations import Equations
-from energyc.runtime.equations.gradients import averaged, ended, narrowed
+from energyc.runtime.equations.gradients import averaged, not_exploded, restricted
 from energyc.runtime.equations.parts import chosen
 from energyc.runtime.equations.records import Fixed, FreePhase, Gradients, RuleSettings
 from energyc.runtime.nudging.nudged import NudgeMonitor
@@ -69,10 +69,10 @@ def contrast(
     is the difference of both nudging strengths. Samples whose free phase exploded or whose nudged phases are
     ``diverging`` or not finite take no part.
     """
-    kept = ended(free) & finite([*plus, *minus])
+    kept = not_exploded(free) & finite([*plus, *minus])
     if diverging is not None:
         kept &= ~diverging
-    at, (states, plus, minus, aims) = narrowed(kept, fixed, free.states, plus, minus, targets)
+    at, (states, plus, minus, aims) = restricted(kept, fixed, free.states, plus, minus, targets)
     energy = {name: slope.div_(width) for name, slope in energy_contrast(net, plus, minus, at, descends).items()}
     a = [(m - p) / width for m, p in zip(minus, plus)]
     forces = {} if descends else net._user_force_gradient(states, at, a)

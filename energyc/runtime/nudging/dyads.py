@@ -30,7 +30,7 @@ class Dyads(NamedTuple):
     mean: FreePhase
 
 
-class Outset(NamedTuple):
+class DyadStart(NamedTuple):
     """Where both halves start, the step of each state, and the strength of the nudge."""
 
     states: list[Tensor]
@@ -38,16 +38,16 @@ class Outset(NamedTuple):
     beta: float
 
 
-def outset(
+def dyad_start(
     net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, settings: RuleSettings, drive: Drive
-) -> Outset:
+) -> DyadStart:
     """The start of a phase of dyads; where beta or the steps are to be chosen, that is done at a free equilibrium."""
     if settings.free.auto or settings.strength is None or settings.strength == "auto":
         free = settle(net, start, fixed, settings.free)
         order = 2 if net.alpha == 0.5 else 1
         beta = nudging_strength(net, free, fixed, targets, settings, order, drive=drive)
-        return Outset(free.states, free.step, beta)
-    return Outset(start, settings.free.step, float(settings.strength))
+        return DyadStart(free.states, free.step, beta)
+    return DyadStart(start, settings.free.step, float(settings.strength))
 
 
 def middle(plus: Tensors, minus: Tensors, alpha: float) -> list[Tensor]:
@@ -59,7 +59,7 @@ def middle(plus: Tensors, minus: Tensors, alpha: float) -> list[Tensor]:
 
 
 def settle_dyads(
-    net: Equations, at: Outset, settings: RuleSettings, forces: Forces, walk: Steps | None = None
+    net: Equations, at: DyadStart, settings: RuleSettings, forces: Forces, walk: Steps | None = None
 ) -> Dyads:
     """Relax both halves of all dyads together, as long as a free phase and a nudged phase after it.
 

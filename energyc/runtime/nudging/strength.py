@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from energyc.runtime.equations.equations import Equations
-from energyc.runtime.equations.gradients import ended, narrowed
+from energyc.runtime.equations.gradients import not_exploded, restricted
 from energyc.runtime.equations.parts import chosen, part
 from energyc.runtime.equations.records import Fixed, FreePhase, RuleSettings
 from energyc.runtime.nudging.nudged import Drive, nudged
@@ -61,7 +61,7 @@ def balanced_strength(
     contrast that is ``one_sided`` also reads what the free phase still moves, which two nudged phases share.
     """
     eps, largest = net._rounding(), math.log2(torch.finfo(net.dtype).max) / 2
-    trial = tried(net, free, fixed, targets, settings, drive)
+    trial = trial_nudge(net, free, fixed, targets, settings, drive)
     pairs = [(r, max(eps, d) if one_sided else eps) for r, d in zip(*trial) if 0 < r < math.inf and d < math.inf]
     if not pairs:
         return 1.0
@@ -71,7 +71,7 @@ def balanced_strength(
     return net.last_beta
 
 
-def tried(
+def trial_nudge(
     net: Equations,
     free: FreePhase,
     fixed: Fixed,
@@ -81,7 +81,7 @@ def tried(
 ) -> Trial:
     """A trial nudge beside a phase without one, on the samples that settled; nothing where nothing nudges."""
     drive = drive or net._cost_force
-    at, (states, aims) = narrowed(steady(free, settings.free.tolerance), fixed, free.states, targets)
+    at, (states, aims) = restricted(most_settled(free, settings.free.tolerance), fixed, free.states, targets)
     eps, nudge = torch.finfo(net.dtype).eps, settings.nudge._replace(step=free.step)
     push = max((rms(c) for c in drive(states, at, aims) if c is not None), default=0.0)
     if not 0 < push < math.inf:
@@ -98,9 +98,9 @@ def tried(
     return Trial(moves, [drift / scale for drift, scale in zip(drifts, scales)])
 
 
-def steady(free: FreePhase, tolerance: float | None) -> Tensor:
+def most_settled(free: FreePhase, tolerance: float | None) -> Tensor:
     """Samples that reached the tolerance, or are about as settled as most: [batch]."""
-    known = ended(free)
+    known = not_exploded(free)
     if not bool(known.any()):
         return known
     return known & (free.residual <= max(tolerance or 0.0, 10 * float(free.residual[known].median())))

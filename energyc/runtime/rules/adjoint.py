@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from energyc.runtime.equations.equations import Equations
-from energyc.runtime.equations.gradients import averaged, ended, narrowed
+from energyc.runtime.equations.gradients import averaged, not_exploded, restricted
 from energyc.runtime.equations.records import Fixed, Gradients, RuleSettings
 from energyc.runtime.equations.rule import rule
 from energyc.runtime.nudging.nudged import NudgeMonitor
@@ -38,7 +38,7 @@ def adjoint(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors,
             break
         a = moved
         advance_(net, states, force, step)
-    kept = ended(free) & finite(a)
-    at, (ends, a, aims) = narrowed(kept, fixed, free.states, a, targets)
+    kept = not_exploded(free) & finite(a)
+    at, (ends, a, aims) = restricted(kept, fixed, free.states, a, targets)
     slopes_by_param = [net._force_pullback(ends, at, a)[1], net._cost_gradient(ends, at, aims)]
     return averaged(net, slopes_by_param, free, fixed, targets, settings, None, kept)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from energyc.runtime.equations.equations import Equations
-from energyc.runtime.equations.gradients import averaged, ended, narrowed
+from energyc.runtime.equations.gradients import averaged, not_exploded, restricted
 from energyc.runtime.equations.records import Fixed, Gradients, RuleSettings
 from energyc.runtime.equations.rule import rule
 from energyc.runtime.relaxation.trajectory import backpropagate, of_samples, settle_recorded
@@ -19,8 +19,8 @@ def bptt(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, se
     lambda_k = (I + step J)^T P^T lambda_(k+1),    dC/dtheta = sum_k <step P^T lambda_(k+1), dF/dtheta(z_k)>
     """
     free, trajectory = settle_recorded(net, start, fixed, settings.free)
-    kept = ended(free)
-    at, (states, aims) = narrowed(kept, fixed, free.states, targets)
+    kept = not_exploded(free)
+    at, (states, aims) = restricted(kept, fixed, free.states, targets)
     seeds = filled(net._cost_force(states, at, aims), states)
     seeds, through = backpropagate(net, of_samples(trajectory, kept), seeds, at, settings.free)
     seeds = net._project_adjoint(net._start(at), seeds)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from torch import Tensor
 
 from energyc.runtime.equations.equations import Equations
-from energyc.runtime.equations.gradients import averaged, ended, narrowed
+from energyc.runtime.equations.gradients import averaged, not_exploded, restricted
 from energyc.runtime.equations.records import Fixed, Gradients, RuleSettings
 from energyc.runtime.equations.rule import rule
-from energyc.runtime.nudging.dyads import errors_of, outset, predicting_forces, settle_dyads
+from energyc.runtime.nudging.dyads import dyad_start, errors_of, predicting_forces, settle_dyads
 from energyc.runtime.tensors.states import Tensors, finite
 
 
@@ -33,11 +33,11 @@ def dual_propagation(
     The mean m is the free equilibrium, up to a curvature of the cost; the differences s+ - s- are what backpropagation
     sends back, times beta. dL/dtheta is the gradient up to O(beta^2) for alpha = 1/2, and O(beta) otherwise.
     """
-    at = outset(net, start, fixed, targets, settings, net._cost_force)
+    at = dyad_start(net, start, fixed, targets, settings, net._cost_force)
     dyads = settle_dyads(net, at, settings, predicting_forces(net, fixed, targets, at.beta))
-    kept = ended(dyads.mean) & finite([*dyads.plus, *dyads.minus])
+    kept = not_exploded(dyads.mean) & finite([*dyads.plus, *dyads.minus])
     mean = dyads.mean
-    here, (states, plus, minus, aims) = narrowed(kept, fixed, mean.states, dyads.plus, dyads.minus, targets)
+    here, (states, plus, minus, aims) = restricted(kept, fixed, mean.states, dyads.plus, dyads.minus, targets)
     back = net._prediction_gradient(states, here, errors_of(net, plus, minus))
     slopes = [{name: slope.div_(-at.beta) for name, slope in back.items()}, net._cost_gradient(states, here, aims)]
     return averaged(net, slopes, mean, fixed, targets, settings, at.beta, kept)

@@ -8,7 +8,7 @@ from energyc.runtime.equations.equations import Equations
 from energyc.runtime.equations.records import Fixed, Gradients, RuleSettings
 from energyc.runtime.equations.rule import rule
 from energyc.runtime.nudging.contrast import contrast
-from energyc.runtime.nudging.dyads import outset, settle_dyads, symmetric_steps, turned_forces
+from energyc.runtime.nudging.dyads import dyad_start, settle_dyads, symmetric_steps, turned_forces
 from energyc.runtime.tensors.states import Tensors
 
 
@@ -31,7 +31,7 @@ def dyadic_ep(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensor
     v / beta tends to J^-T dC/dz. The bias is of O(beta^2) for alpha = 1/2, and of O(beta) otherwise. Where F is a
     gradient both halves are on their own: they are the phases of ``centered-ep`` at beta / 2.
     """
-    at = outset(net, start, fixed, targets, settings, net._cost_force)
+    at = dyad_start(net, start, fixed, targets, settings, net._cost_force)
     forces = turned_forces(net, fixed, targets, at.beta)
     dyads = settle_dyads(net, at, settings, forces, symmetric_steps(net, fixed, targets, at.beta, at.step))
     return contrast(net, dyads.mean, dyads.plus, dyads.minus, fixed, targets, settings, at.beta, at.beta)

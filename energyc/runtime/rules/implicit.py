@@ -6,7 +6,7 @@ from torch import Tensor
 
 from energyc.runtime.adjoints.implicit import solve_adjoint
 from energyc.runtime.equations.equations import Equations
-from energyc.runtime.equations.gradients import averaged, ended, narrowed
+from energyc.runtime.equations.gradients import averaged, not_exploded, restricted
 from energyc.runtime.equations.records import Fixed, Gradients, RuleSettings
 from energyc.runtime.equations.rule import rule
 from energyc.runtime.relaxation.free_phase import settle
@@ -22,10 +22,10 @@ def implicit(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors
     Samples whose free phase exploded take no part. Raises RuntimeError where the equilibrium is not isolated.
     """
     free = settle(net, start, fixed, settings.free)
-    kept = ended(free)
+    kept = not_exploded(free)
     if not bool(kept.any()):
         return averaged(net, [], free, fixed, targets, settings, None, kept)
-    at, (states, aims) = narrowed(kept, fixed, free.states, targets)
+    at, (states, aims) = restricted(kept, fixed, free.states, targets)
     seeds = filled(net._cost_force(states, at, aims), states)
     pushed = solve_adjoint(net, states, at, seeds, free.step)
     slopes = [net._force_pullback(states, at, pushed)[1], net._cost_gradient(states, at, aims)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from energyc.runtime.equations.equations import Equations
-from energyc.runtime.equations.gradients import averaged, ended, narrowed
+from energyc.runtime.equations.gradients import averaged, not_exploded, restricted
 from energyc.runtime.equations.records import Fixed, Gradients, RuleSettings
 from energyc.runtime.equations.rule import rule
 from energyc.runtime.relaxation.trajectory import backpropagate, of_samples, settle_recorded
@@ -20,8 +20,8 @@ def tbptt(net: Equations, start: list[Tensor], fixed: Fixed, targets: Tensors, s
     conservative network (Ernoult et al. 2019).
     """
     free, trajectory = settle_recorded(net, start, fixed, settings.free, last=settings.nudge.steps)
-    kept = ended(free)
-    at, (states, aims) = narrowed(kept, fixed, free.states, targets)
+    kept = not_exploded(free)
+    at, (states, aims) = restricted(kept, fixed, free.states, targets)
     seeds = filled(net._cost_force(states, at, aims), states)
     _, through = backpropagate(net, of_samples(trajectory, kept), seeds, at, settings.free)
     slopes = [through, net._cost_gradient(states, at, aims)]

@@ -117,7 +117,7 @@ def least(
 
 def _module(network: Network, passes: Passes) -> Any:
     options = Options(rules=("implicit",), label=network.name, version="bench", passes=passes)
-    text = torch_module(network, options).text
+    text = torch_module(options.plan(network), options).text
     return instantiate(text, class_name(network.name), dtype=torch.float32).requires_grad_(False).eval()
 
 
@@ -135,7 +135,7 @@ def _step(net: Any, states: Sequence[Tensor], clamps: dict[str, Tensor]) -> Way:
 def _in_kernels(network: Network, net: Any, states: Sequence[Tensor], clamps: dict[str, Tensor]) -> Way | None:
     """A phase in C++ kernels, or None where there are none or no compiler."""
     options = Options(rules=("implicit",), label=network.name, version="bench", runtime="import")
-    other = instantiate(cpp_module(network, options).text, class_name(network.name), dtype=torch.float32)
+    other = instantiate(cpp_module(options.plan(network), options).text, class_name(network.name), dtype=torch.float32)
     other.load_state_dict(net.state_dict())
     other.requires_grad_(False).eval()
     with warnings.catch_warnings():

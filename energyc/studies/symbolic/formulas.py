@@ -30,6 +30,7 @@ from energyc.mathematics.ir import (
     walk,
 )
 from energyc.pipeline import Choices, resolve
+from energyc.studies.symbolic import shown
 from energyc.studies.symbolic.elements import Elements
 from energyc.studies.symbolic.functions import REPEATING
 from energyc.studies.symbolic.quantities import SECTIONS, Quantities, Side, Sides
@@ -38,8 +39,6 @@ from energyc.studies.symbolic.symbols import Symbols, Tensor, element
 
 #: Products above which a section is not written out: SymPy makes some ten thousand a second.
 MOST_PRODUCTS = 200_000
-#: Sections that a representation shows.
-SHOWN = ("terms", "forces", "cost")
 Made = dict[str, Any]
 
 
@@ -172,14 +171,10 @@ class Formulas(Sections):
 
     def __repr__(self) -> str:
         """Terms, forces and costs; what else there is."""
-        from energyc.studies.symbolic.shown import text
-
-        return text(self)
+        return shown.text(self)
 
     def _repr_latex_(self) -> str:
-        from energyc.studies.symbolic.shown import latex
-
-        return latex(self)
+        return shown.latex(self)
 
     # ------------------------------------------------------------ names
 

@@ -63,9 +63,7 @@ def laid_out(text: Text, indent: int = 0, used: int = 0, after: int = 0) -> str:
         case Bracket(opening, parts, closing):
             return _bracket(opening, parts, closing, indent)
         case Chain(parts):
-            return ("\n" + " " * indent).join(
-                before.lstrip() + laid_out(part, indent, len(before.lstrip()), after) for before, part in parts
-            )
+            return _chain(parts, indent, used, after)
         case Joined(parts):
             return _joined(parts, indent, used, after)
     return line
@@ -77,6 +75,15 @@ def _bracket(opening: str, parts: Sequence[Text], closing: str, indent: int) -> 
     # A tuple of one needs its comma, brackets around an expression must not have one.
     comma = "" if opening == "(" and len(parts) == 1 else ","
     return opening + "\n" + ",\n".join(lines) + comma + "\n" + " " * indent + closing
+
+
+def _chain(parts: Sequence[tuple[str, Text]], indent: int, used: int, after: int) -> str:
+    """A line for each part."""
+    lines = []
+    for k, (before, part) in enumerate(parts):
+        sign = before.lstrip()
+        lines.append(sign + laid_out(part, indent, len(sign) + (0 if k else used), after))
+    return ("\n" + " " * indent).join(lines)
 
 
 def _joined(parts: Sequence[Text], indent: int, used: int, after: int) -> str:

@@ -9,7 +9,6 @@ from typing import Any
 import sympy
 from sympy import Basic, Integer, Rational
 
-from energyc.language.diagnostics import CompilerBug
 from energyc.studies.symbolic.layout import Bracket, Chain, Text, joined
 
 #: How tightly a text binds: sums, products, powers, and what needs no brackets anywhere.
@@ -44,6 +43,10 @@ class Printer:
         """An expression, without brackets around it."""
         return self._bound(expr)[0]
 
+    def value(self, expr: Basic) -> Text:
+        """An expression that stands by itself: a number is one of SymPy, not of Python."""
+        return self.call("Integer", str(expr))[0] if isinstance(expr, Integer) else self.text(expr)
+
     def within(self, expr: Basic, least: int) -> Text:
         """An expression in brackets unless it binds at least so tightly."""
         text, binding = self._bound(expr)
@@ -65,7 +68,7 @@ class Printer:
         for kind, write in self._rules.items():
             if isinstance(expr, kind):
                 return write(expr)
-        raise CompilerBug(f"no Python text for {type(expr).__name__}")
+        raise NotImplementedError(f"no Python text for {type(expr).__name__}")
 
     @property
     def _rules(self) -> dict[type, Callable[[Any], Bound]]:

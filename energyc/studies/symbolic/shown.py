@@ -2,28 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Protocol
 
 import sympy
 from sympy import Expr, IndexedBase, Symbol
 
+from energyc.language.network import Network
 from energyc.studies.symbolic.quantities import SECTIONS
-
-if TYPE_CHECKING:
-    from energyc.studies.symbolic.formulas import Formulas
 
 #: The sections that are shown, and what stands before the name of an entry.
 SHOWN = {"terms": "", "forces": "F_", "cost": ""}
 
 
-def text(formulas: Formulas) -> str:
+class Showable(Protocol):
+    """What is shown: the formulas of a network."""
+
+    @property
+    def network(self) -> Network:
+        """The network."""
+
+    @property
+    def definitions(self) -> Mapping[Expr, Expr]:
+        """What names stand for."""
+
+    @property
+    def indices(self) -> Mapping[str, Mapping[str, tuple[Symbol, ...]]]:
+        """The indices of each entry of each section."""
+
+    @property
+    def layers(self) -> Mapping[str, Any]:
+        """The formulas of each layer."""
+
+
+def text(formulas: Showable) -> str:
     """Equations, a line each, and what else there is."""
     others = [name for name in SECTIONS if name not in SHOWN]
     return "\n".join([*_lines(formulas), f"also: {', '.join(others)}, symbols, .inlined, .at(sizes)"])
 
 
-def _lines(formulas: Formulas) -> Iterator[str]:
+def _lines(formulas: Showable) -> Iterator[str]:
     yield formulas.network.name
     yield from (f"  {left} = {right}" for left, right in equations(formulas))
     for name, layer in formulas.layers.items():
@@ -31,19 +49,19 @@ def _lines(formulas: Formulas) -> Iterator[str]:
         yield from list(_lines(layer))[1:]
 
 
-def latex(formulas: Formulas) -> str:
+def latex(formulas: Showable) -> str:
     """Aligned equations."""
     return "$$\\begin{aligned}\n" + " \\\\\n".join(_rows(formulas)) + "\n\\end{aligned}$$"
 
 
-def _rows(formulas: Formulas) -> Iterator[str]:
+def _rows(formulas: Showable) -> Iterator[str]:
     yield from (f"{sympy.latex(left)} &= {sympy.latex(right)}" for left, right in equations(formulas))
     for name, layer in formulas.layers.items():
         yield rf"\text{{layer}}\ & {sympy.latex(Symbol(name))}"
         yield from _rows(layer)
 
 
-def equations(formulas: Formulas) -> Iterator[tuple[Expr, Expr]]:
+def equations(formulas: Showable) -> Iterator[tuple[Expr, Expr]]:
     """What is shown, then the names that it uses."""
     sections = {section: getattr(formulas, section) for section in SHOWN}
     for section, prefix in SHOWN.items():
@@ -57,7 +75,7 @@ def _left(name: str, indices: tuple[Symbol, ...]) -> Expr:
     return IndexedBase(name)[indices] if indices else Symbol(name)
 
 
-def _used(shown: Iterable[Expr], definitions: dict[Expr, Expr]) -> set[Expr]:
+def _used(shown: Iterable[Expr], definitions: Mapping[Expr, Expr]) -> set[Expr]:
     """The names that some expressions use, by themselves or through other names."""
     lefts = {_label(left): left for left in definitions}
     used: set[Expr] = set()

@@ -3,8 +3,8 @@
 It returns numbers only; ``report`` presents them.
 
 Imports: ``adjoints``, ``calculus``, ``convergence``, ``diagnostics``, ``emit``, ``equations``, ``ir``, ``network``,
-``nudging``, ``pipeline``, ``plan``, ``relaxation``, ``resources``, ``rules``, ``runs``, ``runtime``, ``settings``,
-``syntax``, ``tensors``, ``training``; libraries: ``numpy``, ``safetensors``, ``scipy``, ``torch``.
+``nudging``, ``pipeline``, ``plan``, ``relaxation``, ``resources``, ``rules``, ``runs``, ``settings``, ``syntax``,
+``tensors``, ``training``; libraries: ``numpy``, ``safetensors``, ``scipy``, ``torch``.
 """
 
 from energyc.studies.verify.compare import Measure

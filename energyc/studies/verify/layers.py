@@ -80,7 +80,8 @@ def on_simplex(z: Tensor, axes: Sequence[int]) -> Tensor:
 def by_autograd(network: Network, exact: Any, probe: Probe) -> dict[str, Tensor]:
     """The gradient of the mean cost by each param, through the steps that each layer of ``exact`` makes."""
     options = Options(rules=("bptt",), label=network.name, version="verify", passes=Passes.plain())
-    plain = instantiate(torch_module(network, options).text, class_name(network.name), dtype=torch.float64).eval()
+    text = torch_module(options.plan(network), options).text
+    plain = instantiate(text, class_name(network.name), dtype=torch.float64).eval()
     plain.load_state_dict(exact.state_dict())
     fixed = plain._prepare(*(probe.clamps[name] for name in plain.clamp_shapes))
     cost = plain._cost(plain._blocks(fixed, Unrolled(network)), fixed, [probe.targets[n] for n in plain.target_shapes])[

@@ -12,6 +12,6 @@
 
 Text from specs and run folders is untrusted: it enters through ``tag``, which escapes it.
 
-Imports: ``claims``, ``derive``, ``diagnostics``, ``ir``, ``network``, ``notation``, ``symbolic``, ``tables``;
-libraries: ``markupsafe``.
+Imports: ``charts``, ``claims``, ``derive``, ``diagnostics``, ``ir``, ``network``, ``notation``, ``symbolic``,
+``tables``; libraries: ``markupsafe``.
 """

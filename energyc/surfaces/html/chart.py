@@ -1,15 +1,14 @@
-"""Curves as SVG: axes, lines and dots; a page's script adds what a pointer reads off."""
+"""Charts as SVG: axes, lines and dots; a page's script adds what a pointer reads off."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
-from typing import Literal, TypeGuard
 
 from markupsafe import Markup
 
+from energyc.surfaces.charts import Chart, Mark, Number, Scale, Series, is_number
 from energyc.surfaces.html.markup import tag
 
 #: The size of a chart, and the room around its panel: left, top, right, bottom.
@@ -18,65 +17,26 @@ LEFT, TOP, RIGHT, BOTTOM = 58.0, 14.0, 12.0, 40.0
 #: A line of more points is drawn by the means of that many groups.
 POINTS = 400
 
-Scale = Literal["linear", "log", "steps"]
-Number = float | None
 
+def svg(chart: Chart, shown: int | None = None) -> Markup:
+    """Return a chart as SVG that fills its place; without a point it says so.
 
-@dataclass(frozen=True)
-class Series:
-    """A curve: y over x, None or NaN where there is a gap. ``colour`` counts from 0; ``look`` is how it is drawn.
-
-    ``group`` is the place of a slider at which it shows; None shows always.
+    A logarithmic y leaves out what is not positive. Of series with a group only that of ``shown`` is visible.
     """
-
-    label: str
-    x: Sequence[float]
-    y: Sequence[Number]
-    look: Literal["line", "faint", "dots", "dashed"] = "line"
-    colour: int = 0
-    group: int | None = None
-
-
-@dataclass(frozen=True)
-class Mark:
-    """A vertical line at ``x`` with a word."""
-
-    x: float
-    label: str
-
-
-def chart(
-    series: Sequence[Series],
-    *,
-    x_label: str,
-    y_label: str,
-    y_scale: Scale = "linear",
-    x_scale: Scale = "linear",
-    y_range: tuple[float, float] | None = None,
-    mark: Mark | None = None,
-    shown: int | None = None,
-) -> Markup:
-    """Return curves in one panel, as SVG that fills its place; without a point it says so.
-
-    ``x_scale`` ``steps`` is logarithmic from 1 on, with room for 0. A logarithmic y leaves out what is not positive,
-    and is linear where nothing is. The axis of y has ``y_range`` in it. Of series with a group only that of ``shown``
-    is visible.
-    """
-    curves = [_thinned(each) for each in series]
-    values = [y for each in curves for y in each.y if _is_number(y)]
+    curves = [_thinned(each) for each in chart.series]
+    values = [y for each in curves for y in each.y if is_number(y)]
     if not values:
-        return tag("p", f"no {y_label} yet", class_="nothing")
-    if y_scale == "log" and not any(y > 0 for y in values):
-        y_scale = "linear"
-    horizontal = _Axis.over([x for each in curves for x in each.x], x_scale, LEFT, WIDTH - RIGHT, margin=0)
-    vertical = _Axis.over([*values, *(y_range or ())], y_scale, HEIGHT - BOTTOM, TOP, margin=0.06)
+        return tag("p", f"no {chart.y_label} yet", class_="nothing")
+    y_scale = "linear" if chart.y_scale == "log" and not any(y > 0 for y in values) else chart.y_scale
+    horizontal = _Axis.over([x for each in curves for x in each.x], chart.x_scale, LEFT, WIDTH - RIGHT, margin=0)
+    vertical = _Axis.over([*values, *(chart.y_range or ())], y_scale, HEIGHT - BOTTOM, TOP, margin=0.06)
     drawn = [_drawn(each, horizontal, vertical, shown) for each in curves]
     return tag(
         "svg",
-        tag("title", f"{y_label} against {x_label}"),
+        tag("title", f"{chart.y_label} against {chart.x_label}"),
         _grid(horizontal, vertical),
-        _labels(x_label, y_label),
-        None if mark is None else _mark(mark, horizontal),
+        _labels(chart.x_label, chart.y_label),
+        None if chart.mark is None else _mark(chart.mark, horizontal),
         drawn,
         viewBox=f"0 0 {WIDTH:.0f} {HEIGHT:.0f}",
         class_="chart",
@@ -85,7 +45,7 @@ def chart(
         data_right=WIDTH - RIGHT,
         data_top=TOP,
         data_bottom=HEIGHT - BOTTOM,
-        data_x=x_label,
+        data_x=chart.x_label,
     )
 
 
@@ -100,19 +60,6 @@ def legend(series: Sequence[Series]) -> Markup:
         for label, each in seen.items()
     ]
     return tag("p", items, class_="legend")
-
-
-def smoothed(values: Sequence[Number]) -> list[Number]:
-    """Return a centred running mean over a fiftieth of the values, shorter at the ends, that ignores gaps."""
-    half = max(1, len(values) // 100)
-    known = [value if _is_number(value) else 0.0 for value in values]
-    sums, counts = [0.0, *accumulate(known)], [0, *accumulate(map(_is_number, values))]
-    result: list[Number] = []
-    for k in range(len(values)):
-        first, last = max(0, k - half), min(len(values), k + half + 1)
-        count = counts[last] - counts[first]
-        result.append((sums[last] - sums[first]) / count if count else None)
-    return result
 
 
 # ------------------------------------------------------------------ scales
@@ -130,7 +77,7 @@ class _Axis:
 
     @staticmethod
     def over(values: Sequence[Number], scale: Scale, start: float, end: float, *, margin: float) -> _Axis:
-        known = [value for value in values if _is_number(value) and (scale != "log" or value > 0)]
+        known = [value for value in values if is_number(value) and (scale != "log" or value > 0)]
         low, high = min(known), max(known)
         to, back = _TURN[scale]
         if low == high:
@@ -146,7 +93,7 @@ class _Axis:
         return self.start + share * (self.end - self.start)
 
     def shows(self, value: Number) -> bool:
-        return _is_number(value) and (self.scale != "log" or value > 0)
+        return is_number(value) and (self.scale != "log" or value > 0)
 
     def ticks(self) -> list[float]:
         if self.scale == "linear":
@@ -195,10 +142,6 @@ def _round_numbers(low: float, high: float) -> Iterator[float]:
         k += 1
 
 
-def _is_number(value: Number) -> TypeGuard[float]:
-    return value is not None and math.isfinite(value)
-
-
 def number(value: float) -> str:
     """Return a number as an axis or a table shows it."""
     if value and not 1e-3 <= abs(value) < 1e6:
@@ -228,7 +171,7 @@ def _thinned(series: Series) -> Series:
     size = -(-count // POINTS)
     x, y = [], []
     for first in range(0, count, size):
-        group = [value for value in series.y[first : first + size] if _is_number(value)]
+        group = [value for value in series.y[first : first + size] if is_number(value)]
         places = series.x[first : first + size]
         x.append(sum(places) / len(places))
         y.append(sum(group) / len(group) if group else None)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from markupsafe import Markup
 
 from energyc.derivation.derive import derive
-from energyc.derivation.notation import Formula, Reference, Total, latex, mathml, name, of_network
+from energyc.derivation.notation import Formula, Reference, Sum, latex, mathml, name, of_network
 from energyc.language.network import Network
 from energyc.mathematics.ir import Input
 from energyc.proofs.claims.classes import Classes
@@ -50,7 +50,7 @@ def _lines(network: Network) -> Iterator[Line]:
     """Yield the energy as a sum, each of its terms, and the forces and flows that are written as such."""
     notation = of_network(network)
     if len(network.energies) > 1:
-        yield Reference("E"), Total(tuple(Reference(term) for term in network.energies)), ""
+        yield Reference("E"), Sum(tuple(Reference(term) for term in network.energies)), ""
     for term in network.energies.values():
         yield Reference(term.name), notation.formula(term.node), term.name
     for term in network.forces.values():

@@ -7,8 +7,9 @@ from typing import Any
 
 from markupsafe import Markup
 
+from energyc.surfaces.charts import Chart, Scale, Series
 from energyc.surfaces.html.card import CURVES, card
-from energyc.surfaces.html.chart import Scale, Series, chart, number
+from energyc.surfaces.html.chart import number, svg
 from energyc.surfaces.html.markup import tag
 from energyc.surfaces.html.tables import to_html
 from energyc.surfaces.tables import Table
@@ -96,8 +97,7 @@ def _curves(name: str, scale: Scale, values: Any) -> Markup:
     shown = min(rows.shape[1], CURVES)
     samples = [Series("", steps, rows[:, k].tolist(), "faint") for k in range(shown)]
     mean = Series("mean", steps, rows.mean(1).tolist())
-    drawn = chart([*samples, mean], x_label="step", y_label=name, y_scale=scale, x_scale=_steps(steps))
-    return tag("figure", drawn)
+    return tag("figure", svg(Chart((*samples, mean), "step", name, scale, _steps(steps))))
 
 
 def _steps(steps: Sequence[float]) -> Scale:

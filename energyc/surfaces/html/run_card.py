@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
+from energyc.surfaces.charts import Chart, Mark, Scale, Series
+from energyc.surfaces.charts.learning import Row, held_out, metric_names, of_kind, training
 from energyc.surfaces.html.card import card, tiles
-from energyc.surfaces.html.chart import Mark, Series, chart, legend, number, smoothed
+from energyc.surfaces.html.chart import legend, number, svg
 from energyc.surfaces.html.markup import tag
 from energyc.surfaces.tables import Table
 from energyc.surfaces.tables.layouts import to_array
 
-Row = Mapping[str, Any]
-#: Numbers of an evaluation that are neither the cost nor a metric.
-HEALTH = frozenset({"step", "kind", "split", "residual", "residual_max", "settled", "relax_steps", "samples"})
-
 
 def run_html(title: str, rows: Sequence[Row], *, total: int, best: int | None = None, notes: Sequence[str] = ()) -> str:
     """Return the card of a run from the rows of its ``metrics.jsonl``; ``best`` is the step of the best evaluation."""
-    evaluations = _kind(rows, "eval")
+    evaluations = of_kind(rows, "eval")
     names = _metrics(evaluations)
     step = max((row["step"] for row in rows), default=0)
     shown = next((row for row in evaluations if row["step"] == best), evaluations[-1] if evaluations else {})
@@ -28,8 +25,8 @@ def run_html(title: str, rows: Sequence[Row], *, total: int, best: int | None = 
     panels = []
     for name in names:
         curves = _curves(rows, name)
-        scale = "log" if name == "cost" else "linear"
-        drawn = chart(curves, x_label="update", y_label=name, y_scale=scale, mark=mark)  # type: ignore[arg-type]
+        scale: Scale = "log" if name == "cost" else "linear"
+        drawn = svg(Chart(tuple(curves), "update", name, scale, mark=mark))
         panels.append(tag("figure", drawn, legend(curves) if name == "cost" else None))
     told = [tag("p", note, class_="soft") for note in notes]
     return card(title, tiles(facts), tag("div", panels, class_="panels"), told)
@@ -37,18 +34,13 @@ def run_html(title: str, rows: Sequence[Row], *, total: int, best: int | None = 
 
 def run_latex(rows: Sequence[Row]) -> str:
     """Return the last evaluation of a run as a table in LaTeX."""
-    evaluations = _kind(rows, "eval")
+    evaluations = of_kind(rows, "eval")
     last = evaluations[-1] if evaluations else {}
     return to_array(Table(("of the last evaluation", ""), tuple(_numbers(last, _metrics(evaluations)))))
 
 
-def _kind(rows: Sequence[Row], kind: str) -> list[Row]:
-    return [row for row in rows if row.get("kind") == kind]
-
-
 def _metrics(evaluations: Sequence[Row]) -> list[str]:
-    further = [name for row in evaluations[:1] for name in row if name not in HEALTH | {"cost"}]
-    return ["cost", *(name for name in further if not name.endswith("_threshold"))]
+    return ["cost", *(name for row in evaluations[:1] for name in metric_names(row))]
 
 
 def _numbers(row: Row, names: Sequence[str]) -> list[tuple[str, str]]:
@@ -56,13 +48,4 @@ def _numbers(row: Row, names: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def _curves(rows: Sequence[Row], name: str) -> list[Series]:
-    curves = []
-    train = [row for row in _kind(rows, "train") if name in row]
-    if train:
-        steps, values = [float(row["step"]) for row in train], [row[name] for row in train]
-        curves += [Series("", steps, values, "faint"), Series("training", steps, smoothed(values))]
-    for colour, (kind, word) in enumerate((("eval", "test"), ("validation", "validation")), 1):
-        found = [row for row in _kind(rows, kind) if name in row]
-        if found:
-            curves.append(Series(word, [float(r["step"]) for r in found], [r[name] for r in found], "dots", colour))
-    return curves
+    return [*training(rows, name), *held_out(rows, name)]

@@ -2,7 +2,7 @@
 
 It presents the results of other packages, and measures nothing.
 
-Imports: ``calculus``, ``claims``, ``conservativeness``, ``data``, ``derive``, ``diagnostics``, ``emit``,
+Imports: ``calculus``, ``charts``, ``claims``, ``conservativeness``, ``data``, ``derive``, ``diagnostics``, ``emit``,
 ``hardware``, ``html``, ``inspection``, ``ir``, ``network``, ``notation``, ``pipeline``, ``plan``, ``runs``,
 ``settings``, ``sparse``, ``syntax``, ``tables``, ``targets``, ``training``, ``verify``; libraries: ``markupsafe``,
 ``matplotlib``, ``numpy``, ``rich``, ``torch``.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from energyc.language.diagnostics import UserError
 from energyc.running.training.disk import replace_bytes
+from energyc.surfaces.charts import Chart, Number, is_number
+from energyc.surfaces.charts.chart import Look
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,6 +39,17 @@ _LOOK: Mapping[Any, Any] = MappingProxyType(
         "lines.linewidth": 1.4,
         "legend.frameon": False,
         "legend.fontsize": 8,
+    }
+)
+
+
+#: How each look is drawn.
+_LOOKS: Mapping[Look, Mapping[str, Any]] = MappingProxyType(
+    {
+        "line": {},
+        "faint": {"linewidth": 0.6, "alpha": 0.6},
+        "dots": {"marker": "o", "markersize": 3},
+        "dashed": {"linestyle": "--"},
     }
 )
 
@@ -70,6 +84,24 @@ def picture(path: Path, rows: int, columns: int, size: tuple[float, float]) -> I
             if not panel.has_data():
                 panel.set_axis_off()
         _write(figure, path)
+
+
+def draw(panel: Axes, chart: Chart, *, width: float | None = None) -> None:
+    """Draw a chart on a panel. A logarithmic y is linear where a value is not positive, or where all are alike."""
+    for each in chart.series:
+        colour = FAINT if each.look == "faint" else COLOURS[each.colour % len(COLOURS)]
+        style = {**_LOOKS[each.look], **({} if width is None or each.look == "faint" else {"linewidth": width})}
+        panel.plot(each.x, _with_gaps(each.y), color=colour, label=each.label or None, **style)
+    if chart.mark is not None:
+        panel.axvline(chart.mark.x, color=FAINT, linestyle="--", linewidth=1, label=chart.mark.label)
+    panel.set(xlabel=chart.x_label, ylabel=chart.y_label)
+    known = [y for each in chart.series for y in each.y if is_number(y)]
+    if chart.y_scale == "log" and known and min(known) > 0 and max(known) > 10 * min(known):
+        panel.set_yscale("log")
+
+
+def _with_gaps(values: Sequence[Number]) -> list[float]:
+    return [value if is_number(value) else math.nan for value in values]
 
 
 def _write(figure: Figure, path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from energyc.derivation.derive import Derivation
-from energyc.derivation.notation import Bound, Derivative, Formula, Notation, Reference, Total
+from energyc.derivation.notation import Derivative, Formula, Notation, Reduction, Reference, Sum
 from energyc.derivation.notation import name as index
 from energyc.language.network import Network, Repeat, Term
 from energyc.mathematics.ir import Node
@@ -25,7 +25,7 @@ def terms(network: Network, notation: Notation) -> Iterator[Block]:
     """Yield the energies, and the forces and flows that are written as such."""
     yield Heading("Energy")
     if network.energies:
-        yield Equation(Reference("E"), Total(tuple(map(_added, network.energies.values()))))
+        yield Equation(Reference("E"), Sum(tuple(map(_added, network.energies.values()))))
     for term in network.energies.values():
         formula = notation.formula(term.family, term.indices) if term.is_family else notation.formula(term.node)
         yield Equation(element(term.name, term.indices if term.is_family else ()), formula)
@@ -46,7 +46,7 @@ def _added(term: Term) -> Formula:
     """A term of the energy: a family is summed over its indices."""
     if not term.is_family:
         return Reference(term.name)
-    return Bound("sum", term.indices, term.family.dims, None, (element(term.name, term.indices),))
+    return Reduction("sum", term.indices, term.family.dims, None, (element(term.name, term.indices),))
 
 
 def forces(network: Network, derivation: Derivation, notation: Notation) -> Iterator[Block]:

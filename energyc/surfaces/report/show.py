@@ -8,8 +8,8 @@ from fractions import Fraction
 from types import MappingProxyType
 
 from energyc import pipeline
-from energyc.code.emit import Glue, Planned, module_plan, segment_text
-from energyc.code.plan import Passes
+from energyc.code.emit import segment_text
+from energyc.code.plan import ModulePlan
 from energyc.code.targets import TARGETS
 from energyc.derivation.derive import Derivation
 from energyc.derivation.notation import Notation, Reference, left_side, of_network, text
@@ -40,22 +40,20 @@ def show(source: Source, at: str, choices: Choices = Choices(), rules: Sequence[
         return pipeline.emit(network, rules, choices, at, runtime="import").text
     if at == "kernels":
         return pipeline.kernels(network, rules, choices)
-    classes = pipeline.classify(network) if at in ("plan", "jacobian") else None
-    chosen = pipeline.rules_of(network, classes, rules) if at == "plan" and classes is not None else ()
-    parts = [] if network.layers and at in OF_STATES else [_shown(source, network, at, classes, chosen)]
+    if at == "plan":
+        planned = pipeline.plan(network, pipeline.classify(network), rules)
+        return "\n".join([plan(planned), *(f"# layer {name}\n{plan(own)}" for name, own in planned.layers.items())])
+    classes = pipeline.classify(network) if at == "jacobian" else None
+    parts = [] if network.layers and at in OF_STATES else [_shown(source, network, at, classes)]
     for name, layer in network.layers.items():
         own = None if classes is None else classes.layers[name]
-        parts.append(f"# layer {name}\n{_shown(source, layer.network, at, own, chosen)}")
+        parts.append(f"# layer {name}\n{_shown(source, layer.network, at, own)}")
     return "\n".join(parts)
 
 
-def _shown(source: Source, network: Network, at: str, classes: Classes | None, rules: Sequence[str]) -> str:
+def _shown(source: Source, network: Network, at: str, classes: Classes | None) -> str:
     """Return a stage of a network, of a layer, or of what is around layers."""
     with stage(f"show {at}", source.name):
-        if at == "plan":
-            assert classes is not None
-            planned = Glue(network).planned(Passes()) if network.layers else None
-            return plan(network, rules, classes.unproved, classes.descends, planned)
         return STAGES[at](network, pipeline.derive(network, classes))
 
 
@@ -239,15 +237,9 @@ def _equations(network: Network, prefix: str, nodes: Mapping[str, Node], axes: M
 # ------------------------------------------------------------------ plan
 
 
-def plan(
-    network: Network,
-    rules: Sequence[str],
-    unproved: tuple[str, ...] = (),
-    descends: bool = False,
-    made: Planned | None = None,
-) -> str:
-    """Return the planned module: constants, statements of each routine, and their counts; ``made`` is its plan."""
-    planned, _, _ = made or module_plan(network, rules, Passes(), unproved, descends)
+def plan(module: ModulePlan) -> str:
+    """Return the planned module: constants, statements of each routine, and their counts."""
+    network, planned = module.network, module.plan
     labels = _labelled(network, [*planned.constants, *planned.fixed], planned.names)
     lines = [f"passes: {planned.passes}", f"once a module: {len(planned.constants)}"]
     lines += _statements(network, planned.constants, labels)

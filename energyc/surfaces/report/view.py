@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 from markupsafe import Markup
 
 from energyc.running.runs.saved import load_run
 from energyc.running.training.formats import RelaxationRow
-from energyc.running.training.metrics_log import Row
-from energyc.surfaces.html.chart import Mark, Scale, Series, chart, legend, number, smoothed
+from energyc.surfaces.charts import Chart, Mark, Scale, Series
+from energyc.surfaces.charts.learning import held_out, metric_names, points, training
+from energyc.surfaces.html.chart import legend, number, svg
 from energyc.surfaces.html.markup import PAGE, Content, page, tag
 from energyc.surfaces.html.verdicts import verdict
-from energyc.surfaces.report.curves import HEALTH, metric_names, shows
+from energyc.surfaces.report.curves import HEALTH, shows
 from energyc.surfaces.report.evidence import evidence
 from energyc.surfaces.report.run_facts import RunFacts, run_facts
 
@@ -118,39 +120,29 @@ def _learning(found: Sequence[RunFacts]) -> Markup:
 def _panel(name: str, curves: Sequence[Series], scale: Scale, found: Sequence[RunFacts]) -> Markup:
     best = found[0].best.get("step") if len(found) == 1 else None
     mark = None if best is None else Mark(best, "best")
-    drawn = chart(curves, x_label="update", y_label=name, y_scale=scale, mark=mark)
+    drawn = svg(Chart(tuple(curves), "update", name, scale, mark=mark))
     return tag("figure", drawn, legend(curves))
 
 
 def _cost_curves(found: Sequence[RunFacts]) -> list[Series]:
-    curves = []
-    for k, facts in enumerate(found):
-        steps, values = _points(facts.of("train"), "cost")
-        colour = k if len(found) > 1 else 0
-        curves += [Series("", steps, values, "faint", colour)]
-        curves += [Series(_labelled(facts, found, "training"), steps, smoothed(values), "line", colour)]
-    return [*curves, *_held_out(found, "cost")]
+    several = len(found) > 1
+    curves = [
+        training(facts.rows, "cost", k if several else 0, _labelled(facts, several)) for k, facts in enumerate(found)
+    ]
+    return [*chain.from_iterable(curves), *_held_out(found, "cost")]
 
 
 def _held_out(found: Sequence[RunFacts], name: str) -> list[Series]:
-    curves = []
-    for k, facts in enumerate(found):
-        for place, (kind, word) in enumerate((("eval", "test"), ("validation", "validation"))):
-            steps, values = _points(facts.of(kind), name)
-            if steps:
-                colour = k if len(found) > 1 else 1 + place
-                look = "dashed" if place else "dots"
-                curves.append(Series(_labelled(facts, found, word), steps, values, look, colour))  # type: ignore[arg-type]
-    return curves
+    several = len(found) > 1
+    curves = [
+        held_out(facts.rows, name, colour=k if several else None, label=_labelled(facts, several), validation="dashed")
+        for k, facts in enumerate(found)
+    ]
+    return [*chain.from_iterable(curves)]
 
 
-def _labelled(facts: RunFacts, found: Sequence[RunFacts], word: str) -> str:
-    return word if len(found) == 1 else f"{facts.name}, {word}"
-
-
-def _points(rows: Iterable[Row], key: str) -> tuple[list[float], list[float | None]]:
-    known = [row for row in rows if key in row]
-    return [float(row["step"]) for row in known], [None if row[key] is None else float(row[key]) for row in known]
+def _labelled(facts: RunFacts, several: bool) -> Callable[[str], str]:
+    return (lambda word: f"{facts.name}, {word}") if several else str
 
 
 def _health(found: Sequence[RunFacts]) -> Markup:
@@ -161,12 +153,12 @@ def _health(found: Sequence[RunFacts]) -> Markup:
         for k, facts in enumerate(found):
             rows = facts.of("train")
             if any(shows(key, row) for row in rows):
-                steps, values = _points(rows, key)
+                steps, values = points(rows, key)
                 curves.append(Series(facts.name if len(found) > 1 else label, steps, values, "line", k))
         if curves:
             scale: Scale = "log" if logarithmic else "linear"
             within = (0.0, 1.0) if key == "settled" else None
-            drawn = chart(curves, x_label="update", y_label=label, y_scale=scale, y_range=within)
+            drawn = svg(Chart(tuple(curves), "update", label, scale, y_range=within))
             panels.append(tag("figure", drawn, legend(curves) if len(found) > 1 else None))
     return tag("div", panels, class_="panels") if panels else tag("p", "no update was recorded yet", class_="nothing")
 
@@ -188,10 +180,8 @@ def _relaxation(facts: RunFacts) -> Content:
     for key, label, scale in kinds:
         if any(key in row for row in rows):
             curves = [each for k, row in enumerate(rows) for each in _followed(row, key, k)]
-            drawn = chart(
-                curves, x_label="step of the relaxation", y_label=label, y_scale=scale, x_scale="steps", shown=last
-            )
-            parts.append(tag("figure", drawn))
+            drawn = Chart(tuple(curves), "step of the relaxation", label, scale, "steps")
+            parts.append(tag("figure", svg(drawn, last)))
     updates = ",".join(str(row["step"]) for row in rows)
     slider = tag("input", type="range", min=0, max=last, value=last, step=1, aria_label="update")
     control = tag("label", "update", slider, tag("output", f"{rows[last]['step']:,}"), class_="slider")

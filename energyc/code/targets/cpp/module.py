@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from energyc.code.emit.context import Options
 from energyc.code.emit.printed import Printed
 from energyc.code.loops import Kernel
+from energyc.code.plan import ModulePlan
 from energyc.code.targets.cpp.source import whole_source
 from energyc.code.targets.kernels import Written, kernel_module
 from energyc.code.tree.expressions import Name, String, Tuple, call
 from energyc.code.tree.statements import Comment, Verbatim
-from energyc.language.network import Network
 
 
-def cpp_module(network: Network, options: Options) -> Printed:
+def cpp_module(planned: ModulePlan, options: Options) -> Printed:
     """The module; where a network has no kernels it is that of the torch target, and says why."""
-    return kernel_module(network, options, "array", _written)
+    return kernel_module(planned, options, "array", _written)
 
 
 def _written(kernels: Sequence[Kernel]) -> Written:

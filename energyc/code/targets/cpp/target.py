@@ -10,9 +10,9 @@ from types import MappingProxyType
 
 from energyc.code.emit.context import Options
 from energyc.code.emit.printed import Printed
+from energyc.code.plan import ModulePlan
 from energyc.code.targets.cpp.module import cpp_module
 from energyc.code.targets.interface import Missing, Needs, Ready, Trial
-from energyc.language.network import Network
 
 #: How C++ calls each dtype.
 _TYPES = MappingProxyType({"float32": "float", "float64": "double"})
@@ -29,9 +29,9 @@ class CppTarget:
     needs: Needs = Needs(compiler=True)
     settled: str = "built in {seconds} s and settled as torch does ({by})"
 
-    def module(self, network: Network, options: Options) -> Printed:
+    def module(self, planned: ModulePlan, options: Options) -> Printed:
         """Write the module."""
-        return cpp_module(network, options)
+        return cpp_module(planned, options)
 
     def ready(self, printed: Printed, device: str, dtype: str) -> Ready:
         """Build the kernels."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from energyc.code.emit.context import Options
 from energyc.code.emit.printed import Printed
 from energyc.code.emit.torch_module import torch_module
+from energyc.code.plan import ModulePlan
 from energyc.code.targets.interface import Needs, Ready, Trial
-from energyc.language.network import Network
 
 
 class TorchTarget:
@@ -20,9 +20,9 @@ class TorchTarget:
     needs: Needs = Needs()
     settled: str = "settled in {seconds} s"
 
-    def module(self, network: Network, options: Options) -> Printed:
+    def module(self, planned: ModulePlan, options: Options) -> Printed:
         """Write the module."""
-        return torch_module(network, options)
+        return torch_module(planned, options)
 
     def ready(self, printed: Printed, device: str, dtype: str) -> Ready:
         """It always is."""

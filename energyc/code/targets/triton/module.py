@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from energyc.code.emit.context import Options
 from energyc.code.emit.printed import Printed
 from energyc.code.loops import Kernel
+from energyc.code.plan import ModulePlan
 from energyc.code.targets.kernels import Written, kernel_module
 from energyc.code.targets.triton.phases import definitions, phases
-from energyc.language.network import Network
 
 
-def triton_module(network: Network, options: Options) -> Printed:
+def triton_module(planned: ModulePlan, options: Options) -> Printed:
     """The module; where a network has no kernels it is that of the torch target, and says why."""
-    return kernel_module(network, options, "registers", _written)
+    return kernel_module(planned, options, "registers", _written)
 
 
 def _written(kernels: Sequence[Kernel]) -> Written:

@@ -7,9 +7,9 @@ import importlib.util
 
 from energyc.code.emit.context import Options
 from energyc.code.emit.printed import Printed
+from energyc.code.plan import ModulePlan
 from energyc.code.targets.interface import Absent, Missing, Needs, Ready, Trial
 from energyc.code.targets.triton.module import triton_module
-from energyc.language.network import Network
 
 
 class TritonTarget:
@@ -23,9 +23,9 @@ class TritonTarget:
     needs: Needs = Needs(extra="triton")
     settled: str = "{version}, by {by}, settled as torch does"
 
-    def module(self, network: Network, options: Options) -> Printed:
+    def module(self, planned: ModulePlan, options: Options) -> Printed:
         """Write the module."""
-        return triton_module(network, options)
+        return triton_module(planned, options)
 
     def ready(self, printed: Printed, device: str, dtype: str) -> Ready:
         """Whether they can run; they are compiled when they are first launched."""

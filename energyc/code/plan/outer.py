@@ -1,14 +1,14 @@
-"""What is around the layers of a network: a plan of what goes into each block and of the answers, for autograd."""
+"""The network around its layers: a plan of what goes into each block and of the answers, for autograd."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from energyc.code.emit.context import Planned
-from energyc.code.emit.routines import Prepared, Signature, answers
-from energyc.code.plan import Passes, plan
-from energyc.derivation.derive import Output, Routine, derive
+from energyc.code.plan.passes import Passes
+from energyc.code.plan.planner import Plan, plan
+from energyc.code.plan.routines import Prepared, Signature, answers
+from energyc.derivation.derive import Derivation, Output, Routine, derive
 from energyc.language.network import Layer, Network, Repeat, State
 from energyc.mathematics.ir import Input, Node
 
@@ -16,7 +16,7 @@ BLOCKS = "_blocks"
 
 
 @dataclass(frozen=True)
-class Glue:
+class OuterNetwork:
     """The network around its layers: in the place of its states is what answers read of its blocks."""
 
     network: Network
@@ -37,7 +37,7 @@ class Glue:
         span = self.network.tree.name.span
         return replace(self.network, states={n: State(node, None, None, span) for n, node in self.values.items()})
 
-    def planned(self, passes: Passes) -> Planned:
+    def planned(self, passes: Passes) -> tuple[Derivation, list[Prepared], Plan]:
         """The plan of the answers and of the blocks; nothing is written in place, and nothing is kept between calls."""
         network = self.as_network()
         derivation = derive(network)
@@ -54,7 +54,7 @@ class Glue:
             repeated=(),
             autograd=True,
         )
-        return made, prepared, derivation
+        return derivation, prepared, made
 
     def _inputs(self) -> Iterator[tuple[str, Node, str]]:
         """What the blocks read, each with its key and its wished name."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from energyc.code.emit.features import Features
+from energyc.code.plan.features import Features
 from energyc.derivation.derive import Derivation, Output, Routine
 from energyc.mathematics.ir import Node
 

@@ -1,0 +1,70 @@
+"""The plan of a module: its routines, planned jointly; of a network of layers, those around them and those of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from energyc.code.plan.features import Features
+from energyc.code.plan.outer import OuterNetwork
+from energyc.code.plan.passes import Passes
+from energyc.code.plan.planner import Plan, plan
+from energyc.code.plan.routines import REPEATED, Prepared, prepare
+from energyc.derivation.derive import Derivation, derive
+from energyc.language.network import Network
+
+
+@dataclass(frozen=True)
+class ModulePlan:
+    """The computation of a module for the rules in ``features``: its routines, and the plan that was made of them.
+
+    ``network`` is the spec's, ``equations`` the one whose equations are planned: with ``layers``, which have plans
+    of their own, it is the network around them.
+    """
+
+    network: Network
+    equations: Network
+    features: Features
+    derivation: Derivation
+    routines: Sequence[Prepared]
+    plan: Plan
+    layers: Mapping[str, ModulePlan] = field(default_factory=dict)
+
+
+def plan_module(
+    network: Network,
+    rules: Sequence[str],
+    passes: Passes = Passes(),
+    unproved: tuple[str, ...] | None = None,
+    descends: bool = False,
+) -> ModulePlan:
+    """Plan a module for rules; ``unproved`` are the terms that are not known to be gradients (None: all forces).
+
+    ``descends``: all flows go down the energies.
+    """
+    if network.blocks:
+        return _layered(network, rules, passes)
+    derivation, features = derive(network, unproved, descends), features_of(network, rules)
+    routines = prepare(derivation, features)
+    made = plan(
+        network.graph,
+        [prepared.routine for prepared in routines],
+        sizes=network.extents,
+        names=derivation.names,
+        passes=passes,
+        repeated=REPEATED,
+    )
+    return ModulePlan(network, network, features, derivation, routines, made)
+
+
+def _layered(network: Network, rules: Sequence[str], passes: Passes) -> ModulePlan:
+    outer, without = OuterNetwork(network), replace(passes, inplace=False)  # autograd needs what it went through
+    layers = {name: plan_module(layer.network, rules, passes) for name, layer in network.layers.items()}
+    return ModulePlan(network, outer.as_network(), features_of(network, rules), *outer.planned(without), layers)
+
+
+def features_of(network: Network, rules: Sequence[str]) -> Features:
+    """The features of a module of a network for rules; ``implicit`` is added where there is something at rest."""
+    rests = not network.numbered and not any(layer.network.numbered for layer in network.layers.values())
+    names = [*rules, "implicit"] if rests else rules
+    return Features.of(names, network.relax, network.train)
