@@ -19,6 +19,7 @@ METHODS = frozenset({"split", "rsplit", "partition", "rpartition", "splitlines"}
 #: The modules that may, and what they read.
 READERS = {
     "library.py": "the files of the runtime, which people wrote",
+    "carried.py": "the files of the runtime, which people wrote",
     "quotation.py": "quotations in the source of this compiler",
     "names.py": "names of a spec, and lists of reserved words",
     "imports.py": "names of modules",
