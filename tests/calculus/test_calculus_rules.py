@@ -136,7 +136,7 @@ def test_lifting_spreads_what_does_not_hold_the_argument(graph: Graph, z: Node) 
 
 def test_lifting_refuses_what_is_no_function_of_one_scalar(graph: Graph, z: Node) -> None:
     u = graph.input("u", "argument")
-    with pytest.raises(TypeError, match="no function of one scalar"):
+    with pytest.raises(TypeError, match="not a function of one scalar"):
         lift(graph, graph.sum(graph.softmax(graph.spread(u, ("N",), ()), (0,)), (0,)), z)
 
 

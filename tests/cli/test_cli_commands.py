@@ -254,6 +254,7 @@ def test_every_stage_can_be_shown(stage: str, tmp_path: Path, capfd: Capture) ->
         "torch": "class Small(SmallEquations, EnergyNetwork)",
     }
     assert expected[stage] in done.out
+    assert ("# Left out: the runtime of energyc" in done.out.splitlines()[-1]) == (stage == "torch")
 
 
 def test_explain_in_each_layout(tmp_path: Path, capfd: Capture) -> None:

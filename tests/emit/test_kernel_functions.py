@@ -43,7 +43,7 @@ def test_addresses_by_horners_rule() -> None:
 
 def doubled(names: str) -> tuple[Kernel, Group]:
     """A group that doubles a buffer into another one, under some names."""
-    (source, target), extents = names, tuple(SIZES.values())
+    source, target, extents = names[0], names[1], tuple(SIZES.values())
     read, written = Buffer(source, extents, True, "state"), Buffer(target, extents, True, "state")
     expr = Total(((2.0, Load(read, (axis(0), axis(1)))),))
     group = Group(extents[:1], True, [Statement(written, extents, expr, label=f"{target} = 2 {source}")])

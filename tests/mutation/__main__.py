@@ -6,8 +6,9 @@
     python -m tests.mutation survivors   what survived, line by line
 
 ``record`` copies the repository to ``build/mutation/tree``, and only the copy is changed. Results are lines of JSON in
-``build/mutation/results.jsonl``. One process does it all; give it ``nice``. Both steps
-go on where they stopped; delete the folder to begin anew.
+``build/mutation/results.jsonl``. One process does it all; give it ``nice``. ``record`` and ``run`` go on where they
+stopped; delete the folder to begin anew. A survivor has survived the tests that ran: with ``--again`` and a larger
+``--budget`` it meets more of those that enter its function.
 """
 
 from __future__ import annotations

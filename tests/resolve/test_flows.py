@@ -77,7 +77,7 @@ def test_next_is_a_flow_with_a_step_of_1() -> None:
             "E0438",
             "not the name of an energy",
         ),
-        ("energy e = sum[d](z[d]^2)\nflow z[d] = grad(e, W[d,d])\nflow x[n,d] = 1", "E0438", "no let or state"),
+        ("energy e = sum[d](z[d]^2)\nflow z[d] = grad(e, W[d,d])\nflow x[n,d] = 1", "E0438", "not a let or state"),
         ("energy e = sum[n,d](x[n,d]^2)\nflow x[n,d] = -x[n,d]\nforce f on z[d] = b[d]", "E0443", "moves nothing"),
         ("flow x[n,d] = -x[n,d]", "E0442", "nothing moves state `z`"),
         ("flow b[d] = 1\nflow x[n,d] = 1\nflow z[d] = 1", "E0435", "`b` is a clamp, not a state"),

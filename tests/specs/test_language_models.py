@@ -117,7 +117,7 @@ def test_a_run_that_is_no_language_model_is_told_so(tmp_path: Path, capfd: Captu
     assert energyc(capfd, "train", written(tmp_path), "--steps", "1", "--out", tmp_path / "run").status == 0
     done = energyc(capfd, "sample", tmp_path / "run")
     assert done.status == 1
-    assert "error[E0923]" in done.err and "no language model" in done.err
+    assert "error[E0923]" in done.err and "not a language model" in done.err
 
 
 # ---------------------------------------------------------------- verify

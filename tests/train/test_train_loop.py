@@ -246,10 +246,10 @@ def test_seeds(tmp_path: Path) -> None:
 
 
 def test_no_run_there(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="no run folder"):
+    with pytest.raises(UserError, match="not a run folder"):
         load_run(tmp_path / "nothing")
     (tmp_path / "run.json").write_bytes(b"\xff\x00")
-    with pytest.raises(UserError, match="no run folder"):
+    with pytest.raises(UserError, match="not a run folder"):
         load_run(tmp_path)
 
 

@@ -131,5 +131,5 @@ def test_seeds_and_nothing(tmp_path: Path, figures: dict[str, Figure]) -> None:
     train_seeds(lambda seed, path: make_session(path, {**SETTINGS, "seed": seed}), [3, 4], tmp_path / "many")
     assert plot_run(tmp_path / "many").paths == [tmp_path / "many" / "pictures" / "seeds.png"]
     assert "mean of 2 seeds" in {line.get_label() for line in figures["seeds"].axes[0].lines}
-    with pytest.raises(UserError, match="no run folder"):
+    with pytest.raises(UserError, match="not a run folder"):
         plot_run(tmp_path / "none")

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from energyc.code.loops.affine import substituted
-from energyc.code.loops.nest import Call, Choice, Clip, Count, Expr, Load, Number, Quotient, Times, Total, Unless
+from energyc.code.loops.nest import Expr, Load, Number, Times, Total
+from energyc.mathematics.expressions import Call, Comparison, IndexValue, Rewriter, Where, rule
+from energyc.mathematics.functions import ScalarFunction
 from energyc.mathematics.ir import IndexExpr
 
 ZERO = Number(0.0)
@@ -36,42 +38,45 @@ def plain_load(expr: Expr) -> tuple[float, Load | None]:
     return 1.0, None
 
 
+def applied(function: ScalarFunction, argument: Expr) -> Expr:
+    """A scalar function of an expression."""
+    return Call(function, (argument,))
+
+
+def unless(test: Expr, number: float, value: Expr, instead: Expr) -> Expr:
+    """``value``, or ``instead`` where the ``test`` equals ``number``."""
+    return Where(Comparison("!=", test, Number(number)), value, instead)
+
+
 def rewritten(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
     """The expression with each of its parts changed, those inside first."""
-    return change(changed(expr, lambda part: rewritten(part, change)))
+    return change(expr.with_parts(*(rewritten(part, change) for part in expr.parts)))
 
 
-def changed(expr: Expr, inner: Callable[[Expr], Expr]) -> Expr:
-    """The expression with the parts directly inside changed."""
-    match expr:
-        case Total(terms):
-            return Total(tuple((factor, inner(term)) for factor, term in terms))
-        case Times(factors):
-            return Times(tuple(map(inner, factors)))
-        case Call(function, argument):
-            return Call(function, inner(argument))
-        case Choice(condition, yes, no):
-            return Choice(condition, inner(yes), inner(no))
-        case Clip(argument, low, high):
-            return Clip(inner(argument), low, high)
-        case Quotient(part, whole):
-            return Quotient(inner(part), inner(whole))
-        case Unless(test, number, value, instead):
-            return Unless(inner(test), number, inner(value), inner(instead))
-    return expr
+class Relocation(Rewriter):
+    """An expression at other labels: each is replaced by its ``place``."""
+
+    task = "an expression at other labels"
+
+    def __init__(self, place: Sequence[IndexExpr]) -> None:
+        super().__init__()
+        self.place = place
+
+    @rule(Load)
+    def _load(self, node: Load) -> Expr:
+        return Load(node.buffer, tuple(substituted(k, self.place) for k in node.place))
+
+    @rule(Where)
+    def _where(self, node: Where) -> Expr:
+        if not isinstance(node.condition, IndexExpr):
+            return self.parts_rewritten(node)
+        return Where(substituted(node.condition, self.place), self(node.if_true), self(node.if_false))
+
+    @rule(IndexValue)
+    def _value(self, node: IndexValue) -> Expr:
+        return IndexValue(substituted(node.value, self.place))
 
 
 def relocated(expr: Expr, place: Sequence[IndexExpr]) -> Expr:
     """The expression with each label replaced by its place."""
-
-    def moved(part: Expr) -> Expr:
-        match part:
-            case Load(buffer, at):
-                return Load(buffer, tuple(substituted(k, place) for k in at))
-            case Choice(condition, yes, no):
-                return Choice(substituted(condition, place), yes, no)
-            case Count(value):
-                return Count(substituted(value, place))
-        return part
-
-    return rewritten(expr, moved)
+    return Relocation(place)(expr)

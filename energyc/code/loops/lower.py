@@ -8,12 +8,13 @@ from dataclasses import replace
 from typing import Literal
 
 from energyc.code.loops.affine import TRUE, conjunction, labels_of, outside_training, substituted
-from energyc.code.loops.expressions import ZERO, plain_load, relocated, scaled
+from energyc.code.loops.expressions import ZERO, applied, plain_load, relocated, scaled
 from energyc.code.loops.fuse import Rows
 from energyc.code.loops.matrices import product_of
-from energyc.code.loops.nest import Buffer, Call, Choice, Count, Expr, Load, Number, Product, Scatter, Statement, Total
+from energyc.code.loops.nest import Buffer, Expr, Load, Number, Product, Scatter, Statement, Total
 from energyc.code.loops.reduce import along, over_edges, reduction
 from energyc.code.loops.solve import Solved, solved
+from energyc.mathematics.expressions import IndexValue, Where
 from energyc.mathematics.functions import ScalarFunction
 from energyc.mathematics.ir import (
     ONE,
@@ -168,13 +169,13 @@ class Lowering:
             case Add():
                 return self._total(node)
             case Map():
-                return Call(self._function(node), self.at(node.argument, place))
+                return applied(self._function(node), self.at(node.argument, place))
             case Einsum():
                 return self._term(node)
             case Indicator():
-                return Choice(outside_training(node.condition), Number(1.0), Number(0.0))
+                return Where(outside_training(node.condition), Number(1.0), Number(0.0))
             case Position():
-                return Count(node.value)
+                return IndexValue(node.value)
             case Stop():
                 return self.at(node.argument, place)
         raise _refused(node)
@@ -216,7 +217,7 @@ class Lowering:
         solved = self.solution(node)
         factors = [self.at(operand, place) for operand, place in solved.operands]
         value = scaled(self.factor(node.coefficient), factors)
-        return Choice(conjunction(solved.conditions), value, ZERO) if solved.conditions and value != ZERO else value
+        return Where(conjunction(solved.conditions), value, ZERO) if solved.conditions and value != ZERO else value
 
     def solution(self, node: Einsum) -> Solved:
         """The einsum with its equalities of indices solved."""

@@ -12,8 +12,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from energyc.mathematics.functions import ScalarFunction
+from energyc.mathematics.expressions import Expression, IndexValue, Where
 from energyc.mathematics.ir import IndexExpr, Input, Node
+
+#: What a kernel computes at a point: sums and products of entries, and calls and selections. A call is of an entry of
+#: the table of functions; a condition is on labels, or a comparison.
+Expr = Expression
 
 
 @dataclass(eq=False)
@@ -47,21 +51,21 @@ class Buffer:
 
 
 @dataclass(frozen=True)
-class Number:
+class Number(Expression):
     """A constant."""
 
     value: float
 
 
 @dataclass(frozen=True)
-class Scalar:
+class Scalar(Expression):
     """A number that the caller gives at each call, as a step size."""
 
     name: str
 
 
 @dataclass(frozen=True)
-class Load:
+class Load(Expression):
     """An entry of a buffer; each coordinate is an index expression over the statement's labels."""
 
     buffer: Buffer
@@ -69,112 +73,62 @@ class Load:
 
 
 @dataclass(frozen=True)
-class Total:
+class Total(Expression):
     """A sum of expressions, each with a factor."""
 
     terms: tuple[tuple[float, Expr], ...]
 
+    @property
+    def parts(self) -> tuple[Expr, ...]:
+        return tuple(term for _, term in self.terms)
+
+    def with_parts(self, *parts: Expr) -> Expr:
+        return Total(tuple((factor, part) for (factor, _), part in zip(self.terms, parts, strict=True)))
+
 
 @dataclass(frozen=True)
-class Times:
+class Times(Expression):
     """A product of expressions."""
 
     factors: tuple[Expr, ...]
 
+    @property
+    def parts(self) -> tuple[Expr, ...]:
+        return self.factors
 
-@dataclass(frozen=True)
-class Call:
-    """A scalar function of an expression."""
-
-    function: ScalarFunction
-    argument: Expr
-
-
-@dataclass(frozen=True)
-class Choice:
-    """One of two expressions, by a condition on the labels."""
-
-    condition: IndexExpr
-    yes: Expr
-    no: Expr
+    def with_parts(self, *parts: Expr) -> Expr:
+        return Times(parts)
 
 
 @dataclass(frozen=True)
-class Count:
-    """An index expression as a real number."""
-
-    value: IndexExpr
-
-
-@dataclass(frozen=True)
-class Clip:
-    """An expression moved into an interval."""
-
-    argument: Expr
-    low: float | None
-    high: float | None
-
-
-@dataclass(frozen=True)
-class Quotient:
+class Quotient(Expression):
     """``part / whole``."""
 
     part: Expr
     whole: Expr
 
+    @property
+    def parts(self) -> tuple[Expr, ...]:
+        return (self.part, self.whole)
 
-@dataclass(frozen=True)
-class Unless:
-    """``value``, or ``instead`` where the ``test`` equals ``number``."""
-
-    test: Expr
-    number: float
-    value: Expr
-    instead: Expr
-
-
-Expr = Number | Scalar | Load | Total | Times | Call | Choice | Count | Clip | Quotient | Unless
-
-
-def walk(expr: Expr) -> Iterator[Expr]:
-    """The expression and all inside it."""
-    yield expr
-    for part in parts(expr):
-        yield from walk(part)
-
-
-def parts(expr: Expr) -> tuple[Expr, ...]:
-    """The expressions directly inside."""
-    match expr:
-        case Total(terms):
-            return tuple(term for _, term in terms)
-        case Times(factors):
-            return factors
-        case Call(_, argument) | Clip(argument, _, _):
-            return (argument,)
-        case Choice(_, yes, no):
-            return (yes, no)
-        case Quotient(part, whole):
-            return (part, whole)
-        case Unless(test, _, value, instead):
-            return (test, value, instead)
-    return ()
+    def with_parts(self, *parts: Expr) -> Expr:
+        return Quotient(*parts)
 
 
 def loads(expr: Expr) -> Iterator[Load]:
     """The entries that an expression reads, those of integers inside its indices left out."""
-    return (part for part in walk(expr) if isinstance(part, Load))
+    return (part for part in expr.walk() if isinstance(part, Load))
 
 
 def indices(expr: Expr) -> Iterator[IndexExpr]:
     """The index expressions and conditions directly in an expression."""
-    for part in walk(expr):
+    for part in expr.walk():
         match part:
             case Load(_, place):
                 yield from place
-            case Choice(condition, _, _):
+            case Where(condition, _, _) if isinstance(condition, IndexExpr):
                 yield condition
-            case Count(value):
+            case IndexValue(value):
                 yield value
 
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from energyc.code.loops.affine import TRUE, labels_of, written
-from energyc.code.loops.expressions import difference, relocated
-from energyc.code.loops.nest import Buffer, Call, Choice, Count, Expr, Load, Number, Quotient, Total, Unless
+from energyc.code.loops.expressions import applied, difference, relocated, unless
+from energyc.code.loops.nest import Buffer, Expr, Load, Number, Quotient, Total
+from energyc.mathematics.expressions import IndexValue, Where
 from energyc.mathematics.functions import scalar_function
 from energyc.mathematics.ir import IndexExpr
 from energyc.mathematics.ir.indexing import Affine, axis
@@ -115,7 +116,7 @@ def reduction(
     (name, label), whole_condition = called, condition is not TRUE
 
     def masked(expr: Expr, otherwise: Number) -> Expr:
-        return Choice(condition, expr, otherwise) if whole_condition else expr
+        return Where(condition, expr, otherwise) if whole_condition else expr
 
     def back(buffer: Buffer) -> Load:
         return Load(buffer, across.back)
@@ -124,23 +125,23 @@ def reduction(
     largest = across.fold("largest", masked(entry, _EMPTY), "max")
     top = Load(largest, labels_of(len(across.outer)))
     if kind is ArgMax:
-        behind = Total(((-1.0, Count(across.order)),))
-        here = Unless(difference(masked(entry, _EMPTY), back(largest)), 0.0, _EMPTY, behind)
+        behind = Total(((-1.0, IndexValue(across.order)),))
+        here = unless(difference(masked(entry, _EMPTY), back(largest)), 0.0, _EMPTY, behind)
         first = difference(back(across.fold("first", here, "max")), behind)
-        return maker.put(name, sizes, batched, Unless(first, 0.0, Number(0.0), Number(1.0)), label=label)
+        return maker.put(name, sizes, batched, unless(first, 0.0, Number(0.0), Number(1.0)), label=label)
     if kind is Max:
         if not empty:
             return largest
-        return maker.put(name, across.outer, batched, Unless(top, -math.inf, top, Number(0.0)), label=label)
-    power = masked(Call(scalar_function("exp", None), difference(entry, back(largest))), Number(0.0))
+        return maker.put(name, across.outer, batched, unless(top, -math.inf, top, Number(0.0)), label=label)
+    power = masked(applied(scalar_function("exp", None), difference(entry, back(largest))), Number(0.0))
     if kind is LogSumExp:
         whole = Load(across.fold("whole", power, "sum"), top.place)
-        level = Total(((1.0, top), (1.0, Call(scalar_function("log", None), whole))))
-        return maker.put(name, across.outer, batched, Unless(top, -math.inf, level, Number(0.0)), label=label)
+        level = Total(((1.0, top), (1.0, applied(scalar_function("log", None), whole))))
+        return maker.put(name, across.outer, batched, unless(top, -math.inf, level, Number(0.0)), label=label)
     own = across.spread("power", power)
     total = back(across.fold("whole", own, "sum"))
     share: Expr = Quotient(own, total)
-    return maker.put(name, sizes, batched, Unless(total, 0.0, share, Number(0.0)) if empty else share, label=label)
+    return maker.put(name, sizes, batched, unless(total, 0.0, share, Number(0.0)) if empty else share, label=label)
 
 
 def _order(sizes: Sequence[int], axes: Sequence[int]) -> IndexExpr:

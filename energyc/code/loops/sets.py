@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from energyc.code.loops.affine import labels_of
-from energyc.code.loops.expressions import difference
-from energyc.code.loops.nest import Buffer, Call, Clip, Expr, Load, Number, Quotient, Times, Total, Unless
+from energyc.code.loops.expressions import applied, difference, unless
+from energyc.code.loops.nest import Buffer, Expr, Load, Number, Quotient, Times, Total
 from energyc.language.network import ConstraintSet
+from energyc.mathematics.expressions import Clip
 from energyc.mathematics.functions import scalar_function
 from energyc.mathematics.ir.indexing import axis
 
@@ -51,13 +52,13 @@ class Projection:
         """The root of the sum of the squares times the scale."""
         entry = Load(buffer, self.across)
         mean = Total(((scale, self.sum("square", Times((entry, entry)))),))
-        return self.one("deviation", Call(scalar_function("sqrt", None), mean))
+        return self.one("deviation", applied(scalar_function("sqrt", None), mean))
 
     def sphere(self, value: Expr) -> Buffer:
         """To norm 1; zero stays as it is."""
         here = self.put("moved", self.sizes, value)
         entry, length = Load(here, self.place), self.norm(here, 1.0)
-        return self.put(self.name, self.sizes, Unless(length, 0.0, Quotient(entry, length), entry))
+        return self.put(self.name, self.sizes, unless(length, 0.0, Quotient(entry, length), entry))
 
     def standardized(self, value: Expr) -> Buffer:
         """To mean 0 and variance 1; what has no variance stays as it is."""
@@ -67,7 +68,7 @@ class Projection:
         centred = self.put("centred", self.sizes, Total(((1.0, entry), (-1.0 / count, own))))
         deviation = self.norm(centred, 1.0 / count)
         share = Quotient(Load(centred, self.place), deviation)
-        return self.put(self.name, self.sizes, Unless(deviation, 0.0, share, entry))
+        return self.put(self.name, self.sizes, unless(deviation, 0.0, share, entry))
 
     def simplex(self, value: Expr) -> Buffer:
         """To the nearest nonnegative point of sum 1 (Held, Wolfe and Crowder 1974).
@@ -77,9 +78,9 @@ class Projection:
         here = self.put("moved", self.sizes, value)
         entry, count = Load(here, self.place), len(self.sizes)
         other = tuple(axis(count + self.axes.index(k)) if k in self.axes else self.place[k] for k in range(count))
-        exceeds = Call(scalar_function("relu", None), difference(Load(here, other), entry))
+        exceeds = applied(scalar_function("relu", None), difference(Load(here, other), entry))
         above = Load(self.put("above", self.sizes, exceeds, "sum", self.reduced), self.place)
-        inside = self.put("inside", self.sizes, Call(scalar_function("step", None), difference(Number(1.0), above)))
+        inside = self.put("inside", self.sizes, applied(scalar_function("step", None), difference(Number(1.0), above)))
         held = Load(inside, self.across)
         size, whole = self.sum("size", held), self.sum("whole", Times((held, Load(here, self.across))))
         threshold = self.one("threshold", Quotient(difference(whole, Number(1.0)), size))

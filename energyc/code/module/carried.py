@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import re
 import textwrap
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -38,32 +38,21 @@ def runtime_of(network: Network, options: Options, own: Body) -> Body:
     if options.runtime == "import":
         return ()
     replaced = [] if network.blocks else ["Fixed"]  # by the network's own record
+    found = library()
+    reach = Reach(found, Classes.of(own, found), frozenset(replaced))
+    reach.follow(Reads(facts.free_names(*own), facts.every_attribute(*own)))
     if options.runtime == "full":
-        return carried(own, library().parts, library().members("EnergyNetwork"), replaced)
+        return reach.carried(found.parts, found.members("EnergyNetwork"))
     networks = [network, *(layer.network for layer in network.layers.values())]
     parts = {key for each in networks for key in features_of(each, options.rules).parts(each)}
     if network.blocks:
         parts |= {("differentiation", "implicit"), ("differentiation", "bptt")}
     public = ["draw_noise"] * bool(network.noises) + ["project_params"] * any(_bounded(each) for each in networks)
-    return carried(own, parts, public, replaced)
+    return reach.carried(parts, public)
 
 
 def _bounded(network: Network) -> bool:
     return any((param.low, param.high) != (None, None) for param in network.params.values())
-
-
-def carried(own: Body, parts: Collection[tuple[str, str]], public: Collection[str], without: Collection[str]) -> Body:
-    """The source that a module carries beside its ``own``; ``without`` are definitions that its own take the place of.
-
-    ``parts`` are those that its settings choose, ``public`` the members that users may call beside ``PUBLIC``.
-    """
-    found = library()
-    chosen = {found.parts[key] for key in parts}
-    reach = Reach(found, Classes.of(own, found), frozenset(without))
-    reach.follow(Reads(facts.free_names(*own), facts.every_attribute(*own)))
-    reach.follow(Reads(frozenset(chosen), PUBLIC | frozenset(public)))
-    texts = dict(reach.texts())
-    return (Verbatim("\n\n\n".join(texts.values()), frozenset(reach.names), frozenset(texts)),) if texts else ()
 
 
 @dataclass(frozen=True)
@@ -116,6 +105,12 @@ class Reach:
     def __post_init__(self) -> None:
         self.orders = self.classes.finals()
         self.inherited = {name for order in self.orders for name in order}
+
+    def carried(self, parts: Iterable[tuple[str, str]], public: Iterable[str]) -> Body:
+        """What is carried with the ``parts`` that settings choose, and members that users call beside ``PUBLIC``."""
+        self.follow(Reads(frozenset(self.found.parts[key] for key in parts), PUBLIC.union(public)))
+        texts = dict(self.texts())
+        return (Verbatim("\n\n\n".join(texts.values()), frozenset(self.names), frozenset(texts)),) if texts else ()
 
     def follow(self, reads: Reads) -> None:
         """Add what is read, and all that is read by what that reaches."""

@@ -17,9 +17,8 @@ from energyc.code.module.library import Definition, library
 def lend(module: ModuleType) -> None:
     """Complete the classes and the parts of a loaded module by those of the runtime."""
     from energyc.runtime.equations.parts import PARTS
-    from energyc.runtime.networks import layers, network
 
-    assert layers.__name__ and network.__name__  # they register all parts
+    import_module("energyc.runtime.networks.layers")  # which registers all parts
     for key, part in PARTS.items():
         getattr(module, "PARTS", {}).setdefault(key, part)
     for definition in library().definitions.values():

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from energyc.code.loops.extents import Extent
-from energyc.code.loops.nest import Buffer, Group, Kernel, Scalar, indices, walk
+from energyc.code.loops.nest import Buffer, Group, Kernel, Scalar, indices
 from energyc.code.targets.names import VALUE, Names
 from energyc.code.tree import facts
 from energyc.code.tree import statements as s
@@ -78,7 +78,7 @@ def outside(kernel: Kernel, group: Group) -> tuple[tuple[Buffer, ...], tuple[str
         found += (buffer for buffer in statement.reads if buffer not in own)
         found += (integers[node] for index in indices(statement.expr) for node in index.inputs)
     found += (statement.target for statement in group.statements)
-    every = (part for statement in group.statements for part in walk(statement.expr))
+    every = (part for statement in group.statements for part in statement.expr.walk())
     asked = {part.name for part in every if isinstance(part, Scalar)}
     scalars = tuple(name for name in kernel.scalars if name in asked)
     return tuple(dict.fromkeys(b for b in found if not is_local(b))), scalars

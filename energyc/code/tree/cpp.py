@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -138,11 +139,16 @@ def _string(expr: e.String) -> Line:
 
 
 def _template(expr: e.Template) -> Line:
-    text = expr.text
-    for name, value in expr.holes:
-        text = text.replace(f"({{{name}}})", f"({expression(value)})")
-        text = text.replace(f"{{{name}}}", _at(value, ATOM).text)
-    return Line((text,))
+    """The text with its holes filled: in brackets, but for one that a pair of brackets holds alone."""
+    holes, pieces = dict(expr.holes), list[str | Line]()
+    written = list(string.Formatter().parse(expr.text))
+    for k, (text, name, _, _) in enumerate(written):
+        pieces.append(text)
+        if name is not None:
+            after = written[k + 1][0] if k + 1 < len(written) else ""
+            alone = text.endswith("(") and after.startswith(")")
+            pieces.append(_line(holes[name]).whole if alone else _at(holes[name], ATOM))
+    return joined(*pieces)
 
 
 def _lambda(expr: s.Lambda) -> Line:

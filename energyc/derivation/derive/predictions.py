@@ -67,7 +67,8 @@ def _ordered(network: Network, squares: Sequence[_Square]) -> dict[str, Predicti
     unknown = {k: dict.fromkeys(square.reads) for k, square in enumerate(squares)}
     ready = [*unknown]
     while unknown:
-        placed = [k for k in ready if len(unknown[k]) == 1 and _predicts(network, *unknown[k], squares[k].error)]
+        alone = ((k, next(iter(unknown[k]))) for k in ready if len(unknown[k]) == 1)
+        placed = [k for k, own in alone if _predicts(network, own, squares[k].error)]
         if not placed:
             raise NoPredictions(f"{squares[min(unknown)].energy} is not an error of a prediction from other states")
         before = len(found)

@@ -49,7 +49,7 @@ Solution = tuple[tuple[Term, Term], ...]
 
 def real_selections(context: Context, lowering: Lowering, source: Source) -> tuple[RealSelection, ...]:
     """The conditions under which each selection is continuous; those that cannot jump at all are left out."""
-    return tuple(_Selected(context, lowering, selection).selection(source) for selection in context.selections)
+    return tuple(_Selected(context, lowering, selection).conditions(source) for selection in context.selections)
 
 
 @dataclass
@@ -58,7 +58,7 @@ class _Selected:
     lowering: Lowering
     selection: Selection
 
-    def selection(self, source: Source) -> RealSelection:
+    def conditions(self, source: Source) -> RealSelection:
         """All ways to solve each edge; without a place the sides meet by construction."""
         place = self.selection.place
         values = [self.lowering.value(mask).node for mask in self.selection.masks]

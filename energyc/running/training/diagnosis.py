@@ -15,7 +15,7 @@ from energyc.running.training.session import Session
 from energyc.runtime.convergence.causes import Unrest, drifting
 from energyc.runtime.equations.inputs import free_phase, ordered_targets, prepared
 from energyc.runtime.equations.records import FreePhase, RuleSettings
-from energyc.runtime.nudging.strength import tried
+from energyc.runtime.nudging.strength import trial_nudge
 from energyc.runtime.rules import RULES
 
 #: The number of samples of each split among which those that do not settle are looked for.
@@ -95,7 +95,7 @@ def drift(net: Any, gradients: Any, samples: Samples, rule: str) -> float:
     states = [gradients.states[name] for name in net.state_names]
     free = FreePhase(states, gradients.residual, gradients.steps, gradients.health["frozen"], gradients.step)
     settings = RuleSettings(phase, phase._replace(steps=net.nudge_steps), None, net.points, 0.0, 0.0)
-    moves, drifts = tried(net, free, fixed, ordered_targets(net, samples.targets, fixed), settings)
+    moves, drifts = trial_nudge(net, free, fixed, ordered_targets(net, samples.targets, fixed), settings)
     return max(
         (drifted / (abs(gradients.beta) * moved) for moved, drifted in zip(moves, drifts, strict=True) if moved > 0),
         default=0.0,

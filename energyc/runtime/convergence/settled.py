@@ -25,7 +25,9 @@ def warn_unsettled(net: Equations, free: FreePhase, tolerance: float | None) -> 
     steps, chosen = int(free.steps.max()), tolerance != net.relax_tolerance
     cause = fixed_steps(steps, chosen) if tolerance is None else not_reached(tolerance, steps, steps, chosen)
     which = f"{int(left.sum())} of {len(left)} samples, residual up to {float(free.residual[left].max()):.1e}"
-    helps = "its `unrest(clamps)` tries what helps, as more steps or a smaller step may"
+    helps = "more steps or a smaller step may help"
+    if hasattr(net, "unrest"):  # a module of its own does without
+        helps = "its `unrest(clamps)` tries what helps, as more steps or a smaller step may"
     message = f"{net.name} did not settle, and its gradient assumes that it did: {cause.why}; {helps} ({which})"
     warnings.warn(message, NotSettledWarning, stacklevel=levels_to_caller())
 

@@ -7,7 +7,7 @@ from typing import Any
 from sympy import Expr, Function, Integer
 
 
-class frozen(Function):
+class frozen(Function):  # type: ignore[misc]
     """Its argument, held constant in forces; params are trained through it."""
 
     def fdiff(self, argindex: int = 1) -> Expr:
@@ -19,7 +19,7 @@ class frozen(Function):
         return self.args[0].doit(**hints)
 
 
-class detach(Function):
+class detach(Function):  # type: ignore[misc]
     """Its argument, held constant in every derivative."""
 
     def fdiff(self, argindex: int = 1) -> Expr:
@@ -31,7 +31,7 @@ class detach(Function):
         return self.args[0].doit(**hints)
 
 
-class batch_mean(Function):
+class batch_mean(Function):  # type: ignore[misc]
     """The mean of its argument over the samples of a batch, held constant in every derivative."""
 
     def fdiff(self, argindex: int = 1) -> Expr:
@@ -39,7 +39,7 @@ class batch_mean(Function):
         return Integer(0)
 
 
-class batch_median(Function):
+class batch_median(Function):  # type: ignore[misc]
     """The median of its argument over the samples of a batch, held constant in every derivative."""
 
     def fdiff(self, argindex: int = 1) -> Expr:

@@ -9,7 +9,6 @@ from typing import Any
 import sympy
 from sympy import Basic, Integer, Rational
 
-from energyc.language.diagnostics import CompilerBug
 from energyc.studies.symbolic.layout import Bracket, Chain, Text, joined
 
 #: How tightly a text binds: sums, products, powers, and what needs no brackets anywhere.
@@ -69,7 +68,7 @@ class Printer:
         for kind, write in self._rules.items():
             if isinstance(expr, kind):
                 return write(expr)
-        raise CompilerBug(f"no Python text for {type(expr).__name__}")
+        raise NotImplementedError(f"no Python text for {type(expr).__name__}")
 
     @property
     def _rules(self) -> dict[type, Callable[[Any], Bound]]:

@@ -157,8 +157,8 @@ class Written(Ranges):
         found = Contraction.of(node, self.sizes)
         if not any(value.inputs for value in found.solved.values()):
             return found
-        indicators = (operand for operand in node.operands if isinstance(operand.node, Indicator))
-        conditions = (at(o.node.condition, dict(enumerate(map(axis, o.axes)))) for o in indicators)
+        indicators = ((o.node, o.axes) for o in node.operands if isinstance(o.node, Indicator))
+        conditions = (at(each.condition, dict(enumerate(map(axis, axes)))) for each, axes in indicators)
         return Contraction({}, tuple(dict.fromkeys(conditions)))
 
     def entry(self, node: Input, places: Places) -> Expr:

@@ -38,7 +38,11 @@ def source(formulas: Formulas) -> str:
     body = [line for part, prefix in _parts(formulas, "") for line in _Part(part, prefix, shared).lines()]
     held = [kind for kind in dict.fromkeys(HELD.values()) if kind.__name__ in shared.own]
     imported = shared.imported | {"IndexedBase", "Symbol"} | ({"Expr", "Function", "Integer"} if held else set())
-    carried = [line for kind in held for line in ("", "", inspect.getsource(kind).rstrip())]
+    carried = [
+        line
+        for kind in held
+        for line in ("", "", inspect.getsource(kind).replace("  # type: ignore[misc]", "").rstrip())
+    ]
     head = _head(formulas.network.name, imported, annotated=bool(held))
     return "\n".join([*head, *carried, *([""] if held else []), *body, ""])
 

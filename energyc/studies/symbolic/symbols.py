@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
+from typing import Any, TypeAlias
 
 from sympy import Expr, IndexedBase, Symbol
 
@@ -14,8 +15,8 @@ from energyc.language.network import Network
 from energyc.mathematics.ir import Input, Node
 from energyc.studies.symbolic.indices import Places
 
-#: A tensor with dims, or without.
-Tensor = IndexedBase | Symbol
+#: A tensor: an ``IndexedBase``, or a ``Symbol`` where it has no dims.
+Tensor: TypeAlias = Any
 
 
 @dataclass(frozen=True)

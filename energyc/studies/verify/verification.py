@@ -21,7 +21,7 @@ from energyc.running.runs.locate import is_run, read_spec
 from energyc.running.runs.saved import SavedRun, Which, load_run
 from energyc.running.training.checkpoint import Checkpoint, steps
 from energyc.running.training.run_health import Relaxation, RunHealth, run_health
-from energyc.runtime.convergence.unrest import Unrest
+from energyc.runtime.convergence.causes import Unrest
 from energyc.runtime.rules import RULES
 from energyc.studies.verify.fidelity import Fidelity, measure_fidelity
 from energyc.studies.verify.layers import measure_layers

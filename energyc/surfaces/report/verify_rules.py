@@ -127,7 +127,9 @@ def params(fidelity: Fidelity) -> Iterator[RenderableType]:
     for start in range(0, len(rules), SIDE_BY_SIDE):
         chosen = rules[start : start + SIDE_BY_SIDE]
         params = fidelity.rules[chosen[0]].limit_params
-        rows = ((param, *(_cell(fidelity.rules[rule], param) for rule in chosen)) for param in params)
+        rows: Iterator[tuple[Cell, ...]] = (
+            (param, *(_cell(fidelity.rules[rule], param) for rule in chosen)) for param in params
+        )
         yield Table(("param", *chosen), tuple(rows))
     if rules and fidelity.zero:
         yield Text(f"{listed(fidelity.zero)}: the exact gradient is zero beside rounding: nothing was measured\n")

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from energyc.language.diagnostics import listed
 from energyc.surfaces.report.verify_numbers import cosine
-from energyc.surfaces.tables import Styled, Table
+from energyc.surfaces.tables import Cell, Styled, Table
 
 if TYPE_CHECKING:
     from energyc.studies.verify import Fidelity, Looseness
@@ -36,7 +36,7 @@ def sweeps(fidelity: Fidelity) -> Iterator[RenderableType]:
 
 def looseness_table(looseness: Looseness) -> Table:
     """Return the lowest cosine of a param for each rule, with a row for each length of the free phase."""
-    rows = []
+    rows: list[tuple[Cell, ...]] = []
     for row in zip(*looseness.rules.values(), strict=True):
         cells = [_lowest_cosine(point.worst.cosine, point.param, point.kept) for point in row]
         rows.append((f"{row[0].residual:.0e}", str(row[0].steps), *cells))

@@ -1,93 +1,112 @@
 @jit
-def free_group_1(s, product, product_2, next_s, scalars, samples):
+def next_s_kernel(s_ptr, product_ptr, product_2_ptr, next_s_ptr, scalars, samples, n_N: tl.constexpr):
     """next_s."""
-    real = next_s.dtype.element_ty
+    real = next_s_ptr.dtype.element_ty
     place = tl.program_id(0).to(tl.int64) * 128 + tl.arange(0, 128)[:, None]
     inside = place < samples
     sample = place
-    step_s = tl.load(scalars)
+    step_s_ = tl.load(scalars)
     r = tl.arange(0, 8)[None, :]
-    s_here = tl.load(s + 5 * sample + r, mask=inside & (r < 5), other=0.0)
-    product_here = tl.load(product + 5 * sample + r, mask=inside & (r < 5), other=0.0).to(real)
-    product_2_here = tl.load(product_2 + 5 * sample + r, mask=inside & (r < 5), other=0.0).to(real)
-    free = s_here + step_s * (product_here + (-s_here + product_2_here))
-    next_s_here = tl.where(free < -1.0, -1.0, tl.where(free > 1.0, 1.0, free))
-    tl.store(next_s + 5 * sample + r, next_s_here, mask=inside & (r < 5))
+    s_ = tl.load(s_ptr + sample * n_N + r, mask=inside & (r < n_N), other=0.0)
+    product_ = tl.load(product_ptr + sample * n_N + r, mask=inside & (r < n_N), other=0.0).to(real)
+    product_2_ = tl.load(product_2_ptr + sample * n_N + r, mask=inside & (r < n_N), other=0.0).to(real)
+    free_ = s_ + step_s_ * (product_ + (-s_ + product_2_))
+    next_s_ = tl.where(free_ < -1.0, -1.0, tl.where(free_ > 1.0, 1.0, free_))
+    tl.store(next_s_ptr + sample * n_N + r, next_s_, mask=inside & (r < n_N))
+
+
+@jit
+def total_kernel(P_ptr, s_ptr, y_ptr, total_ptr, samples, n_N: tl.constexpr, n_K: tl.constexpr):
+    """total."""
+    place = tl.program_id(0).to(tl.int64) * 128 + tl.arange(0, 128)[:, None]
+    inside = place < n_K * samples
+    sample = place // n_K
+    i = place % n_K
+    r = tl.arange(0, 8)[None, :]
+    # sum[n](P[k,n] * s[n])
+    P_ = tl.load(P_ptr + i * n_N + r, mask=inside & (r < n_N), other=0.0)
+    s_ = tl.load(s_ptr + sample * n_N + r, mask=inside & (r < n_N), other=0.0)
+    total_ = tl.sum(tl.where(inside & (r < n_N), P_ * s_, 0.0), 1, keep_dims=True)
+    # sum[n](P[k,n] * s[n]) - y[k]
+    y_ = tl.load(y_ptr + sample * n_K + i, mask=inside, other=0.0)
+    total_2_ = -y_ + total_
+    tl.store(total_ptr + sample * n_K + i, total_2_, mask=inside)
+
+
+@jit
+def next_s_2_kernel(
+    s_ptr, product_ptr, product_2_ptr, product_3_ptr, next_s_ptr, scalars, samples, n_N: tl.constexpr
+):
+    """next_s."""
+    real = next_s_ptr.dtype.element_ty
+    place = tl.program_id(0).to(tl.int64) * 128 + tl.arange(0, 128)[:, None]
+    inside = place < samples
+    sample = place
+    beta_ = tl.load(scalars) * tl.where(sample < tl.load(scalars + 2), 1.0, -1.0)
+    step_s_ = tl.load(scalars + 1)
+    r = tl.arange(0, 8)[None, :]
+    s_ = tl.load(s_ptr + sample * n_N + r, mask=inside & (r < n_N), other=0.0)
+    product_ = tl.load(product_ptr + sample * n_N + r, mask=inside & (r < n_N), other=0.0).to(real)
+    product_2_ = tl.load(product_2_ptr + sample * n_N + r, mask=inside & (r < n_N), other=0.0).to(real)
+    product_3_ = tl.load(product_3_ptr + sample * n_N + r, mask=inside & (r < n_N), other=0.0).to(real)
+    free_ = s_ + step_s_ * (product_ + (-s_ + product_2_) - beta_ * (0.6666666666666666 * product_3_))
+    next_s_ = tl.where(free_ < -1.0, -1.0, tl.where(free_ > 1.0, 1.0, free_))
+    tl.store(next_s_ptr + sample * n_N + r, next_s_, mask=inside & (r < n_N))
 
 
 def free_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memory: Tensor) -> None:
     """A step of the free phase."""
-    s, = now
-    next_s, = then
-    W, x, Q = given
-    n = len(s)
-    product = room(memory, n, 0, 5)
-    product_2 = room(memory, n, 16, 5)
+    s_, = now
+    next_s_, = then
+    W_, x_, Q_ = given
+    n = len(s_)
+    product_ = room(memory, n, 0, n_N)
+    product_2_ = room(memory, n, 16, n_N)
     # sum[m](W[n,m] * s[m])
-    put_product(matrix(product, (n, 5), (5, 1)), matrix(s, (n, 5), (5, 1)), matrix(W, (5, 5), (1, 5)))
-    # sum[i](x[i] * Q[n,i])
-    put_product(matrix(product_2, (n, 5), (5, 1)), matrix(x, (n, 6), (6, 1)), matrix(Q, (6, 5), (1, 6)))
-    free_group_1[(cdiv(n, 128),)](s, product, product_2, next_s, scalars, n)
-
-
-@jit
-def nudged_group_1(P, s, y, total, samples):
-    """total."""
-    place = tl.program_id(0).to(tl.int64) * 128 + tl.arange(0, 128)[:, None]
-    inside = place < 3 * samples
-    sample = place // 3
-    i = place % 3
-    r = tl.arange(0, 8)[None, :]
-    # sum[n](P[k,n] * s[n])
-    P_here = tl.load(P + 5 * i + r, mask=inside & (r < 5), other=0.0)
-    s_here = tl.load(s + 5 * sample + r, mask=inside & (r < 5), other=0.0)
-    total_2 = tl.sum(tl.where(inside & (r < 5), P_here * s_here, 0.0), 1, keep_dims=True)
-    # sum[n](P[k,n] * s[n]) - y[k]
-    y_here = tl.load(y + 3 * sample + i, mask=inside, other=0.0)
-    total_here = -y_here + total_2
-    tl.store(total + 3 * sample + i, total_here, mask=inside)
-
-
-@jit
-def nudged_group_2(s, product, product_2, product_3, next_s, scalars, samples):
-    """next_s."""
-    real = next_s.dtype.element_ty
-    place = tl.program_id(0).to(tl.int64) * 128 + tl.arange(0, 128)[:, None]
-    inside = place < samples
-    sample = place
-    beta = tl.load(scalars) * tl.where(sample < tl.load(scalars + 2), 1.0, -1.0)
-    step_s = tl.load(scalars + 1)
-    r = tl.arange(0, 8)[None, :]
-    s_here = tl.load(s + 5 * sample + r, mask=inside & (r < 5), other=0.0)
-    product_here = tl.load(product + 5 * sample + r, mask=inside & (r < 5), other=0.0).to(real)
-    product_2_here = tl.load(product_2 + 5 * sample + r, mask=inside & (r < 5), other=0.0).to(real)
-    product_3_here = tl.load(product_3 + 5 * sample + r, mask=inside & (r < 5), other=0.0).to(real)
-    free = (
-        s_here
-        + step_s * ((product_here + (-s_here + product_2_here)) - beta * (0.6666666666666666 * product_3_here))
+    put_product(
+        matrix(product_, (n, n_N), (n_N, 1)),
+        matrix(s_, (n, n_N), (n_N, 1)),
+        matrix(W_, (n_N, n_N), (1, n_N)),
     )
-    next_s_here = tl.where(free < -1.0, -1.0, tl.where(free > 1.0, 1.0, free))
-    tl.store(next_s + 5 * sample + r, next_s_here, mask=inside & (r < 5))
+    # sum[i](x[i] * Q[n,i])
+    put_product(
+        matrix(product_2_, (n, n_N), (n_N, 1)),
+        matrix(x_, (n, n_I), (n_I, 1)),
+        matrix(Q_, (n_I, n_N), (1, n_I)),
+    )
+    next_s_kernel[(cdiv(n, 128),)](s_, product_, product_2_, next_s_, scalars, n, n_N)
 
 
 def nudged_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, memory: Tensor) -> None:
     """A step of a nudged phase."""
-    s, = now
-    next_s, = then
-    W, x, Q, P, y = given
-    n = len(s)
-    product = room(memory, n, 0, 5)
-    product_2 = room(memory, n, 16, 5)
-    total = room(memory, n, 32, 3)
-    product_3 = room(memory, n, 48, 5)
+    s_, = now
+    next_s_, = then
+    W_, x_, Q_, P_, y_ = given
+    n = len(s_)
+    product_ = room(memory, n, 0, n_N)
+    product_2_ = room(memory, n, 16, n_N)
+    total_ = room(memory, n, 32, n_K)
+    product_3_ = room(memory, n, 48, n_N)
     # sum[m](W[n,m] * s[m])
-    put_product(matrix(product, (n, 5), (5, 1)), matrix(s, (n, 5), (5, 1)), matrix(W, (5, 5), (1, 5)))
+    put_product(
+        matrix(product_, (n, n_N), (n_N, 1)),
+        matrix(s_, (n, n_N), (n_N, 1)),
+        matrix(W_, (n_N, n_N), (1, n_N)),
+    )
     # sum[i](x[i] * Q[n,i])
-    put_product(matrix(product_2, (n, 5), (5, 1)), matrix(x, (n, 6), (6, 1)), matrix(Q, (6, 5), (1, 6)))
-    nudged_group_1[(cdiv(3 * n, 128),)](P, s, y, total, n)
+    put_product(
+        matrix(product_2_, (n, n_N), (n_N, 1)),
+        matrix(x_, (n, n_I), (n_I, 1)),
+        matrix(Q_, (n_I, n_N), (1, n_I)),
+    )
+    total_kernel[(cdiv(n_K * n, 128),)](P_, s_, y_, total_, n, n_N, n_K)
     # sum[k](P[k,n] * (sum[m](P[k,m] * s[m]) - y[k]))
-    put_product(matrix(product_3, (n, 5), (5, 1)), matrix(total, (n, 3), (3, 1)), matrix(P, (3, 5), (5, 1)))
-    nudged_group_2[(cdiv(n, 128),)](s, product, product_2, product_3, next_s, scalars, n)
+    put_product(
+        matrix(product_3_, (n, n_N), (n_N, 1)),
+        matrix(total_, (n, n_K), (n_K, 1)),
+        matrix(P_, (n_K, n_N), (n_N, 1)),
+    )
+    next_s_2_kernel[(cdiv(n, 128),)](s_, product_, product_2_, product_3_, next_s_, scalars, n, n_N)
 
 
 # in SetsEquations
@@ -102,10 +121,6 @@ def nudged_step(now: Tensors, then: Tensors, given: Tensors, scalars: Tensor, me
 
 # in Sets
     """The network: its equations, relaxed by kernels and learned."""
-
-
-# in Sets
-    learning_rules = (centered_ep, implicit,)
 
 
 # in Sets

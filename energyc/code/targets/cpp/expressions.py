@@ -6,24 +6,11 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from energyc.code.loops.nest import (
-    Buffer,
-    Call,
-    Choice,
-    Clip,
-    Count,
-    Expr,
-    Kernel,
-    Load,
-    Number,
-    Quotient,
-    Scalar,
-    Times,
-    Total,
-    Unless,
-)
+from energyc.code.loops.nest import Buffer, Expr, Kernel, Load, Number, Quotient, Scalar, Times, Total
 from energyc.code.targets.sums import ZERO, address, product, signed_sum, size, terms_of, times, total
 from energyc.code.tree import expressions as e
+from energyc.mathematics.expressions import Call, Clip, Comparison, IndexValue, NoRule, Where
+from energyc.mathematics.functions import ScalarFunction
 from energyc.mathematics.ir import IndexExpr
 from energyc.mathematics.ir.indexing import BOOLEAN, Affine
 
@@ -64,21 +51,22 @@ class Expressions:
                 return product(self._factors(expr, here))
             case Call() if expr in self.held:
                 return self.held[expr]
-            case Call(function, argument):
+            case Call(ScalarFunction() as function, (argument,)):
                 form, inside = function.form("cpp"), self.of(argument, here)
                 return e.Template(form.text, (("u", inside), ("atom", inside)), form.binds)
-            case Choice(condition, yes, no):
+            case Where(IndexExpr() as condition, yes, no):
                 return e.Conditional(self.index(condition, here), self.of(yes, here), self.of(no, here))
-            case Count(value):
+            case IndexValue(value):
                 return e.call("T", self.index(value, here))
             case Clip(argument, low, high):
                 ends = real(-math.inf if low is None else low), real(math.inf if high is None else high)
                 return e.call("of::clip", self.of(argument, here), *ends)
             case Quotient(part, whole):
                 return e.Binary("/", self.of(part, here), self.of(whole, here))
-            case Unless(test, value, usual, instead):
+            case Where(Comparison("!=", test, Number(value)), usual, instead):
                 met = e.Comparison("==", self.of(test, here), real(value))
                 return e.Conditional(met, self.of(instead, here), self.of(usual, here))
+        raise NoRule("an expression in C++", expr)
 
     def _factors(self, expr: Expr, here: Here) -> Iterator[e.Expr]:
         """The factors of a product and of the products in it, which is one chain."""

@@ -7,21 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from energyc.code.loops.affine import labels_of
 from energyc.code.loops.fuse import passes
-from energyc.code.loops.nest import (
-    Buffer,
-    Call,
-    Choice,
-    Count,
-    Expr,
-    Group,
-    Kernel,
-    Statement,
-    Unless,
-    indices,
-    loads,
-    parts,
-    walk,
-)
+from energyc.code.loops.nest import Buffer, Expr, Group, Kernel, Statement, indices, loads
 from energyc.code.targets.cpp.expressions import Expressions, Here, real
 from energyc.code.targets.cpp.statements import LABELS, SAMPLES, loops, remark
 from energyc.code.targets.functions import is_local, outside
@@ -29,6 +15,7 @@ from energyc.code.targets.names import Names
 from energyc.code.targets.sums import ZERO, size
 from energyc.code.tree import expressions as e
 from energyc.code.tree import statements as s
+from energyc.mathematics.expressions import Call, IndexValue, Where
 from energyc.mathematics.ir import IndexExpr
 from energyc.mathematics.ir.indexing import Affine
 
@@ -111,8 +98,8 @@ class GroupWriter:
         """The calls in an expression, the outermost ones, that have one value along the row; none of a branch."""
         if isinstance(expr, Call) and self._is_alike(expr, written):
             yield expr
-        elif not isinstance(expr, Choice | Unless):
-            for part in parts(expr):
+        elif not isinstance(expr, Where):
+            for part in expr.parts:
                 yield from self._alike(part, written)
 
     def _is_alike(self, part: Call, written: set[Buffer]) -> bool:
@@ -171,10 +158,10 @@ class GroupWriter:
 
 def _conditions(statement: Statement) -> Iterator[IndexExpr]:
     """The conditions and positions of a statement."""
-    for part in walk(statement.expr):
-        if isinstance(part, Choice):
+    for part in statement.expr.walk():
+        if isinstance(part, Where) and isinstance(part.condition, IndexExpr):
             yield part.condition
-        elif isinstance(part, Count):
+        elif isinstance(part, IndexValue):
             yield part.value
 
 

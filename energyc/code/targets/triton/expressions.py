@@ -4,28 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from energyc.code.loops.nest import (
-    Buffer,
-    Call,
-    Choice,
-    Clip,
-    Count,
-    Expr,
-    Kernel,
-    Load,
-    Number,
-    Quotient,
-    Scalar,
-    Times,
-    Total,
-    Unless,
-)
+from energyc.code.loops.nest import Buffer, Expr, Kernel, Load, Number, Quotient, Scalar, Times, Total
 from energyc.code.targets.names import Names
 from energyc.code.targets.sums import ZERO, address, product, signed_sum, size, terms_of, times
 from energyc.code.targets.triton.values import PLACES, PLAIN, Along, Index, Value, both, negated
 from energyc.code.tree import expressions as e
 from energyc.code.tree import statements as s
 from energyc.code.tree.quotation import quote
+from energyc.mathematics.expressions import Call, Clip, Comparison, IndexValue, NoRule, Where
+from energyc.mathematics.functions import ScalarFunction
 from energyc.mathematics.ir import IndexExpr
 from energyc.mathematics.ir.indexing import BOOLEAN, Affine
 
@@ -66,23 +53,24 @@ class Expressions:
             case Times(factors):
                 parts = [self.of(part, guard) for part in factors]
                 return _made(product(part.code for part in parts), *parts)
-            case Call(function, argument):
+            case Call(ScalarFunction() as function, (argument,)):
                 inside, form = self.typed(self.of(argument, guard)), function.form("triton").text
                 return Value(quote(form, u=inside.code, atom=inside.code), inside.along)
-            case Choice(condition, yes, no):
+            case Where(IndexExpr() as condition, yes, no):
                 test = self.index(condition, guard)
                 sides = self.of(yes, both(guard, test)), self.of(no, both(guard, negated(test)))
                 return self._chosen(test, *sides)
-            case Count(value):
+            case IndexValue(value):
                 return _counted(self.index(value, guard))
             case Clip(argument, low, high):
                 return self._clipped(self.typed(self.of(argument, guard)), low, high)
             case Quotient(part, whole):
                 top, below = self.of(part, guard), self.of(whole, guard)
                 return _made(e.Binary("/", top.code, below.code), top, below)
-            case Unless(test, value, usual, instead):
+            case Where(Comparison("!=", test, Number(value)), usual, instead):
                 at, kept, other = (self.of(part, guard) for part in (test, usual, instead))
                 return self._chosen(Index(e.Comparison("==", at.code, number(value)), at.along), other, kept)
+        raise NoRule("an expression in Triton", expr)
 
     def _total(self, expr: Total, guard: Index | None) -> Value:
         terms, values = list[tuple[float, e.Expr]](), list[Value]()
