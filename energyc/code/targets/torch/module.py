@@ -8,14 +8,14 @@ from functools import cache
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
-from energyc.code.emit.carried import runtime_of
-from energyc.code.emit.context import Context, Options
-from energyc.code.emit.imports import imports
-from energyc.code.emit.printed import Printed
-from energyc.code.emit.torch_layers import layered_parts
-from energyc.code.emit.torch_param_sets import param_sets
-from energyc.code.emit.torch_part import final_class, network_part
+from energyc.code.module.carried import runtime_of
+from energyc.code.module.context import Context, Options
+from energyc.code.module.imports import imports
+from energyc.code.module.printed import Printed
 from energyc.code.plan import ModulePlan
+from energyc.code.targets.torch.layers import layered_parts
+from energyc.code.targets.torch.param_sets import param_sets
+from energyc.code.targets.torch.part import final_class, network_part
 from energyc.code.tree import facts, python
 from energyc.code.tree.expressions import Name, Tuple
 from energyc.code.tree.prose import wrapped
