@@ -27,9 +27,9 @@ import torch
 from torch import Tensor
 
 from energyc import pipeline
-from energyc.code.emit import Options
 from energyc.code.loops import NotLowered
 from energyc.code.loops.nest import Product
+from energyc.code.module import Options
 from energyc.code.targets.kernels import kernels_of
 from energyc.runtime.equations.inputs import prepared
 from energyc.runtime.equations.products import products_in

@@ -14,7 +14,7 @@
 What follows builds on these: `running` trains a module, `studies` measures it, `surfaces` show what comes of it.
 Nothing here prints: every function returns an object or text. Torch is imported only by what runs a network.
 
-Imports: ``claims``, ``data``, ``derive``, ``diagnostics``, ``emit``, ``loops``, ``network``, ``plan``, ``resolve``,
+Imports: ``claims``, ``data``, ``derive``, ``diagnostics``, ``loops``, ``module``, ``network``, ``plan``, ``resolve``,
 ``rules``, ``syntax``, ``targets``, ``verdicts``, ``version``; libraries: ``torch``.
 """
 
@@ -34,7 +34,7 @@ from energyc.version import __version__
 if TYPE_CHECKING:
     import torch
 
-    from energyc.code.emit import Options, Printed, Runtime
+    from energyc.code.module import Options, Printed, Runtime
     from energyc.code.plan import ModulePlan
     from energyc.code.targets.kernels import Relaxing
     from energyc.derivation.derive import Derivation
@@ -200,7 +200,7 @@ def emit(
     or the ``full`` runtime, so that it needs torch alone, or will ``import`` it from energyc. The same input gives the
     same bytes. Raises UserError for an unknown target or rule, and for a rule that is inadmissible on this network.
     """
-    from energyc.code.emit import class_name
+    from energyc.code.module import class_name
 
     if not isinstance(target, str) or target not in TARGETS:
         raise UserError(f"there is no target {target}", help=f"the targets are {', '.join(TARGETS)}")
@@ -215,7 +215,7 @@ def _options(
     network: Network, classes: Classes, rules: Sequence[str] | None, choices: Choices, runtime: Runtime
 ) -> Options:
     """The options that a module is made with. Raises UserError as ``emit``."""
-    from energyc.code.emit import Options
+    from energyc.code.module import Options
     from energyc.proofs.verdicts.admission import biased
 
     names = rules_of(network, classes, rules)
@@ -281,7 +281,7 @@ def compile_spec(
 
 def instantiate(compiled: Compiled, device: Any, dtype: Any, seed: int) -> Any:
     """A generated module as a living network. Raises UserError for a device, dtype or seed that cannot be used."""
-    from energyc.code.emit import instantiate as instantiate_text
+    from energyc.code.module import instantiate as instantiate_text
 
     check_device(str(device))
     check_seed(seed)

@@ -8,9 +8,9 @@ import torch
 
 from benchmarks.against.cases import STEPS, Problem
 from energyc import pipeline
-from energyc.code.emit import Options
 from energyc.code.loops import NotLowered
 from energyc.code.loops.nest import Product
+from energyc.code.module import Options
 from energyc.code.targets.kernels import kernels_of
 
 #: How many steps' products a task has at least, by its steps and nudged steps; those of a contrast come on top.

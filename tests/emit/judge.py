@@ -11,9 +11,9 @@ import numpy as np
 import torch
 
 from energyc import pipeline
-from energyc.code.emit import Options, class_name, instantiate
-from energyc.code.emit.torch_module import torch_module
+from energyc.code.module import Options, class_name, instantiate
 from energyc.code.plan import Passes
+from energyc.code.targets.torch.module import torch_module
 from energyc.derivation.derive import Derivation, derive
 from energyc.language.network import Network
 from energyc.mathematics.calculus import substitute

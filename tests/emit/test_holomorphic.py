@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from energyc.code.emit import Options, class_name, instantiate
-from energyc.code.emit.torch_module import torch_module
+from energyc.code.module import Options, class_name, instantiate
+from energyc.code.targets.torch.module import torch_module
 from energyc.language.diagnostics import SpecError
 from energyc.language.network import Network
 from energyc.mathematics.ir import Node

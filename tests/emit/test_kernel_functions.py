@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from energyc.code.emit import Options
 from energyc.code.loops.extents import Extent, named
 from energyc.code.loops.nest import Buffer, Group, Kernel, Load, Statement, Total
+from energyc.code.module import Options
 from energyc.code.targets.cpp import groups as cpp_groups
 from energyc.code.targets.functions import Functions
 from energyc.code.targets.kernels import all_kernels, kernels_of

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from energyc.code.emit.library import library
+from energyc.code.module.library import library
 from energyc.code.targets.names import POINTER, SIZE, VALUE, Names
 from energyc.resources import resource
 from energyc.runtime.kernels.kernels import FLAGS

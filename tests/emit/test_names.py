@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from energyc import pipeline
-from energyc.code.emit import Options, class_name, instantiate
-from energyc.code.emit.library import library
-from energyc.code.emit.torch_module import torch_module
+from energyc.code.module import Options, class_name, instantiate
+from energyc.code.module.library import library
+from energyc.code.targets.torch.module import torch_module
 from tests.emit.judge import resolved
 
 RULES = ("ep", "centered-ep", "vf", "aep", "tracking-aep", "adjoint", "holomorphic-ep", "holomorphic-aep")

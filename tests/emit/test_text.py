@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from energyc import pipeline
-from energyc.code.emit import Options
-from energyc.code.emit.torch_module import torch_module
+from energyc.code.module import Options
+from energyc.code.targets.torch.module import torch_module
 from tests.emit.judge import RULES, resolved
 from tests.emit.random_specs import random_spec
 

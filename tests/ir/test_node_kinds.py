@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from energyc.code.emit.symbols import Symbols
-from energyc.code.emit.torch_nodes import TorchWriter
+from energyc.code.module.symbols import Symbols
+from energyc.code.targets.torch.nodes import TorchWriter
 from energyc.code.tree.expressions import Name, Named
 from energyc.derivation.notation import Notation
 from energyc.mathematics.calculus.adjoint import node_adjoint

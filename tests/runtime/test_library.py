@@ -13,8 +13,8 @@ import torch
 
 import energyc.runtime
 from energyc import pipeline
-from energyc.code.emit import instantiate
-from energyc.code.emit.library import library
+from energyc.code.module import instantiate
+from energyc.code.module.library import library
 from energyc.resources import folder
 from energyc.runtime.rules import RULES
 from energyc.studies.verify import random_probe

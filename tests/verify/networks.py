@@ -9,8 +9,8 @@ from typing import Any
 import torch
 
 from energyc import pipeline
-from energyc.code.emit import Options, class_name
-from energyc.code.emit.torch_module import torch_module
+from energyc.code.module import Options, class_name
+from energyc.code.targets.torch.module import torch_module
 from energyc.pipeline import Choices, Compiled
 from tests.independent import NOT_CONSERVATIVE, Network, Random, Tensors, rules
 from tests.specs.judging import SPECS

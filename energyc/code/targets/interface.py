@@ -3,9 +3,9 @@
 A target is a package of this room with an object that fulfils :class:`Target`, and a line in the registry beside it.
 It is given the plan of a module (:class:`~energyc.code.plan.module.ModulePlan`): a derivation, every routine with its
 order and what is hoisted, the features of its rules; and the options of the module. Of these
-:class:`~energyc.code.emit.context.Context` makes names for the printers of equations, and
+:class:`~energyc.code.module.context.Context` makes names for the printers of equations, and
 :func:`~energyc.code.targets.kernels.kernels_of` the loop nests of the phases. It gives a
-:class:`~energyc.code.emit.printed.Printed`.
+:class:`~energyc.code.module.printed.Printed`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from energyc.code.emit.context import Options
-from energyc.code.emit.printed import Printed
+from energyc.code.module.context import Options
+from energyc.code.module.printed import Printed
 from energyc.code.plan import ModulePlan
 
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from energyc.code.emit.context import Context, Options
-from energyc.code.emit.formulas import formulas
-from energyc.code.emit.printed import Printed
-from energyc.code.emit.torch_layers import Around, layer_contexts, layered_parts
-from energyc.code.emit.torch_module import Parts, learning_rules, module, parts_of
-from energyc.code.emit.torch_param_sets import param_sets
-from energyc.code.emit.torch_part import Carried, final_class, network_part
 from energyc.code.loops import Equations, Kernel, NotLowered, Rows, free_phase, nudged_phase, tracking_phases
 from energyc.code.loops.extents import named
+from energyc.code.module.context import Context, Options
+from energyc.code.module.formulas import formulas
+from energyc.code.module.printed import Printed
 from energyc.code.plan import ModulePlan
 from energyc.code.targets.names import SIZE, Names
+from energyc.code.targets.torch.layers import Around, layer_contexts, layered_parts
+from energyc.code.targets.torch.module import Parts, learning_rules, module, parts_of
+from energyc.code.targets.torch.param_sets import param_sets
+from energyc.code.targets.torch.part import Carried, final_class, network_part
 from energyc.code.tree.expressions import Comparison, Expr, List, Name, Number, String
 from energyc.code.tree.quotation import quote, quote_body
 from energyc.code.tree.statements import Assign, Body, Comment, Function, If, Parameter, Return, Statement

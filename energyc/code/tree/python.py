@@ -51,7 +51,7 @@ def expression(expr: Expr) -> str:
 def program(module: s.Module) -> str:
     """A file."""
     return (
-        "\n".join([*_docstring(module.doc, ""), *([""] if module.doc and module.body else []), *lines(module.body)])
+        "\n".join([*docstring(module.doc, ""), *([""] if module.doc and module.body else []), *lines(module.body)])
         + "\n"
     )
 
@@ -316,7 +316,7 @@ def _with(statement: s.With, width: int) -> Iterator[str]:
 def _function(statement: s.Function, width: int) -> Iterator[str]:
     yield from (f"@{expression(decorator)}" for decorator in statement.before)
     yield from _head(statement, width)
-    yield from _docstring(statement.doc, "    ")
+    yield from docstring(statement.doc, "    ")
     if statement.body or not statement.doc:
         yield from _below(statement.body, width)
 
@@ -342,13 +342,13 @@ def _class(statement: s.Class, width: int) -> Iterator[str]:
     yield from (f"@{expression(decorator)}" for decorator in statement.before)
     bases = _group("(", map(_line, statement.bases), ")") if statement.bases else ""
     yield from broken(joined(f"class {statement.name}", bases, ":"), width)
-    yield from _docstring(statement.doc, "    ")
+    yield from docstring(statement.doc, "    ")
     yield from [""] if statement.doc and statement.body else []
     if statement.body or not statement.doc:
         yield from _below(statement.body, width + 4)
 
 
-def _docstring(doc: tuple[str, ...], indent: str) -> list[str]:
+def docstring(doc: tuple[str, ...], indent: str) -> list[str]:
     """Lines between triple quotes: nothing in them ends them, and what cannot be seen is spelt out."""
     if not doc:
         return []

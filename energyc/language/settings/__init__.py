@@ -4,7 +4,7 @@ A block of settings is a frozen dataclass, and its fields are the table: ``Relax
 ``TrainOptions`` for a training run. ``read`` checks what a spec or a run folder says against it, and the tables of the
 documentation are made from it.
 
-It knows what a setting may be; what comes of it is a matter for ``emit`` and ``train``.
+It knows what a setting may be; what comes of it is a matter for ``targets`` and ``train``.
 
 Imports: ``diagnostics``.
 """

@@ -2,6 +2,6 @@
 
 It times generated modules; whether what they compute is right is a matter for ``verify``.
 
-Imports: ``diagnostics``, ``emit``, ``equations``, ``network``, ``plan``, ``relaxation``, ``settings``, ``targets``,
+Imports: ``diagnostics``, ``equations``, ``module``, ``network``, ``plan``, ``relaxation``, ``settings``, ``targets``,
 ``verify``; libraries: ``torch``.
 """

@@ -12,10 +12,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from energyc.code.emit import Options, class_name, instantiate
-from energyc.code.emit.torch_module import torch_module
+from energyc.code.module import Options, class_name, instantiate
 from energyc.code.plan import Passes
 from energyc.code.targets.cpp.module import cpp_module
+from energyc.code.targets.torch.module import torch_module
 from energyc.language.diagnostics import UserError, arithmetic, stage
 from energyc.language.network import Network
 from energyc.language.settings import extremes

@@ -2,9 +2,9 @@
 
 It returns numbers only; ``report`` presents them.
 
-Imports: ``adjoints``, ``calculus``, ``convergence``, ``diagnostics``, ``emit``, ``equations``, ``ir``, ``network``,
+Imports: ``adjoints``, ``calculus``, ``convergence``, ``diagnostics``, ``equations``, ``ir``, ``module``, ``network``,
 ``nudging``, ``pipeline``, ``plan``, ``relaxation``, ``resources``, ``rules``, ``runs``, ``settings``, ``syntax``,
-``tensors``, ``training``; libraries: ``numpy``, ``safetensors``, ``scipy``, ``torch``.
+``targets``, ``tensors``, ``training``; libraries: ``numpy``, ``safetensors``, ``scipy``, ``torch``.
 """
 
 from energyc.studies.verify.compare import Measure

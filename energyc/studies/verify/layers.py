@@ -11,9 +11,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from energyc.code.emit import Options, class_name, instantiate
-from energyc.code.emit.torch_module import torch_module
+from energyc.code.module import Options, class_name, instantiate
 from energyc.code.plan import Passes
+from energyc.code.targets.torch.module import torch_module
 from energyc.language.diagnostics import UserError
 from energyc.language.network import ConstraintSet, Network
 from energyc.runtime.equations.noise import noises

@@ -8,7 +8,7 @@ from fractions import Fraction
 from types import MappingProxyType
 
 from energyc import pipeline
-from energyc.code.emit import segment_text
+from energyc.code.module import segment_text
 from energyc.code.plan import ModulePlan
 from energyc.code.targets import TARGETS
 from energyc.derivation.derive import Derivation

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from energyc.code.emit.context import Options
-from energyc.code.emit.printed import Printed
 from energyc.code.loops import Kernel
+from energyc.code.module.context import Options
+from energyc.code.module.printed import Printed
 from energyc.code.plan import ModulePlan
 from energyc.code.targets.cpp.source import whole_source
 from energyc.code.targets.kernels import Written, kernel_module

@@ -8,8 +8,8 @@ import subprocess
 import time
 from types import MappingProxyType
 
-from energyc.code.emit.context import Options
-from energyc.code.emit.printed import Printed
+from energyc.code.module.context import Options
+from energyc.code.module.printed import Printed
 from energyc.code.plan import ModulePlan
 from energyc.code.targets.cpp.module import cpp_module
 from energyc.code.targets.interface import Missing, Needs, Ready, Trial

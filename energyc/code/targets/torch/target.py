@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from energyc.code.emit.context import Options
-from energyc.code.emit.printed import Printed
-from energyc.code.emit.torch_module import torch_module
+from energyc.code.module.context import Options
+from energyc.code.module.printed import Printed
 from energyc.code.plan import ModulePlan
 from energyc.code.targets.interface import Needs, Ready, Trial
+from energyc.code.targets.torch.module import torch_module
 
 
 class TorchTarget:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import importlib.metadata
 import importlib.util
 
-from energyc.code.emit.context import Options
-from energyc.code.emit.printed import Printed
+from energyc.code.module.context import Options
+from energyc.code.module.printed import Printed
 from energyc.code.plan import ModulePlan
 from energyc.code.targets.interface import Absent, Missing, Needs, Ready, Trial
 from energyc.code.targets.triton.module import triton_module

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from energyc.code.emit.code import ALL, Code, called, quoted, tree
+from energyc.code.targets.torch.code import ALL, Code, called, quoted, tree
 from energyc.code.tree.expressions import Binary, Comparison, Unary
 from energyc.mathematics.ir import IndexExpr, Node
 from energyc.mathematics.ir.indexing import Affine

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from energyc.code.emit import torch_class, torch_complex
-from energyc.code.emit.context import Context
-from energyc.code.emit.symbols import definitions
-from energyc.code.emit.torch_held import held_methods
-from energyc.code.emit.torch_methods import MethodWriter
-from energyc.code.emit.torch_nodes import TorchWriter
+from energyc.code.module.context import Context
+from energyc.code.module.symbols import definitions
+from energyc.code.targets.torch import classes as torch_class
+from energyc.code.targets.torch import holomorphic
+from energyc.code.targets.torch.held import held_methods
+from energyc.code.targets.torch.methods import MethodWriter
+from energyc.code.targets.torch.nodes import TorchWriter
 from energyc.code.tree import facts
 from energyc.code.tree.expressions import Name
 from energyc.code.tree.prose import wrapped
@@ -61,7 +62,7 @@ def equations_part(context: Context, about: str, head: Head, further: Methods = 
     equations.insert(0, methods.prepare(context.fields))
     if context.features.needs("holomorphic"):
         equations += torch_class.extended()
-        classes.append(torch_complex.extension(context))
+        classes.append(holomorphic.extension(context))
     equations += _of_the_spec(context, writer)
     own = equations_class(context, about, writer, head, tuple(equations))
     return (fixed_record(context), *records, *classes, own)

@@ -11,7 +11,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from energyc.code.emit.library import Definition, library
+from energyc.code.module.library import Definition, library
 
 
 def lend(module: ModuleType) -> None:

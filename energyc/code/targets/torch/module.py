@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection
+from functools import cache
 
-from energyc.code.emit.carried import runtime_of
-from energyc.code.emit.context import Context, Options
-from energyc.code.emit.imports import imports
-from energyc.code.emit.printed import Printed
-from energyc.code.emit.torch_layers import layered_parts
-from energyc.code.emit.torch_param_sets import param_sets
-from energyc.code.emit.torch_part import final_class, network_part
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
+
+from energyc.code.module.carried import runtime_of
+from energyc.code.module.context import Context, Options
+from energyc.code.module.imports import imports
+from energyc.code.module.printed import Printed
 from energyc.code.plan import ModulePlan
+from energyc.code.targets.torch.layers import layered_parts
+from energyc.code.targets.torch.param_sets import param_sets
+from energyc.code.targets.torch.part import final_class, network_part
 from energyc.code.tree import facts, python
 from energyc.code.tree.expressions import Name, Tuple
 from energyc.code.tree.prose import wrapped
-from energyc.code.tree.statements import Assign, Blank, Body, Import, Module, Verbatim
+from energyc.code.tree.statements import Assign, Body
+from energyc.resources import resource
 
 #: A network's own part, and the class that users call.
 Parts = tuple[Body, Body]
@@ -38,13 +42,25 @@ def module(planned: ModulePlan, options: Options, parts: Parts, kernels: str = "
     called = facts.free_names(*own, *classes)
     runtime = runtime_of(planned.network, options, (*own, *classes))
     imported = imports(called | facts.free_names(*runtime), _imported(options, called))
-    future = Import("__future__", ("annotations",))
-    body = (future, Blank(), *imported, *own, *([Verbatim(RUNTIME)] if runtime else []), *runtime, *classes)
-    return python.program(Module(body, _head(planned, options, kernels)))
+    return _template().render(
+        head="\n".join(python.docstring(_head(planned, options, kernels), "")),
+        network=_text((*imported, *own)),
+        runtime=_text(runtime),
+        classes=_text(classes),
+    )
 
 
-#: The line between the network's own part and the runtime.
-RUNTIME = f"# {'-' * 54} the runtime of energyc, the same for every network that uses it"
+def _text(body: Body) -> str:
+    return "\n".join(python.lines(body))
+
+
+@cache
+def _template() -> Template:
+    loader = FileSystemLoader(resource("codegen"))
+    environment = Environment(
+        loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
+    )
+    return environment.get_template("torch/module.py.j2")
 
 
 def _parts(planned: ModulePlan, options: Options) -> Parts:

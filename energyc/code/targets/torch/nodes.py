@@ -11,15 +11,23 @@ from typing import Self
 
 import numpy as np
 
-from energyc.code.emit import torch_functions as functions
-from energyc.code.emit.code import Code, called, product, quoted, scaled, tree
-from energyc.code.emit.context import Context
-from energyc.code.emit.symbols import Symbols
-from energyc.code.emit.torch_access import AccessWriter, access_of
-from energyc.code.emit.torch_conv import ConvolutionWriter
-from energyc.code.emit.torch_einsum import BATCH, Label, arranged, diagonal, pairwise, reduction, summed_where_unshared
-from energyc.code.emit.torch_index import IndexWriter, axes_missing, constant
-from energyc.code.emit.torch_sums import Term, full_axes, like_terms_collected, sum_of_terms
+from energyc.code.module.context import Context
+from energyc.code.module.symbols import Symbols
+from energyc.code.targets.torch import functions
+from energyc.code.targets.torch.access import AccessWriter, access_of
+from energyc.code.targets.torch.code import Code, called, product, quoted, scaled, tree
+from energyc.code.targets.torch.conv import ConvolutionWriter
+from energyc.code.targets.torch.einsum import (
+    BATCH,
+    Label,
+    arranged,
+    diagonal,
+    pairwise,
+    reduction,
+    summed_where_unshared,
+)
+from energyc.code.targets.torch.index import IndexWriter, axes_missing, constant
+from energyc.code.targets.torch.sums import Term, full_axes, like_terms_collected, sum_of_terms
 from energyc.code.tree.expressions import Expr, Unary, name, number
 from energyc.mathematics.ir import (
     ONE,

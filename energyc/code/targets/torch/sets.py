@@ -5,7 +5,7 @@ Each kind has a call that projects in place, and an expression for ``P^T seed`` 
 
 from __future__ import annotations
 
-from energyc.code.emit.torch_initial import bounds
+from energyc.code.targets.torch.initial import bounds
 from energyc.code.tree.expressions import Binary, Comparison, Expr, Number, call, integers, number
 from energyc.language.network import ConstraintSet
 

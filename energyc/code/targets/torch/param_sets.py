@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from energyc.code.emit.context import Context
+from energyc.code.module.context import Context
 from energyc.code.tree.expressions import Attribute, Comparison, Expr, Name, String, Tuple, call, integers
 from energyc.code.tree.quotation import quote_body
 from energyc.code.tree.statements import Assign, Body, Do, Function, If

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from energyc.code.emit import torch_functions as functions
-from energyc.code.emit.code import Code, called
-from energyc.code.emit.context import Context
-from energyc.code.emit.symbols import Symbols
-from energyc.code.emit.torch_methods import MethodWriter
-from energyc.code.emit.torch_nodes import TorchWriter
+from energyc.code.module.context import Context
+from energyc.code.module.symbols import Symbols
 from energyc.code.plan.statics import Statics
+from energyc.code.targets.torch import functions
+from energyc.code.targets.torch.code import Code, called
+from energyc.code.targets.torch.methods import MethodWriter
+from energyc.code.targets.torch.nodes import TorchWriter
 from energyc.code.tree import facts
 from energyc.code.tree.expressions import Attribute, Constant, Name, Number, call, integers
 from energyc.code.tree.quotation import quote, quote_body

@@ -12,7 +12,7 @@ import sys
 import types
 from typing import Any
 
-from energyc.code.emit.lending import lend
+from energyc.code.module.lending import lend
 
 
 def instantiate(source: str, class_name: str, *, device: Any = None, dtype: Any = None, seed: int = 0) -> Any:

@@ -7,7 +7,7 @@ import keyword
 import re
 from collections.abc import Iterable
 
-from energyc.code.emit.library import library
+from energyc.code.module.library import library
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 #: What the methods of a module read or are given, whatever the network: no name of a spec may take its place.

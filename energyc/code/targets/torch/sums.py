@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from energyc.code.emit.code import Code, scaled
+from energyc.code.targets.torch.code import Code, scaled
 from energyc.code.tree.expressions import Binary, Expr, number
 
 

@@ -14,8 +14,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
-from energyc.code.emit.context import Options
-from energyc.code.emit.library import Definition, Library, Member, Reads, library
+from energyc.code.module.context import Options
+from energyc.code.module.library import Definition, Library, Member, Reads, library
 from energyc.code.plan import features_of
 from energyc.code.tree import facts
 from energyc.code.tree.expressions import Expr, Name

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from energyc.code.emit.code import ALL, Code, called, quoted
-from energyc.code.emit.torch_einsum import BATCH, Label, arranged, reduction
-from energyc.code.emit.torch_index import IndexWriter
+from energyc.code.targets.torch.code import ALL, Code, called, quoted
+from energyc.code.targets.torch.einsum import BATCH, Label, arranged, reduction
+from energyc.code.targets.torch.index import IndexWriter
 from energyc.code.tree.expressions import Number, Slice
 from energyc.mathematics.ir import Einsum, IndexExpr, Indicator, Node, Operand
 from energyc.mathematics.ir.indexing import Affine

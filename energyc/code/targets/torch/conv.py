@@ -11,9 +11,9 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from energyc.code.emit.code import Code, tree
-from energyc.code.emit.torch_access import Access, access_of
-from energyc.code.emit.torch_einsum import BATCH, Label, arranged
+from energyc.code.targets.torch.access import Access, access_of
+from energyc.code.targets.torch.code import Code, tree
+from energyc.code.targets.torch.einsum import BATCH, Label, arranged
 from energyc.code.tree.expressions import Expr, call
 from energyc.mathematics.ir import ONE, Einsum, Node, Operand
 from energyc.mathematics.ir.indexing import Affine

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from energyc.code.emit.torch_class import record
-from energyc.code.emit.torch_methods import MethodWriter
 from energyc.code.plan import plan, reached, statements_for
 from energyc.code.plan.routines import correction
+from energyc.code.targets.torch.classes import record
+from energyc.code.targets.torch.methods import MethodWriter
 from energyc.code.tree.expressions import Attribute, Expr, Name
 from energyc.code.tree.statements import Class, Function
 from energyc.mathematics.ir import Node

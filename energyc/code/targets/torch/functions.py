@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from energyc.code.emit.code import Code
+from energyc.code.targets.torch.code import Code
 from energyc.code.tree.quotation import quote
 
 

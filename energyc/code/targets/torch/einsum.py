@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from energyc.code.emit.code import ALL, Code, called, product
+from energyc.code.targets.torch.code import ALL, Code, called, product
 
 Label = int | str
 BATCH = "B"

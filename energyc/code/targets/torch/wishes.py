@@ -8,6 +8,7 @@
 ``scores``            what a softmax, a logsumexp or a max is of
 ``pull_scores``       what reaches the scores of a softmax from behind it
 ``silu_argument``     what a function is of
+``label_one_hot``     where an index is that of label
 ``W_z``               a product of W and z
 ``n1_part``           what only n1 is made of
 ====================  ========================================================================
@@ -70,7 +71,7 @@ class Wishes:
                 known = known or self.arguments.get(node, "")
                 return known or self._part(node) or "total"
             case Indicator():
-                return "one_hot"
+                return "_".join([*filter(None, map(self.own, node.children)), "one_hot"])
         return self._part(node) or "part"
 
     def _part(self, node: Node) -> str:

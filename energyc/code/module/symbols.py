@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import reduce
 
-from energyc.code.emit.library import library
-from energyc.code.emit.names import KERNEL_NAMES, Identifiers
+from energyc.code.module.library import library
+from energyc.code.module.names import KERNEL_NAMES, Identifiers
 from energyc.code.tree import facts
 from energyc.code.tree.expressions import Binary, Exact, Expr, Name, Named, Number, Tuple, Unary
 from energyc.code.tree.statements import Assign, Blank, Body

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from energyc.code.emit.library import library
-from energyc.code.emit.names import Identifiers, attribute_names, class_name
-from energyc.code.emit.symbols import Symbols, module_names
+from energyc.code.module.library import library
+from energyc.code.module.names import Identifiers, attribute_names, class_name
+from energyc.code.module.symbols import Symbols, module_names
 from energyc.code.plan import Passes
 from energyc.code.plan.module import ModulePlan, plan_module
 from energyc.code.tree import facts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection
 
-from energyc.code.emit.library import library
+from energyc.code.module.library import library
 from energyc.code.tree.statements import Blank, Body, Import, Verbatim
 
 #: Where each name comes from: a module, and what it is called there (None: it is the module).

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from energyc.code.emit.context import Context
+from energyc.code.module.context import Context
 from energyc.derivation.notation import Notation, at, left_side, of_network, text
 from energyc.derivation.notation import name as index
 from energyc.mathematics.ir import Input, Node, walk

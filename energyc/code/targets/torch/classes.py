@@ -6,12 +6,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from energyc.code.emit import torch_sets
-from energyc.code.emit.context import Context
-from energyc.code.emit.library import library
-from energyc.code.emit.torch_initial import drawn, initial_values
-from energyc.code.emit.torch_nodes import TorchWriter
+from energyc.code.module.context import Context
+from energyc.code.module.library import library
 from energyc.code.plan.routines import force_params
+from energyc.code.targets.torch import sets
+from energyc.code.targets.torch.initial import drawn, initial_values
+from energyc.code.targets.torch.nodes import TorchWriter
 from energyc.code.tree import facts
 from energyc.code.tree.expressions import Attribute, Constant, Dict, Expr, List, Name, Number, String, call, literal
 from energyc.code.tree.quotation import quote, quote_body
@@ -270,8 +270,8 @@ def projections(context: Context) -> Body:
         if state.constraint is None:
             parts.append(seeds)
             continue
-        body.append(Do(torch_sets.projection(states, state.constraint)))
-        parts.append(torch_sets.adjoint(at, seeds, state.constraint))
+        body.append(Do(sets.projection(states, state.constraint)))
+        parts.append(sets.adjoint(at, seeds, state.constraint))
     project, adjoint = quote_body(_PROJECTIONS, parts=List(tuple(parts)))
     assert isinstance(project, Function)
     return replace(project, body=tuple(body)), adjoint

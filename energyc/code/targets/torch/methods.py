@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
-from energyc.code.emit.code import Code
-from energyc.code.emit.context import Context
-from energyc.code.emit.torch_nodes import TorchWriter
-from energyc.code.emit.torch_routines import Codes, RoutineWriter, last_name
+from energyc.code.module.context import Context
 from energyc.code.plan import PlannedRoutine, statements_for
 from energyc.code.plan.routines import Prepared, Signature
+from energyc.code.targets.torch.code import Code
+from energyc.code.targets.torch.nodes import TorchWriter
+from energyc.code.targets.torch.routines import Codes, RoutineWriter, last_name
 from energyc.code.tree import facts
 from energyc.code.tree.expressions import Constant, Dict, Expr, List, Name, Number, String, Tuple, call
 from energyc.code.tree.prose import wrapped

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
-from energyc.code.emit.code import Code, called, product, quoted, tree
-from energyc.code.emit.names import Identifiers
-from energyc.code.emit.torch_access import access_of
-from energyc.code.emit.torch_einsum import BATCH, pairwise, reduction, summed_where_unshared
-from energyc.code.emit.torch_nodes import TorchWriter
-from energyc.code.emit.torch_sums import Term, like_terms_collected, sum_of_terms
-from energyc.code.emit.wishes import Wishes
+from energyc.code.module.names import Identifiers
 from energyc.code.plan import Passes, PlannedRoutine
+from energyc.code.targets.torch.access import access_of
+from energyc.code.targets.torch.code import Code, called, product, quoted, tree
+from energyc.code.targets.torch.einsum import BATCH, pairwise, reduction, summed_where_unshared
+from energyc.code.targets.torch.nodes import TorchWriter
+from energyc.code.targets.torch.sums import Term, like_terms_collected, sum_of_terms
+from energyc.code.targets.torch.wishes import Wishes
 from energyc.code.tree.expressions import Attribute, Expr, Name, Subscript, Tuple, number
 from energyc.code.tree.statements import Assign, Augment, Body, Do, Statement
 from energyc.mathematics.ir import ONE, Add, Coefficient, Einsum, Indicator, Node, walk

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import prod, sqrt
 
-from energyc.code.emit.code import quoted
-from energyc.code.emit.torch_nodes import TorchWriter
-from energyc.code.emit.torch_param_sets import on_sets
+from energyc.code.targets.torch.code import quoted
+from energyc.code.targets.torch.nodes import TorchWriter
+from energyc.code.targets.torch.param_sets import on_sets
 from energyc.code.tree.expressions import Attribute, Expr, Name, Number, Tuple, call, literal, number
 from energyc.code.tree.expressions import name as dotted
 from energyc.code.tree.statements import Assign
